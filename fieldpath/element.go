@@ -1,0 +1,206 @@
+package fieldpath
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind says how an [Element] selects a child. The order of the constants is the
+// order of elements of different kinds in a set.
+type Kind uint8
+
+const (
+	// KindField selects a field of a struct or an entry of a map by its name.
+	KindField Kind = iota + 1
+	// KindKey selects the item of a keyed list whose key fields have given values.
+	KindKey
+	// KindValue selects the item of a set that has a given value.
+	KindValue
+	// KindIndex selects an item of a list by its position, counted from 0.
+	KindIndex
+)
+
+// KeyField is one field of the key of a keyed list's item.
+type KeyField struct {
+	// Name is the field's name in the item.
+	Name string
+	// Value is a JSON value; in practice a string, int64, float64 or bool.
+	Value any
+}
+
+// Element is one step of a [Path].
+//
+// Invariants:
+//
+//	kind == KindField  ⇒  text is the field's name, and data is nil
+//	kind == KindKey    ⇒  text is the canonical JSON object of the key, and
+//	                      data.fields holds its fields, sorted by name
+//	kind == KindValue  ⇒  text is the canonical JSON of data.value
+//	kind == KindIndex  ⇒  text is data.index in decimal
+//	a.Equal(b)         ⇔  a.kind == b.kind && a.text == b.text
+//
+// The zero Element selects nothing and is in no set.
+type Element struct {
+	kind Kind
+	text string
+	data *elementData
+}
+
+type elementData struct {
+	fields []KeyField
+	value  any
+	index  int
+}
+
+// Field returns the element that selects the field or map entry called name.
+func Field(name string) Element { return Element{kind: KindField, text: name} }
+
+// Key returns the element that selects the item of a keyed list with the given
+// key fields, in any order. It copies fields. Values that JSON cannot hold
+// (NaN, channels …) stand as null; [typed] refuses them before they come here.
+func Key(fields ...KeyField) Element {
+	sorted := make([]KeyField, len(fields))
+	for i, f := range fields {
+		sorted[i] = KeyField{Name: f.Name, Value: canonicalValue(f.Value)}
+	}
+	slices.SortStableFunc(sorted, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
+	return keyOfSorted(sorted)
+}
+
+// keyOfSorted takes ownership of fields, which are sorted and canonical.
+func keyOfSorted(fields []KeyField) Element {
+	text := make([]byte, 0, 32)
+	text = append(text, '{')
+	for i, f := range fields {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = appendName(text, f.Name)
+		text = append(text, ':')
+		text = appendValue(text, f.Value)
+	}
+	text = append(text, '}')
+	return Element{kind: KindKey, text: string(text), data: &elementData{fields: fields}}
+}
+
+// Value returns the element that selects the item of a set that equals v, a
+// JSON scalar. Other JSON values are held too: FieldsV1 can name them.
+func Value(v any) Element {
+	v = canonicalValue(v)
+	return Element{kind: KindValue, text: string(appendValue(nil, v)), data: &elementData{value: v}}
+}
+
+// Index returns the element that selects the item at position i, from 0.
+func Index(i int) Element {
+	return Element{kind: KindIndex, text: strconv.Itoa(i), data: &elementData{index: i}}
+}
+
+// Kind returns how e selects; 0 for the zero Element.
+func (e Element) Kind() Kind { return e.kind }
+
+// Field returns the field's name, and whether e is of [KindField].
+func (e Element) Field() (string, bool) { return e.text, e.kind == KindField }
+
+// Key returns the key's fields, sorted by name, and whether e is of [KindKey].
+// The caller must not change them.
+func (e Element) Key() ([]KeyField, bool) {
+	if e.kind != KindKey {
+		return nil, false
+	}
+	return e.data.fields, true
+}
+
+// Value returns the value that e selects, and whether e is of [KindValue].
+func (e Element) Value() (any, bool) {
+	if e.kind != KindValue {
+		return nil, false
+	}
+	return e.data.value, true
+}
+
+// Index returns the position that e selects, and whether e is of [KindIndex].
+func (e Element) Index() (int, bool) {
+	if e.kind != KindIndex {
+		return 0, false
+	}
+	return e.data.index, true
+}
+
+// Text returns the canonical text of e without its kind: a field's name, the
+// canonical JSON of a key or value, a position in decimal. Elements of one kind
+// are equal exactly when their texts are, so it serves as a hash key.
+func (e Element) Text() string { return e.text }
+
+// Equal reports whether e and o select the same child.
+func (e Element) Equal(o Element) bool { return e.kind == o.kind && e.text == o.text }
+
+// Compare orders elements: by kind, then fields by name, keys by their fields'
+// names and values in turn, values as [CompareValues] does, positions by number.
+// It is 0 exactly when the elements are equal.
+func (e Element) Compare(o Element) int {
+	if e.kind != o.kind {
+		return int(e.kind) - int(o.kind)
+	}
+	if e.text == o.text {
+		return 0
+	}
+	var c int
+	switch e.kind {
+	case KindKey:
+		c = compareKeys(e.data.fields, o.data.fields)
+	case KindValue:
+		c = CompareValues(e.data.value, o.data.value)
+	case KindIndex:
+		c = e.data.index - o.data.index
+	}
+	if c == 0 {
+		c = strings.Compare(e.text, o.text)
+	}
+	return c
+}
+
+func compareKeys(a, b []KeyField) int {
+	for i := range min(len(a), len(b)) {
+		if c := strings.Compare(a[i].Name, b[i].Name); c != 0 {
+			return c
+		}
+		if c := CompareValues(a[i].Value, b[i].Value); c != 0 {
+			return c
+		}
+	}
+	return len(a) - len(b)
+}
+
+// String returns e as it stands in a conflict's path:
+// .name, [name="a",port=80], [="a"], [3].
+func (e Element) String() string {
+	return string(e.appendString(nil))
+}
+
+func (e Element) appendString(b []byte) []byte {
+	switch e.kind {
+	case KindField:
+		b = append(b, '.')
+		return append(b, e.text...)
+	case KindKey:
+		b = append(b, '[')
+		for i, f := range e.data.fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, f.Name...)
+			b = append(b, '=')
+			b = appendReadable(b, f.Value)
+		}
+		return append(b, ']')
+	case KindValue:
+		b = append(b, "[="...)
+		b = appendReadable(b, e.data.value)
+		return append(b, ']')
+	case KindIndex:
+		return fmt.Appendf(b, "[%d]", e.data.index)
+	}
+	return append(b, "<no element>"...)
+}

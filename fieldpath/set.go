@@ -1,0 +1,231 @@
+package fieldpath
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Set is an immutable set of paths, held as a trie. The nil *Set is empty.
+//
+// Invariants, for every set reachable from a non-nil *Set:
+//
+//	len(nodes) > 0                                 no empty branch
+//	nodes[i].elem < nodes[i+1].elem                sorted, distinct
+//	nodes[i].member || nodes[i].sub != nil         no empty node
+type Set struct {
+	nodes []node
+}
+
+// node is what a set knows of one element: whether the path that ends with it
+// is in the set, and which paths go on below it.
+type node struct {
+	elem   Element
+	member bool
+	sub    *Set
+}
+
+// NewSet returns the set of the given paths. The empty path, which names the
+// whole object, is left out: nobody owns it.
+func NewSet(paths ...Path) *Set {
+	var root Builder
+	for _, p := range paths {
+		root.addPath(p)
+	}
+	return root.Set()
+}
+
+// Builder gathers the elements of one level of a set, in any order. The zero
+// value is ready to use.
+type Builder struct {
+	nodes []node
+}
+
+// Add puts e into the level: the path that ends with e when member is true, and
+// the paths of sub below it. Adding an element again unites both.
+func (b *Builder) Add(e Element, member bool, sub *Set) {
+	if member || sub != nil {
+		b.nodes = append(b.nodes, node{e, member, sub})
+	}
+}
+
+func (b *Builder) addPath(p Path) {
+	if len(p) == 0 {
+		return
+	}
+	below := &Set{nodes: []node{{elem: p[len(p)-1], member: true}}}
+	for i := len(p) - 2; i >= 0; i-- {
+		below = &Set{nodes: []node{{elem: p[i], sub: below}}}
+	}
+	b.nodes = append(b.nodes, below.nodes[0])
+}
+
+// Set returns what was added and leaves b empty; nil when nothing was.
+func (b *Builder) Set() *Set {
+	nodes := b.nodes
+	b.nodes = nil
+	if len(nodes) == 0 {
+		return nil
+	}
+	if !slices.IsSortedFunc(nodes, compareNodes) {
+		slices.SortStableFunc(nodes, compareNodes)
+	}
+	out := nodes[:1]
+	for _, n := range nodes[1:] {
+		last := &out[len(out)-1]
+		if !last.elem.Equal(n.elem) {
+			out = append(out, n)
+			continue
+		}
+		last.member = last.member || n.member
+		last.sub = last.sub.Union(n.sub)
+	}
+	return &Set{nodes: out}
+}
+
+func compareNodes(a, b node) int { return a.elem.Compare(b.elem) }
+
+// find returns the node of e, or nil.
+func (s *Set) find(e Element) *node {
+	if s == nil {
+		return nil
+	}
+	lo, hi := 0, len(s.nodes)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := s.nodes[mid].elem.Compare(e); {
+		case c == 0:
+			return &s.nodes[mid]
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return nil
+}
+
+// Empty reports whether s holds no path.
+func (s *Set) Empty() bool { return s == nil || len(s.nodes) == 0 }
+
+// Len returns the number of paths in s.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	total := 0
+	for i := range s.nodes {
+		if s.nodes[i].member {
+			total++
+		}
+		total += s.nodes[i].sub.Len()
+	}
+	return total
+}
+
+// Has reports whether p is in s.
+func (s *Set) Has(p Path) bool {
+	for i, e := range p {
+		n := s.find(e)
+		if n == nil {
+			return false
+		}
+		if i == len(p)-1 {
+			return n.member
+		}
+		s = n.sub
+	}
+	return false
+}
+
+// At returns whether the path of the single element e is in s, and the set of
+// the paths below it, each without its first element e.
+func (s *Set) At(e Element) (member bool, below *Set) {
+	if n := s.find(e); n != nil {
+		return n.member, n.sub
+	}
+	return false, nil
+}
+
+// Level yields the elements of the first level of s in order, each with what
+// [Set.At] returns of it.
+func (s *Set) Level() iter.Seq2[Element, Entry] {
+	return func(yield func(Element, Entry) bool) {
+		if s == nil {
+			return
+		}
+		for i := range s.nodes {
+			n := &s.nodes[i]
+			if !yield(n.elem, Entry{n.member, n.sub}) {
+				return
+			}
+		}
+	}
+}
+
+// Entry is what a set holds of one element; see [Set.At].
+type Entry struct {
+	// Member says that the path that ends with the element is in the set.
+	Member bool
+	// Below holds the paths that go on below the element, without it.
+	Below *Set
+}
+
+// Equal reports whether s and o hold the same paths.
+func (s *Set) Equal(o *Set) bool {
+	if s == o {
+		return true
+	}
+	if s.Empty() || o.Empty() {
+		return s.Empty() && o.Empty()
+	}
+	if len(s.nodes) != len(o.nodes) {
+		return false
+	}
+	for i := range s.nodes {
+		a, b := &s.nodes[i], &o.nodes[i]
+		if a.member != b.member || !a.elem.Equal(b.elem) || !a.sub.Equal(b.sub) {
+			return false
+		}
+	}
+	return true
+}
+
+// All yields the paths of s. At each level the paths that end there come first,
+// in order, and then what lies below each element: the order in which a real
+// server lists conflicts. The path is valid until the next one; clone it to
+// keep it.
+func (s *Set) All() iter.Seq[Path] {
+	return func(yield func(Path) bool) {
+		s.walk(make(Path, 0, 16), yield)
+	}
+}
+
+func (s *Set) walk(prefix Path, yield func(Path) bool) bool {
+	if s == nil {
+		return true
+	}
+	for i := range s.nodes {
+		if s.nodes[i].member && !yield(append(prefix, s.nodes[i].elem)) {
+			return false
+		}
+	}
+	for i := range s.nodes {
+		if !s.nodes[i].sub.walk(append(prefix, s.nodes[i].elem), yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// String returns the paths of s, one a line, in the order of [Set.All].
+func (s *Set) String() string {
+	var b strings.Builder
+	for p := range s.All() {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(p.String())
+	}
+	return b.String()
+}

@@ -1,0 +1,284 @@
+package fieldpath
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// exactFloat bounds the integers that float64 holds without loss; a float
+// within it that has no fraction is one value with the integer.
+const exactFloat = 1 << 53
+
+// canonicalValue returns v with every number as int64 where it is a whole
+// number that float64 holds exactly, and as float64 otherwise. It shares
+// nothing that it changes: containers are copied when something in them is.
+func canonicalValue(v any) any {
+	switch t := v.(type) {
+	case nil, string, bool, int64:
+		return t
+	case float64:
+		return canonicalFloat(t)
+	case float32:
+		return canonicalFloat(float64(t))
+	case int:
+		return int64(t)
+	case int8:
+		return int64(t)
+	case int16:
+		return int64(t)
+	case int32:
+		return int64(t)
+	case uint8:
+		return int64(t)
+	case uint16:
+		return int64(t)
+	case uint32:
+		return int64(t)
+	case uint:
+		return canonicalUint(uint64(t))
+	case uint64:
+		return canonicalUint(t)
+	case []any:
+		out := make([]any, len(t))
+		for i, item := range t {
+			out[i] = canonicalValue(item)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(t))
+		for k, item := range t {
+			out[k] = canonicalValue(item)
+		}
+		return out
+	}
+	return nil
+}
+
+func canonicalFloat(f float64) any {
+	if f == math.Trunc(f) && math.Abs(f) <= exactFloat {
+		return int64(f)
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil
+	}
+	return f
+}
+
+func canonicalUint(u uint64) any {
+	if u <= math.MaxInt64 {
+		return int64(u)
+	}
+	return float64(u)
+}
+
+// valueRank orders JSON values of different types: numbers, strings, booleans,
+// lists, maps, null.
+func valueRank(v any) int {
+	switch v.(type) {
+	case int64, float64:
+		return 0
+	case string:
+		return 1
+	case bool:
+		return 2
+	case []any:
+		return 3
+	case map[string]any:
+		return 4
+	}
+	return 5
+}
+
+// CompareValues orders JSON values as upstream orders the items of a set:
+// numbers by size, then strings, booleans (false first), lists, maps, null.
+// Numbers must be int64 or float64.
+func CompareValues(a, b any) int {
+	ra, rb := valueRank(a), valueRank(b)
+	if ra != rb {
+		return ra - rb
+	}
+	switch x := a.(type) {
+	case int64:
+		if y, ok := b.(int64); ok {
+			return cmp.Compare(x, y)
+		}
+		return cmp.Compare(float64(x), b.(float64))
+	case float64:
+		if y, ok := b.(int64); ok {
+			return cmp.Compare(x, float64(y))
+		}
+		return cmp.Compare(x, b.(float64))
+	case string:
+		return strings.Compare(x, b.(string))
+	case bool:
+		y := b.(bool)
+		switch {
+		case x == y:
+			return 0
+		case y:
+			return -1
+		}
+		return 1
+	case []any:
+		return slices.CompareFunc(x, b.([]any), CompareValues)
+	case map[string]any:
+		return compareMaps(x, b.(map[string]any))
+	}
+	return 0
+}
+
+// compareMaps orders maps by their sorted keys: where one lacks a key that the
+// other has, it sorts after, unless it has no more keys at all.
+func compareMaps(a, b map[string]any) int {
+	ka, kb := slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))
+	for i := range min(len(ka), len(kb)) {
+		if c := strings.Compare(ka[i], kb[i]); c != 0 {
+			return c
+		}
+		if c := CompareValues(a[ka[i]], b[kb[i]]); c != 0 {
+			return c
+		}
+	}
+	return len(ka) - len(kb)
+}
+
+// appendReadable appends v as it reads in a path: strings quoted as Go does.
+func appendReadable(b []byte, v any) []byte {
+	switch t := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case string:
+		return strconv.AppendQuote(b, t)
+	case []any:
+		b = append(b, '[')
+		for i, item := range t {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendReadable(b, item)
+		}
+		return append(b, ']')
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(t)) {
+			b = append(append(b, k...), '=')
+			b = appendReadable(b, t[k])
+		}
+		return b
+	}
+	return fmt.Append(b, v)
+}
+
+// appendValue appends the canonical JSON of v, a canonical value: keys sorted,
+// <, > and & escaped as \u003c and so on.
+func appendValue(b []byte, v any) []byte {
+	switch t := v.(type) {
+	case string:
+		return appendString(b, t)
+	case int64:
+		return strconv.AppendInt(b, t, 10)
+	case float64:
+		// The shortest text that reads back; an exponent only where upstream
+		// writes one.
+		format := byte('f')
+		if abs := math.Abs(t); abs < 1e-6 || abs >= 1e21 {
+			format = 'e'
+		}
+		return strconv.AppendFloat(b, t, format, -1, 64)
+	case bool:
+		return strconv.AppendBool(b, t)
+	case []any:
+		b = append(b, '[')
+		for i, item := range t {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(b, item)
+		}
+		return append(b, ']')
+	case map[string]any:
+		b = append(b, '{')
+		for i, k := range slices.Sorted(maps.Keys(t)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, k)
+			b = append(b, ':')
+			b = appendValue(b, t[k])
+		}
+		return append(b, '}')
+	}
+	return append(b, "null"...)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string that is safe inside HTML; bytes that
+// are not UTF-8 become \ufffd.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			switch {
+			case r == utf8.RuneError && size == 1:
+				b = append(append(b, s[start:i]...), `\ufffd`...)
+				start = i + size
+			case r == '\u2028' || r == '\u2029':
+				b = append(append(b, s[start:i]...), `\u202`...)
+				b = append(b, hexDigits[r&0xf])
+				start = i + size
+			}
+			i += size
+			continue
+		}
+		if c < 0x20 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			b = append(b, s[start:i]...)
+			b = appendEscape(b, c)
+			start = i + 1
+		}
+		i++
+	}
+	return append(append(b, s[start:]...), '"')
+}
+
+// appendName appends s as a JSON string the way FieldsV1 writes member names:
+// only control characters, quotes and backslashes are escaped.
+func appendName(b []byte, s string) []byte {
+	b = append(b, '"')
+	b = appendNameBody(b, s)
+	return append(b, '"')
+}
+
+func appendNameBody(b []byte, s string) []byte {
+	start := 0
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
+			b = append(b, s[start:i]...)
+			b = appendEscape(b, c)
+			start = i + 1
+		}
+	}
+	return append(b, s[start:]...)
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}

@@ -1,0 +1,3 @@
+module github.com/tenure-ssa/tenure
+
+go 1.26.0
