@@ -2,6 +2,7 @@ package fieldpath
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,14 +21,16 @@ import (
 //
 // A child without members of its own is in the set: {} stands for {".":{}}.
 
-// MaxDepth is the deepest FieldsV1 that is decoded, in elements of a path.
+// MaxDepth is the longest path of a FieldsV1 that is decoded, in elements. Sets
+// that are built may be deeper, but what they write is then not read again.
 const MaxDepth = 1000
 
 // SyntaxError says what is wrong with a FieldsV1, and where.
 type SyntaxError struct {
 	// Path is the path of the member in which the error is.
 	Path Path
-	// Offset counts the bytes before the error; -1 for a decoded FieldsV1.
+	// Offset counts the bytes before the error, or before the member's name when
+	// that is wrong; -1 for a decoded FieldsV1.
 	Offset int
 	// Reason says what was found and what was expected.
 	Reason string
@@ -51,9 +54,9 @@ type Leniency uint8
 const (
 	// Strict refuses members of unknown kinds and members that stand twice.
 	Strict Leniency = iota
-	// Lenient does as upstream does with what is stored already: members of
-	// unknown kinds, which a later version may have written, are passed over;
-	// members that stand twice are united.
+	// Lenient accepts what may be stored already: members of unknown kinds,
+	// which a later version may have written, are passed over; members that
+	// stand twice are united, so that nothing that was owned is lost.
 	Lenient
 )
 
@@ -83,6 +86,11 @@ func Parse(data []byte, leniency Leniency) (*Set, error) {
 func FromTree(tree map[string]any, leniency Leniency) (*Set, error) {
 	d := decoder{lenient: leniency == Lenient, pos: -1}
 	set, _, err := d.tree(tree)
+	if err != nil {
+		// Maps have no order: look again, sorted, for the first error.
+		d = decoder{lenient: d.lenient, pos: -1, ordered: true}
+		_, _, err = d.tree(tree)
+	}
 	return set, err
 }
 
@@ -91,7 +99,7 @@ func ParseElement(name string) (Element, error) {
 	d := decoder{pos: -1}
 	e, known, err := d.element(name)
 	if err == nil && !known {
-		err = d.errorf("unknown kind of member %s, expected f:, k:, v: or i:", quoteShort(name))
+		err = d.unknown(name)
 	}
 	return e, err
 }
@@ -102,6 +110,12 @@ type decoder struct {
 	pos     int
 	path    Path
 	lenient bool
+	ordered bool // maps are read in the order of their keys
+
+	// nodes is a stack: the members read so far of the object that is being
+	// read, on those of the objects around it. An object's nodes are copied off
+	// once it ends, when their number is known.
+	nodes []node
 }
 
 func (d *decoder) errorf(format string, args ...any) error {
@@ -115,32 +129,40 @@ func quoteShort(s string) string {
 	return strconv.Quote(s)
 }
 
-// level gathers the members of one JSON object of a set.
-type level struct {
-	nodes []node
-	self  bool
+// push makes e the last element of the path; pop takes it off again.
+func (d *decoder) push(e Element) error {
+	if len(d.path) == MaxDepth {
+		return d.errorf("nested deeper than %d", MaxDepth)
+	}
+	d.path = append(d.path, e)
+	return nil
 }
 
-// finish returns the set of a level and whether the level's own path is in the
-// parent's set. Members mostly come in order; then nothing has to be sorted.
-func (l *level) finish(d *decoder) (*Set, bool, error) {
-	if len(l.nodes) == 0 {
+func (d *decoder) pop() { d.path = d.path[:len(d.path)-1] }
+
+func (d *decoder) unknown(name string) error {
+	return d.errorf("unknown kind of member %s, expected f:, k:, v: or i:", quoteShort(name))
+}
+
+// finish takes the nodes from start on off the stack, as the set of one object.
+// self says that the object had the member "."; what finish returns is as set's.
+func (d *decoder) finish(start int, self bool) (set *Set, member bool, err error) {
+	nodes := d.nodes[start:]
+	if len(nodes) == 0 {
 		return nil, true, nil
 	}
-	sorted := true
-	for i := 1; i < len(l.nodes) && sorted; i++ {
-		sorted = l.nodes[i-1].elem.Compare(l.nodes[i].elem) < 0
+	b := Builder{nodes: append(make([]node, 0, len(nodes)), nodes...)}
+	clear(nodes)
+	d.nodes = d.nodes[:start]
+	b.sort()
+	if !d.lenient {
+		for i := 1; i < len(b.nodes); i++ {
+			if e := b.nodes[i].elem; e.Equal(b.nodes[i-1].elem) {
+				return nil, false, d.errorf("duplicate member %s", quoteShort(e.memberName()))
+			}
+		}
 	}
-	if sorted {
-		return &Set{nodes: slices.Clip(l.nodes)}, l.self, nil
-	}
-	before := len(l.nodes)
-	b := Builder{nodes: l.nodes}
-	set := b.Set()
-	if len(set.nodes) < before && !d.lenient {
-		return nil, false, d.errorf("duplicate members below it")
-	}
-	return set, l.self, nil
+	return b.Set(), self, nil
 }
 
 // set reads a JSON object as a set. member reports whether the object's own
@@ -153,21 +175,18 @@ func (d *decoder) set() (set *Set, member bool, err error) {
 	if !d.skip('{') {
 		return nil, false, d.errorf("expected an object, got %s", d.here())
 	}
-	if len(d.path) >= MaxDepth {
-		return nil, false, d.errorf("nested deeper than %d", MaxDepth)
-	}
-	var l level
 	d.space()
 	if d.skip('}') {
 		return nil, true, nil
 	}
+	start, self := len(d.nodes), false
 	for {
-		if err := d.member(&l); err != nil {
+		if err := d.member(&self); err != nil {
 			return nil, false, err
 		}
 		d.space()
 		if d.skip('}') {
-			return l.finish(d)
+			return d.finish(start, self)
 		}
 		if !d.skip(',') {
 			return nil, false, d.errorf("expected , or } after a member, got %s", d.here())
@@ -176,7 +195,9 @@ func (d *decoder) set() (set *Set, member bool, err error) {
 	}
 }
 
-func (d *decoder) member(l *level) error {
+// member reads one member of a JSON object onto the stack; "." sets self.
+func (d *decoder) member(self *bool) error {
+	start := d.pos
 	name, err := d.str()
 	if err != nil {
 		return err
@@ -186,72 +207,98 @@ func (d *decoder) member(l *level) error {
 		return d.errorf("expected : after a member's name, got %s", d.here())
 	}
 	d.space()
+	value := d.pos
+	d.pos = start // where an error of the name is
 	if name == "." {
-		if l.self && !d.lenient {
+		if *self && !d.lenient {
 			return d.errorf("duplicate member \".\"")
 		}
-		l.self = true
-		_, err := d.value(len(d.path))
+		*self = true
+		d.pos = value
+		return d.pass()
+	}
+	e, known, err := d.element(name)
+	if err == nil && !known && !d.lenient {
+		err = d.unknown(name)
+	}
+	if err != nil {
 		return err
+	}
+	d.pos = value
+	if !known {
+		return d.pass()
+	}
+	if err := d.push(e); err != nil {
+		return err
+	}
+	sub, member, err := d.set()
+	if err != nil {
+		return err
+	}
+	d.pop()
+	d.nodes = append(d.nodes, node{e, member, sub})
+	return nil
+}
+
+// pass reads over a value that says nothing.
+func (d *decoder) pass() error {
+	if strings.HasPrefix(d.data[d.pos:], "{}") { // the usual one
+		d.pos += len("{}")
+		return nil
+	}
+	_, err := d.value(len(d.path))
+	return err
+}
+
+// tree is set for FieldsV1 that is decoded already.
+func (d *decoder) tree(tree map[string]any) (set *Set, member bool, err error) {
+	start, self := len(d.nodes), false
+	if d.ordered {
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			if err := d.treeMember(name, tree[name], &self); err != nil {
+				return nil, false, err
+			}
+		}
+		return d.finish(start, self)
+	}
+	for name, value := range tree {
+		if err := d.treeMember(name, value, &self); err != nil {
+			return nil, false, err
+		}
+	}
+	return d.finish(start, self)
+}
+
+// treeMember is member for FieldsV1 that is decoded already.
+func (d *decoder) treeMember(name string, value any, self *bool) error {
+	if name == "." {
+		*self = true
+		return nil
 	}
 	e, known, err := d.element(name)
 	if err != nil {
 		return err
 	}
 	if !known {
-		if !d.lenient {
-			return d.errorf("unknown kind of member %s, expected f:, k:, v: or i:", quoteShort(name))
+		if d.lenient {
+			return nil
 		}
-		_, err := d.value(len(d.path))
+		return d.unknown(name)
+	}
+	if err := d.push(e); err != nil {
 		return err
 	}
-	d.path = append(d.path, e)
-	sub, member, err := d.set()
-	d.path = d.path[:len(d.path)-1]
+	below, ok := value.(map[string]any)
+	if !ok && value != nil {
+		return d.errorf("expected an object, got %T", value)
+	}
+	sub, member, err := d.tree(below)
 	if err != nil {
 		return err
 	}
-	l.nodes = append(l.nodes, node{e, member, sub})
+	d.pop()
+	d.nodes = append(d.nodes, node{e, member, sub})
 	return nil
-}
-
-// tree is set for FieldsV1 that is decoded already.
-func (d *decoder) tree(tree map[string]any) (set *Set, member bool, err error) {
-	if len(tree) == 0 {
-		return nil, true, nil
-	}
-	if len(d.path) >= MaxDepth {
-		return nil, false, d.errorf("nested deeper than %d", MaxDepth)
-	}
-	l := level{nodes: make([]node, 0, len(tree))}
-	for name, value := range tree {
-		if name == "." {
-			l.self = true
-			continue
-		}
-		e, known, err := d.element(name)
-		if err != nil {
-			return nil, false, err
-		}
-		if !known {
-			if !d.lenient {
-				return nil, false, d.errorf("unknown kind of member %s, expected f:, k:, v: or i:", quoteShort(name))
-			}
-			continue
-		}
-		below, ok := value.(map[string]any)
-		if !ok && value != nil {
-			return nil, false, d.errorf("expected an object as member %s, got %T", quoteShort(name), value)
-		}
-		d.path = append(d.path, e)
-		sub, member, err := d.tree(below)
-		d.path = d.path[:len(d.path)-1]
-		if err != nil {
-			return nil, false, err
-		}
-		l.nodes = append(l.nodes, node{e, member, sub})
-	}
-	return l.finish(d)
 }
 
 // element decodes a member's name; known is false for a kind that this package

@@ -1,6 +1,7 @@
 package fieldpath
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -59,7 +60,7 @@ func Field(name string) Element { return Element{kind: KindField, text: name} }
 
 // Key returns the element that selects the item of a keyed list with the given
 // key fields, in any order. It copies fields. Values that JSON cannot hold
-// (NaN, channels …) stand as null; [typed] refuses them before they come here.
+// (NaN, channels …) stand as null.
 func Key(fields ...KeyField) Element {
 	sorted := make([]KeyField, len(fields))
 	for i, f := range fields {
@@ -113,6 +114,7 @@ func (e Element) Key() ([]KeyField, bool) {
 }
 
 // Value returns the value that e selects, and whether e is of [KindValue].
+// Numbers in it are int64 or float64. The caller must not change it.
 func (e Element) Value() (any, bool) {
 	if e.kind != KindValue {
 		return nil, false
@@ -146,19 +148,15 @@ func (e Element) Compare(o Element) int {
 	if e.text == o.text {
 		return 0
 	}
-	var c int
 	switch e.kind {
 	case KindKey:
-		c = compareKeys(e.data.fields, o.data.fields)
+		return compareKeys(e.data.fields, o.data.fields)
 	case KindValue:
-		c = CompareValues(e.data.value, o.data.value)
+		return CompareValues(e.data.value, o.data.value)
 	case KindIndex:
-		c = e.data.index - o.data.index
+		return cmp.Compare(e.data.index, o.data.index)
 	}
-	if c == 0 {
-		c = strings.Compare(e.text, o.text)
-	}
-	return c
+	return strings.Compare(e.text, o.text)
 }
 
 func compareKeys(a, b []KeyField) int {

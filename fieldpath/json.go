@@ -35,7 +35,8 @@ func (d *decoder) here() string {
 	if d.pos >= len(d.data) {
 		return "the end"
 	}
-	return strconv.QuoteRune(rune(d.data[d.pos]))
+	r, _ := utf8.DecodeRuneInString(d.data[d.pos:])
+	return strconv.QuoteRune(r)
 }
 
 // value reads any JSON value; numbers come as int64 where they are written as
@@ -270,7 +271,9 @@ func (d *decoder) escape() (rune, error) {
 		}
 		return utf8.RuneError, nil
 	}
-	return 0, d.errorf("unknown escape \\%c", c)
+	d.pos--
+	r, _ := utf8.DecodeRuneInString(d.data[d.pos:])
+	return 0, d.errorf("unknown escape \\%c", r)
 }
 
 func (d *decoder) hex4() (rune, bool) {

@@ -28,11 +28,30 @@ type node struct {
 // NewSet returns the set of the given paths. The empty path, which names the
 // whole object, is left out: nobody owns it.
 func NewSet(paths ...Path) *Set {
-	var root Builder
-	for _, p := range paths {
-		root.addPath(p)
+	return setOfSorted(slices.SortedFunc(slices.Values(paths), Path.Compare), 0)
+}
+
+// setOfSorted returns the set of paths, each without its first depth elements,
+// in which they are alike.
+func setOfSorted(paths []Path, depth int) *Set {
+	var nodes []node
+	for len(paths) > 0 {
+		if len(paths[0]) == depth { // counted by the caller; or nobody's, at the root
+			paths = paths[1:]
+			continue
+		}
+		e := paths[0][depth]
+		same := 1
+		for same < len(paths) && paths[same][depth].Equal(e) {
+			same++
+		}
+		if e.kind != 0 {
+			// A path that ends here sorts before those that go on.
+			nodes = append(nodes, node{e, len(paths[0]) == depth+1, setOfSorted(paths[:same], depth+1)})
+		}
+		paths = paths[same:]
 	}
-	return root.Set()
+	return setOf(nodes)
 }
 
 // Builder gathers the elements of one level of a set, in any order. The zero
@@ -41,46 +60,59 @@ type Builder struct {
 	nodes []node
 }
 
+// NewBuilder returns a builder with room for n elements.
+func NewBuilder(n int) Builder {
+	if n == 0 {
+		return Builder{}
+	}
+	return Builder{nodes: make([]node, 0, n)}
+}
+
 // Add puts e into the level: the path that ends with e when member is true, and
-// the paths of sub below it. Adding an element again unites both.
+// the paths of sub below it. Adding an element again unites both. The zero
+// Element is left out: it selects nothing.
 func (b *Builder) Add(e Element, member bool, sub *Set) {
-	if member || sub != nil {
+	if sub.Empty() {
+		sub = nil
+	}
+	if e.kind != 0 && (member || sub != nil) {
 		b.nodes = append(b.nodes, node{e, member, sub})
 	}
 }
 
-func (b *Builder) addPath(p Path) {
-	if len(p) == 0 {
-		return
-	}
-	below := &Set{nodes: []node{{elem: p[len(p)-1], member: true}}}
-	for i := len(p) - 2; i >= 0; i-- {
-		below = &Set{nodes: []node{{elem: p[i], sub: below}}}
-	}
-	b.nodes = append(b.nodes, below.nodes[0])
-}
-
 // Set returns what was added and leaves b empty; nil when nothing was.
 func (b *Builder) Set() *Set {
+	b.sort()
 	nodes := b.nodes
 	b.nodes = nil
-	if len(nodes) == 0 {
-		return nil
-	}
-	if !slices.IsSortedFunc(nodes, compareNodes) {
-		slices.SortStableFunc(nodes, compareNodes)
-	}
-	out := nodes[:1]
-	for _, n := range nodes[1:] {
-		last := &out[len(out)-1]
-		if !last.elem.Equal(n.elem) {
-			out = append(out, n)
-			continue
+	out := nodes[:0]
+	for len(nodes) > 0 {
+		same := 1
+		for same < len(nodes) && nodes[same].elem.Equal(nodes[0].elem) {
+			same++
 		}
-		last.member = last.member || n.member
-		last.sub = last.sub.Union(n.sub)
+		out = append(out, unite(nodes[:same]))
+		nodes = nodes[same:]
 	}
-	return &Set{nodes: out}
+	return setOf(out)
+}
+
+// sort is stable in effect: nodes of one element are united in any order.
+func (b *Builder) sort() {
+	if !slices.IsSortedFunc(b.nodes, compareNodes) {
+		slices.SortFunc(b.nodes, compareNodes)
+	}
+}
+
+// unite returns one node for nodes of one element. It unites them by halves,
+// which costs O(n log n) nodes for n; one after the other would cost O(n²).
+func unite(nodes []node) node {
+	if len(nodes) == 1 {
+		return nodes[0]
+	}
+	half := len(nodes) / 2
+	a, b := unite(nodes[:half]), unite(nodes[half:])
+	return node{a.elem, a.member || b.member, a.sub.Union(b.sub)}
 }
 
 func compareNodes(a, b node) int { return a.elem.Compare(b.elem) }

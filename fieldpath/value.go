@@ -11,21 +11,25 @@ import (
 	"unicode/utf8"
 )
 
-// exactFloat bounds the integers that float64 holds without loss; a float
-// within it that has no fraction is one value with the integer.
-const exactFloat = 1 << 53
-
-// canonicalValue returns v with every number as int64 where it is a whole
-// number that float64 holds exactly, and as float64 otherwise. It shares
-// nothing that it changes: containers are copied when something in them is.
+// canonicalValue returns the value that the JSON of v reads back as: whole
+// numbers as int64 where it holds them and other numbers as float64, strings
+// with a replacement character for each byte that is not UTF-8, and null for
+// what JSON cannot hold. It shares no container with v.
+//
+//	canonicalValue(a) equals canonicalValue(b)  ⇔  CompareValues of them is 0
+//	                                            ⇔  appendValue of them is the same
 func canonicalValue(v any) any {
 	switch t := v.(type) {
-	case nil, string, bool, int64:
+	case nil, bool, int64:
 		return t
+	case string:
+		return canonicalString(t)
 	case float64:
 		return canonicalFloat(t)
 	case float32:
-		return canonicalFloat(float64(t))
+		// As it is written: float64(t) would have more digits.
+		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(t), 'g', -1, 32), 64)
+		return canonicalFloat(f)
 	case int:
 		return int64(t)
 	case int8:
@@ -53,19 +57,36 @@ func canonicalValue(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(t))
 		for k, item := range t {
-			out[k] = canonicalValue(item)
+			out[canonicalString(k)] = canonicalValue(item)
 		}
 		return out
 	}
 	return nil
 }
 
+func canonicalString(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
+// exactFloat bounds the integers that float64 holds without loss.
+const exactFloat = 1 << 53
+
 func canonicalFloat(f float64) any {
-	if f == math.Trunc(f) && math.Abs(f) <= exactFloat {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil
+	case f != math.Trunc(f):
+		return f
+	case math.Abs(f) <= exactFloat:
 		return int64(f)
 	}
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil
+	// Beyond, the shortest digits that read back as f end in zeros, and are not
+	// f's own; they are what stands in JSON, so they are the number.
+	if i, err := strconv.ParseInt(string(appendValue(nil, f)), 10, 64); err == nil {
+		return i
 	}
 	return f
 }
@@ -108,10 +129,10 @@ func CompareValues(a, b any) int {
 		if y, ok := b.(int64); ok {
 			return cmp.Compare(x, y)
 		}
-		return cmp.Compare(float64(x), b.(float64))
+		return compareIntFloat(x, b.(float64))
 	case float64:
 		if y, ok := b.(int64); ok {
-			return cmp.Compare(x, float64(y))
+			return -compareIntFloat(y, x)
 		}
 		return cmp.Compare(x, b.(float64))
 	case string:
@@ -131,6 +152,22 @@ func CompareValues(a, b any) int {
 		return compareMaps(x, b.(map[string]any))
 	}
 	return 0
+}
+
+// compareIntFloat compares without rounding i: rounded, two integers could both
+// equal a float, and there would be no order. NaN sorts before all numbers.
+func compareIntFloat(i int64, f float64) int {
+	switch {
+	case f >= 1<<63:
+		return -1
+	case f < -1<<63 || math.IsNaN(f):
+		return 1
+	}
+	whole := math.Trunc(f)
+	if c := cmp.Compare(i, int64(whole)); c != 0 {
+		return c
+	}
+	return cmp.Compare(whole, f)
 }
 
 // compareMaps orders maps by their sorted keys: where one lacks a key that the

@@ -1,0 +1,100 @@
+package conflicts
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Conflict is one field that an apply would change and another manager owns.
+type Conflict struct {
+	// Path is the field, in the version that the other manager's entry is of.
+	Path fieldpath.Path
+	// Owner is the other manager: its name, operation, subresource, and, for an
+	// update, API version.
+	Owner managedfields.Key
+	// Version is the API version of the owner's entry, for applies too.
+	Version string
+	// Since is when the owner last changed the object; nil if that is unknown.
+	Since *metav1.Time
+	// Live is the field's value now, and Applied the one that the apply would
+	// give it. They share memory with the objects; a value that is not there is
+	// nil, and so is a null.
+	Live, Applied any
+}
+
+// Conflicts are all conflicts of one apply; at least one. As an error they carry
+// a Status, so that apierrors.IsConflict and the like know them.
+type Conflicts []Conflict
+
+// Sort puts c in the fixed order, by owner; the order of each owner's paths
+// stays as it is.
+func (c Conflicts) Sort() {
+	slices.SortStableFunc(c, func(a, b Conflict) int { return a.Owner.Compare(b.Owner) })
+}
+
+// Error returns the message of the Status.
+func (c Conflicts) Error() string {
+	if len(c) == 1 {
+		return fmt.Sprintf("Apply failed with 1 conflict: conflict with %s: %s", describe(c[0].Owner), c[0].Path)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Apply failed with %d conflicts: ", len(c))
+	for i, conflict := range c {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if i == 0 || conflict.Owner != c[i-1].Owner {
+			fmt.Fprintf(&b, "conflicts with %s:\n", describe(conflict.Owner))
+		}
+		fmt.Fprintf(&b, "- %s", conflict.Path)
+	}
+	return b.String()
+}
+
+// Status returns the answer of a real server: 409, reason Conflict, one cause a
+// field.
+func (c Conflicts) Status() metav1.Status {
+	causes := make([]metav1.StatusCause, len(c))
+	for i, conflict := range c {
+		causes[i] = metav1.StatusCause{
+			Type:    metav1.CauseTypeFieldManagerConflict,
+			Message: "conflict with " + describe(conflict.Owner),
+			Field:   conflict.Path.String(),
+		}
+	}
+	return metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusConflict,
+		Reason:  metav1.StatusReasonConflict,
+		Details: &metav1.StatusDetails{Causes: causes},
+		Message: c.Error(),
+	}
+}
+
+// Paths returns the fields in conflict, whoever owns them.
+func (c Conflicts) Paths() *fieldpath.Set {
+	paths := make([]fieldpath.Path, len(c))
+	for i := range c {
+		paths[i] = c[i].Path
+	}
+	return fieldpath.NewSet(paths...)
+}
+
+// describe names a manager as a real server does.
+func describe(k managedfields.Key) string {
+	s := fmt.Sprintf("%q", k.Manager)
+	if k.Subresource != "" {
+		s += fmt.Sprintf(" with subresource %q", k.Subresource)
+	}
+	if k.Operation == managedfields.Update {
+		s += " using " + k.APIVersion
+	}
+	return s
+}

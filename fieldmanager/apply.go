@@ -1,0 +1,227 @@
+package fieldmanager
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// BeforeFirstApply is the manager that comes to own, at the first apply to an
+// object without entries, what is in the object already.
+const BeforeFirstApply = "before-first-apply"
+
+// unknownManager is the manager of a write that names none.
+const unknownManager = "unknown"
+
+// Apply returns live with applied, the intent of manager, merged into it, with
+// the managed fields that follow. live is the stored object, or nil when there
+// is none yet. applied must be of the FieldManager's kind and version and have
+// no managed fields.
+//
+// The result is of live's Go type (of applied's when live is nil) and shares
+// memory with both. When it equals live, nothing was changed and nothing needs
+// to be written.
+//
+// The error is a [conflicts.Conflicts] when other managers own fields that the
+// intent would change, and force is false; a typed.Errors (through errors.As)
+// when the intent does not fit its type; an apierrors BadRequest when it is of
+// another kind or has managed fields; and otherwise says which object could not
+// be read. live is never changed.
+func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	w, err := m.startApply(live, applied, manager, force)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.run(); err != nil {
+		return nil, err
+	}
+	return w.finish(live, applied)
+}
+
+// applyWrite is one apply on its way through the pipeline.
+type applyWrite struct {
+	m       *FieldManager
+	key     managedfields.Key
+	force   bool
+	live    object
+	intent  object
+	entries managedfields.Entries // of live
+	gone    managedfields.Entries // those of live at versions that are gone
+
+	merged  object
+	changed bool // merged differs from live
+}
+
+// startApply checks the request and takes it apart (spec rules 1.1 to 1.3).
+func (m *FieldManager) startApply(live, applied runtime.Object, manager string, force bool) (*applyWrite, error) {
+	if applied == nil {
+		return nil, apierrors.NewBadRequest("no object to apply")
+	}
+	intent, err := m.intentOf(applied)
+	if err != nil {
+		return nil, err
+	}
+	w := &applyWrite{m: m, key: m.key(manager, managedfields.Apply), force: force, intent: intent}
+	if live == nil {
+		w.live, err = m.emptyObject()
+		return w, err
+	}
+	tree, err := treeOf(live)
+	if err != nil {
+		return nil, fmt.Errorf("live object: %w", err)
+	}
+	if w.entries, err = decodeEntries(tree); err != nil {
+		return nil, fmt.Errorf("live object: %w", err)
+	}
+	if w.live, err = m.objectOf(live); err != nil {
+		return nil, fmt.Errorf("live object: %w", err)
+	}
+	if err := w.live.validate(); err != nil {
+		return nil, fmt.Errorf("live object: %w", err)
+	}
+	if len(w.entries) == 0 {
+		return w, w.trackFromHere()
+	}
+	return w, nil
+}
+
+// key returns the key of what manager does through this FieldManager.
+func (m *FieldManager) key(manager string, op managedfields.Operation) managedfields.Key {
+	if manager == "" {
+		manager = unknownManager
+	}
+	return managedfields.KeyOf(manager, op, m.version, m.subresource)
+}
+
+func (m *FieldManager) intentOf(applied runtime.Object) (object, error) {
+	tree, err := treeOf(applied)
+	if err != nil {
+		return object{}, fmt.Errorf("applied object: %w", err)
+	}
+	if gvk := applied.GetObjectKind().GroupVersionKind(); gvk != m.kind {
+		return object{}, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
+	}
+	if v, ok := managedFieldsOf(tree); ok && v != nil {
+		return object{}, apierrors.NewBadRequest("metadata.managedFields must be nil")
+	}
+	o := object{tree, m.version, m.typ}
+	if err := m.typ.Validate(tree, typed.Rules{}); err != nil {
+		return object{}, fmt.Errorf("applied object %s: %w", o.name(), err)
+	}
+	return o, nil
+}
+
+// validate checks an object that is stored, or about to be: what a server let
+// in must not be refused here, so duplicates and unknown fields pass.
+func (o object) validate() error {
+	if err := o.typ.Validate(o.tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
+		return fmt.Errorf("%s: %w", o.name(), err)
+	}
+	return nil
+}
+
+// trackFromHere gives what is in live to before-first-apply: the object was
+// written before anybody tracked it (spec rule 1.5).
+func (w *applyWrite) trackFromHere() error {
+	empty, err := w.m.emptyObject()
+	if err != nil {
+		return fmt.Errorf("empty object: %w", err)
+	}
+	w.entries = w.m.track(nil, empty, w.live, BeforeFirstApply)
+	return nil
+}
+
+// run merges, and excuses the manager called kubectl conflicts over fields that
+// are as client-side apply left them (spec rule 9.1).
+func (w *applyWrite) run() error {
+	entries := w.entries
+	err := w.merge(w.force)
+	var conflicting conflicts.Conflicts
+	if w.key.Manager == kubectl && errors.As(err, &conflicting) {
+		excused := w.m.clientSideApplied(w.live)
+		if excused.Empty() {
+			return err
+		}
+		if rest := without(conflicting, excused); len(rest) > 0 {
+			return rest
+		}
+		w.entries = entries
+		return w.merge(true)
+	}
+	return err
+}
+
+// merge is the heart of an apply: merged object, entries, conflicts.
+func (w *applyWrite) merge(force bool) error {
+	m := w.m
+	var known managedfields.Entries
+	known, w.gone = m.reconcile(w.entries)
+	last, hadApplied := known.Get(w.key)
+
+	tree, err := m.typ.Merge(w.live.tree, w.intent.tree)
+	if err != nil {
+		return fmt.Errorf("merging %s: %w", w.intent.name(), err)
+	}
+	w.merged = object{tree.(map[string]any), m.version, m.typ}
+
+	mine := last
+	mine.Key, mine.Version = w.key, m.version
+	mine.Fields = m.filter(m.version, m.typ.FieldSet(w.intent.tree))
+	known = known.With(mine)
+	w.gone = w.gone.Without(w.key)
+	if hadApplied {
+		w.merged = m.prune(w.merged, known, w.key, last)
+	}
+
+	known, lost := m.settle(known, w.key, m.compare(w.live, w.merged))
+	if len(lost) > 0 && !force {
+		return lost
+	}
+	w.changed = !typed.Equal(w.live.tree, w.merged.tree)
+	if mine, ok := known.Get(w.key); ok {
+		known = known.Without(w.key)
+		if mine.Fields = managedfields.Strip(mine.Fields); !mine.Fields.Empty() {
+			if w.changed {
+				mine.Time = m.timestamp()
+			}
+			known = known.With(mine)
+		}
+	}
+	w.entries = append(known, w.gone...)
+	return nil
+}
+
+// finish makes the object that is returned.
+func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error) {
+	shape := live
+	if shape == nil {
+		shape = applied
+	}
+	tree := w.live.tree
+	if w.changed {
+		tree = w.merged.tree
+	}
+	if w.key.Manager == kubectl {
+		var err error
+		if tree, err = keepLastApplied(tree, w.intent.tree); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
+		}
+	}
+	if w.changed && w.m.defaulter != nil {
+		out, err := like(shape, runtime.DeepCopyJSON(tree))
+		if err != nil {
+			return nil, err
+		}
+		w.m.defaulter(out)
+		if tree, err = treeOf(out); err != nil {
+			return nil, err
+		}
+	}
+	return like(shape, withManagedFields(tree, managedfields.EncodeTree(w.entries)))
+}

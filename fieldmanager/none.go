@@ -1,0 +1,34 @@
+package fieldmanager
+
+import (
+	"encoding/json"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// NoneConverter converts by setting the apiVersion and nothing else: the
+// strategy None of CustomResourceDefinitions. It shares the rest of the object.
+type NoneConverter struct{}
+
+var _ Converter = NoneConverter{}
+
+// Convert returns obj with the apiVersion of to.
+func (NoneConverter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+	tree, err := treeOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	tree = maps.Clone(tree)
+	tree["apiVersion"] = to.String()
+	return &unstructured.Unstructured{Object: tree}, nil
+}
+
+// decodeJSON decodes a JSON object into plain trees, with whole numbers as int64.
+func decodeJSON(data []byte, into *map[string]any) error {
+	var raw json.RawMessage = data
+	return utiljson.Unmarshal(raw, into)
+}

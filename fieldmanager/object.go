@@ -1,0 +1,187 @@
+package fieldmanager
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// object is an object of the engine's: a tree without managed fields, at a
+// version, with its topology there.
+type object struct {
+	tree    map[string]any
+	version string
+	typ     *typed.Type
+}
+
+// treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
+// that of a Go struct is new.
+func treeOf(obj runtime.Object) (map[string]any, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return u.UnstructuredContent(), nil
+	}
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
+	}
+	return tree, nil
+}
+
+// managedFields returns the managed fields of a tree, as they stand there; nil
+// when there are none.
+func managedFieldsOf(tree map[string]any) (any, bool) {
+	metadata, _ := tree["metadata"].(map[string]any)
+	v, ok := metadata["managedFields"]
+	return v, ok
+}
+
+// decodeEntries decodes the managed fields of a tree, wherever they came from.
+func decodeEntries(tree map[string]any) (managedfields.Entries, error) {
+	v, _ := managedFieldsOf(tree)
+	switch list := v.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		return managedfields.DecodeTree(list)
+	default:
+		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
+	}
+}
+
+// withManagedFields returns tree with other managed fields, or none for nil. The
+// root and metadata are new maps; the rest is shared.
+func withManagedFields(tree map[string]any, list []any) map[string]any {
+	metadata, ok := tree["metadata"].(map[string]any)
+	_, has := metadata["managedFields"]
+	if !has && list == nil {
+		return tree
+	}
+	if !ok && tree["metadata"] != nil {
+		return tree
+	}
+	out := maps.Clone(tree)
+	copied := make(map[string]any, len(metadata)+1)
+	maps.Copy(copied, metadata)
+	if list == nil {
+		delete(copied, "managedFields")
+	} else {
+		copied["managedFields"] = list
+	}
+	out["metadata"] = copied
+	return out
+}
+
+// hasMetadata reports whether obj has metadata that could hold managed fields.
+func hasMetadata(obj runtime.Object) bool {
+	switch obj.(type) {
+	case metav1.Object, metav1.ObjectMetaAccessor:
+		return true
+	}
+	return false
+}
+
+// objectOf returns obj, without its managed fields, at the version of the
+// FieldManager.
+func (m *FieldManager) objectOf(obj runtime.Object) (object, error) {
+	tree, err := treeOf(obj)
+	if err != nil {
+		return object{}, err
+	}
+	if version, _ := tree["apiVersion"].(string); version != m.version && !(version == "" && m.converter == nil) {
+		if tree, err = m.convertTree(obj, m.kind.GroupVersion()); err != nil {
+			return object{}, err
+		}
+	}
+	return object{withManagedFields(tree, nil), m.version, m.typ}, nil
+}
+
+// emptyObject returns the object before it is created.
+func (m *FieldManager) emptyObject() (object, error) {
+	if m.empty == nil {
+		tree := map[string]any{"apiVersion": m.version, "kind": m.kind.Kind}
+		return object{tree, m.version, m.typ}, nil
+	}
+	return m.objectOf(m.empty)
+}
+
+func (m *FieldManager) convertTree(obj runtime.Object, to schema.GroupVersion) (map[string]any, error) {
+	if m.converter == nil {
+		return nil, fmt.Errorf("no converter to version %s", to)
+	}
+	converted, err := m.converter.Convert(obj, to)
+	if err != nil {
+		return nil, err
+	}
+	return treeOf(converted)
+}
+
+// typeAt returns the type of the FieldManager's kind at a version, nil if there
+// is none.
+func (m *FieldManager) typeAt(version string) *typed.Type {
+	if version == m.version {
+		return m.typ
+	}
+	gv, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		return nil
+	}
+	return m.types.TypeFor(gv.WithKind(m.kind.Kind))
+}
+
+// at returns o at another version. The error is [ErrVersionGone] when there is
+// no such version.
+func (m *FieldManager) at(o object, version string) (object, error) {
+	if o.version == version {
+		return o, nil
+	}
+	t := m.typeAt(version)
+	if t == nil {
+		return object{}, ErrVersionGone
+	}
+	gv, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		return object{}, ErrVersionGone
+	}
+	// The converter may hold on to what it is given, so it is given a wrapper
+	// of its own, but not a deep copy.
+	tree, err := m.convertTree(&unstructured.Unstructured{Object: o.tree}, gv)
+	if runtime.IsNotRegisteredError(err) {
+		return object{}, ErrVersionGone
+	}
+	if err != nil {
+		return object{}, fmt.Errorf("converting to %s: %w", version, err)
+	}
+	return object{withManagedFields(tree, nil), version, t}, nil
+}
+
+// like returns tree as an object of the Go type of obj.
+func like(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
+	if _, ok := obj.(runtime.Unstructured); ok || obj == nil {
+		return &unstructured.Unstructured{Object: tree}, nil
+	}
+	out := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(runtime.Object)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out); err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
+	}
+	return out, nil
+}
+
+// name names a tree in an error: kind namespace/name.
+func (o object) name() string {
+	metadata, _ := o.tree["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	kind, _ := o.tree["kind"].(string)
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return kind + " " + name
+}

@@ -1,0 +1,142 @@
+package fieldmanager
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Update returns now, the object that a create, update or patch is about to
+// store in the place of live, with the managed fields that follow: manager owns
+// what it added or changed, through an Update, and others lose what was changed
+// or removed. live is nil when there is no object yet.
+//
+// The managed fields of now count when it has any, so that a client can edit
+// them; a single empty entry drops them all. Through a subresource, live's count
+// always. An object without managed fields that was not just created stays
+// untracked until the first apply (spec rule 1.4).
+//
+// The result is of now's Go type and shares memory with it. The error says which
+// object could not be read; live and now are never changed.
+func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
+	if !hasMetadata(now) || live != nil && !hasMetadata(live) {
+		return now, nil
+	}
+	newTree, err := treeOf(now)
+	if err != nil {
+		return nil, fmt.Errorf("new object: %w", err)
+	}
+	before, created, err := m.liveOf(live)
+	if err != nil {
+		return nil, fmt.Errorf("live object: %w", err)
+	}
+	entries, keep, err := m.entriesOf(before, newTree)
+	if err != nil {
+		return like(now, withManagedFields(newTree, keep))
+	}
+	if len(entries) == 0 && !created {
+		return like(now, withManagedFields(newTree, nil))
+	}
+
+	old, err := m.emptyObject()
+	if live != nil {
+		old, err = m.objectOf(live)
+	}
+	if err == nil {
+		err = old.validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("live object: %w", err)
+	}
+	new, err := m.objectOf(now)
+	if err == nil {
+		err = new.validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("new object: %w", err)
+	}
+	entries = m.track(entries, old, new, manager)
+	return like(now, withManagedFields(newTree, managedfields.EncodeTree(entries)))
+}
+
+// UpdateNoErrors is [FieldManager.Update] for servers that store an object even
+// when its fields can't be tracked: on an error it returns now with the managed
+// fields of live.
+func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
+	out, err := m.Update(live, now, manager)
+	if err == nil {
+		return out
+	}
+	if live == nil {
+		return now
+	}
+	liveTree, err := treeOf(live)
+	if err != nil {
+		return now
+	}
+	newTree, err := treeOf(now)
+	if err != nil {
+		return now
+	}
+	kept, _ := managedFieldsOf(liveTree)
+	list, _ := kept.([]any)
+	if out, err = like(now, withManagedFields(newTree, list)); err != nil {
+		return now
+	}
+	return out
+}
+
+// liveOf returns the tree of live, and whether the write creates the object: a
+// stored object has a UID.
+func (m *FieldManager) liveOf(live runtime.Object) (tree map[string]any, created bool, err error) {
+	if live == nil {
+		return nil, true, nil
+	}
+	if tree, err = treeOf(live); err != nil {
+		return nil, false, err
+	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	return tree, uid == "", nil
+}
+
+// entriesOf returns the entries that an update starts from (spec rule 2.6). When
+// neither object's can be read, the error says so, and keep is what live has, to
+// be stored as it is.
+func (m *FieldManager) entriesOf(live, now map[string]any) (entries managedfields.Entries, keep []any, err error) {
+	if m.subresource == "" {
+		v, _ := managedFieldsOf(now)
+		if list, ok := v.([]any); ok && managedfields.IsResetTree(list) {
+			return nil, nil, nil
+		}
+		if entries, err = decodeEntries(now); err == nil && len(entries) > 0 {
+			return entries, nil, nil
+		}
+	}
+	if entries, err = decodeEntries(live); err != nil {
+		v, _ := managedFieldsOf(live)
+		keep, _ = v.([]any)
+	}
+	return entries, keep, err
+}
+
+// track returns the entries after manager changed old to now by an update.
+func (m *FieldManager) track(entries managedfields.Entries, old, now object, manager string) managedfields.Entries {
+	known, gone := m.reconcile(entries)
+	changes := m.compare(old, now)
+	own := changes.at(m.version)
+
+	// The writer loses what it changes like any other, and gets it back dated.
+	known, _ = m.settle(known, managedfields.Key{}, changes)
+	owned := managedfields.Strip(m.filter(m.version, own.Changed()))
+	if !owned.Empty() {
+		mine, _ := known.Get(m.key(manager, managedfields.Update))
+		mine.Key, mine.Version = m.key(manager, managedfields.Update), m.version
+		mine.Fields = owned.Union(mine.Fields)
+		mine.Time = m.timestamp()
+		known = known.With(mine)
+	}
+	return managedfields.Cap(append(known, gone...), m.cap)
+}

@@ -1,0 +1,53 @@
+package fieldpath
+
+import "fmt"
+
+// CheckInvariants says which of the invariants that stand beside [Set],
+// [Element] and [CompareValues] s breaks, if any.
+func CheckInvariants(s *Set) error {
+	if s == nil {
+		return nil
+	}
+	if len(s.nodes) == 0 {
+		return fmt.Errorf("empty branch")
+	}
+	for i, n := range s.nodes {
+		if !n.member && n.sub == nil {
+			return fmt.Errorf("empty node %s", n.elem)
+		}
+		if err := checkElement(n.elem); err != nil {
+			return fmt.Errorf("element %s: %w", n.elem, err)
+		}
+		if i > 0 {
+			before := s.nodes[i-1].elem
+			if before.Compare(n.elem) >= 0 || n.elem.Compare(before) <= 0 || before.Equal(n.elem) {
+				return fmt.Errorf("%s stands before %s", before, n.elem)
+			}
+		}
+		if err := CheckInvariants(n.sub); err != nil {
+			return fmt.Errorf("below %s: %w", n.elem, err)
+		}
+	}
+	return nil
+}
+
+// checkElement holds an element against the one that its text stands for.
+func checkElement(e Element) error {
+	again, err := ParseElement(e.memberName())
+	if fields, ok := e.Key(); ok && err != nil {
+		// Only a lenient decoder reads a key without fields, or with one twice.
+		for i := 1; i < len(fields); i++ {
+			if fields[i-1].Name > fields[i].Name {
+				return fmt.Errorf("key fields out of order")
+			}
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if again.Text() != e.Text() || again.Compare(e) != 0 || e.Compare(again) != 0 {
+		return fmt.Errorf("reads back as %s", again)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package managedfields
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// fieldsType is the only format of fields that there is.
+const fieldsType = "FieldsV1"
+
+// Error says which entry of metadata.managedFields is malformed, and how.
+type Error struct {
+	// Index is the entry's position in the list, from 0.
+	Index int
+	// Manager is the entry's manager, as far as it is known.
+	Manager string
+	// Err says what is wrong with it; for its fields a *fieldpath.SyntaxError.
+	Err error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("managedFields[%d] of manager %q: %v", e.Index, e.Manager, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Decode reads managed fields from the wire. Where two entries have the same
+// key, the later one counts. What a later version of the format may have added
+// to fields is passed over. The result shares times with list. Malformed entries
+// give an *Error.
+func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
+	out := make(Entries, 0, len(list))
+	for i := range list {
+		w := &list[i]
+		entry, err := newEntry(w.Manager, w.Operation, w.APIVersion, w.Subresource, w.FieldsType)
+		if err == nil && w.FieldsV1 != nil {
+			entry.Fields, err = fieldpath.Parse(w.FieldsV1.GetRawBytes(), fieldpath.Lenient)
+		}
+		if err != nil {
+			return nil, &Error{i, w.Manager, err}
+		}
+		entry.Time = w.Time
+		out = out.put(entry)
+	}
+	return out, nil
+}
+
+// Validate returns an *Error when list is not well-formed, else nil.
+func Validate(list []metav1.ManagedFieldsEntry) error {
+	_, err := Decode(list)
+	return err
+}
+
+// newEntry makes the entry without its fields and time.
+func newEntry(manager string, op Operation, version, subresource, format string) (Entry, error) {
+	if op != Apply && op != Update {
+		return Entry{}, fmt.Errorf("operation must be Apply or Update, got %q", op)
+	}
+	if version == "" {
+		return Entry{}, fmt.Errorf("apiVersion must not be empty")
+	}
+	if format != fieldsType {
+		return Entry{}, fmt.Errorf("fieldsType must be %s, got %q", fieldsType, format)
+	}
+	return Entry{Key: KeyOf(manager, op, version, subresource), Version: version}, nil
+}
+
+// put adds an entry that was just decoded; e is not shared yet.
+func (e Entries) put(entry Entry) Entries {
+	for i := range e {
+		if e[i].Key == entry.Key {
+			e[i] = entry
+			return e
+		}
+	}
+	return append(e, entry)
+}
+
+// Encode returns the entries on the wire, sorted; nil for none.
+func Encode(e Entries) []metav1.ManagedFieldsEntry {
+	if len(e) == 0 {
+		return nil
+	}
+	out := make([]metav1.ManagedFieldsEntry, len(e))
+	for i, entry := range e.Sort() {
+		fields := &metav1.FieldsV1{}
+		fields.SetRawBytes(entry.Fields.AppendJSON(nil))
+		out[i] = metav1.ManagedFieldsEntry{
+			Manager:     entry.Manager,
+			Operation:   entry.Operation,
+			APIVersion:  entry.Version,
+			Time:        entry.Time,
+			FieldsType:  fieldsType,
+			FieldsV1:    fields,
+			Subresource: entry.Subresource,
+		}
+	}
+	return out
+}
+
+// DecodeTree reads managed fields as they stand in an unstructured object, as
+// [Decode] does.
+func DecodeTree(list []any) (Entries, error) {
+	out := make(Entries, 0, len(list))
+	for i, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return nil, &Error{i, "", fmt.Errorf("expected a map, got %T", item)}
+		}
+		entry, err := treeEntry(m)
+		if err != nil {
+			name, _ := m["manager"].(string)
+			return nil, &Error{i, name, err}
+		}
+		out = out.put(entry)
+	}
+	return out, nil
+}
+
+func treeEntry(m map[string]any) (entry Entry, err error) {
+	text := func(name string) string {
+		v, ok := m[name]
+		s, isString := v.(string)
+		if ok && v != nil && !isString && err == nil {
+			err = fmt.Errorf("%s: expected a string, got %T", name, v)
+		}
+		return s
+	}
+	manager, op, version := text("manager"), Operation(text("operation")), text("apiVersion")
+	subresource, format, at := text("subresource"), text("fieldsType"), text("time")
+	if err != nil {
+		return Entry{}, err
+	}
+	if entry, err = newEntry(manager, op, version, subresource, format); err != nil {
+		return Entry{}, err
+	}
+	if at != "" {
+		t, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			return Entry{}, fmt.Errorf("time: expected RFC 3339, got %q", at)
+		}
+		entry.Time = &metav1.Time{Time: t.UTC()}
+	}
+	switch fields := m["fieldsV1"].(type) {
+	case nil:
+	case map[string]any:
+		if entry.Fields, err = fieldpath.FromTree(fields, fieldpath.Lenient); err != nil {
+			return Entry{}, err
+		}
+	default:
+		return Entry{}, fmt.Errorf("fieldsV1: expected a map, got %T", fields)
+	}
+	return entry, nil
+}
+
+// EncodeTree returns the entries as they stand in an unstructured object,
+// sorted; nil for none. The caller owns the result.
+func EncodeTree(e Entries) []any {
+	if len(e) == 0 {
+		return nil
+	}
+	out := make([]any, len(e))
+	for i, entry := range e.Sort() {
+		m := map[string]any{
+			"operation":  string(entry.Operation),
+			"apiVersion": entry.Version,
+			"fieldsType": fieldsType,
+			"fieldsV1":   entry.Fields.Tree(),
+		}
+		if entry.Manager != "" {
+			m["manager"] = entry.Manager
+		}
+		if entry.Subresource != "" {
+			m["subresource"] = entry.Subresource
+		}
+		if entry.Time != nil {
+			m["time"] = entry.Time.UTC().Format(time.RFC3339)
+		}
+		out[i] = m
+	}
+	return out
+}
+
+// IsReset reports whether an update that carries list asks for all managed
+// fields to be dropped: a list of one empty entry, or a list that is there and
+// empty. No list at all, which is what a client sends that does not know the
+// field, never does (spec rule 2.6).
+func IsReset(list []metav1.ManagedFieldsEntry) bool {
+	switch len(list) {
+	case 0:
+		return list != nil
+	case 1:
+		return list[0] == metav1.ManagedFieldsEntry{}
+	}
+	return false
+}
+
+// IsResetTree is [IsReset] for an unstructured object.
+func IsResetTree(list []any) bool {
+	switch len(list) {
+	case 0:
+		return list != nil
+	case 1:
+		m, ok := list[0].(map[string]any)
+		return ok && len(m) == 0
+	}
+	return false
+}

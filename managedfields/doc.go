@@ -1,0 +1,19 @@
+// Package managedfields reads and writes metadata.managedFields: the entries
+// that say which manager owns which fields of an object, and through which
+// operation.
+//
+// # Rules
+//
+//   - A [Key] says whose an entry is: manager, operation, subresource, and for
+//     updates the API version. An applier has one entry whatever versions it
+//     applies at; an updater has one for each version.
+//   - [Entries] are in the order of the wire: applies before updates, then by
+//     time, manager, version and subresource. Two managers never share a key.
+//   - Entries are values: the operations return new ones. The sets in them are
+//     immutable and shared.
+//   - Times have whole seconds. An entry may have none: a manager that came to
+//     own fields without changing the object.
+//
+// Decode and Encode speak the wire format as Go structs, and DecodeTree and
+// EncodeTree as it stands in an unstructured object.
+package managedfields

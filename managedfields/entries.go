@@ -1,0 +1,153 @@
+package managedfields
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// Operation is how a manager came to own fields: Apply or Update.
+type Operation = metav1.ManagedFieldsOperationType
+
+// The operations, by their names on the wire.
+const (
+	Apply  Operation = metav1.ManagedFieldsOperationApply
+	Update Operation = metav1.ManagedFieldsOperationUpdate
+)
+
+// Key says whose an entry is. It is comparable, and two entries of an object
+// never have the same.
+type Key struct {
+	// Manager is the manager's name.
+	Manager string
+	// Operation is Apply or Update.
+	Operation Operation
+	// APIVersion is the group and version that an Update was done at, such as
+	// apps/v1; empty for an Apply, whose manager has one entry for all versions.
+	APIVersion string
+	// Subresource is status, scale …, or empty for the object itself.
+	Subresource string
+}
+
+// KeyOf returns the key of what manager does at a version (group/version).
+func KeyOf(manager string, op Operation, apiVersion, subresource string) Key {
+	if op == Apply {
+		apiVersion = ""
+	}
+	return Key{manager, op, apiVersion, subresource}
+}
+
+// identity returns k as upstream names managers inside: the JSON of an entry
+// with just these fields. Orders that the wire shows (of conflicts, of entries
+// that the cap merges) follow from it.
+func (k Key) identity() string {
+	b, err := json.Marshal(metav1.ManagedFieldsEntry{
+		Manager: k.Manager, Operation: k.Operation, APIVersion: k.APIVersion, Subresource: k.Subresource,
+	})
+	if err != nil {
+		panic("managedfields: bug: an entry of strings has no JSON: " + err.Error())
+	}
+	return string(b)
+}
+
+// Compare orders keys as a real server orders managers in a conflict.
+func (k Key) Compare(o Key) int {
+	if k == o {
+		return 0
+	}
+	return strings.Compare(k.identity(), o.identity())
+}
+
+// Entry is what one manager owns.
+type Entry struct {
+	Key
+	// Version is the group and version that Fields are of. For an Update it is
+	// the key's APIVersion.
+	Version string
+	// Time is when the manager last changed the object or what it owns; nil
+	// when that never happened.
+	Time *metav1.Time
+	// Fields are the paths that the manager owns; nil for none.
+	Fields *fieldpath.Set
+}
+
+// Entries are the entries of one object, no two with the same key. They are a
+// value: With and Without return others and leave these.
+type Entries []Entry
+
+// Get returns the entry of k, and whether there is one.
+func (e Entries) Get(k Key) (Entry, bool) {
+	for i := range e {
+		if e[i].Key == k {
+			return e[i], true
+		}
+	}
+	return Entry{}, false
+}
+
+// With returns the entries with entry in the place of the one of its key, or at
+// the end if there is none.
+func (e Entries) With(entry Entry) Entries {
+	for i := range e {
+		if e[i].Key == entry.Key {
+			out := slices.Clone(e)
+			out[i] = entry
+			return out
+		}
+	}
+	return append(slices.Clip(e), entry)
+}
+
+// Without returns the entries but for that of k.
+func (e Entries) Without(k Key) Entries {
+	for i := range e {
+		if e[i].Key == k {
+			return slices.Concat(e[:i], e[i+1:])
+		}
+	}
+	return e
+}
+
+// Owned returns what any entry owns at a version.
+func (e Entries) Owned(version string) *fieldpath.Set {
+	var owned *fieldpath.Set
+	for i := range e {
+		if e[i].Version == version {
+			owned = owned.Union(e[i].Fields)
+		}
+	}
+	return owned
+}
+
+// Sort returns the entries in the order of the wire (spec rule 2.4).
+func (e Entries) Sort() Entries {
+	if slices.IsSortedFunc(e, compareEntries) {
+		return e
+	}
+	out := slices.Clone(e)
+	slices.SortStableFunc(out, compareEntries)
+	return out
+}
+
+func compareEntries(a, b Entry) int {
+	return cmp.Or(
+		strings.Compare(string(a.Operation), string(b.Operation)),
+		cmp.Compare(seconds(a.Time), seconds(b.Time)),
+		strings.Compare(a.Manager, b.Manager),
+		strings.Compare(a.Version, b.Version),
+		strings.Compare(a.Subresource, b.Subresource),
+	)
+}
+
+// seconds returns t in seconds since 1970; no time is the beginning of it.
+func seconds(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
+}

@@ -1,0 +1,94 @@
+package managedfields
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+const scaleVersion = "autoscaling/v1"
+
+var scaleReplicas = fieldpath.Fields("spec", "replicas")
+
+// ScaleHandler carries managed fields between an object and its scale
+// subresource, which shows the object's replicas at a path of its own (spec
+// rule 2.8).
+type ScaleHandler struct {
+	parent  []metav1.ManagedFieldsEntry
+	version string
+	paths   map[string]fieldpath.Path
+}
+
+// NewScaleHandler returns a handler for an object with the managed fields
+// parent, at a version (group/version), whose path of replicas at each version
+// is in paths. An entry of a version that paths does not know is dropped; a nil
+// path says that the version has no scale subresource.
+func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version string, paths map[string]fieldpath.Path) *ScaleHandler {
+	return &ScaleHandler{parent, version, paths}
+}
+
+// ToSubresource returns the managed fields of the Scale: for each manager that
+// owns the object's replicas, that it owns the Scale's.
+func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
+	parent, err := Decode(h.parent)
+	if err != nil {
+		return nil, err
+	}
+	var scale Entries
+	for _, entry := range parent {
+		if path := h.paths[entry.Version]; path != nil && entry.Fields.Has(path) {
+			entry.Version = scaleVersion
+			entry.Fields = fieldpath.NewSet(scaleReplicas)
+			scale = append(scale, entry)
+		}
+	}
+	return Encode(scale), nil
+}
+
+// ToParent returns the managed fields of the object after a write to its scale
+// left the Scale with the managed fields scale: managers that no longer own the
+// Scale's replicas lose the object's, and those that do now gain them.
+func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	parent, err := Decode(h.parent)
+	if err != nil {
+		return nil, err
+	}
+	owners, err := Decode(scale)
+	if err != nil {
+		return nil, err
+	}
+	path := h.paths[h.version]
+	if path == nil {
+		return nil, fmt.Errorf("no path of replicas for version %q", h.version)
+	}
+	var out Entries
+	for _, entry := range parent {
+		at, known := h.paths[entry.Version]
+		if !known {
+			continue
+		}
+		if at != nil && entry.Fields.Has(at) {
+			if _, kept := owners.Get(entry.Key); kept {
+				owners = owners.Without(entry.Key)
+			} else {
+				entry.Fields = entry.Fields.Difference(fieldpath.NewSet(at))
+			}
+		}
+		if !entry.Fields.Empty() {
+			out = append(out, entry)
+		}
+	}
+	for _, owner := range owners {
+		if !owner.Fields.Has(scaleReplicas) {
+			continue
+		}
+		// The time is the object's entry's, which a new owner does not have.
+		before, _ := parent.Get(owner.Key)
+		out = append(out, Entry{
+			Key: owner.Key, Version: h.version, Time: before.Time, Fields: fieldpath.NewSet(path),
+		})
+	}
+	return Encode(out), nil
+}

@@ -1,0 +1,23 @@
+package managedfields
+
+import "github.com/tenure-ssa/tenure/fieldpath"
+
+// unowned are the fields that identify an object or that its server fills in;
+// no manager owns them (spec rule 2.7).
+var unowned = fieldpath.NewSet(
+	fieldpath.Fields("apiVersion"),
+	fieldpath.Fields("kind"),
+	fieldpath.Fields("metadata"),
+	fieldpath.Fields("metadata", "name"),
+	fieldpath.Fields("metadata", "namespace"),
+	fieldpath.Fields("metadata", "creationTimestamp"),
+	fieldpath.Fields("metadata", "selfLink"),
+	fieldpath.Fields("metadata", "uid"),
+	fieldpath.Fields("metadata", "clusterName"),
+	fieldpath.Fields("metadata", "generation"),
+	fieldpath.Fields("metadata", "managedFields"),
+	fieldpath.Fields("metadata", "resourceVersion"),
+)
+
+// Strip returns set without the fields of an object that nobody owns.
+func Strip(set *fieldpath.Set) *fieldpath.Set { return set.Difference(unowned) }

@@ -1,0 +1,209 @@
+package typed
+
+import "github.com/tenure-ssa/tenure/fieldpath"
+
+// Comparison is how one value differs from another of the same type. No path
+// stands in more than one of the sets, but for a field whose shape changed:
+// what was below it is removed, what is below it now is added, and a scalar or
+// atomic value on either side is modified.
+type Comparison struct {
+	// Added holds the paths of leaves, items and containers that only the new
+	// value has.
+	Added *fieldpath.Set
+	// Modified holds the paths of leaves that both have, with other values.
+	Modified *fieldpath.Set
+	// Removed holds the paths of leaves, items and containers that only the old
+	// value has.
+	Removed *fieldpath.Set
+}
+
+// Unchanged reports whether there is no difference.
+func (c Comparison) Unchanged() bool {
+	return c.Added.Empty() && c.Modified.Empty() && c.Removed.Empty()
+}
+
+// Changed returns the paths that the new value added or modified.
+func (c Comparison) Changed() *fieldpath.Set { return c.Added.Union(c.Modified) }
+
+// Map returns c with f done to each of its sets.
+func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
+	return Comparison{Added: f(c.Added), Modified: f(c.Modified), Removed: f(c.Removed)}
+}
+
+// Compare returns how now differs from old (spec rule 5). Both must have been
+// validated; either may have duplicates. Parts that are one value in memory are
+// not visited.
+func (t *Type) Compare(old, now any) Comparison {
+	c := compare(t, old, now)
+	return Comparison{Added: c.added.Below, Modified: c.modified.Below, Removed: c.removed.Below}
+}
+
+// difference is how one place of two values differs.
+type difference struct {
+	added, modified, removed fieldpath.Entry
+}
+
+func (d *difference) unite(o difference) {
+	for _, pair := range [...]struct{ a, b *fieldpath.Entry }{
+		{&d.added, &o.added}, {&d.modified, &o.modified}, {&d.removed, &o.removed},
+	} {
+		pair.a.Member = pair.a.Member || pair.b.Member
+		pair.a.Below = pair.a.Below.Union(pair.b.Below)
+	}
+}
+
+// differences gathers those of the children of a container.
+type differences struct {
+	added, modified, removed fieldpath.Builder
+}
+
+func (d *differences) add(e fieldpath.Element, child difference) {
+	d.added.Add(e, child.added.Member, child.added.Below)
+	d.modified.Add(e, child.modified.Member, child.modified.Below)
+	d.removed.Add(e, child.removed.Member, child.removed.Below)
+}
+
+func (d *differences) result() difference {
+	return difference{
+		added:    fieldpath.Entry{Below: d.added.Set()},
+		modified: fieldpath.Entry{Below: d.modified.Set()},
+		removed:  fieldpath.Entry{Below: d.removed.Set()},
+	}
+}
+
+// compare returns the difference of one place; either value may be missing, but
+// not both.
+func compare(t *Type, old, now any) difference {
+	if same(old, now) {
+		return difference{}
+	}
+	var d difference
+	switch {
+	case isMissing(now):
+		d = t.compareAs(t.shapeOf(old), old, now)
+		d.removed.Member = true
+	case isMissing(old):
+		d = t.compareAs(t.shapeOf(now), old, now)
+		d.added.Member = true
+	default:
+		before, after := t.shapeOf(old), t.shapeOf(now)
+		d = t.compareAs(after, old, now)
+		if before != after {
+			d.unite(t.compareAs(before, old, now))
+		}
+	}
+	return d
+}
+
+// compareAs compares as values of the first shape of s.
+func (t *Type) compareAs(s shape, old, now any) difference {
+	switch s.first() {
+	case mapShape:
+		l, r := asMap(old), asMap(now)
+		if t.Map.Atomic || len(l) == 0 && len(r) == 0 {
+			return compareLeaf(old, now)
+		}
+		return t.Map.compare(l, r)
+	case listShape:
+		l, r := asList(old), asList(now)
+		if t.List.Kind == AtomicList || len(l) == 0 && len(r) == 0 {
+			return compareLeaf(old, now)
+		}
+		return t.List.compare(l, r)
+	}
+	return compareLeaf(old, now)
+}
+
+// compareLeaf compares without going down; that a value is missing is for the
+// caller to say.
+func compareLeaf(old, now any) (d difference) {
+	if !isMissing(old) && !isMissing(now) && !Equal(old, now) {
+		d.modified.Member = true
+	}
+	return d
+}
+
+func (m *Map) compare(old, now map[string]any) difference {
+	var d differences
+	child := func(name string, l, r any) {
+		t, _ := m.field(name)
+		if t == nil {
+			t = deducedType
+		}
+		d.add(fieldpath.Field(name), compare(t, l, r))
+	}
+	for name, l := range old {
+		r, ok := now[name]
+		if !ok {
+			r = missing
+		}
+		child(name, l, r)
+	}
+	for name, r := range now {
+		if _, ok := old[name]; !ok {
+			child(name, missing, r)
+		}
+	}
+	return d.result()
+}
+
+// compare compares the items of two lists by their elements. Items that stand
+// more than once on a side have no value of their own there: they are compared
+// as one leaf, and where only one side has duplicates, the item as a whole is
+// added or removed in favour of the other (spec rule 5.4).
+func (l *List) compare(old, now []any) difference {
+	var d differences
+	before, after := l.indexOf(old), l.indexOf(now)
+	for i, e := range before.elems {
+		if before.first[e.Text()] != i {
+			continue
+		}
+		d.add(e, l.compareItem(e, old, now, &before, &after))
+	}
+	for i, e := range after.elems {
+		if after.first[e.Text()] == i && !before.has(e) {
+			d.add(e, l.compareItem(e, old, now, &before, &after))
+		}
+	}
+	return d.result()
+}
+
+func (l *List) compareItem(e fieldpath.Element, old, now []any, before, after *index) (d difference) {
+	first := func(list []any, x *index) any {
+		if i, ok := x.first[e.Text()]; ok {
+			return list[x.at[i]]
+		}
+		return missing
+	}
+	nOld, nNow := before.times(e), after.times(e)
+	switch {
+	case nOld <= 1 && nNow <= 1:
+		return compare(l.Elem, first(old, before), first(now, after))
+	case nOld > 1 && nNow > 1:
+		d.modified.Member = !equalDuplicates(e, old, now, before, after)
+	case nOld > 1:
+		if nNow == 1 {
+			d = compare(l.Elem, missing, first(now, after))
+		}
+		d.removed.Member = true
+	default:
+		if nOld == 1 {
+			d = compare(l.Elem, first(old, before), missing)
+		}
+		d.added.Member = true
+	}
+	return d
+}
+
+// equalDuplicates reports whether the items of element e are the same, in order.
+func equalDuplicates(e fieldpath.Element, old, now []any, before, after *index) bool {
+	pick := func(list []any, x *index) (out []any) {
+		for i := range x.elems {
+			if x.elems[i].Equal(e) {
+				out = append(out, list[x.at[i]])
+			}
+		}
+		return out
+	}
+	return Equal(pick(old, before), pick(now, after))
+}

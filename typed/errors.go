@@ -1,0 +1,107 @@
+package typed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// Reason is the kind of a violation of a type.
+type Reason uint8
+
+const (
+	// WrongType: the value is of another kind than the type allows.
+	WrongType Reason = iota + 1
+	// UnknownField: the struct does not declare a field of that name.
+	UnknownField
+	// Duplicate: two items of a set are equal, or two of a keyed list have one key.
+	Duplicate
+	// BadItem: an item has no key or is no value of a set, so that nothing can own it.
+	BadItem
+	// TooDeep: the value is nested deeper than [MaxDepth].
+	TooDeep
+)
+
+func (r Reason) String() string {
+	switch r {
+	case WrongType:
+		return "wrong type"
+	case UnknownField:
+		return "unknown field"
+	case Duplicate:
+		return "duplicate"
+	case BadItem:
+		return "bad item"
+	case TooDeep:
+		return "too deep"
+	}
+	return fmt.Sprintf("Reason(%d)", uint8(r))
+}
+
+// Error is one violation of a type by a value.
+type Error struct {
+	// Path is where the value is.
+	Path fieldpath.Path
+	// Reason is the kind of violation.
+	Reason Reason
+	// Detail says what was found and what was expected.
+	Detail string
+}
+
+func (e *Error) Error() string {
+	if len(e.Path) == 0 {
+		return e.Detail
+	}
+	return e.Path.String() + ": " + e.Detail
+}
+
+// Errors are the violations of a type by one value, sorted by path.
+type Errors []*Error
+
+func (e Errors) Error() string {
+	if len(e) == 1 {
+		return e[0].Error()
+	}
+	lines := make([]string, 1, len(e)+1)
+	lines[0] = fmt.Sprintf("%d errors:", len(e))
+	for _, err := range e {
+		lines = append(lines, "  "+err.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes each of the errors visible to errors.As.
+func (e Errors) Unwrap() []error {
+	out := make([]error, len(e))
+	for i := range e {
+		out[i] = e[i]
+	}
+	return out
+}
+
+// faults gathers violations while walking a value. path is the path of the
+// value being looked at; it is only written out when a violation is found.
+type faults struct {
+	path fieldpath.Path
+	errs Errors
+}
+
+func (f *faults) add(reason Reason, format string, args ...any) {
+	f.errs = append(f.errs, &Error{
+		Path: slices.Clone(f.path), Reason: reason, Detail: fmt.Sprintf(format, args...),
+	})
+}
+
+func (f *faults) push(e fieldpath.Element) { f.path = append(f.path, e) }
+func (f *faults) pop()                     { f.path = f.path[:len(f.path)-1] }
+
+// err returns the violations sorted, or nil for none.
+func (f *faults) err() error {
+	if len(f.errs) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(f.errs, func(a, b *Error) int { return a.Path.Compare(b.Path) })
+	return f.errs
+}

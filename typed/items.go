@@ -1,0 +1,123 @@
+package typed
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// element returns the path element that selects item in a set or keyed list. It
+// fails for an item that nothing can select: see spec rules 3.4 and 3.5.
+func (l *List) element(item any) (fieldpath.Element, error) {
+	if l.Kind == KeyedList {
+		return l.key(item)
+	}
+	switch kindOf(item) {
+	case isMap, isList, isNull, notJSON:
+		return fieldpath.Element{}, fmt.Errorf("an item of a set must be a scalar, got %s", describe(item))
+	case isNumber:
+		if err := finite(item); err != nil {
+			return fieldpath.Element{}, err
+		}
+	}
+	return fieldpath.Value(item), nil
+}
+
+// key returns the key of a keyed list's item: its key fields, or their
+// defaults. A key field without either is left out of the key, which makes it
+// another key than any with that field.
+func (l *List) key(item any) (fieldpath.Element, error) {
+	m, ok := item.(map[string]any)
+	if !ok {
+		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must be a map, got %s", describe(item))
+	}
+	fields := make([]fieldpath.KeyField, 0, len(l.Keys))
+	for _, name := range l.Keys {
+		v, ok := m[name]
+		if !ok {
+			if v = l.keyDefault(name); v == nil {
+				continue
+			}
+		}
+		if err := finite(v); err != nil {
+			return fieldpath.Element{}, fmt.Errorf("key field %q: %w", name, err)
+		}
+		fields = append(fields, fieldpath.KeyField{Name: name, Value: v})
+	}
+	if len(fields) == 0 {
+		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must have one of its key fields %q", l.Keys)
+	}
+	return fieldpath.Key(fields...), nil
+}
+
+var errNotFinite = errors.New("a number in a key or set must be finite")
+
+// finite refuses NaN and the infinities, which JSON cannot write and which
+// equal nothing, not even themselves.
+func finite(v any) error {
+	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		return errNotFinite
+	}
+	if f, ok := v.(float32); ok && (math.IsNaN(float64(f)) || math.IsInf(float64(f), 0)) {
+		return errNotFinite
+	}
+	return nil
+}
+
+// index holds the items of a set or keyed list by their elements.
+type index struct {
+	// elems are the elements of the list's items, in the list's order; items
+	// that nothing can select are left out here and in at.
+	elems []fieldpath.Element
+	// at are the positions in the list of the items of elems.
+	at []int
+	// first maps an element's text to its first position in elems.
+	first map[string]int
+	// count maps an element's text to how often it stands in the list, where
+	// that is more than once; nil when there are no duplicates.
+	count map[string]int
+}
+
+// indexOf builds the index of list. Invariant: len(elems) == len(at) ≤ len(list).
+func (l *List) indexOf(list []any) index {
+	x := index{
+		elems: make([]fieldpath.Element, 0, len(list)),
+		at:    make([]int, 0, len(list)),
+		first: make(map[string]int, len(list)),
+	}
+	for i, item := range list {
+		e, err := l.element(item)
+		if err != nil {
+			continue
+		}
+		if _, ok := x.first[e.Text()]; !ok {
+			x.first[e.Text()] = len(x.elems)
+		} else {
+			if x.count == nil {
+				x.count = map[string]int{}
+			}
+			x.count[e.Text()] = max(x.count[e.Text()], 1) + 1
+		}
+		x.elems = append(x.elems, e)
+		x.at = append(x.at, i)
+	}
+	return x
+}
+
+func (x *index) has(e fieldpath.Element) bool {
+	_, ok := x.first[e.Text()]
+	return ok
+}
+
+// times returns how often e stands in the list.
+func (x *index) times(e fieldpath.Element) int {
+	if n := x.count[e.Text()]; n > 0 {
+		return n
+	}
+	if x.has(e) {
+		return 1
+	}
+	return 0
+}

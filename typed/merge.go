@@ -1,0 +1,202 @@
+package typed
+
+import (
+	"maps"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// Merge returns live with applied laid over it (spec rule 3): nothing of live is
+// removed, leaves of applied win, and containers are merged by their topology.
+// Where a set or keyed list has items in both, the result keeps the order of
+// live when applied does not reorder, and that of applied otherwise.
+//
+// Both values must have been validated, applied without duplicates; live may
+// have some: what applied says of a duplicated item replaces the duplicates.
+// The result shares memory with both. It is live itself, the same map in
+// memory, when applied changes nothing.
+func (t *Type) Merge(live, applied any) (any, error) {
+	var m merger
+	out, _ := m.merge(t, live, applied)
+	if err := m.err(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+type merger struct{ faults }
+
+// merge returns the merged value, and whether it is live itself. Either value
+// may be missing, but not both.
+func (m *merger) merge(t *Type, live, applied any) (out any, unchanged bool) {
+	switch {
+	case isMissing(applied):
+		return live, true
+	case isMissing(live):
+		// A duplicate in applied is an error wherever it stands; without it
+		// the merged value is applied itself.
+		return applied, false
+	case same(live, applied):
+		return live, true
+	}
+	switch t.shapeOf(applied).first() {
+	case mapShape:
+		return m.mergeMaps(t.Map, live, applied)
+	case listShape:
+		return m.mergeLists(t.List, live, applied)
+	}
+	return applied, false
+}
+
+func (m *merger) mergeMaps(t *Map, live, applied any) (any, bool) {
+	l, r := asMap(live), asMap(applied)
+	switch {
+	case t.Atomic || len(l) == 0 && len(r) == 0:
+		return applied, false
+	case len(r) == 0:
+		return live, true
+	case len(l) == 0:
+		return applied, false
+	}
+	var out map[string]any // a copy of l, made at the first change
+	for name, rv := range r {
+		lv, ok := l[name]
+		merged := rv
+		if ok {
+			elem, _ := t.field(name)
+			if elem == nil {
+				elem = deducedType
+			}
+			m.push(fieldpath.Field(name))
+			var unchanged bool
+			merged, unchanged = m.merge(elem, lv, rv)
+			m.pop()
+			if unchanged {
+				continue
+			}
+		}
+		if out == nil {
+			out = make(map[string]any, len(l)+1)
+			maps.Copy(out, l)
+		}
+		out[name] = merged
+	}
+	if out == nil {
+		return live, true
+	}
+	return out, false
+}
+
+func (m *merger) mergeLists(t *List, live, applied any) (any, bool) {
+	l, r := asList(live), asList(applied)
+	switch {
+	case t.Kind == AtomicList || len(l) == 0 && len(r) == 0:
+		return applied, false
+	case len(r) == 0:
+		return live, true
+	case len(l) == 0:
+		return applied, false
+	}
+	x := listMerge{t: t, live: l, applied: r, liveIndex: t.indexOf(l), appliedIndex: t.indexOf(r)}
+	for text := range x.appliedIndex.count {
+		e := x.appliedIndex.elems[x.appliedIndex.first[text]]
+		m.add(Duplicate, "duplicate entries for key %s", e)
+	}
+	if len(m.errs) > 0 {
+		return nil, false
+	}
+	out := x.run(m)
+	if len(out) == len(l) {
+		unchanged := true
+		for i := range out {
+			unchanged = unchanged && same(out[i], l[i])
+		}
+		if unchanged {
+			return live, true
+		}
+	}
+	return out, false
+}
+
+// listMerge merges two lists of items that have elements, in one pass over both
+// with one cursor each (spec rule 3.7):
+//
+//	live     a b c d        applied  d x b
+//	shared   d b            the applied items that live has, in applied's order
+//	merged   a c d x b
+//
+// An item of live alone is taken when the live cursor meets it; a shared item is
+// taken in its turn in applied's order; the live cursor passes over shared items
+// whose turn it is not. Items of applied alone stay behind the item that they
+// follow in applied. It costs O(len(live) + len(applied)).
+type listMerge struct {
+	t                       *List
+	live, applied           []any
+	liveIndex, appliedIndex index
+
+	shared []fieldpath.Element // shared items whose turn is still to come
+	out    []any
+}
+
+// run merges; each turn of the loop moves at least one of the two cursors.
+func (x *listMerge) run(m *merger) []any {
+	for _, e := range x.appliedIndex.elems {
+		if x.liveIndex.has(e) {
+			x.shared = append(x.shared, e)
+		}
+	}
+	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
+	merged := make(map[string]bool, len(x.appliedIndex.elems))
+	li, ri := 0, 0
+	lefts, rights := x.liveIndex.elems, x.appliedIndex.elems
+	for li < len(lefts) || ri < len(rights) {
+		if li < len(lefts) && ri < len(rights) {
+			if lefts[li].Equal(rights[ri]) {
+				merged[rights[ri].Text()] = true
+				x.takeShared(m, ri)
+				if len(x.shared) > 0 {
+					x.shared = x.shared[1:]
+				}
+				li++
+				ri++
+				continue
+			}
+			if x.appliedIndex.has(lefts[li]) && len(x.shared) > 0 && !x.shared[0].Equal(lefts[li]) {
+				li++
+				continue
+			}
+		}
+		if li < len(lefts) {
+			if e := lefts[li]; !x.appliedIndex.has(e) {
+				x.out = append(x.out, x.live[x.liveIndex.at[li]])
+				li++
+				continue
+			} else if merged[e.Text()] {
+				li++
+			}
+		}
+		if ri < len(rights) {
+			e := rights[ri]
+			merged[e.Text()] = true
+			x.takeShared(m, ri)
+			ri++
+			if len(x.shared) > 0 && x.shared[0].Equal(e) {
+				x.shared = x.shared[1:]
+			}
+		}
+	}
+	return x.out
+}
+
+// takeShared appends the applied item at position ri of the index, merged with
+// the live item of the same element, if there is one.
+func (x *listMerge) takeShared(m *merger, ri int) {
+	e := x.appliedIndex.elems[ri]
+	item := x.applied[x.appliedIndex.at[ri]]
+	if x.liveIndex.times(e) == 1 {
+		m.push(e)
+		item, _ = m.merge(x.t.Elem, x.live[x.liveIndex.at[x.liveIndex.first[e.Text()]]], item)
+		m.pop()
+	}
+	x.out = append(x.out, item)
+}

@@ -1,0 +1,75 @@
+package openapi
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SchemaError says what is wrong at one place of one model. The functions that
+// compile return all that they find, joined, in the order of models and fields.
+type SchemaError struct {
+	// Model is the name of the model, or of the CustomResourceDefinition.
+	Model string
+	// Path leads from the model to the place, as in
+	// properties.spec.items.x-kubernetes-list-type; empty for the model itself.
+	Path string
+	// Reason says what was found and what was expected.
+	Reason string
+}
+
+// Error returns "model: path: reason".
+func (e *SchemaError) Error() string {
+	if e.Path == "" {
+		return e.Model + ": " + e.Reason
+	}
+	return e.Model + ": " + e.Path + ": " + e.Reason
+}
+
+// joined returns errs as one error in a stable order, nil for none.
+func joined(errs []*SchemaError) error {
+	slices.SortStableFunc(errs, func(a, b *SchemaError) int { return cmp.Compare(a.Model, b.Model) })
+	all := make([]error, len(errs))
+	for i, e := range errs {
+		all[i] = e
+	}
+	return errors.Join(all...)
+}
+
+// step is one step down a schema. It is put into words only for an error, so
+// that a walk without errors builds no strings.
+type step struct {
+	// keyword is what was stepped into: properties, items ...
+	keyword string
+	// name is the property stepped to; empty where the keyword holds one schema.
+	name string
+}
+
+// at renders the place below steps where keyword stands, or the end of steps
+// when keyword is empty.
+func at(steps []step, keyword string) string {
+	var b strings.Builder
+	dot := func() {
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+	}
+	for _, s := range steps {
+		dot()
+		b.WriteString(s.keyword)
+		switch {
+		case s.keyword != "properties":
+		case s.name == "" || strings.ContainsAny(s.name, ".[] \"\t\n"):
+			b.WriteString("[" + strconv.Quote(s.name) + "]")
+		default:
+			b.WriteString("." + s.name)
+		}
+	}
+	if keyword != "" {
+		dot()
+		b.WriteString(keyword)
+	}
+	return b.String()
+}

@@ -1,0 +1,173 @@
+package openapi
+
+import (
+	"errors"
+	"math"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// relationship is what x-kubernetes-map-type says of a map's entries.
+type relationship uint8
+
+const (
+	unset relationship = iota
+	granular
+	atomic
+)
+
+func (c *compiler) mapType(extensions map[string]any) relationship {
+	switch v, ok := extensions["x-kubernetes-map-type"]; {
+	case !ok:
+		return unset
+	case v == "granular":
+		return granular
+	case v == "atomic":
+		return atomic
+	default:
+		c.fail("x-kubernetes-map-type", "unknown map type %#v, want atomic or granular", v)
+		return unset
+	}
+}
+
+// listType returns the kind and the keys of a list. The patch strategy is older
+// than the list type and speaks only where there is none.
+func (c *compiler) listType(extensions map[string]any) (typed.ListKind, []string) {
+	listType, ok := extensions["x-kubernetes-list-type"]
+	if !ok {
+		return c.patchStrategy(extensions)
+	}
+	switch listType {
+	case "atomic":
+		return typed.AtomicList, nil
+	case "set":
+		return typed.SetList, nil
+	case "map":
+	default:
+		c.fail("x-kubernetes-list-type", "unknown list type %#v, want atomic, set or map", listType)
+		return typed.AtomicList, nil
+	}
+	const keyword = "x-kubernetes-list-map-keys"
+	v, ok := extensions[keyword]
+	if !ok {
+		c.fail(keyword, "missing, want the key fields of a list of type map")
+		return typed.AtomicList, nil
+	}
+	keys, ok := texts(v)
+	if !ok {
+		c.fail(keyword, "got %#v, want a list of field names", v)
+	}
+	return keyedBy(keys)
+}
+
+func (c *compiler) patchStrategy(extensions map[string]any) (typed.ListKind, []string) {
+	const keyword = "x-kubernetes-patch-strategy"
+	v, ok := extensions[keyword]
+	switch {
+	case !ok || v == "retainKeys":
+		return typed.AtomicList, nil
+	case v != "merge" && v != "merge,retainKeys":
+		c.fail(keyword, `unknown patch strategy %#v, want merge, retainKeys or both as "merge,retainKeys"`, v)
+		return typed.AtomicList, nil
+	}
+	key, ok := extensions["x-kubernetes-patch-merge-key"]
+	if !ok {
+		return typed.SetList, nil
+	}
+	name, ok := key.(string)
+	if !ok {
+		c.fail("x-kubernetes-patch-merge-key", "got %#v, want the name of a field", key)
+	}
+	return keyedBy([]string{name})
+}
+
+// keyedBy returns the kind of an associative list: one without keys is a set.
+func keyedBy(keys []string) (typed.ListKind, []string) {
+	if len(keys) == 0 {
+		return typed.SetList, nil
+	}
+	return typed.KeyedList, keys
+}
+
+// texts returns the strings in a list; what else is in it is passed over.
+func texts(v any) ([]string, bool) {
+	switch list := v.(type) {
+	case []string:
+		return append([]string(nil), list...), true
+	case []any:
+		var out []string
+		for _, item := range list {
+			if s, ok := item.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// declaredKinds reads x-kubernetes-group-version-kind. What is not as it should
+// be names no kind; YAML decoders give maps with keys of any type.
+func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
+	list, _ := extensions["x-kubernetes-group-version-kind"].([]any)
+	var out []schema.GroupVersionKind
+	for _, item := range list {
+		var group, version, kind any
+		switch m := item.(type) {
+		case map[string]any:
+			group, version, kind = m["group"], m["version"], m["kind"]
+		case map[any]any:
+			group, version, kind = m["group"], m["version"], m["kind"]
+		}
+		g, okGroup := group.(string)
+		v, okVersion := version.(string)
+		k, okKind := kind.(string)
+		if okGroup && okVersion && okKind && k != "" {
+			out = append(out, schema.GroupVersionKind{Group: g, Version: v, Kind: k})
+		}
+	}
+	return out
+}
+
+var errDefaultTooDeep = errors.New("the default is nested too deep")
+
+// plain returns a copy of a default as a plain JSON tree. Decoders give a whole
+// number as a float as often as not; as the key of an item it must meet the
+// number in the object, which is an integer.
+func plain(v any, depth int) (any, error) {
+	if depth > maxNesting {
+		return nil, errDefaultTooDeep
+	}
+	switch t := v.(type) {
+	case float64:
+		// Larger floats may stand for a number that they do not hold exactly.
+		if t == math.Trunc(t) && math.Abs(t) <= 1<<53 {
+			return int64(t), nil
+		}
+	case int:
+		return int64(t), nil
+	case int32:
+		return int64(t), nil
+	case []any:
+		out := make([]any, len(t))
+		for i, item := range t {
+			var err error
+			if out[i], err = plain(item, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(t))
+		for k, item := range t {
+			var err error
+			if out[k], err = plain(item, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}

@@ -1,0 +1,80 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// minify returns an OpenAPI v3 document without paths and descriptions, which are
+// most of it, and the kinds that its models describe. All else about the schemas
+// stays, whether topology needs it or not: defaults, formats, enums, extensions.
+func minify(document []byte) ([]byte, []schema.GroupVersionKind, error) {
+	var parsed struct {
+		OpenAPI    string          `json:"openapi"`
+		Info       json.RawMessage `json:"info,omitempty"`
+		Components struct {
+			Schemas map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber() // numbers stay as they were written
+	if err := decoder.Decode(&parsed); err != nil {
+		return nil, nil, fmt.Errorf("not an OpenAPI v3 document: %w", err)
+	}
+	var kinds []schema.GroupVersionKind
+	for _, model := range parsed.Components.Schemas {
+		dropDescriptions(model)
+		kinds = append(kinds, kindsOf(model)...)
+	}
+	// Maps are written sorted by key.
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(parsed); err != nil {
+		return nil, nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), kinds, nil
+}
+
+func kindsOf(model any) []schema.GroupVersionKind {
+	m, _ := model.(map[string]any)
+	list, _ := m["x-kubernetes-group-version-kind"].([]any)
+	var out []schema.GroupVersionKind
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		group, okGroup := fields["group"].(string)
+		version, okVersion := fields["version"].(string)
+		kind, okKind := fields["kind"].(string)
+		if okGroup && okVersion && okKind && kind != "" {
+			out = append(out, schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+		}
+	}
+	return out
+}
+
+// dropDescriptions removes the descriptions of a schema and of all schemas in it.
+// It goes where schemas are and nowhere else: a property may be called
+// description, and a default may have a field of that name.
+func dropDescriptions(v any) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	delete(m, "description")
+	for _, keyword := range []string{"additionalProperties", "items", "not"} {
+		dropDescriptions(m[keyword])
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		list, _ := m[keyword].([]any)
+		for _, item := range list {
+			dropDescriptions(item)
+		}
+	}
+	properties, _ := m["properties"].(map[string]any)
+	for _, property := range properties {
+		dropDescriptions(property)
+	}
+}

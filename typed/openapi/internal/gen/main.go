@@ -1,0 +1,87 @@
+// Command gen writes the embedded schemas of built-in types anew:
+//
+//	go run ./typed/openapi/internal/gen -from DIR
+//	go run ./typed/openapi/internal/gen -from https://HOST [-token TOKEN] [-ca FILE]
+//
+// From a directory it takes files such as api__v1.json and apis__apps__v1.json;
+// from a server, all that /openapi/v3 lists.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
+)
+
+func main() {
+	from := flag.String("from", "", "a `directory` of OpenAPI v3 documents, or the http(s) URL of a server")
+	to := flag.String("to", filepath.Join("typed", "openapi", "builtin"), "the `directory` to write to")
+	token := flag.String("token", "", "the bearer `token` to show to the server")
+	ca := flag.String("ca", "", "a `file` with the certificates, in PEM, of the authorities to trust")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *from, *to, *token, *ca); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+// run reads documents, builds the bundle and replaces the one in the directory
+// to. Nothing is written unless all could be read and built.
+func run(ctx context.Context, from, to, token, ca string) error {
+	documents, err := documentsFrom(ctx, from, token, ca)
+	if err != nil {
+		return err
+	}
+	files, err := bundle.Build(documents)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	stale, err := filepath.Glob(filepath.Join(to, "*"+bundle.DocumentSuffix))
+	if err != nil {
+		return err
+	}
+	for _, file := range stale {
+		if _, ok := files[filepath.Base(file)]; ok {
+			continue
+		}
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	total := 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(filepath.Join(to, name), files[name], 0o644); err != nil {
+			return err
+		}
+		total += len(files[name])
+	}
+	fmt.Printf("%d documents, %d bytes\n", len(files)-1, total)
+	return nil
+}
+
+func documentsFrom(ctx context.Context, from, token, ca string) (map[string][]byte, error) {
+	switch {
+	case from == "":
+		return nil, fmt.Errorf("-from is missing, want a directory or the URL of a server")
+	case strings.HasPrefix(from, "http://"), strings.HasPrefix(from, "https://"):
+		server, err := newServer(from, token, ca)
+		if err != nil {
+			return nil, err
+		}
+		return server.documents(ctx)
+	}
+	return readDir(from)
+}

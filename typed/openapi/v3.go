@@ -1,0 +1,89 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// CompileV3 compiles OpenAPI v3 documents in JSON, as a server has them at
+// /openapi/v3/api/v1 and so on. The references of a document stay within it; for
+// a kind in several documents the last one counts.
+func CompileV3(documents ...[]byte) (*Registry, error) {
+	registries := make([]*Registry, len(documents))
+	for i, document := range documents {
+		models, err := decodeV3(document)
+		if err == nil {
+			registries[i], err = Compile(models, false)
+		}
+		switch {
+		case err == nil:
+		case len(documents) == 1:
+			return nil, err
+		default:
+			return nil, fmt.Errorf("document %d of %d: %w", i+1, len(documents), err)
+		}
+	}
+	return Union(registries...), nil
+}
+
+// decodeV3 returns the models of an OpenAPI v3 document. They are decoded one by
+// one, so that an error can name its model.
+func decodeV3(document []byte) (map[string]*spec.Schema, error) {
+	if err := checkNesting(document); err != nil {
+		return nil, err
+	}
+	var parsed *struct {
+		Swagger    string `json:"swagger"`
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(document, &parsed); err != nil {
+		return nil, fmt.Errorf("not an OpenAPI v3 document: %w", err)
+	}
+	switch {
+	case parsed == nil:
+		return nil, fmt.Errorf("not an OpenAPI v3 document: got null, want an object")
+	case parsed.Swagger != "":
+		return nil, fmt.Errorf("got an OpenAPI v2 document (swagger %s), want OpenAPI v3", parsed.Swagger)
+	}
+	models := make(map[string]*spec.Schema, len(parsed.Components.Schemas))
+	var errs []*SchemaError
+	for _, name := range slices.Sorted(maps.Keys(parsed.Components.Schemas)) {
+		var m *spec.Schema
+		if err := json.Unmarshal(parsed.Components.Schemas[name], &m); err != nil {
+			errs = append(errs, &SchemaError{Model: name, Reason: "cannot decode: " + err.Error()})
+		}
+		models[name] = m
+	}
+	return models, joined(errs)
+}
+
+// checkNesting refuses a document that nests too deep before anything recurses
+// into it. It counts brackets outside of strings, which is right for all JSON and
+// harmless for anything else.
+func checkNesting(document []byte) error {
+	depth, quoted, escaped := 0, false, false
+	for i, b := range document {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted:
+			escaped = b == '\\'
+			quoted = b != '"'
+		case b == '"':
+			quoted = true
+		case b == '{' || b == '[':
+			if depth++; depth > maxNesting {
+				return fmt.Errorf("nested too deep at byte %d, want at most %d levels", i, maxNesting)
+			}
+		case b == '}' || b == ']':
+			depth--
+		}
+	}
+	return nil
+}

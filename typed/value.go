@@ -1,0 +1,269 @@
+package typed
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+)
+
+// absent stands for "no value here" where a value is passed on, as opposed to
+// nil, which is a null that is there.
+type absent struct{}
+
+var missing any = absent{}
+
+func isMissing(v any) bool {
+	_, ok := v.(absent)
+	return ok
+}
+
+// kind is the kind of a JSON value.
+type kind uint8
+
+const (
+	notJSON kind = iota
+	isNull
+	isNumber
+	isString
+	isBool
+	isList
+	isMap
+)
+
+func (k kind) String() string {
+	return [...]string{"no JSON value", "null", "a number", "a string", "a boolean", "a list", "a map"}[k]
+}
+
+func kindOf(v any) kind {
+	switch v.(type) {
+	case nil:
+		return isNull
+	case string:
+		return isString
+	case map[string]any:
+		return isMap
+	case []any:
+		return isList
+	case int64, float64, int, int32, int16, int8, uint, uint8, uint16, uint32, uint64, float32:
+		return isNumber
+	case bool:
+		return isBool
+	}
+	return notJSON
+}
+
+// shape is a set of the shapes that a value may take.
+type shape uint8
+
+const (
+	scalarShape shape = 1 << iota
+	listShape
+	mapShape
+)
+
+func (t *Type) shapes() (s shape) {
+	if t.Scalar != NoScalar {
+		s |= scalarShape
+	}
+	if t.List != nil {
+		s |= listShape
+	}
+	if t.Map != nil {
+		s |= mapShape
+	}
+	return s
+}
+
+// shapeOf returns the shape of t that v has; all of t's shapes when v is null
+// or of none of them, so that an operation on it fails or passes it over with
+// the first of them.
+func (t *Type) shapeOf(v any) shape {
+	all := t.shapes()
+	var s shape
+	switch kindOf(v) {
+	case isNumber, isString, isBool:
+		s = scalarShape
+	case isList:
+		s = listShape
+	case isMap:
+		s = mapShape
+	}
+	if s &= all; s != 0 {
+		return s
+	}
+	return all
+}
+
+// first returns the shape that decides where a value may have several.
+func (s shape) first() shape {
+	switch {
+	case s&mapShape != 0:
+		return mapShape
+	case s&scalarShape != 0:
+		return scalarShape
+	}
+	return s & listShape
+}
+
+// asMap returns v if it is a map with entries, else nil: a null, a missing
+// value and a value of another kind are as good as empty where two values meet.
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func asList(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
+
+// Equal reports whether a and b are the same JSON value. Numbers are equal when
+// their values are, whatever their Go types; an absent map entry and a null are
+// not the same.
+func Equal(a, b any) bool {
+	switch x := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		y, ok := b.(string)
+		return ok && x == y
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y
+	case int64:
+		if y, ok := b.(int64); ok {
+			return x == y
+		}
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		if sameMap(x, y) {
+			return true
+		}
+		for k, xv := range x {
+			if yv, ok := y[k]; !ok || !Equal(xv, yv) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		if sameList(x, y) {
+			return true
+		}
+		for i := range x {
+			if !Equal(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return equalNumbers(a, b)
+}
+
+func equalNumbers(a, b any) bool {
+	ai, af, aWhole, ok := number(a)
+	if !ok {
+		return false
+	}
+	bi, bf, bWhole, ok := number(b)
+	if !ok {
+		return false
+	}
+	if aWhole && bWhole {
+		return ai == bi
+	}
+	return af == bf
+}
+
+// number returns a Go number as an integer, if it is one, and as a float.
+func number(v any) (i int64, f float64, whole, ok bool) {
+	switch n := v.(type) {
+	case int64:
+		i = n
+	case float64:
+		return 0, n, false, true
+	case int:
+		i = int64(n)
+	case int32:
+		i = int64(n)
+	case int16:
+		i = int64(n)
+	case int8:
+		i = int64(n)
+	case uint8:
+		i = int64(n)
+	case uint16:
+		i = int64(n)
+	case uint32:
+		i = int64(n)
+	case uint:
+		return unsigned(uint64(n))
+	case uint64:
+		return unsigned(n)
+	case float32:
+		return 0, float64(n), false, true
+	default:
+		return 0, 0, false, false
+	}
+	return i, float64(i), true, true
+}
+
+func unsigned(n uint64) (i int64, f float64, whole, ok bool) {
+	if n > math.MaxInt64 {
+		return 0, float64(n), false, true
+	}
+	return int64(n), float64(n), true, true
+}
+
+// sameMap reports whether a and b are one map in memory.
+func sameMap(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// sameList reports whether a and b, of one length, are one list in memory.
+func sameList(a, b []any) bool {
+	return len(a) == 0 || &a[0] == &b[0]
+}
+
+// same reports whether a and b are the same value for certain and cheaply: one
+// container in memory, or equal scalars of one Go type.
+func same(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && (x == nil) == (y == nil) && sameMap(x, y)
+	case []any:
+		y, ok := b.([]any)
+		return ok && len(x) == len(y) && (x == nil) == (y == nil) && sameList(x, y)
+	case nil, string, bool, int64:
+		return a == b
+	case float64:
+		y, ok := b.(float64)
+		return ok && x == y
+	}
+	return false
+}
+
+// describe names a value in an error, without its whole content.
+func describe(v any) string {
+	switch k := kindOf(v); k {
+	case isNumber, isBool:
+		return fmt.Sprintf("%v", v)
+	case isString:
+		s := v.(string)
+		if len(s) > 40 {
+			return fmt.Sprintf("%q…", s[:40])
+		}
+		return fmt.Sprintf("%q", s)
+	case notJSON:
+		return fmt.Sprintf("a Go %T", v)
+	default:
+		return k.String()
+	}
+}
