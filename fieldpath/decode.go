@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // The grammar of FieldsV1, over JSON (RFC 8259):
@@ -70,6 +71,7 @@ func Parse(data []byte, leniency Leniency) (*Set, error) {
 	if d.pos == len(d.data) {
 		return nil, nil
 	}
+	d.nodes = make([]node, 0, min(len(data)/8, 32)) // no member is shorter
 	set, _, err := d.set()
 	if err != nil {
 		return nil, err
@@ -123,10 +125,15 @@ func (d *decoder) errorf(format string, args ...any) error {
 }
 
 func quoteShort(s string) string {
-	if len(s) > 64 {
-		return strconv.Quote(s[:64]) + "…"
+	const most = 64
+	if len(s) <= most {
+		return strconv.Quote(s)
 	}
-	return strconv.Quote(s)
+	n := most
+	for n > most-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strconv.Quote(s[:n]) + "…"
 }
 
 // push makes e the last element of the path; pop takes it off again.
@@ -144,16 +151,13 @@ func (d *decoder) unknown(name string) error {
 	return d.errorf("unknown kind of member %s, expected f:, k:, v: or i:", quoteShort(name))
 }
 
-// finish takes the nodes from start on off the stack, as the set of one object.
+// finish makes a set of the nodes of one object, which it takes ownership of.
 // self says that the object had the member "."; what finish returns is as set's.
-func (d *decoder) finish(start int, self bool) (set *Set, member bool, err error) {
-	nodes := d.nodes[start:]
+func (d *decoder) finish(nodes []node, self bool) (set *Set, member bool, err error) {
 	if len(nodes) == 0 {
 		return nil, true, nil
 	}
-	b := Builder{nodes: append(make([]node, 0, len(nodes)), nodes...)}
-	clear(nodes)
-	d.nodes = d.nodes[:start]
+	b := Builder{nodes: nodes}
 	b.sort()
 	if !d.lenient {
 		for i := 1; i < len(b.nodes); i++ {
@@ -186,7 +190,9 @@ func (d *decoder) set() (set *Set, member bool, err error) {
 		}
 		d.space()
 		if d.skip('}') {
-			return d.finish(start, self)
+			nodes := append(make([]node, 0, len(d.nodes)-start), d.nodes[start:]...)
+			d.nodes = d.nodes[:start]
+			return d.finish(nodes, self)
 		}
 		if !d.skip(',') {
 			return nil, false, d.errorf("expected , or } after a member, got %s", d.here())
@@ -224,13 +230,14 @@ func (d *decoder) member(self *bool) error {
 	if err != nil {
 		return err
 	}
-	d.pos = value
 	if !known {
+		d.pos = value
 		return d.pass()
 	}
 	if err := d.push(e); err != nil {
 		return err
 	}
+	d.pos = value
 	sub, member, err := d.set()
 	if err != nil {
 		return err
@@ -252,53 +259,56 @@ func (d *decoder) pass() error {
 
 // tree is set for FieldsV1 that is decoded already.
 func (d *decoder) tree(tree map[string]any) (set *Set, member bool, err error) {
-	start, self := len(d.nodes), false
+	size := len(tree)
+	_, self := tree["."]
+	if self {
+		size--
+	}
+	if size == 0 {
+		return nil, true, nil
+	}
+	nodes := make([]node, 0, size)
 	if d.ordered {
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if err := d.treeMember(name, tree[name], &self); err != nil {
+			if nodes, err = d.treeMember(nodes, name, tree[name]); err != nil {
 				return nil, false, err
 			}
 		}
-		return d.finish(start, self)
+		return d.finish(nodes, self)
 	}
 	for name, value := range tree {
-		if err := d.treeMember(name, value, &self); err != nil {
+		if nodes, err = d.treeMember(nodes, name, value); err != nil {
 			return nil, false, err
 		}
 	}
-	return d.finish(start, self)
+	return d.finish(nodes, self)
 }
 
-// treeMember is member for FieldsV1 that is decoded already.
-func (d *decoder) treeMember(name string, value any, self *bool) error {
+// treeMember is member for FieldsV1 that is decoded already: it appends to nodes.
+func (d *decoder) treeMember(nodes []node, name string, value any) ([]node, error) {
 	if name == "." {
-		*self = true
-		return nil
+		return nodes, nil
 	}
 	e, known, err := d.element(name)
-	if err != nil {
-		return err
+	if err == nil && !known && !d.lenient {
+		err = d.unknown(name)
 	}
-	if !known {
-		if d.lenient {
-			return nil
-		}
-		return d.unknown(name)
+	if err != nil || !known {
+		return nodes, err
 	}
 	if err := d.push(e); err != nil {
-		return err
+		return nil, err
 	}
 	below, ok := value.(map[string]any)
 	if !ok && value != nil {
-		return d.errorf("expected an object, got %T", value)
+		return nil, d.errorf("expected an object, got %T", value)
 	}
 	sub, member, err := d.tree(below)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.pop()
-	d.nodes = append(d.nodes, node{e, member, sub})
-	return nil
+	return append(nodes, node{e, member, sub}), nil
 }
 
 // element decodes a member's name; known is false for a kind that this package
@@ -353,9 +363,8 @@ func (d *decoder) key(name, text string) ([]KeyField, error) {
 		return nil, d.errorf("member %s: expected a JSON object after k:", quoteShort(name))
 	}
 	var fields []KeyField
-	err := in.object(0, func(name string, v any) error {
+	err := in.object(0, func(name string, v any) {
 		fields = append(fields, KeyField{name, canonicalValue(v)})
-		return nil
 	})
 	if err == nil {
 		in.space()

@@ -34,7 +34,7 @@ func NewSet(paths ...Path) *Set {
 // setOfSorted returns the set of paths, each without its first depth elements,
 // in which they are alike.
 func setOfSorted(paths []Path, depth int) *Set {
-	var nodes []node
+	var b Builder
 	for len(paths) > 0 {
 		if len(paths[0]) == depth { // counted by the caller; or nobody's, at the root
 			paths = paths[1:]
@@ -45,13 +45,11 @@ func setOfSorted(paths []Path, depth int) *Set {
 		for same < len(paths) && paths[same][depth].Equal(e) {
 			same++
 		}
-		if e.kind != 0 {
-			// A path that ends here sorts before those that go on.
-			nodes = append(nodes, node{e, len(paths[0]) == depth+1, setOfSorted(paths[:same], depth+1)})
-		}
+		// A path that ends here sorts before those that go on.
+		b.Add(e, len(paths[0]) == depth+1, setOfSorted(paths[:same], depth+1))
 		paths = paths[same:]
 	}
-	return setOf(nodes)
+	return b.Set()
 }
 
 // Builder gathers the elements of one level of a set, in any order. The zero

@@ -23,6 +23,9 @@ func canonicalValue(v any) any {
 	case nil, bool, int64:
 		return t
 	case string:
+		if utf8.ValidString(t) {
+			return v // as it is: t would have to be boxed again
+		}
 		return canonicalString(t)
 	case float64:
 		return canonicalFloat(t)
@@ -155,12 +158,14 @@ func CompareValues(a, b any) int {
 }
 
 // compareIntFloat compares without rounding i: rounded, two integers could both
-// equal a float, and there would be no order. NaN sorts before all numbers.
+// equal a float, and there would be no order. A canonical float is never whole
+// within int64's range, and -1<<63 as a float stands for the digits that it is
+// written with, which are less. NaN sorts before all numbers.
 func compareIntFloat(i int64, f float64) int {
 	switch {
 	case f >= 1<<63:
 		return -1
-	case f < -1<<63 || math.IsNaN(f):
+	case f <= -1<<63 || math.IsNaN(f):
 		return 1
 	}
 	whole := math.Trunc(f)
@@ -255,8 +260,8 @@ func appendValue(b []byte, v any) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string that is safe inside HTML; bytes that
-// are not UTF-8 become \ufffd.
+// appendString appends s, which is UTF-8, as a JSON string that is safe inside
+// HTML.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0
@@ -264,11 +269,7 @@ func appendString(b []byte, s string) []byte {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
-			switch {
-			case r == utf8.RuneError && size == 1:
-				b = append(append(b, s[start:i]...), `\ufffd`...)
-				start = i + size
-			case r == '\u2028' || r == '\u2029':
+			if r == '\u2028' || r == '\u2029' {
 				b = append(append(b, s[start:i]...), `\u202`...)
 				b = append(b, hexDigits[r&0xf])
 				start = i + size

@@ -24,7 +24,10 @@ var embedded embed.FS
 // nanoseconds. All calls return the same registry.
 func Builtin() *Registry { return builtin() }
 
-var builtin = sync.OnceValue(func() *Registry {
+var builtin = sync.OnceValue(newBuiltin)
+
+// newBuiltin returns a registry that has compiled nothing yet.
+func newBuiltin() *Registry {
 	files, err := fs.Sub(embedded, "builtin")
 	must(err)
 	index, err := bundle.ReadIndex(files)
@@ -39,7 +42,7 @@ var builtin = sync.OnceValue(func() *Registry {
 		}
 	}
 	return r
-})
+}
 
 func compileEmbedded(files fs.FS, document string) map[schema.GroupVersionKind]*typed.Type {
 	data, err := bundle.ReadDocument(files, document)
@@ -51,6 +54,40 @@ func compileEmbedded(files fs.FS, document string) map[schema.GroupVersionKind]*
 		types[gvk] = s.typ
 	}
 	return types
+}
+
+const (
+	objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+	// objectMetaDocument is one of the smallest documents that has the model; all
+	// have the same.
+	objectMetaDocument = "apis/coordination.k8s.io/v1"
+)
+
+// objectMeta returns the type of objects' metadata. Where unknown fields are
+// preserved everywhere, metadata accepts them as well.
+func objectMeta(preserve bool) *typed.Type {
+	if preserve {
+		return openObjectMeta()
+	}
+	return closedObjectMeta()
+}
+
+var (
+	openObjectMeta   = sync.OnceValue(func() *typed.Type { return compileObjectMeta(true) })
+	closedObjectMeta = sync.OnceValue(func() *typed.Type { return compileObjectMeta(false) })
+)
+
+func compileObjectMeta(preserve bool) *typed.Type {
+	files, err := fs.Sub(embedded, "builtin")
+	must(err)
+	data, err := bundle.ReadDocument(files, objectMetaDocument)
+	must(err)
+	models, err := decodeV3(data)
+	must(err)
+	c := newCompiler(models, nil)
+	c.run(preserve)
+	must(joined(c.errs))
+	return c.refer(objectMetaModel)
 }
 
 // must panics when embedded data is broken. A test compiles all of it.

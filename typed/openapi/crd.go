@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -11,17 +10,9 @@ import (
 )
 
 const (
-	crdAPIVersion   = "apiextensions.k8s.io/v1"
-	crdKind         = "CustomResourceDefinition"
-	objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+	crdAPIVersion = "apiextensions.k8s.io/v1"
+	crdKind       = "CustomResourceDefinition"
 )
-
-// objectMeta is the type of every object's metadata. It comes from one of the
-// smallest built-in documents; all have the same.
-var objectMeta = sync.OnceValue(func() *typed.Type {
-	lease := Builtin().TypeFor(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
-	return lease.Map.Fields["metadata"].Type
-})
 
 // CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1,
 // given as a plain JSON tree: the kind at each version that spec.versions lists,
@@ -88,7 +79,7 @@ func (r *crdReader) version(item any, kind schema.GroupKind, preserve bool, type
 		r.up()
 	}
 	r.up()
-	c := newCompiler(map[string]*spec.Schema{gvk.Version: model}, map[string]*typed.Type{objectMetaModel: objectMeta()})
+	c := newCompiler(map[string]*spec.Schema{gvk.Version: model}, map[string]*typed.Type{objectMetaModel: objectMeta(preserve)})
 	c.run(preserve)
 	base := at(append(r.steps, step{"schema", ""}, step{"openAPIV3Schema", ""}), "")
 	for _, e := range c.errs {

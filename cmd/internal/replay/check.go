@@ -1,0 +1,354 @@
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// checkApply compares an apply on the object or its status.
+func (w *write) checkApply() error {
+	if w.body == nil {
+		return skipHTTP
+	}
+	kind, err := w.kind()
+	if err != nil {
+		return err
+	}
+	m, err := w.fieldManager(kind)
+	if err != nil {
+		return err
+	}
+	got, err := m.Apply(w.liveObject(), wrap(w.body), w.manager, w.query.Get("force") == "true")
+	if w.s.Response.Code >= 300 {
+		return w.compareErrors(err)
+	}
+	if err != nil {
+		return fmt.Errorf("the engine refuses what the server took: %w", err)
+	}
+	tree := unwrap(got)
+	if err := compareManagedFields(tree, w.s.Response.Body); err != nil {
+		return err
+	}
+	return w.compareObject(tree)
+}
+
+// compareErrors compares a refusal with the engine's.
+func (w *write) compareErrors(err error) error {
+	status := w.s.Response.Body
+	message, _ := status["message"].(string)
+	var conflicting conflicts.Conflicts
+	var invalid typed.Errors
+	isConflict, isInvalid := errors.As(err, &conflicting), errors.As(err, &invalid)
+	switch w.s.Response.Code {
+	case 409:
+		if strings.HasPrefix(message, "Operation cannot be fulfilled") {
+			return skipPrecondition
+		}
+		if !isConflict {
+			return fmt.Errorf("the server answers a conflict, the engine does not: %v\n%s", err, message)
+		}
+		return compareStatus(conflicting.Status(), status)
+	case 500:
+		if isInvalid {
+			return nil
+		}
+		if !strings.Contains(message, "failed to create typed patch object") {
+			return skipGoTypes
+		}
+		return fmt.Errorf("the server finds fault with the intent, the engine does not: %v\n%s", err, message)
+	case 400:
+		if apierrors.IsBadRequest(err) && err.Error() == message {
+			return nil
+		}
+		return skipHTTP
+	case 422:
+		return skipValidation
+	}
+	return skipHTTP
+}
+
+func compareStatus(got metav1.Status, want map[string]any) error {
+	var status metav1.Status
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(want, &status); err != nil {
+		return err
+	}
+	if got.Message != status.Message {
+		return fmt.Errorf("conflict message\n%s", diff(status.Message, got.Message))
+	}
+	if got.Code != status.Code || got.Reason != status.Reason {
+		return fmt.Errorf("conflict is %d %s, want %d %s", got.Code, got.Reason, status.Code, status.Reason)
+	}
+	// The server lists the causes in no fixed order.
+	count := map[metav1.StatusCause]int{}
+	for _, c := range status.Details.Causes {
+		count[c]++
+	}
+	for _, c := range got.Details.Causes {
+		count[c]--
+	}
+	for c, n := range count {
+		if n != 0 {
+			return fmt.Errorf("conflict cause %v stands %+d times too often", c, -n)
+		}
+	}
+	return nil
+}
+
+// checkUpdate compares a create, update or patch: the server's object, with the
+// managed fields of the request, must come to the server's managed fields.
+func (w *write) checkUpdate() error {
+	kind, err := w.kind()
+	if err != nil {
+		return err
+	}
+	m, err := w.fieldManager(kind)
+	if err != nil {
+		return err
+	}
+	carried, err := w.carried()
+	if err != nil {
+		return err
+	}
+	now := withCarried(w.s.Response.Body, carried)
+	got, err := m.Update(w.liveObject(), wrap(now), w.manager)
+	if err != nil {
+		return fmt.Errorf("the engine refuses what the server took: %w", err)
+	}
+	err = compareManagedFields(unwrap(got), w.s.Response.Body)
+	if err != nil && w.r.live == nil && w.r.crd == nil && w.changedByAdmission(unwrap(got)) {
+		return skipAdmission
+	}
+	return err
+}
+
+// changedByAdmission reports whether the engine owns more of a created object
+// than the server does, and nothing less: what was put in after the server
+// tracked it. Pods and Services are the kinds to which that happens.
+func (w *write) changedByAdmission(got map[string]any) bool {
+	if kind := got["kind"]; kind != "Pod" && kind != "Service" {
+		return false
+	}
+	ours, err1 := entriesIn(got)
+	theirs, err2 := entriesIn(w.s.Response.Body)
+	if err1 != nil || err2 != nil || len(ours) != 1 || len(theirs) != 1 {
+		return false
+	}
+	return ours[0].Key == theirs[0].Key && theirs[0].Fields.Difference(ours[0].Fields).Empty()
+}
+
+func entriesIn(tree map[string]any) (managedfields.Entries, error) {
+	metadata, _ := tree["metadata"].(map[string]any)
+	list, _ := metadata["managedFields"].([]any)
+	return managedfields.DecodeTree(list)
+}
+
+// carried returns the managed fields that the request brings along: those of the
+// body, or, for a patch, those of live after the patch.
+func (w *write) carried() (any, error) {
+	if w.s.Request.Method != "PATCH" {
+		return managedFieldsIn(w.body), nil
+	}
+	live, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": managedFieldsIn(w.r.live)}})
+	if w.s.Request.ContentType == "application/json-patch+json" {
+		live, err = json.Marshal(w.r.live)
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(w.s.Request.Body)
+	if err != nil {
+		return nil, err
+	}
+	var patched []byte
+	if w.s.Request.ContentType == "application/json-patch+json" {
+		patch, err := jsonpatch.DecodePatch(body)
+		if err != nil {
+			return nil, err
+		}
+		patched, err = patch.Apply(live)
+		if err != nil {
+			return nil, err
+		}
+	} else if patched, err = jsonpatch.MergePatch(live, body); err != nil {
+		// A strategic merge patch replaces managed fields too.
+		return nil, err
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(patched, &tree); err != nil {
+		return nil, err
+	}
+	return managedFieldsIn(tree), nil
+}
+
+func managedFieldsIn(tree map[string]any) any {
+	metadata, _ := tree["metadata"].(map[string]any)
+	return metadata["managedFields"]
+}
+
+func withCarried(tree map[string]any, list any) map[string]any {
+	tree = maps.Clone(tree)
+	metadata, _ := tree["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	if list != nil {
+		metadata["managedFields"] = list
+	}
+	tree["metadata"] = metadata
+	return tree
+}
+
+// checkScale compares a write to the scale subresource: the engine writes to the
+// Scale that the server makes of live, and what comes of it for the whole object
+// is compared at the next read.
+func (w *write) checkScale(isApply bool) error {
+	if isApply && w.s.Response.Code == 500 && w.r.crd != nil {
+		return skipScaleFault
+	}
+	if w.r.live == nil {
+		return skipHTTP
+	}
+	paths := w.scalePaths()
+	parent, err := entriesIn(w.r.live)
+	if err != nil {
+		return err
+	}
+	handler := managedfields.NewScaleHandler(managedfields.Encode(parent), w.gv(), paths)
+	entries, err := handler.ToSubresource()
+	if err != nil {
+		return err
+	}
+	scaleEntries, err := managedfields.Decode(entries)
+	if err != nil {
+		return err
+	}
+	live := w.scaleOf(w.r.live, managedfields.EncodeTree(scaleEntries))
+	m, err := w.fieldManager(schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"})
+	if err != nil {
+		return err
+	}
+	var got runtime.Object
+	if isApply {
+		got, err = m.Apply(wrap(live), wrap(w.body), w.manager, w.query.Get("force") == "true")
+		if w.s.Response.Code >= 300 {
+			return w.compareErrors(err)
+		}
+	} else {
+		got, err = m.Update(wrap(live), wrap(withCarried(w.s.Response.Body, nil)), w.manager)
+	}
+	if err != nil {
+		return fmt.Errorf("the engine refuses what the server took: %w", err)
+	}
+	written, err := entriesIn(unwrap(got))
+	if err != nil {
+		return err
+	}
+	after, err := handler.ToParent(managedfields.Encode(written))
+	if err != nil {
+		return err
+	}
+	w.r.scaled = withScale(w.r.live, unwrap(got), after)
+	gotReplicas, _ := scaleReplicas(unwrap(got))
+	wantReplicas, _ := scaleReplicas(w.s.Response.Body)
+	if gotReplicas != wantReplicas {
+		return fmt.Errorf("replicas of the Scale are %v, want %v", gotReplicas, wantReplicas)
+	}
+	return nil
+}
+
+func (w *write) scalePaths() map[string]fieldpath.Path {
+	replicas := fieldpath.Fields("spec", "replicas")
+	out := map[string]fieldpath.Path{w.gv(): replicas}
+	if w.r.crd != nil {
+		for _, version := range w.r.crd.versions() {
+			out[w.group+"/"+version.name()] = version.scalePath()
+		}
+	}
+	return out
+}
+
+func (w *write) scaleOf(live map[string]any, entries []any) map[string]any {
+	liveMetadata, _ := live["metadata"].(map[string]any)
+	metadata := map[string]any{}
+	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
+		if v, ok := liveMetadata[name]; ok {
+			metadata[name] = v
+		}
+	}
+	if entries != nil {
+		metadata["managedFields"] = entries
+	}
+	scale := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata}
+	spec := map[string]any{}
+	if replicas, ok := scaleReplicas(live); ok && replicas != int64(0) {
+		spec["replicas"] = replicas
+	}
+	scale["spec"] = spec
+	if status, ok := w.s.Response.Body["status"].(map[string]any); ok {
+		scale["status"] = status
+	}
+	return scale
+}
+
+func scaleReplicas(tree map[string]any) (any, bool) {
+	spec, _ := tree["spec"].(map[string]any)
+	v, ok := spec["replicas"]
+	return v, ok
+}
+
+// withScale returns live as it is after the Scale was written.
+func withScale(live, scale map[string]any, entries []metav1.ManagedFieldsEntry) map[string]any {
+	out := runtime.DeepCopyJSON(live)
+	if replicas, ok := scaleReplicas(scale); ok {
+		spec, ok := out["spec"].(map[string]any)
+		if !ok {
+			spec = map[string]any{}
+			out["spec"] = spec
+		}
+		spec["replicas"] = replicas
+	}
+	list := make([]any, len(entries))
+	for i := range entries {
+		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&entries[i])
+		if err != nil {
+			panic("replay: bug: an entry has no JSON: " + err.Error())
+		}
+		list[i] = tree
+	}
+	metadata, ok := out["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		out["metadata"] = metadata
+	}
+	metadata["managedFields"] = list
+	return out
+}
+
+// compareManagedFields compares whole managed fields, with order and times.
+func compareManagedFields(got, want map[string]any) error {
+	g, w := managedFieldsIn(got), managedFieldsIn(want)
+	if g == nil {
+		g = []any{}
+	}
+	if w == nil {
+		w = []any{}
+	}
+	if reflect.DeepEqual(g, w) {
+		return nil
+	}
+	return fmt.Errorf("managedFields\n%s", diff(render(w), render(g)))
+}

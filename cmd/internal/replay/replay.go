@@ -1,0 +1,324 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Outcome is what became of a replayed step.
+type Outcome int
+
+// The outcomes of a step.
+const (
+	Agreed Outcome = iota
+	Differed
+	Skipped
+)
+
+// Result is what became of one step.
+type Result struct {
+	// Trace and Step say which: a trace's name, and the step's position from 0.
+	Trace string
+	Step  int
+	// Kind is the kind of write: apply, update, create …
+	Kind    string
+	Outcome Outcome
+	// Detail is the reason of a skip, or the difference.
+	Detail string
+}
+
+// Run replays one trace. types holds the kinds that the trace's own
+// CustomResourceDefinition does not define.
+func Run(t *Trace, types *openapi.Registry) []Result {
+	r := &replayer{builtin: types, types: types}
+	out := make([]Result, 0, len(t.Steps))
+	add := func(i int, kind string, o Outcome, detail string) {
+		out = append(out, Result{t.Name, i, kind, o, detail})
+	}
+	if t.CRD != nil {
+		if err := r.define(t.CRD); err != nil {
+			add(0, "schema", Differed, err.Error())
+			return out
+		}
+	}
+	for i := range t.Steps {
+		step := &t.Steps[i]
+		kind := kindOf(step)
+		err := r.step(step)
+		var skip skipped
+		switch {
+		case err == nil:
+			add(i, kind, Agreed, "")
+		case errors.As(err, &skip):
+			add(i, kind, Skipped, string(skip))
+		default:
+			add(i, kind, Differed, err.Error())
+		}
+	}
+	return out
+}
+
+// skipped is the reason why a step can't be decided by the engine alone.
+type skipped string
+
+func (s skipped) Error() string { return string(s) }
+
+// The reasons for which a step is skipped; each is named in the description of
+// the traces.
+const (
+	skipValidation   skipped = "answered by validation of values, above the engine"
+	skipPrecondition skipped = "answered by a precondition, above the engine"
+	skipHTTP         skipped = "answered by HTTP, above the engine"
+	skipAdmission    skipped = "create of a built-in type changed by admission after its fields were tracked"
+	skipGoTypes      skipped = "answered by the conversion of values to Go types, above the engine"
+	skipScaleFault   skipped = "apply to /scale of a custom resource, which the server gets wrong"
+	skipSchemaChange skipped = "no request: the schema changes"
+)
+
+// kindOf names the kind of write for the table of results.
+func kindOf(s *Step) string {
+	r, _ := parsePath(s.Request.Path)
+	kind := strings.ToLower(s.Request.Method)
+	switch s.Request.Method {
+	case "CRD":
+		return "schema"
+	case "GET":
+		return "read"
+	case "POST":
+		kind = "create"
+	case "PUT":
+		kind = "update"
+	case "PATCH":
+		kind = strings.TrimSuffix(strings.TrimPrefix(s.Request.ContentType, "application/"), "+json")
+		if s.Request.ContentType == applyPatch {
+			kind = "apply"
+		}
+	}
+	if r.subresource != "" {
+		kind += " " + r.subresource
+	}
+	return kind
+}
+
+const applyPatch = "application/apply-patch+yaml"
+
+type replayer struct {
+	builtin *openapi.Registry
+	types   *openapi.Registry // builtin and the custom resource
+	crd     *crd              // nil for built-in types
+	live    map[string]any    // nil when there is no object
+	// scaled is the object after a write to /scale, as the engine has it; the
+	// next read shows the server's.
+	scaled map[string]any
+	now    time.Time // of the latest step
+}
+
+func (r *replayer) define(tree map[string]any) error {
+	custom, err := openapi.CompileCRD(tree)
+	if err != nil {
+		return err
+	}
+	r.types = openapi.Union(r.builtin, custom)
+	r.crd = &crd{tree}
+	return nil
+}
+
+// step replays one step; nil means that the engine agrees with the server.
+func (r *replayer) step(s *Step) error {
+	switch s.Request.Method {
+	case "CRD":
+		tree, _ := s.Request.Body.(map[string]any)
+		if err := r.define(tree); err != nil {
+			return err
+		}
+		return skipSchemaChange
+	case "GET":
+		return r.read(s)
+	}
+	w, err := r.newWrite(s)
+	if err != nil {
+		return err
+	}
+	err = w.check()
+	if s.Response.Code < 300 && !w.dryRun && w.subresource != "scale" {
+		r.live = s.Response.Body
+	}
+	return err
+}
+
+// read compares the whole object with what the engine made of the write before.
+func (r *replayer) read(s *Step) error {
+	if s.Response.Code != 200 {
+		return skipHTTP
+	}
+	want := s.Response.Body
+	defer func() { r.live, r.scaled = want, nil }()
+	got := r.live
+	if r.scaled != nil {
+		got = r.scaled
+	}
+	if err := compareManagedFields(got, want); err != nil {
+		return err
+	}
+	// A read at another version than the last write is a conversion.
+	got = maps.Clone(got)
+	got["apiVersion"] = want["apiVersion"]
+	return compareObjects(got, want)
+}
+
+// write is one request that writes.
+type write struct {
+	r *replayer
+	s *Step
+	target
+	query   url.Values
+	body    map[string]any // nil for a patch that is a list
+	manager string
+	dryRun  bool
+}
+
+func (r *replayer) newWrite(s *Step) (*write, error) {
+	res, err := parsePath(s.Request.Path)
+	if err != nil {
+		return nil, err
+	}
+	query, err := url.ParseQuery(s.Request.Query)
+	if err != nil {
+		return nil, err
+	}
+	w := &write{r: r, s: s, target: res, query: query}
+	w.body, _ = s.Request.Body.(map[string]any)
+	w.dryRun = query.Get("dryRun") == "All"
+	if w.manager = query.Get("fieldManager"); w.manager == "" {
+		agent := s.Request.UserAgent
+		if agent == "" {
+			agent = "recorder/v1"
+		}
+		w.manager = managedfields.ManagerFromUserAgent(agent)
+	}
+	return w, nil
+}
+
+// check runs the write through the engine and compares the answers.
+func (w *write) check() error {
+	isApply := w.s.Request.Method == "PATCH" && w.s.Request.ContentType == applyPatch
+	if w.s.Response.Code >= 300 && !isApply {
+		return w.rejected()
+	}
+	if w.subresource == "scale" {
+		return w.checkScale(isApply)
+	}
+	if isApply {
+		return w.checkApply()
+	}
+	return w.checkUpdate()
+}
+
+// rejected names the layer that refused a write which is no apply.
+func (w *write) rejected() error {
+	switch code := w.s.Response.Code; code {
+	case 409:
+		return skipPrecondition
+	case 400, 415:
+		return skipHTTP
+	case 422:
+		return skipValidation
+	default:
+		return skipped(fmt.Sprintf("answered %d: %v", code, w.s.Response.Body["message"]))
+	}
+}
+
+// kind returns the kind that the write is of.
+func (w *write) kind() (schema.GroupVersionKind, error) {
+	for _, tree := range []map[string]any{w.body, w.s.Response.Body, w.r.live} {
+		if kind, _ := tree["kind"].(string); kind != "" && kind != "Status" && kind != "Scale" {
+			return schema.GroupVersionKind{Group: w.group, Version: w.version, Kind: kind}, nil
+		}
+	}
+	return schema.GroupVersionKind{}, fmt.Errorf("nothing says what kind %s is of", w.plural)
+}
+
+// manager of fields for the write, with the options of a real server.
+func (w *write) fieldManager(kind schema.GroupVersionKind) (*fieldmanager.FieldManager, error) {
+	now, err := w.r.clock(w.s)
+	if err != nil {
+		return nil, err
+	}
+	options := []fieldmanager.Option{
+		fieldmanager.WithClock(func() time.Time { return now }),
+		fieldmanager.WithSubresource(w.subresource),
+		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
+		fieldmanager.WithResetFields(w.resetFields()),
+	}
+	if empty := kinds.Empty(kind); empty != nil {
+		options = append(options, fieldmanager.WithEmptyObject(empty))
+	}
+	return fieldmanager.New(kind, w.r.types, options...)
+}
+
+// resetFields returns what the write leaves as it is in live, at every version.
+func (w *write) resetFields() map[string]fieldpath.Filter {
+	if w.subresource == "scale" {
+		return nil
+	}
+	reset := fieldpath.NewSet(fieldpath.Fields("status"))
+	if w.subresource == "status" {
+		reset = fieldpath.NewSet(fieldpath.Fields("spec"))
+		if w.r.crd != nil {
+			reset = fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("metadata"))
+		}
+	}
+	out := map[string]fieldpath.Filter{w.gv(): fieldpath.Excluding(reset)}
+	if w.r.crd != nil {
+		clear(out)
+		for _, version := range w.r.crd.versions() {
+			if w.subresource == "status" || version.hasStatus() {
+				out[w.group+"/"+version.name()] = fieldpath.Excluding(reset)
+			}
+		}
+	}
+	return out
+}
+
+// clock returns the server's time of a step. A recorder reads it off the newest
+// change it sees, which may be older than what came before; a server's clock
+// does not go back.
+func (r *replayer) clock(s *Step) (time.Time, error) {
+	now, err := time.Parse(time.RFC3339, s.Now)
+	if err != nil {
+		return now, fmt.Errorf("the server's clock: %w", err)
+	}
+	if now.Before(r.now) {
+		now = r.now
+	}
+	r.now = now
+	return now, nil
+}
+
+func wrap(tree map[string]any) runtime.Object {
+	if tree == nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: tree}
+}
+
+func unwrap(obj runtime.Object) map[string]any {
+	return obj.(*unstructured.Unstructured).Object
+}
+
+// liveObject returns live, or no object for a write that finds none.
+func (w *write) liveObject() runtime.Object { return wrap(w.r.live) }

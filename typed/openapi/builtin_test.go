@@ -1,0 +1,148 @@
+package openapi
+
+import (
+	"io/fs"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
+)
+
+func embeddedDocuments(t testing.TB) map[string][]byte {
+	t.Helper()
+	files, err := fs.Sub(embedded, "builtin")
+	require.NoError(t, err)
+	index, err := bundle.ReadIndex(files)
+	require.NoError(t, err)
+	documents := map[string][]byte{}
+	for name := range index {
+		documents[name], err = bundle.ReadDocument(files, name)
+		require.NoError(t, err)
+	}
+	return documents
+}
+
+func TestEveryBuiltinModelIsAsUpstreamHasIt(t *testing.T) {
+	for name, document := range embeddedDocuments(t) {
+		t.Run(name, func(t *testing.T) {
+			models, err := decodeV3(document)
+			require.NoError(t, err)
+			requireSame(t, models, false)
+			requireSame(t, models, true)
+		})
+	}
+}
+
+// TestBuiltinKnowsEveryKindOfItsDocuments: the index, from which Builtin knows
+// kinds before it opens a document, says the same as the documents.
+func TestBuiltinKnowsEveryKindOfItsDocuments(t *testing.T) {
+	documents := embeddedDocuments(t)
+	var all [][]byte
+	for _, document := range documents {
+		all = append(all, document)
+	}
+	eager, err := CompileV3(all...)
+	require.NoError(t, err)
+	require.Equal(t, eager.Kinds(), Builtin().Kinds())
+	for _, gvk := range eager.Kinds() {
+		require.NotNil(t, Builtin().TypeFor(gvk), "%v", gvk)
+	}
+	require.Equal(t, []string{"v2", "v1"}, Builtin().Versions(schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}))
+}
+
+func TestBuiltinIsSmall(t *testing.T) {
+	total := 0
+	require.NoError(t, fs.WalkDir(embedded, ".", func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		total += int(info.Size())
+		return err
+	}))
+	require.Less(t, total, 150_000, "bytes that every program with Builtin carries")
+}
+
+func TestPod(t *testing.T) {
+	pod := Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	spec := pod.Map.Fields["spec"].Type.Map
+	containers := spec.Fields["containers"].Type.List
+	require.Equal(t, typed.KeyedList, containers.Kind)
+	require.Equal(t, []string{"name"}, containers.Keys)
+	ports := containers.Elem.Map.Fields["ports"].Type.List
+	require.Equal(t, []string{"containerPort", "protocol"}, ports.Keys)
+	require.Equal(t, "TCP", ports.Elem.Map.Fields["protocol"].Default)
+	require.True(t, spec.Fields["nodeSelector"].Type.Map.Atomic)
+	finalizers := pod.Map.Fields["metadata"].Type.Map.Fields["finalizers"].Type.List
+	require.Equal(t, typed.SetList, finalizers.Kind)
+	require.Nil(t, pod.Map.Elem, "a Pod accepts declared fields only")
+}
+
+func TestRecursiveType(t *testing.T) {
+	crd := Builtin().TypeFor(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	versions := crd.Map.Fields["spec"].Type.Map.Fields["versions"].Type.List
+	props := versions.Elem.Map.Fields["schema"].Type.Map.Fields["openAPIV3Schema"].Type
+	require.NotNil(t, props.Map)
+	require.Same(t, props, props.Map.Fields["not"].Type)
+	require.Same(t, props, props.Map.Fields["properties"].Type.Map.Elem)
+	require.Same(t, props, props.Map.Fields["allOf"].Type.List.Elem)
+	require.Contains(t, props.Map.Fields, "description", "a property of that name is no description")
+}
+
+func TestTypeForDoesNotAllocate(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	r := Union(Builtin(), compiled(nil))
+	require.NotNil(t, r.TypeFor(gvk))
+	require.Zero(t, testing.AllocsPerRun(100, func() { r.TypeFor(gvk) }))
+}
+
+func TestBuiltinIsSafeForConcurrentUse(t *testing.T) {
+	r := newBuiltin()
+	kinds := r.Kinds()
+	const workers = 8
+	got := make([][]*typed.Type, workers)
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			for i := range kinds {
+				// Every worker starts elsewhere, so that some meet in a document
+				// and some do not.
+				got[w] = append(got[w], r.TypeFor(kinds[(i+w*len(kinds)/workers)%len(kinds)]))
+			}
+		})
+	}
+	wait.Wait()
+	for w := range workers {
+		for i := range kinds {
+			require.Same(t, r.TypeFor(kinds[(i+w*len(kinds)/workers)%len(kinds)]), got[w][i])
+		}
+	}
+}
+
+// BenchmarkDocument is the cost of the first TypeFor of a group version.
+func BenchmarkDocument(b *testing.B) {
+	files, err := fs.Sub(embedded, "builtin")
+	require.NoError(b, err)
+	for _, name := range []string{"api/v1", "apis/apps/v1", "apis/coordination.k8s.io/v1"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				compileEmbedded(files, name)
+			}
+		})
+	}
+}
+
+func BenchmarkTypeFor(b *testing.B) {
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	r := Builtin()
+	r.TypeFor(gvk)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.TypeFor(gvk)
+	}
+}

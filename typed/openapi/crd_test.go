@@ -1,0 +1,267 @@
+package openapi
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+func treeOf(t testing.TB, data string) map[string]any {
+	t.Helper()
+	var tree map[string]any
+	require.NoError(t, json.Unmarshal([]byte(data), &tree))
+	return tree
+}
+
+// crdOf returns a definition of things.example.com at v1 with the given schema.
+func crdOf(schema string) string {
+	return `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "things.example.com"},
+		"spec": {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1", "schema": {"openAPIV3Schema": ` + schema + `}}]}}`
+}
+
+var thing = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+
+// requireSameCRD requires that each version of crd is as upstream makes it from
+// models built as an API server builds them: the schema decoded, completed, and
+// put beside the model of metadata.
+func requireSameCRD(t *testing.T, data string) *Registry {
+	t.Helper()
+	crd := treeOf(t, data)
+	r, err := CompileCRD(crd)
+	require.NoError(t, err)
+	require.Equal(t, treeOf(t, data), crd, "the input was changed")
+	body := crd["spec"].(map[string]any)
+	preserve, _ := body["preserveUnknownFields"].(bool)
+	for _, item := range body["versions"].([]any) {
+		version := item.(map[string]any)
+		models, err := decodeV3(embeddedDocuments(t)["apis/coordination.k8s.io/v1"])
+		require.NoError(t, err)
+		models["version"] = upstreamModel(t, version)
+		theirs, err := schemaconv.ToSchemaFromOpenAPI(models, preserve)
+		require.NoError(t, err)
+		name := "version"
+		o := oracle{schema: theirs, met: map[pair]bool{}}
+		ours := r.TypeFor(schema.GroupVersionKind{
+			Group:   body["group"].(string),
+			Version: version["name"].(string),
+			Kind:    body["names"].(map[string]any)["kind"].(string),
+		})
+		require.NotNil(t, ours)
+		require.NoError(t, o.compare(smd.TypeRef{NamedType: &name}, ours, name))
+	}
+	return r
+}
+
+func upstreamModel(t *testing.T, version map[string]any) *spec.Schema {
+	t.Helper()
+	validation, _ := version["schema"].(map[string]any)
+	root, ok := validation["openAPIV3Schema"]
+	if !ok {
+		return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
+	}
+	data, err := json.Marshal(root)
+	require.NoError(t, err)
+	m := &spec.Schema{}
+	require.NoError(t, json.Unmarshal(data, m))
+	complete := func(m *spec.Schema) {
+		m.SetProperty("apiVersion", *spec.StringProperty())
+		m.SetProperty("kind", *spec.StringProperty())
+		m.SetProperty("metadata", *spec.RefSchema("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"))
+	}
+	var embeddedIn func(m *spec.Schema)
+	embeddedIn = func(m *spec.Schema) {
+		for name, p := range m.Properties {
+			embeddedIn(&p)
+			m.Properties[name] = p
+		}
+		if m.Items != nil {
+			embeddedIn(m.Items.Schema)
+		}
+		if m.AdditionalProperties != nil && m.AdditionalProperties.Schema != nil {
+			embeddedIn(m.AdditionalProperties.Schema)
+		}
+		if m.Extensions["x-kubernetes-embedded-resource"] == true {
+			complete(m)
+		}
+	}
+	complete(m)
+	embeddedIn(m)
+	return m
+}
+
+func TestWidget(t *testing.T) {
+	data, err := os.ReadFile("testdata/widget.json")
+	require.NoError(t, err)
+	r := requireSameCRD(t, string(data))
+	widget := schema.GroupVersionKind{Group: "trace.example.dev", Version: "v1", Kind: "Widget"}
+	require.Equal(t, []string{"v1", "v1beta1"}, r.Versions(widget.GroupKind()))
+	fields := r.TypeFor(widget).Map.Fields
+	require.Same(t, objectMeta(false), fields["metadata"].Type)
+	ports := fields["spec"].Type.Map.Fields["ports"].Type.List
+	require.Equal(t, []string{"port", "protocol"}, ports.Keys)
+	require.Equal(t, "TCP", ports.Elem.Map.Fields["protocol"].Default)
+}
+
+func TestCompileCRD(t *testing.T) {
+	rows := []struct {
+		name, why, crd string
+		check          func(t *testing.T, m *typed.Map)
+	}{
+		{
+			"closed struct", "apiVersion, kind and metadata are there although the schema does not say so",
+			crdOf(`{"type": "object", "properties": {"spec": {"type": "object"}}}`),
+			func(t *testing.T, m *typed.Map) {
+				require.Equal(t, text, m.Fields["apiVersion"].Type)
+				require.Equal(t, text, m.Fields["kind"].Type)
+				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
+				require.Nil(t, m.Elem)
+			},
+		}, {
+			"metadata in the schema", "it may only restrict names; its topology is the built-in one",
+			crdOf(`{"type": "object", "properties": {"kind": {"type": "integer"}, "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}}}`),
+			func(t *testing.T, m *typed.Map) {
+				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
+				require.Equal(t, text, m.Fields["kind"].Type)
+			},
+		}, {
+			"embedded resources", "also in items, in entries, and in one another",
+			crdOf(`{"type": "object", "properties": {
+				"one": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true},
+				"many": {"type": "array", "items": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"metadata": {"type": "object"}, "in": {"type": "object", "x-kubernetes-embedded-resource": true}}}},
+				"named": {"type": "object", "additionalProperties": {"type": "object", "x-kubernetes-embedded-resource": true}}}}`),
+			func(t *testing.T, m *typed.Map) {
+				one := m.Fields["one"].Type.Map
+				require.Same(t, objectMeta(false), one.Fields["metadata"].Type)
+				require.Equal(t, typed.Deduced(), one.Elem)
+				require.False(t, one.Untyped)
+				item := m.Fields["many"].Type.List.Elem.Map
+				require.Same(t, objectMeta(false), item.Fields["metadata"].Type)
+				require.Same(t, objectMeta(false), item.Fields["in"].Type.Map.Fields["metadata"].Type)
+				require.Same(t, objectMeta(false), m.Fields["named"].Type.Map.Elem.Map.Fields["metadata"].Type)
+			},
+		}, {
+			"no schema", "the server then publishes an object without properties, so that even metadata is free",
+			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1"}]}}`,
+			func(t *testing.T, m *typed.Map) {
+				require.Equal(t, &typed.Map{Elem: typed.Deduced(), Untyped: true}, m)
+			},
+		}, {
+			"null schema", "null is absent",
+			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1", "schema": null}]}}`,
+			func(t *testing.T, m *typed.Map) { require.True(t, m.Untyped) },
+		}, {
+			"preserveUnknownFields of the definition", "opens every struct, metadata too",
+			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "preserveUnknownFields": true, "versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}}}}]}}`,
+			func(t *testing.T, m *typed.Map) {
+				require.Equal(t, typed.Deduced(), m.Elem)
+				require.Equal(t, typed.Deduced(), m.Fields["spec"].Type.Map.Elem)
+				require.Equal(t, typed.Deduced(), m.Fields["metadata"].Type.Map.Elem)
+			},
+		}, {
+			"preserve unknown fields at the root", "the declared fields stay what they are",
+			crdOf(`{"type": "object", "x-kubernetes-preserve-unknown-fields": true}`),
+			func(t *testing.T, m *typed.Map) {
+				require.Equal(t, typed.Deduced(), m.Elem)
+				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
+			},
+		}, {
+			"int-or-string, nullable, formats, defaults", "as in any schema",
+			crdOf(`{"type": "object", "properties": {"size": {"x-kubernetes-int-or-string": true}, "maybe": {"type": "string", "nullable": true}, "at": {"type": "string", "format": "date-time"}, "n": {"type": "integer", "default": 3}}}`),
+			func(t *testing.T, m *typed.Map) {
+				require.Equal(t, typed.Deduced(), m.Fields["size"].Type)
+				require.Equal(t, text, m.Fields["maybe"].Type)
+				require.Equal(t, untyped, m.Fields["at"].Type)
+				require.Equal(t, int64(3), m.Fields["n"].Default)
+			},
+		}, {
+			"list types, map types", "the three extensions of topology",
+			crdOf(`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "string"}}}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "object", "additionalProperties": true, "x-kubernetes-map-type": "atomic"}}}`),
+			func(t *testing.T, m *typed.Map) {
+				require.Equal(t, typed.SetList, m.Fields["a"].Type.List.Kind)
+				require.Equal(t, []string{"k"}, m.Fields["b"].Type.List.Keys)
+				require.True(t, m.Fields["c"].Type.Map.Atomic)
+			},
+		},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			r := requireSameCRD(t, row.crd)
+			require.Equal(t, []schema.GroupVersionKind{thing}, r.Kinds())
+			m := r.TypeFor(thing).Map
+			require.NotNil(t, m, row.why)
+			row.check(t, m)
+		})
+	}
+}
+
+// TestCRDDropsPatchStrategy: a server prunes it from the definition, so that no
+// written object ever merged that way.
+func TestCRDDropsPatchStrategy(t *testing.T) {
+	r, err := CompileCRD(treeOf(t, crdOf(`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}}`)))
+	require.NoError(t, err)
+	require.Equal(t, typed.AtomicList, r.TypeFor(thing).Map.Fields["a"].Type.List.Kind)
+}
+
+func TestCompileCRDErrors(t *testing.T) {
+	const at = "things.example.com: spec.versions[0].schema.openAPIV3Schema"
+	rows := []struct{ name, why, crd, want string }{
+		{
+			"v1beta1", "its schemas are elsewhere", `{"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}]}}`,
+			`CustomResourceDefinition: apiVersion: got "apiextensions.k8s.io/v1beta1", want "apiextensions.k8s.io/v1"`,
+		}, {
+			"another kind", "the mistake of a list of manifests", `{"kind": "Pod", "spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}]}}`,
+			`CustomResourceDefinition: kind: got "Pod", want "CustomResourceDefinition"`,
+		}, {
+			"nothing", "every name that is needed is asked for at once", `{}`,
+			"CustomResourceDefinition: spec.group: missing, want a name\n" +
+				"CustomResourceDefinition: spec.names.kind: missing, want a name\n" +
+				"CustomResourceDefinition: spec.versions: missing, want at least one version",
+		}, {
+			"wrong types", "the place and the kind that is there", `{"spec": {"group": 1, "names": {"kind": "K"}, "preserveUnknownFields": "no", "versions": ["v1", {"name": null}]}}`,
+			"CustomResourceDefinition: spec.group: got a number, want a string\n" +
+				"CustomResourceDefinition: spec.preserveUnknownFields: got a string, want true or false\n" +
+				"CustomResourceDefinition: spec.versions[0]: got a string, want an object\n" +
+				"CustomResourceDefinition: spec.versions[1].name: missing, want a name",
+		}, {
+			"a version twice", "one would hide the other", `{"spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}, {"name": "v1"}]}}`,
+			`CustomResourceDefinition: spec.versions[1].name: version "v1" is listed twice`,
+		}, {
+			"$ref", "the API server refuses it", crdOf(`{"type": "object", "properties": {"a": {"$ref": "#/x"}}}`),
+			at + `.properties.a.$ref: not allowed in a CustomResourceDefinition, want the schema itself`,
+		}, {
+			"wrong types in the schema", "all of them", crdOf(`{"type": "object", "properties": {"a": "string", "b": {"type": 1}, "c": {"items": []}, "d": {"additionalProperties": "x"}, "e": {"x-kubernetes-list-map-keys": ["a", 1]}, "f": {"x-kubernetes-map-type": true}}}`),
+			at + ".properties.a: got a string, want a schema\n" +
+				at + ".properties.b.type: got a number, want a string\n" +
+				at + ".properties.c.items: got a list, want an object\n" +
+				at + ".properties.d.additionalProperties: got a string, want a schema, true or false\n" +
+				at + ".properties.e.x-kubernetes-list-map-keys[1]: got a number, want the name of a field\n" +
+				at + ".properties.f.x-kubernetes-map-type: got a boolean, want a string",
+		}, {
+			"faults of topology", "found by the compiler, placed in the definition", crdOf(`{"type": "object", "properties": {"a": {"type": "array", "items": {}, "x-kubernetes-list-type": "map"}}}`),
+			at + `.properties.a.x-kubernetes-list-map-keys: missing, want the key fields of a list of type map`,
+		},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := CompileCRD(treeOf(t, row.crd))
+			require.EqualError(t, err, row.want, row.why)
+		})
+	}
+}
+
+func TestCompileCRDOfACyclicTree(t *testing.T) {
+	crd := treeOf(t, crdOf(`{"type": "object"}`))
+	version := crd["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	root := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+	root["items"], root["additionalProperties"] = root, root
+	_, err := CompileCRD(crd)
+	require.ErrorContains(t, err, "nested too deep, want at most 1000 levels")
+}

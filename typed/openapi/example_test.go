@@ -1,0 +1,38 @@
+package openapi_test
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+func ExampleBuiltin() {
+	service := openapi.Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Service"})
+	ports := service.Map.Fields["spec"].Type.Map.Fields["ports"].Type.List
+	fmt.Println(ports.Keys)
+	// Output: [port protocol]
+}
+
+func ExampleCompileCRD() {
+	crd := map[string]any{
+		"spec": map[string]any{
+			"group": "example.com",
+			"names": map[string]any{"kind": "Team"},
+			"versions": []any{map[string]any{
+				"name": "v1",
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object",
+					"properties": map[string]any{"members": map[string]any{
+						"type": "array", "x-kubernetes-list-type": "sets",
+						"items": map[string]any{"type": "string"},
+					}},
+				}},
+			}},
+		},
+	}
+	_, err := openapi.CompileCRD(crd)
+	fmt.Println(err)
+	// Output: CustomResourceDefinition: spec.versions[0].schema.openAPIV3Schema.properties.members.x-kubernetes-list-type: unknown list type "sets", want atomic, set or map
+}

@@ -1,0 +1,142 @@
+package openapi
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// oracle compares types with what upstream makes of the same models. The two
+// graphs are walked together; a pair that was met before is not walked again.
+type oracle struct {
+	schema *smd.Schema
+	met    map[pair]bool
+}
+
+// pair is a named type of upstream's, with its override, and ours.
+type pair struct {
+	name, relationship string
+	ours               *typed.Type
+}
+
+// requireSame requires that compiling models gives what upstream makes of them.
+func requireSame(t testing.TB, models map[string]*spec.Schema, preserve bool) {
+	t.Helper()
+	theirs, err := schemaconv.ToSchemaFromOpenAPI(models, preserve)
+	require.NoError(t, err, "upstream refuses the models")
+	c := newCompiler(models, nil)
+	c.run(preserve)
+	require.NoError(t, joined(c.errs))
+	o := oracle{schema: theirs, met: map[pair]bool{}}
+	for _, name := range c.order {
+		require.NoError(t, o.compare(smd.TypeRef{NamedType: &name}, c.refer(name), name))
+	}
+}
+
+func (o *oracle) compare(ref smd.TypeRef, ours *typed.Type, path string) error {
+	if ref.NamedType != nil {
+		p := pair{name: *ref.NamedType, ours: ours}
+		if ref.ElementRelationship != nil {
+			p.relationship = string(*ref.ElementRelationship)
+		}
+		if o.met[p] {
+			return nil
+		}
+		o.met[p] = true
+	}
+	atom, ok := o.schema.Resolve(ref)
+	if !ok {
+		atom = smd.Atom{}
+	}
+	scalars := map[smd.Scalar]typed.Scalar{
+		smd.Numeric: typed.Numeric, smd.String: typed.String, smd.Boolean: typed.Boolean, smd.Untyped: typed.Untyped,
+	}
+	want := typed.NoScalar
+	if atom.Scalar != nil {
+		want = scalars[*atom.Scalar]
+	}
+	switch {
+	case ours.Scalar != want:
+		return fmt.Errorf("%s: scalar is %v, upstream %v", path, ours.Scalar, want)
+	case (ours.List != nil) != (atom.List != nil):
+		return fmt.Errorf("%s: may be a list: %v, upstream %v", path, ours.List != nil, atom.List != nil)
+	case (ours.Map != nil) != (atom.Map != nil):
+		return fmt.Errorf("%s: may be a map: %v, upstream %v", path, ours.Map != nil, atom.Map != nil)
+	}
+	if atom.List != nil {
+		if err := o.compareLists(ref, atom.List, ours.List, path); err != nil {
+			return err
+		}
+	}
+	if atom.Map == nil {
+		return nil
+	}
+	return o.compareMaps(atom.Map, ours.Map, path)
+}
+
+func (o *oracle) compareLists(ref smd.TypeRef, theirs *smd.List, ours *typed.List, path string) error {
+	relationship := theirs.ElementRelationship
+	if relationship == smd.Separable {
+		// Nothing can be merged in such a list; ours stays what is referred to.
+		named, _ := o.schema.FindNamedType(*ref.NamedType)
+		relationship = named.List.ElementRelationship
+	}
+	kind, keys := typed.AtomicList, []string(nil)
+	if relationship == smd.Associative {
+		kind, keys = typed.SetList, theirs.Keys
+		if len(keys) > 0 {
+			kind = typed.KeyedList
+		}
+	}
+	if kind != ours.Kind || strings.Join(keys, "\x00") != strings.Join(ours.Keys, "\x00") {
+		return fmt.Errorf("%s: list kind %v by %q, upstream %v by %q", path, ours.Kind, ours.Keys, kind, keys)
+	}
+	return o.compare(theirs.ElementType, ours.Elem, path+"[]")
+}
+
+func (o *oracle) compareMaps(theirs *smd.Map, ours *typed.Map, path string) error {
+	if atomic := theirs.ElementRelationship == smd.Atomic; ours.Atomic != atomic {
+		return fmt.Errorf("%s: atomic is %v, upstream %v", path, ours.Atomic, atomic)
+	}
+	// What upstream asks before it reconciles a set of paths with a map.
+	elem := theirs.ElementType
+	untyped := elem.Inlined.Scalar != nil && *elem.Inlined.Scalar == smd.Untyped
+	if elem.NamedType != nil {
+		untyped = *elem.NamedType == "__untyped_deduced_"
+	}
+	untyped = untyped && theirs.Fields == nil
+	if ours.Untyped != untyped {
+		return fmt.Errorf("%s: untyped is %v, upstream %v", path, ours.Untyped, untyped)
+	}
+	if len(ours.Fields) != len(theirs.Fields) {
+		return fmt.Errorf("%s: has %d fields, upstream %d", path, len(ours.Fields), len(theirs.Fields))
+	}
+	for _, field := range theirs.Fields {
+		f, ok := ours.Fields[field.Name]
+		if !ok {
+			return fmt.Errorf("%s: lacks field %q", path, field.Name)
+		}
+		def, err := plain(field.Default, 0)
+		if err != nil || !reflect.DeepEqual(def, f.Default) {
+			return fmt.Errorf("%s.%s: default is %#v, upstream %#v", path, field.Name, f.Default, field.Default)
+		}
+		if err := o.compare(field.Type, f.Type, path+"."+field.Name); err != nil {
+			return err
+		}
+	}
+	if present := elem != (smd.TypeRef{}); present != (ours.Elem != nil) {
+		return fmt.Errorf("%s: has an element type: %v, upstream %v", path, ours.Elem != nil, present)
+	}
+	if ours.Elem == nil {
+		return nil
+	}
+	return o.compare(elem, ours.Elem, path+"{}")
+}

@@ -1,0 +1,82 @@
+package openapi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+)
+
+func documentOf(schemas string) []byte {
+	return []byte(`{"openapi": "3.0.0", "components": {"schemas": ` + schemas + `}}`)
+}
+
+func TestCompileV3(t *testing.T) {
+	k := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}
+	const ext = `"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]`
+	one := documentOf(`{"K": {"type": "array", "items": {"$ref": "#/components/schemas/E"}, ` + ext + `}, "E": {"type": "string"}}`)
+	two := documentOf(`{"K": {"type": "array", "items": {"$ref": "#/components/schemas/E"}, ` + ext + `}, "E": {"type": "integer"}}`)
+	r, err := CompileV3(one, two)
+	require.NoError(t, err)
+	require.Equal(t, number, r.TypeFor(k).List.Elem, "the last document counts, and refers to its own models")
+	r, err = CompileV3(two, one)
+	require.NoError(t, err)
+	require.Equal(t, text, r.TypeFor(k).List.Elem)
+}
+
+func TestCompileV3Errors(t *testing.T) {
+	rows := []struct{ name, why, document, want string }{
+		{"no JSON", "YAML is not taken", `openapi: 3.0.0`, "not an OpenAPI v3 document: invalid character"},
+		{"null", "nothing at all is more likely a mistake than a document", `null`, "got null, want an object"},
+		{"a list", "the decoder tells what it met", `[]`, "cannot unmarshal array"},
+		{"OpenAPI v2", "its models are elsewhere, so that the registry would be empty", `{"swagger": "2.0"}`, "got an OpenAPI v2 document (swagger 2.0), want OpenAPI v3"},
+		{"null model", "upstream panics", string(documentOf(`{"M": null}`)), "M: no schema, want an object"},
+		{"undecodable model", "the error names the model", string(documentOf(`{"M": {"properties": 1}}`)), "M: cannot decode: "},
+		{"too deep", "nothing may exhaust the stack", strings.Repeat("[", 1_000_000), "nested too deep at byte 1000, want at most 1000 levels"},
+		{"deep after a quoted bracket", "brackets in strings do not count, escaped quotes do not end them",
+			`["\"[[["` + strings.Repeat(",[", 1000), "nested too deep at byte 2007"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := CompileV3([]byte(row.document))
+			require.ErrorContains(t, err, row.want, row.why)
+		})
+	}
+	_, err := CompileV3(documentOf(`{}`), []byte(`[]`))
+	require.ErrorContains(t, err, "document 2 of 2: ")
+	_, err = CompileV3(documentOf(`{"M": {"items": ` + strings.Repeat(`{"items": `, 995) + `{}` + strings.Repeat(`}`, 995) + `}}`))
+	require.NoError(t, err, "998 levels")
+}
+
+// FuzzCompileV3: nothing panics, upstream refuses what is refused and accepts
+// what is accepted, and the graphs are equal.
+func FuzzCompileV3(f *testing.F) {
+	for _, row := range topologies {
+		f.Add(documentOf(row.models))
+	}
+	f.Add(documentOf(`{"M": {"type": "array", "items": [{}, {}]}, "N": {"type": "x"}, "O": null}`))
+	f.Add([]byte(`{"swagger": "2.0"}`))
+	f.Add([]byte(strings.Repeat(`{"components":`, 2000)))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		_, err := CompileV3(document)
+		models, decodeErr := decodeV3(document)
+		if decodeErr != nil {
+			require.EqualError(t, err, decodeErr.Error())
+			return
+		}
+		for _, m := range models {
+			if m == nil {
+				require.Error(t, err)
+				return
+			}
+		}
+		if _, theirs := schemaconv.ToSchemaFromOpenAPI(models, false); theirs != nil {
+			require.Error(t, err, "upstream: %v", theirs)
+			return
+		}
+		require.NoError(t, err)
+		requireSame(t, models, false)
+	})
+}
