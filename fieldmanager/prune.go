@@ -32,7 +32,7 @@ func (m *FieldManager) prune(merged object, entries managedfields.Entries, manag
 		return merged
 	}
 	pruned := before
-	pruned.tree = before.remove(before.typ.WithDeclared(last.Fields))
+	pruned.tree = before.less(before.typ.WithDeclared(last.Fields))
 
 	if pruned, err = m.restoreOwned(before, pruned, entries); err == nil {
 		pruned, err = m.at(pruned, last.Version)
@@ -43,8 +43,9 @@ func (m *FieldManager) prune(merged object, entries managedfields.Entries, manag
 	}
 	// What is gone now and was last's goes; everything else comes back.
 	gone := before.owned().Difference(pruned.owned())
-	pruned.tree = before.remove(gone.Intersection(before.typ.WithDeclared(last.Fields)))
-	pruned.typ, pruned.version = before.typ, before.version
+	gone = gone.Intersection(before.typ.WithDeclared(last.Fields))
+	pruned = before
+	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
 
 	if pruned, err = m.at(pruned, merged.version); err != nil {
 		m.warning(last, err)
@@ -71,7 +72,7 @@ func (m *FieldManager) restoreOwned(merged, pruned object, entries managedfields
 		}
 		keep := less.owned().Union(at.typ.WithDeclared(entries.Owned(version)))
 		merged, pruned = at, at
-		pruned.tree = at.remove(at.owned().Difference(keep))
+		pruned.tree = at.less(at.owned().Difference(keep))
 	}
 	return pruned, nil
 }
@@ -103,6 +104,9 @@ func (o object) owned() *fieldpath.Set {
 	return o.typ.WithDeclared(o.typ.FieldSet(o.tree))
 }
 
-func (o object) remove(set *fieldpath.Set) map[string]any {
-	return o.typ.Remove(o.tree, set).(map[string]any)
+// less returns the tree of o without the paths of set, with nulls for containers
+// that held nothing else: they count as there.
+func (o object) less(set *fieldpath.Set) map[string]any {
+	tree, _ := o.typ.RemoveToNull(o.tree, set).(map[string]any)
+	return tree
 }

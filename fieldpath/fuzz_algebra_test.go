@@ -2,6 +2,7 @@ package fieldpath_test
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -139,8 +140,16 @@ func FuzzSetAlgebra(f *testing.F) {
 	f.Add([]byte{0x00, 0x21, 0x40, 0x61, 0x80, 0xa1, 0xc0, 0xe1})
 	f.Add([]byte("\x00\x24\x00\xa5\x20\x00\xe8\x61\x27\x29\x2a\x6a\xef\x30\x71\x00\x64\x20"))
 	f.Add([]byte{0xa0, 0xa4, 0xa1, 0x61, 0x60, 0x00, 0x64, 0xe7, 0xe8, 0x29, 0x69})
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		seed := make([]byte, random.IntN(100))
+		for i := range seed {
+			seed[i] = byte(random.Uint32())
+		}
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 512 {
+		if len(data) > 256 {
 			t.Skip("the twin takes quadratic time")
 		}
 		pathsA, pathsB := pathsFrom(data)

@@ -3,37 +3,60 @@ package typed
 import "github.com/tenure-ssa/tenure/fieldpath"
 
 // Remove returns v without the entries and items whose paths are in set (spec
-// rule 6). What is inside an atomic list or map is not removed. A container
+// rule 6.1). What is inside an atomic list or map is not removed. A container
 // that loses everything in it stays, empty; upstream makes it null
 // (doc/differences.md, 1). The result shares memory with v, and is v itself
 // when nothing was removed.
 func (t *Type) Remove(v any, set *fieldpath.Set) any {
-	out, _ := t.remove(v, set)
+	out, _ := remover{}.value(t, v, set)
 	return out
 }
 
-func (t *Type) remove(v any, set *fieldpath.Set) (out any, unchanged bool) {
+// RemoveToNull is Remove, but a container that loses everything in it, or that
+// had nothing in it although set speaks of its content, becomes null. That tells
+// it from one that was left empty on purpose: unlike an empty list, a null is
+// owned by itself, so that what held removed items is still found in the
+// [Type.FieldSet] of the result.
+func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
+	out, _ := remover{toNull: true}.value(t, v, set)
+	return out
+}
+
+type remover struct{ toNull bool }
+
+// value removes set from v; unchanged says that out is v itself.
+func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged bool) {
 	if set.Empty() {
 		return v, true
 	}
 	switch x := v.(type) {
 	case map[string]any:
-		if t.shapeOf(v).first() == mapShape && !t.Map.Atomic {
-			if kept, unchanged := t.Map.remove(x, set); !unchanged {
-				return kept, false
-			}
+		if t.shapeOf(v).first() != mapShape || t.Map.Atomic {
+			return v, true
+		}
+		kept, unchanged := r.entries(t.Map, x, set)
+		if r.toNull && (len(x) == 0 || !unchanged && len(kept) == 0) {
+			return nil, false
+		}
+		if !unchanged {
+			return kept, false
 		}
 	case []any:
-		if t.shapeOf(v).first() == listShape && t.List.Kind != AtomicList {
-			if kept, unchanged := t.List.remove(x, set); !unchanged {
-				return kept, false
-			}
+		if t.shapeOf(v).first() != listShape || t.List.Kind == AtomicList {
+			return v, true
+		}
+		kept, unchanged := r.items(t.List, x, set)
+		if r.toNull && len(kept) == 0 {
+			return nil, false
+		}
+		if !unchanged {
+			return kept, false
 		}
 	}
 	return v, true
 }
 
-func (m *Map) remove(entries map[string]any, set *fieldpath.Set) (out map[string]any, unchanged bool) {
+func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (out map[string]any, unchanged bool) {
 	for e, entry := range set.Level() {
 		name, ok := e.Field()
 		if !ok {
@@ -49,7 +72,7 @@ func (m *Map) remove(entries map[string]any, set *fieldpath.Set) (out map[string
 			if t == nil {
 				t = deducedType
 			}
-			if kept, ok = t.remove(v, entry.Below); ok {
+			if kept, ok = r.value(t, v, entry.Below); ok {
 				continue
 			}
 		}
@@ -68,7 +91,7 @@ func (m *Map) remove(entries map[string]any, set *fieldpath.Set) (out map[string
 	return out, out == nil
 }
 
-func (l *List) remove(list []any, set *fieldpath.Set) (out []any, unchanged bool) {
+func (r remover) items(l *List, list []any, set *fieldpath.Set) (out []any, unchanged bool) {
 	out = make([]any, 0, len(list))
 	unchanged = true
 	for _, item := range list {
@@ -82,7 +105,7 @@ func (l *List) remove(list []any, set *fieldpath.Set) (out []any, unchanged bool
 			unchanged = false
 			continue
 		}
-		kept, same := l.Elem.remove(item, below)
+		kept, same := r.value(l.Elem, item, below)
 		unchanged = unchanged && same
 		out = append(out, kept)
 	}

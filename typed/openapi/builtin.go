@@ -34,11 +34,11 @@ func newBuiltin() *Registry {
 	must(err)
 	r := &Registry{kinds: map[schema.GroupVersionKind]source{}}
 	for document, kinds := range index {
-		load := sync.OnceValue(func() map[schema.GroupVersionKind]*typed.Type {
+		compile := sync.OnceValue(func() map[schema.GroupVersionKind]*typed.Type {
 			return compileEmbedded(files, document)
 		})
 		for _, gvk := range kinds {
-			r.kinds[gvk] = source{load: load}
+			r.kinds[gvk] = source{load: sync.OnceValue(func() *typed.Type { return compile()[gvk] })}
 		}
 	}
 	return r

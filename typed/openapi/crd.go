@@ -71,8 +71,9 @@ func (r *crdReader) version(item any, kind schema.GroupKind, preserve bool, type
 	}
 	// A model that says no more than that it is an object is free-form.
 	model := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
+	validation := r.object(version, "schema")
 	r.down("schema")
-	if tree := r.object(r.object(version, "schema"), "openAPIV3Schema"); tree != nil {
+	if tree := r.object(validation, "openAPIV3Schema"); tree != nil {
 		r.down("openAPIV3Schema")
 		model = r.schema(tree)
 		completeObject(model)

@@ -225,11 +225,13 @@ func TestCompileCRDErrors(t *testing.T) {
 				"CustomResourceDefinition: spec.names.kind: missing, want a name\n" +
 				"CustomResourceDefinition: spec.versions: missing, want at least one version",
 		}, {
-			"wrong types", "the place and the kind that is there", `{"spec": {"group": 1, "names": {"kind": "K"}, "preserveUnknownFields": "no", "versions": ["v1", {"name": null}]}}`,
+			"wrong types", "the place and the kind that is there", `{"spec": {"group": 1, "names": {"kind": "K"}, "preserveUnknownFields": "no", "versions": ["v1", {"name": null}, {"name": "v2", "schema": "none"}, {"name": "v3", "schema": {"openAPIV3Schema": true}}]}}`,
 			"CustomResourceDefinition: spec.group: got a number, want a string\n" +
 				"CustomResourceDefinition: spec.preserveUnknownFields: got a string, want true or false\n" +
 				"CustomResourceDefinition: spec.versions[0]: got a string, want an object\n" +
-				"CustomResourceDefinition: spec.versions[1].name: missing, want a name",
+				"CustomResourceDefinition: spec.versions[1].name: missing, want a name\n" +
+				"CustomResourceDefinition: spec.versions[2].schema: got a string, want an object\n" +
+				"CustomResourceDefinition: spec.versions[3].schema.openAPIV3Schema: got a boolean, want an object",
 		}, {
 			"a version twice", "one would hide the other", `{"spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}, {"name": "v1"}]}}`,
 			`CustomResourceDefinition: spec.versions[1].name: version "v1" is listed twice`,
@@ -264,4 +266,15 @@ func TestCompileCRDOfACyclicTree(t *testing.T) {
 	root["items"], root["additionalProperties"] = root, root
 	_, err := CompileCRD(crd)
 	require.ErrorContains(t, err, "nested too deep, want at most 1000 levels")
+}
+
+func BenchmarkCompileCRD(b *testing.B) {
+	data, err := os.ReadFile("testdata/widget.json")
+	require.NoError(b, err)
+	crd := treeOf(b, string(data))
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := CompileCRD(crd)
+		require.NoError(b, err)
+	}
 }

@@ -22,7 +22,7 @@ type source struct {
 	typ *typed.Type
 	// load compiles the document that holds the kind, once; later calls cost no
 	// more than a read.
-	load func() map[schema.GroupVersionKind]*typed.Type
+	load func() *typed.Type
 }
 
 // compiled returns a registry of types that are there already.
@@ -43,7 +43,7 @@ func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	}
 	s := r.kinds[gvk]
 	if s.load != nil {
-		return s.load()[gvk]
+		return s.load()
 	}
 	return s.typ
 }

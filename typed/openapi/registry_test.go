@@ -32,9 +32,9 @@ func TestUnion(t *testing.T) {
 func TestUnionIsLazy(t *testing.T) {
 	a := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}
 	loads := 0
-	lazy := &Registry{kinds: map[schema.GroupVersionKind]source{a: {load: func() map[schema.GroupVersionKind]*typed.Type {
+	lazy := &Registry{kinds: map[schema.GroupVersionKind]source{a: {load: func() *typed.Type {
 		loads++
-		return map[schema.GroupVersionKind]*typed.Type{a: scalar(typed.String)}
+		return scalar(typed.String)
 	}}}}
 	u := Union(lazy, compiled(nil))
 	u.Kinds()

@@ -1,0 +1,34 @@
+package oracle
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// seeds are the starts of the fuzzer: enough random bytes for a type and some
+// writes.
+func seeds() [][]byte {
+	var out [][]byte
+	for i := range 200 {
+		r := rand.New(rand.NewPCG(uint64(i), 1))
+		data := make([]byte, 100+r.IntN(900))
+		for j := range data {
+			data[j] = byte(r.Uint32())
+		}
+		out = append(out, data)
+	}
+	return out
+}
+
+// FuzzWrites has upstream and Tenure do the same random writes to objects of
+// the same random types.
+func FuzzWrites(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		require.NoError(t, Run(data))
+	})
+}

@@ -1,0 +1,157 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+var managers = []string{"kubectl", "ctl", "b", "hpa"}
+
+// maxSteps bounds the writes of one run.
+const maxSteps = 16
+
+// Run makes a type and writes out of data, and has both engines do them. It
+// returns an error at the first difference, with the whole story.
+func Run(data []byte) error {
+	g := NewGen(data)
+	w := &World{Spec: g.Struct(3)}
+	story := &strings.Builder{}
+	fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
+	for range maxSteps {
+		if g.Done() {
+			return nil
+		}
+		if w.Live != nil && g.Chance(10) {
+			w.Spec = g.Retype(w.Spec)
+			fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
+		}
+		write := g.write(w)
+		fmt.Fprintln(story, write)
+		up, now, upErr := w.Upstream(write)
+		own, ownErr := w.Tenure(write, now)
+		if err := CompareErrors(upErr, ownErr); err != nil {
+			return w.differ(story, err)
+		}
+		if upErr != nil {
+			fmt.Fprintf(story, "  refused: %v\n", upErr)
+			continue
+		}
+		if err := Compare(up, own); err != nil {
+			return w.differ(story, err)
+		}
+		fmt.Fprintf(story, "  stored: %s\n", JSON(up.Object))
+		w.Store(up, func() int { return g.Intn(3) })
+	}
+	return nil
+}
+
+func (w *World) differ(story *strings.Builder, err error) error {
+	live := "none"
+	if w.Live != nil {
+		live = JSON(w.Live.Object)
+	}
+	return fmt.Errorf("%s\nlive: %s\n%w", story, live, err)
+}
+
+func (g *Gen) write(w *World) Write {
+	write := Write{
+		Apply:   g.Intn(3) > 0 || w.Live == nil && g.Intn(2) == 1,
+		Version: Versions[min(g.Intn(4), 1)],
+		Manager: managers[g.Intn(len(managers))],
+		Force:   g.Intn(3) == 0,
+	}
+	if w.Live != nil && g.Chance(6) {
+		write.Subresource = "status"
+	}
+	fields := []string{"spec", "status"}
+	obj := map[string]any{"metadata": map[string]any{"name": "thing"}}
+	if write.Apply {
+		for i, field := range fields {
+			if g.Intn(3) > i {
+				obj[field] = g.value(&w.Spec, 0)
+			}
+		}
+		g.metadata(obj["metadata"].(map[string]any))
+		if write.Manager == "kubectl" && g.Chance(3) {
+			// Client-side apply leaves its intent behind; see update below.
+			delete(obj, "status")
+		}
+	} else {
+		if w.Live != nil {
+			obj = w.Live.DeepCopy().Object
+		}
+		for _, field := range fields {
+			old, ok := obj[field]
+			switch {
+			case ok:
+				obj[field] = g.Mutate(old, &w.Spec)
+			case g.Intn(2) == 0:
+				obj[field] = g.value(&w.Spec, 3)
+			}
+		}
+		metadata := obj["metadata"].(map[string]any)
+		g.metadata(metadata)
+		g.editManagedFields(metadata)
+		if g.Chance(4) {
+			g.lastApplied(w, obj)
+		}
+	}
+	u := &unstructured.Unstructured{Object: obj}
+	u.SetGroupVersionKind(Kind(write.Version))
+	write.Object = u
+	return write
+}
+
+func (g *Gen) metadata(metadata map[string]any) {
+	switch g.Intn(6) {
+	case 1:
+		metadata["labels"] = map[string]any{"l": texts[g.Intn(len(texts))]}
+	case 2:
+		metadata["finalizers"] = []any{texts[1+g.Intn(2)]}
+	case 3:
+		metadata["annotations"] = map[string]any{"n": texts[g.Intn(len(texts))]}
+	case 4:
+		delete(metadata, "labels")
+		delete(metadata, "annotations")
+	}
+}
+
+// lastApplied leaves in an updated object what client-side apply does.
+func (g *Gen) lastApplied(w *World, obj map[string]any) {
+	intent := map[string]any{
+		"apiVersion": group + "/" + Versions[min(g.Intn(4), 1)], "kind": "Thing",
+		"metadata": map[string]any{"name": "thing"}, "spec": obj["spec"],
+	}
+	if g.Chance(3) {
+		intent["spec"] = g.value(&w.Spec, 0)
+	}
+	metadata := obj["metadata"].(map[string]any)
+	annotations, ok := metadata["annotations"].(map[string]any)
+	if !ok {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	annotations["kubectl.kubernetes.io/last-applied-configuration"] = JSON(intent)
+}
+
+// editManagedFields does what clients do to managed fields in an update.
+func (g *Gen) editManagedFields(metadata map[string]any) {
+	list, _ := metadata["managedFields"].([]any)
+	if !g.Chance(6) {
+		return
+	}
+	switch g.Intn(4) {
+	case 0:
+		delete(metadata, "managedFields")
+	case 1:
+		metadata["managedFields"] = []any{map[string]any{}}
+	case 2:
+		if len(list) > 0 {
+			metadata["managedFields"] = list[1:]
+		}
+	case 3:
+		metadata["managedFields"] = []any{map[string]any{"manager": "x", "operation": "Wrong"}}
+	}
+}

@@ -1,0 +1,230 @@
+package oracle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+const group = "fuzz.example.dev"
+
+// Versions are those of the random type; they differ in name only.
+var Versions = []string{"v1", "v2"}
+
+// World is a random type and an object of it that both engines write to.
+type World struct {
+	// Spec is the schema of the fields spec and status.
+	Spec spec.Schema
+	// Live is the object, nil at first.
+	Live  *unstructured.Unstructured
+	clock time.Time
+}
+
+// models returns the schemas of the type at every version.
+func (w *World) models() map[string]*spec.Schema {
+	meta := schemaOf("object")
+	stringMap := schemaOf("object")
+	stringMap.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: ptr(schemaOf("string"))}
+	owner := schemaOf("object")
+	owner.Properties = map[string]spec.Schema{"uid": schemaOf("string"), "name": schemaOf("string")}
+	meta.Properties = map[string]spec.Schema{
+		"name": schemaOf("string"), "namespace": schemaOf("string"), "uid": schemaOf("string"),
+		"resourceVersion": schemaOf("string"), "generation": schemaOf("integer"),
+		"labels": stringMap, "annotations": stringMap,
+		"finalizers":      listOf(schemaOf("string"), "set"),
+		"ownerReferences": extended(listOf(owner, "map"), "x-kubernetes-list-map-keys", []any{"uid"}),
+		"managedFields":   listOf(spec.Schema{}, "atomic"),
+	}
+	out := map[string]*spec.Schema{"meta": &meta}
+	for _, version := range Versions {
+		root := schemaOf("object")
+		root.Properties = map[string]spec.Schema{
+			"apiVersion": schemaOf("string"), "kind": schemaOf("string"),
+			"metadata": {SchemaProps: spec.SchemaProps{Ref: spec.MustCreateRef("#/definitions/meta")}},
+			"spec":     w.Spec, "status": w.Spec,
+		}
+		root = extended(root, "x-kubernetes-group-version-kind", []any{map[string]any{
+			"group": group, "version": version, "kind": "Thing",
+		}})
+		out["thing."+version] = &root
+	}
+	return out
+}
+
+// Kind returns the kind at a version.
+func Kind(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: group, Version: version, Kind: "Thing"}
+}
+
+// Write is one write, to be done by both engines.
+type Write struct {
+	Apply       bool
+	Object      *unstructured.Unstructured
+	Version     string
+	Manager     string
+	Subresource string
+	Force       bool
+}
+
+func (w Write) String() string {
+	verb := "update"
+	if w.Apply {
+		verb = "apply"
+	}
+	return fmt.Sprintf("%s %s by %q at %s, force=%v: %s", verb, w.Subresource, w.Manager, w.Version, w.Force, JSON(w.Object.Object))
+}
+
+// reset returns what a write through a subresource leaves as it is.
+func (w Write) reset() []string {
+	if w.Subresource == "status" {
+		return []string{"spec", "metadata"}
+	}
+	return []string{"status"}
+}
+
+// Upstream does the write with apimachinery's field manager. It returns the time
+// that it dated entries with, in whole seconds.
+func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, error) {
+	now := time.Now().UTC().Truncate(time.Second)
+	converter, err := managedfields.NewTypeConverter(w.models(), false)
+	if err != nil {
+		return nil, now, err
+	}
+	reset := &smd.Set{}
+	for _, name := range write.reset() {
+		reset.Insert(smd.MakePathOrDie(name))
+	}
+	filters := map[smd.APIVersion]smd.Filter{}
+	for _, version := range Versions {
+		filters[smd.APIVersion(group+"/"+version)] = smd.NewExcludeSetFilter(reset)
+	}
+	kind := Kind(write.Version)
+	m, err := managedfields.NewDefaultCRDFieldManager(converter, none{}, none{}, none{}, kind,
+		kind.GroupVersion(), write.Subresource, filters)
+	if err != nil {
+		return nil, now, err
+	}
+	live := w.live(write.Version)
+	var out runtime.Object
+	if write.Apply {
+		out, err = m.Apply(live, write.Object.DeepCopy(), write.Manager, write.Force)
+	} else {
+		out, err = m.Update(live, write.Object.DeepCopy(), write.Manager)
+	}
+	if err != nil {
+		return nil, now, err
+	}
+	u := out.(*unstructured.Unstructured)
+	for _, e := range u.GetManagedFields() {
+		if e.Time != nil && e.Time.After(now) {
+			now = e.Time.UTC()
+		}
+	}
+	return u, now, nil
+}
+
+// Tenure does the write with Tenure, at a time.
+func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, error) {
+	types, err := openapi.Compile(w.models(), false)
+	if err != nil {
+		return nil, err
+	}
+	paths := []fieldpath.Path{}
+	for _, name := range write.reset() {
+		paths = append(paths, fieldpath.Fields(name))
+	}
+	filters := map[string]fieldpath.Filter{}
+	for _, version := range Versions {
+		filters[group+"/"+version] = fieldpath.Excluding(fieldpath.NewSet(paths...))
+	}
+	m, err := fieldmanager.New(Kind(write.Version), types,
+		fieldmanager.WithClock(func() time.Time { return now }),
+		fieldmanager.WithSubresource(write.Subresource),
+		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
+		fieldmanager.WithResetFields(filters))
+	if err != nil {
+		return nil, err
+	}
+	live := runtime.Object(w.live(write.Version))
+	var out runtime.Object
+	if write.Apply {
+		out, err = m.Apply(live, write.Object, write.Manager, write.Force)
+	} else {
+		out, err = m.Update(live, write.Object, write.Manager)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out.(*unstructured.Unstructured), nil
+}
+
+// live returns a copy of the object at a version; before it is created, one with
+// a kind only.
+func (w *World) live(version string) *unstructured.Unstructured {
+	live := &unstructured.Unstructured{Object: map[string]any{}}
+	if w.Live != nil {
+		live = w.Live.DeepCopy()
+	}
+	live.SetGroupVersionKind(Kind(version))
+	return live
+}
+
+// Store makes obj the object, as a server stores it: with a UID, and its entries
+// aged, so that times differ although the clock hardly moves.
+func (w *World) Store(obj *unstructured.Unstructured, age func() int) {
+	obj = obj.DeepCopy()
+	obj.SetUID("uid")
+	entries := obj.GetManagedFields()
+	for i := range entries {
+		if entries[i].Time != nil {
+			entries[i].Time = &metav1.Time{Time: entries[i].Time.Add(-time.Duration(age()) * time.Second)}
+		}
+	}
+	if len(entries) > 0 {
+		obj.SetManagedFields(entries)
+	}
+	w.Live = obj
+}
+
+// none converts by setting the version, defaults nothing, and creates objects
+// with a kind only: what a server does for custom resources without defaults.
+type none struct{}
+
+func (none) Convert(_, _, _ any) error { return fmt.Errorf("not used") }
+
+func (none) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+	kind, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
+	if !ok {
+		return nil, fmt.Errorf("no kind")
+	}
+	out := in.DeepCopyObject()
+	out.GetObjectKind().SetGroupVersionKind(kind)
+	return out, nil
+}
+
+func (none) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+func (none) Default(runtime.Object) {}
+
+func (none) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u, nil
+}
