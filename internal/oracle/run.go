@@ -16,7 +16,10 @@ const maxSteps = 16
 // returns an error at the first difference, with the whole story.
 func Run(data []byte) error {
 	g := NewGen(data)
-	w := &World{Spec: g.Struct(3)}
+	w := &World{}
+	if err := w.SetSpec(g.Struct(3)); err != nil {
+		return err
+	}
 	story := &strings.Builder{}
 	fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
 	for range maxSteps {
@@ -24,7 +27,9 @@ func Run(data []byte) error {
 			return nil
 		}
 		if w.Live != nil && g.Chance(10) {
-			w.Spec = g.Retype(w.Spec)
+			if err := w.SetSpec(g.Retype(w.Spec)); err != nil {
+				return err
+			}
 			fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
 		}
 		write := g.write(w)

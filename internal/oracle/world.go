@@ -28,11 +28,23 @@ var Versions = []string{"v1", "v2"}
 
 // World is a random type and an object of it that both engines write to.
 type World struct {
-	// Spec is the schema of the fields spec and status.
+	// Spec is the schema of the fields spec and status; see SetSpec.
 	Spec spec.Schema
 	// Live is the object, nil at first.
-	Live  *unstructured.Unstructured
-	clock time.Time
+	Live *unstructured.Unstructured
+
+	upstream managedfields.TypeConverter
+	types    *openapi.Registry
+}
+
+// SetSpec changes the type, for both engines.
+func (w *World) SetSpec(s spec.Schema) (err error) {
+	w.Spec = s
+	if w.upstream, err = managedfields.NewTypeConverter(w.models(), false); err != nil {
+		return err
+	}
+	w.types, err = openapi.Compile(w.models(), false)
+	return err
 }
 
 // models returns the schemas of the type at every version.
@@ -101,10 +113,6 @@ func (w Write) reset() []string {
 // that it dated entries with, in whole seconds.
 func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, error) {
 	now := time.Now().UTC().Truncate(time.Second)
-	converter, err := managedfields.NewTypeConverter(w.models(), false)
-	if err != nil {
-		return nil, now, err
-	}
 	reset := &smd.Set{}
 	for _, name := range write.reset() {
 		reset.Insert(smd.MakePathOrDie(name))
@@ -114,7 +122,7 @@ func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, er
 		filters[smd.APIVersion(group+"/"+version)] = smd.NewExcludeSetFilter(reset)
 	}
 	kind := Kind(write.Version)
-	m, err := managedfields.NewDefaultCRDFieldManager(converter, none{}, none{}, none{}, kind,
+	m, err := managedfields.NewDefaultCRDFieldManager(w.upstream, none{}, none{}, none{}, kind,
 		kind.GroupVersion(), write.Subresource, filters)
 	if err != nil {
 		return nil, now, err
@@ -140,10 +148,6 @@ func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, er
 
 // Tenure does the write with Tenure, at a time.
 func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, error) {
-	types, err := openapi.Compile(w.models(), false)
-	if err != nil {
-		return nil, err
-	}
 	paths := []fieldpath.Path{}
 	for _, name := range write.reset() {
 		paths = append(paths, fieldpath.Fields(name))
@@ -152,7 +156,7 @@ func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, 
 	for _, version := range Versions {
 		filters[group+"/"+version] = fieldpath.Excluding(fieldpath.NewSet(paths...))
 	}
-	m, err := fieldmanager.New(Kind(write.Version), types,
+	m, err := fieldmanager.New(Kind(write.Version), w.types,
 		fieldmanager.WithClock(func() time.Time { return now }),
 		fieldmanager.WithSubresource(write.Subresource),
 		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),

@@ -1,0 +1,427 @@
+package fieldmanager_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// thing is a type with every topology, at two versions with one schema.
+const thing = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec:
+  group: example.dev
+  names: {kind: Thing, plural: things}
+  scope: Namespaced
+  versions:
+  - &version
+    name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              text: {type: string}
+              count: {type: integer}
+              labels: {type: object, additionalProperties: {type: string}}
+              set: {type: array, items: {type: string}, x-kubernetes-list-type: set}
+              atomic: {type: array, items: {type: string}}
+              ports:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [port, protocol]
+                items:
+                  type: object
+                  properties:
+                    port: {type: integer}
+                    protocol: {type: string, default: TCP}
+                    name: {type: string}
+  - <<: *version
+    name: v2
+    storage: false
+`
+
+var thingKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}
+
+func parse(t testing.TB, text string) map[string]any {
+	t.Helper()
+	var tree map[string]any
+	data, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	u := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal(data, &tree))
+	if tree["kind"] == nil {
+		tree["kind"] = "Thing"
+		data, err = json.Marshal(tree)
+		require.NoError(t, err)
+	}
+	require.NoError(t, u.UnmarshalJSON(data))
+	return u.Object
+}
+
+func object(t testing.TB, version, text string) *unstructured.Unstructured {
+	t.Helper()
+	return &unstructured.Unstructured{Object: parse(t, "apiVersion: example.dev/"+version+"\nmetadata: {name: x}\n"+text)}
+}
+
+func thingTypes(t testing.TB) *openapi.Registry {
+	t.Helper()
+	types, err := openapi.CompileCRD(parse(t, thing))
+	require.NoError(t, err)
+	return types
+}
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
+
+func newManager(t testing.TB, version string, options ...fieldmanager.Option) *fieldmanager.FieldManager {
+	t.Helper()
+	kind := thingKind
+	kind.Version = version
+	options = append([]fieldmanager.Option{
+		fieldmanager.WithClock(func() time.Time { return start }),
+		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
+	}, options...)
+	m, err := fieldmanager.New(kind, thingTypes(t), options...)
+	require.NoError(t, err)
+	return m
+}
+
+// stored gives an object what a server gives it when it stores it.
+func stored(obj runtime.Object) *unstructured.Unstructured {
+	u := obj.(*unstructured.Unstructured).DeepCopy()
+	u.SetUID("uid")
+	return u
+}
+
+func owners(t testing.TB, obj runtime.Object) string {
+	t.Helper()
+	var b strings.Builder
+	for _, e := range obj.(metav1.Object).GetManagedFields() {
+		b.WriteString(e.Manager + " " + string(e.Operation) + " " + e.APIVersion + " " + string(e.FieldsV1.GetRawBytes()) + "\n")
+	}
+	return b.String()
+}
+
+func TestNewNeedsAType(t *testing.T) {
+	_, err := fieldmanager.New(schema.GroupVersionKind{Group: "example.dev", Version: "v9", Kind: "Thing"}, thingTypes(t))
+	require.EqualError(t, err, "no type for example.dev/v9, Kind=Thing")
+}
+
+func TestApplyToNothing(t *testing.T) {
+	m := newManager(t, "v1")
+	got, err := m.Apply(nil, object(t, "v1", "spec: {text: a, labels: {k: v}}"), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:labels":{"f:k":{}},"f:text":{}}}`+"\n", owners(t, got))
+	require.Equal(t, "2026-01-02 03:04:05 +0000 UTC", got.(metav1.Object).GetManagedFields()[0].Time.UTC().String())
+}
+
+// TestBadIntents checks what is refused (spec rules 1.1 to 1.3) and how a server
+// can tell.
+func TestBadIntents(t *testing.T) {
+	m := newManager(t, "v1")
+	rows := []struct {
+		name, why string
+		intent    runtime.Object
+		want      string
+		bad       bool // a bad request
+		reasons   []typed.Reason
+	}{
+		{"nothing", "there is nothing to apply", nil, "no object to apply", true, nil},
+		{"other version", "the request is for v1", object(t, "v2", ""),
+			"invalid object type: example.dev/v2, Kind=Thing", true, nil},
+		{"managed fields", "an intent does not say who owns what",
+			object(t, "v1", "metadata: {name: x, managedFields: []}"), "metadata.managedFields must be nil", true, nil},
+		{"everything wrong", "each violation is reported with its path",
+			object(t, "v1", "spec: {text: 1, nope: 1, set: [a, a], ports: [{name: nn, protocol: TCP}, null]}"),
+			"", false, []typed.Reason{typed.UnknownField, typed.BadItem, typed.Duplicate, typed.WrongType}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := m.Apply(nil, row.intent, "alice", true)
+			require.Error(t, err, row.why)
+			require.Equal(t, row.bad, apierrors.IsBadRequest(err))
+			if row.want != "" {
+				require.EqualError(t, err, row.want)
+			}
+			var invalid typed.Errors
+			if errors.As(err, &invalid) {
+				var got []typed.Reason
+				for _, e := range invalid {
+					got = append(got, e.Reason)
+					require.NotEmpty(t, e.Path)
+				}
+				require.ElementsMatch(t, row.reasons, got, "%v", err)
+			} else {
+				require.Empty(t, row.reasons)
+			}
+		})
+	}
+}
+
+func TestConflictsAreSorted(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := m.Apply(nil, object(t, "v1", "spec: {text: z, labels: {b: z, a: z}}"), "zoe", false)
+	require.NoError(t, err)
+	live, err = m.Apply(stored(live), object(t, "v1", "spec: {count: 1, set: [a]}"), "adam", false)
+	require.NoError(t, err)
+
+	_, err = m.Apply(stored(live), object(t, "v1", "spec: {text: m, count: 2, labels: {a: m, b: m}}"), "mia", false)
+	require.True(t, apierrors.IsConflict(err))
+	var got conflicts.Conflicts
+	require.ErrorAs(t, err, &got)
+	var lines []string
+	for _, c := range got {
+		require.Equal(t, "2026-01-02T03:04:05Z", c.Since.UTC().Format(time.RFC3339))
+		require.Equal(t, "example.dev/v1", c.Version)
+		lines = append(lines, c.Owner.Manager+" "+c.Path.String())
+	}
+	// A path that ends comes before those below it (spec rule 5.1).
+	require.Equal(t, []string{"adam .spec.count", "zoe .spec.text", "zoe .spec.labels.a", "zoe .spec.labels.b"}, lines)
+	require.Equal(t, int64(1), got[0].Live)
+	require.Equal(t, int64(2), got[0].Applied)
+	require.Equal(t, "m", got[3].Applied)
+}
+
+// TestNothingGivenIsChanged does every kind of write on objects that are
+// compared with deep copies afterwards (spec rule 1.6).
+func TestNothingGivenIsChanged(t *testing.T) {
+	var live runtime.Object
+	for i, step := range []struct {
+		op, manager, text string
+		options           []fieldmanager.Option
+	}{
+		{"apply", "alice", "spec: {text: a, labels: {k: v}, set: [a, b], ports: [{port: 1}, {port: 2, name: nn}]}", nil},
+		{"apply", "bob", "spec: {labels: {l: w}, set: [c, a], ports: [{port: 2, protocol: UDP}, {port: 1}]}", nil},
+		{"update", "ctl", "spec: {text: b, labels: {k: v, m: x}, set: [b, b], ports: [{port: 3}]}", nil},
+		{"apply", "alice", "spec: {labels: {}, atomic: [x]}", nil},
+		{"apply", "kubectl", "metadata: {name: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}}\nspec: {text: c}",
+			[]fieldmanager.Option{fieldmanager.WithDefaulter(func(o runtime.Object) {
+				u := o.(*unstructured.Unstructured)
+				u.Object["spec"].(map[string]any)["count"] = int64(7)
+				u.SetLabels(map[string]string{"defaulted": "yes"})
+			})}},
+		{"update", "ctl", "metadata: {name: x, managedFields: [{}]}", nil},
+	} {
+		m := newManager(t, "v1", step.options...)
+		given := object(t, "v1", step.text)
+		if live != nil {
+			live = stored(live)
+			given.SetUID("uid")
+		}
+		before := given.DeepCopy()
+		var liveBefore runtime.Object
+		if live != nil {
+			liveBefore = live.DeepCopyObject()
+		}
+		var got runtime.Object
+		var err error
+		if step.op == "apply" {
+			_, err = m.Apply(live, given, step.manager, false)
+			if err != nil {
+				require.True(t, apierrors.IsConflict(err), "%v", err)
+			}
+			require.Equal(t, liveBefore, live, "step %d, refused", i)
+			given.SetUID("")
+			before.SetUID("")
+			got, err = m.Apply(live, given, step.manager, true)
+		} else {
+			got, err = m.Update(live, given, step.manager)
+			require.Equal(t, got, m.UpdateNoErrors(live, given, step.manager))
+		}
+		require.NoError(t, err)
+		require.Equal(t, before, given, "step %d", i)
+		require.Equal(t, liveBefore, live, "step %d", i)
+		live = got
+	}
+}
+
+// failing is a converter whose webhook is down.
+type failing struct{ fieldmanager.NoneConverter }
+
+var errWebhook = errors.New("webhook is down")
+
+func (failing) Convert(runtime.Object, schema.GroupVersion) (runtime.Object, error) {
+	return nil, errWebhook
+}
+
+// TestConverterThatFails shows difference 2: a converter that fails costs no
+// entry and blocks no write, and the host hears of it (spec rules 6.3, 10.1).
+func TestConverterThatFails(t *testing.T) {
+	live, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	require.NoError(t, err)
+	live = stored(live)
+	live.(*unstructured.Unstructured).SetAPIVersion("example.dev/v2")
+
+	var warnings []fieldmanager.Warning
+	m := newManager(t, "v2", fieldmanager.WithConverter(failing{}),
+		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	now := stored(live)
+	require.NoError(t, unstructured.SetNestedField(now.Object, "b", "spec", "text"))
+	got, err := m.Update(live, now, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}
+ctl Update example.dev/v2 {"f:spec":{"f:text":{}}}
+`, owners(t, got), "alice keeps what nobody can tell that she lost")
+	require.Len(t, warnings, 1)
+	require.Equal(t, "alice", warnings[0].Manager.Manager)
+	require.ErrorIs(t, warnings[0].Err, errWebhook)
+	require.Contains(t, warnings[0].String(), "are kept as they are")
+
+	// What alice drops stays in the object: removal needs her last version.
+	warnings = nil
+	got, err = m.Apply(stored(live), object(t, "v2", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), got.(*unstructured.Unstructured).Object["spec"].(map[string]any)["count"])
+	require.Equal(t, "alice Apply example.dev/v2 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, got))
+	require.NotEmpty(t, warnings)
+}
+
+// TestVersionThatIsGone shows that an entry of a version that does not exist is
+// kept through any number of writes, until its own manager applies again.
+func TestVersionThatIsGone(t *testing.T) {
+	live := stored(object(t, "v1", "spec: {text: a}"))
+	live.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "old", Operation: "Apply", APIVersion: "example.dev/v1alpha1", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:gone":{}}}`),
+	}})
+	var warnings []fieldmanager.Warning
+	m := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	got, err := m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", false)
+	require.NoError(t, err)
+	require.Contains(t, owners(t, got), "old Apply example.dev/v1alpha1 {\"f:spec\":{\"f:gone\":{}}}\n")
+	require.ErrorIs(t, warnings[0].Err, fieldmanager.ErrVersionGone)
+
+	now := stored(got)
+	require.NoError(t, unstructured.SetNestedField(now.Object, "c", "spec", "text"))
+	got, err = m.Update(stored(got), now, "ctl")
+	require.NoError(t, err)
+	require.Contains(t, owners(t, got), "old Apply example.dev/v1alpha1 {\"f:spec\":{\"f:gone\":{}}}\n")
+
+	got, err = m.Apply(stored(got), object(t, "v1", "spec: {count: 1}"), "old", false)
+	require.NoError(t, err)
+	require.Contains(t, owners(t, got), "old Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n")
+	require.NotContains(t, owners(t, got), "v1alpha1")
+}
+
+// TestDuplicatesAtAnotherVersion shows difference 3.
+func TestDuplicatesAtAnotherVersion(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
+	require.NoError(t, err)
+	now := stored(live)
+	require.NoError(t, unstructured.SetNestedStringSlice(now.Object, []string{"b", "b"}, "spec", "set"))
+	live, err = m.Update(stored(live), now, "ctl")
+	require.NoError(t, err)
+
+	v2 := newManager(t, "v2")
+	got, err := v2.Apply(stored(live), object(t, "v2", "spec: {count: 1}"), "bob", false)
+	require.NoError(t, err)
+	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:text":{}}}
+bob Apply example.dev/v2 {"f:spec":{"f:count":{}}}
+ctl Update example.dev/v1 {"f:spec":{"f:set":{"v:\"b\"":{}}}}
+`, owners(t, got))
+}
+
+// TestUpdateKeepsWhatItCannotDecode shows difference 5.
+func TestUpdateKeepsWhatItCannotDecode(t *testing.T) {
+	m := newManager(t, "v1")
+	broken := []any{map[string]any{"manager": "x", "operation": "Apply", "apiVersion": "example.dev/v1",
+		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"k:{": map[string]any{}}}}
+	live := stored(object(t, "v1", "spec: {text: a}"))
+	require.NoError(t, unstructured.SetNestedSlice(live.Object, broken, "metadata", "managedFields"))
+	now := stored(object(t, "v1", "spec: {text: b}"))
+	got, err := m.Update(live, now, "ctl")
+	require.NoError(t, err)
+	list, _, err := unstructured.NestedSlice(got.(*unstructured.Unstructured).Object, "metadata", "managedFields")
+	require.NoError(t, err)
+	require.Equal(t, broken, list)
+
+	_, err = m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", true)
+	var malformed *managedfields.Error
+	require.ErrorAs(t, err, &malformed)
+	require.Equal(t, "x", malformed.Manager)
+}
+
+func TestUpdateNoErrorsKeepsManagedFields(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	broken := stored(object(t, "v1", "spec: {text: [1]}"))
+	_, err = m.Update(stored(live), broken, "ctl")
+	require.ErrorContains(t, err, ".spec.text: expected string, got a list")
+	got := m.UpdateNoErrors(stored(live), broken, "ctl")
+	require.Equal(t, owners(t, live), owners(t, got))
+	require.Equal(t, broken.Object["spec"], got.(*unstructured.Unstructured).Object["spec"])
+	require.Empty(t, broken.GetManagedFields())
+	require.Equal(t, broken, m.UpdateNoErrors(nil, broken, "ctl"))
+}
+
+// TestGoStructs applies to and updates a Go struct.
+func TestGoStructs(t *testing.T) {
+	types := openapi.Builtin()
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMapList"}
+	require.NotNil(t, types.TypeFor(kind))
+
+	kind = schema.GroupVersionKind{Group: "meta.example.dev", Version: "v1", Kind: "PartialObjectMetadata"}
+	m, err := fieldmanager.New(kind, anyType{}, fieldmanager.WithClock(func() time.Time { return start }))
+	require.NoError(t, err)
+	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "uid"}}
+	live.SetGroupVersionKind(kind)
+	intent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{"a": "b"}}}
+	intent.SetGroupVersionKind(kind)
+	got, err := m.Apply(live, intent, "alice", false)
+	require.NoError(t, err)
+	merged := got.(*metav1.PartialObjectMetadata)
+	require.Equal(t, map[string]string{"a": "b"}, merged.Labels)
+	require.Equal(t, "alice Apply meta.example.dev/v1 {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:a\":{}}}}\n", owners(t, merged))
+
+	now := merged.DeepCopy()
+	now.Labels["a"] = "c"
+	got, err = m.Update(merged, now, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, "c", got.(*metav1.PartialObjectMetadata).Labels["a"])
+	require.Contains(t, owners(t, got), "ctl Update")
+	require.Equal(t, "b", merged.Labels["a"])
+}
+
+// anyType knows every kind, without a schema.
+type anyType struct{}
+
+func (anyType) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduced() }
+
+func TestObjectsWithoutMetadataAreNotTracked(t *testing.T) {
+	m := newManager(t, "v1")
+	status := &metav1.Status{Message: "not an object"}
+	got, err := m.Update(nil, status, "ctl")
+	require.NoError(t, err)
+	require.Same(t, status, got)
+}
+
+func TestConverterIsNeededForOtherVersions(t *testing.T) {
+	m := newManager(t, "v1", fieldmanager.WithConverter(nil))
+	_, err := m.Apply(stored(object(t, "v2", "")), object(t, "v1", ""), "alice", false)
+	require.EqualError(t, err, "live object: no converter to version example.dev/v1")
+	_, err = m.Update(nil, object(t, "v2", "spec: {text: a}"), "ctl")
+	require.EqualError(t, err, "new object: no converter to version example.dev/v1")
+}

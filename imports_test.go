@@ -1,0 +1,105 @@
+package tenure_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/tenure-ssa/tenure/"
+
+// layers says which packages of the module each package may import; one that is
+// not listed may import none, and nothing that is not a test may import it.
+// Imports go one way: every package stands below those that it imports.
+var layers = []struct {
+	name    string
+	imports []string
+}{
+	{"fieldpath", nil},
+	{"typed", []string{"fieldpath"}},
+	{"typed/openapi/internal/bundle", nil},
+	{"typed/openapi", []string{"typed", "typed/openapi/internal/bundle"}},
+	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle"}},
+	{"managedfields", []string{"fieldpath"}},
+	{"conflicts", []string{"fieldpath", "managedfields"}},
+	{"fieldmanager", []string{"fieldpath", "typed", "managedfields", "conflicts"}},
+	{"smdv4", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"upgrade", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"harness", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
+	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
+}
+
+// TestImportsGoOneWay checks the imports of the packages themselves; tests may
+// import what they like.
+func TestImportsGoOneWay(t *testing.T) {
+	allowed := map[string][]string{}
+	for _, layer := range layers {
+		for _, name := range layer.imports {
+			require.Contains(t, allowed, name, "%s stands below what it imports", layer.name)
+		}
+		allowed[layer.name] = layer.imports
+	}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); path != "." && err == nil || d.Name() == "testdata" {
+				return filepath.SkipDir // another module
+			}
+			return nil
+		}
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		require.Contains(t, allowed, pkg, "a package that has no place among the layers")
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if own, ok := strings.CutPrefix(name, module); ok {
+				require.Contains(t, allowed[pkg], own, "%s imports what it must not know", path)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// TestRootModuleIsLight checks what a program that links Tenure in comes to
+// depend on. Heavy dependencies live in the modules beside this one.
+func TestRootModuleIsLight(t *testing.T) {
+	direct := []string{
+		"github.com/pmezard/go-difflib",   // differences of scenarios, in harness
+		"github.com/rogpeppe/go-internal", // txtar, in harness
+		"github.com/stretchr/testify",     // tests
+		"k8s.io/apimachinery",
+		"k8s.io/kube-openapi",
+		"sigs.k8s.io/structured-merge-diff/v4", // smdv4
+		"sigs.k8s.io/structured-merge-diff/v6", // the oracle of tests
+		"sigs.k8s.io/yaml",
+	}
+	data, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || strings.Contains(line, "// indirect") || !strings.Contains(fields[0], ".") {
+			continue
+		}
+		require.True(t, slices.Contains(direct, fields[0]), "the root module must not depend on %s", fields[0])
+	}
+}
