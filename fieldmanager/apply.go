@@ -34,6 +34,9 @@ const unknownManager = "unknown"
 // another kind or has managed fields; and otherwise says which object could not
 // be read. live is never changed.
 func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	if same, ok := m.restated(live, applied, manager); ok {
+		return same, nil
+	}
 	w, err := m.startApply(live, applied, manager, force)
 	if err != nil {
 		return nil, err

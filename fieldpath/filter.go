@@ -14,3 +14,13 @@ func Excluding(set *Set) Filter { return excluding{set} }
 type excluding struct{ set *Set }
 
 func (f excluding) Filter(set *Set) *Set { return set.RecursiveDifference(f.set) }
+
+// Excluded returns the set that a filter of [Excluding] leaves out, and whether f
+// is one; a nil filter leaves out nothing.
+func Excluded(f Filter) (*Set, bool) {
+	if f == nil {
+		return nil, true
+	}
+	e, ok := f.(excluding)
+	return e.set, ok
+}

@@ -21,3 +21,9 @@ var unowned = fieldpath.NewSet(
 
 // Strip returns set without the fields of an object that nobody owns.
 func Strip(set *fieldpath.Set) *fieldpath.Set { return set.Difference(unowned) }
+
+// Unowned returns the paths that nobody comes to own by an apply that resets the
+// paths of reset and all below them: what Strip takes away, and reset.
+func Unowned(reset *fieldpath.Set) *fieldpath.Set {
+	return unowned.RecursiveDifference(reset).Union(reset)
+}
