@@ -3,6 +3,7 @@ package fieldmanager
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,8 +55,7 @@ type applyWrite struct {
 	force   bool
 	live    object
 	intent  object
-	entries managedfields.Entries // of live
-	gone    managedfields.Entries // those of live at versions that are gone
+	entries records // of live, and in the end those that are stored
 
 	merged  object
 	changed bool // merged differs from live
@@ -79,7 +79,7 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 	if err != nil {
 		return nil, fmt.Errorf("live object: %w", err)
 	}
-	if w.entries, err = decodeEntries(tree); err != nil {
+	if w.entries, err = readRecords(tree); err != nil {
 		return nil, fmt.Errorf("live object: %w", err)
 	}
 	if w.live, err = m.objectOf(live); err != nil {
@@ -143,7 +143,6 @@ func (w *applyWrite) trackFromHere() error {
 // run merges, and excuses the manager called kubectl conflicts over fields that
 // are as client-side apply left them (spec rule 9.1).
 func (w *applyWrite) run() error {
-	entries := w.entries
 	err := w.merge(w.force)
 	var conflicting conflicts.Conflicts
 	if w.key.Manager == kubectl && errors.As(err, &conflicting) {
@@ -154,50 +153,67 @@ func (w *applyWrite) run() error {
 		if rest := without(conflicting, excused); len(rest) > 0 {
 			return rest
 		}
-		w.entries = entries
 		return w.merge(true)
 	}
 	return err
 }
 
-// merge is the heart of an apply: merged object, entries, conflicts.
+// merge is the heart of an apply: merged object, entries, conflicts. It leaves w
+// as it was when there is a conflict.
 func (w *applyWrite) merge(force bool) error {
 	m := w.m
-	var known managedfields.Entries
-	known, w.gone = m.reconcile(w.entries)
-	last, hadApplied := known.Get(w.key)
-
+	known, kept := m.reconcile(w.entries)
 	tree, err := m.typ.Merge(w.live.tree, w.intent.tree)
 	if err != nil {
 		return fmt.Errorf("merging %s: %w", w.intent.name(), err)
 	}
-	w.merged = object{tree.(map[string]any), m.version, m.typ}
+	merged := object{tree.(map[string]any), m.version, m.typ}
 
-	mine := last
-	mine.Key, mine.Version = w.key, m.version
-	mine.Fields = m.filter(m.version, m.typ.FieldSet(w.intent.tree))
-	known = known.With(mine)
-	w.gone = w.gone.Without(w.key)
-	if hadApplied {
-		w.merged = m.prune(w.merged, known, w.key, last)
+	last, applied := w.takeLast(&known, &kept)
+	mine := record{decoded: true, Entry: managedfields.Entry{
+		Key: w.key, Version: m.version, Time: last.Time,
+		Fields: m.filter(m.version, m.typ.FieldSet(w.intent.tree)),
+	}}
+	known = append(known, mine)
+	if applied {
+		merged = m.prune(merged, known, mine.Entry, last)
 	}
 
-	known, lost := m.settle(known, w.key, m.compare(w.live, w.merged))
+	known, lost := m.settle(known, w.key, m.compare(w.live, merged))
 	if len(lost) > 0 && !force {
 		return lost
 	}
-	w.changed = !typed.Equal(w.live.tree, w.merged.tree)
-	if mine, ok := known.Get(w.key); ok {
-		known = known.Without(w.key)
-		if mine.Fields = managedfields.Strip(mine.Fields); !mine.Fields.Empty() {
-			if w.changed {
-				mine.Time = m.timestamp()
-			}
-			known = known.With(mine)
+	w.merged, w.changed = merged, !typed.Equal(w.live.tree, merged.tree)
+	if i := known.index(w.key); i >= 0 {
+		mine := &known[i]
+		if mine.set(managedfields.Strip(mine.Fields)); mine.Fields.Empty() {
+			known = slices.Delete(known, i, i+1)
+		} else if w.changed {
+			mine.Time = m.timestamp()
 		}
 	}
-	w.entries = append(known, w.gone...)
+	w.entries = append(known, kept...)
 	return nil
+}
+
+// takeLast takes the manager's last entry out of the records, and returns it;
+// applied is false when there is none that removals could follow.
+func (w *applyWrite) takeLast(known, kept *records) (last managedfields.Entry, applied bool) {
+	if i := kept.index(w.key); i >= 0 {
+		last = managedfields.Entry{Time: (*kept)[i].Time}
+		*kept = slices.Delete(*kept, i, i+1)
+	}
+	i := known.index(w.key)
+	if i < 0 {
+		return last, false
+	}
+	r := (*known)[i]
+	*known = slices.Delete(*known, i, i+1)
+	if err := r.decode(); err != nil {
+		w.m.warning(r.Entry, err)
+		return managedfields.Entry{Time: r.Time}, false
+	}
+	return r.Entry, true
 }
 
 // finish makes the object that is returned.
@@ -226,5 +242,5 @@ func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error
 			return nil, err
 		}
 	}
-	return like(shape, withManagedFields(tree, managedfields.EncodeTree(w.entries)))
+	return like(shape, withManagedFields(tree, w.entries.encode()))
 }

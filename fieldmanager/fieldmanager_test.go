@@ -343,15 +343,51 @@ ctl Update example.dev/v1 {"f:spec":{"f:set":{"v:\"b\"":{}}}}
 `, owners(t, got))
 }
 
-// TestUpdateKeepsWhatItCannotDecode shows difference 5.
-func TestUpdateKeepsWhatItCannotDecode(t *testing.T) {
+// TestWhatCannotBeDecodedIsKept shows difference 5: a malformed entry stays as it
+// is, whether a write touches it or not, and blocks nothing.
+func TestWhatCannotBeDecodedIsKept(t *testing.T) {
+	var warnings []fieldmanager.Warning
+	m := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	broken := map[string]any{"manager": "x", "operation": "Apply", "apiVersion": "example.dev/v1",
+		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:text": map[string]any{}, "k:{": map[string]any{}}}}
+	live := stored(object(t, "v1", "spec: {text: a}"))
+	require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{broken}, "metadata", "managedFields"))
+	entries := func(obj runtime.Object) []any {
+		list, _, err := unstructured.NestedSlice(obj.(*unstructured.Unstructured).Object, "metadata", "managedFields")
+		require.NoError(t, err)
+		return list
+	}
+
+	got, err := m.Update(live, stored(object(t, "v1", "spec: {text: a, count: 1}")), "ctl")
+	require.NoError(t, err)
+	require.Equal(t, broken, entries(got)[0])
+	require.Contains(t, owners(t, got), "ctl Update")
+	require.Empty(t, warnings, "what a write does not touch is not looked at")
+
+	got, err = m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", false)
+	require.NoError(t, err)
+	require.Contains(t, entries(got), broken)
+	require.Contains(t, owners(t, got), "alice Apply")
+	require.NotEmpty(t, warnings)
+	require.Equal(t, "x", warnings[0].Manager.Manager)
+	var malformed *managedfields.Error
+	require.ErrorAs(t, warnings[0].Err, &malformed)
+
+	got, err = m.Apply(live, object(t, "v1", "spec: {count: 1}"), "x", false)
+	require.NoError(t, err)
+	require.Equal(t, "x Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n", owners(t, got), "its own manager replaces it")
+	require.Equal(t, "a", got.(*unstructured.Unstructured).Object["spec"].(map[string]any)["text"], "and removes nothing by it")
+}
+
+// TestMalformedHeaders shows what becomes of lists of which not even the owners
+// can be told.
+func TestMalformedHeaders(t *testing.T) {
 	m := newManager(t, "v1")
-	broken := []any{map[string]any{"manager": "x", "operation": "Apply", "apiVersion": "example.dev/v1",
-		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"k:{": map[string]any{}}}}
+	broken := []any{map[string]any{"manager": "x", "operation": "Wrong", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1"}}
 	live := stored(object(t, "v1", "spec: {text: a}"))
 	require.NoError(t, unstructured.SetNestedSlice(live.Object, broken, "metadata", "managedFields"))
-	now := stored(object(t, "v1", "spec: {text: b}"))
-	got, err := m.Update(live, now, "ctl")
+
+	got, err := m.Update(live, stored(object(t, "v1", "spec: {text: b}")), "ctl")
 	require.NoError(t, err)
 	list, _, err := unstructured.NestedSlice(got.(*unstructured.Unstructured).Object, "metadata", "managedFields")
 	require.NoError(t, err)

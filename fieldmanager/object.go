@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -41,19 +40,6 @@ func managedFieldsOf(tree map[string]any) (any, bool) {
 	metadata, _ := tree["metadata"].(map[string]any)
 	v, ok := metadata["managedFields"]
 	return v, ok
-}
-
-// decodeEntries decodes the managed fields of a tree, wherever they came from.
-func decodeEntries(tree map[string]any) (managedfields.Entries, error) {
-	v, _ := managedFieldsOf(tree)
-	switch list := v.(type) {
-	case nil:
-		return nil, nil
-	case []any:
-		return managedfields.DecodeTree(list)
-	default:
-		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
-	}
 }
 
 // withManagedFields returns tree with other managed fields, or none for nil. The

@@ -9,22 +9,25 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// reconcile brings the entries up to the topology of today (spec rule 8).
-// Entries of versions that are gone come back in gone: nothing is done to them,
-// and they are put back when the write is done.
-func (m *FieldManager) reconcile(entries managedfields.Entries) (known, gone managedfields.Entries) {
-	known = make(managedfields.Entries, 0, len(entries)+1)
-	for _, e := range entries {
-		t := m.typeAt(e.Version)
-		if t == nil {
-			m.warning(e, ErrVersionGone)
-			gone = append(gone, e)
+// reconcile brings the records up to the topology of today (spec rules 8.1 to
+// 8.3). Records that can't be compared come back in kept: nothing is done to
+// them, and they are put back when the write is done (spec rule 10.1). They are
+// of versions that are gone, or can't be decoded.
+func (m *FieldManager) reconcile(rs records) (known, kept records) {
+	known = make(records, 0, len(rs)+1)
+	for _, r := range rs {
+		err := ErrVersionGone
+		if t := m.typeAt(r.Version); t != nil {
+			err = r.reconcile(t)
+		}
+		if err != nil {
+			m.warning(r.Entry, err)
+			kept = append(kept, r)
 			continue
 		}
-		e.Fields = t.Reconcile(e.Fields)
-		known = append(known, e)
+		known = append(known, r)
 	}
-	return known, gone
+	return known, kept
 }
 
 // comparisons tells how the object changed, at each version that is asked for.
@@ -64,31 +67,50 @@ func (c *comparisons) at(version string) comparison {
 }
 
 // settle takes from every manager but writer what the write changed or removed
-// (spec rule 5). What it takes of changed fields is returned as conflicts,
-// sorted; without force that is for the caller to refuse. Entries that own
-// nothing any more are dropped. Entries that can't be compared, because the
-// converter fails, stay as they are.
-func (m *FieldManager) settle(entries managedfields.Entries, writer managedfields.Key, changes *comparisons) (managedfields.Entries, conflicts.Conflicts) {
-	out := make(managedfields.Entries, 0, len(entries))
+// (spec rules 5.1, 5.2). What it takes of changed fields is returned as
+// conflicts, sorted; without force that is for the caller to refuse. Records that
+// own nothing any more are dropped (spec rule 2.10). Those that can't be
+// compared, because the converter fails or they can't be decoded, stay as they
+// are. rs is used up.
+func (m *FieldManager) settle(rs records, writer managedfields.Key, changes *comparisons) (records, conflicts.Conflicts) {
+	out := rs[:0]
 	var lost conflicts.Conflicts
-	for _, e := range entries {
-		if e.Key != writer {
-			change := changes.at(e.Version)
-			if change.err != nil {
-				m.warning(e, change.err)
-				out = append(out, e)
+	for _, r := range rs {
+		if r.Key != writer {
+			change := changes.at(r.Version)
+			err := change.err
+			if err == nil {
+				var taken conflicts.Conflicts
+				taken, err = r.lose(change)
+				lost = append(lost, taken...)
+			}
+			if err != nil {
+				m.warning(r.Entry, err)
+				out = append(out, r)
 				continue
 			}
-			taken := e.Fields.Intersection(change.Changed())
-			lost = append(lost, conflictsOf(e, taken, change)...)
-			e.Fields = e.Fields.Difference(taken).Difference(change.Removed)
 		}
-		if !e.Fields.Empty() {
-			out = append(out, e)
+		if !r.empty() {
+			out = append(out, r)
 		}
 	}
 	lost.Sort()
 	return out, lost
+}
+
+// lose takes from r what a change took, and returns what of it is in conflict.
+func (r *record) lose(change comparison) (conflicts.Conflicts, error) {
+	changed := change.Changed()
+	if !r.touches(changed) && !r.touches(change.Removed) {
+		return nil, nil
+	}
+	if err := r.decode(); err != nil {
+		return nil, err
+	}
+	taken := r.Fields.Intersection(changed)
+	lost := conflictsOf(r.Entry, taken, change)
+	r.set(r.Fields.Difference(taken).Difference(change.Removed))
+	return lost, nil
 }
 
 func conflictsOf(e managedfields.Entry, taken *fieldpath.Set, change comparison) (out conflicts.Conflicts) {

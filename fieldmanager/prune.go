@@ -8,8 +8,8 @@ import (
 )
 
 // prune removes from merged what the manager applied last time, dropped from
-// this intent, and nobody else owns (spec rule 6). entries hold the manager's
-// new entry already; last is the one before, of which removal follows the
+// this intent, and nobody else owns (spec rule 6.1). rs hold the manager's new
+// entry already, which is now; last is the one before, of which removal follows the
 // version. Where a conversion fails, nothing is removed: what nobody owns any
 // more can be removed by hand, what is lost can't be brought back.
 //
@@ -19,14 +19,17 @@ import (
 //
 // Each step below is one of these: remove the candidates, put back what is owned
 // at each version, put back what dangles.
-func (m *FieldManager) prune(merged object, entries managedfields.Entries, manager managedfields.Key, last managedfields.Entry) object {
-	now, _ := entries.Get(manager)
+func (m *FieldManager) prune(merged object, rs records, now, last managedfields.Entry) object {
 	if last.Version == now.Version && last.Fields.Difference(now.Fields).Empty() {
 		// Nothing was dropped. An intent owns every item that it owns something
 		// in, so that what is owned is never removed with an item around it.
 		return merged
 	}
 	before, err := m.at(merged, last.Version)
+	var entries managedfields.Entries
+	if err == nil {
+		entries, err = rs.decodeAll()
+	}
 	if err != nil {
 		m.warning(last, err)
 		return merged

@@ -2,6 +2,7 @@ package fieldmanager
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -34,6 +35,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	}
 	entries, keep, err := m.entriesOf(before, newTree)
 	if err != nil {
+		// Nothing can be said of entries that can't be read: they stay as they are.
 		return like(now, withManagedFields(newTree, keep))
 	}
 	if len(entries) == 0 && !created {
@@ -58,7 +60,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 		return nil, fmt.Errorf("new object: %w", err)
 	}
 	entries = m.track(entries, old, new, manager)
-	return like(now, withManagedFields(newTree, managedfields.EncodeTree(entries)))
+	return like(now, withManagedFields(newTree, entries.encode()))
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
@@ -105,17 +107,17 @@ func (m *FieldManager) liveOf(live runtime.Object) (tree map[string]any, created
 // entriesOf returns the entries that an update starts from (spec rule 2.6). When
 // neither object's can be read, the error says so, and keep is what live has, to
 // be stored as it is.
-func (m *FieldManager) entriesOf(live, now map[string]any) (entries managedfields.Entries, keep []any, err error) {
+func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, keep []any, err error) {
 	if m.subresource == "" {
 		v, _ := managedFieldsOf(now)
 		if list, ok := v.([]any); ok && managedfields.IsResetTree(list) {
 			return nil, nil, nil
 		}
-		if entries, err = decodeEntries(now); err == nil && len(entries) > 0 {
+		if entries, err = recordsOf(now, live); err == nil && len(entries) > 0 {
 			return entries, nil, nil
 		}
 	}
-	if entries, err = decodeEntries(live); err != nil {
+	if entries, err = readRecords(live); err != nil {
 		v, _ := managedFieldsOf(live)
 		keep, _ = v.([]any)
 	}
@@ -123,8 +125,8 @@ func (m *FieldManager) entriesOf(live, now map[string]any) (entries managedfield
 }
 
 // track returns the entries after manager changed old to now by an update.
-func (m *FieldManager) track(entries managedfields.Entries, old, now object, manager string) managedfields.Entries {
-	known, gone := m.reconcile(entries)
+func (m *FieldManager) track(entries records, old, now object, manager string) records {
+	known, kept := m.reconcile(entries)
 	changes := m.compare(old, now)
 	own := changes.at(m.version)
 
@@ -132,11 +134,47 @@ func (m *FieldManager) track(entries managedfields.Entries, old, now object, man
 	known, _ = m.settle(known, managedfields.Key{}, changes)
 	owned := managedfields.Strip(m.filter(m.version, own.Changed()))
 	if !owned.Empty() {
-		mine, _ := known.Get(m.key(manager, managedfields.Update))
-		mine.Key, mine.Version = m.key(manager, managedfields.Update), m.version
+		key := m.key(manager, managedfields.Update)
+		mine := record{decoded: true, Entry: managedfields.Entry{Key: key, Version: m.version}}
+		if i := known.index(key); i >= 0 {
+			// One that can't be decoded is replaced: its manager writes anew.
+			if err := known[i].decode(); err != nil {
+				m.warning(known[i].Entry, err)
+			}
+			mine.Fields = known[i].Fields
+			known = slices.Delete(known, i, i+1)
+		}
 		mine.Fields = owned.Union(mine.Fields)
 		mine.Time = m.timestamp()
-		known = known.With(mine)
+		known = append(known, mine)
 	}
-	return managedfields.Cap(append(known, gone...), m.cap)
+	return m.capped(append(known, kept...))
+}
+
+// capped returns the records with no more updates among them than the cap
+// allows (spec rule 2.5).
+func (m *FieldManager) capped(rs records) records {
+	updates := 0
+	for i := range rs {
+		if rs[i].Operation == managedfields.Update {
+			updates++
+		}
+	}
+	if updates <= m.cap {
+		return rs
+	}
+	entries, err := rs.decodeAll()
+	if err != nil {
+		// What can't be decoded can't be merged either.
+		return rs
+	}
+	out := make(records, 0, len(entries))
+	for _, e := range managedfields.Cap(entries, m.cap) {
+		r := record{Entry: e, decoded: true}
+		if i := rs.index(e.Key); i >= 0 && rs[i].Fields == e.Fields {
+			r = rs[i]
+		}
+		out = append(out, r)
+	}
+	return out
 }

@@ -1,0 +1,76 @@
+package fieldmanager_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+func manifest(text string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = u.UnmarshalJSON(data)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// Two managers apply to one ConfigMap. The second may add fields, but not change
+// one of the first's.
+func Example() {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.WithClock(clock))
+	if err != nil {
+		panic(err)
+	}
+
+	live, err := m.Apply(nil, manifest(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: red}
+`), "alice", false)
+	if err != nil {
+		panic(err)
+	}
+
+	intent := manifest(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue, size: large}
+`)
+	_, err = m.Apply(live, intent, "bob", false)
+	var conflicting conflicts.Conflicts
+	if errors.As(err, &conflicting) {
+		for _, c := range conflicting {
+			fmt.Printf("%s of %s: %v, not %v\n", c.Path, c.Owner.Manager, c.Live, c.Applied)
+		}
+	}
+
+	live, err = m.Apply(live, intent, "bob", true)
+	if err != nil {
+		panic(err)
+	}
+	u := live.(*unstructured.Unstructured)
+	fmt.Println(u.Object["data"])
+	for _, e := range u.GetManagedFields() {
+		fmt.Println(e.Manager, string(e.FieldsV1.GetRawBytes()))
+	}
+	// Output:
+	// .data.color of alice: red, not blue
+	// map[color:blue size:large]
+	// bob {"f:data":{"f:color":{},"f:size":{}}}
+}

@@ -1,0 +1,236 @@
+package fieldmanager
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// record is an entry on its way through a write. Most entries of an object are
+// not touched by a write; such a record stays what stands in live, and its
+// fields are never decoded nor encoded.
+//
+// Invariants:
+//
+//	wire != nil  ⇒  the entry is as it stands in live
+//	wire == nil  ⇒  Fields is decoded
+//	!decoded     ⇒  Fields is nil, and wire["fieldsV1"] is what it would be
+type record struct {
+	managedfields.Entry
+	wire    map[string]any
+	decoded bool
+}
+
+// records are the entries of an object, no two with the same key. They belong to
+// one write.
+type records []record
+
+// readRecords reads the headers of the managed fields of a tree, wherever they
+// came from. Where two entries have the same key, the later one counts. The
+// fields are not looked at. It fails for an entry without a proper header.
+func readRecords(tree map[string]any) (records, error) {
+	v, _ := managedFieldsOf(tree)
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
+	}
+	out := make(records, 0, len(list)+1)
+	var at map[managedfields.Key]int // positions in out, for long lists
+	if len(list) > 16 {
+		at = make(map[managedfields.Key]int, len(list))
+	}
+	for i, item := range list {
+		r, err := readRecord(i, item)
+		if err != nil {
+			return nil, err
+		}
+		j, twice := at[r.Key]
+		if at == nil {
+			j = out.index(r.Key)
+			twice = j >= 0
+		}
+		if twice {
+			out[j] = r
+			continue
+		}
+		if at != nil {
+			at[r.Key] = len(out)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func readRecord(i int, item any) (record, error) {
+	if m, ok := item.(map[string]any); ok {
+		if h, ok := headerOf(m); ok {
+			r := record{wire: m, Entry: managedfields.Entry{Key: h.key(), Version: h.version}}
+			if h.time == "" {
+				return r, nil
+			}
+			if t, err := time.Parse(time.RFC3339, h.time); err == nil {
+				r.Time = &metav1.Time{Time: t}
+				return r, nil
+			}
+		}
+	}
+	// An unusual entry is decoded as a whole, or gives a located error.
+	entries, err := managedfields.DecodeTree([]any{item})
+	if err != nil {
+		var located *managedfields.Error
+		if errors.As(err, &located) {
+			located.Index = i
+		}
+		return record{}, err
+	}
+	return record{Entry: entries[0], decoded: true}, nil
+}
+
+// recordsOf returns the records of a list that a client sent. What it sent as it
+// stands in live is live's; anything else is decoded, so that what is stored is
+// canonical, and an error if it can't be.
+func recordsOf(now, live map[string]any) (records, error) {
+	out, err := readRecords(now)
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	before, err := readRecords(live)
+	if err != nil {
+		before = nil
+	}
+	for i := range out {
+		r := &out[i]
+		if j := before.index(r.Key); j >= 0 && r.wire != nil && typed.Equal(r.wire, before[j].wire) {
+			*r = before[j]
+			continue
+		}
+		if err := r.decode(); err != nil {
+			return nil, err
+		}
+		r.wire = nil
+	}
+	return out, nil
+}
+
+func (rs records) index(k managedfields.Key) int {
+	return slices.IndexFunc(rs, func(r record) bool { return r.Key == k })
+}
+
+// decode makes sure that r.Fields is decoded.
+func (r *record) decode() error {
+	if r.decoded {
+		return nil
+	}
+	fields, err := fieldpath.FromTree(r.tree(), fieldpath.Lenient)
+	if err != nil {
+		return &managedfields.Error{Manager: r.Manager, Err: err}
+	}
+	r.Fields, r.decoded = fields, true
+	return nil
+}
+
+// tree returns the fields of r as they stand in live.
+func (r *record) tree() map[string]any {
+	fields, _ := r.wire["fieldsV1"].(map[string]any)
+	return fields
+}
+
+// set gives r other fields, if they are others: what was decoded and has not
+// changed stays as it stands in live.
+func (r *record) set(fields *fieldpath.Set) {
+	if fields != r.Fields {
+		r.Fields, r.wire = fields, nil
+	}
+}
+
+// empty reports whether r owns nothing. Members of a kind that is not known do
+// not count.
+func (r *record) empty() bool {
+	if !r.decoded {
+		for name := range r.tree() {
+			if len(name) > 1 && name[1] == ':' && strings.IndexByte("fkvi", name[0]) >= 0 {
+				return false
+			}
+		}
+		if r.decode() != nil {
+			return false
+		}
+	}
+	return r.Fields.Empty()
+}
+
+// reconcile brings r up to the topology of today.
+func (r *record) reconcile(t *typed.Type) error {
+	if !r.decoded && t.Reconciled(r.tree()) {
+		return nil
+	}
+	if err := r.decode(); err != nil {
+		return err
+	}
+	r.set(t.Reconcile(r.Fields))
+	return nil
+}
+
+// touches reports whether r may own a path of set; it is exact for fields in
+// their canonical form.
+func (r *record) touches(set *fieldpath.Set) bool {
+	if r.decoded {
+		return !r.Fields.Intersection(set).Empty()
+	}
+	return set.Touches(r.tree())
+}
+
+// decodeAll decodes every record, and returns them as entries.
+func (rs records) decodeAll() (managedfields.Entries, error) {
+	out := make(managedfields.Entries, len(rs))
+	for i := range rs {
+		if err := rs[i].decode(); err != nil {
+			return nil, err
+		}
+		out[i] = rs[i].Entry
+	}
+	return out, nil
+}
+
+// encode returns the records on the wire, sorted (spec rule 2.4); nil for none.
+func (rs records) encode() []any {
+	if len(rs) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(rs, compareRecords)
+	out := make([]any, len(rs))
+	for i := range rs {
+		if rs[i].wire != nil {
+			out[i] = rs[i].wire
+		} else {
+			out[i] = managedfields.EncodeTree(managedfields.Entries{rs[i].Entry})[0]
+		}
+	}
+	return out
+}
+
+func compareRecords(a, b record) int {
+	return cmp.Or(
+		strings.Compare(string(a.Operation), string(b.Operation)),
+		cmp.Compare(unix(a.Time), unix(b.Time)),
+		strings.Compare(a.Manager, b.Manager),
+		strings.Compare(a.Version, b.Version),
+		strings.Compare(a.Subresource, b.Subresource),
+	)
+}
+
+func unix(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
+}
