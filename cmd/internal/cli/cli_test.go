@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/store"
+)
+
+var update = flag.Bool("update", false, "write what the scripts print into them")
+
+// world is what a script's commands have in common.
+type world struct {
+	now  time.Time
+	uids int
+}
+
+type worldKey struct{}
+
+// TestScripts runs the scripts in testdata/script, in process. Beside the usual
+// commands of testscript there are
+//
+//	tenure [<FILE] ARGS…   the command, with FILE as its stdin
+//	clock TIME             sets its clock, in RFC 3339
+//	hold FILE              keeps a store open, as another process would
+//
+// uids count from 1, and the clock stands still.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/script",
+		UpdateScripts:      *update,
+		RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Values[worldKey{}] = &world{now: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"tenure": runTenure, "clock": setClock, "hold": holdStore,
+		},
+	})
+}
+
+func runTenure(ts *testscript.TestScript, neg bool, args []string) {
+	w := ts.Value(worldKey{}).(*world)
+	env := Env{
+		Stdout: ts.Stdout(), Stderr: ts.Stderr(), Dir: ts.MkAbs("."),
+		Now:          func() time.Time { return w.now },
+		NewUID:       func() string { w.uids++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", w.uids) },
+		StoreTimeout: 50 * time.Millisecond,
+	}
+	if len(args) > 0 && strings.HasPrefix(args[0], "<") {
+		env.Stdin = strings.NewReader(ts.ReadFile(args[0][1:]))
+		args = args[1:]
+	}
+	switch status := Main(env, args); {
+	case status == 0 && neg:
+		ts.Fatalf("tenure ended well, expected exit status 1")
+	case status != 0 && !neg:
+		ts.Fatalf("tenure ended with exit status %d", status)
+	case status > 1:
+		ts.Fatalf("exit status %d is not documented", status)
+	}
+}
+
+func setClock(ts *testscript.TestScript, _ bool, args []string) {
+	now, err := time.Parse(time.RFC3339, args[0])
+	ts.Check(err)
+	ts.Value(worldKey{}).(*world).now = now
+}
+
+func holdStore(ts *testscript.TestScript, _ bool, args []string) {
+	s, err := store.OpenFile(ts.MkAbs(args[0]), store.Options{})
+	ts.Check(err)
+	ts.Defer(func() { _ = s.Close() })
+}
+
+// Every command says what it does, shows how, and names its exit statuses.
+func TestHelp(t *testing.T) {
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		require.NotEmpty(t, cmd.Short, cmd.CommandPath())
+		require.NotEmpty(t, cmd.Long, cmd.CommandPath())
+		require.NotEmpty(t, cmd.Example, cmd.CommandPath())
+		if cmd.Name() != "version" {
+			require.Contains(t, cmd.Long, "Exit status: 0", cmd.CommandPath())
+		}
+		for _, line := range strings.Split(cmd.Long+"\n"+cmd.Example, "\n") {
+			require.LessOrEqual(t, len(line), 84, "%s: %s", cmd.CommandPath(), line)
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot(&Env{}))
+}
+
+// No input, however odd, makes the command panic or hang, and what it refuses it
+// refuses with an error.
+func FuzzApply(f *testing.F) {
+	for _, seed := range []string{
+		"", "---", "a: b", "{", "[", "{}", "[]", "null", "1", "\x00", "\xff", "{}{}", "{} x", "--- {a: 1}", "%YAML 1.1\n---\na: 1",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}",
+		"apiVersion: v1\nkind: List\nitems: [1]", "apiVersion: v1\nkind: List\nitems: {}",
+		"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}]",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, managedFields: 3, uid: 3, generation: x}",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: [a]",
+		"apiVersion: v1\nkind: Status\nmetadata: {name: a}",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: null\nstatus: 3",
+		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n" +
+			"spec: {group: g, scope: Cluster, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {metadata: {type: string}}}}}]}\n" +
+			"---\napiVersion: g/v1\nkind: K\nmetadata: {name: a}\n",
+		"a: &a [b]\nc: [*a, *a]", "? [a]\n: b", "a: .nan", "a: 1e999", "a: !!binary x", strings.Repeat("[", 20000),
+		strings.Repeat("a: {", 2000), strings.Repeat(`{"a":`, 2000),
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, input string) {
+		for _, command := range []string{"apply", "replace"} {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(dir+"/live.yaml", []byte(input), 0o600))
+			for _, args := range [][]string{
+				{command, "-f", "-", "--dry-run"},
+				{command, "-f", "-", "--live", "live.yaml"},
+				{command, "-f", "-", "--dry-run", "--schema", "live.yaml"},
+			} {
+				var out, errs bytes.Buffer
+				status := Main(Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, args)
+				require.Equal(t, status != 0, errs.Len() > 0, "%v: status %d: %s", args, status, errs.String())
+			}
+		}
+	})
+}

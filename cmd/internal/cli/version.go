@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersion(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of tenure",
+		Long:    "Version prints the version that tenure was built from, and the Go that built it.",
+		Example: "  tenure version",
+		Args:    cobra.NoArgs,
+		Run: func(*cobra.Command, []string) {
+			version, built := "unknown", "unknown"
+			if info, ok := debug.ReadBuildInfo(); ok {
+				version, built = info.Main.Version, info.GoVersion
+			}
+			if version == "" {
+				version = "(devel)"
+			}
+			fmt.Fprintf(env.Stdout, "tenure %s (%s)\n", version, built)
+		},
+	}
+}

@@ -1,0 +1,122 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Report gathers results and writes them for a person. The zero value is an
+// empty report.
+type Report struct {
+	// Verbose adds a line for every step.
+	Verbose bool
+
+	results []Result
+}
+
+// Add adds the results of a trace.
+func (r *Report) Add(results ...Result) { r.results = append(r.results, results...) }
+
+// Differed returns how many steps differed.
+func (r *Report) Differed() int { return r.count("")[Differed] }
+
+// count returns how many steps of a kind had each outcome; of all kinds for "".
+func (r *Report) count(kind string) (n [Skipped + 1]int) {
+	for _, result := range r.results {
+		if kind == "" || kind == result.Kind {
+			n[result.Outcome]++
+		}
+	}
+	return n
+}
+
+// Write writes, in this order: a line for every step, if Verbose; the
+// differences; the outcomes by kind of write; the reasons of the skips; and the
+// sum, in a last line of the fixed form
+//
+//	N steps: A agreed, B differed, C skipped
+//
+// Steps are counted from 1.
+func (r *Report) Write(w io.Writer) error {
+	var out strings.Builder
+	if r.Verbose {
+		for _, result := range r.results {
+			fmt.Fprintf(&out, "%-8s %s", result.Outcome, result.place())
+			if result.Outcome == Skipped {
+				fmt.Fprintf(&out, ": %s", result.Detail)
+			}
+			out.WriteByte('\n')
+		}
+		out.WriteByte('\n')
+	}
+	for _, result := range r.results {
+		if result.Outcome == Differed {
+			detail := strings.ReplaceAll(strings.TrimSpace(result.Detail), "\n", "\n  ")
+			fmt.Fprintf(&out, "%s differs:\n  %s\n\n", result.place(), detail)
+		}
+	}
+	r.writeKinds(&out)
+	r.writeSkips(&out)
+	n := r.count("")
+	fmt.Fprintf(&out, "%d steps: %d agreed, %d differed, %d skipped\n",
+		len(r.results), n[Agreed], n[Differed], n[Skipped])
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// place says which step a result is of.
+func (r Result) place() string { return fmt.Sprintf("%s step %d (%s)", r.Trace, r.Step+1, r.Kind) }
+
+// String returns the outcome as it stands in a report.
+func (o Outcome) String() string {
+	switch o {
+	case Agreed:
+		return "agreed"
+	case Differed:
+		return "differed"
+	case Skipped:
+		return "skipped"
+	}
+	return fmt.Sprintf("Outcome(%d)", int(o))
+}
+
+func (r *Report) writeKinds(w io.Writer) {
+	names := map[string]bool{}
+	for _, result := range r.results {
+		names[result.Kind] = true
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "WRITE\tAGREED\tDIFFERED\tSKIPPED")
+	for _, kind := range slices.Sorted(maps.Keys(names)) {
+		n := r.count(kind)
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\n", kind, n[Agreed], n[Differed], n[Skipped])
+	}
+	_ = tw.Flush() // into memory
+	fmt.Fprintln(w)
+}
+
+// writeSkips writes why steps were skipped, the most frequent reason first.
+func (r *Report) writeSkips(w io.Writer) {
+	reasons := map[string]int{}
+	for _, result := range r.results {
+		if result.Outcome == Skipped {
+			reasons[result.Detail]++
+		}
+	}
+	if len(reasons) == 0 {
+		return
+	}
+	sorted := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+	})
+	fmt.Fprintln(w, "SKIPPED  BECAUSE")
+	for _, reason := range sorted {
+		fmt.Fprintf(w, "%7d  %s\n", reasons[reason], reason)
+	}
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,15 @@
+// Tenure applies Kubernetes-style objects as a server does, without one.
+//
+//	go install github.com/tenure-ssa/tenure/cmd/tenure@latest
+//	tenure --help
+package main
+
+import (
+	"os"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(cli.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, os.Args[1:]))
+}
