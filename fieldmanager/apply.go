@@ -30,10 +30,10 @@ const unknownManager = "unknown"
 // to be written.
 //
 // The error is a [conflicts.Conflicts] when other managers own fields that the
-// intent would change, and force is false; a typed.Errors (through errors.As)
-// when the intent does not fit its type; an apierrors BadRequest when it is of
-// another kind or has managed fields; and otherwise says which object could not
-// be read. live is never changed.
+// intent would change, and force is false; an apierrors BadRequest when the
+// intent is of another kind or has managed fields; and otherwise an [ObjectError],
+// which says which object is at fault: with a typed.Errors in it when the object
+// does not fit its type. live is never changed.
 func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
 	if same, ok := m.restated(live, applied, manager); ok {
 		return same, nil
@@ -77,16 +77,16 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 	}
 	tree, err := treeOf(live)
 	if err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
+		return nil, &ObjectError{LiveObject, "", err}
 	}
 	if w.entries, err = readRecords(tree); err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
+		return nil, &ObjectError{LiveObject, "", err}
 	}
 	if w.live, err = m.objectOf(live); err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
+		return nil, &ObjectError{LiveObject, "", err}
 	}
 	if err := w.live.validate(); err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
+		return nil, &ObjectError{LiveObject, "", err}
 	}
 	if len(w.entries) == 0 {
 		return w, w.trackFromHere()
@@ -105,7 +105,7 @@ func (m *FieldManager) key(manager string, op managedfields.Operation) managedfi
 func (m *FieldManager) intentOf(applied runtime.Object) (object, error) {
 	tree, err := treeOf(applied)
 	if err != nil {
-		return object{}, fmt.Errorf("applied object: %w", err)
+		return object{}, &ObjectError{AppliedObject, "", err}
 	}
 	if gvk := applied.GetObjectKind().GroupVersionKind(); gvk != m.kind {
 		return object{}, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
@@ -115,7 +115,7 @@ func (m *FieldManager) intentOf(applied runtime.Object) (object, error) {
 	}
 	o := object{tree, m.version, m.typ}
 	if err := m.typ.Validate(tree, typed.Rules{}); err != nil {
-		return object{}, fmt.Errorf("applied object %s: %w", o.name(), err)
+		return object{}, &ObjectError{AppliedObject, o.name(), err}
 	}
 	return o, nil
 }

@@ -1,7 +1,6 @@
 package fieldmanager
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,19 +18,20 @@ import (
 // always. An object without managed fields that was not just created stays
 // untracked until the first apply (spec rule 1.4).
 //
-// The result is of now's Go type and shares memory with it. The error says which
-// object could not be read; live and now are never changed.
+// The result is of now's Go type and shares memory with it. The error is an
+// [ObjectError], which says which object is at fault; live and now are never
+// changed.
 func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
 	if !hasMetadata(now) || live != nil && !hasMetadata(live) {
 		return now, nil
 	}
 	newTree, err := treeOf(now)
 	if err != nil {
-		return nil, fmt.Errorf("new object: %w", err)
+		return nil, &ObjectError{NewObject, "", err}
 	}
 	before, created, err := m.liveOf(live)
 	if err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
+		return nil, &ObjectError{LiveObject, "", err}
 	}
 	entries, keep, err := m.entriesOf(before, newTree)
 	if err != nil {
@@ -50,14 +50,14 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 		err = old.validate()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
+		return nil, &ObjectError{LiveObject, "", err}
 	}
 	new, err := m.objectOf(now)
 	if err == nil {
 		err = new.validate()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("new object: %w", err)
+		return nil, &ObjectError{NewObject, "", err}
 	}
 	entries = m.track(entries, old, new, manager)
 	return like(now, withManagedFields(newTree, entries.encode()))

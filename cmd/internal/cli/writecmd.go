@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 )
 
 // writeFlags are the flags of apply and replace.
@@ -236,10 +235,10 @@ func (e *Env) explain(err error, where, reference, manager string) {
 	if reference != "" {
 		where += ": " + reference
 	}
-	var faults typed.Errors
-	if errors.As(err, &faults) && strings.HasPrefix(err.Error(), "applied object ") {
+	var fault *fieldmanager.ObjectError
+	if errors.As(err, &fault) && fault.Role == fieldmanager.AppliedObject {
 		// The document is what was applied, and is named already.
-		err = faults
+		err = fault.Err
 	}
 	e.report(fmt.Errorf("%s: %w", where, err))
 }

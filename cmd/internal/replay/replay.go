@@ -175,7 +175,9 @@ func (r *replayer) read(s *Step) error {
 		return err
 	}
 	// A read at another version than the last write is a conversion.
-	got = maps.Clone(got)
+	if got = maps.Clone(got); got == nil {
+		got = map[string]any{}
+	}
 	got["apiVersion"] = want["apiVersion"]
 	return compareObjects(got, want)
 }
