@@ -158,8 +158,9 @@ func (w *applyWrite) run() error {
 	return err
 }
 
-// merge is the heart of an apply: merged object, entries, conflicts. It leaves w
-// as it was when there is a conflict.
+// merge is the heart of an apply: merged object, entries, conflicts. It dates
+// the entry only if the object changed (spec rule 2.3), and leaves w as it was
+// when there is a conflict.
 func (w *applyWrite) merge(force bool) error {
 	m := w.m
 	known, kept := m.reconcile(w.entries)

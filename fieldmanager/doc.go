@@ -7,7 +7,7 @@
 //
 // # Rules
 //
-//   - Nothing that a FieldManager is given is changed. What it returns may share
+//   - Nothing that a FieldManager is given is changed (spec rule 1.6). What it returns may share
 //     memory with it, so that neither may be changed in place afterwards:
 //     deep-copy first.
 //   - An error changes nothing, and carries the path that it is about. A conflict

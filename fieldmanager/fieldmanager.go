@@ -43,7 +43,7 @@ type Warning struct {
 }
 
 func (w Warning) String() string {
-	return fmt.Sprintf("managed fields of %q at %s are kept as they are: %v", w.Manager.Manager, w.Version, w.Err)
+	return fmt.Sprintf("managed fields of %q at %s can't be compared: %v", w.Manager.Manager, w.Version, w.Err)
 }
 
 // ErrVersionGone says that an entry is of a version that no longer exists.
@@ -66,7 +66,7 @@ func WithDefaulter(f func(runtime.Object)) Option { return func(m *FieldManager)
 func WithSubresource(name string) Option { return func(m *FieldManager) { m.subresource = name } }
 
 // WithResetFields sets, by version (group/version), which fields a write leaves
-// as they are in live, so that it never comes to own them.
+// as they are in live, so that it never comes to own them (spec rule 2.9).
 func WithResetFields(byVersion map[string]fieldpath.Filter) Option {
 	return func(m *FieldManager) { m.resetFields = byVersion }
 }

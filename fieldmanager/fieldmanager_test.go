@@ -286,7 +286,7 @@ ctl Update example.dev/v2 {"f:spec":{"f:text":{}}}
 	require.Len(t, warnings, 1)
 	require.Equal(t, "alice", warnings[0].Manager.Manager)
 	require.ErrorIs(t, warnings[0].Err, errWebhook)
-	require.Contains(t, warnings[0].String(), "are kept as they are")
+	require.Contains(t, warnings[0].String(), "can't be compared")
 
 	// What alice drops stays in the object: removal needs her last version.
 	warnings = nil

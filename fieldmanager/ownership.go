@@ -48,7 +48,8 @@ func (m *FieldManager) compare(old, now object) *comparisons {
 	return c
 }
 
-// at returns the comparison at a version, without what a write there resets.
+// at returns the comparison at a version (spec rule 5.6), without what a write
+// there resets.
 func (c *comparisons) at(version string) comparison {
 	if done, ok := c.done[version]; ok {
 		return done

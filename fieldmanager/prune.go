@@ -10,8 +10,8 @@ import (
 // prune removes from merged what the manager applied last time, dropped from
 // this intent, and nobody else owns (spec rule 6.1). rs hold the manager's new
 // entry already, which is now; last is the one before, of which removal follows the
-// version. Where a conversion fails, nothing is removed: what nobody owns any
-// more can be removed by hand, what is lost can't be brought back.
+// version. Where a conversion fails, nothing is removed (spec rule 6.3): what
+// nobody owns any more can be removed by hand, what is lost can't be brought back.
 //
 //	candidates   what last owned, with the structs that held nothing else
 //	owned        what any entry owns now, which must stay

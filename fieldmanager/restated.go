@@ -40,8 +40,8 @@ func (m *FieldManager) restated(live, applied runtime.Object, manager string) (r
 	}
 	v, _ := managedFieldsOf(l.Object)
 	list, _ := v.([]any)
-	own, ok := m.settled(list, m.key(manager, managedfields.Apply))
-	if !ok || !m.typ.Restates(l.Object, a.Object, own, m.unowned) {
+	own, found, ok := m.settled(list, m.key(manager, managedfields.Apply))
+	if !ok || !found || !m.typ.Restates(l.Object, a.Object, own, m.unowned) {
 		return nil, false
 	}
 	return &unstructured.Unstructured{Object: l.Object}, true
@@ -54,31 +54,31 @@ func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
 	return version == m.version && kind == m.kind.Kind
 }
 
-// settled returns the fields of key's entry, at this version, when no write
-// would change the other entries just by being done.
-func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[string]any, ok bool) {
+// settled returns whether no write would change the entries just by being done,
+// and the fields of key's entry at this version, if it is found.
+func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[string]any, found, ok bool) {
 	var before header
 	seen := make(map[managedfields.Key]struct{}, len(list))
 	for i, item := range list {
 		entry, _ := item.(map[string]any)
 		h, ok := headerOf(entry)
 		if !ok || i > 0 && h.compare(before) < 0 {
-			return nil, false
+			return nil, false, false
 		}
 		before = h
 		if _, twice := seen[h.key()]; twice {
-			return nil, false
+			return nil, false, false
 		}
 		seen[h.key()] = struct{}{}
 		fields, _ := entry["fieldsV1"].(map[string]any)
 		if len(fields) == 0 {
-			return nil, false
+			return nil, false, false
 		}
 		if h.key() == key {
 			// Its fields are compared with what an intent owns today, which
 			// never needs to be reconciled.
 			if h.version != m.version {
-				return nil, false
+				return nil, false, false
 			}
 			own = fields
 			continue
@@ -87,15 +87,15 @@ func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[strin
 		if h.version != m.version {
 			gv, err := schema.ParseGroupVersion(h.version)
 			if err != nil {
-				return nil, false
+				return nil, false, false
 			}
 			t = m.types.TypeFor(gv.WithKind(m.kind.Kind))
 		}
 		if t == nil || !t.Reconciled(fields) {
-			return nil, false
+			return nil, false, false
 		}
 	}
-	return own, own != nil
+	return own, own != nil, true
 }
 
 // header is an entry but for its fields, as it stands in a tree.

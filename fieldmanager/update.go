@@ -25,6 +25,9 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if !hasMetadata(now) || live != nil && !hasMetadata(live) {
 		return now, nil
 	}
+	if same, ok := m.unchanged(live, now); ok {
+		return same, nil
+	}
 	newTree, err := treeOf(now)
 	if err != nil {
 		return nil, &ObjectError{NewObject, "", err}
@@ -124,7 +127,8 @@ func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, kee
 	return entries, keep, err
 }
 
-// track returns the entries after manager changed old to now by an update.
+// track returns the entries after manager changed old to now by an update: it
+// owns what it changed, and what it owned before (spec rule 5.5).
 func (m *FieldManager) track(entries records, old, now object, manager string) records {
 	known, kept := m.reconcile(entries)
 	changes := m.compare(old, now)

@@ -20,8 +20,8 @@ const (
 	Update Operation = metav1.ManagedFieldsOperationUpdate
 )
 
-// Key says whose an entry is. It is comparable, and two entries of an object
-// never have the same.
+// Key says whose an entry is (spec rule 2.1). It is comparable, and two entries
+// of an object never have the same.
 type Key struct {
 	// Manager is the manager's name.
 	Manager string

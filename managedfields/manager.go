@@ -10,7 +10,7 @@ import (
 // MaxManagerLength is the longest name of a manager, in bytes.
 const MaxManagerLength = 128
 
-// ValidateManager returns an error when name cannot be a manager's name: it is
+// ValidateManager keeps the limits of spec rule 2.2. It returns an error when name cannot be a manager's name: it is
 // longer than [MaxManagerLength] or has characters that do not print. The empty
 // name is valid here; an apply needs one that is not empty.
 func ValidateManager(name string) error {

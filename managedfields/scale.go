@@ -49,7 +49,8 @@ func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 
 // ToParent returns the managed fields of the object after a write to its scale
 // left the Scale with the managed fields scale: managers that no longer own the
-// Scale's replicas lose the object's, and those that do now gain them.
+// Scale's replicas lose the object's, and those that do now gain them. It fails
+// for malformed managed fields, and for a Scale of a version that has none.
 func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	parent, err := Decode(h.parent)
 	if err != nil {
@@ -58,10 +59,6 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 	owners, err := Decode(scale)
 	if err != nil {
 		return nil, err
-	}
-	path := h.paths[h.version]
-	if path == nil {
-		return nil, fmt.Errorf("no path of replicas for version %q", h.version)
 	}
 	var out Entries
 	for _, entry := range parent {
@@ -74,19 +71,25 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 				owners = owners.Without(entry.Key)
 			} else {
 				entry.Fields = entry.Fields.Difference(fieldpath.NewSet(at))
+				if entry.Fields.Empty() {
+					continue
+				}
 			}
 		}
-		if !entry.Fields.Empty() {
-			out = append(out, entry)
-		}
+		out = append(out, entry)
 	}
+	path := h.paths[h.version]
 	for _, owner := range owners {
 		if !owner.Fields.Has(scaleReplicas) {
 			continue
 		}
-		// The time is the object's entry's, which a new owner does not have.
+		if path == nil {
+			return nil, fmt.Errorf("no path of replicas for version %q", h.version)
+		}
+		// The time is the object's entry's, which a new owner does not have. What
+		// an applier applied through the scale before, this replaces.
 		before, _ := parent.Get(owner.Key)
-		out = append(out, Entry{
+		out = out.put(Entry{
 			Key: owner.Key, Version: h.version, Time: before.Time, Fields: fieldpath.NewSet(path),
 		})
 	}

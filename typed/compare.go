@@ -2,10 +2,11 @@ package typed
 
 import "github.com/tenure-ssa/tenure/fieldpath"
 
-// Comparison is how one value differs from another of the same type. No path
-// stands in more than one of the sets, but for a field whose shape changed:
-// what was below it is removed, what is below it now is added, and a scalar or
-// atomic value on either side is modified.
+// Comparison is how one value differs from another of the same type. A path
+// stands in one of the sets only, but for two cases. Of a field whose shape
+// changed, what was below it is removed, what is below it now is added, and a
+// scalar or atomic value on either side is modified. An item that stands twice on
+// one side and once on the other is both removed and added.
 type Comparison struct {
 	// Added holds the paths of leaves, items and containers that only the new
 	// value has.
@@ -30,7 +31,7 @@ func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
 	return Comparison{Added: f(c.Added), Modified: f(c.Modified), Removed: f(c.Removed)}
 }
 
-// Compare returns how now differs from old (spec rule 5). Both must have been
+// Compare returns how now differs from old (spec rule 5.3). Both must have been
 // validated; either may have duplicates. Parts that are one value in memory are
 // not visited.
 func (t *Type) Compare(old, now any) Comparison {

@@ -3,7 +3,7 @@ package typed
 import "github.com/tenure-ssa/tenure/fieldpath"
 
 // Extract returns the part of v whose paths are in set: the value of an intent
-// that owns just that (spec rule 7). Give it [fieldpath.Set.Leaves] of an
+// that owns just that (spec rule 7.1). Give it [fieldpath.Set.Leaves] of an
 // entry's set to leave out what others put into the entry's containers. An item
 // of a keyed list that is partly extracted has its key fields only when they
 // are in set or withKeys is true. It returns nil when nothing of set is in v.
@@ -79,7 +79,7 @@ func (x extractor) items(l *List, list []any, set *fieldpath.Set) []any {
 		}
 		member, below := set.At(e)
 		switch {
-		case !below.Empty():
+		case !below.Empty() || member && x.withKeys:
 			part, ok := x.value(l.Elem, item, below)
 			if !ok && !member {
 				continue

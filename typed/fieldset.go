@@ -2,7 +2,7 @@ package typed
 
 import "github.com/tenure-ssa/tenure/fieldpath"
 
-// FieldSet returns the paths that an intent of value v owns (spec rule 4):
+// FieldSet returns the paths that an intent of value v owns (spec rules 4.1 to 4.3):
 // every scalar, null, atomic list or map and empty map, every item of a set or
 // keyed list, every entry of a map that is not a declared field, and what is
 // owned below them. A declared field that is a granular container with

@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldpath"
 )
 
-// Merge returns live with applied laid over it (spec rule 3): nothing of live is
+// Merge returns live with applied laid over it (spec rules 3.1 to 3.3): nothing of live is
 // removed, leaves of applied win, and containers are merged by their topology.
 // Where a set or keyed list has items in both, the result keeps the order of
 // live when applied does not reorder, and that of applied otherwise.
@@ -33,8 +33,7 @@ func (m *merger) merge(t *Type, live, applied any) (out any, unchanged bool) {
 	case isMissing(applied):
 		return live, true
 	case isMissing(live):
-		// A duplicate in applied is an error wherever it stands; without it
-		// the merged value is applied itself.
+		// Applied was validated without duplicates, and needs no other look.
 		return applied, false
 	case same(live, applied):
 		return live, true

@@ -19,10 +19,17 @@ func (t *Type) child(e fieldpath.Element) (child *Type, declared bool) {
 }
 
 // Reconcile returns set as it has to be after the topology under it changed
-// (spec rule 8). What became atomic is owned as a whole by whoever owned
+// (spec rules 8.1 to 8.3). What became atomic is owned as a whole by whoever owned
 // something in it; what became granular stays owned as it was, as a whole. Paths
-// that t does not know stay. It returns set itself when nothing changes.
+// that t does not know stay, and so does everything when t itself is atomic:
+// nobody owns a whole object. It returns set itself when nothing changes.
 func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
+	switch s := t.shapes().first(); {
+	case s == mapShape && (t.Map.Atomic || t.Map.Untyped):
+		return set
+	case s == listShape && t.List.Kind == AtomicList:
+		return set
+	}
 	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		child, _ := t.child(e)
 		if child == nil || entry.Below.Empty() {

@@ -21,7 +21,8 @@ func (s Scalar) String() string {
 }
 
 // Type is the topology of a value: the shapes that it may take, one to three of
-// them, and how each merges. A null is a value of every type.
+// them, and how each merges. A null is a value of every type. A type of no shape,
+// which a schema gets from a reference to nothing, has no other value.
 type Type struct {
 	// Scalar is the kind of scalar that a value may be; NoScalar for none.
 	Scalar Scalar

@@ -47,6 +47,8 @@ func (w *validator) value(t *Type, v any) {
 		}
 	case listShape:
 		w.items(t.List, v)
+	default:
+		w.add(WrongType, "expected no value, got %s", describe(v))
 	}
 }
 

@@ -1,0 +1,207 @@
+package conflicts_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func applier(name string) managedfields.Key {
+	return managedfields.KeyOf(name, managedfields.Apply, "", "")
+}
+
+func updater(name, subresource string) managedfields.Key {
+	return managedfields.KeyOf(name, managedfields.Update, "apps/v1", subresource)
+}
+
+func on(owner managedfields.Key, path ...string) conflicts.Conflict {
+	return conflicts.Conflict{Path: fieldpath.Fields(path...), Owner: owner}
+}
+
+// The wanted texts are those of upstream's getConflictMessage.
+func TestMessage(t *testing.T) {
+	item := conflicts.Conflict{Owner: applier("a"), Path: fieldpath.Path{
+		fieldpath.Field("spec"), fieldpath.Field("ports"),
+		fieldpath.Key(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"}),
+		fieldpath.Field("name"),
+	}}
+	for _, row := range []struct {
+		name, why string
+		in        conflicts.Conflicts
+		want      string
+		causes    []string
+	}{
+		{"one", "one conflict stands on one line", conflicts.Conflicts{on(applier("a"), "spec", "x")},
+			`Apply failed with 1 conflict: conflict with "a": .spec.x`, []string{`conflict with "a"|.spec.x`}},
+		{"update", "an updater is named with its version", conflicts.Conflicts{on(updater("a", ""), "spec", "x")},
+			`Apply failed with 1 conflict: conflict with "a" using apps/v1: .spec.x`, []string{`conflict with "a" using apps/v1|.spec.x`}},
+		{"subresource", "and its subresource", conflicts.Conflicts{on(updater("a", "status"), "status", "x")},
+			`Apply failed with 1 conflict: conflict with "a" with subresource "status" using apps/v1: .status.x`,
+			[]string{`conflict with "a" with subresource "status" using apps/v1|.status.x`}},
+		{"applied subresource", "an applier without a version", conflicts.Conflicts{on(managedfields.KeyOf("a", managedfields.Apply, "v1", "scale"), "spec", "x")},
+			`Apply failed with 1 conflict: conflict with "a" with subresource "scale": .spec.x`, []string{`conflict with "a" with subresource "scale"|.spec.x`}},
+		{"quotes", "names are quoted", conflicts.Conflicts{on(applier(`a "b"`), "x")},
+			`Apply failed with 1 conflict: conflict with "a \"b\"": .x`, []string{`conflict with "a \"b\""|.x`}},
+		{"item", "an item stands by its key", conflicts.Conflicts{item},
+			`Apply failed with 1 conflict: conflict with "a": .spec.ports[port=80,protocol="TCP"].name`,
+			[]string{`conflict with "a"|.spec.ports[port=80,protocol="TCP"].name`}},
+		{"two of one", "those of one manager stand together", conflicts.Conflicts{on(applier("a"), "x"), on(applier("a"), "y")},
+			"Apply failed with 2 conflicts: conflicts with \"a\":\n- .x\n- .y", []string{`conflict with "a"|.x`, `conflict with "a"|.y`}},
+		{"many", "", conflicts.Conflicts{on(applier("a"), "x"), on(updater("b", ""), "y"), on(updater("b", ""), "z")},
+			"Apply failed with 3 conflicts: conflicts with \"a\":\n- .x\nconflicts with \"b\" using apps/v1:\n- .y\n- .z",
+			[]string{`conflict with "a"|.x`, `conflict with "b" using apps/v1|.y`, `conflict with "b" using apps/v1|.z`}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.EqualError(t, row.in, row.want, row.why)
+			status := row.in.Status()
+			var causes []string
+			var given []metav1.StatusCause
+			for _, c := range status.Details.Causes {
+				require.Equal(t, metav1.CauseTypeFieldManagerConflict, c.Type)
+				causes = append(causes, c.Message+"|"+c.Field)
+				given = append(given, c)
+			}
+			require.Equal(t, row.causes, causes)
+			require.Equal(t, apierrors.NewApplyConflict(given, row.want).ErrStatus, status, "the answer of a real server")
+
+			err := fmt.Errorf("applying: %w", row.in)
+			require.True(t, apierrors.IsConflict(err))
+			require.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict))
+		})
+	}
+}
+
+// Upstream itself, asked through its field manager, gives the same status.
+func TestStatusIsUpstreams(t *testing.T) {
+	str := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
+	object := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: map[string]spec.Schema{"a": str, "b": str, "c": str}}}
+	write := func(manager, verb, version, subresource string, fields ...string) oracle.Write {
+		content := map[string]any{}
+		for _, f := range fields {
+			content[f] = manager + verb
+		}
+		field := "spec"
+		if subresource != "" {
+			field = subresource
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, field: content}}
+		u.SetGroupVersionKind(oracle.Kind(version))
+		return oracle.Write{Apply: verb == "apply", Object: u, Version: version, Manager: manager, Subresource: subresource}
+	}
+	for _, row := range []struct {
+		name, why string
+		before    []oracle.Write
+		last      oracle.Write
+		conflicts int
+	}{
+		{"one", "", []oracle.Write{write("a", "apply", "v1", "", "a")}, write("z", "apply", "v1", "", "a"), 1},
+		{"several fields", "", []oracle.Write{write("a", "apply", "v1", "", "a", "b", "c")}, write("z", "apply", "v1", "", "c", "b", "a"), 3},
+		{"updater", "", []oracle.Write{write("a", "update", "v1", "", "a")}, write("z", "apply", "v1", "", "a"), 1},
+		{"other version", "", []oracle.Write{write("a", "update", "v2", "", "a", "b")}, write("z", "apply", "v1", "", "a", "b"), 2},
+		{"subresource", "", []oracle.Write{write("a", "apply", "v1", "", "a"), write("a", "apply", "v1", "status", "a")}, write("z", "apply", "v1", "status", "a"), 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := &oracle.World{Spec: object}
+			for _, before := range row.before {
+				up, _, err := w.Upstream(before)
+				require.NoError(t, err)
+				w.Store(up, func() int { return 0 })
+			}
+			_, now, theirs := w.Upstream(row.last)
+			_, ours := w.Tenure(row.last, now)
+			var up apierrors.APIStatus
+			require.ErrorAs(t, theirs, &up)
+			var own conflicts.Conflicts
+			require.ErrorAs(t, ours, &own)
+			require.Len(t, own, row.conflicts)
+			require.Equal(t, up.Status(), own.Status())
+		})
+	}
+}
+
+func TestSort(t *testing.T) {
+	c := conflicts.Conflicts{
+		on(updater("b", ""), "z"), on(applier("b"), "y"), on(updater("a", "status"), "x"), on(updater("a", ""), "w"), on(updater("b", ""), "a"),
+	}
+	c.Sort()
+	var got []string
+	for _, conflict := range c {
+		got = append(got, fmt.Sprintf("%s %s %s%s", conflict.Owner.Manager, conflict.Owner.Operation, conflict.Owner.Subresource, conflict.Path))
+	}
+	require.Equal(t, []string{"a Update .w", "a Update status.x", "b Apply .y", "b Update .z", "b Update .a"}, got,
+		"by owner; the paths of an owner stay in their order")
+	require.Equal(t, ".a\n.w\n.x\n.y\n.z", c.Paths().String())
+}
+
+func TestRender(t *testing.T) {
+	long := strings.Repeat("ü", 60)
+	since := &metav1.Time{Time: time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("x", 3600))}
+	for _, row := range []struct {
+		name, why string
+		in        conflicts.Conflicts
+	}{
+		{"one", "one conflict is not plural", conflicts.Conflicts{
+			{Path: fieldpath.Fields("spec", "replicas"), Owner: updater("hpa", "scale"), Since: since, Live: int64(3), Applied: int64(1)}}},
+		{"many", "values are JSON, long ones are cut, unknown times say so", conflicts.Conflicts{
+			{Path: fieldpath.Fields("spec", "text"), Owner: applier("b"), Live: long, Applied: nil},
+			{Path: fieldpath.Fields("spec", "map"), Owner: applier("b"), Live: map[string]any{"a": []any{int64(1)}}, Applied: "x"},
+			{Path: fieldpath.Fields("spec", "odd"), Owner: applier("b"), Since: since, Live: func() {}, Applied: true}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var b strings.Builder
+			require.NoError(t, row.in.Render(&b, "deployment.apps/nginx", "me"))
+			got := b.String()
+			if i := strings.Index(got, "0x"); i >= 0 { // the address of the value that is no JSON
+				got = got[:i] + "ADDRESS" + strings.TrimLeft(got[i+2:], "0123456789abcdef")
+			}
+			golden := "testdata/render-" + row.name + ".txt"
+			if *update {
+				require.NoError(t, os.MkdirAll("testdata", 0o755))
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err, "run with -update")
+			require.Equal(t, string(want), got, row.why)
+		})
+	}
+}
+
+// failing fails at the nth write.
+type failing struct{ n int }
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.n--; f.n < 0 {
+		return 0, errors.New("no space")
+	}
+	return len(p), nil
+}
+
+func TestRenderFails(t *testing.T) {
+	c := conflicts.Conflicts{on(applier("a"), "x")}
+	for n := range 6 {
+		err := c.Render(&failing{n}, "x", "me")
+		if err == nil {
+			require.Greater(t, n, 2)
+			return
+		}
+		require.EqualError(t, err, "no space")
+	}
+	t.Fatal("never done")
+}

@@ -1,0 +1,116 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+)
+
+// maxRows is how many orders a report lists.
+const maxRows = 24
+
+// String reports for a person: how many orders there are and what they come to,
+// each order, and the two that diverge with the difference of what they end with.
+func (r *Interleaving) String() string {
+	var b strings.Builder
+	conflicting := 0
+	for _, o := range r.Orders {
+		if o.Conflicts() {
+			conflicting++
+		}
+	}
+	fmt.Fprintf(&b, "%d of %s orders run", len(r.Orders), r.Total)
+	if r.Total.Cmp(big.NewInt(int64(len(r.Orders)))) > 0 {
+		b.WriteString(", a sample")
+	}
+	verdict := "they converge"
+	if !r.Converges() {
+		verdict = "they diverge"
+	}
+	fmt.Fprintf(&b, "; %s: %s, %s; %s\n", verdict,
+		counted(len(r.Objects), "object"), counted(len(r.Owners), "set")+" of owners",
+		counted(conflicting, "order")+" with conflicts")
+	for i, o := range r.Orders {
+		if i == maxRows {
+			fmt.Fprintf(&b, "  … and %d more\n", len(r.Orders)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  %s\n", o)
+	}
+	if r.Diverging == nil {
+		return b.String()
+	}
+	x, y := r.Diverging[0], r.Diverging[1]
+	xs, ys := strings.Join(x.Writes, " "), strings.Join(y.Writes, " ")
+	fmt.Fprintf(&b, "one swap makes the difference: %s, or %s\n", xs, ys)
+	b.WriteString(diff(xs, ys, r.Objects[x.Object], r.Objects[y.Object]))
+	b.WriteString(diff(xs, ys, r.Owners[x.Owners], r.Owners[y.Owners]))
+	return b.String()
+}
+
+// String gives the order in one line: the writes, where they end, and which were
+// refused.
+func (o Order) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: object %d, owners %d", strings.Join(o.Writes, " "), o.Object+1, o.Owners+1)
+	for i, err := range o.Errs {
+		var c conflicts.Conflicts
+		switch {
+		case errors.As(err, &c):
+			fmt.Fprintf(&b, ", %s in conflict with", o.Writes[i])
+			for k, conflict := range c {
+				if k > 0 {
+					b.WriteString(" and")
+				}
+				fmt.Fprintf(&b, " %s over %s", conflict.Owner.Manager, conflict.Path)
+			}
+		case err != nil:
+			fmt.Fprintf(&b, ", %s refused", o.Writes[i])
+		}
+	}
+	return b.String()
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// renderYAML renders plain JSON; keys are sorted.
+func renderYAML(v any) string {
+	b, err := yaml.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%v\n", v)
+	}
+	return string(b)
+}
+
+// diff returns the unified difference of two texts, empty when they are equal.
+func diff(nameA, nameB, a, b string) string {
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: lines(a), B: lines(b), FromFile: nameA, ToFile: nameB, Context: 3,
+	})
+	if err != nil {
+		return fmt.Sprintf("%s\n%s\n%s\n%s\n", nameA, a, nameB, b)
+	}
+	return text
+}
+
+// lines splits a text into lines that end with a newline.
+func lines(text string) []string {
+	out := strings.SplitAfter(text, "\n")
+	if last := len(out) - 1; out[last] == "" {
+		return out[:last]
+	} else {
+		out[last] += "\n"
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package harness_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/harness"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scenarios expect")
+
+// TestScenarios runs every scenario.
+func TestScenarios(t *testing.T) {
+	paths, err := filepath.Glob("../testdata/scenarios/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			s, err := harness.RunFile(path)
+			require.NoError(t, err)
+			require.NotEmpty(t, s.About, "a scenario says in words what it shows")
+			require.NotEmpty(t, s.Rules, "a scenario names the rules that it shows")
+			if *update {
+				require.NoError(t, os.WriteFile(path, s.Rewritten(), 0o644))
+				return
+			}
+			harness.Run(t, path)
+		})
+	}
+}

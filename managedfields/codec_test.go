@@ -1,0 +1,172 @@
+package managedfields_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+func wire(t testing.TB, text string) (out []metav1.ManagedFieldsEntry) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &out))
+	return out
+}
+
+func tree(t testing.TB, text string) []any {
+	t.Helper()
+	var out []any
+	require.NoError(t, utiljson.Unmarshal([]byte(text), &out))
+	return out
+}
+
+func js(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// upstreamRoundTrip decodes and encodes as upstream does: its handler of the
+// scale subresource keeps entries of versions without replicas as they are.
+func upstreamRoundTrip(list []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	mappings := upstream.ResourcePathMappings{}
+	for _, e := range list {
+		mappings[e.APIVersion] = nil
+	}
+	return upstream.NewScaleHandler(list, schema.GroupVersion{Version: "v1"}, mappings).ToParent(nil)
+}
+
+const fields = `"fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}`
+
+func TestRoundTrip(t *testing.T) {
+	for _, row := range []struct {
+		name, why, in string
+		want          string // in's if empty
+	}{
+		{"none", "", `[]`, `null`},
+		{"apply", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T03:04:05Z",` + fields + `}]`, ""},
+		{"without time", "an entry may have no time", `[{"manager":"a","operation":"Update","apiVersion":"apps/v1",` + fields + `,"subresource":"status"}]`, ""},
+		{"without manager", "or manager", `[{"operation":"Update","apiVersion":"v1",` + fields + `}]`, ""},
+		{"without fields", "missing fields are none", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1"}]`,
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{}}]`},
+		{"not canonical", "fields are written canonically", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{},"f:a":{".":{}}}}]`,
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{},"f:b":{}}}]`},
+		{"unknown kind of path", "what a later version may have added is passed over", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{},"z:b":{}}}]`,
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`},
+		{"same updater twice", "of two with the same key the later counts", `[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`,
+			`[{"manager":"a","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`},
+		{"same applier at two versions", "an applier's key leaves out the version", `[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Apply","apiVersion":"v2","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`,
+			`[{"manager":"a","operation":"Apply","apiVersion":"v2","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`},
+		{"same updater at two versions", "an updater's keeps it", `[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields + `}]`, ""},
+		{"applies first", "applies before updates", `[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"v1",` + fields + `}]`,
+			`[{"manager":"b","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `}]`},
+		{"by time", "then by time, none first", `[{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T00:00:00Z",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"2020-01-01T00:00:00Z",` + fields + `},{"manager":"c","operation":"Apply","apiVersion":"v1",` + fields + `}]`,
+			`[{"manager":"c","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"2020-01-01T00:00:00Z",` + fields + `},{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T00:00:00Z",` + fields + `}]`},
+		{"before 1970", "a time before 1970 stands before none", `[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"1960-01-01T00:00:00Z",` + fields + `}]`,
+			`[{"manager":"b","operation":"Apply","apiVersion":"v1","time":"1960-01-01T00:00:00Z",` + fields + `},{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `}]`},
+		{"by manager, version, subresource", "then by the rest", `[{"manager":"b","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `,"subresource":"status"},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `}]`,
+			`[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `,"subresource":"status"},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields + `},{"manager":"b","operation":"Update","apiVersion":"v1",` + fields + `}]`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.want == "" {
+				row.want = row.in
+			}
+			entries, err := managedfields.Decode(wire(t, row.in))
+			require.NoError(t, err)
+			require.JSONEq(t, row.want, js(t, managedfields.Encode(entries)), row.why)
+			require.NoError(t, managedfields.Validate(wire(t, row.in)))
+
+			fromTree, err := managedfields.DecodeTree(tree(t, row.in))
+			require.NoError(t, err)
+			require.JSONEq(t, row.want, js(t, managedfields.EncodeTree(fromTree)), "both wire forms agree")
+
+			theirs, err := upstreamRoundTrip(wire(t, row.in))
+			require.NoError(t, err)
+			require.JSONEq(t, row.want, js(t, theirs), "upstream")
+			require.Equal(t, row.want == "null", managedfields.Encode(entries) == nil, "nil for none")
+		})
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	for _, row := range []struct {
+		name, why, in string
+		want          string
+		treeOnly      bool // no Go struct holds it
+	}{
+		{"operation", "there are two operations", `[{"manager":"a","operation":"Patch","apiVersion":"v1",` + fields + `}]`, `managedFields[0] of manager "a": operation must be Apply or Update, got "Patch"`, false},
+		{"empty entry", "", `[{}]`, `managedFields[0] of manager "": operation must be Apply or Update, got ""`, false},
+		{"version", "a version is needed", `[{"manager":"a","operation":"Apply",` + fields + `}]`, `managedFields[0] of manager "a": apiVersion must not be empty`, false},
+		{"format", "there is one format", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV2"}]`, `managedFields[0] of manager "a": fieldsType must be FieldsV1, got "FieldsV2"`, false},
+		{"no format", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1"}]`, `managedFields[0] of manager "a": fieldsType must be FieldsV1, got ""`, false},
+		{"second", "the error says which", `[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"","fieldsType":"FieldsV1"}]`, `managedFields[1] of manager "b": apiVersion must not be empty`, false},
+		{"fields", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"k:1":{}}}]`, "", false},
+		{"no map", "", `[1]`, `managedFields[0] of manager "": expected a map, got int64`, true},
+		{"manager", "", `[{"manager":1,"operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1"}]`, `managedFields[0] of manager "": manager: expected a string, got int64`, true},
+		{"fields of another kind", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":[]}]`, `managedFields[0] of manager "a": fieldsV1: expected a map, got []interface {}`, true},
+		{"time", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","time":"noon"}]`, `managedFields[0] of manager "a": time: expected RFC 3339, got "noon"`, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := managedfields.DecodeTree(tree(t, row.in))
+			var located *managedfields.Error
+			require.ErrorAs(t, err, &located, row.why)
+			if row.want != "" {
+				require.EqualError(t, err, row.want, row.why)
+			}
+			if row.treeOnly {
+				return
+			}
+			_, err = managedfields.Decode(wire(t, row.in))
+			require.ErrorAs(t, err, &located)
+			if row.want != "" {
+				require.EqualError(t, err, row.want)
+			} else {
+				var syntax *fieldpath.SyntaxError
+				require.ErrorAs(t, err, &syntax, "the error of the fields is inside")
+			}
+			require.Error(t, managedfields.Validate(wire(t, row.in)))
+			require.Error(t, upstream.ValidateManagedFields(wire(t, row.in)), "upstream")
+		})
+	}
+}
+
+func TestTimesOnTheWire(t *testing.T) {
+	at := time.Date(2020, 1, 2, 3, 4, 5, 999, time.FixedZone("x", 3600))
+	e := managedfields.Entries{{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), Version: "v1", Time: &metav1.Time{Time: at}}}
+	got := managedfields.EncodeTree(e)[0].(map[string]any)
+	require.Equal(t, "2020-01-02T02:04:05Z", got["time"], "in whole seconds, at Greenwich")
+	back, err := managedfields.DecodeTree([]any{map[string]any{"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "time": nil, "fieldsV1": nil}})
+	require.NoError(t, err, "nulls are as good as nothing")
+	require.Nil(t, back[0].Time)
+}
+
+func TestReset(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		list      []metav1.ManagedFieldsEntry
+		tree      []any
+		want      bool
+	}{
+		{"missing", "a client that does not know the field resets nothing", nil, nil, false},
+		{"empty", "an empty list that is there drops them all", []metav1.ManagedFieldsEntry{}, []any{}, true},
+		{"one empty entry", "so does an empty entry", []metav1.ManagedFieldsEntry{{}}, []any{map[string]any{}}, true},
+		{"two empty entries", "but not two", []metav1.ManagedFieldsEntry{{}, {}}, []any{map[string]any{}, map[string]any{}}, false},
+		{"an entry", "", []metav1.ManagedFieldsEntry{{Manager: "a"}}, []any{map[string]any{"manager": "a"}}, false},
+		{"an empty time", "anything in it makes it an entry", []metav1.ManagedFieldsEntry{{Time: &metav1.Time{}}}, []any{map[string]any{"time": nil}}, false},
+		{"no map", "", nil, []any{"x"}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, managedfields.IsReset(row.list), row.why)
+			require.Equal(t, row.want, managedfields.IsResetTree(row.tree), row.why)
+		})
+	}
+}

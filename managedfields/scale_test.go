@@ -1,0 +1,170 @@
+package managedfields_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
+	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Where the replicas are: spec.replicas in v1, spec.count in v2, nowhere in v3;
+// v4 is not known.
+var (
+	replicas  = map[string]fieldpath.Path{"apps/v1": fieldpath.Fields("spec", "replicas"), "apps/v2": fieldpath.Fields("spec", "count"), "apps/v3": nil}
+	upstreams = upstream.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas"), "apps/v2": smd.MakePathOrDie("spec", "count"), "apps/v3": nil}
+)
+
+// wireEntry makes an entry that owns spec.replicas, and what else is named.
+func wireEntry(manager string, op managedfields.Operation, version, subresource string, second int, fields ...string) metav1.ManagedFieldsEntry {
+	var set *fieldpath.Set
+	for _, f := range fields {
+		set = set.Union(fieldpath.NewSet(fieldpath.Fields("spec", f)))
+	}
+	e := managedfields.Entry{Key: managedfields.KeyOf(manager, op, version, subresource), Version: version, Fields: set}
+	if second > 0 {
+		e.Time = &metav1.Time{Time: time.Unix(int64(second), 0).UTC()}
+	}
+	return managedfields.Encode(managedfields.Entries{e})[0]
+}
+
+func requireSameScale(t testing.TB, why, version string, parent, scale []metav1.ManagedFieldsEntry) (toScale, toParent string) {
+	t.Helper()
+	ours := managedfields.NewScaleHandler(parent, version, replicas)
+	gv, err := schema.ParseGroupVersion(version)
+	require.NoError(t, err)
+	theirs := upstream.NewScaleHandler(parent, gv, upstreams)
+	got, err := ours.ToSubresource()
+	require.NoError(t, err)
+	want, err := theirs.ToSubresource()
+	require.NoError(t, err)
+	toScale = js(t, got)
+	require.Equal(t, js(t, want), toScale, why)
+
+	got, err = ours.ToParent(scale)
+	if replicas[version] == nil && slices.ContainsFunc(scale, func(e metav1.ManagedFieldsEntry) bool {
+		return string(e.FieldsV1.GetRawBytes()) != "{}"
+	}) && err != nil {
+		// Upstream adds an entry that owns nothing; without a path there is no
+		// scale subresource to write to.
+		require.ErrorContains(t, err, "no path of replicas for version")
+		return toScale, ""
+	}
+	require.NoError(t, err)
+	want, err = theirs.ToParent(scale)
+	require.NoError(t, err)
+	toParent = js(t, got)
+	require.Equal(t, js(t, want), toParent, why)
+	return toScale, toParent
+}
+
+func TestScale(t *testing.T) {
+	const apply, update = managedfields.Apply, managedfields.Update
+	for _, row := range []struct {
+		name, why     string
+		version       string
+		parent, scale []metav1.ManagedFieldsEntry
+		owners        []string // who owns replicas of the parent afterwards
+	}{
+		{"nobody", "", "apps/v1", nil, nil, nil},
+		{"kept", "who still owns the Scale's keeps the object's", "apps/v1",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v1", "", 1, "replicas", "x")},
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "autoscaling/v1", "", 1, "replicas")}, []string{"a"}},
+		{"stolen", "who lost it loses it there too, and who has it gets it", "apps/v1",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v1", "", 1, "replicas", "x")},
+			[]metav1.ManagedFieldsEntry{wireEntry("hpa", update, "autoscaling/v1", "scale", 2, "replicas")}, []string{"hpa"}},
+		{"all stolen", "an entry that owns nothing any more is dropped", "apps/v1",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v1", "", 1, "replicas")},
+			[]metav1.ManagedFieldsEntry{wireEntry("hpa", update, "autoscaling/v1", "scale", 2, "replicas")}, []string{"hpa"}},
+		{"another version", "replicas may be elsewhere in another version", "apps/v1",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v2", "", 1, "count", "replicas")},
+			[]metav1.ManagedFieldsEntry{wireEntry("hpa", update, "autoscaling/v1", "scale", 2, "replicas")}, []string{"a", "hpa"}},
+		{"to another version", "the new owner's are at the object's version", "apps/v2",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v2", "", 1, "count", "x")},
+			[]metav1.ManagedFieldsEntry{wireEntry("hpa", update, "autoscaling/v1", "scale", 2, "replicas")}, nil},
+		{"unknown version", "entries of versions that nobody knows are dropped", "apps/v1",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v4", "", 1, "replicas")}, nil, nil},
+		{"without scale", "a version without a scale subresource keeps its entries", "apps/v1",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v3", "", 1, "replicas")}, nil, []string{"a"}},
+		{"object without scale", "also when it is the object's own", "apps/v3",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v3", "", 1, "replicas")}, nil, []string{"a"}},
+		{"empty entry", "an entry that owned nothing before stays", "apps/v1",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v1", "", 1)}, nil, nil},
+		{"applied through scale before", "an applier's entry is replaced, not doubled", "apps/v1",
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v3", "scale", 1, "x")},
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "autoscaling/v1", "scale", 2, "replicas")}, []string{"a"}},
+		{"scale entry of something else", "", "apps/v1", nil,
+			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "autoscaling/v1", "", 1, "x")}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			requireSameScale(t, row.why, row.version, row.parent, row.scale)
+			got, err := managedfields.NewScaleHandler(row.parent, row.version, replicas).ToParent(row.scale)
+			require.NoError(t, err)
+			entries, err := managedfields.Decode(got)
+			require.NoError(t, err)
+			var owners []string
+			for _, e := range entries {
+				if e.Fields.Has(fieldpath.Fields("spec", "replicas")) {
+					owners = append(owners, e.Manager)
+				}
+			}
+			require.ElementsMatch(t, row.owners, owners, row.why)
+		})
+	}
+}
+
+func TestScaleErrors(t *testing.T) {
+	bad := []metav1.ManagedFieldsEntry{{Manager: "a"}}
+	_, err := managedfields.NewScaleHandler(bad, "apps/v1", replicas).ToSubresource()
+	require.ErrorContains(t, err, `manager "a"`)
+	_, err = managedfields.NewScaleHandler(bad, "apps/v1", replicas).ToParent(nil)
+	require.ErrorContains(t, err, `manager "a"`)
+	_, err = managedfields.NewScaleHandler(nil, "apps/v1", replicas).ToParent(bad)
+	require.ErrorContains(t, err, `manager "a"`)
+	owner := []metav1.ManagedFieldsEntry{wireEntry("hpa", managedfields.Update, "autoscaling/v1", "scale", 2, "replicas")}
+	_, err = managedfields.NewScaleHandler(nil, "apps/v3", replicas).ToParent(owner)
+	require.EqualError(t, err, `no path of replicas for version "apps/v3"`)
+}
+
+// FuzzScale holds the handler against upstream's, on random entries.
+func FuzzScale(f *testing.F) {
+	for i := range 50 {
+		r := rand.New(rand.NewPCG(uint64(i), 3))
+		data := make([]byte, r.IntN(60))
+		for j := range data {
+			data[j] = byte(r.Uint32())
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		next := func(n int) int {
+			if len(data) == 0 {
+				return 0
+			}
+			b := int(data[0])
+			data = data[1:]
+			return b % n
+		}
+		list := func(versions ...string) (out []metav1.ManagedFieldsEntry) {
+			for range next(6) {
+				fields := [][]string{{"replicas"}, {"count"}, {"replicas", "x"}, {"count", "x", "replicas"}, {"x"}, nil}[next(6)]
+				e := wireEntry(fmt.Sprint("m", next(3)), []managedfields.Operation{managedfields.Apply, managedfields.Update}[next(2)],
+					versions[next(len(versions))], []string{"", "scale", "status"}[next(3)], next(3), fields...)
+				out = append(out, e)
+			}
+			return out
+		}
+		parent := list("apps/v1", "apps/v2", "apps/v3", "apps/v4")
+		scale := list("autoscaling/v1")
+		requireSameScale(t, "", []string{"apps/v1", "apps/v2", "apps/v3"}[next(3)], parent, scale)
+	})
+}
