@@ -153,6 +153,9 @@ func (m *Map) compare(old, now map[string]any) difference {
 // as one leaf, and where only one side has duplicates, the item as a whole is
 // added or removed in favour of the other (spec rule 5.4).
 func (l *List) compare(old, now []any) difference {
+	if d, ok := l.compareInOrder(old, now); ok {
+		return d
+	}
 	var d differences
 	before, after := l.indexOf(old), l.indexOf(now)
 	for i, e := range before.elems {

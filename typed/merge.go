@@ -96,6 +96,12 @@ func (m *merger) mergeLists(t *List, live, applied any) (any, bool) {
 	case len(l) == 0:
 		return applied, false
 	}
+	if out, unchanged, ok := m.mergeInOrder(t, l, r); ok {
+		if unchanged {
+			return live, true
+		}
+		return out, false
+	}
 	x := listMerge{t: t, live: l, applied: r, liveIndex: t.indexOf(l), appliedIndex: t.indexOf(r)}
 	for text := range x.appliedIndex.count {
 		e := x.appliedIndex.elems[x.appliedIndex.first[text]]

@@ -2,7 +2,6 @@ package typed
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
@@ -194,10 +193,7 @@ func (w *restater) items(l *List, live, applied []any, fields map[string]any, de
 	if len(applied) == 0 {
 		return ownsNothing, true
 	}
-	keys := l.Keys
-	if !slices.IsSorted(keys) {
-		keys = slices.Sorted(slices.Values(keys))
-	}
+	keys := l.sortedKeys()
 	inLive, ok := l.follow(live, applied, keys)
 	if !ok {
 		return ownsNothing, false
