@@ -1,0 +1,65 @@
+// The command chart draws how the cost of a write grows with the object and with
+// the number of its managers: doc/growth.svg.
+//
+//	go run ./benchmarks/chart [-in FILE] [-out FILE]
+//
+// It measures first, unless -in names the output of compare -growth -json.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/tenure-ssa/tenure/benchmarks/internal/growth"
+)
+
+func main() {
+	in := flag.String("in", "", "draw what `FILE` has instead of measuring")
+	out := flag.String("out", defaultOut(), "write the chart to `FILE`")
+	flag.Parse()
+	if err := run(*in, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "chart:", err)
+		os.Exit(1)
+	}
+}
+
+// defaultOut returns doc/growth.svg of the source tree, wherever the command is
+// started.
+func defaultOut() string {
+	_, here, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(here), "..", "..", "doc", "growth.svg")
+}
+
+func run(in, out string) error {
+	series, err := read(in)
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := draw(file, series); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func read(in string) (series []growth.Series, err error) {
+	if in == "" {
+		return growth.Measure(func(what string) { fmt.Fprintln(os.Stderr, what) })
+	}
+	data, err := os.ReadFile(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &series); err != nil {
+		return nil, fmt.Errorf("%s: %w", in, err)
+	}
+	return series, nil
+}

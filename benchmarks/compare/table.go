@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/tenure-ssa/tenure/benchmarks/internal/growth"
+	"github.com/tenure-ssa/tenure/benchmarks/internal/measure"
+)
+
+// markdown prints a table; its columns line up for those who read it as text. The
+// first column is aligned to the left, the others to the right.
+func markdown(w io.Writer, rows [][]string) error {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	var out strings.Builder
+	for n, row := range rows {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			if i == 0 {
+				out.WriteString("| " + cell + pad + " |")
+			} else {
+				out.WriteString(" " + pad + cell + " |")
+			}
+		}
+		out.WriteString("\n")
+		if n == 0 {
+			for i, width := range widths {
+				switch i {
+				case 0:
+					out.WriteString("| " + strings.Repeat("-", width) + " |")
+				default:
+					out.WriteString(" " + strings.Repeat("-", width-1) + ": |")
+				}
+			}
+			out.WriteString("\n")
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// table prints the results of the workloads.
+func table(w io.Writer, results []measure.Result) error {
+	rows := [][]string{{
+		"workload", "upstream", "Tenure", "ratio", "quartiles",
+		"allocs, upstream", "Tenure", "bytes, upstream", "Tenure", "copy", "decode",
+	}}
+	for _, r := range results {
+		rows = append(rows, []string{
+			r.Name, duration(r.Upstream.Time), duration(r.Tenure.Time),
+			ratio(r.Ratio.Median), ratio(r.Ratio.Low) + "–" + ratio(r.Ratio.High),
+			count(r.Upstream.Allocs), count(r.Tenure.Allocs),
+			size(r.Upstream.Bytes), size(r.Tenure.Bytes),
+			duration(r.Copy), duration(r.Decode),
+		})
+	}
+	return markdown(w, rows)
+}
+
+// growthTables prints a table for each series.
+func growthTables(w io.Writer, series []growth.Series) error {
+	for _, s := range series {
+		one := strings.TrimSuffix(s.Unit, "s")
+		if _, err := fmt.Fprintf(w, "\n%s\n\n", s.Name); err != nil {
+			return err
+		}
+		rows := [][]string{{s.Unit, "upstream", "a " + one, "Tenure", "a " + one, "allocs a " + one}}
+		for _, p := range s.Points {
+			n := time.Duration(p.Size)
+			row := []string{count(float64(p.Size)), "–", "–", duration(p.Tenure.Time), duration(p.Tenure.Time / n),
+				fmt.Sprintf("%.1f", p.Tenure.Allocs/float64(p.Size))}
+			if p.Upstream != nil {
+				row[1], row[2] = duration(p.Upstream.Time), duration(p.Upstream.Time/n)
+			}
+			rows = append(rows, row)
+		}
+		if err := markdown(w, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memoryTable prints what the managed fields of all Pods weigh; wire is the size
+// of their FieldsV1.
+func memoryTable(w io.Writer, kept []measure.Retained, wire int) error {
+	rows := [][]string{{fmt.Sprintf("managed fields of %d Pods", memoryPods), "heap", "a Pod", "heap objects"}}
+	rows = append(rows, []string{"FieldsV1 on the wire", size(float64(wire)), size(float64(wire) / memoryPods), "–"})
+	for _, k := range kept {
+		rows = append(rows, []string{k.Engine, size(float64(k.Bytes)), size(float64(k.Bytes) / memoryPods), count(float64(k.Objects))})
+	}
+	return markdown(w, rows)
+}
+
+// parallelTable prints the throughput of one and two goroutines.
+func parallelTable(w io.Writer, scaling []measure.Scaling) error {
+	rows := [][]string{{"one field manager", "1 goroutine, a second", "2 goroutines", "quartiles"}}
+	for _, s := range scaling {
+		rows = append(rows, []string{s.Engine, count(s.Rate), fmt.Sprintf("%.2f×", s.Ratio.Median),
+			fmt.Sprintf("%.2f–%.2f", s.Ratio.Low, s.Ratio.High)})
+	}
+	return markdown(w, rows)
+}
+
+// duration returns d with three digits, as people compare them.
+func duration(d time.Duration) string {
+	switch ns := float64(d); {
+	case ns < 1e3:
+		return fmt.Sprintf("%.0f ns", ns)
+	case ns < 1e6:
+		return digits(ns/1e3) + " µs"
+	case ns < 1e9:
+		return digits(ns/1e6) + " ms"
+	default:
+		return digits(ns/1e9) + " s"
+	}
+}
+
+func size(bytes float64) string {
+	switch {
+	case bytes < 1e3:
+		return fmt.Sprintf("%.0f B", bytes)
+	case bytes < 1e6:
+		return digits(bytes/1e3) + " kB"
+	default:
+		return digits(bytes/1e6) + " MB"
+	}
+}
+
+// digits returns v with three digits before the unit, or fewer after the point.
+func digits(v float64) string {
+	switch {
+	case v < 10:
+		return fmt.Sprintf("%.2f", v)
+	case v < 100:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.0f", v)
+	}
+}
+
+func ratio(v float64) string { return digits(v) + "×" }
+
+// count returns v as a whole number with its thousands set apart.
+func count(v float64) string {
+	text := fmt.Sprintf("%.0f", v)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

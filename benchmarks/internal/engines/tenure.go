@@ -1,0 +1,78 @@
+package engines
+
+import (
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Tenure returns our engine.
+func Tenure() Engine {
+	return Engine{
+		Name:         "tenure",
+		FieldManager: tenureManager,
+		DecodeSet: func(data []byte) (Set, error) {
+			return fieldpath.Parse(data, fieldpath.Lenient)
+		},
+		DecodeEntries: func(list []metav1.ManagedFieldsEntry) error {
+			_, err := managedfields.Decode(list)
+			return err
+		},
+		KeepEntries: func(list []metav1.ManagedFieldsEntry) (any, error) {
+			return managedfields.Decode(list)
+		},
+	}
+}
+
+// fleetTypes are those of the custom type, compiled once as by a server.
+var fleetTypes = sync.OnceValues(func() (*openapi.Registry, error) {
+	models, err := Fleet.models()
+	if err != nil {
+		return nil, err
+	}
+	return openapi.Compile(models, false)
+})
+
+func tenureManager(k Kind) (FieldManager, error) {
+	types := openapi.Builtin()
+	if k.custom() {
+		var err error
+		if types, err = fleetTypes(); err != nil {
+			return nil, err
+		}
+	}
+	options := []fieldmanager.Option{
+		fieldmanager.WithSubresource(k.Subresource),
+		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
+		fieldmanager.WithResetFields(map[string]fieldpath.Filter{
+			k.GroupVersion().String(): fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(k.reset()))),
+		}),
+	}
+	if k.Struct {
+		empty, err := New(k)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, fieldmanager.WithEmptyObject(empty))
+	}
+	return fieldmanager.New(k.GroupVersionKind, types, options...)
+}
+
+// New returns an object of k before it is created: one with a kind only.
+func New(k Kind) (runtime.Object, error) {
+	if !k.Struct {
+		return host{}.New(k.GroupVersionKind)
+	}
+	obj, err := scheme.New(k.GroupVersionKind)
+	if err != nil {
+		return nil, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
+	return obj, nil
+}

@@ -1,0 +1,150 @@
+package engines
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	smdv4 "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Upstream returns the engine of k8s.io/apimachinery.
+func Upstream() Engine {
+	return Engine{
+		Name:         "upstream",
+		FieldManager: upstreamManager,
+		DecodeSet: func(data []byte) (Set, error) {
+			set := &smd.Set{}
+			err := set.FromJSON(bytes.NewReader(data))
+			return upstreamSet{set}, err
+		},
+		// What it is called says nothing of it, but this decodes all entries as
+		// every write does, and no more.
+		DecodeEntries: managedfields.ValidateManagedFields,
+		KeepEntries:   upstreamEntries,
+	}
+}
+
+// UpstreamV4 returns an engine that has only the codec of structured-merge-diff
+// v4, which tools that follow older releases of Kubernetes still link.
+func UpstreamV4() Engine {
+	return Engine{
+		Name: "upstream",
+		DecodeSet: func(data []byte) (Set, error) {
+			set := &smdv4.Set{}
+			err := set.FromJSON(bytes.NewReader(data))
+			return upstreamSet{set}, err
+		},
+	}
+}
+
+// upstreamSet is the set of any release of structured-merge-diff.
+type upstreamSet struct {
+	set interface{ ToJSON() ([]byte, error) }
+}
+
+// MarshalJSON implements [Set].
+func (s upstreamSet) MarshalJSON() ([]byte, error) { return s.set.ToJSON() }
+
+// converters are the type converters by document. A server makes one when it
+// starts, so that making one belongs to no measurement.
+var (
+	convertersLock sync.Mutex
+	converters     = map[string]managedfields.TypeConverter{}
+)
+
+func converterFor(k Kind) (managedfields.TypeConverter, error) {
+	models, err := k.models()
+	if err != nil {
+		return nil, err
+	}
+	convertersLock.Lock()
+	defer convertersLock.Unlock()
+	if c, ok := converters[k.document()]; ok {
+		return c, nil
+	}
+	c, err := managedfields.NewTypeConverter(models, false)
+	if err != nil {
+		return nil, err
+	}
+	converters[k.document()] = c
+	return c, nil
+}
+
+func upstreamManager(k Kind) (FieldManager, error) {
+	types, err := converterFor(k)
+	if err != nil {
+		return nil, err
+	}
+	reset := map[smd.APIVersion]smd.Filter{
+		smd.APIVersion(k.GroupVersion().String()): smd.NewExcludeSetFilter(smd.NewSet(smd.MakePathOrDie(k.reset()))),
+	}
+	var convert runtime.ObjectConvertor = host{}
+	var create runtime.ObjectCreater = host{}
+	if k.Struct {
+		convert, create = runtime.UnsafeObjectConvertor(scheme), scheme
+	}
+	build := managedfields.NewDefaultFieldManager
+	if k.custom() {
+		build = managedfields.NewDefaultCRDFieldManager
+	}
+	return build(types, convert, host{}, create, k.GroupVersionKind, k.GroupVersion(), k.Subresource, reset)
+}
+
+// host is what a server gives a field manager for unstructured objects: there is
+// one version, nothing has a default, and a new object has a kind only.
+type host struct{}
+
+func (host) Convert(_, _, _ any) error { return fmt.Errorf("not used") }
+
+func (host) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+
+func (host) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+func (host) Default(runtime.Object) {}
+
+func (host) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u, nil
+}
+
+// upstreamKept is what upstream decodes managed fields to: sets and times by the
+// JSON of the manager's identity. The type itself is internal to upstream.
+type upstreamKept struct {
+	fields smd.ManagedFields
+	times  map[string]*metav1.Time
+}
+
+func upstreamEntries(list []metav1.ManagedFieldsEntry) (any, error) {
+	kept := upstreamKept{make(smd.ManagedFields, len(list)), make(map[string]*metav1.Time, len(list))}
+	for _, entry := range list {
+		set := &smd.Set{}
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			return nil, err
+		}
+		id := entry
+		id.FieldsType, id.FieldsV1, id.Time = "", nil, nil
+		if entry.Operation == metav1.ManagedFieldsOperationApply {
+			id.APIVersion = ""
+		}
+		name, err := json.Marshal(id)
+		if err != nil {
+			return nil, err
+		}
+		kept.fields[string(name)] = smd.NewVersionedSet(set, smd.APIVersion(entry.APIVersion), entry.Operation == metav1.ManagedFieldsOperationApply)
+		kept.times[string(name)] = entry.Time
+	}
+	return kept, nil
+}

@@ -1,0 +1,121 @@
+package objects
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed pod.yaml
+var podYAML []byte
+
+//go:embed deployment.yaml
+var deploymentYAML []byte
+
+// Pod returns a running Pod of two containers.
+func Pod() *unstructured.Unstructured { return parse(podYAML) }
+
+// Deployment returns a rolled-out Deployment of Pods like [Pod]'s.
+func Deployment() *unstructured.Unstructured { return parse(deploymentYAML) }
+
+func parse(text []byte) *unstructured.Unstructured {
+	data, err := yaml.YAMLToJSON(text)
+	must(err)
+	u := &unstructured.Unstructured{}
+	must(json.Unmarshal(data, &u.Object))
+	return u
+}
+
+// Fresh returns a copy of obj that has been through JSON. Unlike a deep copy's,
+// its strings are its own, as those of an object that came over the wire are, so
+// that no comparison is cheap because two strings are one.
+func Fresh(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	data, err := json.Marshal(obj.Object)
+	must(err)
+	u := &unstructured.Unstructured{}
+	must(json.Unmarshal(data, &u.Object))
+	return u
+}
+
+// serverSet are the fields of metadata that no intent has.
+var serverSet = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "generateName", "ownerReferences", "managedFields"}
+
+// defaulted are the fields, wherever they stand, that nobody writes and that a
+// server adds. The protocol of a port is among them although it is part of a key:
+// items meet by the defaulted key.
+var defaulted = []string{
+	"terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy", "dnsPolicy", "schedulerName",
+	"enableServiceLinks", "preemptionPolicy", "restartPolicy", "nodeName", "priority", "serviceAccount",
+	"protocol", "scheme", "defaultMode", "successThreshold", "timeoutSeconds", "revisionHistoryLimit",
+	"progressDeadlineSeconds", "tolerations",
+}
+
+// Intent returns what an applier sends that made obj: obj without its status, its
+// defaults and what the server set.
+func Intent(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := Fresh(obj)
+	delete(out.Object, "status")
+	metadata := out.Object["metadata"].(map[string]any)
+	for _, name := range serverSet {
+		delete(metadata, name)
+	}
+	if spec, ok := out.Object["spec"]; ok {
+		undefault(spec)
+	}
+	return out
+}
+
+// undefault takes the defaulted fields out of a tree.
+func undefault(tree any) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for name, v := range tree {
+			// UDP is no default, and the port would be another one without it.
+			if slices.Contains(defaulted, name) && v != "UDP" {
+				delete(tree, name)
+				continue
+			}
+			undefault(v)
+		}
+	case []any:
+		for _, v := range tree {
+			undefault(v)
+		}
+	}
+}
+
+// Set sets the field at a path of maps.
+func Set(obj *unstructured.Unstructured, v any, path ...string) {
+	must(unstructured.SetNestedField(obj.Object, v, path...))
+}
+
+// Item returns the item of the list at a path whose field has a value.
+func Item(obj *unstructured.Unstructured, field, value string, path ...string) map[string]any {
+	list, _, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
+	must(err)
+	for _, item := range list.([]any) {
+		if item := item.(map[string]any); item[field] == value {
+			return item
+		}
+	}
+	panic(fmt.Sprintf("objects: no %s=%s in %v", field, value, path))
+}
+
+// Struct fills a Go struct with obj.
+func Struct[T any](obj *unstructured.Unstructured) *T {
+	out := new(T)
+	must(runtime.DefaultUnstructuredConverter.FromUnstructured(Fresh(obj).Object, out))
+	return out
+}
+
+// must panics: the objects are constants, so that an error is a mistake in them.
+func must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("objects: %v", err))
+	}
+}

@@ -1,0 +1,107 @@
+package workloads
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/benchmarks/internal/engines"
+)
+
+// Workload is an operation that both engines are timed at.
+type Workload struct {
+	// Name is what its row is called.
+	Name string
+	// V4 says that upstream is structured-merge-diff v4 alone.
+	V4 bool
+	// Prepare makes its inputs; the same each time.
+	Prepare func() (*Case, error)
+}
+
+// Engines returns upstream, as the workload wants it, and Tenure.
+func (w Workload) Engines() [2]engines.Engine {
+	both := engines.Both()
+	if w.V4 {
+		both[0] = engines.UpstreamV4()
+	}
+	return both
+}
+
+// Case is a workload with its inputs.
+type Case struct {
+	// Object is what the floor, a deep copy and a decode, is measured with.
+	Object runtime.Object
+	// Bind returns the body over an engine.
+	Bind func(engines.Engine) (Body, error)
+}
+
+// Body is one operation over one engine.
+type Body struct {
+	// Input returns what Run may change, a new one for each run; nil when it
+	// changes nothing. It is not timed.
+	Input func() runtime.Object
+	// Run does the operation. The result is an object, bytes, a conflict, or nil
+	// where there is nothing to compare.
+	Run func(input runtime.Object) (any, error)
+}
+
+// Do runs the body once, untimed.
+func (b Body) Do() (any, error) {
+	var input runtime.Object
+	if b.Input != nil {
+		input = b.Input()
+	}
+	return b.Run(input)
+}
+
+// applying is a case of applying an intent to live, without force.
+func applying(k engines.Kind, live runtime.Object, intent *unstructured.Unstructured, manager string) *Case {
+	return &Case{live, func(e engines.Engine) (Body, error) {
+		m, err := e.FieldManager(k)
+		return Body{Run: func(runtime.Object) (any, error) {
+			return m.Apply(live, intent, manager, false)
+		}}, err
+	}}
+}
+
+// conflicting is a case of an apply that is refused; the conflict is its result.
+func conflicting(k engines.Kind, live runtime.Object, intent *unstructured.Unstructured, manager string) *Case {
+	return &Case{live, func(e engines.Engine) (Body, error) {
+		m, err := e.FieldManager(k)
+		return Body{Run: func(runtime.Object) (any, error) {
+			_, err := m.Apply(live, intent, manager, false)
+			if !apierrors.IsConflict(err) {
+				return nil, fmt.Errorf("want a conflict, got %w", err)
+			}
+			return err, nil
+		}}, err
+	}}
+}
+
+// updating is a case of live becoming now.
+func updating(k engines.Kind, live, now runtime.Object, manager string) *Case {
+	return &Case{live, func(e engines.Engine) (Body, error) {
+		m, err := e.FieldManager(k)
+		return Body{
+			Input: func() runtime.Object { return shallow(now) },
+			Run: func(now runtime.Object) (any, error) {
+				return m.Update(live, now, manager)
+			},
+		}, err
+	}}
+}
+
+// shallow returns a copy of obj whose managed fields may be set in place.
+func shallow(obj runtime.Object) runtime.Object {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		copied := *pod
+		return &copied
+	}
+	tree := maps.Clone(obj.(*unstructured.Unstructured).Object)
+	tree["metadata"] = maps.Clone(tree["metadata"].(map[string]any))
+	return &unstructured.Unstructured{Object: tree}
+}

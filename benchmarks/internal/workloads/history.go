@@ -1,0 +1,92 @@
+package workloads
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/benchmarks/internal/engines"
+	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
+)
+
+// epoch is when the first write of a history was; the others follow at a minute's
+// distance.
+var epoch = time.Date(2026, 1, 5, 8, 30, 0, 0, time.UTC)
+
+// history makes managed fields by writing an object with upstream, the authority.
+// What the object itself comes to be is up to the caller: a cluster's objects have
+// defaults and a status that no history of two writes would give them.
+type history struct {
+	kind    engines.Kind
+	entries []metav1.ManagedFieldsEntry
+	err     error
+}
+
+// apply adds the entry of a manager that applies an intent to nothing.
+func (h *history) apply(manager string, intent *unstructured.Unstructured) *history {
+	return h.add(h.kind, func(m engines.FieldManager, empty *unstructured.Unstructured) (any, error) {
+		return m.Apply(empty, intent, manager, false)
+	})
+}
+
+// create adds the entry of a manager that creates obj.
+func (h *history) create(manager string, obj *unstructured.Unstructured) *history {
+	return h.add(h.kind, func(m engines.FieldManager, empty *unstructured.Unstructured) (any, error) {
+		return m.Update(empty, objects.Fresh(obj), manager)
+	})
+}
+
+// status adds the entry of a manager that gives obj its status.
+func (h *history) status(manager string, obj *unstructured.Unstructured) *history {
+	return h.add(h.kind.Status(), func(m engines.FieldManager, empty *unstructured.Unstructured) (any, error) {
+		before := objects.Fresh(obj)
+		delete(before.Object, "status")
+		// Without a UID the write is a create, which is tracked from the start.
+		before.SetUID("")
+		return m.Update(before, objects.Fresh(obj), manager)
+	})
+}
+
+func (h *history) add(k engines.Kind, write func(engines.FieldManager, *unstructured.Unstructured) (any, error)) *history {
+	if h.err != nil {
+		return h
+	}
+	var m engines.FieldManager
+	if m, h.err = engines.Upstream().FieldManager(k); h.err != nil {
+		return h
+	}
+	empty := &unstructured.Unstructured{}
+	empty.SetGroupVersionKind(k.GroupVersionKind)
+	var out any
+	if out, h.err = write(m, empty); h.err != nil {
+		h.err = fmt.Errorf("history of %s: %w", k.Kind, h.err)
+		return h
+	}
+	for _, entry := range out.(*unstructured.Unstructured).GetManagedFields() {
+		entry.Time = &metav1.Time{Time: epoch.Add(time.Duration(len(h.entries)) * time.Minute)}
+		h.entries = append(h.entries, entry)
+	}
+	return h
+}
+
+// live returns obj as stored, with the managed fields of the history.
+func (h *history) live(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if h.err != nil {
+		return nil, h.err
+	}
+	out := objects.Fresh(obj)
+	out.SetManagedFields(h.entries)
+	return objects.Fresh(out), nil
+}
+
+// stored returns obj as stored after the intent made from it was applied and its
+// status, if it has any, updated.
+func stored(k engines.Kind, obj *unstructured.Unstructured, applier, updater string) (*unstructured.Unstructured, error) {
+	h := (&history{kind: k}).apply(applier, objects.Intent(obj))
+	if _, ok := obj.Object["status"]; ok {
+		h = h.status(updater, obj)
+	}
+	return h.live(obj)
+}

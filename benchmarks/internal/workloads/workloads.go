@@ -1,0 +1,175 @@
+package workloads
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/benchmarks/internal/engines"
+	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
+)
+
+// The managers of the histories.
+const (
+	applier = "deployer"
+	updater = "kubelet"
+)
+
+// All returns the workloads in the order of the table.
+func All() []Workload {
+	return []Workload{
+		{Name: "Pod: apply, no-op", Prepare: podApply(nil)},
+		{Name: "Pod: apply, one field changes", Prepare: podApply(func(intent *unstructured.Unstructured) {
+			objects.Item(intent, "name", "app", "spec", "containers")["image"] = "registry.example.dev/shop/checkout:2.14.4"
+		})},
+		{Name: "Pod: status update by another manager", Prepare: podUpdate(engines.Pod.Status(), podReady)},
+		{Name: "Pod: update, nothing changes", Prepare: podUpdate(engines.Pod, nil)},
+		{Name: "Pod: first apply", Prepare: podCreate},
+		{Name: "Node: heartbeat", Prepare: nodeHeartbeat},
+		{Name: "Deployment: conflict with two managers", Prepare: deploymentConflict},
+		{Name: "Pod (Go struct): apply, no-op", Prepare: structApply},
+		{Name: "Pod (Go struct): status update", Prepare: structUpdate},
+		{Name: "Endpoints, 150 KB: apply, no-op", Prepare: endpointsApply},
+		{Name: "Endpoints, 150 KB: one annotation changes", Prepare: endpointsUpdate},
+		{Name: "CustomResourceDefinition, 300 KB: apply, no-op", Prepare: crdApply},
+		{Name: "10,000 items: apply, no-op", Prepare: fleetApply(false)},
+		{Name: "10,000 items: apply, shuffled", Prepare: fleetApply(true)},
+		{Name: "10,000 items, 100 managers: apply of 100, no-op", Prepare: func() (*Case, error) { return Managers(listSize, 100, 100) }},
+		{Name: "10,000 items: update, one label changes", Prepare: func() (*Case, error) { return FleetUpdate(engines.Upstream(), listSize) }},
+		{Name: "200 items, 100 managers: apply, no-op", Prepare: func() (*Case, error) { return Managers(200, 100, 2) }},
+		{Name: "FieldsV1 of a Pod: decode", Prepare: decodeSet},
+		{Name: "FieldsV1 of a Pod: encode", Prepare: encodeSet},
+		{Name: "FieldsV1 of a Pod: decode (v4)", Prepare: decodeSet, V4: true},
+		{Name: "FieldsV1 of a Pod: encode (v4)", Prepare: encodeSet, V4: true},
+		{Name: "managedFields of a Pod seen before: decode", Prepare: decodeEntries},
+	}
+}
+
+// livePod returns the Pod that was applied by one manager, and whose status
+// another one keeps.
+func livePod() (*unstructured.Unstructured, error) {
+	return stored(engines.Pod, objects.Pod(), applier, updater)
+}
+
+func podApply(change func(intent *unstructured.Unstructured)) func() (*Case, error) {
+	return func() (*Case, error) {
+		live, err := livePod()
+		intent := objects.Intent(objects.Pod())
+		if change != nil {
+			change(intent)
+		}
+		return applying(engines.Pod, live, intent, applier), err
+	}
+}
+
+// podReady is what changes when a Pod is no longer ready.
+func podReady(pod *unstructured.Unstructured) {
+	ready := objects.Item(pod, "type", "Ready", "status", "conditions")
+	ready["status"], ready["reason"], ready["lastTransitionTime"] = "False", "ContainersNotReady", "2026-01-07T10:00:00Z"
+	objects.Item(pod, "name", "app", "status", "containerStatuses")["ready"] = false
+}
+
+func podUpdate(k engines.Kind, change func(*unstructured.Unstructured)) func() (*Case, error) {
+	return func() (*Case, error) {
+		live, err := livePod()
+		if err != nil {
+			return nil, err
+		}
+		now := objects.Fresh(live)
+		manager := applier
+		if change != nil {
+			change(now)
+			manager = "node-agent"
+		}
+		return updating(k, live, now, manager), nil
+	}
+}
+
+// podCreate applies to an object that has a kind only, as a server does when
+// there is none. The floor is that of the object that comes of it.
+func podCreate() (*Case, error) {
+	intent := objects.Intent(objects.Pod())
+	empty, err := engines.New(engines.Pod)
+	c := applying(engines.Pod, empty, intent, applier)
+	c.Object = intent
+	return c, err
+}
+
+func nodeHeartbeat() (*Case, error) {
+	node := objects.Node()
+	bare := objects.Fresh(node)
+	delete(bare.Object, "status")
+	live, err := (&history{kind: engines.Node}).create(updater, bare).status(updater, node).live(node)
+	if err != nil {
+		return nil, err
+	}
+	now := objects.Fresh(live)
+	objects.Item(now, "type", "Ready", "status", "conditions")["lastHeartbeatTime"] = "2026-01-07T10:00:00Z"
+	return updating(engines.Node.Status(), live, now, updater), nil
+}
+
+// deploymentConflict applies, as a third manager, other values of what an applier
+// and an autoscaler own.
+func deploymentConflict() (*Case, error) {
+	obj := objects.Deployment()
+	intent := objects.Intent(obj)
+	unstructured.RemoveNestedField(intent.Object, "spec", "replicas")
+	scale := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "checkout", "namespace": "shop"},
+		"spec": map[string]any{"replicas": int64(6)},
+	}}
+	live, err := (&history{kind: engines.Deployment}).apply(applier, intent).apply("autoscaler", scale).
+		status("deployment-controller", obj).live(obj)
+	other := objects.Intent(obj)
+	objects.Set(other, int64(3), "spec", "replicas")
+	objects.Item(other, "name", "app", "spec", "template", "spec", "containers")["image"] = "registry.example.dev/shop/checkout:3.0.0"
+	return conflicting(engines.Deployment, live, other, "pipeline"), err
+}
+
+// structPod returns [livePod] as a Go struct, with its kind: a server's objects
+// that have a type do not carry one, but both engines ask for it.
+func structPod(change func(*unstructured.Unstructured)) (*corev1.Pod, error) {
+	live, err := livePod()
+	if err != nil {
+		return nil, err
+	}
+	if change != nil {
+		change(live)
+	}
+	return objects.Struct[corev1.Pod](live), nil
+}
+
+func structApply() (*Case, error) {
+	live, err := structPod(nil)
+	return applying(engines.Pod.AsStruct(), live, objects.Intent(objects.Pod()), applier), err
+}
+
+func structUpdate() (*Case, error) {
+	live, err := structPod(nil)
+	if err != nil {
+		return nil, err
+	}
+	now, err := structPod(podReady)
+	return updating(engines.Pod.AsStruct().Status(), live, now, "node-agent"), err
+}
+
+func endpointsApply() (*Case, error) {
+	obj := objects.Endpoints()
+	live, err := stored(engines.Endpoints, obj, applier, updater)
+	return applying(engines.Endpoints, live, objects.Intent(obj), applier), err
+}
+
+func endpointsUpdate() (*Case, error) {
+	live, err := stored(engines.Endpoints, objects.Endpoints(), applier, updater)
+	if err != nil {
+		return nil, err
+	}
+	now := objects.Fresh(live)
+	objects.Set(now, "2026-01-07T10:00:00Z", "metadata", "annotations", "endpoints.kubernetes.io/last-change-trigger-time")
+	return updating(engines.Endpoints, live, now, "endpoints-controller"), nil
+}
+
+func crdApply() (*Case, error) {
+	obj := objects.CRD()
+	live, err := stored(engines.CRD, obj, applier, "apiextensions")
+	return applying(engines.CRD, live, objects.Intent(obj), applier), err
+}
