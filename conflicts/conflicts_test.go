@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -118,7 +119,8 @@ func TestStatusIsUpstreams(t *testing.T) {
 		{"subresource", "", []oracle.Write{write("a", "apply", "v1", "", "a"), write("a", "apply", "v1", "status", "a")}, write("z", "apply", "v1", "status", "a"), 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w := &oracle.World{Spec: object}
+			w := &oracle.World{}
+			require.NoError(t, w.SetSpec(object))
 			for _, before := range row.before {
 				up, _, err := w.Upstream(before)
 				require.NoError(t, err)
@@ -145,7 +147,7 @@ func TestSort(t *testing.T) {
 	for _, conflict := range c {
 		got = append(got, fmt.Sprintf("%s %s %s%s", conflict.Owner.Manager, conflict.Owner.Operation, conflict.Owner.Subresource, conflict.Path))
 	}
-	require.Equal(t, []string{"a Update .w", "a Update status.x", "b Apply .y", "b Update .z", "b Update .a"}, got,
+	require.Equal(t, []string{"a Update status.x", "a Update .w", "b Apply .y", "b Update .z", "b Update .a"}, got,
 		"by owner; the paths of an owner stay in their order")
 	require.Equal(t, ".a\n.w\n.x\n.y\n.z", c.Paths().String())
 }
@@ -162,15 +164,12 @@ func TestRender(t *testing.T) {
 		{"many", "values are JSON, long ones are cut, unknown times say so", conflicts.Conflicts{
 			{Path: fieldpath.Fields("spec", "text"), Owner: applier("b"), Live: long, Applied: nil},
 			{Path: fieldpath.Fields("spec", "map"), Owner: applier("b"), Live: map[string]any{"a": []any{int64(1)}}, Applied: "x"},
-			{Path: fieldpath.Fields("spec", "odd"), Owner: applier("b"), Since: since, Live: func() {}, Applied: true}}},
+			{Path: fieldpath.Fields("spec", "odd"), Owner: applier("b"), Since: since, Live: math.NaN(), Applied: true}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var b strings.Builder
 			require.NoError(t, row.in.Render(&b, "deployment.apps/nginx", "me"))
 			got := b.String()
-			if i := strings.Index(got, "0x"); i >= 0 { // the address of the value that is no JSON
-				got = got[:i] + "ADDRESS" + strings.TrimLeft(got[i+2:], "0123456789abcdef")
-			}
 			golden := "testdata/render-" + row.name + ".txt"
 			if *update {
 				require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -195,7 +194,7 @@ func (f *failing) Write(p []byte) (int, error) {
 
 func TestRenderFails(t *testing.T) {
 	c := conflicts.Conflicts{on(applier("a"), "x")}
-	for n := range 6 {
+	for n := range 100 {
 		err := c.Render(&failing{n}, "x", "me")
 		if err == nil {
 			require.Greater(t, n, 2)

@@ -66,11 +66,12 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 	if applied == nil {
 		return nil, apierrors.NewBadRequest("no object to apply")
 	}
-	intent, err := m.intentOf(applied)
+	key := m.key(manager, managedfields.Apply)
+	intent, err := m.intentOf(applied, key)
 	if err != nil {
 		return nil, err
 	}
-	w := &applyWrite{m: m, key: m.key(manager, managedfields.Apply), force: force, intent: intent}
+	w := &applyWrite{m: m, key: key, force: force, intent: intent}
 	if live == nil {
 		w.live, err = m.emptyObject()
 		return w, err
@@ -102,7 +103,7 @@ func (m *FieldManager) key(manager string, op managedfields.Operation) managedfi
 	return managedfields.KeyOf(manager, op, m.version, m.subresource)
 }
 
-func (m *FieldManager) intentOf(applied runtime.Object) (object, error) {
+func (m *FieldManager) intentOf(applied runtime.Object, manager managedfields.Key) (object, error) {
 	tree, err := treeOf(applied)
 	if err != nil {
 		return object{}, &ObjectError{AppliedObject, "", err}
@@ -114,10 +115,26 @@ func (m *FieldManager) intentOf(applied runtime.Object) (object, error) {
 		return object{}, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
 	o := object{tree, m.version, m.typ}
-	if err := m.typ.Validate(tree, typed.Rules{}); err != nil {
+	if err := m.typ.Validate(tree, typed.Rules{Unknown: m.unknown != RefuseUnknown}); err != nil {
 		return object{}, &ObjectError{AppliedObject, o.name(), err}
 	}
+	if m.unknown != RefuseUnknown {
+		o.tree = m.withoutUnknown(o.tree, manager)
+	}
 	return o, nil
+}
+
+// withoutUnknown returns an intent without the fields that its type does not
+// declare.
+func (m *FieldManager) withoutUnknown(tree map[string]any, manager managedfields.Key) map[string]any {
+	known, dropped := m.typ.DropUnknown(tree)
+	if m.unknown == WarnUnknown && m.warn != nil {
+		for _, e := range dropped {
+			m.warn(Warning{Manager: manager, Version: m.version, Err: e})
+		}
+	}
+	tree, _ = known.(map[string]any)
+	return tree
 }
 
 // validate checks an object that is stored, or about to be: what a server let
@@ -164,7 +181,7 @@ func (w *applyWrite) run() error {
 func (w *applyWrite) merge(force bool) error {
 	m := w.m
 	known, kept := m.reconcile(w.entries)
-	tree, err := m.typ.Merge(w.live.tree, w.intent.tree)
+	tree, err := m.semantics.Merge(m.typ, w.live.tree, w.intent.tree)
 	if err != nil {
 		return fmt.Errorf("merging %s: %w", w.intent.name(), err)
 	}

@@ -32,17 +32,23 @@ type Converter interface {
 }
 
 // Warning tells of something that did not stop a write and that the host may
-// want to log or count.
+// want to log, count, or pass on to the client.
 type Warning struct {
-	// Manager is whose entry it is about.
+	// Manager is whose entry or intent it is about.
 	Manager managedfields.Key
-	// Version is the API version of the entry.
+	// Version is the API version of the entry or intent.
 	Version string
-	// Err says what could not be done: [ErrVersionGone], or the converter's error.
+	// Err says what it is: [ErrVersionGone], a *managedfields.Error or the
+	// converter's error, when an entry could not be compared; a *typed.Error for
+	// an undeclared field that was left out of an intent.
 	Err error
 }
 
 func (w Warning) String() string {
+	var unknown *typed.Error
+	if errors.As(w.Err, &unknown) {
+		return "unknown field " + unknown.Path.String()
+	}
 	return fmt.Sprintf("managed fields of %q at %s can't be compared: %v", w.Manager.Manager, w.Version, w.Err)
 }
 
@@ -88,6 +94,28 @@ func WithCap(n int) Option { return func(m *FieldManager) { m.cap = n } }
 // not be compared. f must be safe for concurrent use.
 func WithWarnings(f func(Warning)) Option { return func(m *FieldManager) { m.warn = f } }
 
+// WithSemantics sets which values are equal: nil, the default, is Compatible, as
+// upstream has it; typed.Canonical makes values equal that mean the same, so that
+// managers who mean the same neither conflict nor write (spec rule 11.1).
+func WithSemantics(s *typed.Semantics) Option { return func(m *FieldManager) { m.semantics = s } }
+
+// UnknownFields says what becomes of fields of an intent that its type does not
+// declare.
+type UnknownFields uint8
+
+const (
+	// RefuseUnknown makes them an error, with the path of each. The default.
+	RefuseUnknown UnknownFields = iota
+	// WarnUnknown leaves them out of the intent, and tells of each as a [Warning].
+	WarnUnknown
+	// IgnoreUnknown leaves them out of the intent.
+	IgnoreUnknown
+)
+
+// WithUnknownFields sets what becomes of undeclared fields of intents. Those of
+// live objects and updates never stop a write (spec rule 1.3).
+func WithUnknownFields(u UnknownFields) Option { return func(m *FieldManager) { m.unknown = u } }
+
 // FieldManager applies and tracks writes to the objects of one kind, at one
 // version, through one subresource. It is safe for concurrent use.
 type FieldManager struct {
@@ -103,6 +131,8 @@ type FieldManager struct {
 	empty       runtime.Object
 	cap         int
 	warn        func(Warning)
+	semantics   *typed.Semantics
+	unknown     UnknownFields
 
 	// unowned are the paths that an apply at version never comes to own. It is
 	// only known, and applies are only tried as restatements, when the filter of

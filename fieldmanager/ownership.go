@@ -59,7 +59,7 @@ func (c *comparisons) at(version string) comparison {
 		out.now, out.err = c.m.at(c.now, version)
 	}
 	if out.err == nil {
-		out.Comparison = out.old.typ.Compare(out.old.tree, out.now.tree).Map(func(s *fieldpath.Set) *fieldpath.Set {
+		out.Comparison = c.m.semantics.Compare(out.old.typ, out.old.tree, out.now.tree).Map(func(s *fieldpath.Set) *fieldpath.Set {
 			return c.m.filter(version, s)
 		})
 	}

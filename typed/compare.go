@@ -35,7 +35,12 @@ func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
 // validated; either may have duplicates. Parts that are one value in memory are
 // not visited.
 func (t *Type) Compare(old, now any) Comparison {
-	c := compare(t, old, now)
+	return (*Semantics)(nil).Compare(t, old, now)
+}
+
+// Compare is [Type.Compare] for values of t with the equality of s.
+func (s *Semantics) Compare(t *Type, old, now any) Comparison {
+	c := s.compare(t, old, now)
 	return Comparison{Added: c.added.Below, Modified: c.modified.Below, Removed: c.removed.Below}
 }
 
@@ -74,86 +79,87 @@ func (d *differences) result() difference {
 
 // compare returns the difference of one place; either value may be missing, but
 // not both.
-func compare(t *Type, old, now any) difference {
+func (s *Semantics) compare(t *Type, old, now any) difference {
 	if same(old, now) {
 		return difference{}
 	}
 	var d difference
 	switch {
 	case isMissing(now):
-		d = t.compareAs(t.shapeOf(old), old, now)
+		d = s.compareAs(t, t.shapeOf(old), old, now)
 		d.removed.Member = true
 	case isMissing(old):
-		d = t.compareAs(t.shapeOf(now), old, now)
+		d = s.compareAs(t, t.shapeOf(now), old, now)
 		d.added.Member = true
 	default:
 		before, after := t.shapeOf(old), t.shapeOf(now)
-		d = t.compareAs(after, old, now)
+		d = s.compareAs(t, after, old, now)
 		if before != after {
-			d.unite(t.compareAs(before, old, now))
+			d.unite(s.compareAs(t, before, old, now))
 		}
 	}
 	return d
 }
 
-// compareAs compares as values of the first shape of s.
-func (t *Type) compareAs(s shape, old, now any) difference {
-	switch s.first() {
+// compareAs compares as values of the first of the shapes.
+func (s *Semantics) compareAs(t *Type, shapes shape, old, now any) difference {
+	switch shapes.first() {
 	case mapShape:
 		l, r := asMap(old), asMap(now)
 		if t.Map.Atomic || len(l) == 0 && len(r) == 0 {
-			return compareLeaf(old, now)
+			return s.compareLeaf(t, old, now)
 		}
-		return t.Map.compare(l, r)
+		return s.compareMaps(t.Map, l, r)
 	case listShape:
 		l, r := asList(old), asList(now)
 		if t.List.Kind == AtomicList || len(l) == 0 && len(r) == 0 {
-			return compareLeaf(old, now)
+			return s.compareLeaf(t, old, now)
 		}
-		return t.List.compare(l, r)
+		return s.compareLists(t.List, l, r)
 	}
-	return compareLeaf(old, now)
+	return s.compareLeaf(t, old, now)
 }
 
 // compareLeaf compares without going down; that a value is missing is for the
 // caller to say.
-func compareLeaf(old, now any) (d difference) {
-	if !isMissing(old) && !isMissing(now) && !Equal(old, now) {
+func (s *Semantics) compareLeaf(t *Type, old, now any) (d difference) {
+	if !isMissing(old) && !isMissing(now) && !s.leavesEqual(t, old, now) {
 		d.modified.Member = true
 	}
 	return d
 }
 
-func (m *Map) compare(old, now map[string]any) difference {
+func (s *Semantics) compareMaps(m *Map, old, now map[string]any) difference {
 	var d differences
 	child := func(name string, l, r any) {
 		t, _ := m.field(name)
 		if t == nil {
 			t = deducedType
 		}
-		d.add(fieldpath.Field(name), compare(t, l, r))
+		d.add(fieldpath.Field(name), s.compare(t, l, r))
 	}
 	for name, l := range old {
 		r, ok := now[name]
-		if !ok {
-			r = missing
+		if ok {
+			child(name, l, r)
+		} else if !s.asAbsent(m, name, l) {
+			child(name, l, missing)
 		}
-		child(name, l, r)
 	}
 	for name, r := range now {
-		if _, ok := old[name]; !ok {
+		if _, ok := old[name]; !ok && !s.asAbsent(m, name, r) {
 			child(name, missing, r)
 		}
 	}
 	return d.result()
 }
 
-// compare compares the items of two lists by their elements. Items that stand
+// compareLists compares the items of two lists by their elements. Items that stand
 // more than once on a side have no value of their own there: they are compared
 // as one leaf, and where only one side has duplicates, the item as a whole is
 // added or removed in favour of the other (spec rule 5.4).
-func (l *List) compare(old, now []any) difference {
-	if d, ok := l.compareInOrder(old, now); ok {
+func (s *Semantics) compareLists(l *List, old, now []any) difference {
+	if d, ok := s.compareInOrder(l, old, now); ok {
 		return d
 	}
 	var d differences
@@ -162,17 +168,17 @@ func (l *List) compare(old, now []any) difference {
 		if before.first[e.Text()] != i {
 			continue
 		}
-		d.add(e, l.compareItem(e, old, now, &before, &after))
+		d.add(e, s.compareItem(l, e, old, now, &before, &after))
 	}
 	for i, e := range after.elems {
 		if after.first[e.Text()] == i && !before.has(e) {
-			d.add(e, l.compareItem(e, old, now, &before, &after))
+			d.add(e, s.compareItem(l, e, old, now, &before, &after))
 		}
 	}
 	return d.result()
 }
 
-func (l *List) compareItem(e fieldpath.Element, old, now []any, before, after *index) (d difference) {
+func (s *Semantics) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index) (d difference) {
 	first := func(list []any, x *index) any {
 		if i, ok := x.first[e.Text()]; ok {
 			return list[x.at[i]]
@@ -182,17 +188,17 @@ func (l *List) compareItem(e fieldpath.Element, old, now []any, before, after *i
 	nOld, nNow := before.times(e), after.times(e)
 	switch {
 	case nOld <= 1 && nNow <= 1:
-		return compare(l.Elem, first(old, before), first(now, after))
+		return s.compare(l.Elem, first(old, before), first(now, after))
 	case nOld > 1 && nNow > 1:
 		d.modified.Member = !equalDuplicates(e, old, now, before, after)
 	case nOld > 1:
 		if nNow == 1 {
-			d = compare(l.Elem, missing, first(now, after))
+			d = s.compare(l.Elem, missing, first(now, after))
 		}
 		d.removed.Member = true
 	default:
 		if nOld == 1 {
-			d = compare(l.Elem, first(old, before), missing)
+			d = s.compare(l.Elem, first(old, before), missing)
 		}
 		d.added.Member = true
 	}

@@ -22,7 +22,7 @@ const maxDiffering = 8
 
 // compareInOrder compares two lists whose items have the same elements in the
 // same order. ok is false when they have not, or when that takes too long to see.
-func (l *List) compareInOrder(old, now []any) (d difference, ok bool) {
+func (s *Semantics) compareInOrder(l *List, old, now []any) (d difference, ok bool) {
 	if len(old) != len(now) {
 		return d, false
 	}
@@ -56,7 +56,7 @@ func (l *List) compareInOrder(old, now []any) (d difference, ok bool) {
 		if err != nil {
 			return d, false
 		}
-		out.add(e, compare(l.Elem, old[i], now[i]))
+		out.add(e, s.compare(l.Elem, old[i], now[i]))
 	}
 	return out.result(), true
 }

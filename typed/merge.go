@@ -16,7 +16,13 @@ import (
 // The result shares memory with both. It is live itself, the same map in
 // memory, when applied changes nothing.
 func (t *Type) Merge(live, applied any) (any, error) {
-	var m merger
+	return (*Semantics)(nil).Merge(t, live, applied)
+}
+
+// Merge is [Type.Merge] for values of t with the equality of s: where live and
+// applied are equal, live's value stays.
+func (s *Semantics) Merge(t *Type, live, applied any) (any, error) {
+	m := merger{semantics: s}
 	out, _ := m.merge(t, live, applied)
 	if err := m.err(); err != nil {
 		return nil, err
@@ -24,7 +30,10 @@ func (t *Type) Merge(live, applied any) (any, error) {
 	return out, nil
 }
 
-type merger struct{ faults }
+type merger struct {
+	faults
+	semantics *Semantics
+}
 
 // merge returns the merged value, and whether it is live itself. Either value
 // may be missing, but not both.
@@ -40,26 +49,38 @@ func (m *merger) merge(t *Type, live, applied any) (out any, unchanged bool) {
 	}
 	switch t.shapeOf(applied).first() {
 	case mapShape:
-		return m.mergeMaps(t.Map, live, applied)
+		return m.mergeMaps(t, live, applied)
 	case listShape:
-		return m.mergeLists(t.List, live, applied)
+		return m.mergeLists(t, live, applied)
+	}
+	return m.mergeLeaf(t, live, applied)
+}
+
+// mergeLeaf returns applied, or live where it means the same.
+func (m *merger) mergeLeaf(t *Type, live, applied any) (any, bool) {
+	if m.semantics != nil && m.semantics.leavesEqual(t, live, applied) {
+		return live, true
 	}
 	return applied, false
 }
 
-func (m *merger) mergeMaps(t *Map, live, applied any) (any, bool) {
+func (m *merger) mergeMaps(of *Type, live, applied any) (any, bool) {
+	t := of.Map
 	l, r := asMap(live), asMap(applied)
 	switch {
 	case t.Atomic || len(l) == 0 && len(r) == 0:
-		return applied, false
+		return m.mergeLeaf(of, live, applied)
 	case len(r) == 0:
 		return live, true
-	case len(l) == 0:
+	case len(l) == 0 && m.semantics == nil:
 		return applied, false
 	}
 	var out map[string]any // a copy of l, made at the first change
 	for name, rv := range r {
 		lv, ok := l[name]
+		if !ok && m.semantics.asAbsent(t, name, rv) {
+			continue
+		}
 		merged := rv
 		if ok {
 			elem, _ := t.field(name)
@@ -86,11 +107,12 @@ func (m *merger) mergeMaps(t *Map, live, applied any) (any, bool) {
 	return out, false
 }
 
-func (m *merger) mergeLists(t *List, live, applied any) (any, bool) {
+func (m *merger) mergeLists(of *Type, live, applied any) (any, bool) {
+	t := of.List
 	l, r := asList(live), asList(applied)
 	switch {
 	case t.Kind == AtomicList || len(l) == 0 && len(r) == 0:
-		return applied, false
+		return m.mergeLeaf(of, live, applied)
 	case len(r) == 0:
 		return live, true
 	case len(l) == 0:

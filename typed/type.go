@@ -30,6 +30,8 @@ type Type struct {
 	List *List
 	// Map is set when a value may be a map or struct.
 	Map *Map
+	// Format says what a scalar stands for; see [Canonical].
+	Format Format
 }
 
 // ListKind says how the items of a list merge.

@@ -1,0 +1,168 @@
+package typed_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// The wanted results are upstream's own, which each row is held against.
+func TestMerge(t *testing.T) {
+	for _, row := range []struct {
+		name, why           string
+		live, applied, want string
+	}{
+		{"into nothing", "the first intent is the object", `null`, `{s: a}`, `{"s":"a"}`},
+		{"nothing", "a null in the intent leaves live", `{s: a}`, `null`, `{"s":"a"}`},
+		{"both null", "two empty values are leaves", `null`, `null`, `null`},
+		{"empty", "so does an empty map", `{s: a}`, `{}`, `{"s":"a"}`},
+		{"both empty", "of two the intent's stays", `null`, `{}`, `{}`},
+		{"scalar", "the intent's scalar stays", `{s: a, num: 1}`, `{s: b}`, `{"num":1,"s":"b"}`},
+		{"equal numbers", "also when it is equal", `{num: 1}`, `{num: 1.0}`, `{"num":1}`},
+		{"null scalar", "a null is a value", `{s: a}`, `{s: null}`, `{"s":null}`},
+		{"null leaves a map", "but not for a map, whose entries stay", `{labels: {a: x}}`, `{labels: null}`, `{"labels":{"a":"x"}}`},
+		{"empty leaves a map", "", `{labels: {a: x}}`, `{labels: {}}`, `{"labels":{"a":"x"}}`},
+		{"map", "maps merge entry by entry", `{labels: {a: x, b: z}}`, `{labels: {b: v, c: w}}`, `{"labels":{"a":"x","b":"v","c":"w"}}`},
+		{"struct", "and structs field by field", `{template: {s: a}}`, `{template: {num: 1}}`, `{"template":{"num":1,"s":"a"}}`},
+		{"atomic map", "an atomic map is replaced", `{selector: {a: x}}`, `{selector: {b: z}}`, `{"selector":{"b":"z"}}`},
+		{"atomic map to null", "by a null too", `{selector: {a: x}}`, `{selector: null}`, `{"selector":null}`},
+		{"atomic list", "so is an atomic list", `{args: [a, b]}`, `{args: [c]}`, `{"args":["c"]}`},
+		{"atomic list to empty", "", `{args: [a, b]}`, `{args: []}`, `{"args":[]}`},
+		{"null leaves a set", "a null list leaves live's items", `{set: [a]}`, `{set: null}`, `{"set":["a"]}`},
+		{"empty leaves a set", "", `{set: [a]}`, `{set: []}`, `{"set":["a"]}`},
+		{"null for an empty set", "of two without items the intent's stays", `{set: []}`, `{set: null}`, `{"set":null}`},
+		{"item", "items merge by their key", `{named: [{name: a, port: 1}]}`, `{named: [{name: a, proto: UDP}]}`, `{"named":[{"name":"a","port":1,"proto":"UDP"}]}`},
+		{"defaulted key", "the defaulted key counts", `{ports: [{port: 1, proto: TCP, name: a}]}`, `{ports: [{port: 1, name: b}]}`, `{"ports":[{"name":"b","port":1,"proto":"TCP"}]}`},
+		{"other key", "another value of one key field is another item", `{ports: [{port: 1, proto: UDP}]}`, `{ports: [{port: 1}]}`, `{"ports":[{"port":1,"proto":"UDP"},{"port":1}]}`},
+		{"partial key", "a key without a field is another than any with it", `{ports: [{port: 1}]}`, `{ports: [{proto: TCP}]}`, `{"ports":[{"port":1},{"proto":"TCP"}]}`},
+		{"duplicates replaced", "the intent's item replaces duplicates, unmerged", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: a}]}`, `{"named":[{"name":"a"}]}`},
+		{"duplicates kept", "where it does not speak of them they stay", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: b}]}`, `{"named":[{"name":"a","port":1},{"name":"a","port":2},{"name":"b"}]}`},
+		{"shape changes", "where shapes differ the intent's stays", `{free: {a: 1}}`, `{free: [1]}`, `{"free":[1]}`},
+		{"scalar to map", "", `{scalarMap: 1}`, `{scalarMap: {a: x}}`, `{"scalarMap":{"a":"x"}}`},
+		{"map to scalar", "", `{scalarMap: {a: x}}`, `{scalarMap: z}`, `{"scalarMap":"z"}`},
+		{"deduced", "maps without a schema merge, their lists do not", `{free: {a: {b: 1}, l: [1]}}`, `{free: {a: {c: 2}, l: [2]}}`, `{"free":{"a":{"b":1,"c":2},"l":[2]}}`},
+		{"untyped atomic", "", `{raw: {a: 1}}`, `{raw: {b: 1}}`, `{"raw":{"b":1}}`},
+		{"set in item", "merging goes on below items", `{named: [{name: a, tags: [x]}]}`, `{named: [{name: a, tags: [z]}]}`, `{"named":[{"name":"a","tags":["x","z"]}]}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live, applied := tree(t, row.live), tree(t, row.applied)
+			got, err := root.Merge(live, applied)
+			require.NoError(t, err)
+			require.Equal(t, row.want, js(t, got), row.why)
+			theirs, err := upstream(live).Merge(upstream(applied))
+			require.NoError(t, err)
+			require.Equal(t, row.want, js(t, plain(theirs)), "upstream")
+		})
+	}
+}
+
+// The order of merged items: each letter is an item of a set.
+func TestMergeOrder(t *testing.T) {
+	for _, row := range []struct{ name, why, live, applied, want string }{
+		{"same", "nothing changes", "abc", "abc", "abc"},
+		{"subset", "an intent that does not reorder leaves live's order", "abcd", "bd", "abcd"},
+		{"reordered", "one that does has its own", "ab", "ba", "ba"},
+		{"appended", "an item of the intent alone stands after the one that it follows", "abc", "ax", "abcx"},
+		{"inserted", "", "abc", "axb", "axbc"},
+		{"prepended", "or before all", "abc", "xa", "xabc"},
+		{"only new", "items that follow none come last", "ab", "xy", "abxy"},
+		{"reordered subset", "items of live alone keep their place among live's", "abcd", "db", "acdb"},
+		{"the diagram", "the example of the code", "abcd", "dxb", "acdxb"},
+		{"reversed", "", "abcde", "edcba", "edcba"},
+		{"rotated", "", "abcd", "dabc", "dabc"},
+		{"new between moved", "", "abc", "cxa", "bcxa"},
+		{"moved to front", "", "abcd", "da", "bcda"},
+		{"new at both ends", "", "ab", "xaby", "xaby"},
+		{"interleaved", "", "ace", "abcde", "abcde"},
+		{"new after the last", "", "abcde", "eb", "acdeb"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, mergeLetters(t, row.live, row.applied), row.why)
+			require.Equal(t, row.want, upstreamMergeLetters(t, row.live, row.applied), "upstream")
+		})
+	}
+}
+
+// Every intent of up to four items, of five, meets a live list of four.
+func TestMergeOrderOfAll(t *testing.T) {
+	var intents []string
+	var grow func(prefix string)
+	grow = func(prefix string) {
+		intents = append(intents, prefix)
+		for _, c := range "abcdx" {
+			if len(prefix) < 4 && !strings.ContainsRune(prefix, c) {
+				grow(prefix + string(c))
+			}
+		}
+	}
+	grow("")
+	for _, intent := range intents {
+		require.Equal(t, upstreamMergeLetters(t, "abcd", intent), mergeLetters(t, "abcd", intent), "abcd with %s", intent)
+	}
+}
+
+func letters(s string) any {
+	list := []any{}
+	for _, c := range s {
+		list = append(list, string(c))
+	}
+	return map[string]any{"set": list}
+}
+
+func joined(t *testing.T, v any) (out string) {
+	for _, item := range v.(map[string]any)["set"].([]any) {
+		out += item.(string)
+	}
+	return out
+}
+
+func mergeLetters(t *testing.T, live, applied string) string {
+	got, err := root.Merge(letters(live), letters(applied))
+	require.NoError(t, err)
+	return joined(t, got)
+}
+
+func upstreamMergeLetters(t *testing.T, live, applied string) string {
+	got, err := upstream(letters(live)).Merge(upstream(letters(applied)))
+	require.NoError(t, err)
+	return joined(t, plain(got))
+}
+
+// Long shuffled lists, with duplicates in live.
+func TestMergeOrderAtRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const alphabet = "abcdefghijklmnop"
+	for range 300 {
+		live, applied := "", ""
+		for _, i := range r.Perm(len(alphabet))[:r.IntN(len(alphabet))] {
+			live += alphabet[i : i+1]
+			if r.IntN(6) == 0 {
+				live += live[r.IntN(len(live)):][:1]
+			}
+		}
+		for _, i := range r.Perm(len(alphabet))[:r.IntN(len(alphabet))] {
+			applied += alphabet[i : i+1]
+		}
+		require.Equal(t, upstreamMergeLetters(t, live, applied), mergeLetters(t, live, applied), "%s with %s", live, applied)
+	}
+}
+
+func TestMergeUnchanged(t *testing.T) {
+	live := tree(t, `{s: a, labels: {a: x}, set: [a, b], named: [{name: a, port: 1}], template: {s: b}}`).(map[string]any)
+	got, err := root.Merge(live, tree(t, `{s: a, labels: {a: x}, set: [b], named: [{name: a}], template: {}}`))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got), "an intent that changes nothing gives live itself")
+}
+
+func TestMergeDuplicates(t *testing.T) {
+	_, err := root.Merge(tree(t, `{template: {named: [{name: b}]}}`), tree(t, `{template: {named: [{name: a}, {name: a}]}}`))
+	var one *typed.Error
+	require.ErrorAs(t, err, &one)
+	require.Equal(t, typed.Duplicate, one.Reason)
+	require.EqualError(t, err, `.template.named: duplicate entries for key [name="a"]`)
+}

@@ -1,0 +1,157 @@
+package typed_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	smd "sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// TestRemove shows difference 1: what loses everything stays, empty, where
+// upstream and RemoveToNull make it null.
+func TestRemove(t *testing.T) {
+	for _, row := range []struct {
+		name, why, value, set string
+		want, toNull          string // toNull is upstream's, too; want's if empty
+	}{
+		{"nothing", "an empty set removes nothing", `{s: a}`, `{}`, `{"s":"a"}`, ""},
+		{"not there", "nor does one of other paths", `{s: a}`, `{f:num: {}, f:x: {f:z: {}}}`, `{"s":"a"}`, ""},
+		{"field", "", `{s: a, num: 1}`, `{f:s: {}}`, `{"num":1}`, ""},
+		{"with content", "a path goes with all that is below it", `{s: a, labels: {a: x}}`, `{f:labels: {}}`, `{"s":"a"}`, ""},
+		{"entry", "", `{labels: {a: x, b: z}}`, `{f:labels: {f:a: {}}}`, `{"labels":{"b":"z"}}`, ""},
+		{"last entry", "the container stays, empty", `{s: a, labels: {a: x}}`, `{f:labels: {f:a: {}}}`, `{"labels":{},"s":"a"}`, `{"labels":null,"s":"a"}`},
+		{"last field", "", `{s: a, template: {s: b}}`, `{f:template: {f:s: {}}}`, `{"s":"a","template":{}}`, `{"s":"a","template":null}`},
+		{"set item", "", `{set: [a, b, c]}`, `{f:set: {'v:"b"': {}}}`, `{"set":["a","c"]}`, ""},
+		{"last set item", "", `{set: [b]}`, `{f:set: {'v:"b"': {}}}`, `{"set":[]}`, `{"set":null}`},
+		{"keyed item", "", `{ports: [{port: 1}, {port: 2}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`, `{"ports":[{"port":2}]}`, ""},
+		{"duplicates", "all items of the element go", `{named: [{name: a}, {name: a, port: 1}, {name: b}]}`, `{f:named: {'k:{"name":"a"}': {}}}`, `{"named":[{"name":"b"}]}`, ""},
+		{"in item", "", `{named: [{name: a, port: 1}]}`, `{f:named: {'k:{"name":"a"}': {f:port: {}}}}`, `{"named":[{"name":"a"}]}`, ""},
+		{"everything in an item", "", `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {f:name: {}}}}`, `{"named":[{}]}`, `{"named":[null]}`},
+		{"already empty map", "an empty map that the set speaks into counts as emptied for RemoveToNull", `{labels: {}}`, `{f:labels: {f:a: {}}}`, `{"labels":{}}`, `{"labels":null}`},
+		{"already empty list", "", `{set: []}`, `{f:set: {'v:"a"': {}}}`, `{"set":[]}`, `{"set":null}`},
+		{"empty left alone", "one that it does not speak of stays", `{labels: {}, s: a}`, `{f:s: {}}`, `{"labels":{}}`, ""},
+		{"scalar", "a path below a scalar removes nothing", `{s: a}`, `{f:s: {f:a: {}}}`, `{"s":"a"}`, ""},
+		{"null", "nor one below a null", `{labels: null}`, `{f:labels: {f:a: {}}}`, `{"labels":null}`, ""},
+		{"deduced", "", `{free: {a: {b: 1, c: 1}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"c":1}}}`, ""},
+		{"root", "the root stays too", `{s: a}`, `{f:s: {}}`, `{}`, `null`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v, s := tree(t, row.value), set(t, row.set)
+			require.Equal(t, row.want, js(t, root.Remove(v, s)), row.why)
+			if row.toNull == "" {
+				row.toNull = row.want
+			}
+			require.Equal(t, row.toNull, js(t, root.RemoveToNull(v, s)), row.why)
+			require.Equal(t, row.toNull, js(t, plain(upstream(v).RemoveItems(upstreamSet(s)))), "upstream")
+		})
+	}
+}
+
+func TestRemoveInsideAtomic(t *testing.T) {
+	v := tree(t, `{selector: {a: x}, args: [a], s: b}`)
+	s := set(t, `{f:selector: {f:a: {}}, f:args: {i:0: {}}}`)
+	require.Equal(t, v, root.Remove(v, s))
+	require.Equal(t, v, root.RemoveToNull(v, s))
+	require.Equal(t, `{"args":null,"s":"b","selector":null}`, js(t, plain(upstream(v).RemoveItems(upstreamSet(s)))), "upstream")
+	odd := tree(t, `{set: [a, {}]}`)
+	require.Equal(t, `{"set":[{}]}`, js(t, root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))), "items that nothing can select stay")
+	wrong := tree(t, `{s: {a: b}, num: [1]}`)
+	require.Equal(t, wrong, root.Remove(wrong, set(t, `{f:s: {f:a: {}}, f:num: {i:0: {}}}`)), "so does what is of no shape of its type")
+	undeclared := tree(t, `{x: {a: b, c: d}}`)
+	require.Equal(t, `{"x":{"c":"d"}}`, js(t, root.Remove(undeclared, set(t, `{f:x: {f:a: {}}, 'v:1': {}}`))), "undeclared fields are deduced")
+}
+
+func TestRemoveShares(t *testing.T) {
+	v := tree(t, `{s: a, template: {labels: {a: x}}, set: [b]}`).(map[string]any)
+	require.Equal(t, fmt.Sprintf("%p", v), fmt.Sprintf("%p", root.Remove(v, set(t, `{f:num: {}, f:set: {'v:"x"': {}}}`))), "v itself, when nothing was removed")
+	less := root.Remove(v, set(t, `{f:s: {}}`)).(map[string]any)
+	require.Equal(t, fmt.Sprintf("%p", v["template"]), fmt.Sprintf("%p", less["template"]), "what is not touched is shared")
+}
+
+func TestExtract(t *testing.T) {
+	for _, row := range []struct {
+		name, why, value, set string
+		want                  string // upstream's too, unless differs
+		withKeys              string // want's if empty
+		differs               string // upstream's answer with keys, where it is another
+	}{
+		{"nothing", "nothing of the set is in the value", `{s: a}`, `{f:num: {}}`, `null`, "", ""},
+		{"field", "", `{s: a, num: 1}`, `{f:s: {}}`, `{"s":"a"}`, "", ""},
+		{"in struct", "", `{template: {s: a, num: 1}}`, `{f:template: {f:s: {}}}`, `{"template":{"s":"a"}}`, "", ""},
+		{"entry", "", `{labels: {a: x, b: z}}`, `{f:labels: {f:b: {}}}`, `{"labels":{"b":"z"}}`, "", ""},
+		{"empty map", "an empty map is owned as such", `{labels: {}}`, `{f:labels: {}}`, `{"labels":{}}`, "", ""},
+		{"owned container", "others filled the map that the manager left empty", `{labels: {a: x}}`, `{f:labels: {}}`, `{"labels":{}}`, "", `{"labels":null}`},
+		{"owned list", "", `{set: [a]}`, `{f:set: {}}`, `{"set":[]}`, "", `{"set":null}`},
+		{"null", "", `{labels: null}`, `{f:labels: {}}`, `{"labels":null}`, "", ""},
+		{"atomic map", "as a whole", `{selector: {a: x}}`, `{f:selector: {}}`, `{"selector":{"a":"x"}}`, "", ""},
+		{"atomic list", "", `{args: [a, b]}`, `{f:args: {}}`, `{"args":["a","b"]}`, "", ""},
+		{"set item", "", `{set: [a, b]}`, `{f:set: {'v:"b"': {}}}`, `{"set":["b"]}`, "", ""},
+		{"no set item", "a list with nothing in it is left out", `{s: b, set: [a]}`, `{f:set: {'v:"b"': {}}}`, `null`, "", `{"set":null}`},
+		{"item", "an item that is owned is extracted whole, or by its keys", `{named: [{name: a, port: 1}]}`, `{f:named: {'k:{"name":"a"}': {}}}`,
+			`{"named":[{"name":"a","port":1}]}`, `{"named":[{"name":"a"}]}`, ""},
+		{"in item", "keys come along on request", `{named: [{name: a, port: 1, proto: UDP}]}`, `{f:named: {'k:{"name":"a"}': {f:port: {}}}}`,
+			`{"named":[{"port":1}]}`, `{"named":[{"name":"a","port":1}]}`, ""},
+		{"defaulted key", "but not those that the item has by default", `{ports: [{port: 1, name: a}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {f:name: {}}}}`,
+			`{"ports":[{"name":"a"}]}`, `{"ports":[{"name":"a","port":1}]}`, ""},
+		{"nothing of an item", "an item of which nothing is there is left out", `{named: [{name: a}, {name: b}]}`, `{f:named: {'k:{"name":"a"}': {f:port: {}}, 'k:{"name":"b"}': {}}}`,
+			`{"named":[{"name":"b"}]}`, "", `{"named":[null,{"name":"b"}]}`},
+		{"owned item without content", "unless it is owned itself", `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}}}`, `{"named":[{}]}`, `{"named":[{"name":"a"}]}`, ""},
+		{"deduced", "", `{free: {a: {b: 1, c: 2}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"b":1}}}`, "", ""},
+		{"odd elements", "elements that do not fit are passed over", `{labels: {a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v, s := tree(t, row.value), set(t, row.set)
+			require.Equal(t, row.want, js(t, root.Extract(v, s, false)), row.why)
+			if row.withKeys == "" {
+				row.withKeys = row.want
+			}
+			require.Equal(t, row.withKeys, js(t, root.Extract(v, s, true)), row.why)
+			if row.differs == "" {
+				row.differs = row.withKeys
+			}
+			require.Equal(t, row.differs, js(t, plain(upstream(v).ExtractItems(upstreamSet(s), smd.WithAppendKeyFields()))), "upstream")
+		})
+	}
+	require.Equal(t, `{"set":["a"]}`, js(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'v:"a"': {}}}`), true)), "items that nothing can select are left out")
+	require.Equal(t, `{"x":{"a":1}}`, js(t, root.Extract(tree(t, `{x: {a: 1}}`), set(t, `{f:x: {f:a: {}}}`), true)), "undeclared fields are deduced")
+}
+
+func TestReconcile(t *testing.T) {
+	for _, row := range []struct {
+		name, why, set string
+		want           []string
+	}{
+		{"granular", "what fits stays", `{f:labels: {f:a: {}}, f:set: {'v:"a"': {}}, f:s: {}}`, []string{".s", ".labels.a", `.set[="a"]`}},
+		{"map became atomic", "who owned an entry owns the whole", `{f:selector: {f:a: {}, f:b: {}}}`, []string{".selector"}},
+		{"list became atomic", "", `{f:args: {'v:"a"': {}}}`, []string{".args"}},
+		{"was atomic", "what became granular stays owned as a whole", `{f:labels: {}, f:set: {}}`, []string{".labels", ".set"}},
+		{"in item", "below items too", `{f:named: {'k:{"name":"a"}': {.: {}, f:tags: {'v:"x"': {}}}}}`, []string{`.named[name="a"]`, `.named[name="a"].tags[="x"]`}},
+		{"nested", "at every level", `{f:template: {f:selector: {f:a: {}}}}`, []string{".template.selector"}},
+		{"unknown", "paths that the type does not know stay", `{f:x: {f:a: {}}, f:s: {f:a: {}}}`, []string{".s.a", ".x.a"}},
+		{"deduced", "so do those in values without a schema", `{f:free: {f:a: {i:0: {}}}}`, []string{".free.a[0]"}},
+		{"untyped atomic", "but this is owned as a whole", `{f:raw: {f:a: {}}}`, []string{".raw"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := set(t, row.set)
+			require.ElementsMatch(t, row.want, lines(root.Reconcile(s)), row.why)
+			theirs, err := smd.ReconcileFieldSetWithSchema(upstreamSet(s), upstream(nil))
+			require.NoError(t, err)
+			if theirs == nil {
+				theirs = upstreamSet(s)
+				require.Same(t, s, root.Reconcile(s), "what does not change is the same set")
+			}
+			require.ElementsMatch(t, row.want, upstreamLines(theirs), "upstream")
+		})
+	}
+	s := set(t, `{f:a: {f:b: {}}}`)
+	atomic := &typed.Type{Map: &typed.Map{Elem: typed.UntypedAtomic(), Atomic: true}}
+	list := &typed.Type{List: &typed.List{Elem: typed.UntypedAtomic()}}
+	for _, whole := range []*typed.Type{atomic, list, typed.Deduced(), str, {}} {
+		require.Same(t, s, whole.Reconcile(s), "nobody owns a whole object")
+	}
+	require.Equal(t, []string{"[0]"}, lines(setOf(atomic).Reconcile(set(t, `{i:0: {f:b: {}}}`))), "whatever selects an item")
+	require.Equal(t, []string{"[0]"}, lines((&typed.Type{Map: &typed.Map{Elem: atomic}}).Reconcile(set(t, `{i:0: {f:b: {}}}`))), "or an entry")
+}

@@ -1,0 +1,155 @@
+package typed_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	smd "sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+func TestValidate(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		value     string
+		rules     typed.Rules
+		want      []string // reason: error
+	}{
+		{"everything", "one value of every topology is valid",
+			`{s: a, num: 1, t: true, either: 1.5, labels: {a: b}, selector: {a: b}, args: [a, a], set: [a, b], nums: [1, 2.5], ports: [{port: 1}], template: {s: a}, free: {a: [1]}, raw: {a: 1}}`, typed.Rules{}, nil},
+		{"nulls", "a null is a value of every type",
+			`{s: null, labels: null, selector: null, args: null, set: null, ports: null, template: null}`, typed.Rules{}, nil},
+		{"null", "also of the whole", `null`, typed.Rules{}, nil},
+		{"string for map", "the root has a type too", `a`, typed.Rules{}, []string{`wrong type: expected map, got "a"`}},
+		{"list for map", "containers are told apart", `[1]`, typed.Rules{}, []string{`wrong type: expected map, got a list`}},
+		{"number for string", "scalars are told apart", `{s: 1}`, typed.Rules{}, []string{`wrong type: .s: expected string, got 1`}},
+		{"string for number", "a numeral is no number", `{num: "1"}`, typed.Rules{}, []string{`wrong type: .num: expected number, got "1"`}},
+		{"number for boolean", "0 is not false", `{t: 0}`, typed.Rules{}, []string{`wrong type: .t: expected boolean, got 0`}},
+		{"map for any scalar", "untyped is any scalar, not any value", `{either: {}}`, typed.Rules{}, []string{`wrong type: .either: expected scalar, got a map`}},
+		{"map for list", "", `{args: {}}`, typed.Rules{}, []string{`wrong type: .args: expected list, got a map`}},
+		{"long string", "an error does not repeat a whole document", `{num: ` + strings.Repeat("x", 50) + `}`, typed.Rules{},
+			[]string{`wrong type: .num: expected number, got "` + strings.Repeat("x", 40) + `"…`}},
+		{"in atomic list", "content of atomic lists has a type, and a position", `{args: [a, 1]}`, typed.Rules{}, []string{`wrong type: .args[1]: expected string, got 1`}},
+		{"in atomic map", "so has that of atomic maps", `{selector: {a: 1}}`, typed.Rules{}, []string{`wrong type: .selector.a: expected string, got 1`}},
+		{"in item", "items are named by their key, defaults included", `{ports: [{port: 1, name: 2}]}`, typed.Rules{},
+			[]string{`wrong type: .ports[port=1,proto="TCP"].name: expected string, got 2`}},
+		{"scalar or map", "of several shapes the value's counts", `{scalarMap: {a: 1}}`, typed.Rules{}, []string{`wrong type: .scalarMap.a: expected string, got 1`}},
+		{"neither scalar nor map", "and the map's if it has none of them", `{scalarMap: [1]}`, typed.Rules{}, []string{`wrong type: .scalarMap: expected map, got a list`}},
+		{"unknown field", "a struct has no other fields", `{x: 1}`, typed.Rules{}, []string{`unknown field: .x: field not declared in schema`}},
+		{"unknown allowed", "but a stored object may", `{x: {a: [1, {}]}}`, typed.Rules{Unknown: true}, nil},
+		{"duplicate in set", "an item of a set stands once", `{set: [a, b, a]}`, typed.Rules{}, []string{`duplicate: .set[="a"]: duplicate entries for key [="a"]`}},
+		{"equal numbers in set", "1 and 1.0 are one number", `{nums: [1, 1.0]}`, typed.Rules{}, []string{`duplicate: .nums[=1]: duplicate entries for key [=1]`}},
+		{"duplicate key", "so does the key of a keyed list's item", `{named: [{name: a}, {name: a, port: 1}]}`, typed.Rules{},
+			[]string{`duplicate: .named[name="a"]: duplicate entries for key [name="a"]`}},
+		{"duplicate by default", "a defaulted key field counts", `{ports: [{port: 1}, {port: 1, proto: TCP}]}`, typed.Rules{},
+			[]string{`duplicate: .ports[port=1,proto="TCP"]: duplicate entries for key [port=1,proto="TCP"]`}},
+		{"thrice", "every duplicate is an error", `{set: [a, a, a]}`, typed.Rules{},
+			[]string{`duplicate: .set[="a"]: duplicate entries for key [="a"]`, `duplicate: .set[="a"]: duplicate entries for key [="a"]`}},
+		{"duplicates allowed", "an update may leave them", `{set: [a, a], named: [{name: a}, {name: a}]}`, typed.Rules{Duplicates: true}, nil},
+		{"partial key", "one key field is enough", `{ports: [{proto: UDP}]}`, typed.Rules{}, nil},
+		{"only a default", "which may be a default", `{ports: [{name: a}]}`, typed.Rules{}, nil},
+		{"no key", "without any, nothing can own the item", `{named: [{port: 1}]}`, typed.Rules{},
+			[]string{`bad item: .named: element 0: an item of a keyed list must have one of its key fields ["name"]`}},
+		{"null item", "nor a null", `{named: [null]}`, typed.Rules{}, []string{`bad item: .named: element 0: an item of a keyed list must be a map, got null`}},
+		{"map in set", "a set holds scalars", `{set: [a, {}]}`, typed.Rules{}, []string{`bad item: .set: element 1: an item of a set must be a scalar, got a map`}},
+		{"null in set", "a null is none", `{set: [null]}`, typed.Rules{Duplicates: true, Unknown: true}, []string{`bad item: .set: element 0: an item of a set must be a scalar, got null`}},
+		{"list in set", "", `{set: [[a]]}`, typed.Rules{}, []string{`bad item: .set: element 0: an item of a set must be a scalar, got a list`}},
+		{"wrong item in set", "items have a type", `{set: [1]}`, typed.Rules{}, []string{`wrong type: .set[=1]: expected string, got 1`}},
+		{"all of them", "every violation is reported, sorted by path", `{x: 1, s: 1, num: a, template: {t: 1, b: 2}}`, typed.Rules{}, []string{
+			`wrong type: .num: expected number, got "a"`, `wrong type: .s: expected string, got 1`,
+			`unknown field: .template.b: field not declared in schema`, `wrong type: .template.t: expected boolean, got 1`,
+			`unknown field: .x: field not declared in schema`}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := tree(t, row.value)
+			err := root.Validate(v, row.rules)
+			var got []string
+			var errs typed.Errors
+			if errors.As(err, &errs) {
+				for _, e := range errs {
+					got = append(got, e.Reason.String()+": "+e.Error())
+				}
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, row.want, got, row.why)
+			if row.rules.Unknown {
+				return // upstream never allows them
+			}
+			var options []smd.ValidationOptions
+			if row.rules.Duplicates {
+				options = append(options, smd.AllowDuplicates)
+			}
+			_, theirs := upstreamRoot.FromUnstructured(v, options...)
+			require.Equal(t, err == nil, theirs == nil, "upstream: %v", theirs)
+		})
+	}
+}
+
+// Values that no JSON text makes, so that upstream's answer does not matter.
+func TestValidateGoValues(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		value     any
+		want      string
+	}{
+		{"int", "every Go integer is a number", map[string]any{"num": 1}, ""},
+		{"uint64", "also one beyond int64", map[string]any{"num": uint64(math.MaxUint64)}, ""},
+		{"NaN", "JSON cannot write it", map[string]any{"num": math.NaN()}, ".num: expected a finite number"},
+		{"infinity", "nor infinities", map[string]any{"num": float32(math.Inf(1))}, ".num: expected a finite number"},
+		{"NaN in set", "it equals nothing, so nobody could own it", map[string]any{"nums": []any{math.NaN()}}, ".nums: element 0: a number in a key or set must be finite"},
+		{"NaN in key", "", map[string]any{"ports": []any{map[string]any{"port": math.Inf(-1)}}}, `.ports: element 0: key field "port": a number in a key or set must be finite`},
+		{"struct", "a Go struct is no JSON", map[string]any{"s": struct{}{}}, ".s: expected string, got a Go struct {}"},
+		{"struct in set", "", map[string]any{"set": []any{struct{}{}}}, ".set: element 0: an item of a set must be a scalar, got a Go struct {}"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := root.Validate(row.value, typed.Rules{})
+			if row.want == "" {
+				require.NoError(t, err, row.why)
+				return
+			}
+			require.EqualError(t, err, row.want, row.why)
+		})
+	}
+}
+
+func TestValidateWithoutShape(t *testing.T) {
+	none := &typed.Type{}
+	require.EqualError(t, structOf(map[string]typed.Field{"a": {Type: none}}).Validate(map[string]any{"a": int64(1)}, typed.Rules{}),
+		".a: expected no value, got 1", "a reference to nothing takes no value, as upstream has it")
+	require.NoError(t, none.Validate(nil, typed.Rules{}), "but a null")
+}
+
+func TestValidateDepth(t *testing.T) {
+	nested := func(depth int) any {
+		var v any = "x"
+		for range depth {
+			v = map[string]any{"a": v}
+		}
+		return v
+	}
+	require.NoError(t, typed.Deduced().Validate(nested(typed.MaxDepth), typed.Rules{}), "as deep as may be")
+	err := typed.Deduced().Validate(nested(typed.MaxDepth+1), typed.Rules{})
+	var one *typed.Error
+	require.ErrorAs(t, err, &one)
+	require.Equal(t, typed.TooDeep, one.Reason)
+	require.Len(t, one.Path, typed.MaxDepth+1)
+	require.Contains(t, err.Error(), "nested deeper than 1000")
+	require.Error(t, typed.Deduced().Validate(nested(1_000_000), typed.Rules{}), "the stack is safe, whatever comes")
+}
+
+func TestErrors(t *testing.T) {
+	err := root.Validate(tree(t, `{s: 1, x: 1}`), typed.Rules{})
+	require.EqualError(t, err, "2 errors:\n  .s: expected string, got 1\n  .x: field not declared in schema")
+	var first *typed.Error
+	require.ErrorAs(t, err, &first, "each is visible through the list")
+	require.Equal(t, fieldpath.Fields("s"), first.Path)
+	require.Equal(t, "Reason(99)", typed.Reason(99).String())
+	require.Equal(t, []string{"wrong type", "unknown field", "duplicate", "bad item", "too deep"}, []string{
+		typed.WrongType.String(), typed.UnknownField.String(), typed.Duplicate.String(), typed.BadItem.String(), typed.TooDeep.String()})
+}
