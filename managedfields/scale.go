@@ -86,18 +86,12 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 		if path == nil {
 			return nil, fmt.Errorf("no path of replicas for version %q", h.version)
 		}
-		// What an applier applied through the scale before, this replaces; what an
-		// updater changed through it, it still owns. The time is the object's
-		// entry's, which a new owner does not have.
+		// What an applier applied through the scale before, this replaces. An
+		// updater gets an entry of its own, beside one that it may have for other
+		// fields: a real server writes both, although they are of one key on the
+		// wire. The time is the object's entry's, which a new owner does not have.
 		before, _ := parent.Get(owner.Key)
-		entry := Entry{
-			Key:     KeyOf(owner.Manager, owner.Operation, h.version, owner.Subresource),
-			Version: h.version, Time: before.Time, Fields: fieldpath.NewSet(path),
-		}
-		if old, ok := out.Get(entry.Key); ok && owner.Operation == Update {
-			entry.Time, entry.Fields = old.Time, entry.Fields.Union(old.Fields)
-		}
-		out = out.put(entry)
+		out = out.put(Entry{Key: owner.Key, Version: h.version, Time: before.Time, Fields: fieldpath.NewSet(path)})
 	}
 	return Encode(out), nil
 }

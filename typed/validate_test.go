@@ -123,6 +123,9 @@ func TestValidateWithoutShape(t *testing.T) {
 	require.EqualError(t, structOf(map[string]typed.Field{"a": {Type: none}}).Validate(map[string]any{"a": int64(1)}, typed.Rules{}),
 		".a: expected no value, got 1", "a reference to nothing takes no value, as upstream has it")
 	require.NoError(t, none.Validate(nil, typed.Rules{}), "but a null")
+	require.Equal(t, []string{".a"}, lines((&typed.Type{Map: &typed.Map{Elem: none}}).FieldSet(map[string]any{"a": int64(1)})), "what is there all the same is owned as an entry")
+	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: none, Keys: []string{"a"}}}
+	require.ErrorContains(t, keyed.Validate([]any{map[string]any{}}, typed.Rules{}), "must have one of its key fields", "nor does it have defaults")
 }
 
 func TestValidateDepth(t *testing.T) {

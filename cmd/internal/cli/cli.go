@@ -107,7 +107,7 @@ Exit status: 0 when all went well, 1 on a conflict or any error.`,
 	})
 	root.AddCommand(
 		newApply(env), newReplace(env), newGet(env), newDelete(env),
-		newReplay(env), newVersion(env),
+		newReplay(env), newTest(env), newVersion(env),
 	)
 	return root
 }

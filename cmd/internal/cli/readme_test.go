@@ -39,7 +39,13 @@ func TestReadme(t *testing.T) {
 			require.Equal(t, cmd.want, out.String(), "%s", cmd.line)
 		}
 	}
-	require.GreaterOrEqual(t, ran, 4)
+	require.GreaterOrEqual(t, ran, 5)
+
+	_, shown, _ := strings.Cut(string(readme), "```txtar\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	example, err := os.ReadFile(filepath.Join(root, "examples", "diverge.txtar"))
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(example), shown), "the README shows the start of the example")
 }
 
 // command is a line of a console block and what it prints.

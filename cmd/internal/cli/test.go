@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/harness"
+)
+
+func newTest(env *Env) *cobra.Command {
+	var update, verbose bool
+	cmd := &cobra.Command{
+		Use:   "test PATH…",
+		Short: "Run scenarios: who writes what, and what must come of it",
+		Long: `Test runs scenarios: text files (txtar) with a type, the writes of several managers
+one after the other, and what must come of each: the whole object with its managed
+fields, conflicts, or nothing. A step can also run every order in which managers'
+writes can meet, and say whether they end in one object, which orders conflict, and
+the shortest pair of orders that end differently. PATH is a scenario, or a folder of
+them (.txtar, at any depth).
+
+It prints every difference, - for what is expected and + for what came, and as its
+last line
+
+  N scenarios: P passed, F failed
+
+Exit status: 0 when all passed, 1 when any failed, or on any error.`,
+		Example: `  tenure test testdata/scenarios
+  tenure test --update my-scenario.txtar`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := scenarioFiles(env, args)
+			if err != nil {
+				return err
+			}
+			if len(files) == 0 {
+				return fmt.Errorf("no scenarios there")
+			}
+			failed := 0
+			for _, file := range files {
+				ok, err := env.runScenario(file, update, verbose)
+				if err != nil {
+					return err
+				}
+				if !ok {
+					failed++
+				}
+			}
+			fmt.Fprintf(env.Stdout, "%d scenarios: %d passed, %d failed\n", len(files), len(files)-failed, failed)
+			if failed > 0 {
+				return errReported
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&update, "update", false, "write what came of each step into the file, as what is expected")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "a line for every scenario")
+	return cmd
+}
+
+// runScenario runs one scenario and prints how it went; ok says that it passed.
+func (e *Env) runScenario(file string, update, verbose bool) (ok bool, err error) {
+	s, err := harness.RunFile(file)
+	if err != nil {
+		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", e.shown(file), err)
+		return false, nil
+	}
+	err = s.Err()
+	switch {
+	case err != nil && update:
+		if err := os.WriteFile(file, s.Rewritten(), 0o666); err != nil {
+			return false, err
+		}
+		fmt.Fprintf(e.Stdout, "updated %s\n", e.shown(file))
+	case err != nil:
+		s.Path = e.shown(file)
+		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", s.Path, s.Err())
+		return false, nil
+	case verbose:
+		fmt.Fprintf(e.Stdout, "ok   %s: %d steps\n", e.shown(file), len(s.Steps))
+	}
+	return true, nil
+}
+
+// shown returns a path as the user gave it: relative to the folder that the
+// command runs in.
+func (e *Env) shown(path string) string {
+	if e.Dir == "" {
+		return path
+	}
+	if rel, err := filepath.Rel(e.Dir, path); err == nil {
+		return rel
+	}
+	return path
+}
+
+// scenarioFiles returns the files at paths, and the .txtar files in folders.
+func scenarioFiles(env *Env, paths []string) ([]string, error) {
+	var out []string
+	for _, given := range paths {
+		root := env.path(given)
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && (path == root || filepath.Ext(path) == ".txtar") {
+				out = append(out, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}

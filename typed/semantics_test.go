@@ -1,0 +1,128 @@
+package typed_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// canonicalType has one field for each thing that canonical semantics know.
+func canonicalType() *typed.Type {
+	text := &typed.Type{Scalar: typed.String}
+	quantity := &typed.Type{Scalar: typed.Untyped, Format: typed.Quantity}
+	structOf := func(fields map[string]typed.Field) *typed.Type {
+		return &typed.Type{Map: &typed.Map{Fields: fields}}
+	}
+	inner := structOf(map[string]typed.Field{"limits": {Type: &typed.Type{Map: &typed.Map{Elem: quantity}}}, "text": {Type: text}})
+	item := structOf(map[string]typed.Field{"name": {Type: text}, "cpu": {Type: quantity}})
+	return structOf(map[string]typed.Field{
+		"cpu":       {Type: quantity},
+		"at":        {Type: &typed.Type{Scalar: typed.Untyped, Format: typed.DateTime}},
+		"text":      {Type: text},
+		"list":      {Type: &typed.Type{List: &typed.List{Elem: text}}},
+		"amounts":   {Type: &typed.Type{List: &typed.List{Elem: quantity}}},
+		"items":     {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: item}}},
+		"labels":    {Type: &typed.Type{Map: &typed.Map{Elem: text}}},
+		"resources": {Type: inner, Default: map[string]any{}},
+		"emptyDir":  {Type: inner},
+		"sealed":    {Type: &typed.Type{Map: &typed.Map{Atomic: true, Fields: inner.Map.Fields}}},
+		"any":       {Type: typed.Deduced()},
+	})
+}
+
+// TestCanonical keeps spec rule 11.1: what means the same is no change, whichever
+// of the two is live, and Compatible semantics tell all of it apart.
+func TestCanonical(t *testing.T) {
+	type m = map[string]any
+	typ := canonicalType()
+	for _, row := range []struct {
+		name, why string
+		a, b      m
+		same      bool
+	}{
+		{"quantities", "1000m is 1", m{"cpu": "1000m"}, m{"cpu": "1"}, true},
+		{"quantity and number", "a quantity may be a number", m{"cpu": "2"}, m{"cpu": int64(2)}, true},
+		{"quantity and fraction", "or a fraction", m{"cpu": "500m"}, m{"cpu": 0.5}, true},
+		{"other amount", "", m{"cpu": "1"}, m{"cpu": "2"}, false},
+		{"no quantity", "what can't be read is equal to itself only", m{"cpu": "one"}, m{"cpu": "1"}, false},
+		{"absurd quantity", "a long text is not read", m{"cpu": "1" + string(make([]byte, 100))}, m{"cpu": "1"}, false},
+		{"instants", "one instant in two zones", m{"at": "2026-01-01T00:00:00Z"}, m{"at": "2026-01-01T01:00:00+01:00"}, true},
+		{"other instant", "", m{"at": "2026-01-01T00:00:00Z"}, m{"at": "2026-01-01T00:00:01Z"}, false},
+		{"no instant", "", m{"at": "x"}, m{"at": "y"}, false},
+		{"texts", "a string without a format stands for itself", m{"text": "1000m"}, m{"text": "1"}, false},
+		{"empty list", "a list that is empty is as good as none", m{"list": []any{}}, m{}, true},
+		{"null list", "so is a null", m{"list": nil}, m{}, true},
+		{"null text", "a null that is no list or map is a value", m{"text": nil}, m{}, false},
+		{"empty keyed list", "", m{"items": []any{}}, m{}, true},
+		{"empty map", "a map with free keys that is empty is as good as none", m{"labels": m{}}, m{}, true},
+		{"defaulted struct", "its default is to be empty", m{"resources": m{}}, m{}, true},
+		{"defaulted struct of empty things", "at any depth", m{"resources": m{"limits": m{}}}, m{}, true},
+		{"filled struct", "", m{"resources": m{"text": "x"}}, m{}, false},
+		{"optional struct", "that it is there means something", m{"emptyDir": m{}}, m{}, false},
+		{"atomic list", "leaves are looked into", m{"amounts": []any{"1", "2000m"}}, m{"amounts": []any{"1000m", "2"}}, true},
+		{"atomic list, longer", "", m{"amounts": []any{"1"}}, m{"amounts": []any{"1", "2"}}, false},
+		{"atomic struct", "", m{"sealed": m{"limits": m{"cpu": "1"}}}, m{"sealed": m{"limits": m{"cpu": "1000m"}, "text": nil}}, false},
+		{"atomic struct, same", "", m{"sealed": m{"limits": m{"cpu": "1"}}}, m{"sealed": m{"limits": m{"cpu": "1000m"}}}, true},
+		{"atomic struct of nothing", "", m{"sealed": m{"text": "x", "limits": m{}}}, m{"sealed": m{"text": "x"}}, true},
+		{"atomic struct, other field", "", m{"sealed": m{"text": "x"}}, m{"sealed": m{"limits": m{"cpu": "1"}}}, false},
+		{"items", "items meet by key, and their fields by meaning", m{"items": []any{m{"name": "a", "cpu": "1"}}}, m{"items": []any{m{"name": "a", "cpu": "1000m"}}}, true},
+		{"without a schema", "nothing is known of it", m{"any": m{"cpu": "1"}}, m{"any": m{"cpu": "1000m"}}, false},
+		{"free key", "an entry with a free key is there on purpose", m{"any": m{"list": []any{}}}, m{"any": m{}}, false},
+		{"other shapes", "", m{"any": "x"}, m{"any": m{}}, false},
+		{"the same", "", m{"cpu": "1", "labels": m{"a": "b"}}, m{"cpu": "1", "labels": m{"a": "b"}}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			canonical := typed.Canonical(nil)
+			for _, pair := range [][2]m{{row.a, row.b}, {row.b, row.a}} {
+				got := canonical.Compare(typ, pair[0], pair[1])
+				require.Equal(t, row.same, got.Unchanged(), "%s: %v", row.why, got)
+				merged, err := canonical.Merge(typ, pair[0], pair[1])
+				require.NoError(t, err)
+				if row.same {
+					require.Equal(t, pair[0], merged, "live's own words stay")
+				}
+				if !typed.Equal(row.a, row.b) {
+					require.False(t, typ.Compare(pair[0], pair[1]).Unchanged(), "Compatible tells them apart")
+				}
+			}
+		})
+	}
+}
+
+// TestPredicate shows a caller who knows more than the schema.
+func TestPredicate(t *testing.T) {
+	typ := canonicalType()
+	text := typ.Map.Fields["text"].Type
+	s := typed.Canonical(func(of *typed.Type, a, b any) bool {
+		x, ok1 := a.(string)
+		y, ok2 := b.(string)
+		return of == text && ok1 && ok2 && len(x) == len(y)
+	})
+	require.True(t, s.Compare(typ, map[string]any{"text": "ab"}, map[string]any{"text": "cd"}).Unchanged())
+	require.False(t, s.Compare(typ, map[string]any{"text": "ab"}, map[string]any{"text": "c"}).Unchanged())
+	require.False(t, s.Compare(typ, map[string]any{"cpu": "ab"}, map[string]any{"cpu": "cd"}).Unchanged())
+}
+
+// TestDropUnknown drops what structs do not declare, and says where it was.
+func TestDropUnknown(t *testing.T) {
+	type m = map[string]any
+	typ := canonicalType()
+	v := m{"text": "x", "nope": int64(1), "items": []any{m{"name": "a", "bad": m{}}, m{"name": "b"}},
+		"list": []any{"a"}, "any": m{"all": "fine"}, "sealed": m{"odd": "x"}}
+	got, dropped := typ.DropUnknown(v)
+	require.Equal(t, m{"text": "x", "items": []any{m{"name": "a"}, m{"name": "b"}},
+		"list": []any{"a"}, "any": m{"all": "fine"}, "sealed": m{}}, got)
+	var paths []string
+	for _, e := range dropped {
+		require.Equal(t, typed.UnknownField, e.Reason)
+		paths = append(paths, e.Path.String())
+	}
+	require.Equal(t, []string{`.items[name="a"].bad`, ".nope", ".sealed.odd"}, paths)
+	require.Equal(t, int64(1), v["nope"], "the value itself is left alone")
+
+	again, dropped := typ.DropUnknown(got)
+	require.Empty(t, dropped)
+	require.Equal(t, got, again)
+}
