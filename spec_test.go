@@ -149,10 +149,14 @@ func TestDifferencesAreShown(t *testing.T) {
 	text, err := os.ReadFile("doc/differences.md")
 	require.NoError(t, err)
 	rows := map[string]bool{}
+	var tests []string
 	named := map[string]string{} // scenario to row
 	scenario := regexp.MustCompile("scenario `([^`]*)`")
 	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \|.*$`).FindAllStringSubmatch(string(text), -1) {
 		rows[m[1]] = true
+		for _, name := range regexp.MustCompile("`(Test[A-Za-z0-9]*)`").FindAllStringSubmatch(m[0], -1) {
+			tests = append(tests, name[1])
+		}
 		for _, s := range scenario.FindAllStringSubmatch(m[0], -1) {
 			named[s[1]] = m[1]
 		}
@@ -167,6 +171,15 @@ func TestDifferencesAreShown(t *testing.T) {
 		for _, row := range says[name] {
 			require.True(t, rows[row], "%s differs by row %s, which is not in doc/differences.md", path, row)
 		}
+	}
+	code := ""
+	for path, text := range filesUnder(t, ".go", ".") {
+		if strings.HasSuffix(path, "_test.go") {
+			code += text
+		}
+	}
+	for _, name := range tests {
+		require.Contains(t, code, "func "+name+"(", "doc/differences.md names a test that is not there")
 	}
 	for name, row := range named {
 		require.Contains(t, says[name], row, "doc/differences.md, %s names scenario %s", row, name)
