@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
@@ -54,6 +55,26 @@ func compileEmbedded(files fs.FS, document string) map[schema.GroupVersionKind]*
 		types[gvk] = s.typ
 	}
 	return types
+}
+
+// BuiltinDocument returns the OpenAPI v3 document, in JSON, of which the types of
+// a built-in group version are compiled, and whether there is one. It has the
+// schemas of a real server's document, in full but for descriptions, and no
+// paths. The caller owns it.
+func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
+	name := "apis/" + gv.String()
+	if gv.Group == "" {
+		name = "api/" + gv.Version
+	}
+	files, err := fs.Sub(embedded, "builtin")
+	must(err)
+	// A name that is no file's, such as one with a slash too many, finds nothing.
+	data, err := bundle.ReadDocument(files, name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, false
+	}
+	must(err)
+	return data, true
 }
 
 const (

@@ -146,3 +146,23 @@ func BenchmarkTypeFor(b *testing.B) {
 		r.TypeFor(gvk)
 	}
 }
+
+func TestBuiltinDocument(t *testing.T) {
+	for name := range embeddedDocuments(t) {
+		gv, err := bundle.GroupVersion(name)
+		require.NoError(t, err)
+		document, ok := BuiltinDocument(gv)
+		require.True(t, ok, name)
+		r, err := CompileV3(document)
+		require.NoError(t, err)
+		require.NotEmpty(t, r.Kinds())
+		document[0] = 'x' // the caller owns it
+		again, ok := BuiltinDocument(gv)
+		require.True(t, ok)
+		require.Equal(t, byte('{'), again[0])
+	}
+	for _, gv := range []schema.GroupVersion{{}, {Group: "apps"}, {Version: "v9"}, {Group: "../apps", Version: "v1"}, {Group: "example.com", Version: "v1"}} {
+		_, ok := BuiltinDocument(gv)
+		require.False(t, ok, "%v", gv)
+	}
+}

@@ -62,6 +62,8 @@ type compiler struct {
 	overrides map[override]*typed.Type
 	missing   *typed.Type
 	errs      []*SchemaError
+	// target returns the name of the model that a reference means.
+	target func(ref string) string
 
 	// Where the walk is.
 	model string
@@ -86,6 +88,7 @@ func newCompiler(models map[string]*spec.Schema, known map[string]*typed.Type) *
 		named:     make(map[string]*typed.Type, len(models)+len(known)),
 		overrides: map[override]*typed.Type{},
 		missing:   &typed.Type{},
+		target:    lastSegment,
 	}
 	maps.Copy(c.named, known)
 	return c
@@ -116,6 +119,11 @@ func (c *compiler) run(preserve bool) {
 		c.model, c.steps = name, c.steps[:0]
 		*c.named[name] = c.shapes(m, preserve)
 	}
+	c.override()
+}
+
+// override makes the copies that were noted on the way.
+func (c *compiler) override() {
 	for o, t := range c.overrides {
 		*t = overridden(c.refer(o.name), o.atomic)
 	}
@@ -159,48 +167,53 @@ func (c *compiler) refer(name string) *typed.Type {
 // use returns the type of a schema that stands in a field, an item or an entry,
 // and whether a map of such entries counts as untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
-	name := referredModel(m)
+	name := c.target(reference(m))
 	if name == "" {
-		shapes := c.shapes(m, preserve)
-		untyped = shapes.Scalar == typed.Untyped
-		if shapes.List == nil && shapes.Map == nil {
-			return scalar(shapes.Scalar), untyped
-		}
-		return &shapes, untyped
+		return inline(c.shapes(m, preserve))
 	}
-	untyped = name == deducedModel
-	switch relationship := c.mapType(m.Extensions); relationship {
-	case unset:
-		return c.refer(name), untyped
-	default:
-		o := override{name, relationship == atomic}
-		if c.overrides[o] == nil {
-			c.overrides[o] = &typed.Type{}
-		}
-		return c.overrides[o], untyped
-	}
+	return c.useOf(name, m.Extensions), name == deducedModel
 }
 
-// referredModel returns the name that m refers to, empty when m is inline. A
-// reference with something beside it is written as an allOf of one in OpenAPI v3.
-func referredModel(m *spec.Schema) string {
+// inline returns what a schema written in place gives [compiler.use].
+func inline(shapes typed.Type) (t *typed.Type, untyped bool) {
+	untyped = shapes.Scalar == typed.Untyped
+	if shapes.List == nil && shapes.Map == nil {
+		return scalar(shapes.Scalar), untyped
+	}
+	return &shapes, untyped
+}
+
+// useOf returns the type of a reference to a model, beside which extensions stand.
+func (c *compiler) useOf(name string, extensions map[string]any) *typed.Type {
+	relationship := c.mapType(extensions)
+	if relationship == unset {
+		return c.refer(name)
+	}
+	o := override{name, relationship == atomic}
+	if c.overrides[o] == nil {
+		c.overrides[o] = &typed.Type{}
+	}
+	return c.overrides[o]
+}
+
+// reference returns what m refers to, empty when m is inline. A reference with
+// something beside it is written as an allOf of one in OpenAPI v3.
+func reference(m *spec.Schema) string {
 	ref := m.Ref.String()
 	if ref == "" && len(m.AllOf) == 1 {
 		ref = m.AllOf[0].Ref.String()
 	}
-	return ref[strings.LastIndexByte(ref, '/')+1:]
+	return ref
 }
+
+// lastSegment returns the name in a reference of a document, whose names have no
+// slashes.
+func lastSegment(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
 // shapes compiles an inline schema. preserve is inherited by all that is inline
 // below m, but not by what m refers to.
 func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
-	if len(c.steps) > maxNesting {
-		if !c.stopped {
-			c.fail("", "nested too deep, want at most %d levels", maxNesting)
-		}
-		c.stopped = true
-	}
-	if c.stopped {
+	if c.tooDeep() {
 		return typed.Type{}
 	}
 	if p, ok := m.Extensions["x-kubernetes-preserve-unknown-fields"]; ok && p == true {
@@ -217,20 +230,38 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 		return typed.Type{Map: c.object(m, preserve)}
 	case "array":
 		return typed.Type{List: c.list(m, typ, preserve)}
+	}
+	return typed.Type{Scalar: c.scalarOf(typ, m.Format)}
+}
+
+// tooDeep reports whether the walk is to go no deeper, and notes that once.
+func (c *compiler) tooDeep() bool {
+	if len(c.steps) > maxNesting {
+		if !c.stopped {
+			c.fail("", "nested too deep, want at most %d levels", maxNesting)
+		}
+		c.stopped = true
+	}
+	return c.stopped
+}
+
+// scalarOf returns the scalar of a type that is neither object nor array.
+func (c *compiler) scalarOf(typ, format string) typed.Scalar {
+	switch typ {
 	case "integer", "number":
-		return typed.Type{Scalar: typed.Numeric}
+		return typed.Numeric
 	case "boolean":
-		return typed.Type{Scalar: typed.Boolean}
+		return typed.Boolean
 	case "string":
 		// Formats say that a string stands for something else, which may also be
 		// written as another scalar; byte is a string in any case.
-		if m.Format == "" || m.Format == "byte" {
-			return typed.Type{Scalar: typed.String}
+		if format == "" || format == "byte" {
+			return typed.String
 		}
-		return typed.Type{Scalar: typed.Untyped}
+		return typed.Untyped
 	}
 	c.fail("type", "unrecognized type %q, want object, array, string, integer, number or boolean", typ)
-	return typed.Type{Scalar: typed.Untyped}
+	return typed.Untyped
 }
 
 func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {

@@ -94,3 +94,12 @@ func Union(registries ...*Registry) *Registry {
 	}
 	return out
 }
+
+// Without returns a registry of the kinds of r but for those of the given group
+// and kind, at whatever version: what is left when a CustomResourceDefinition is
+// deleted.
+func (r *Registry) Without(gk schema.GroupKind) *Registry {
+	out := Union(r)
+	maps.DeleteFunc(out.kinds, func(gvk schema.GroupVersionKind, _ source) bool { return gvk.GroupKind() == gk })
+	return out
+}

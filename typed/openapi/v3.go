@@ -30,8 +30,7 @@ func CompileV3(documents ...[]byte) (*Registry, error) {
 	return Union(registries...), nil
 }
 
-// decodeV3 returns the models of an OpenAPI v3 document. They are decoded one by
-// one, so that an error can name its model.
+// decodeV3 returns the models of an OpenAPI v3 document.
 func decodeV3(document []byte) (map[string]*spec.Schema, error) {
 	if err := checkNesting(document); err != nil {
 		return nil, err
@@ -51,11 +50,17 @@ func decodeV3(document []byte) (map[string]*spec.Schema, error) {
 	case parsed.Swagger != "":
 		return nil, fmt.Errorf("got an OpenAPI v2 document (swagger %s), want OpenAPI v3", parsed.Swagger)
 	}
-	models := make(map[string]*spec.Schema, len(parsed.Components.Schemas))
+	return decodeModels(parsed.Components.Schemas)
+}
+
+// decodeModels decodes models one by one, so that an error can name its model. A
+// null stays nil.
+func decodeModels(schemas map[string]json.RawMessage) (map[string]*spec.Schema, error) {
+	models := make(map[string]*spec.Schema, len(schemas))
 	var errs []*SchemaError
-	for _, name := range slices.Sorted(maps.Keys(parsed.Components.Schemas)) {
+	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		models[name] = nil
-		if raw := parsed.Components.Schemas[name]; string(raw) != "null" {
+		if raw := schemas[name]; string(raw) != "null" {
 			// Called by hand, this spares a parse; it is most of the cost.
 			models[name] = new(spec.Schema)
 			if err := models[name].UnmarshalJSON(raw); err != nil {

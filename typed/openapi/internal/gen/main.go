@@ -81,7 +81,7 @@ func documentsFrom(ctx context.Context, from, token, ca string) (map[string][]by
 		if err != nil {
 			return nil, err
 		}
-		return server.documents(ctx)
+		return readServer(ctx, server)
 	}
 	return readDir(from)
 }

@@ -4,24 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
+	"github.com/tenure-ssa/tenure/typed/openapi/internal/remote"
 )
-
-// maxDocument bounds what is read of one answer; the largest document of a real
-// server has about 3 MB.
-const maxDocument = 64 << 20
 
 // readDir returns the documents in a directory. A file is called as its document
 // is, with __ for each slash.
@@ -43,19 +35,14 @@ func readDir(dir string) (map[string][]byte, error) {
 	return documents, nil
 }
 
-// server is an API server that publishes OpenAPI v3.
-type server struct {
-	base   *url.URL
-	token  string
-	client *http.Client
-}
-
-func newServer(address, token, ca string) (*server, error) {
+// newServer returns the server at an address, which must show a certificate of one
+// of the authorities in the file ca, if that is not empty.
+func newServer(address, token, ca string) (*remote.Server, error) {
 	base, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("the server's URL: %w", err)
 	}
-	s := &server{base: base, token: token, client: &http.Client{Timeout: time.Minute}}
+	s := &remote.Server{Base: base, Token: token, Client: &http.Client{Timeout: time.Minute}}
 	if ca == "" {
 		return s, nil
 	}
@@ -69,72 +56,21 @@ func newServer(address, token, ca string) (*server, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	s.client.Transport = transport
+	s.Client.Transport = transport
 	return s, nil
 }
 
-// documents returns the documents of all group versions. Discovery lists others
-// too, of groups and of endpoints without kinds; those are passed over.
-func (s *server) documents(ctx context.Context) (map[string][]byte, error) {
-	data, err := s.get(ctx, "openapi/v3")
+// readServer returns the documents of all group versions of a server.
+func readServer(ctx context.Context, s *remote.Server) (map[string][]byte, error) {
+	list, err := s.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var discovery struct {
-		Paths map[string]struct {
-			ServerRelativeURL string `json:"serverRelativeURL"`
-		} `json:"paths"`
-	}
-	if err := json.Unmarshal(data, &discovery); err != nil {
-		return nil, fmt.Errorf("discovery at openapi/v3: %w", err)
-	}
 	documents := map[string][]byte{}
-	for _, name := range slices.Sorted(maps.Keys(discovery.Paths)) {
-		if _, err := bundle.GroupVersion(name); err != nil {
-			continue
-		}
-		relative := strings.TrimPrefix(discovery.Paths[name].ServerRelativeURL, "/")
-		if documents[name], err = s.get(ctx, relative); err != nil {
+	for _, d := range list {
+		if documents[d.Name], err = s.Get(ctx, d.Path); err != nil {
 			return nil, err
 		}
 	}
-	if len(documents) == 0 {
-		return nil, fmt.Errorf("discovery at openapi/v3 lists no group version")
-	}
 	return documents, nil
-}
-
-// get reads what is at a URL below the server's.
-func (s *server) get(ctx context.Context, relative string) ([]byte, error) {
-	target, err := s.base.Parse(strings.TrimSuffix(s.base.Path, "/") + "/" + relative)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", relative, err)
-	}
-	// The token is for this server only.
-	if target.Host != s.base.Host || target.Scheme != s.base.Scheme {
-		return nil, fmt.Errorf("%s: leads to another server, %s", relative, target.Host)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	if s.token != "" {
-		request.Header.Set("Authorization", "Bearer "+s.token)
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", relative, err)
-	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s: the server answered %s", relative, response.Status)
-	case len(data) > maxDocument:
-		return nil, fmt.Errorf("%s: more than %d bytes", relative, maxDocument)
-	}
-	return data, nil
 }
