@@ -1,13 +1,19 @@
 // Package openapi compiles the topology of types, [typed.Type], from the schemas
-// in which servers publish them: OpenAPI v2 and v3, and
-// CustomResourceDefinitions. It also brings the built-in types along.
+// in which servers publish them: OpenAPI v2 and v3, CustomResourceDefinitions, and
+// the definitions that are generated for Go types. It also brings the built-in types
+// along, and fetches those of a server.
 //
 //	widgets, err := openapi.CompileCRD(crd)
 //	...
 //	types := openapi.Union(openapi.Builtin(), widgets)
 //	pod := types.TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 //
+// A [Registry] never changes; a program whose types do keeps the one of the moment in
+// a [Current].
+//
 // # From schema to topology
+//
+// OpenAPI v2 differs in a few places; [CompileV2] has them.
 //
 //	schema                                    topology
 //	type: object, properties                  struct; other fields are refused

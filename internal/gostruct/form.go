@@ -1,0 +1,374 @@
+package gostruct
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// kind is how values of a Go type are read. The switches over it in value.go,
+// tree.go, equal.go and match.go are the places that know all of them.
+type kind uint8
+
+const (
+	noKind        kind = iota // has no JSON value: see form.err
+	nullKind                  // a nil; no type is of this kind, its values come to be
+	stringKind                // also typed strings
+	boolKind                  //
+	intKind                   // int64
+	uintKind                  // int64, or no JSON value when it does not fit
+	floatKind                 // float64
+	bytesKind                 // []byte: a string, in base64
+	listKind                  // a slice
+	mapKind                   // keys of a string kind
+	structKind                //
+	pointerKind               // what it points to, or null
+	interfaceKind             // what is in it, or null
+	convertKind               // says itself what it is
+)
+
+// form is how values of one Go type are read, compiled once.
+//
+//	elem != nil   ⇔ kind is listKind, mapKind or pointerKind
+//	fields, byName, for a structKind: byName[f.name] == f for each f of fields
+//	err != nil    ⇔ kind is noKind
+type form struct {
+	kind   kind
+	typ    reflect.Type
+	elem   *form
+	fields []*field
+	byName map[string]*field
+	err    error
+
+	marshals bool // convertKind: only through MarshalJSON
+	onlyPtr  bool // convertKind: only a pointer to it has the method
+	bitwise  bool // convertKind: equal in Go means equal in JSON, and == can't panic
+}
+
+// field is a field of a struct, or one that it has from a struct embedded in it.
+type field struct {
+	name      string
+	outer     []step // the embedded structs that it is in, outermost first
+	index     int
+	form      *form
+	omitEmpty bool
+	omitZero  func(reflect.Value) bool
+	// before has the same name and comes earlier in the source: it counts when
+	// this one is left out.
+	before *field
+}
+
+// step goes from a struct into one embedded in it.
+type step struct {
+	index    int
+	pointer  bool
+	omitZero func(reflect.Value) bool
+}
+
+// converter and failingConverter are implemented, beside json.Marshaler, by types
+// that know a shorter way to their JSON value.
+type (
+	converter        interface{ ToUnstructured() any }
+	failingConverter interface{ ToUnstructuredWithError() (any, error) }
+	zeroer           interface{ IsZero() bool }
+)
+
+var (
+	marshalerType        = reflect.TypeFor[json.Marshaler]()
+	converterType        = reflect.TypeFor[converter]()
+	failingConverterType = reflect.TypeFor[failingConverter]()
+	zeroerType           = reflect.TypeFor[zeroer]()
+)
+
+var (
+	forms sync.Map // reflect.Type → *form, complete with all that it refers to
+	// compiling makes sure that a recursive type, half compiled, is not seen; and
+	// that there is one form for a type, so that forms compare as pointers.
+	compiling sync.Mutex
+)
+
+// formOf returns the form of a type. The first call for a type compiles it, and
+// the types that it is made of; later ones are a lookup.
+func formOf(t reflect.Type) *form {
+	if f, ok := forms.Load(t); ok {
+		return f.(*form)
+	}
+	compiling.Lock()
+	defer compiling.Unlock()
+	c := compiler{}
+	f := c.form(t)
+	for typ, f := range c {
+		forms.Store(typ, f)
+	}
+	return f
+}
+
+// compiler holds the forms that are not in forms yet.
+type compiler map[reflect.Type]*form
+
+func (c compiler) form(t reflect.Type) *form {
+	if f, ok := forms.Load(t); ok {
+		return f.(*form)
+	}
+	if f, ok := c[t]; ok {
+		return f
+	}
+	f := &form{typ: t}
+	c[t] = f // before what it refers to, which may be itself
+	// A pointer has the methods of what it points to, which is asked in its place.
+	if byValue, byPointer := converts(t), converts(reflect.PointerTo(t)); t.Kind() != reflect.Pointer && (byValue || byPointer) {
+		f.kind, f.onlyPtr = convertKind, !byValue
+		f.marshals = !shortcut(t) && !shortcut(reflect.PointerTo(t))
+		f.bitwise = bitwise(t)
+		return f
+	}
+	switch t.Kind() {
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			return f.none("a map with keys of %s has no JSON value", t.Key())
+		}
+		f.kind, f.elem = mapKind, c.form(t.Elem())
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			f.kind = bytesKind
+			return f
+		}
+		f.kind, f.elem = listKind, c.form(t.Elem())
+	case reflect.Pointer:
+		f.kind, f.elem = pointerKind, c.form(t.Elem())
+	case reflect.Interface:
+		f.kind = interfaceKind
+	case reflect.Struct:
+		f.kind = structKind
+		f.byName = make(map[string]*field, t.NumField())
+		c.fields(f, t, nil, nil)
+	default:
+		if f.kind = basic(t.Kind()); f.kind == noKind {
+			return f.none("a Go %s has no JSON value", t)
+		}
+	}
+	return f
+}
+
+func (f *form) none(format string, args ...any) *form {
+	f.kind, f.err = noKind, fmt.Errorf(format, args...)
+	return f
+}
+
+// basic returns the kind of scalar that a Go kind is, noKind for none.
+func basic(k reflect.Kind) kind {
+	switch k {
+	case reflect.String:
+		return stringKind
+	case reflect.Bool:
+		return boolKind
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return intKind
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return uintKind
+	case reflect.Float32, reflect.Float64:
+		return floatKind
+	}
+	return noKind
+}
+
+// basicForms are the forms of fields of basic kinds, whatever methods they have.
+var basicForms = map[kind]*form{
+	stringKind: {kind: stringKind}, boolKind: {kind: boolKind}, intKind: {kind: intKind},
+	uintKind: {kind: uintKind}, floatKind: {kind: floatKind},
+}
+
+func converts(t reflect.Type) bool { return t.Implements(marshalerType) || shortcut(t) }
+
+func shortcut(t reflect.Type) bool {
+	// Both interfaces ask for MarshalJSON as well.
+	return t.Implements(marshalerType) && (t.Implements(converterType) || t.Implements(failingConverterType))
+}
+
+// bitwise reports whether two values of t that are == in Go marshal the same, and
+// comparing them never panics: an interface may hold what can't be compared.
+func bitwise(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !bitwise(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	case reflect.Array:
+		return bitwise(t.Elem())
+	case reflect.Pointer:
+		return true
+	}
+	k := basic(t.Kind())
+	return k != noKind && k != floatKind // there are two zeros
+}
+
+// fields adds the fields of t, a struct that stands at outer in f's, to f. inside
+// are the embedded types on the way.
+func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect.Type) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, options := tagOf(sf)
+		if name == "-" {
+			continue
+		}
+		var omitZero func(reflect.Value) bool
+		if hasOption(options, "omitzero") {
+			omitZero = zeroTest(sf.Type)
+		}
+		next := &field{name: name, outer: outer, index: i, omitEmpty: hasOption(options, "omitempty"), omitZero: omitZero}
+		if sf.Anonymous && name == "" {
+			inner := sf.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if inner.Kind() == reflect.Struct && !converts(sf.Type) && !converts(reflect.PointerTo(sf.Type)) {
+				if containsType(inside, inner) {
+					continue // a struct in itself: what is in it again is shadowed
+				}
+				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Type.Kind() == reflect.Pointer, omitZero})
+				c.fields(f, inner, deeper, append(inside[:len(inside):len(inside)], inner))
+				continue
+			}
+			if !sf.IsExported() {
+				continue
+			}
+			next.name = sf.Name
+			next.form = (&form{typ: sf.Type}).none("an embedded %s has no JSON value", sf.Type)
+		} else if !sf.IsExported() {
+			continue
+		} else if k := basic(sf.Type.Kind()); k != noKind {
+			next.form = basicForms[k]
+		} else {
+			next.form = c.form(sf.Type)
+		}
+		f.add(next)
+	}
+}
+
+func (f *form) add(next *field) {
+	if before, ok := f.byName[next.name]; ok {
+		next.before = before
+		for i := range f.fields {
+			if f.fields[i] == before {
+				f.fields[i] = next
+			}
+		}
+	} else {
+		f.fields = append(f.fields, next)
+	}
+	f.byName[next.name] = next
+}
+
+func containsType(types []reflect.Type, t reflect.Type) bool {
+	for _, other := range types {
+		if other == t {
+			return true
+		}
+	}
+	return false
+}
+
+// tagOf returns the name of a field, empty for an embedded one without, and the
+// options of its tag.
+func tagOf(sf reflect.StructField) (name, options string) {
+	name, options, _ = strings.Cut(sf.Tag.Get("json"), ",")
+	if name == "" && !sf.Anonymous {
+		name = sf.Name
+	}
+	return name, options
+}
+
+func hasOption(options, want string) bool {
+	for option := range strings.SplitSeq(options, ",") {
+		if option == want {
+			return true
+		}
+	}
+	return false
+}
+
+// zeroTest returns what the option omitzero asks of a field of type t.
+func zeroTest(t reflect.Type) func(reflect.Value) bool {
+	switch {
+	case t.Implements(zeroerType):
+		return func(v reflect.Value) bool { return isNil(v) || addressed(v, false).(zeroer).IsZero() }
+	case reflect.PointerTo(t).Implements(zeroerType):
+		return func(v reflect.Value) bool { return addressed(v, true).(zeroer).IsZero() }
+	}
+	return reflect.Value.IsZero
+}
+
+// isNil reports whether v is a nil pointer or interface, or an interface with a
+// nil pointer in it: nothing that a method could be called on.
+func isNil(v reflect.Value) bool {
+	for v.Kind() == reflect.Interface && !v.IsNil() {
+		v = v.Elem()
+	}
+	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil()
+}
+
+// addressed returns v to call its methods on: its address where it has one, which
+// saves the copy, or where only a pointer to it has the method.
+func addressed(v reflect.Value, onlyPtr bool) any {
+	if v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		return v.Interface()
+	}
+	if v.CanAddr() {
+		return v.Addr().Interface()
+	}
+	if !onlyPtr {
+		return v.Interface()
+	}
+	copied := reflect.New(v.Type())
+	copied.Elem().Set(v)
+	return copied.Interface()
+}
+
+// in returns the value of the field in a struct, and how to read it; ok is false
+// when the field is left out.
+func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
+	for ; f != nil; f = f.before {
+		if value, ok = f.own(v); ok {
+			return value, f.form, true
+		}
+	}
+	return reflect.Value{}, nil, false
+}
+
+func (f *field) own(v reflect.Value) (reflect.Value, bool) {
+	for _, s := range f.outer {
+		v = v.Field(s.index)
+		if s.omitZero != nil && s.omitZero(v) {
+			return reflect.Value{}, false
+		}
+		if s.pointer {
+			if v.IsNil() {
+				return reflect.Value{}, false
+			}
+			v = v.Elem()
+		}
+	}
+	v = v.Field(f.index)
+	if f.omitEmpty && isEmpty(v) || f.omitZero != nil && f.omitZero(v) {
+		return reflect.Value{}, false
+	}
+	return v, true
+}
+
+// isEmpty reports whether the option omitempty leaves v out.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Pointer, reflect.Interface:
+		return v.IsNil()
+	case reflect.Float32, reflect.Float64:
+		return v.Float() == 0 // negative zero too
+	}
+	return basic(v.Kind()) != noKind && v.IsZero()
+}

@@ -1,0 +1,404 @@
+package gostruct_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tenure-ssa/tenure/internal/gostruct"
+)
+
+type m = map[string]any
+
+type (
+	inner  struct{ A, B string }
+	Outer  struct{ A string }
+	other  struct{ A string }
+	hidden struct {
+		A string
+		b string
+	}
+	textKey struct{ s string }
+	upper   string
+)
+
+func (k textKey) MarshalText() ([]byte, error) { return []byte(k.s), nil }
+func (u upper) MarshalText() ([]byte, error)   { return []byte("TEXT"), nil }
+
+type never struct{ X int }
+
+func (n never) IsZero() bool { return n.X == 7 }
+
+type neverByPointer struct{ X int }
+
+func (n *neverByPointer) IsZero() bool { return n.X == 7 }
+
+// Every row is checked against upstream's converter, in all ways to read it.
+func TestValues(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.FixedZone("x", 3600))
+	for _, row := range []struct {
+		name, why string
+		obj       any
+		want      any
+	}{
+		{"names", "a tag names a field, or else its Go name does", &struct {
+			A string `json:"a"`
+			B string
+			C string `json:",omitempty"`
+			D string `json:"d-é/x"`
+		}{"1", "2", "3", "4"}, m{"a": "1", "B": "2", "C": "3", "d-é/x": "4"}},
+		{"dash", "a dash leaves a field out, with a comma too, unlike encoding/json", &struct {
+			A string `json:"-"`
+			B string `json:"-,"`
+			C string `json:"c"`
+		}{"1", "2", "3"}, m{"c": "3"}},
+		{"string option", "it does nothing, unlike in encoding/json", &struct {
+			A int  `json:"a,string"`
+			B bool `json:"b,string"`
+		}{1, true}, m{"a": int64(1), "b": true}},
+		{"omitempty", "zero scalars, nil pointers and empty containers are left out, structs never", &struct {
+			S string             `json:"s,omitempty"`
+			I int32              `json:"i,omitempty"`
+			U uint8              `json:"u,omitempty"`
+			F float64            `json:"f,omitempty"`
+			N float64            `json:"n,omitempty"`
+			B bool               `json:"b,omitempty"`
+			P *string            `json:"p,omitempty"`
+			Q *string            `json:"q,omitempty"`
+			L []string           `json:"l,omitempty"`
+			M map[string]string  `json:"m,omitempty"`
+			X any                `json:"x,omitempty"`
+			Y inner              `json:"y,omitempty"`
+			Z resource.Quantity  `json:"z,omitempty"`
+			T metav1.Time        `json:"t,omitempty"`
+			V *resource.Quantity `json:"v,omitempty"`
+			W []byte             `json:"w,omitempty"`
+		}{N: math.Copysign(0, -1), Q: ptr(""), L: []string{}, M: map[string]string{}, W: []byte{}},
+			m{"q": "", "y": m{"A": "", "B": ""}, "z": "0", "t": nil}},
+		{"no omitempty", "nil containers are null, empty ones are there", &struct {
+			P *string
+			L []string
+			E []string
+			M map[string]string
+			N map[string]string
+			X any
+			W []byte
+			V []byte
+		}{E: []string{}, N: map[string]string{}, V: []byte{}},
+			m{"P": nil, "L": nil, "E": []any{}, "M": nil, "N": m{}, "X": nil, "W": nil, "V": ""}},
+		{"omitzero", "a struct can be zero, and a type may say itself", &struct {
+			A inner                      `json:"a,omitzero"`
+			B inner                      `json:"b,omitzero"`
+			C metav1.Time                `json:"c,omitzero"`
+			D never                      `json:"d,omitzero"`
+			E never                      `json:"e,omitzero"`
+			F neverByPointer             `json:"f,omitzero"`
+			G *never                     `json:"g,omitzero"`
+			H []string                   `json:"h,omitzero"`
+			I []string                   `json:"i,omitzero"`
+			J interface{ IsZero() bool } `json:"j,omitzero"`
+			K interface{ IsZero() bool } `json:"k,omitzero"`
+			L [0]int                     `json:"l,omitzero"`
+		}{B: inner{A: "x"}, E: never{7}, F: neverByPointer{7}, I: []string{}, K: (*never)(nil)},
+			m{"b": m{"A": "x", "B": ""}, "d": m{"X": int64(0)}, "i": []any{}}},
+		{"embedded", "the fields of an embedded struct are the outer's, with the option inline or without a tag", &struct {
+			metav1.TypeMeta `json:",inline"`
+			Outer
+			C string
+		}{metav1.TypeMeta{Kind: "K"}, Outer{"a"}, "c"}, m{"kind": "K", "A": "a", "C": "c"}},
+		{"embedded and named", "with a name of its own it is a field like any other", &struct {
+			Outer `json:"outer"`
+		}{Outer{"a"}}, m{"outer": m{"A": "a"}}},
+		{"inline but not embedded", "inline means nothing on a named field", &struct {
+			In inner `json:",inline"`
+		}{inner{"a", "b"}}, m{"In": m{"A": "a", "B": "b"}}},
+		{"embedded pointer", "nil brings no fields", &struct {
+			*Outer
+			*metav1.ListMeta `json:",inline"`
+		}{Outer: &Outer{"a"}}, m{"A": "a"}},
+		{"embedded omitzero", "a zero one brings no fields", &struct {
+			Outer `json:",omitzero"`
+		}{}, m{}},
+		{"shadowed after", "the later field wins: the outer one", &struct {
+			Outer
+			A string
+		}{Outer{"inner"}, "outer"}, m{"A": "outer"}},
+		{"shadowed before", "the later field wins, the embedded one, unlike in encoding/json", &struct {
+			A string
+			Outer
+		}{"outer", Outer{"inner"}}, m{"A": "inner"}},
+		{"shadowed, left out", "a later field that is left out hides nothing", &struct {
+			Outer
+			B string `json:"A,omitempty"`
+		}{Outer{"inner"}, ""}, m{"A": "inner"}},
+		{"two embedded", "the later wins, where encoding/json has neither", &struct {
+			Outer
+			other
+		}{Outer{"1"}, other{"2"}}, m{"A": "2"}},
+		{"embedded in embedded", "all the way down", &struct{ deep }{deep{&deeper{Outer{"x"}, 1}}}, m{"A": "x", "N": int64(1)}},
+		{"numbers", "all integers are int64, floats float64 and never an integer", &struct {
+			A int
+			B int8
+			C uint16
+			D uint64
+			E float32
+			F float64
+		}{-1, -8, 16, math.MaxInt64, 0.1, 3}, m{"A": int64(-1), "B": int64(-8), "C": int64(16),
+			"D": int64(math.MaxInt64), "E": float64(float32(0.1)), "F": float64(3)}},
+		{"typed scalars", "a typed string, number or bool is plain", &struct {
+			A policy
+			B *policy
+			C time.Duration
+		}{"a", ptr(policy("b")), 5}, m{"A": "a", "B": "b", "C": int64(5)}},
+		{"methods of scalars", "a field is plain whatever its type's methods; elsewhere they are asked", &struct {
+			A shouting
+			B *shouting
+			C []shouting
+			D map[string]shouting
+			E upper
+		}{"a", ptr(shouting("b")), []shouting{"c"}, map[string]shouting{"k": "d"}, "e"},
+			m{"A": "a", "B": "b!", "C": []any{"c!"}, "D": m{"k": "d!"}, "E": "e"}},
+		{"bytes", "a slice of bytes is base64, of a typed byte too", &struct {
+			A []byte
+			B []typedByte
+			C runtime.RawExtension
+			D map[string][]byte
+		}{[]byte("hi\x00"), []typedByte("x"), runtime.RawExtension{Raw: []byte(`{"n":1}`)}, map[string][]byte{"k": []byte("v")}},
+			m{"A": "aGkA", "B": "eA==", "C": m{"n": int64(1)}, "D": m{"k": "dg=="}}},
+		{"map keys", "keys of any string type", &struct {
+			A map[policy]int
+			B map[upper]int
+		}{map[policy]int{"k": 1}, map[upper]int{"k": 2}}, m{"A": m{"k": int64(1)}, "B": m{"k": int64(2)}}},
+		{"pointers", "pointers to pointers are followed", &struct {
+			A **int
+			B *[]*inner
+		}{ptr(ptr(3)), &[]*inner{nil, {"a", "b"}}}, m{"A": int64(3), "B": []any{nil, m{"A": "a", "B": "b"}}}},
+		{"interfaces", "what is in them, whatever it is", &struct {
+			A, B, C, D, E any
+			F             error
+		}{A: 1, B: &inner{"a", "b"}, C: m{"x": []any{1, nil, policy("p"), resource.MustParse("1k")}}, D: []string{"s"}, E: (*inner)(nil)},
+			m{"A": int64(1), "B": m{"A": "a", "B": "b"}, "C": m{"x": []any{int64(1), nil, "p", "1k"}}, "D": []any{"s"}, "E": nil, "F": nil}},
+		{"times", "seconds for Time, microseconds for MicroTime, in UTC; zero is null", &struct {
+			A metav1.Time
+			B *metav1.Time
+			C metav1.MicroTime
+			D metav1.Time
+			E metav1.Duration
+			F *metav1.Time
+		}{metav1.Time{Time: at}, &metav1.Time{Time: at}, metav1.MicroTime{Time: at}, metav1.Time{}, metav1.Duration{Duration: time.Minute}, nil},
+			m{"A": "2026-01-02T02:04:05Z", "B": "2026-01-02T02:04:05Z", "C": "2026-01-02T02:04:05.678901Z", "D": nil, "E": "1m0s", "F": nil}},
+		{"apimachinery", "the types that marshal themselves", &struct {
+			A resource.Quantity
+			B intstr.IntOrString
+			C intstr.IntOrString
+			D metav1.FieldsV1
+			E runtime.RawExtension
+			F runtime.RawExtension
+			G map[string]resource.Quantity
+		}{resource.MustParse("1.50"), intstr.FromInt32(8080), intstr.FromString("http"), metav1.FieldsV1{Raw: []byte(`{"f:a":{}}`)},
+			runtime.RawExtension{}, runtime.RawExtension{Object: &unstructured.Unstructured{Object: m{"kind": "K", "n": int64(1)}}},
+			map[string]resource.Quantity{"cpu": resource.MustParse("1000m")}},
+			m{"A": "1500m", "B": int64(8080), "C": "http", "D": m{"f:a": m{}}, "E": nil, "F": m{"kind": "K", "n": int64(1)}, "G": m{"cpu": "1"}}},
+		{"marshalers", "any JSON that they say", &struct {
+			A, B, C, D, E, F byMarshal
+			G                shortened
+			H                maybeShort
+			I                byPointer
+			J                *byPointer
+		}{byMarshal{`null`}, byMarshal{`"é\n"`}, byMarshal{`{"a":[1,2.0,1e3]}`}, byMarshal{`18446744073709551615`}, byMarshal{`true`},
+			byMarshal{`[]`}, shortened{"s"}, maybeShort{}, byPointer{"i"}, nil},
+			m{"A": nil, "B": "é\n", "C": m{"a": []any{int64(1), 2.0, 1000.0}}, "D": 18446744073709551615.0, "E": true,
+				"F": []any{}, "G": "s", "H": "short", "I": "p:i", "J": nil}},
+		{"status", "a real type of apimachinery", &metav1.Status{Status: "Failure", Details: &metav1.StatusDetails{
+			Causes: []metav1.StatusCause{{Type: "x"}}}}, m{"metadata": m{}, "status": "Failure",
+			"details": m{"causes": []any{m{"reason": "x"}}}}},
+		{"partial object", "another", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, m{"metadata": m{"name": "n"}}},
+		{"unstructured", "its own content", &unstructured.Unstructured{Object: m{"a": int64(1)}}, m{"a": int64(1)}},
+		{"pod", "everything together", newPod(2), nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			upstream, err := runtime.DefaultUnstructuredConverter.ToUnstructured(row.obj)
+			require.NoError(t, err, row.why)
+			if row.want == nil {
+				row.want = upstream
+			}
+			require.Equal(t, row.want, any(upstream), "the table agrees with upstream: %s", row.why)
+			n, err := gostruct.Of(row.obj)
+			require.NoError(t, err)
+			got, err := n.Tree()
+			require.NoError(t, err)
+			require.Equal(t, row.want, got, row.why)
+			require.Equal(t, row.want, walk(t, n), row.why)
+			require.True(t, gostruct.EqualJSON(n, row.want), row.why)
+			old, now, err := gostruct.Sparse(row.obj, row.obj)
+			require.NoError(t, err)
+			require.Empty(t, old)
+			require.Empty(t, now)
+		})
+	}
+}
+
+type (
+	typedByte byte
+	deep      struct{ *deeper }
+	deeper    struct {
+		Outer
+		N int
+	}
+)
+
+// walk is the slow twin of Tree: it makes the tree through the methods of nodes.
+func walk(t *testing.T, v gostruct.Value) any {
+	n, ok := v.(gostruct.Node)
+	if !ok {
+		return v
+	}
+	require.NotEqual(t, n.IsMap(), n.IsList())
+	if n.IsList() {
+		out := make([]any, n.Len())
+		for i := range out {
+			out[i] = walk(t, n.At(i))
+		}
+		return out
+	}
+	out := map[string]any{}
+	for name, entry := range n.Entries() {
+		out[name] = walk(t, entry)
+		got, ok := n.Get(name)
+		require.True(t, ok, name)
+		require.Equal(t, out[name], walk(t, got), name)
+	}
+	require.Len(t, out, n.Len())
+	_, ok = n.Get("no such entry")
+	require.False(t, ok)
+	return out
+}
+
+// Where upstream panics, leaks or fails, encoding/json is followed; see the
+// package comment.
+func TestUpstreamCan(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		obj       any
+		want      any
+	}{
+		{"not exported", "upstream shows the field, and panics when it reads it back", &struct {
+			A string
+			b string
+		}{"a", "b"}, m{"A": "a"}},
+		{"not exported, embedded", "what is exported in it counts", &struct{ hidden }{hidden{"a", "b"}}, m{"A": "a"}},
+		{"nil marshaler", "upstream calls a nil interface", &struct {
+			A interface{ MarshalJSON() ([]byte, error) }
+		}{}, m{"A": nil}},
+		{"no address", "upstream wants the address of a map's entry", &struct{ A map[string]byPointer }{map[string]byPointer{"k": {"v"}}},
+			m{"A": m{"k": "p:v"}}},
+		{"no address in an interface", "or of what is in an interface", &struct{ A any }{byPointer{"v"}}, m{"A": "p:v"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			n, err := gostruct.Of(row.obj)
+			require.NoError(t, err)
+			got, err := n.Tree()
+			require.NoError(t, err)
+			require.Equal(t, row.want, got, row.why)
+			require.Equal(t, row.want, walk(t, n))
+			require.True(t, gostruct.EqualJSON(n, row.want))
+		})
+	}
+}
+
+type (
+	ring    struct{ Next *ring }
+	pointer *pointer
+)
+
+// What has no JSON value is an error with its path, and never a panic.
+func TestErrors(t *testing.T) {
+	loop := &ring{}
+	loop.Next = loop
+	var self pointer
+	self = &self
+	tree := m{}
+	tree["again"] = tree
+	type list struct{ Items []any }
+	for _, row := range []struct {
+		name, why string
+		obj       any
+		want      string
+	}{
+		{"uint64", "it does not fit", &struct{ A []uint64 }{[]uint64{1, math.MaxUint64}}, ".A[1]: 18446744073709551615 does not fit into an int64"},
+		{"failing marshaler", "its error is passed on", &list{[]any{m{"x": failing{true}}}}, ".Items[0].x: no"},
+		{"failing converter", "its error is passed on", &list{[]any{maybeShort{true}}}, ".Items[0]: not now"},
+		{"bad JSON", "what a marshaler says is checked", &list{[]any{byMarshal{`{`}}}, ".Items[0]: what it marshals to: unexpected end of JSON input"},
+		{"channel", "no JSON value", &struct{ C chan int }{}, ".C: a Go chan int has no JSON value"},
+		{"array", "upstream has none", &struct{ C [2]int }{}, ".C: a Go [2]int has no JSON value"},
+		{"keys", "upstream has no keys but strings", &list{[]any{map[int]int{}}}, ".Items[0]: a map with keys of int has no JSON value"},
+		{"text keys", "nor does it ask for text", &list{[]any{map[textKey]int{}}}, ".Items[0]: a map with keys of gostruct_test.textKey has no JSON value"},
+		{"embedded map", "upstream panics or inlines it, encoding/json names it", &struct{ M }{}, ".M: an embedded gostruct_test.M has no JSON value"},
+		{"cyclic struct", "the depth is limited", loop, "nested deeper than 1000"},
+		{"cyclic map", "the depth is limited", &list{[]any{tree}}, "nested deeper than 1000"},
+		{"cyclic pointer", "so are pointers in a row", &list{[]any{self}}, "nested deeper than 1000"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			n, err := gostruct.Of(row.obj)
+			require.NoError(t, err)
+			_, err = n.Tree()
+			require.ErrorContains(t, err, row.want, row.why)
+			var located *gostruct.Error
+			require.ErrorAs(t, err, &located)
+			other := changedCopy(row.obj)
+			_, _, err = gostruct.Sparse(row.obj, other)
+			require.ErrorContains(t, err, row.want[max(0, len(row.want)-10):])
+			require.False(t, gostruct.EqualJSON(n, m{"Next": m{}, "Items": []any{}}))
+			for range n.Entries() { // nothing panics
+			}
+		})
+	}
+}
+
+// M is an embedded type that is no struct.
+type M map[string]string
+
+// changedCopy returns an empty object of obj's type, or for the cyclic struct, as
+// it equals no other object of its type, another ring.
+func changedCopy(obj any) any {
+	switch obj.(type) {
+	case *ring:
+		a, b := &ring{}, &ring{}
+		a.Next, b.Next = b, a
+		return a
+	}
+	return zeroOf(obj)
+}
+
+func TestOf(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		obj       any
+		want      string
+	}{
+		{"nil", "nothing", nil, "expected a pointer to a struct, got nil"},
+		{"nil pointer", "no object", (*pod)(nil), "expected a pointer to a struct, got a nil *gostruct_test.pod"},
+		{"struct", "it has no address", pod{}, "expected a pointer to a struct, got a gostruct_test.pod"},
+		{"no map", "an object is a map", &metav1.Time{}, "*v1.Time: expected a map, got <nil>"},
+		{"failing", "its error is passed on", &failing{true}, "*gostruct_test.failing: no"},
+	} {
+		_, err := gostruct.Of(row.obj)
+		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
+	}
+	n, err := gostruct.Of(&whole{"x"})
+	require.NoError(t, err, "a struct may marshal itself to a map")
+	got, err := n.Tree()
+	require.NoError(t, err)
+	require.Equal(t, m{"name": "x"}, got)
+
+	require.Zero(t, gostruct.Node{}.Len(), "the zero node is empty")
+	_, ok := gostruct.Node{}.Get("x")
+	require.False(t, ok)
+}

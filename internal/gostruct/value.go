@@ -1,0 +1,155 @@
+package gostruct
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// MaxDepth is how deep a value may be nested, and how many pointers and
+// interfaces in a row are followed. It is the engine's own limit for trees.
+const MaxDepth = 1000
+
+var errTooDeep = fmt.Errorf("nested deeper than %d", MaxDepth)
+
+// Error is an error at a place in an object.
+type Error struct {
+	// Path is where, from the object down: .spec.containers[0].name.
+	Path string
+	// Err says what is wrong.
+	Err error
+}
+
+func (e *Error) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns e.Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// at returns err as one at a step further up.
+func at(step string, err error) error {
+	var located *Error
+	if errors.As(err, &located) {
+		return &Error{step + located.Path, located.Err}
+	}
+	return &Error{step, err}
+}
+
+func atField(name string, err error) error { return at("."+name, err) }
+
+func atItem(i int, err error) error { return at("["+strconv.Itoa(i)+"]", err) }
+
+// settle follows pointers and interfaces to the value at their end. The form that
+// it returns is none of pointerKind and interfaceKind; it is null for what is nil
+// on the way or at the end.
+func settle(f *form, v reflect.Value) (*form, reflect.Value) {
+	for range MaxDepth {
+		switch f.kind {
+		case pointerKind:
+			if v.IsNil() {
+				return null, v
+			}
+			f, v = f.elem, v.Elem()
+		case interfaceKind:
+			if v.IsNil() {
+				return null, v
+			}
+			v = v.Elem()
+			f = formOf(v.Type())
+		case bytesKind, listKind, mapKind:
+			if v.IsNil() {
+				return null, v
+			}
+			return f, v
+		case convertKind:
+			if isNil(v) {
+				return null, v
+			}
+			return f, v
+		default:
+			return f, v
+		}
+	}
+	return tooDeep, v
+}
+
+var (
+	null    = &form{kind: nullKind}
+	tooDeep = &form{kind: noKind, err: errTooDeep}
+)
+
+// scalar returns the plain value of a settled v that is no container in Go; what
+// converts itself may come to be one all the same.
+func (f *form) scalar(v reflect.Value) (any, error) {
+	switch f.kind {
+	case nullKind:
+		return nil, nil
+	case stringKind:
+		return v.String(), nil
+	case boolKind:
+		return v.Bool(), nil
+	case intKind:
+		return v.Int(), nil
+	case uintKind:
+		if n := v.Uint(); n <= math.MaxInt64 {
+			return int64(n), nil
+		}
+		return nil, fmt.Errorf("%d does not fit into an int64", v.Uint())
+	case floatKind:
+		return v.Float(), nil
+	case bytesKind:
+		return base64.StdEncoding.EncodeToString(v.Bytes()), nil
+	case convertKind:
+		return f.convert(v)
+	}
+	return nil, f.err
+}
+
+// convert returns what v says that it is.
+func (f *form) convert(v reflect.Value) (any, error) {
+	switch x := addressed(v, f.onlyPtr).(type) {
+	case failingConverter:
+		return x.ToUnstructuredWithError()
+	case converter:
+		return x.ToUnstructured(), nil
+	case json.Marshaler:
+		data, err := x.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		return decode(data)
+	}
+	return nil, fmt.Errorf("a Go %s does not marshal itself", v.Type())
+}
+
+// decode decodes JSON into a plain tree, with whole numbers as int64.
+func decode(data []byte) (any, error) {
+	if text, ok := plainString(data); ok {
+		return text, nil
+	}
+	var v any
+	if err := utiljson.Unmarshal(data, &v); err != nil {
+		return nil, fmt.Errorf("what it marshals to: %w", err)
+	}
+	return v, nil
+}
+
+// plainString returns the content of a JSON string of printable ASCII without
+// escapes: what times, quantities and the like marshal to.
+func plainString(data []byte) (string, bool) {
+	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {
+		return "", false
+	}
+	data = data[1 : len(data)-1]
+	for _, b := range data {
+		if b < ' ' || b > '~' || b == '"' || b == '\\' {
+			return "", false
+		}
+	}
+	return string(data), true
+}
