@@ -104,7 +104,7 @@ func (c *compiler) run(preserve bool) {
 		case m.Ref.String() != "":
 			// An alias resolves to nothing, as upstream has it.
 		case name == quantityModel:
-			c.named[name] = scalar(typed.Untyped)
+			c.named[name] = quantityType
 		case name == rawExtensionModel:
 			c.named[name] = typed.UntypedAtomic()
 		default:
@@ -178,6 +178,9 @@ func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bo
 func inline(shapes typed.Type) (t *typed.Type, untyped bool) {
 	untyped = shapes.Scalar == typed.Untyped
 	if shapes.List == nil && shapes.Map == nil {
+		if shapes.Format == typed.DateTime {
+			return dateTimeType, untyped
+		}
 		return scalar(shapes.Scalar), untyped
 	}
 	return &shapes, untyped
@@ -225,13 +228,29 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	}
 	switch typ {
 	case "":
-		return typed.Type{Scalar: typed.Untyped, List: c.list(m, typ, preserve), Map: c.object(m, preserve)}
+		out := typed.Type{Scalar: typed.Untyped, List: c.list(m, typ, preserve), Map: c.object(m, preserve)}
+		if m.Extensions["x-kubernetes-int-or-string"] == true && m.Pattern == quantityPattern {
+			out.Format = typed.Quantity
+		}
+		return out
 	case "object":
 		return typed.Type{Map: c.object(m, preserve)}
 	case "array":
 		return typed.Type{List: c.list(m, typ, preserve)}
 	}
-	return typed.Type{Scalar: c.scalarOf(typ, m.Format)}
+	return typed.Type{Scalar: c.scalarOf(typ, m.Format), Format: formatOf(typ, m.Format)}
+}
+
+// quantityPattern is what the schema of a quantity in a custom resource has, as
+// generators of CustomResourceDefinitions write it.
+const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+
+// formatOf returns what a scalar stands for.
+func formatOf(typ, format string) typed.Format {
+	if typ == "string" && format == "date-time" {
+		return typed.DateTime
+	}
+	return typed.NoFormat
 }
 
 // tooDeep reports whether the walk is to go no deeper, and notes that once.
@@ -341,3 +360,9 @@ var scalars = [...]*typed.Type{
 }
 
 func scalar(s typed.Scalar) *typed.Type { return scalars[s] }
+
+// The types of scalars that stand for something else, one for every use.
+var (
+	quantityType = &typed.Type{Scalar: typed.Untyped, Format: typed.Quantity}
+	dateTimeType = &typed.Type{Scalar: typed.Untyped, Format: typed.DateTime}
+)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ var topologies = []struct {
 		name:   "string formats",
 		why:    "byte is text on the wire; any other format may stand for a value that is written otherwise",
 		models: `{"M": {"type": "object", "properties": {"s": {"type": "string"}, "b": {"type": "string", "format": "byte"}, "d": {"type": "string", "format": "date-time"}, "i": {"type": "string", "format": "int-or-string"}, "x": {"type": "string", "format": "made-up"}}}}`,
-		want:   structOf(map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: untyped}, "i": {Type: untyped}, "x": {Type: untyped}}),
+		want:   structOf(map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: dateTimeType}, "i": {Type: untyped}, "x": {Type: untyped}}),
 	}, {
 		name:   "no type",
 		why:    "it says nothing, so that all three shapes are allowed",
@@ -118,12 +119,18 @@ var topologies = []struct {
 		name:   "entries that are dates",
 		why:    "a formatted string is an untyped scalar too",
 		models: `{"M": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}}`,
-		want:   &typed.Type{Map: &typed.Map{Elem: untyped, Untyped: true}},
+		want:   &typed.Type{Map: &typed.Map{Elem: dateTimeType, Untyped: true}},
 	}, {
 		name:   "entries that are quantities",
 		why:    "a type that is referred to does not count as untyped",
 		models: `{"M": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}}, "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"}}`,
-		want:   mapOf(untyped),
+		want:   mapOf(quantityType),
+	}, {
+		name:   "quantities of custom resources",
+		why:    "generators write their pattern beside int-or-string",
+		models: `{"M": {"x-kubernetes-int-or-string": true, "pattern": ` + strconv.Quote(quantityPattern) + `}}`,
+		want: &typed.Type{Scalar: typed.Untyped, List: typed.Deduced().List, Map: typed.Deduced().Map,
+			Format: typed.Quantity},
 	}, {
 		name:   "raw extension",
 		why:    "its schema says object, but it is owned as a whole",

@@ -178,7 +178,7 @@ func TestCompileCRD(t *testing.T) {
 			func(t *testing.T, m *typed.Map) {
 				require.Equal(t, typed.Deduced(), m.Fields["size"].Type)
 				require.Equal(t, text, m.Fields["maybe"].Type)
-				require.Equal(t, untyped, m.Fields["at"].Type)
+				require.Equal(t, dateTimeType, m.Fields["at"].Type)
 				require.Equal(t, int64(3), m.Fields["n"].Default)
 			},
 		}, {

@@ -83,7 +83,7 @@ func TestCompileDefinitions(t *testing.T) {
 			require.Same(t, named, named.Map.Fields["self"].Type)
 			gadget := r.TypeFor(gv.WithKind("Gadget")).Map.Fields
 			require.Same(t, named, gadget["named"].Type)
-			require.Equal(t, untyped, gadget["size"].Type, "a quantity is a number as well")
+			require.Equal(t, quantityType, gadget["size"].Type, "a quantity is a number as well")
 			require.True(t, gadget["atomic"].Type.Map.Atomic)
 			require.False(t, named.Map.Atomic)
 		})

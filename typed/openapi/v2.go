@@ -91,7 +91,7 @@ func (c v2Compiler) run(preserve bool) {
 		shapes := c.shapes(m, preserve)
 		if name == quantityModel && shapes.Scalar != typed.NoScalar && shapes.Map == nil {
 			// Written as a string, it may be a number as well.
-			shapes.Scalar = typed.Untyped
+			shapes = *quantityType
 		}
 		*c.named[name] = shapes
 	}
@@ -182,7 +182,7 @@ func (c v2Compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	case typ == "array":
 		return typed.Type{List: c.items(m, preserve)}
 	}
-	return typed.Type{Scalar: c.scalarOf(typ, m.Format)}
+	return typed.Type{Scalar: c.scalarOf(typ, m.Format), Format: formatOf(typ, m.Format)}
 }
 
 // fields compiles a struct.

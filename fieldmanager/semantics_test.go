@@ -1,0 +1,85 @@
+package fieldmanager_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+func builtinManager(t testing.TB, kind schema.GroupVersionKind, options ...fieldmanager.Option) *fieldmanager.FieldManager {
+	t.Helper()
+	m, err := fieldmanager.New(kind, openapi.Builtin(), options...)
+	require.NoError(t, err)
+	return m
+}
+
+// TestCanonicalManagers shows spec rule 11.1 on a built-in type: two managers who
+// mean the same neither conflict nor write, in Canonical semantics only.
+func TestCanonicalManagers(t *testing.T) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	pod := func(text string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: parse(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"+text)}
+	}
+	first := pod(`spec: {containers: [{name: a, resources: {limits: {cpu: 1000m, memory: 1024Mi}}}]}`)
+	second := pod(`spec: {containers: [{name: a, env: [], resources: {limits: {cpu: 1, memory: 1Gi}}}], nodeSelector: {}}`)
+
+	compatible := builtinManager(t, kind)
+	live, err := compatible.Apply(nil, first, "alice", false)
+	require.NoError(t, err)
+	_, err = compatible.Apply(stored(live), second, "bob", false)
+	require.ErrorContains(t, err, "2 conflicts")
+
+	canonical := builtinManager(t, kind, fieldmanager.WithSemantics(typed.Canonical(nil)))
+	got, err := canonical.Apply(stored(live), second, "bob", false)
+	require.NoError(t, err)
+	require.Equal(t, live.(*unstructured.Unstructured).Object["spec"], got.(*unstructured.Unstructured).Object["spec"])
+	require.Contains(t, owners(t, got), "bob Apply")
+	require.Contains(t, owners(t, got), `"f:limits":{"f:cpu":{},"f:memory":{}}`, "bob shares what alice has")
+
+	again, err := canonical.Apply(stored(got), second, "bob", false)
+	require.NoError(t, err)
+	require.Equal(t, stored(got), again, "nothing to write")
+
+	now := stored(got)
+	containers, _, err := unstructured.NestedSlice(now.Object, "spec", "containers")
+	require.NoError(t, err)
+	containers[0].(map[string]any)["resources"] = map[string]any{"limits": map[string]any{"cpu": "1", "memory": "1Gi"}}
+	require.NoError(t, unstructured.SetNestedSlice(now.Object, containers, "spec", "containers"))
+	updated, err := canonical.Update(stored(got), now, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, owners(t, got), owners(t, updated), "nobody loses what says the same in other words")
+}
+
+// TestUnknownFields shows what a host can make of undeclared fields of an intent
+// (spec rule 1.3).
+func TestUnknownFields(t *testing.T) {
+	intent := object(t, "v1", "spec: {text: a, nope: 1, ports: [{port: 1, odd: x}]}")
+	_, err := newManager(t, "v1").Apply(nil, intent, "alice", false)
+	require.ErrorContains(t, err, ".spec.nope: field not declared in schema")
+
+	for policy, want := range map[fieldmanager.UnknownFields][]string{
+		fieldmanager.WarnUnknown:   {"unknown field .spec.nope", `unknown field .spec.ports[port=1,protocol="TCP"].odd`},
+		fieldmanager.IgnoreUnknown: nil,
+	} {
+		var got []string
+		m := newManager(t, "v1", fieldmanager.WithUnknownFields(policy), fieldmanager.WithWarnings(func(w fieldmanager.Warning) {
+			require.Equal(t, "alice", w.Manager.Manager)
+			got = append(got, w.String())
+		}))
+		merged, err := m.Apply(nil, intent, "alice", false)
+		require.NoError(t, err)
+		require.ElementsMatch(t, want, got)
+		require.Equal(t, map[string]any{"text": "a", "ports": []any{map[string]any{"port": int64(1)}}}, merged.(*unstructured.Unstructured).Object["spec"])
+		require.NotContains(t, owners(t, merged), "nope")
+	}
+
+	_, err = newManager(t, "v1", fieldmanager.WithUnknownFields(fieldmanager.IgnoreUnknown)).
+		Apply(nil, object(t, "v1", "spec: {text: 1}"), "alice", false)
+	require.ErrorContains(t, err, ".spec.text: expected string, got 1")
+}
