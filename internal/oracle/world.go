@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -175,6 +176,16 @@ func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, 
 		return nil, err
 	}
 	return out.(*unstructured.Unstructured), nil
+}
+
+// liveViolates reports whether the object does not fit its type, as an update
+// that nobody tracked may have left it.
+func (w *World) liveViolates() bool {
+	if w.Live == nil {
+		return false
+	}
+	t := w.types.TypeFor(Kind(Versions[0]))
+	return t.Validate(w.Live.Object, typed.Rules{Duplicates: true}) != nil
 }
 
 // live returns a copy of the object at a version; before it is created, one with
