@@ -36,8 +36,26 @@ type Conflicts []Conflict
 // Sort puts c in the fixed order, by owner; the order of each owner's paths
 // stays as it is.
 func (c Conflicts) Sort() {
-	slices.SortStableFunc(c, func(a, b Conflict) int { return a.Owner.Compare(b.Owner) })
+	// Owners are few, and to compare two of them costs more than to look one up.
+	places := map[managedfields.Key]int{}
+	var owners []managedfields.Key
+	for i := range c {
+		if _, met := places[c[i].Owner]; !met {
+			places[c[i].Owner] = 0
+			owners = append(owners, c[i].Owner)
+		}
+	}
+	managedfields.SortKeys(owners)
+	for i, k := range owners {
+		places[k] = i
+	}
+	slices.SortStableFunc(c, func(a, b Conflict) int { return places[a.Owner] - places[b.Owner] })
 }
+
+// MaxText is how long the text of an answer may be, in bytes. What is beyond is
+// counted, not listed (spec rule 12.7): a conflict names its whole path and its
+// owner, so that a list of them can be far longer than the objects.
+const MaxText = 4 << 20
 
 // Error returns the message of the Status.
 func (c Conflicts) Error() string {
@@ -47,6 +65,10 @@ func (c Conflicts) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Apply failed with %d conflicts: ", len(c))
 	for i, conflict := range c {
+		if b.Len() > MaxText {
+			fmt.Fprintf(&b, "\nand %d more", len(c)-i)
+			break
+		}
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -59,15 +81,18 @@ func (c Conflicts) Error() string {
 }
 
 // Status returns the answer of a real server: 409, reason Conflict, one cause a
-// field.
+// field, as many as [MaxText] has room for.
 func (c Conflicts) Status() metav1.Status {
-	causes := make([]metav1.StatusCause, len(c))
-	for i, conflict := range c {
-		causes[i] = metav1.StatusCause{
+	causes := make([]metav1.StatusCause, 0, len(c))
+	size := 0
+	for i := 0; i < len(c) && size <= MaxText; i++ {
+		cause := metav1.StatusCause{
 			Type:    metav1.CauseTypeFieldManagerConflict,
-			Message: "conflict with " + describe(conflict.Owner),
-			Field:   conflict.Path.String(),
+			Message: "conflict with " + describe(c[i].Owner),
+			Field:   c[i].Path.String(),
 		}
+		causes = append(causes, cause)
+		size += len(cause.Message) + len(cause.Field)
 	}
 	return metav1.Status{
 		Status:  metav1.StatusFailure,

@@ -57,8 +57,9 @@ type applyWrite struct {
 	intent  object
 	entries records // of live, and in the end those that are stored
 
-	merged  object
-	changed bool // merged differs from live
+	merged   object
+	changed  bool // merged differs from live
+	unlisted bool // there are conflicts that the error does not list
 }
 
 // startApply checks the request and takes it apart (spec rules 1.1 to 1.3).
@@ -77,6 +78,9 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 		return w, err
 	}
 	tree, err := treeOf(live)
+	if err == nil {
+		err = checkMetadata(tree)
+	}
 	if err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
@@ -113,6 +117,9 @@ func (m *FieldManager) intentOf(applied runtime.Object, manager managedfields.Ke
 	}
 	if v, ok := managedFieldsOf(tree); ok && v != nil {
 		return object{}, apierrors.NewBadRequest("metadata.managedFields must be nil")
+	}
+	if err := checkMetadata(tree); err != nil {
+		return object{}, &ObjectError{AppliedObject, "", err}
 	}
 	o := object{tree, m.version, m.typ}
 	if err := m.typ.Validate(tree, typed.Rules{Unknown: m.unknown != RefuseUnknown}); err != nil {
@@ -162,7 +169,7 @@ func (w *applyWrite) trackFromHere() error {
 func (w *applyWrite) run() error {
 	err := w.merge(w.force)
 	var conflicting conflicts.Conflicts
-	if w.key.Manager == kubectl && errors.As(err, &conflicting) {
+	if w.key.Manager == kubectl && !w.unlisted && errors.As(err, &conflicting) {
 		excused := w.m.clientSideApplied(w.live)
 		if excused.Empty() {
 			return err
@@ -197,9 +204,11 @@ func (w *applyWrite) merge(force bool) error {
 		merged = m.prune(merged, known, mine.Entry, last)
 	}
 
-	known, lost := m.settle(known, w.key, m.compare(w.live, merged))
-	if len(lost) > 0 && !force {
-		return lost
+	var lost losses
+	known = m.settle(known, w.key, m.compare(w.live, merged), &lost)
+	if len(lost.conflicts) > 0 && !force {
+		w.unlisted = lost.more
+		return lost.conflicts
 	}
 	w.merged, w.changed = merged, !typed.Equal(w.live.tree, merged.tree)
 	if i := known.index(w.key); i >= 0 {
@@ -251,13 +260,17 @@ func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error
 		}
 	}
 	if w.changed && w.m.defaulter != nil {
-		out, err := like(shape, runtime.DeepCopyJSON(tree))
+		out, err := like(shape, deepCopy(tree).(map[string]any))
 		if err != nil {
 			return nil, err
 		}
 		w.m.defaulter(out)
-		if tree, err = treeOf(out); err != nil {
-			return nil, err
+		// What it did to the managed fields does not count.
+		if tree, err = treeOf(out); err == nil {
+			err = checkMetadata(tree)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
 		}
 	}
 	return like(shape, withManagedFields(tree, w.entries.encode()))

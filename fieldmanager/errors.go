@@ -12,7 +12,8 @@ const (
 
 // ObjectError says which of the objects that a write was given is at fault. A
 // server answers 400 or 422 to a fault of the applied or new object, which the
-// client can mend, and 500 to one of the live object.
+// client can mend, and 500 to one of the live object. An object beyond a limit is
+// at fault (spec rule 12.8): a typed.Errors or *managedfields.Error names it.
 type ObjectError struct {
 	// Role is what the object is to the write.
 	Role Role

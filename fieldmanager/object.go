@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +25,9 @@ type object struct {
 // treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
 // that of a Go struct is new.
 func treeOf(obj runtime.Object) (map[string]any, error) {
+	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
+	}
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return u.UnstructuredContent(), nil
 	}
@@ -65,6 +69,47 @@ func withManagedFields(tree map[string]any, list []any) map[string]any {
 	return out
 }
 
+// checkMetadata refuses metadata that could not hold managed fields.
+func checkMetadata(tree map[string]any) error {
+	switch v := tree["metadata"].(type) {
+	case nil, map[string]any:
+		return nil
+	default:
+		return fmt.Errorf("metadata: expected a map, got %T", v)
+	}
+}
+
+// withinLimits refuses what is no JSON, or beyond the limits on a value.
+func withinLimits(tree map[string]any) error {
+	return typed.Deduced().Validate(tree, typed.Rules{})
+}
+
+// deepCopy copies a tree that fits its type. runtime.DeepCopyJSON panics for
+// numbers that are none of JSON's Go types.
+func deepCopy(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		if x == nil {
+			return x
+		}
+		out := make(map[string]any, len(x))
+		for k, item := range x {
+			out[k] = deepCopy(item)
+		}
+		return out
+	case []any:
+		if x == nil {
+			return x
+		}
+		out := make([]any, len(x))
+		for i, item := range x {
+			out[i] = deepCopy(item)
+		}
+		return out
+	}
+	return v
+}
+
 // hasMetadata reports whether obj has metadata that could hold managed fields.
 func hasMetadata(obj runtime.Object) bool {
 	switch obj.(type) {
@@ -82,6 +127,10 @@ func (m *FieldManager) objectOf(obj runtime.Object) (object, error) {
 		return object{}, err
 	}
 	if version, _ := tree["apiVersion"].(string); version != m.version && !(version == "" && m.converter == nil) {
+		// A converter walks what it is given, and need not know of any bounds.
+		if err := withinLimits(tree); err != nil {
+			return object{}, err
+		}
 		if tree, err = m.convertTree(obj, m.kind.GroupVersion()); err != nil {
 			return object{}, err
 		}
@@ -106,7 +155,22 @@ func (m *FieldManager) convertTree(obj runtime.Object, to schema.GroupVersion) (
 	if err != nil {
 		return nil, err
 	}
-	return treeOf(converted)
+	tree, err := treeOf(converted)
+	if err != nil {
+		return nil, fmt.Errorf("converter: %w", err)
+	}
+	// Whether it fits the type at its version is not asked: what an entry of that
+	// version loses follows from what is there.
+	if err := withinLimits(tree); err != nil {
+		return nil, fmt.Errorf("converter: %w", err)
+	}
+	// A Go struct may leave both out.
+	version, _ := tree["apiVersion"].(string)
+	kind, _ := tree["kind"].(string)
+	if version != "" && version != to.String() || kind != "" && kind != m.kind.Kind {
+		return nil, fmt.Errorf("converter: expected %s %s, got %s %s", to, m.kind.Kind, version, kind)
+	}
+	return tree, nil
 }
 
 // typeAt returns the type of the FieldManager's kind at a version, nil if there
@@ -160,6 +224,9 @@ func like(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
 	return out, nil
 }
 
+// maxName is how much of an object's name an error has, in bytes.
+const maxName = 512
+
 // name names a tree in an error: kind namespace/name.
 func (o object) name() string {
 	metadata, _ := o.tree["metadata"].(map[string]any)
@@ -169,5 +236,9 @@ func (o object) name() string {
 	if namespace != "" {
 		name = namespace + "/" + name
 	}
-	return kind + " " + name
+	full := kind + " " + name
+	if len(full) > maxName {
+		return strings.ToValidUTF8(full[:maxName], "") + "…"
+	}
+	return full
 }

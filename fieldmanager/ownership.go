@@ -2,6 +2,8 @@ package fieldmanager
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldpath"
@@ -34,27 +36,42 @@ func (m *FieldManager) reconcile(rs records) (known, kept records) {
 type comparisons struct {
 	m        *FieldManager
 	old, now object
-	done     map[string]comparison
+	done     map[string]*comparison
+	others   int // versions in done besides the write's own
 }
 
 type comparison struct {
 	typed.Comparison
+	changed  *fieldpath.Set // added or modified
+	finder   typed.Finder   // of values in old and now
 	old, now object
 	err      error
 }
 
+// maxVersions is how many versions besides that of the write a write compares (spec
+// rule 12.5): for each of them the whole object is converted.
+const maxVersions = 100
+
+var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
+
 func (m *FieldManager) compare(old, now object) *comparisons {
-	c := &comparisons{m: m, old: old, now: now, done: map[string]comparison{}}
+	c := &comparisons{m: m, old: old, now: now, done: map[string]*comparison{}}
 	return c
 }
 
 // at returns the comparison at a version (spec rule 5.6), without what a write
 // there resets.
-func (c *comparisons) at(version string) comparison {
+func (c *comparisons) at(version string) *comparison {
 	if done, ok := c.done[version]; ok {
 		return done
 	}
-	var out comparison
+	out := &comparison{}
+	if version != c.m.version {
+		if c.others++; c.others > maxVersions {
+			out.err = errManyVersions
+			return out
+		}
+	}
 	if out.old, out.err = c.m.at(c.old, version); out.err == nil {
 		out.now, out.err = c.m.at(c.now, version)
 	}
@@ -62,28 +79,26 @@ func (c *comparisons) at(version string) comparison {
 		out.Comparison = c.m.semantics.Compare(out.old.typ, out.old.tree, out.now.tree).Map(func(s *fieldpath.Set) *fieldpath.Set {
 			return c.m.filter(version, s)
 		})
+		out.changed = out.Changed()
 	}
 	c.done[version] = out
 	return out
 }
 
 // settle takes from every manager but writer what the write changed or removed
-// (spec rules 5.1, 5.2). What it takes of changed fields is returned as
+// (spec rules 5.1, 5.2). What it takes of changed fields goes into lost as
 // conflicts, sorted; without force that is for the caller to refuse. Records that
 // own nothing any more are dropped (spec rule 2.10). Those that can't be
 // compared, because the converter fails or they can't be decoded, stay as they
 // are. rs is used up.
-func (m *FieldManager) settle(rs records, writer managedfields.Key, changes *comparisons) (records, conflicts.Conflicts) {
+func (m *FieldManager) settle(rs records, writer managedfields.Key, changes *comparisons, lost *losses) records {
 	out := rs[:0]
-	var lost conflicts.Conflicts
 	for _, r := range rs {
 		if r.Key != writer {
 			change := changes.at(r.Version)
 			err := change.err
 			if err == nil {
-				var taken conflicts.Conflicts
-				taken, err = r.lose(change)
-				lost = append(lost, taken...)
+				err = r.lose(change, lost)
 			}
 			if err != nil {
 				m.warning(r.Entry, err)
@@ -95,33 +110,53 @@ func (m *FieldManager) settle(rs records, writer managedfields.Key, changes *com
 			out = append(out, r)
 		}
 	}
-	lost.Sort()
-	return out, lost
-}
-
-// lose takes from r what a change took, and returns what of it is in conflict.
-func (r *record) lose(change comparison) (conflicts.Conflicts, error) {
-	changed := change.Changed()
-	if !r.touches(changed) && !r.touches(change.Removed) {
-		return nil, nil
-	}
-	if err := r.decode(); err != nil {
-		return nil, err
-	}
-	taken := r.Fields.Intersection(changed)
-	lost := conflictsOf(r.Entry, taken, change)
-	r.set(r.Fields.Difference(taken).Difference(change.Removed))
-	return lost, nil
-}
-
-func conflictsOf(e managedfields.Entry, taken *fieldpath.Set, change comparison) (out conflicts.Conflicts) {
-	for p := range taken.All() {
-		c := conflicts.Conflict{Path: append(fieldpath.Path(nil), p...), Owner: e.Key, Version: e.Version, Since: e.Time}
-		c.Live, _ = change.old.typ.Get(change.old.tree, p)
-		c.Applied, _ = change.now.typ.Get(change.now.tree, p)
-		out = append(out, c)
+	if lost != nil {
+		lost.conflicts.Sort()
 	}
 	return out
+}
+
+// lose takes from r what a change took. What of it is in conflict goes into lost,
+// which is nil for an update, where nothing is.
+func (r *record) lose(change *comparison, lost *losses) error {
+	if !r.touches(change.changed) && !r.touches(change.Removed) {
+		return nil
+	}
+	if err := r.decode(); err != nil {
+		return err
+	}
+	taken := r.Fields.Intersection(change.changed)
+	if lost != nil {
+		lost.add(r.Entry, taken, change)
+	}
+	r.set(r.Fields.Difference(taken).Difference(change.Removed))
+	return nil
+}
+
+// maxConflictSteps bounds the elements of the paths of all conflicts that one
+// write reports (spec rule 12.7). Each conflict has a path of its own, so that those
+// of fields that are nested deep can take far more memory than the object.
+const maxConflictSteps = 1 << 20
+
+// losses are what others lose by an apply.
+type losses struct {
+	conflicts conflicts.Conflicts
+	steps     int  // elements of their paths
+	more      bool // there are conflicts that are not listed
+}
+
+// add lists the fields of a set, which e owns, with their values before and after.
+func (l *losses) add(e managedfields.Entry, taken *fieldpath.Set, change *comparison) {
+	for p, values := range change.finder.Pairs(change.old.typ, taken, change.old.tree, change.now.tree) {
+		if l.steps += len(p); l.steps > maxConflictSteps {
+			l.more = true
+			return
+		}
+		l.conflicts = append(l.conflicts, conflicts.Conflict{
+			Path: slices.Clone(p), Owner: e.Key, Version: e.Version, Since: e.Time,
+			Live: values[0], Applied: values[1],
+		})
+	}
 }
 
 // isGone reports whether err says that a version does not exist.

@@ -61,7 +61,11 @@ func (m *FieldManager) prune(merged object, rs records, now, last managedfields.
 // owns, at the entries' versions one after the other: first at that of pruned,
 // so that fields which a conversion needs are back before there is one.
 func (m *FieldManager) restoreOwned(merged, pruned object, entries managedfields.Entries) (object, error) {
-	for _, version := range versionsOf(entries, pruned.version) {
+	versions := versionsOf(entries, pruned.version)
+	if len(versions) > maxVersions+1 {
+		return object{}, errManyVersions
+	}
+	for _, version := range versions {
 		at, err := m.at(merged, version)
 		if isGone(err) {
 			continue
@@ -84,8 +88,10 @@ func (m *FieldManager) restoreOwned(merged, pruned object, entries managedfields
 // is an entry of it, then the others in order.
 func versionsOf(entries managedfields.Entries, first string) []string {
 	var out []string
+	seen := map[string]bool{}
 	for _, e := range entries {
-		if !slices.Contains(out, e.Version) {
+		if !seen[e.Version] {
+			seen[e.Version] = true
 			out = append(out, e.Version)
 		}
 	}

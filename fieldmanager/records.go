@@ -43,6 +43,9 @@ func readRecords(tree map[string]any) (records, error) {
 	if !ok && v != nil {
 		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
 	}
+	if err := managedfields.CheckCount(len(list)); err != nil {
+		return nil, err
+	}
 	out := make(records, 0, len(list)+1)
 	var at map[managedfields.Key]int // positions in out, for long lists
 	if len(list) > 16 {
@@ -107,9 +110,10 @@ func recordsOf(now, live map[string]any) (records, error) {
 	if err != nil {
 		before = nil
 	}
+	at := before.positions()
 	for i := range out {
 		r := &out[i]
-		if j := before.index(r.Key); j >= 0 && r.wire != nil && typed.Equal(r.wire, before[j].wire) {
+		if j, ok := at[r.Key]; ok && r.wire != nil && typed.Equal(r.wire, before[j].wire) {
 			*r = before[j]
 			continue
 		}
@@ -123,6 +127,15 @@ func recordsOf(now, live map[string]any) (records, error) {
 
 func (rs records) index(k managedfields.Key) int {
 	return slices.IndexFunc(rs, func(r record) bool { return r.Key == k })
+}
+
+// positions returns where each record is, for those who look for many.
+func (rs records) positions() map[managedfields.Key]int {
+	at := make(map[managedfields.Key]int, len(rs))
+	for i := range rs {
+		at[rs[i].Key] = i
+	}
+	return at
 }
 
 // decode makes sure that r.Fields is decoded.

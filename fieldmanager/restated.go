@@ -25,11 +25,11 @@ import (
 // with a changed topology, sorted.
 func (m *FieldManager) restated(live, applied runtime.Object, manager string) (runtime.Object, bool) {
 	l, ok := live.(*unstructured.Unstructured)
-	if !ok || !m.unownedKnown {
+	if !ok || l == nil || !m.unownedKnown {
 		return nil, false
 	}
 	a, ok := applied.(*unstructured.Unstructured)
-	if !ok || !m.isOwnVersion(l.Object) || !m.isOwnVersion(a.Object) {
+	if !ok || a == nil || !m.isOwnVersion(l.Object) || !m.isOwnVersion(a.Object) {
 		return nil, false
 	}
 	if v, _ := managedFieldsOf(a.Object); v != nil {

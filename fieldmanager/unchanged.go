@@ -13,11 +13,11 @@ import (
 // applies, and false whenever the pipeline might come to anything else.
 func (m *FieldManager) unchanged(live, now runtime.Object) (runtime.Object, bool) {
 	l, ok := live.(*unstructured.Unstructured)
-	if !ok {
+	if !ok || l == nil {
 		return nil, false
 	}
 	n, ok := now.(*unstructured.Unstructured)
-	if !ok || !m.isOwnVersion(l.Object) || !m.isOwnVersion(n.Object) {
+	if !ok || n == nil || !m.isOwnVersion(l.Object) || !m.isOwnVersion(n.Object) {
 		return nil, false
 	}
 	v, _ := managedFieldsOf(l.Object)

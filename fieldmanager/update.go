@@ -29,6 +29,9 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 		return same, nil
 	}
 	newTree, err := treeOf(now)
+	if err == nil {
+		err = checkMetadata(newTree)
+	}
 	if err != nil {
 		return nil, &ObjectError{NewObject, "", err}
 	}
@@ -123,6 +126,7 @@ func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, kee
 	if entries, err = readRecords(live); err != nil {
 		v, _ := managedFieldsOf(live)
 		keep, _ = v.([]any)
+		m.warning(managedfields.Entry{Version: m.version}, err)
 	}
 	return entries, keep, err
 }
@@ -135,7 +139,7 @@ func (m *FieldManager) track(entries records, old, now object, manager string) r
 	own := changes.at(m.version)
 
 	// The writer loses what it changes like any other, and gets it back dated.
-	known, _ = m.settle(known, managedfields.Key{}, changes)
+	known = m.settle(known, managedfields.Key{}, changes, nil)
 	owned := managedfields.Strip(m.filter(m.version, own.Changed()))
 	if !owned.Empty() {
 		key := m.key(manager, managedfields.Update)
@@ -172,10 +176,11 @@ func (m *FieldManager) capped(rs records) records {
 		// What can't be decoded can't be merged either.
 		return rs
 	}
+	at := rs.positions()
 	out := make(records, 0, len(entries))
 	for _, e := range managedfields.Cap(entries, m.cap) {
 		r := record{Entry: e, decoded: true}
-		if i := rs.index(e.Key); i >= 0 && rs[i].Fields == e.Fields {
+		if i, ok := at[e.Key]; ok && rs[i].Fields == e.Fields {
 			r = rs[i]
 		}
 		out = append(out, r)

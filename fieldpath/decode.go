@@ -22,10 +22,6 @@ import (
 //
 // A child without members of its own is in the set: {} stands for {".":{}}.
 
-// MaxDepth is the longest path of a FieldsV1 that is decoded, in elements. Sets
-// that are built may be deeper, but what they write is then not read again.
-const MaxDepth = 1000
-
 // SyntaxError says what is wrong with a FieldsV1, and where.
 type SyntaxError struct {
 	// Path is the path of the member in which the error is.
@@ -38,7 +34,7 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	at := e.Path.String()
+	at := e.Path.Short()
 	if at == "" {
 		at = "the root"
 	}
@@ -62,10 +58,13 @@ const (
 )
 
 // Parse decodes a FieldsV1 with members in any order and spacing. It returns a
-// *SyntaxError for anything else: bytes after the end, a nesting beyond
-// [MaxDepth], and, when strict, unknown and duplicate members. The set shares
-// no memory with data. No bytes at all are the empty set.
+// *SyntaxError for anything else: bytes after the end, what is beyond a limit
+// ([MaxDepth] and those beside it), and, when strict, unknown and duplicate
+// members. The set shares no memory with data. No bytes at all are the empty set.
 func Parse(data []byte, leniency Leniency) (*Set, error) {
+	if len(data) > MaxBytes {
+		return nil, &SyntaxError{Reason: fmt.Sprintf("%d bytes, expected at most %d", len(data), MaxBytes)}
+	}
 	d := decoder{data: string(data), lenient: leniency == Lenient}
 	d.space()
 	if d.pos == len(d.data) {
@@ -113,6 +112,7 @@ type decoder struct {
 	path    Path
 	lenient bool
 	ordered bool // maps are read in the order of their keys
+	members int  // how many members were read so far
 
 	// nodes is a stack: the members read so far of the object that is being
 	// read, on those of the objects around it. An object's nodes are copied off
@@ -136,10 +136,14 @@ func quoteShort(s string) string {
 	return strconv.Quote(s[:n]) + "…"
 }
 
-// push makes e the last element of the path; pop takes it off again.
+// push makes e the last element of the path; pop takes it off again. Every
+// member is pushed once, so that the limits are kept here.
 func (d *decoder) push(e Element) error {
 	if len(d.path) == MaxDepth {
 		return d.errorf("nested deeper than %d", MaxDepth)
+	}
+	if d.members++; d.members > MaxMembers {
+		return d.errorf("more than %d members", MaxMembers)
 	}
 	d.path = append(d.path, e)
 	return nil
@@ -317,6 +321,9 @@ func (d *decoder) element(name string) (e Element, known bool, err error) {
 	if len(name) < 2 || name[1] != ':' {
 		return Element{}, false, d.errorf("member %s does not begin with f:, k:, v: or i:", quoteShort(name))
 	}
+	if len(name)-2 > MaxElement {
+		return Element{}, false, d.errorf("member %s has %d bytes, expected at most %d", quoteShort(name), len(name)-2, MaxElement)
+	}
 	switch text := name[2:]; name[0] {
 	case 'f':
 		return Field(text), true, nil
@@ -325,13 +332,13 @@ func (d *decoder) element(name string) (e Element, known bool, err error) {
 		if err != nil {
 			return Element{}, false, err
 		}
-		return Value(v), true, nil
+		return d.bounded(name, Value(v))
 	case 'k':
 		fields, err := d.key(name, text)
 		if err != nil {
 			return Element{}, false, err
 		}
-		return keyOfSorted(fields), true, nil
+		return d.bounded(name, keyOfSorted(fields))
 	case 'i':
 		i, err := strconv.Atoi(text)
 		if err != nil {
@@ -340,6 +347,15 @@ func (d *decoder) element(name string) (e Element, known bool, err error) {
 		return Index(i), true, nil
 	}
 	return Element{}, false, nil
+}
+
+// bounded refuses an element whose canonical text is longer than it was written,
+// and too long: once written again it could not be read.
+func (d *decoder) bounded(name string, e Element) (Element, bool, error) {
+	if len(e.text) > MaxElement {
+		return Element{}, false, d.errorf("member %s has %d bytes, expected at most %d", quoteShort(name), len(e.text), MaxElement)
+	}
+	return e, true, nil
 }
 
 // embedded reads the JSON that is all of text, the rest of a member's name.

@@ -17,6 +17,8 @@
 //     round: membership of a container says nothing about its children.
 //   - Elements are equal when their canonical JSON is. Numbers are canonical:
 //     1, 1.0 and 1e0 are one value.
+//   - What comes from outside is bounded in depth and size: see [MaxDepth] and the
+//     limits beside it.
 //
 // # Wire format
 //

@@ -1,5 +1,7 @@
 package fieldpath
 
+import "strings"
+
 // Path names a place in an object: each element selects a child of what the
 // elements before it select. The empty path is the object itself, which no set
 // ever holds.
@@ -13,6 +15,31 @@ func (p Path) String() string {
 		b = e.appendString(b)
 	}
 	return string(b)
+}
+
+// shortPath is how long a path in an error is, in bytes.
+const shortPath = 512
+
+// Short returns p as [Path.String] does, with an ellipsis in the place of its
+// middle when it is long: the path of an error must not be what costs most.
+func (p Path) Short() string {
+	size := 0
+	for i := 0; i < len(p) && size <= shortPath; i++ {
+		size += len(p[i].text) + 1
+	}
+	if size <= shortPath {
+		return p.String()
+	}
+	var head, tail []byte
+	for i := 0; i < len(p) && len(head) < shortPath/2; i++ {
+		head = p[i].appendString(head)
+	}
+	for i := len(p) - 1; i >= 0 && len(tail) < shortPath/2; i-- {
+		tail = append(p[i].appendString(nil), tail...)
+	}
+	head = head[:min(len(head), shortPath/2)]
+	tail = tail[max(0, len(tail)-shortPath/2):]
+	return strings.ToValidUTF8(string(head)+" … "+string(tail), "")
 }
 
 // Equal reports whether p and o name the same place.

@@ -26,9 +26,17 @@ type node struct {
 }
 
 // NewSet returns the set of the given paths. The empty path, which names the
-// whole object, is left out: nobody owns it.
+// whole object, is left out: nobody owns it. So are paths longer than [MaxDepth],
+// which name nothing in a value that may be written.
 func NewSet(paths ...Path) *Set {
-	return setOfSorted(slices.SortedFunc(slices.Values(paths), Path.Compare), 0)
+	kept := make([]Path, 0, len(paths))
+	for _, p := range paths {
+		if len(p) <= MaxDepth {
+			kept = append(kept, p)
+		}
+	}
+	slices.SortFunc(kept, Path.Compare)
+	return setOfSorted(kept, 0)
 }
 
 // setOfSorted returns the set of paths, each without its first depth elements,
@@ -53,7 +61,8 @@ func setOfSorted(paths []Path, depth int) *Set {
 }
 
 // Builder gathers the elements of one level of a set, in any order. The zero
-// value is ready to use.
+// value is ready to use. It does not keep [MaxDepth]: operations on a set recurse
+// as deep as its paths are long, and who builds one bounds that.
 type Builder struct {
 	nodes []node
 }

@@ -1,11 +1,14 @@
 package fieldpath
 
 // Touches reports whether s and a FieldsV1, as it stands in an unstructured
-// object and in canonical form, have a path in common. It looks up what is in s,
-// so that its cost follows the size of s alone.
+// object and in canonical form, have a path in common. It looks up what is in one
+// of them in the other, so that its cost follows the size of the smaller.
 func (s *Set) Touches(tree map[string]any) bool {
 	if s == nil || len(tree) == 0 {
 		return false
+	}
+	if len(tree) < len(s.nodes)/16 {
+		return s.touchesFew(tree)
 	}
 	var space [64]byte
 	for i := range s.nodes {
@@ -15,13 +18,36 @@ func (s *Set) Touches(tree map[string]any) bool {
 		if !ok {
 			continue
 		}
-		below, _ := member.(map[string]any)
-		if n.member {
-			if _, self := below["."]; self || len(below) == 0 {
-				return true
-			}
+		if n.touches(member) {
+			return true
 		}
-		if n.sub.Touches(below) {
+	}
+	return false
+}
+
+func (n *node) touches(member any) bool {
+	below, _ := member.(map[string]any)
+	if n.member {
+		if _, self := below["."]; self || len(below) == 0 {
+			return true
+		}
+	}
+	return n.sub.Touches(below)
+}
+
+// touchesFew is Touches for a tree that has far fewer members than s has nodes,
+// as the entry of one of many managers of a list has.
+func (s *Set) touchesFew(tree map[string]any) bool {
+	d := decoder{lenient: true, pos: -1}
+	for name, member := range tree {
+		if name == "." {
+			continue
+		}
+		e, known, err := d.element(name)
+		if err != nil {
+			return true // who decodes it will tell
+		}
+		if n := s.find(e); known && n != nil && n.touches(member) {
 			return true
 		}
 	}

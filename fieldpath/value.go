@@ -14,7 +14,8 @@ import (
 // canonicalValue returns the value that the JSON of v reads back as: whole
 // numbers as int64 where it holds them and other numbers as float64, strings
 // with a replacement character for each byte that is not UTF-8, and null for
-// what JSON cannot hold. It shares no container with v.
+// what JSON cannot hold. Of a value that is nested deeper than MaxDepth, or too
+// large for an element, a part is left out. It shares no container with v.
 //
 //	canonicalValue(a) equals canonicalValue(b)  ⇔  CompareValues of them is 0
 //	                                            ⇔  appendValue of them is the same
@@ -51,20 +52,38 @@ func canonicalValue(v any) any {
 		return canonicalUint(uint64(t))
 	case uint64:
 		return canonicalUint(t)
+	case []any, map[string]any:
+		left := MaxElement // no text has more values than bytes
+		return canonicalContainer(v, 0, &left)
+	}
+	return nil
+}
+
+// canonicalContainer is canonicalValue for what may be nested. left is how many
+// more values are looked at: a container that contains itself twice has more
+// values than can be counted.
+func canonicalContainer(v any, depth int, left *int) any {
+	if *left--; *left < 0 || depth > MaxDepth {
+		return nil
+	}
+	switch t := v.(type) {
 	case []any:
-		out := make([]any, len(t))
-		for i, item := range t {
-			out[i] = canonicalValue(item)
+		out := make([]any, min(len(t), *left))
+		for i := range out {
+			out[i] = canonicalContainer(t[i], depth+1, left)
 		}
 		return out
 	case map[string]any:
-		out := make(map[string]any, len(t))
+		out := make(map[string]any, min(len(t), *left))
 		for k, item := range t {
-			out[canonicalString(k)] = canonicalValue(item)
+			if *left < 0 {
+				break
+			}
+			out[canonicalString(k)] = canonicalContainer(item, depth+1, left)
 		}
 		return out
 	}
-	return nil
+	return canonicalValue(v)
 }
 
 func canonicalString(s string) string {
@@ -121,8 +140,16 @@ func valueRank(v any) int {
 
 // CompareValues orders JSON values as upstream orders the items of a set:
 // numbers by size, then strings, booleans (false first), lists, maps, null.
-// Numbers must be int64 or float64.
+// Numbers must be int64 or float64. What makes a value too large or too deep for
+// an element does not count.
 func CompareValues(a, b any) int {
+	left := MaxElement
+	return compareValues(a, b, 0, &left)
+}
+
+// compareValues compares two values depth deep in what is compared; left is how
+// many more values are looked at.
+func compareValues(a, b any, depth int, left *int) int {
 	ra, rb := valueRank(a), valueRank(b)
 	if ra != rb {
 		return ra - rb
@@ -149,10 +176,15 @@ func CompareValues(a, b any) int {
 			return -1
 		}
 		return 1
+	}
+	if *left--; *left < 0 || depth > MaxDepth {
+		return 0
+	}
+	switch x := a.(type) {
 	case []any:
-		return slices.CompareFunc(x, b.([]any), CompareValues)
+		return slices.CompareFunc(x, b.([]any), func(a, b any) int { return compareValues(a, b, depth+1, left) })
 	case map[string]any:
-		return compareMaps(x, b.(map[string]any))
+		return compareMaps(x, b.(map[string]any), depth+1, left)
 	}
 	return 0
 }
@@ -177,13 +209,13 @@ func compareIntFloat(i int64, f float64) int {
 
 // compareMaps orders maps by their sorted keys: where one lacks a key that the
 // other has, it sorts after, unless it has no more keys at all.
-func compareMaps(a, b map[string]any) int {
+func compareMaps(a, b map[string]any, depth int, left *int) int {
 	ka, kb := slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))
 	for i := range min(len(ka), len(kb)) {
 		if c := strings.Compare(ka[i], kb[i]); c != 0 {
 			return c
 		}
-		if c := CompareValues(a[ka[i]], b[kb[i]]); c != 0 {
+		if c := compareValues(a[ka[i]], b[kb[i]], depth, left); c != 0 {
 			return c
 		}
 	}

@@ -29,12 +29,27 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
+// MaxEntries is how many entries an object may have (spec rule 12.4): ten times
+// what an object with a thousand managers has.
+const MaxEntries = 10_000
+
+// CheckCount returns an *Error when an object has more entries than [MaxEntries].
+func CheckCount(entries int) error {
+	if entries > MaxEntries {
+		return &Error{MaxEntries, "", fmt.Errorf("%d entries, expected at most %d", entries, MaxEntries)}
+	}
+	return nil
+}
+
 // Decode reads managed fields from the wire. Where two entries have the same
 // key, the later one counts. What a later version of the format may have added
-// to fields is passed over. The result shares times with list. Malformed entries
-// give an *Error.
+// to fields is passed over. The result shares times with list. Malformed entries,
+// and more than [MaxEntries] of them, give an *Error.
 func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
-	out := make(Entries, 0, len(list))
+	if err := CheckCount(len(list)); err != nil {
+		return nil, err
+	}
+	out := newGathered(len(list))
 	for i := range list {
 		w := &list[i]
 		entry, err := newEntry(w.Manager, w.Operation, w.APIVersion, w.Subresource, w.FieldsType)
@@ -45,9 +60,9 @@ func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
 			return nil, &Error{i, w.Manager, err}
 		}
 		entry.Time = w.Time
-		out = out.put(entry)
+		out.put(entry)
 	}
-	return out, nil
+	return out.entries, nil
 }
 
 // Validate returns an *Error when list is not well-formed, else nil.
@@ -68,17 +83,6 @@ func newEntry(manager string, op Operation, version, subresource, format string)
 		return Entry{}, fmt.Errorf("fieldsType must be %s, got %q", fieldsType, format)
 	}
 	return Entry{Key: KeyOf(manager, op, version, subresource), Version: version}, nil
-}
-
-// put adds an entry that was just decoded; e is not shared yet.
-func (e Entries) put(entry Entry) Entries {
-	for i := range e {
-		if e[i].Key == entry.Key {
-			e[i] = entry
-			return e
-		}
-	}
-	return append(e, entry)
 }
 
 // Encode returns the entries on the wire, sorted; nil for none.
@@ -106,7 +110,10 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 // DecodeTree reads managed fields as they stand in an unstructured object, as
 // [Decode] does.
 func DecodeTree(list []any) (Entries, error) {
-	out := make(Entries, 0, len(list))
+	if err := CheckCount(len(list)); err != nil {
+		return nil, err
+	}
+	out := newGathered(len(list))
 	for i, item := range list {
 		m, ok := item.(map[string]any)
 		if !ok {
@@ -117,9 +124,9 @@ func DecodeTree(list []any) (Entries, error) {
 			name, _ := m["manager"].(string)
 			return nil, &Error{i, name, err}
 		}
-		out = out.put(entry)
+		out.put(entry)
 	}
-	return out, nil
+	return out.entries, nil
 }
 
 func treeEntry(m map[string]any) (entry Entry, err error) {

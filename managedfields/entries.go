@@ -63,6 +63,15 @@ func (k Key) Compare(o Key) int {
 	return strings.Compare(k.identity(), o.identity())
 }
 
+// SortKeys sorts keys as [Key.Compare] orders them.
+func SortKeys(keys []Key) {
+	identities := make(map[Key]string, len(keys))
+	for _, k := range keys {
+		identities[k] = k.identity()
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(identities[a], identities[b]) })
+}
+
 // Entry is what one manager owns.
 type Entry struct {
 	Key
@@ -115,13 +124,13 @@ func (e Entries) Without(k Key) Entries {
 
 // Owned returns what any entry owns at a version.
 func (e Entries) Owned(version string) *fieldpath.Set {
-	var owned *fieldpath.Set
+	var sets []*fieldpath.Set
 	for i := range e {
 		if e[i].Version == version {
-			owned = owned.Union(e[i].Fields)
+			sets = append(sets, e[i].Fields)
 		}
 	}
-	return owned
+	return fieldpath.UnionOf(sets...)
 }
 
 // Sort returns the entries in the order of the wire (spec rule 2.4).

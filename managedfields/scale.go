@@ -60,15 +60,17 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 	if err != nil {
 		return nil, err
 	}
-	var out Entries
+	before, own := gather(parent), gather(owners)
+	kept := map[Key]bool{} // owners of the Scale's replicas that own the object's
+	out := newGathered(len(parent) + len(owners))
 	for _, entry := range parent {
 		at, known := h.paths[entry.Version]
 		if !known {
 			continue
 		}
 		if at != nil && entry.Fields.Has(at) {
-			if _, kept := owners.Get(entry.Key); kept {
-				owners = owners.Without(entry.Key)
+			if _, still := own.find(entry.Key); still {
+				kept[entry.Key] = true
 			} else {
 				entry.Fields = entry.Fields.Difference(fieldpath.NewSet(at))
 				if entry.Fields.Empty() {
@@ -76,11 +78,11 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 				}
 			}
 		}
-		out = append(out, entry)
+		out.put(entry)
 	}
 	path := h.paths[h.version]
 	for _, owner := range owners {
-		if !owner.Fields.Has(scaleReplicas) {
+		if kept[owner.Key] || !owner.Fields.Has(scaleReplicas) {
 			continue
 		}
 		if path == nil {
@@ -90,8 +92,11 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 		// updater gets an entry of its own, beside one that it may have for other
 		// fields: a real server writes both, although they are of one key on the
 		// wire. The time is the object's entry's, which a new owner does not have.
-		before, _ := parent.Get(owner.Key)
-		out = out.put(Entry{Key: owner.Key, Version: h.version, Time: before.Time, Fields: fieldpath.NewSet(path)})
+		entry := Entry{Key: owner.Key, Version: h.version, Fields: fieldpath.NewSet(path)}
+		if i, ok := before.find(owner.Key); ok {
+			entry.Time = parent[i].Time
+		}
+		out.put(entry)
 	}
-	return Encode(out), nil
+	return Encode(out.entries), nil
 }

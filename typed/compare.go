@@ -1,6 +1,10 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import (
+	"slices"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
 
 // Comparison is how one value differs from another of the same type. A path
 // stands in one of the sets only, but for two cases. Of a field whose shape
@@ -40,7 +44,7 @@ func (t *Type) Compare(old, now any) Comparison {
 
 // Compare is [Type.Compare] for values of t with the equality of s.
 func (s *Semantics) Compare(t *Type, old, now any) Comparison {
-	c := s.compare(t, old, now)
+	c := s.compare(t, old, now, 0)
 	return Comparison{Added: c.added.Below, Modified: c.modified.Below, Removed: c.removed.Below}
 }
 
@@ -77,45 +81,48 @@ func (d *differences) result() difference {
 	}
 }
 
-// compare returns the difference of one place; either value may be missing, but
-// not both.
-func (s *Semantics) compare(t *Type, old, now any) difference {
+// compare returns the difference of one place, depth deep in what is compared;
+// either value may be missing, but not both.
+func (s *Semantics) compare(t *Type, old, now any, depth int) difference {
 	if same(old, now) {
 		return difference{}
 	}
 	var d difference
 	switch {
 	case isMissing(now):
-		d = s.compareAs(t, t.shapeOf(old), old, now)
+		d = s.compareAs(t, t.shapeOf(old), old, now, depth)
 		d.removed.Member = true
 	case isMissing(old):
-		d = s.compareAs(t, t.shapeOf(now), old, now)
+		d = s.compareAs(t, t.shapeOf(now), old, now, depth)
 		d.added.Member = true
 	default:
 		before, after := t.shapeOf(old), t.shapeOf(now)
-		d = s.compareAs(t, after, old, now)
+		d = s.compareAs(t, after, old, now, depth)
 		if before != after {
-			d.unite(s.compareAs(t, before, old, now))
+			d.unite(s.compareAs(t, before, old, now, depth))
 		}
 	}
 	return d
 }
 
 // compareAs compares as values of the first of the shapes.
-func (s *Semantics) compareAs(t *Type, shapes shape, old, now any) difference {
+func (s *Semantics) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
+	if depth > MaxDepth {
+		return difference{modified: fieldpath.Entry{Member: !isMissing(old) && !isMissing(now)}}
+	}
 	switch shapes.first() {
 	case mapShape:
 		l, r := asMap(old), asMap(now)
 		if t.Map.Atomic || len(l) == 0 && len(r) == 0 {
 			return s.compareLeaf(t, old, now)
 		}
-		return s.compareMaps(t.Map, l, r)
+		return s.compareMaps(t.Map, l, r, depth)
 	case listShape:
 		l, r := asList(old), asList(now)
 		if t.List.Kind == AtomicList || len(l) == 0 && len(r) == 0 {
 			return s.compareLeaf(t, old, now)
 		}
-		return s.compareLists(t.List, l, r)
+		return s.compareLists(t.List, l, r, depth)
 	}
 	return s.compareLeaf(t, old, now)
 }
@@ -129,25 +136,25 @@ func (s *Semantics) compareLeaf(t *Type, old, now any) (d difference) {
 	return d
 }
 
-func (s *Semantics) compareMaps(m *Map, old, now map[string]any) difference {
+func (s *Semantics) compareMaps(m *Map, old, now map[string]any, depth int) difference {
 	var d differences
 	child := func(name string, l, r any) {
 		t, _ := m.field(name)
 		if t == nil {
 			t = deducedType
 		}
-		d.add(fieldpath.Field(name), s.compare(t, l, r))
+		d.add(fieldpath.Field(name), s.compare(t, l, r, depth+1))
 	}
 	for name, l := range old {
 		r, ok := now[name]
 		if ok {
 			child(name, l, r)
-		} else if !s.asAbsent(m, name, l) {
+		} else if !s.asAbsent(m, name, l, depth) {
 			child(name, l, missing)
 		}
 	}
 	for name, r := range now {
-		if _, ok := old[name]; !ok && !s.asAbsent(m, name, r) {
+		if _, ok := old[name]; !ok && !s.asAbsent(m, name, r, depth) {
 			child(name, missing, r)
 		}
 	}
@@ -158,8 +165,8 @@ func (s *Semantics) compareMaps(m *Map, old, now map[string]any) difference {
 // more than once on a side have no value of their own there: they are compared
 // as one leaf, and where only one side has duplicates, the item as a whole is
 // added or removed in favour of the other (spec rule 5.4).
-func (s *Semantics) compareLists(l *List, old, now []any) difference {
-	if d, ok := s.compareInOrder(l, old, now); ok {
+func (s *Semantics) compareLists(l *List, old, now []any, depth int) difference {
+	if d, ok := s.compareInOrder(l, old, now, depth); ok {
 		return d
 	}
 	var d differences
@@ -168,17 +175,17 @@ func (s *Semantics) compareLists(l *List, old, now []any) difference {
 		if before.first[e.Text()] != i {
 			continue
 		}
-		d.add(e, s.compareItem(l, e, old, now, &before, &after))
+		d.add(e, s.compareItem(l, e, old, now, &before, &after, depth))
 	}
 	for i, e := range after.elems {
 		if after.first[e.Text()] == i && !before.has(e) {
-			d.add(e, s.compareItem(l, e, old, now, &before, &after))
+			d.add(e, s.compareItem(l, e, old, now, &before, &after, depth))
 		}
 	}
 	return d.result()
 }
 
-func (s *Semantics) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index) (d difference) {
+func (s *Semantics) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index, depth int) (d difference) {
 	first := func(list []any, x *index) any {
 		if i, ok := x.first[e.Text()]; ok {
 			return list[x.at[i]]
@@ -188,17 +195,17 @@ func (s *Semantics) compareItem(l *List, e fieldpath.Element, old, now []any, be
 	nOld, nNow := before.times(e), after.times(e)
 	switch {
 	case nOld <= 1 && nNow <= 1:
-		return s.compare(l.Elem, first(old, before), first(now, after))
+		return s.compare(l.Elem, first(old, before), first(now, after), depth+1)
 	case nOld > 1 && nNow > 1:
 		d.modified.Member = !equalDuplicates(e, old, now, before, after)
 	case nOld > 1:
 		if nNow == 1 {
-			d = s.compare(l.Elem, missing, first(now, after))
+			d = s.compare(l.Elem, missing, first(now, after), depth+1)
 		}
 		d.removed.Member = true
 	default:
 		if nOld == 1 {
-			d = s.compare(l.Elem, first(old, before), missing)
+			d = s.compare(l.Elem, first(old, before), missing, depth+1)
 		}
 		d.added.Member = true
 	}
@@ -207,13 +214,7 @@ func (s *Semantics) compareItem(l *List, e fieldpath.Element, old, now []any, be
 
 // equalDuplicates reports whether the items of element e are the same, in order.
 func equalDuplicates(e fieldpath.Element, old, now []any, before, after *index) bool {
-	pick := func(list []any, x *index) (out []any) {
-		for i := range x.elems {
-			if x.elems[i].Equal(e) {
-				out = append(out, list[x.at[i]])
-			}
-		}
-		return out
-	}
-	return Equal(pick(old, before), pick(now, after))
+	return slices.EqualFunc(before.many[e.Text()], after.many[e.Text()], func(i, j int) bool {
+		return Equal(old[before.at[i]], now[after.at[j]])
+	})
 }

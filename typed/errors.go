@@ -22,6 +22,10 @@ const (
 	BadItem
 	// TooDeep: the value is nested deeper than [MaxDepth].
 	TooDeep
+	// TooLarge: the value, a list in it, or a name or key is larger than a limit.
+	TooLarge
+	// Omitted: there are more violations, which are not listed. It is the last.
+	Omitted
 )
 
 func (r Reason) String() string {
@@ -36,6 +40,10 @@ func (r Reason) String() string {
 		return "bad item"
 	case TooDeep:
 		return "too deep"
+	case TooLarge:
+		return "too large"
+	case Omitted:
+		return "omitted"
 	}
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
@@ -54,10 +62,12 @@ func (e *Error) Error() string {
 	if len(e.Path) == 0 {
 		return e.Detail
 	}
-	return e.Path.String() + ": " + e.Detail
+	return e.Path.Short() + ": " + e.Detail
 }
 
-// Errors are the violations of a type by one value, sorted by path.
+// Errors are the violations of a type by one value, sorted by path: the first
+// [MaxErrors] of them, and then one of reason [Omitted] if there are more (spec
+// rule 12.6).
 type Errors []*Error
 
 func (e Errors) Error() string {
@@ -83,15 +93,42 @@ func (e Errors) Unwrap() []error {
 
 // faults gathers violations while walking a value. path is the path of the
 // value being looked at; it is only written out when a violation is found.
+//
+// Invariants:
+//
+//	len(errs) < 2*MaxErrors    the first ones are always among them
+//	omitted + len(errs)        is how many were found
+//	last != nil  ⇒  nothing that sorts after it is among the first
 type faults struct {
-	path fieldpath.Path
-	errs Errors
+	path    fieldpath.Path
+	errs    Errors
+	omitted int
+	last    fieldpath.Path
 }
 
 func (f *faults) add(reason Reason, format string, args ...any) {
+	if f.last != nil && f.path.Compare(f.last) >= 0 {
+		f.omitted++
+		return
+	}
 	f.errs = append(f.errs, &Error{
 		Path: slices.Clone(f.path), Reason: reason, Detail: fmt.Sprintf(format, args...),
 	})
+	if len(f.errs) == 2*MaxErrors {
+		f.trim()
+	}
+}
+
+// trim keeps the first MaxErrors violations. It is done once in MaxErrors
+// additions, so that a million violations cost no more than to look at them.
+func (f *faults) trim() {
+	slices.SortStableFunc(f.errs, func(a, b *Error) int { return a.Path.Compare(b.Path) })
+	if len(f.errs) > MaxErrors {
+		f.omitted += len(f.errs) - MaxErrors
+		clear(f.errs[MaxErrors:])
+		f.errs = f.errs[:MaxErrors]
+		f.last = f.errs[MaxErrors-1].Path
+	}
 }
 
 func (f *faults) push(e fieldpath.Element) { f.path = append(f.path, e) }
@@ -102,6 +139,14 @@ func (f *faults) err() error {
 	if len(f.errs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.errs, func(a, b *Error) int { return a.Path.Compare(b.Path) })
+	f.trim()
+	if f.omitted > 0 {
+		f.errs = append(f.errs, &Error{Reason: Omitted, Detail: fmt.Sprintf("%d more errors are not listed", f.omitted)})
+	}
 	return f.errs
 }
+
+// shortly is a path that stands in the text of an error.
+type shortly fieldpath.Path
+
+func (p shortly) String() string { return fieldpath.Path(p).Short() }

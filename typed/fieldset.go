@@ -12,12 +12,15 @@ import "github.com/tenure-ssa/tenure/fieldpath"
 // are left out; [Type.Validate] finds them. The set is built anew, in
 // O(n log n) of the size of v for the sorting of map entries.
 func (t *Type) FieldSet(v any) *fieldpath.Set {
-	_, below := t.fieldSet(v)
+	_, below := t.fieldSet(v, 0)
 	return below
 }
 
-// fieldSet returns whether v is a leaf, and the paths below it.
-func (t *Type) fieldSet(v any) (leaf bool, below *fieldpath.Set) {
+// fieldSet returns whether v, at a depth, is a leaf, and the paths below it.
+func (t *Type) fieldSet(v any, depth int) (leaf bool, below *fieldpath.Set) {
+	if depth > MaxDepth {
+		return true, nil
+	}
 	switch t.shapeOf(v).first() {
 	case scalarShape:
 		return true, nil
@@ -25,24 +28,24 @@ func (t *Type) fieldSet(v any) (leaf bool, below *fieldpath.Set) {
 		if t.Map.Atomic {
 			return true, nil
 		}
-		return false, t.Map.fieldSet(asMap(v))
+		return false, t.Map.fieldSet(asMap(v), depth+1)
 	case listShape:
 		if t.List.Kind == AtomicList {
 			return true, nil
 		}
-		return false, t.List.fieldSet(asList(v))
+		return false, t.List.fieldSet(asList(v), depth+1)
 	}
 	return false, nil
 }
 
-func (m *Map) fieldSet(entries map[string]any) *fieldpath.Set {
+func (m *Map) fieldSet(entries map[string]any, depth int) *fieldpath.Set {
 	b := fieldpath.NewBuilder(len(entries))
 	for name, v := range entries {
 		t, declared := m.field(name)
 		if t == nil {
 			t = deducedType
 		}
-		leaf, below := t.fieldSet(v)
+		leaf, below := t.fieldSet(v, depth)
 		b.Add(fieldpath.Field(name), leaf || !declared || isEmptyValue(v), below)
 	}
 	return b.Set()
@@ -58,7 +61,7 @@ func isEmptyValue(v any) bool {
 	return ok && len(m) == 0
 }
 
-func (l *List) fieldSet(list []any) *fieldpath.Set {
+func (l *List) fieldSet(list []any, depth int) *fieldpath.Set {
 	x := l.indexOf(list)
 	b := fieldpath.NewBuilder(len(list))
 	for i, e := range x.elems {
@@ -66,7 +69,7 @@ func (l *List) fieldSet(list []any) *fieldpath.Set {
 			b.Add(e, true, nil)
 			continue
 		}
-		_, below := l.Elem.fieldSet(list[x.at[i]])
+		_, below := l.Elem.fieldSet(list[x.at[i]], depth)
 		b.Add(e, true, below)
 	}
 	return b.Set()

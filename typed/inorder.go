@@ -20,10 +20,15 @@ func (l *List) sortedKeys() []string {
 // costs a walk through the list.
 const maxDiffering = 8
 
+// maxOrdered bounds how deep lists are compared in order. Each level of lists
+// walks the items that differ once more to see that they do, which in a value
+// that is all nesting would cost its depth times its size.
+const maxOrdered = 64
+
 // compareInOrder compares two lists whose items have the same elements in the
 // same order. ok is false when they have not, or when that takes too long to see.
-func (s *Semantics) compareInOrder(l *List, old, now []any) (d difference, ok bool) {
-	if len(old) != len(now) {
+func (s *Semantics) compareInOrder(l *List, old, now []any, depth int) (d difference, ok bool) {
+	if len(old) != len(now) || depth > maxOrdered {
 		return d, false
 	}
 	keys := l.sortedKeys()
@@ -56,7 +61,7 @@ func (s *Semantics) compareInOrder(l *List, old, now []any) (d difference, ok bo
 		if err != nil {
 			return d, false
 		}
-		out.add(e, s.compare(l.Elem, old[i], now[i]))
+		out.add(e, s.compare(l.Elem, old[i], now[i], depth+1))
 	}
 	return out.result(), true
 }

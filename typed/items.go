@@ -21,8 +21,12 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 		if err := finite(item); err != nil {
 			return fieldpath.Element{}, err
 		}
+	case isString:
+		if err := checkValue(item); err != nil {
+			return fieldpath.Element{}, err
+		}
 	}
-	return fieldpath.Value(item), nil
+	return bounded(fieldpath.Value(item))
 }
 
 // key returns the key of a keyed list's item: its key fields, or their
@@ -44,12 +48,15 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 		if err := finite(v); err != nil {
 			return fieldpath.Element{}, fmt.Errorf("key field %q: %w", name, err)
 		}
+		if err := checkValue(v); err != nil {
+			return fieldpath.Element{}, fmt.Errorf("key field %q: %w", name, err)
+		}
 		fields = append(fields, fieldpath.KeyField{Name: name, Value: v})
 	}
 	if len(fields) == 0 {
 		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must have one of its key fields %q", l.Keys)
 	}
-	return fieldpath.Key(fields...), nil
+	return bounded(fieldpath.Key(fields...))
 }
 
 var errNotFinite = errors.New("a number in a key or set must be finite")
@@ -75,9 +82,9 @@ type index struct {
 	at []int
 	// first maps an element's text to its first position in elems.
 	first map[string]int
-	// count maps an element's text to how often it stands in the list, where
-	// that is more than once; nil when there are no duplicates.
-	count map[string]int
+	// many maps an element's text to all its positions in elems, ascending, where
+	// there is more than one; nil when there are no duplicates.
+	many map[string][]int
 }
 
 // indexOf builds the index of list. Invariant: len(elems) == len(at) ≤ len(list).
@@ -92,13 +99,17 @@ func (l *List) indexOf(list []any) index {
 		if err != nil {
 			continue
 		}
-		if _, ok := x.first[e.Text()]; !ok {
+		if first, ok := x.first[e.Text()]; !ok {
 			x.first[e.Text()] = len(x.elems)
 		} else {
-			if x.count == nil {
-				x.count = map[string]int{}
+			if x.many == nil {
+				x.many = map[string][]int{}
 			}
-			x.count[e.Text()] = max(x.count[e.Text()], 1) + 1
+			at := x.many[e.Text()]
+			if at == nil {
+				at = append(at, first)
+			}
+			x.many[e.Text()] = append(at, len(x.elems))
 		}
 		x.elems = append(x.elems, e)
 		x.at = append(x.at, i)
@@ -113,7 +124,7 @@ func (x *index) has(e fieldpath.Element) bool {
 
 // times returns how often e stands in the list.
 func (x *index) times(e fieldpath.Element) int {
-	if n := x.count[e.Text()]; n > 0 {
+	if n := len(x.many[e.Text()]); n > 0 {
 		return n
 	}
 	if x.has(e) {

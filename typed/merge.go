@@ -46,6 +46,9 @@ func (m *merger) merge(t *Type, live, applied any) (out any, unchanged bool) {
 		return applied, false
 	case same(live, applied):
 		return live, true
+	case len(m.path) > MaxDepth:
+		m.add(TooDeep, "nested deeper than %d", MaxDepth)
+		return live, true
 	}
 	switch t.shapeOf(applied).first() {
 	case mapShape:
@@ -78,7 +81,7 @@ func (m *merger) mergeMaps(of *Type, live, applied any) (any, bool) {
 	var out map[string]any // a copy of l, made at the first change
 	for name, rv := range r {
 		lv, ok := l[name]
-		if !ok && m.semantics.asAbsent(t, name, rv) {
+		if !ok && m.semantics.asAbsent(t, name, rv, len(m.path)) {
 			continue
 		}
 		merged := rv
@@ -125,9 +128,9 @@ func (m *merger) mergeLists(of *Type, live, applied any) (any, bool) {
 		return out, false
 	}
 	x := listMerge{t: t, live: l, applied: r, liveIndex: t.indexOf(l), appliedIndex: t.indexOf(r)}
-	for text := range x.appliedIndex.count {
+	for text := range x.appliedIndex.many {
 		e := x.appliedIndex.elems[x.appliedIndex.first[text]]
-		m.add(Duplicate, "duplicate entries for key %s", e)
+		m.add(Duplicate, "duplicate entries for key %s", shortly{e})
 	}
 	if len(m.errs) > 0 {
 		return nil, false

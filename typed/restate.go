@@ -24,7 +24,7 @@ import (
 //	t.Merge(live, applied) is live itself, or equal to it
 //	t.FieldSet(applied) without unowned is the set of fields
 func (t *Type) Restates(live, applied any, fields map[string]any, unowned *fieldpath.Set) bool {
-	w := restater{name: make([]byte, 0, 128)}
+	w := restater{name: make([]byte, 0, 128), left: MaxValues}
 	o, ok := w.value(t, live, applied, fields, unowned, 0)
 	return ok && !o.leaf && o.below == entryCount(fields)
 }
@@ -32,6 +32,7 @@ func (t *Type) Restates(live, applied any, fields map[string]any, unowned *field
 // restater holds scratch space for one walk.
 type restater struct {
 	name []byte // the member name in FieldsV1 that is being looked up
+	left int    // how many more values are looked at
 }
 
 // owns is what an intent owns at one place, given that it fits fields so far.
@@ -68,7 +69,7 @@ func (w *restater) value(t *Type, live, applied any, fields map[string]any, unow
 			return ownsNothing, false
 		}
 		if t.Map.Atomic {
-			return ownsLeaf, sameJSON(l, a, depth)
+			return ownsLeaf, w.sameJSON(l, a, depth)
 		}
 		if len(a) == 0 {
 			return ownsNothing, true // the parent owns an empty map
@@ -80,7 +81,7 @@ func (w *restater) value(t *Type, live, applied any, fields map[string]any, unow
 			return ownsNothing, false
 		}
 		if t.List.Kind == AtomicList {
-			return ownsLeaf, sameJSON(l, a, depth)
+			return ownsLeaf, w.sameJSON(l, a, depth)
 		}
 		return w.items(t.List, l, a, fields, depth)
 	}
@@ -89,29 +90,29 @@ func (w *restater) value(t *Type, live, applied any, fields map[string]any, unow
 
 // sameJSON is Equal for values whose Go types are the same too, so that one can
 // stand for the other in what is returned.
-func sameJSON(a, b any, depth int) bool {
+func (w *restater) sameJSON(a, b any, depth int) bool {
 	if depth > MaxDepth {
 		return false
 	}
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
+		if w.left -= len(x); !ok || len(x) != len(y) || w.left < 0 {
 			return false
 		}
 		for k, v := range x {
-			if other, ok := y[k]; !ok || !sameJSON(v, other, depth+1) {
+			if other, ok := y[k]; !ok || !w.sameJSON(v, other, depth+1) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
+		if w.left -= len(x); !ok || len(x) != len(y) || w.left < 0 {
 			return false
 		}
 		for i := range x {
-			if !sameJSON(x[i], y[i], depth+1) {
+			if !w.sameJSON(x[i], y[i], depth+1) {
 				return false
 			}
 		}
@@ -121,6 +122,9 @@ func sameJSON(a, b any, depth int) bool {
 }
 
 func (w *restater) entries(m *Map, live, applied, fields map[string]any, unowned *fieldpath.Set, depth int) (owns, bool) {
+	if w.left -= len(applied); w.left < 0 {
+		return ownsNothing, false
+	}
 	count := 0
 	for name, a := range applied {
 		l, ok := live[name]
@@ -142,6 +146,9 @@ func (w *restater) entries(m *Map, live, applied, fields map[string]any, unowned
 				}
 				continue
 			}
+		}
+		if len(name) > fieldpath.MaxElement {
+			return ownsNothing, false
 		}
 		w.name = append(append(w.name[:0], "f:"...), name...)
 		sub, there := fields[string(w.name)].(map[string]any)
@@ -193,6 +200,9 @@ func (w *restater) items(l *List, live, applied []any, fields map[string]any, de
 	if len(applied) == 0 {
 		return ownsNothing, true
 	}
+	if w.left -= len(applied); w.left < 0 || len(applied) > MaxItems {
+		return ownsNothing, false
+	}
 	keys := l.sortedKeys()
 	inLive, ok := l.follow(live, applied, keys)
 	if !ok {
@@ -203,7 +213,7 @@ func (w *restater) items(l *List, live, applied []any, fields map[string]any, de
 	var space [64]byte
 	prev := space[:0]
 	for i, a := range applied {
-		if !w.itemName(l, keys, a) {
+		if !w.itemName(l, keys, a) || len(w.name) > fieldpath.MaxElement {
 			return ownsNothing, false
 		}
 		if seen == nil && i > 0 && bytes.Compare(prev, w.name) >= 0 {
@@ -366,6 +376,16 @@ func (l *List) orDefault(v any, there bool, key string) any {
 // of fields, a FieldsV1 as it stands in an unstructured object. It may be false
 // for one that it does not understand.
 func (t *Type) Reconciled(fields map[string]any) bool {
+	left := fieldpath.MaxMembers
+	return t.reconciled(fields, 0, &left)
+}
+
+// reconciled is Reconciled for fields at a depth; left is how many more members
+// are looked at.
+func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
+	if *left -= len(fields); *left < 0 || depth >= fieldpath.MaxDepth {
+		return false
+	}
 	for name, member := range fields {
 		below, ok := member.(map[string]any)
 		if !ok {
@@ -393,7 +413,7 @@ func (t *Type) Reconciled(fields map[string]any) bool {
 		default:
 			continue
 		}
-		if !child.Reconciled(below) {
+		if !child.reconciled(below, depth+1, left) {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package typed
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -41,36 +42,46 @@ func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 
 // leavesEqual reports whether two leaves are equal.
 func (s *Semantics) leavesEqual(t *Type, a, b any) bool {
-	return Equal(a, b) || s != nil && s.sameMeaning(t, a, b)
+	return Equal(a, b) || s != nil && s.sameMeaning(t, a, b, 0)
 }
 
-// sameMeaning reports whether two values that are not the same JSON mean the
-// same. It goes down into atomic lists and maps.
-func (s *Semantics) sameMeaning(t *Type, a, b any) bool {
+// sameMeaning reports whether two values, at a depth, mean the same. It goes down
+// into atomic lists and maps.
+func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
+	if depth > MaxDepth {
+		return false
+	}
+	// What has a shape of t is compared part by part, where equal parts are equal
+	// anyway: to compare it as a whole first would cost its depth times its size.
+	var equal bool
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		if ok && t.Map != nil && s.sameEntries(t.Map, x, y) {
-			return true
+		switch {
+		case ok && t.Map != nil:
+			equal = s.sameEntries(t.Map, x, y, depth+1)
+		case ok:
+			equal = Equal(x, y)
 		}
 	case []any:
 		y, ok := b.([]any)
-		if ok && t.List != nil && len(x) == len(y) && s.sameItems(t.List, x, y) {
-			return true
+		switch {
+		case ok && t.List != nil:
+			equal = len(x) == len(y) && s.sameItems(t.List, x, y, depth+1)
+		case ok:
+			equal = Equal(x, y)
 		}
 	default:
-		if t.Format.equal(a, b) {
-			return true
-		}
+		equal = Equal(a, b) || t.Format.equal(a, b)
 	}
-	return s.equal != nil && s.equal(t, a, b)
+	return equal || s.equal != nil && s.equal(t, a, b)
 }
 
-func (s *Semantics) sameEntries(m *Map, a, b map[string]any) bool {
+func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 	for name, av := range a {
 		bv, ok := b[name]
 		if !ok {
-			if !s.asAbsent(m, name, av) {
+			if !s.asAbsent(m, name, av, depth) {
 				return false
 			}
 			continue
@@ -79,21 +90,21 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any) bool {
 		if t == nil {
 			t = deducedType
 		}
-		if !s.leavesEqual(t, av, bv) {
+		if !s.sameMeaning(t, av, bv, depth) {
 			return false
 		}
 	}
 	for name, bv := range b {
-		if _, ok := a[name]; !ok && !s.asAbsent(m, name, bv) {
+		if _, ok := a[name]; !ok && !s.asAbsent(m, name, bv, depth) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *Semantics) sameItems(l *List, a, b []any) bool {
+func (s *Semantics) sameItems(l *List, a, b []any, depth int) bool {
 	for i := range a {
-		if !s.leavesEqual(l.Elem, a[i], b[i]) {
+		if !s.sameMeaning(l.Elem, a[i], b[i], depth) {
 			return false
 		}
 	}
@@ -103,8 +114,8 @@ func (s *Semantics) sameItems(l *List, a, b []any) bool {
 // asAbsent reports whether v, an entry of m called name, counts as not being
 // there: it is empty, and the schema gives emptiness no meaning of its own. An
 // empty struct has one, such as emptyDir: {}, unless it is the default.
-func (s *Semantics) asAbsent(m *Map, name string, v any) bool {
-	if s == nil {
+func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
+	if s == nil || depth > MaxDepth {
 		return false
 	}
 	field, declared := m.Fields[name]
@@ -129,7 +140,7 @@ func (s *Semantics) asAbsent(m *Map, name string, v any) bool {
 			return false
 		}
 		for inner, v := range x {
-			if !s.asAbsent(t.Map, inner, v) {
+			if !s.asAbsent(t.Map, inner, v, depth+1) {
 				return false
 			}
 		}
@@ -153,14 +164,18 @@ func (f Format) equal(a, b any) bool {
 	return false
 }
 
-// maxQuantity bounds the text of a quantity that is parsed: longer ones, whose
-// exponents could be made to cost, are equal only to themselves.
-const maxQuantity = 64
+// maxQuantity and maxExponent bound the text of a quantity that is parsed, and its
+// exponent with the letter and the sign: others are equal only to themselves. To
+// compare 1e1000000000 with anything is to write out its digits.
+const (
+	maxQuantity = 64
+	maxExponent = len("e-999")
+)
 
 func quantity(v any) (resource.Quantity, bool) {
 	switch x := v.(type) {
 	case string:
-		if len(x) > maxQuantity {
+		if e := strings.LastIndexAny(x, "eE"); len(x) > maxQuantity || e >= 0 && len(x)-e > maxExponent {
 			return resource.Quantity{}, false
 		}
 		q, err := resource.ParseQuantity(x)

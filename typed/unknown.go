@@ -21,6 +21,9 @@ func (t *Type) DropUnknown(v any) (any, Errors) {
 type dropper struct{ faults }
 
 func (d *dropper) value(t *Type, v any) any {
+	if len(d.path) > MaxDepth {
+		return v
+	}
 	switch x := v.(type) {
 	case map[string]any:
 		if t.Map != nil {

@@ -1,10 +1,12 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import (
+	"errors"
+	"maps"
+	"slices"
 
-// MaxDepth is how deep a value may be nested. The other operations recurse as
-// deep as the value does, so that values from outside must be validated first.
-const MaxDepth = 1000
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
 
 // Rules say what [Type.Validate] lets pass.
 type Rules struct {
@@ -16,24 +18,49 @@ type Rules struct {
 	Unknown bool
 }
 
-// Validate returns an [Errors] with every violation of t by v, or nil.
+// Validate returns an [Errors] with the violations of t by v, or nil. It keeps the
+// limits of [MaxDepth] and those beside it; a value that is nested too deep, or
+// has too many values in it, is not looked at any further.
 func (t *Type) Validate(v any, rules Rules) error {
 	w := validator{rules: rules}
 	w.value(t, v)
+	if w.ended {
+		// Maps have no order: look again, sorted, for the place where it ends.
+		w = validator{rules: rules, ordered: true}
+		w.value(t, v)
+	}
 	return w.err()
 }
 
 type validator struct {
 	faults
-	rules Rules
+	rules   Rules
+	values  int  // how many were looked at
+	ended   bool // beyond a limit, so that what is left is not looked at
+	ordered bool // maps are walked in the order of their keys
+}
+
+// within reports whether the walk may go on, and ends it otherwise. A container
+// that holds itself twice has no end: the first place that is too deep must be
+// the last that is looked at.
+func (w *validator) within() bool {
+	w.values++
+	switch {
+	case w.ended:
+		return false
+	case len(w.path) > MaxDepth:
+		w.add(TooDeep, "nested deeper than %d", MaxDepth)
+	case w.values > MaxValues:
+		w.add(TooLarge, "more than %d values", MaxValues)
+	default:
+		return true
+	}
+	w.ended = true
+	return false
 }
 
 func (w *validator) value(t *Type, v any) {
-	if len(w.path) > MaxDepth {
-		w.add(TooDeep, "nested deeper than %d", MaxDepth)
-		return
-	}
-	if v == nil {
+	if !w.within() || v == nil {
 		return
 	}
 	switch t.shapeOf(v).first() {
@@ -73,25 +100,43 @@ func (w *validator) entries(m *Map, v any) {
 		w.add(WrongType, "expected map, got %s", describe(v))
 		return
 	}
-	for name, value := range entries {
-		t, _ := m.field(name)
-		w.push(fieldpath.Field(name))
-		switch {
-		case t != nil:
-			w.value(t, value)
-		case w.rules.Unknown:
-			w.value(deducedType, value)
-		default:
-			w.add(UnknownField, "field not declared in schema")
+	if w.ordered {
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			w.entry(m, name, entries[name])
 		}
-		w.pop()
+		return
 	}
+	for name, value := range entries {
+		w.entry(m, name, value)
+	}
+}
+
+func (w *validator) entry(m *Map, name string, v any) {
+	if err := checkText("a name", len(name)); err != nil {
+		w.add(TooLarge, "%v", err)
+		return
+	}
+	t, _ := m.field(name)
+	w.push(fieldpath.Field(name))
+	switch {
+	case t != nil:
+		w.value(t, v)
+	case w.rules.Unknown:
+		w.value(deducedType, v)
+	default:
+		w.add(UnknownField, "field not declared in schema")
+	}
+	w.pop()
 }
 
 func (w *validator) items(l *List, v any) {
 	list, ok := v.([]any)
 	if !ok {
 		w.add(WrongType, "expected list, got %s", describe(v))
+		return
+	}
+	if len(list) > MaxItems {
+		w.add(TooLarge, "%d items, expected at most %d", len(list), MaxItems)
 		return
 	}
 	if l.Kind == AtomicList {
@@ -106,12 +151,16 @@ func (w *validator) items(l *List, v any) {
 	for i, item := range list {
 		e, err := l.element(item)
 		if err != nil {
-			w.add(BadItem, "element %d: %v", i, err)
+			reason := BadItem
+			if errors.As(err, new(sizeError)) {
+				reason = TooLarge
+			}
+			w.add(reason, "element %d: %v", i, err)
 			continue
 		}
 		w.push(e)
 		if seen[e.Text()] && !w.rules.Duplicates {
-			w.add(Duplicate, "duplicate entries for key %s", e)
+			w.add(Duplicate, "duplicate entries for key %s", shortly{e})
 		}
 		seen[e.Text()] = true
 		w.value(l.Elem, item)

@@ -119,8 +119,15 @@ func asList(v any) []any {
 
 // Equal reports whether a and b are the same JSON value. Numbers are equal when
 // their values are, whatever their Go types; an absent map entry and a null are
-// not the same.
+// not the same. What is larger than [MaxValues], or deeper than [MaxDepth], is not
+// equal, unless it is one value in memory.
 func Equal(a, b any) bool {
+	left := MaxValues
+	return equal(a, b, 0, &left)
+}
+
+// equal is Equal for values at a depth; left is how many more are looked at.
+func equal(a, b any, depth int, left *int) bool {
 	switch x := a.(type) {
 	case nil:
 		return b == nil
@@ -142,8 +149,11 @@ func Equal(a, b any) bool {
 		if sameMap(x, y) {
 			return true
 		}
+		if *left -= len(x); *left < 0 || depth > MaxDepth {
+			return false
+		}
 		for k, xv := range x {
-			if yv, ok := y[k]; !ok || !Equal(xv, yv) {
+			if yv, ok := y[k]; !ok || !equal(xv, yv, depth+1, left) {
 				return false
 			}
 		}
@@ -156,8 +166,11 @@ func Equal(a, b any) bool {
 		if sameList(x, y) {
 			return true
 		}
+		if *left -= len(x); *left < 0 || depth > MaxDepth {
+			return false
+		}
 		for i := range x {
-			if !Equal(x[i], y[i]) {
+			if !equal(x[i], y[i], depth+1, left) {
 				return false
 			}
 		}

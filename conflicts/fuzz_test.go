@@ -1,0 +1,44 @@
+package conflicts_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// FuzzRender renders conflicts of any content: nothing panics, and there is a line
+// for each.
+func FuzzRender(f *testing.F) {
+	f.Add("alice", "status", "v1", `{"a":["<",1,null]}`, `"x"`, "f:a", `k:{"a":"\n"}`)
+	f.Add("a\tb\n", "", "", strings.Repeat("[", 100), `{`, "v:1e300", "i:-1")
+	f.Add("\xff", "é", "日本", `"日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本"`, `-0`, "f:", "f:\xff")
+	f.Fuzz(func(t *testing.T, manager, subresource, version, live, applied, first, second string) {
+		c := conflicts.Conflict{Owner: managedfields.KeyOf(manager, managedfields.Update, version, subresource)}
+		if json.Unmarshal([]byte(live), &c.Live) != nil {
+			c.Live = live
+		}
+		if json.Unmarshal([]byte(applied), &c.Applied) != nil {
+			c.Applied = applied
+		}
+		for _, name := range []string{first, second} {
+			if e, err := fieldpath.ParseElement(name); err == nil {
+				c.Path = append(c.Path, e)
+			}
+		}
+		other := c
+		other.Owner.Operation = managedfields.Apply
+		all := conflicts.Conflicts{c, other}
+		all.Sort()
+		var b strings.Builder
+		require.NoError(t, all.Render(&b, version, manager))
+		require.GreaterOrEqual(t, strings.Count(b.String(), "\n"), 2+len(all)+4)
+		require.Len(t, all.Status().Details.Causes, len(all))
+		_ = all.Paths()
+	})
+}

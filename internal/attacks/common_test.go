@@ -1,0 +1,217 @@
+package attacks_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+type tree = map[string]any
+
+var (
+	kind   = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}
+	text   = &typed.Type{Scalar: typed.String}
+	number = &typed.Type{Scalar: typed.Numeric}
+	amount = &typed.Type{Scalar: typed.Untyped, Format: typed.Quantity}
+)
+
+func structOf(fields map[string]*typed.Type) *typed.Type {
+	m := &typed.Map{Fields: map[string]typed.Field{}}
+	for name, t := range fields {
+		m.Fields[name] = typed.Field{Type: t}
+	}
+	return &typed.Type{Map: m}
+}
+
+func keyed(elem *typed.Type) *typed.Type {
+	return &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: elem, Keys: []string{"name"}}}
+}
+
+func freeMap(elem *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: elem}} }
+
+// thing has every topology.
+var thing = func() *typed.Type {
+	// A list of lists of lists, as deep as one likes.
+	nested := structOf(map[string]*typed.Type{"name": text, "value": text})
+	nested.Map.Fields["list"] = typed.Field{Type: keyed(nested)}
+	// A struct that contains itself.
+	self := structOf(nil)
+	self.Map.Fields["self"] = typed.Field{Type: self}
+	self.Map.Fields["map"] = typed.Field{Type: freeMap(text)}
+	return structOf(map[string]*typed.Type{
+		"apiVersion": text,
+		"kind":       text,
+		"metadata": structOf(map[string]*typed.Type{
+			"name": text, "uid": text, "annotations": freeMap(text),
+			"managedFields": {List: &typed.List{Elem: typed.UntypedAtomic()}},
+		}),
+		"spec": structOf(map[string]*typed.Type{
+			"any":    typed.Deduced(),
+			"list":   keyed(nested),
+			"set":    {List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}},
+			"map":    freeMap(text),
+			"maps":   freeMap(freeMap(text)),
+			"atomic": typed.UntypedAtomic(),
+			"amount": amount,
+			"number": number,
+			"self":   self,
+		}),
+	})
+}()
+
+// types knows one type at every version.
+type types struct{ *typed.Type }
+
+func (t types) TypeFor(schema.GroupVersionKind) *typed.Type { return t.Type }
+
+func manager(options ...fieldmanager.Option) *fieldmanager.FieldManager {
+	options = append([]fieldmanager.Option{fieldmanager.WithClock(func() time.Time { return time.Unix(1e9, 0) })}, options...)
+	m, err := fieldmanager.New(kind, types{thing}, options...)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// object returns a Thing with a spec.
+func object(spec tree) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: tree{
+		"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind,
+		"metadata": tree{"name": "x"}, "spec": spec,
+	}}
+}
+
+// stored returns an object as it comes back from a server, with managed fields.
+func stored(obj runtime.Object, entries ...any) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: tree{}}
+	for k, v := range obj.(*unstructured.Unstructured).Object {
+		out.Object[k] = v
+	}
+	metadata := tree{"name": "x", "uid": "u"}
+	if old, ok := out.Object["metadata"].(tree); ok {
+		for k, v := range old {
+			metadata[k] = v
+		}
+	}
+	if entries != nil {
+		metadata["managedFields"] = entries
+	}
+	out.Object["metadata"] = metadata
+	return out
+}
+
+func entry(manager, operation, version string, fields tree) tree {
+	return tree{
+		"manager": manager, "operation": operation, "apiVersion": version,
+		"time": "2020-01-02T03:04:05Z", "fieldsType": "FieldsV1", "fieldsV1": fields,
+	}
+}
+
+// apply and update are what most rows do.
+func apply(m *fieldmanager.FieldManager, live, intent runtime.Object, force bool) func() error {
+	return func() error {
+		_, err := m.Apply(live, intent, "alice", force)
+		return err
+	}
+}
+
+func updating(m *fieldmanager.FieldManager, live, now runtime.Object) func() error {
+	return func() error {
+		_, err := m.Update(live, now, "ctl")
+		return err
+	}
+}
+
+// lists nests n lists, and maps nests n maps.
+func lists(n int) any {
+	var v any = "x"
+	for range n {
+		v = []any{v}
+	}
+	return v
+}
+
+func maps(n int) any {
+	var v any = "x"
+	for range n {
+		v = tree{"a": v}
+	}
+	return v
+}
+
+// loop returns a map that holds itself, twice, so that it has no end and no bound
+// on how many ways there are to it.
+func loop() tree {
+	m := tree{}
+	m["a"], m["b"] = m, m
+	return m
+}
+
+// bomb returns a map of a few levels that all share what is in them: written out
+// it has 2^n values.
+func bomb(n int) tree {
+	m := tree{"x": "y"}
+	for range n {
+		m = tree{"a": m, "b": m}
+	}
+	return m
+}
+
+// items returns n items of a keyed list.
+func items(n int, value string) []any {
+	out := make([]any, n)
+	for i := range out {
+		out[i] = tree{"name": fmt.Sprintf("item-%07d", i), "value": value}
+	}
+	return out
+}
+
+// all does several things, and returns the first error that is none.
+func all(steps ...func() error) func() error {
+	return func() error {
+		for _, step := range steps {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// refused turns what must fail with a text into what must not.
+func refused(want string, step func() error) func() error {
+	return func() error {
+		if err := step(); err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("expected an error with %q, got %w", want, errOr(err))
+		}
+		return nil
+	}
+}
+
+func errOr(err error) error {
+	if err == nil {
+		return errors.New("none")
+	}
+	return err
+}
+
+func check(ok bool, what string) error {
+	if !ok {
+		return errors.New(what)
+	}
+	return nil
+}
+
+func parse(text string) error {
+	_, err := fieldpath.Parse([]byte(text), fieldpath.Lenient)
+	return err
+}

@@ -1,0 +1,114 @@
+package typed_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// TestValueLimits shows each limit on a value (spec rules 12.1 and 12.2), at it
+// and one beyond.
+func TestValueLimits(t *testing.T) {
+	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	nested := func(depth int) any {
+		var v any = "x"
+		for range depth {
+			v = []any{v}
+		}
+		return v
+	}
+	shared := func(n int) any { // 65 lists that share one of n items
+		list := make([]any, n)
+		out := make([]any, 64)
+		for i := range out {
+			out[i] = list
+		}
+		return out
+	}
+	text := func(n int) string { return strings.Repeat("k", n) }
+	for _, c := range []struct {
+		why    string
+		typ    *typed.Type
+		within any
+		beyond any
+		reason typed.Reason
+		detail string
+	}{
+		{"nesting", typed.Deduced(), nested(typed.MaxDepth), nested(typed.MaxDepth + 1), typed.TooDeep, "nested deeper than 1000"},
+		{"values", typed.Deduced(), shared(typed.MaxValues/64 - 2), shared(typed.MaxValues / 64), typed.TooLarge, "more than 4194304 values"},
+		{"items", typed.Deduced(), make([]any, typed.MaxItems), make([]any, typed.MaxItems+1), typed.TooLarge, "1000001 items, expected at most 1000000"},
+		{"name of a field", typed.Deduced(), map[string]any{text(fieldpath.MaxElement): 1}, map[string]any{text(fieldpath.MaxElement + 1): 1},
+			typed.TooLarge, "a name of 262145 bytes, expected at most 262144"},
+		{"item of a set, which is quoted", set, []any{text(fieldpath.MaxElement - 2)}, []any{text(fieldpath.MaxElement - 1)},
+			typed.TooLarge, "a key of 262145 bytes, expected at most 262144"},
+		{"item of a set, which is escaped", set, []any{strings.Repeat("\x01", 40_000)}, []any{strings.Repeat("\x01", 50_000)},
+			typed.TooLarge, "a key of 300002 bytes, expected at most 262144"},
+		{"key", keyed, []any{map[string]any{"k": text(1000)}}, []any{map[string]any{"k": text(fieldpath.MaxElement + 1)}},
+			typed.TooLarge, `key field "k": a text of 262145 bytes, expected at most 262144`},
+		{"key that is a container", keyed, []any{map[string]any{"k": nested(10)}}, []any{map[string]any{"k": nested(1_000_000)}},
+			typed.TooLarge, `key field "k": a value in a key of more than 262144 bytes or 1000 levels`},
+	} {
+		require.NoError(t, c.typ.Validate(c.within, typed.Rules{Unknown: true}), c.why)
+		err := c.typ.Validate(c.beyond, typed.Rules{Unknown: true})
+		var one *typed.Error
+		require.ErrorAs(t, err, &one, c.why)
+		require.Equal(t, c.reason, one.Reason, c.why)
+		require.Contains(t, one.Detail, c.detail, c.why)
+	}
+}
+
+// TestErrorLimit shows that the first violations are reported, whatever order they
+// are met in, and how many there are (spec rule 12.6).
+func TestErrorLimit(t *testing.T) {
+	numbers := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Numeric}}}
+	bad := func(n int) map[string]any {
+		out := map[string]any{}
+		for i := range n {
+			out[fmt.Sprintf("%05d", i)] = "x"
+		}
+		return out
+	}
+	require.Len(t, numbers.Validate(bad(typed.MaxErrors), typed.Rules{}), typed.MaxErrors, "as many as are listed")
+	for _, n := range []int{typed.MaxErrors + 1, 2*typed.MaxErrors - 1, 2 * typed.MaxErrors, 2*typed.MaxErrors + 1, 12_345} {
+		errs := numbers.Validate(bad(n), typed.Rules{}).(typed.Errors)
+		require.Len(t, errs, typed.MaxErrors+1)
+		for i, err := range errs[:typed.MaxErrors] {
+			require.Equal(t, fmt.Sprintf(".%05d", i), err.Path.String())
+		}
+		last := errs[typed.MaxErrors]
+		require.Equal(t, typed.Omitted, last.Reason)
+		require.EqualError(t, last, fmt.Sprintf("%d more errors are not listed", n-typed.MaxErrors))
+	}
+	require.Equal(t, []string{"too large", "omitted"}, []string{typed.TooLarge.String(), typed.Omitted.String()})
+}
+
+// TestEqualDuplicates shows that items that stand twice are told by all of them,
+// in order, at any number of them.
+func TestEqualDuplicates(t *testing.T) {
+	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	list := func(values ...string) (out []any) {
+		for _, v := range values {
+			k, rest, _ := strings.Cut(v, "=")
+			out = append(out, map[string]any{"k": k, "v": rest})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		why      string
+		old, now []any
+		want     string
+	}{
+		{"the same, apart", list("a=1", "b=1", "a=2", "b=2"), list("b=1", "a=1", "b=2", "a=2"), ""},
+		{"one of them another", list("a=1", "b=1", "a=2", "b=2"), list("b=1", "a=1", "b=2", "a=3"), `[k="a"]`},
+		{"in another order", list("a=1", "a=2", "b=1"), list("b=1", "a=2", "a=1"), `[k="a"]`},
+		{"one more", list("a=1", "a=1", "b=1"), list("b=1", "a=1", "a=1", "a=1"), `[k="a"]`},
+	} {
+		require.Equal(t, c.want, keyed.Compare(c.old, c.now).Modified.String(), c.why)
+	}
+}

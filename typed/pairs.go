@@ -1,0 +1,100 @@
+package typed
+
+import (
+	"iter"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// Finder finds what is at the paths of sets in values of one type. It remembers
+// the lists that it searched: a list is searched item by item for the first few,
+// and once for all others, whichever sets they are of. The zero value is ready to
+// use; the values must not change while it is in use.
+type Finder struct {
+	lists map[listAt]*searched
+}
+
+// listAt is a list in memory, and the type that it is looked at by.
+type listAt struct {
+	t     *List
+	first *any
+	size  int
+}
+
+type searched struct {
+	times int
+	index index
+}
+
+// fewItems is how many items of a list are looked for one by one.
+const fewItems = 2
+
+// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with
+// what [Type.Get] returns of it in two values of type t, nil where nothing is
+// there. The path is valid until the next one; clone it to keep it.
+func (f *Finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any] {
+	return func(yield func(fieldpath.Path, [2]any) bool) {
+		f.pairs(t, set, old, now, make(fieldpath.Path, 0, 16), yield)
+	}
+}
+
+func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path, yield func(fieldpath.Path, [2]any) bool) bool {
+	for e, entry := range set.Level() {
+		if entry.Member && !yield(append(path, e), [2]any{f.child(t, old, e), f.child(t, now, e)}) {
+			return false
+		}
+	}
+	for e, entry := range set.Level() {
+		if entry.Below.Empty() {
+			continue
+		}
+		if !f.pairs(t.below(e), entry.Below, f.child(t, old, e), f.child(t, now, e), append(path, e), yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// below returns the type of what e selects in a value of type t.
+func (t *Type) below(e fieldpath.Element) *Type {
+	var child *Type
+	switch {
+	case e.Kind() == fieldpath.KindField && t.Map != nil:
+		child, _ = t.Map.field(e.Text())
+	case e.Kind() != fieldpath.KindField && t.List != nil:
+		child = t.List.Elem
+	}
+	if child == nil {
+		return deducedType
+	}
+	return child
+}
+
+// child returns what e selects in v, nil for nothing.
+func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
+	list := asList(v)
+	if e.Kind() == fieldpath.KindField || e.Kind() == fieldpath.KindIndex || t.List == nil || len(list) == 0 {
+		found, _ := t.Get(v, fieldpath.Path{e})
+		return found
+	}
+	at := listAt{t.List, &list[0], len(list)}
+	s := f.lists[at]
+	if s == nil {
+		if f.lists == nil {
+			f.lists = map[listAt]*searched{}
+		}
+		s = &searched{}
+		f.lists[at] = s
+	}
+	if s.times++; s.times <= fewItems {
+		found, _ := t.List.find(list, e)
+		return found
+	}
+	if s.index.first == nil {
+		s.index = t.List.indexOf(list)
+	}
+	if i, ok := s.index.first[e.Text()]; ok && s.index.elems[i].Equal(e) {
+		return list[s.index.at[i]]
+	}
+	return nil
+}
