@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -22,20 +23,30 @@ type object struct {
 	typ     *typed.Type
 }
 
+// isNil reports whether obj is nil or a typed nil.
+func isNil(obj runtime.Object) bool {
+	v := reflect.ValueOf(obj)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
 // treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
 // that of a Go struct is new.
 func treeOf(obj runtime.Object) (map[string]any, error) {
-	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if isNil(obj) {
 		return nil, fmt.Errorf("expected an object, got a nil %T", obj)
 	}
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return u.UnstructuredContent(), nil
 	}
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	node, err := gostruct.Of(obj)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := node.Tree()
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", obj, err)
 	}
-	return tree, nil
+	return tree.(map[string]any), nil
 }
 
 // managedFields returns the managed fields of a tree, as they stand there; nil

@@ -24,15 +24,21 @@ import (
 // what any write would do to them: dropped because they own nothing, reconciled
 // with a changed topology, sorted.
 func (m *FieldManager) restated(live, applied runtime.Object, manager string) (runtime.Object, bool) {
+	if !m.unownedKnown || isNil(live) || isNil(applied) {
+		return nil, false
+	}
+	intent, err := treeOf(applied)
+	if err != nil || !m.isOwnVersion(intent) {
+		return nil, false
+	}
+	if v, _ := managedFieldsOf(intent); v != nil {
+		return nil, false
+	}
 	l, ok := live.(*unstructured.Unstructured)
-	if !ok || l == nil || !m.unownedKnown {
-		return nil, false
+	if !ok {
+		return m.restatedInPlace(live, intent, manager)
 	}
-	a, ok := applied.(*unstructured.Unstructured)
-	if !ok || a == nil || !m.isOwnVersion(l.Object) || !m.isOwnVersion(a.Object) {
-		return nil, false
-	}
-	if v, _ := managedFieldsOf(a.Object); v != nil {
+	if !m.isOwnVersion(l.Object) {
 		return nil, false
 	}
 	if manager == kubectl && lastApplied(l.Object) != "" {
@@ -41,7 +47,7 @@ func (m *FieldManager) restated(live, applied runtime.Object, manager string) (r
 	v, _ := managedFieldsOf(l.Object)
 	list, _ := v.([]any)
 	own, found, ok := m.settled(list, m.key(manager, managedfields.Apply))
-	if !ok || !found || !m.typ.Restates(l.Object, a.Object, own, m.unowned) {
+	if !ok || !found || !m.typ.Restates(l.Object, intent, own, m.unowned) {
 		return nil, false
 	}
 	return &unstructured.Unstructured{Object: l.Object}, true

@@ -28,6 +28,9 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if same, ok := m.unchanged(live, now); ok {
 		return same, nil
 	}
+	if out, ok := m.updateInPlace(live, now, manager); ok {
+		return out, nil
+	}
 	newTree, err := treeOf(now)
 	if err == nil {
 		err = checkMetadata(newTree)

@@ -29,6 +29,63 @@ func (t *Type) Restates(live, applied any, fields map[string]any, unowned *field
 	return ok && !o.leaf && o.below == entryCount(fields)
 }
 
+// Container is a map or list that is read in place where a plain one would stand
+// in a live value: one of a Go struct. Its children are plain scalars, plain
+// trees, or Containers.
+type Container interface {
+	IsMap() bool
+	IsList() bool
+	// Len returns how many items a list has.
+	Len() int
+	// Get returns the entry of a map called name, if there is one.
+	Get(name string) (v any, ok bool)
+	// At returns an item of a list.
+	At(i int) any
+	// EqualJSON reports whether it is the same JSON value as a plain tree.
+	EqualJSON(tree any) bool
+}
+
+// entryOf returns the entry of a live map called name, if there is one.
+func entryOf(live any, name string) (v any, ok bool) {
+	switch l := live.(type) {
+	case map[string]any:
+		v, ok = l[name]
+	case Container:
+		v, ok = l.Get(name)
+	}
+	return v, ok
+}
+
+func isLiveMap(live any) bool {
+	switch l := live.(type) {
+	case map[string]any:
+		return true
+	case Container:
+		return l.IsMap()
+	}
+	return false
+}
+
+// lenOf returns how many items a live list has; ok is false when it is none.
+func lenOf(live any) (n int, ok bool) {
+	switch l := live.(type) {
+	case []any:
+		return len(l), true
+	case Container:
+		if l.IsList() {
+			return l.Len(), true
+		}
+	}
+	return 0, false
+}
+
+func itemOf(live any, i int) any {
+	if l, ok := live.([]any); ok {
+		return l[i]
+	}
+	return live.(Container).At(i)
+}
+
 // restater holds scratch space for one walk.
 type restater struct {
 	name []byte // the member name in FieldsV1 that is being looked up
@@ -64,26 +121,24 @@ func (w *restater) value(t *Type, live, applied any, fields map[string]any, unow
 	case nil:
 		return ownsLeaf, live == nil && t.shapes() != 0
 	case map[string]any:
-		l, ok := live.(map[string]any)
-		if !ok || t.Map == nil {
+		if !isLiveMap(live) || t.Map == nil {
 			return ownsNothing, false
 		}
 		if t.Map.Atomic {
-			return ownsLeaf, w.sameJSON(l, a, depth)
+			return ownsLeaf, w.sameJSON(live, a, depth)
 		}
 		if len(a) == 0 {
 			return ownsNothing, true // the parent owns an empty map
 		}
-		return w.entries(t.Map, l, a, fields, unowned, depth)
+		return w.entries(t.Map, live, a, fields, unowned, depth)
 	case []any:
-		l, ok := live.([]any)
-		if !ok || t.List == nil {
+		if _, ok := lenOf(live); !ok || t.List == nil {
 			return ownsNothing, false
 		}
 		if t.List.Kind == AtomicList {
-			return ownsLeaf, w.sameJSON(l, a, depth)
+			return ownsLeaf, w.sameJSON(live, a, depth)
 		}
-		return w.items(t.List, l, a, fields, depth)
+		return w.items(t.List, live, a, fields, depth)
 	}
 	return ownsLeaf, t.Scalar.accepts(applied) && same(live, applied)
 }
@@ -95,6 +150,8 @@ func (w *restater) sameJSON(a, b any, depth int) bool {
 		return false
 	}
 	switch x := a.(type) {
+	case Container:
+		return x.EqualJSON(b)
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		if w.left -= len(x); !ok || len(x) != len(y) || w.left < 0 {
@@ -121,13 +178,13 @@ func (w *restater) sameJSON(a, b any, depth int) bool {
 	return same(a, b)
 }
 
-func (w *restater) entries(m *Map, live, applied, fields map[string]any, unowned *fieldpath.Set, depth int) (owns, bool) {
+func (w *restater) entries(m *Map, live any, applied, fields map[string]any, unowned *fieldpath.Set, depth int) (owns, bool) {
 	if w.left -= len(applied); w.left < 0 {
 		return ownsNothing, false
 	}
 	count := 0
 	for name, a := range applied {
-		l, ok := live[name]
+		l, ok := entryOf(live, name)
 		if !ok {
 			return ownsNothing, false
 		}
@@ -196,7 +253,7 @@ func (o owns) fits(member map[string]any, there bool) fit {
 
 // items walks a set or keyed list. Every item of applied must be in live, in
 // live's order, and neither list may have an item twice.
-func (w *restater) items(l *List, live, applied []any, fields map[string]any, depth int) (owns, bool) {
+func (w *restater) items(l *List, live any, applied []any, fields map[string]any, depth int) (owns, bool) {
 	if len(applied) == 0 {
 		return ownsNothing, true
 	}
@@ -237,7 +294,7 @@ func (w *restater) items(l *List, live, applied []any, fields map[string]any, de
 		if inLive != nil {
 			at = inLive[i]
 		}
-		o, ok := w.value(l.Elem, live[at], a, sub, nil, depth+1)
+		o, ok := w.value(l.Elem, itemOf(live, at), a, sub, nil, depth+1)
 		o.leaf = true
 		if !ok || o.fits(sub, there) != fitsMember {
 			return ownsNothing, false
@@ -295,13 +352,14 @@ func (w *restater) scalarName(v any) bool {
 // follow returns the positions in live of the items of applied, which must
 // ascend; nil positions stand for 0, 1, 2 … . ok is false when applied has an
 // item that live has not, or in another order, or that live has twice.
-func (l *List) follow(live, applied []any, keys []string) (positions []int, ok bool) {
-	if len(live) < len(applied) {
+func (l *List) follow(live any, applied []any, keys []string) (positions []int, ok bool) {
+	n, _ := lenOf(live)
+	if n < len(applied) {
 		return nil, false
 	}
-	if len(live) == len(applied) {
-		for i := range live {
-			if !l.sameItem(live[i], applied[i], keys) {
+	if n == len(applied) {
+		for i := range n {
+			if !l.sameItem(itemOf(live, i), applied[i], keys) {
 				return nil, false
 			}
 		}
@@ -315,8 +373,8 @@ func (l *List) follow(live, applied []any, keys []string) (positions []int, ok b
 	positions = make([]int, len(applied))
 	for i, a := range applied {
 		found := -1
-		for j := range live {
-			if l.sameItem(live[j], a, keys) {
+		for j := range n {
+			if l.sameItem(itemOf(live, j), a, keys) {
 				if found >= 0 {
 					return nil, false
 				}
@@ -342,16 +400,12 @@ func (l *List) sameItem(a, b any, keys []string) bool {
 	if l.Kind == SetList {
 		return same(a, b)
 	}
-	x, ok := a.(map[string]any)
-	if !ok {
-		return false
-	}
 	y, ok := b.(map[string]any)
-	if !ok {
+	if !ok || !isLiveMap(a) {
 		return false
 	}
 	for _, key := range keys {
-		xv, xok := x[key]
+		xv, xok := entryOf(a, key)
 		yv, yok := y[key]
 		if xok != yok {
 			if xv, yv = l.orDefault(xv, xok, key), l.orDefault(yv, yok, key); xv == nil {
