@@ -32,3 +32,14 @@ func FuzzWrites(f *testing.F) {
 		require.NoError(t, Run(data))
 	})
 }
+
+// FuzzCanonical has Tenure, in Canonical semantics, come to what upstream comes to
+// when everybody uses the same words.
+func FuzzCanonical(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		require.NoError(t, RunCanonical(data))
+	})
+}
