@@ -74,7 +74,7 @@ func ownFuncs(serializer.CodecFactory) []any {
 		func(e *metav1.ManagedFieldsEntry, c randfill.Continue) {
 			c.FillNoCustom(e)
 			texts := []string{`{"f:spec":{"f:a":{}}}`, `{"f:metadata":{"f:labels":{".":{},"f:x":{}}}}`, `{}`}
-			e.FieldsV1 = &metav1.FieldsV1{Raw: []byte(texts[c.Intn(len(texts))])}
+			e.FieldsV1 = metav1.NewFieldsV1(texts[c.Intn(len(texts))])
 		},
 	}
 }

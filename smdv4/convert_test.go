@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 values are made that validation would refuse
+
 package smdv4_test
 
 import (

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 values are made that validation would refuse
+
 package typed_test
 
 import (
@@ -19,23 +21,18 @@ import (
 )
 
 // The differences from upstream that FuzzTyped allows, each with its reason; the
-// code that allows it names it. Whatever is not listed here fails the fuzzer.
-const (
-	// emptied: a container that loses everything is null with upstream, and empty
-	// with Remove (doc/differences.md, 1). RemoveToNull does as upstream.
-	emptied = "emptied"
-	// insideAtomic: upstream makes an atomic list or map null when a path inside
-	// it is removed, or when it is the whole value and nothing is. No entry has
-	// such paths once it is reconciled, so that only this fuzzer sees it: Tenure
-	// leaves the value alone.
-	insideAtomic = "inside atomic"
-	// extractedNull: upstream extracts a granular container or an item of which
-	// nothing is left as a null, and looks for the content of an owned container
-	// among its siblings. Tenure extracts it empty if it is owned itself, and not
-	// at all otherwise. A null among items, which no intent may have, can't be
-	// applied again.
-	extractedNull = "extracted null"
-)
+// code that allows one names it. Whatever is not listed here fails the fuzzer.
+//
+//   - emptied: a container that loses everything is null with upstream, and empty
+//     with Remove (doc/differences.md, 1). RemoveToNull does as upstream.
+//   - insideAtomic: upstream makes an atomic list or map null when a path inside
+//     it is removed, or when it is the whole value and nothing is. No entry has
+//     such paths once it is reconciled, so that only this fuzzer sees it: Tenure
+//     leaves the value alone.
+//   - extractedNull: upstream extracts a granular container or an item of which
+//     nothing is left as a null, and looks for the content of an owned container
+//     among its siblings. Tenure extracts it empty if it is owned itself, and not
+//     at all otherwise (doc/differences.md, 11).
 
 func randomSeeds(n int) [][]byte {
 	out := make([][]byte, n)

@@ -161,7 +161,7 @@ func newPod(n int) *pod {
 			}},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "controller", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", Time: &started,
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:tier":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c0\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}},"f:restartPolicy":{}}}`)},
+				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:tier":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c0\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}},"f:restartPolicy":{}}}`),
 			}},
 		},
 		Spec: podSpec{

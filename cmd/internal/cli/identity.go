@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
@@ -72,7 +72,7 @@ func (c *catalog) identify(tree map[string]any, namespace string) (*kind, store.
 // validName returns what is wrong with the name of an object of any kind; some
 // kinds allow less.
 func validName(name string) (problems []string) {
-	problems = path.IsValidPathSegmentName(name)
+	problems = content.IsPathSegmentName(name)
 	if len(name) > maxName {
 		problems = append(problems, fmt.Sprintf("may not be longer than %d bytes", maxName))
 	}
