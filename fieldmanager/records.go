@@ -1,7 +1,6 @@
 package fieldmanager
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -219,7 +218,7 @@ func (rs records) encode() []any {
 	if len(rs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(rs, compareRecords)
+	slices.SortStableFunc(rs, func(a, b record) int { return managedfields.Compare(a.Entry, b.Entry) })
 	out := make([]any, len(rs))
 	for i := range rs {
 		if rs[i].wire != nil {
@@ -229,21 +228,4 @@ func (rs records) encode() []any {
 		}
 	}
 	return out
-}
-
-func compareRecords(a, b record) int {
-	return cmp.Or(
-		strings.Compare(string(a.Operation), string(b.Operation)),
-		cmp.Compare(unix(a.Time), unix(b.Time)),
-		strings.Compare(a.Manager, b.Manager),
-		strings.Compare(a.Version, b.Version),
-		strings.Compare(a.Subresource, b.Subresource),
-	)
-}
-
-func unix(t *metav1.Time) int64 {
-	if t == nil {
-		return 0
-	}
-	return t.Unix()
 }

@@ -135,15 +135,16 @@ func (e Entries) Owned(version string) *fieldpath.Set {
 
 // Sort returns the entries in the order of the wire (spec rule 2.4).
 func (e Entries) Sort() Entries {
-	if slices.IsSortedFunc(e, compareEntries) {
+	if slices.IsSortedFunc(e, Compare) {
 		return e
 	}
 	out := slices.Clone(e)
-	slices.SortStableFunc(out, compareEntries)
+	slices.SortStableFunc(out, Compare)
 	return out
 }
 
-func compareEntries(a, b Entry) int {
+// Compare orders entries as they stand on the wire (spec rule 2.4).
+func Compare(a, b Entry) int {
 	return cmp.Or(
 		strings.Compare(string(a.Operation), string(b.Operation)),
 		cmp.Compare(seconds(a.Time), seconds(b.Time)),
