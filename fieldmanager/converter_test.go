@@ -1,0 +1,237 @@
+package fieldmanager_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// convert is a converter that is a function.
+type convert func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
+
+func (c convert) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+	return c(obj, to)
+}
+
+// plainly converts as NoneConverter does.
+func plainly(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+	return fieldmanager.NoneConverter{}.Convert(obj, to)
+}
+
+func tree(keyvals ...any) runtime.Object {
+	out := map[string]any{}
+	for i := 0; i < len(keyvals); i += 2 {
+		out[keyvals[i].(string)] = keyvals[i+1]
+	}
+	return &unstructured.Unstructured{Object: out}
+}
+
+// TestConvertersThatAreWrong has converters return what they must not: an entry of
+// the other version is kept as it is and the host is told, and an object of another
+// version is at fault (spec rules 6.3 and 10.1).
+func TestConvertersThatAreWrong(t *testing.T) {
+	endless := map[string]any{}
+	endless["a"], endless["b"] = endless, endless
+	for _, row := range []struct {
+		name, why string
+		result    runtime.Object
+		err       error
+		want      string
+	}{
+		{"error", "", nil, errWebhook, "webhook is down"},
+		{"nothing", "", nil, nil, "converter: expected an object, got a nil <nil>"},
+		{"typed nothing", "", (*widget)(nil), nil, "converter: expected an object, got a nil *fieldmanager_test.widget"},
+		{"another version", "", tree("apiVersion", "example.dev/v7", "kind", "Thing"), nil, "Thing, got example.dev/v7 Thing"},
+		{"another kind", "", tree("kind", "Other"), nil, "Thing, got  Other"},
+		{"no JSON", "", tree("kind", "Thing", "spec", struct{}{}), nil, "converter: .spec: "},
+		{"endless", "what it returns need have no bounds", tree("kind", "Thing", "spec", endless), nil, "converter: "},
+		{"no such version", "", nil, runtime.NewNotRegisteredErrForKind("x", thingKind), "the version does not exist"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+			require.NoError(t, err)
+			atV2 := stored(live)
+			atV2.SetAPIVersion("example.dev/v2")
+			var warnings []fieldmanager.Warning
+			wrong := convert(func(runtime.Object, schema.GroupVersion) (runtime.Object, error) { return row.result, row.err })
+			m := newManager(t, "v2", fieldmanager.WithConverter(wrong),
+				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+			out, err := m.Apply(atV2, object(t, "v2", "spec: {text: b}"), "bob", false)
+			require.NoError(t, err, row.why)
+			require.Equal(t, owners(t, live)+"bob Apply example.dev/v2 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out))
+			require.Len(t, warnings, 1)
+			require.ErrorContains(t, warnings[0].Err, row.want, row.why)
+
+			out, err = m.Apply(atV2, object(t, "v2", "spec: {text: a}"), "alice", false)
+			require.NoError(t, err)
+			require.Equal(t, int64(1), contents(out)["spec"].(map[string]any)["count"], "nothing is removed")
+
+			_, err = m.Apply(stored(live), object(t, "v2", "spec: {text: b}"), "bob", false)
+			var at *fieldmanager.ObjectError
+			require.ErrorAs(t, err, &at, "live itself can't be converted")
+			require.Equal(t, fieldmanager.LiveObject, at.Role)
+			now := stored(live)
+			now.Object["spec"].(map[string]any)["text"] = "c"
+			_, err = m.Update(atV2, now, "ctl")
+			require.ErrorAs(t, err, &at, "nor can the new object")
+			require.Equal(t, fieldmanager.NewObject, at.Role)
+			kept := m.UpdateNoErrors(atV2, now, "ctl")
+			require.Equal(t, owners(t, live), owners(t, kept))
+		})
+	}
+}
+
+// TestConvertersThatFailLater has conversions fail one after the other, while what
+// an applier dropped is removed: then nothing is, and the write is done all the
+// same (spec rule 6.3).
+func TestConvertersThatFailLater(t *testing.T) {
+	first, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	require.NoError(t, err)
+	second, err := newManager(t, "v1").Apply(stored(first), object(t, "v1", "spec: {text: a, labels: {a: x}}"), "bob", false)
+	require.NoError(t, err)
+	live := stored(second)
+	live.SetAPIVersion("example.dev/v2")
+	removed := 0
+	for fail := range 12 {
+		calls := 0
+		m := newManager(t, "v2", fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+			if calls++; calls == fail+1 {
+				return nil, errWebhook
+			}
+			return plainly(obj, to)
+		})))
+		out, err := m.Apply(live, object(t, "v2", "spec: {text: a}"), "alice", false)
+		require.NoError(t, err, "call %d fails", fail)
+		spec := contents(out)["spec"].(map[string]any)
+		if spec["count"] == nil {
+			removed++
+			require.GreaterOrEqual(t, calls, 1)
+		}
+		require.Equal(t, "a", spec["text"])
+		require.Equal(t, map[string]any{"a": "x"}, spec["labels"])
+		require.Contains(t, owners(t, out), "alice Apply example.dev/v2 {\"f:spec\":{\"f:text\":{}}}")
+		require.Contains(t, owners(t, out), "bob Apply example.dev/v1 ")
+	}
+	require.Positive(t, removed, "without a failure what was dropped is removed")
+	require.Less(t, removed, 12)
+
+	// A manager whose version is gone for good is passed over while others are looked at.
+	gone := newManager(t, "v2", fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+		if to.Version == "v1" {
+			return nil, runtime.NewNotRegisteredErrForKind("x", to.WithKind("Thing"))
+		}
+		return plainly(obj, to)
+	})))
+	atV2, err := newManager(t, "v2").Apply(live, object(t, "v2", "spec: {text: a, count: 1}"), "alice", false)
+	require.NoError(t, err)
+	out, err := gone.Apply(stored(atV2), object(t, "v2", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	require.NotContains(t, contents(out)["spec"], "count")
+}
+
+// TestDefaultersThatAreWrong has defaulters do what they must not.
+func TestDefaultersThatAreWrong(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		f         func(runtime.Object)
+		want      string
+	}{
+		{"metadata", "where managed fields could not stand", func(o runtime.Object) { o.(*unstructured.Unstructured).Object["metadata"] = "x" },
+			"defaulting Thing x: metadata: expected a map, got string"},
+		{"managed fields", "what it does to them does not count", func(o runtime.Object) {
+			o.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"] = "x"
+		}, ""},
+		{"lists and maps", "it has a copy of its own", func(o runtime.Object) {
+			spec := contents(o)["spec"].(map[string]any)
+			spec["set"].([]any)[0] = "changed"
+			spec["labels"].(map[string]any)["a"] = "changed"
+		}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := newManager(t, "v1", fieldmanager.WithDefaulter(row.f))
+			intent := object(t, "v1", "spec: {set: [a], labels: {a: x}}")
+			intent.Object["spec"].(map[string]any)["atomic"] = []any(nil)
+			before := intent.DeepCopy()
+			out, err := m.Apply(nil, intent, "alice", false)
+			require.Equal(t, before, intent)
+			if row.want != "" {
+				require.EqualError(t, err, row.want, row.why)
+				return
+			}
+			require.NoError(t, err)
+			require.Contains(t, owners(t, out), "alice Apply")
+		})
+	}
+
+	// A Go struct can't hold what its type does not fit.
+	m := widgetManager(t, "v1", fieldmanager.WithDefaulter(func(runtime.Object) {}))
+	live := newWidget(widgetSpec{Text: "a"})
+	live.UID = "uid"
+	_, err := m.Apply(live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "alice", false)
+	require.ErrorContains(t, err, "*fieldmanager_test.widget: ")
+}
+
+func asTreeWith(t *testing.T, w *widget, field string, v any) *unstructured.Unstructured {
+	u := asTree(t, w)
+	require.NoError(t, unstructured.SetNestedField(u.Object, v, "spec", field))
+	return u
+}
+
+// TestUpdatesThatChangeNothing has updates that are one and the same object, or
+// nearly (spec rule 2.3).
+func TestUpdatesThatChangeNothing(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	for _, row := range []struct {
+		name, why string
+		change    func(obj map[string]any)
+		changed   bool
+	}{
+		{"nothing", "", func(map[string]any) {}, false},
+		{"no managed fields", "a client that does not know them", func(o map[string]any) { delete(o["metadata"].(map[string]any), "managedFields") }, false},
+		{"a field more", "", func(o map[string]any) { o["spec"].(map[string]any)["count"] = int64(1) }, true},
+		{"a field less", "what is removed is owned by nobody", func(o map[string]any) { delete(o, "spec") }, true},
+		{"another field", "as many", func(o map[string]any) { delete(o, "spec"); o["status"] = map[string]any{} }, true},
+		{"a label", "", func(o map[string]any) { o["metadata"].(map[string]any)["labels"] = map[string]any{"a": "b"} }, true},
+		{"another name", "nobody owns it", func(o map[string]any) { o["metadata"].(map[string]any)["name"] = "z" }, false},
+		{"no name", "", func(o map[string]any) { delete(o["metadata"].(map[string]any), "name") }, false},
+		{"no metadata", "its managed fields count as missing", func(o map[string]any) { o["metadata"] = nil }, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			now := stored(live)
+			row.change(now.Object)
+			before := now.DeepCopy()
+			out, err := m.Update(stored(live), now, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.changed, owners(t, live) != owners(t, out), row.why)
+			require.Equal(t, before, now)
+		})
+	}
+	odd := stored(object(t, "v1", "spec: {text: a}"))
+	odd.Object["metadata"] = "x"
+	_, err = m.Update(stored(live), odd, "ctl")
+	var at *fieldmanager.ObjectError
+	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.NewObject, "%v", err)
+	require.Equal(t, odd, m.UpdateNoErrors(stored(live), odd, "ctl"))
+	_, err = m.Apply(odd, object(t, "v1", ""), "alice", false)
+	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.LiveObject, "%v", err)
+	_, err = m.Apply(nil, odd, "alice", false)
+	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.AppliedObject, "%v", err)
+	free, err := fieldmanager.New(thingKind, anyType{})
+	require.NoError(t, err)
+	for _, given := range []struct{ live, intent runtime.Object }{{odd, object(t, "v1", "")}, {nil, odd}} {
+		_, err = free.Apply(given.live, given.intent, "alice", false)
+		require.ErrorContains(t, err, "metadata: expected a map, got string", "also where the type would let it pass")
+	}
+	_, err = free.Update(stored(live), odd, "ctl")
+	require.ErrorContains(t, err, "metadata: expected a map, got string")
+	require.Equal(t, runtime.Object(odd), m.UpdateNoErrors((*unstructured.Unstructured)(nil), odd, "ctl"))
+	require.Nil(t, m.UpdateNoErrors(stored(live), (*unstructured.Unstructured)(nil), "ctl"))
+}

@@ -1,0 +1,340 @@
+package fieldmanager_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// widget is an object as an API server has it: a Go struct.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              widgetSpec `json:"spec"`
+}
+
+type widgetSpec struct {
+	Text   string            `json:"text,omitempty"`
+	Count  *int64            `json:"count,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Args   []string          `json:"args,omitempty"`
+	Ports  []widgetPort      `json:"ports,omitempty"`
+	Ratio  *float64          `json:"ratio,omitempty"`
+}
+
+type widgetPort struct {
+	Port int64  `json:"port"`
+	Name string `json:"name,omitempty"`
+}
+
+func (w *widget) DeepCopyObject() runtime.Object {
+	out := &widget{}
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w)
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// aside is a widget whose metadata is behind a pointer, which a copy shares.
+type aside struct {
+	metav1.TypeMeta    `json:",inline"`
+	*metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec               widgetSpec `json:"spec"`
+}
+
+func (a *aside) DeepCopyObject() runtime.Object {
+	out := *a
+	out.ObjectMeta = a.ObjectMeta.DeepCopy()
+	return &out
+}
+
+var widgetKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
+
+// oneType is the same type for every kind at the versions v1 and v2.
+type oneType struct{ *typed.Type }
+
+func (o oneType) TypeFor(kind schema.GroupVersionKind) *typed.Type {
+	if kind.Version != "v1" && kind.Version != "v2" {
+		return nil
+	}
+	return o.Type
+}
+
+func structOf(fields map[string]*typed.Type) *typed.Type {
+	m := &typed.Map{Fields: map[string]typed.Field{}}
+	for name, t := range fields {
+		m.Fields[name] = typed.Field{Type: t}
+	}
+	return &typed.Type{Map: m}
+}
+
+// objectType returns the type of an object with a spec and status of a type.
+func objectType(spec *typed.Type) oneType {
+	text := &typed.Type{Scalar: typed.String}
+	return oneType{structOf(map[string]*typed.Type{"apiVersion": text, "kind": text, "metadata": typed.Deduced(), "spec": spec, "status": spec})}
+}
+
+func widgetTypes() oneType {
+	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
+	return objectType(structOf(map[string]*typed.Type{
+		"text": text, "count": number, "ratio": number,
+		"labels": {Map: &typed.Map{Elem: text}},
+		"args":   {List: &typed.List{Elem: text}},
+		"ports": {List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port"},
+			Elem: structOf(map[string]*typed.Type{"port": number, "name": text})}},
+	}))
+}
+
+func widgetManager(t testing.TB, version string, options ...fieldmanager.Option) *fieldmanager.FieldManager {
+	t.Helper()
+	kind := widgetKind
+	kind.Version = version
+	m, err := fieldmanager.New(kind, widgetTypes(), append([]fieldmanager.Option{
+		fieldmanager.WithClock(func() time.Time { return start })}, options...)...)
+	require.NoError(t, err)
+	return m
+}
+
+// newWidget returns a widget at v1.
+func newWidget(spec widgetSpec) *widget {
+	w := &widget{Spec: spec}
+	w.SetGroupVersionKind(widgetKind)
+	w.Name = "x"
+	return w
+}
+
+// asTree returns a Go struct as an unstructured object.
+func asTree(t testing.TB, obj runtime.Object) *unstructured.Unstructured {
+	t.Helper()
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	require.NoError(t, err)
+	return &unstructured.Unstructured{Object: tree}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestGoStructsInPlace does writes on Go structs and on trees of them: what is read
+// in place must come to the same as what is read as a tree.
+func TestGoStructsInPlace(t *testing.T) {
+	m := widgetManager(t, "v1")
+	first := widgetSpec{Text: "a", Count: ptr(int64(1)), Labels: map[string]string{"k": "v"}, Args: []string{"x"}, Ports: []widgetPort{{1, "one"}, {2, "two"}}}
+	changed := widgetSpec{Text: "b", Labels: map[string]string{"k": "v", "l": "w"}, Args: []string{"x", "z"}, Ports: []widgetPort{{1, "one"}, {3, ""}}}
+	unread := widgetSpec{Text: "a", Ports: []widgetPort{{1, ""}, {1, ""}}}
+	var live *widget
+	for i, step := range []struct {
+		why, op, manager string
+		spec             widgetSpec
+		edit             func(*widget)
+	}{
+		{"creation", "update", "ctl", widgetSpec{Text: "z"}, nil},
+		{"first apply", "apply", "alice", first, nil},
+		{"the same again, by the same manager", "apply", "alice", first, nil},
+		{"and by another", "apply", "bob", first, nil},
+		{"and by kubectl, without an annotation", "apply", "kubectl", first, nil},
+		{"an update of nothing", "update", "ctl", first, nil},
+		{"an update of much", "update", "ctl", changed, nil},
+		{"the same, with live's managed fields", "update", "ctl", changed, func(w *widget) { w.ManagedFields = live.ManagedFields }},
+		{"an annotation of client-side apply", "update", "ctl", changed, func(w *widget) {
+			w.Annotations = map[string]string{fieldmanager.LastAppliedAnnotation: `{"apiVersion":"example.dev/v1","kind":"Widget"}`}
+		}},
+		{"an apply by kubectl brings it up to the intent", "apply", "kubectl", changed, nil},
+		{"also when it changes nothing else", "apply", "kubectl", changed, nil},
+		{"duplicates, which an update may leave", "update", "ctl", unread, nil},
+		{"what replaces them", "apply", "alice", first, nil},
+		{"all dropped", "update", "ctl", first, func(w *widget) { w.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
+		{"of nobody", "update", "ctl", changed, nil},
+		{"tracked again", "apply", "alice", first, nil},
+		{"an entry of another version", "update", "ctl", first, func(w *widget) {
+			w.ManagedFields = append([]metav1.ManagedFieldsEntry{}, live.ManagedFields...)
+			w.ManagedFields[0].APIVersion = "example.dev/v2"
+		}},
+		{"with which the tree is needed", "update", "ctl", changed, nil},
+	} {
+		now := newWidget(step.spec)
+		var liveObject, liveTree runtime.Object
+		if live != nil {
+			live.UID = "uid"
+			liveObject, liveTree = live, asTree(t, live)
+			if step.op == "update" {
+				now.UID = "uid"
+			}
+		}
+		if step.edit != nil {
+			step.edit(now)
+		}
+		nowTree := asTree(t, now)
+		before := []runtime.Object{now.DeepCopyObject()}
+		if live != nil {
+			before = append(before, live.DeepCopyObject())
+		}
+		var got, want runtime.Object
+		var err, treeErr error
+		if step.op == "apply" {
+			got, err = m.Apply(liveObject, now, step.manager, true)
+			want, treeErr = m.Apply(liveTree, nowTree, step.manager, true)
+		} else {
+			got, err = m.Update(liveObject, now, step.manager)
+			want, treeErr = m.Update(liveTree, nowTree, step.manager)
+		}
+		require.NoError(t, err, "step %d: %s", i, step.why)
+		require.NoError(t, treeErr)
+		require.IsType(t, &widget{}, got)
+		require.Equal(t, owners(t, want), owners(t, got), "step %d: %s", i, step.why)
+		require.True(t, typed.Equal(contents(want), asTree(t, got).Object), "step %d: %s", i, step.why)
+		require.Equal(t, before[0], now.DeepCopyObject(), "nothing given is changed")
+		if live != nil {
+			require.Equal(t, before[1], live.DeepCopyObject(), "nothing given is changed")
+		}
+		live = got.(*widget)
+	}
+}
+
+// TestGoStructsThatFallBack has Go structs that can't be read in place: they are
+// read as trees, and what is wrong is said as for trees.
+func TestGoStructsThatFallBack(t *testing.T) {
+	m := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+	live, err := m.Apply(nil, newWidget(widgetSpec{Text: "a"}), "alice", false)
+	require.NoError(t, err)
+	live.(*widget).UID = "uid"
+	now := live.DeepCopyObject().(*widget)
+	now.Spec.Text = "b"
+
+	out, err := m.Update(asTree(t, live), now, "ctl")
+	require.NoError(t, err, "live and now of other types")
+	require.IsType(t, now, out)
+	want := "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"
+	require.Equal(t, want, owners(t, out))
+
+	meta := now.ObjectMeta
+	behind := func(text string) *aside { return &aside{now.TypeMeta, meta.DeepCopy(), widgetSpec{Text: text}} }
+	out, err = m.Update(behind("a"), behind("b"), "ctl")
+	require.NoError(t, err, "metadata that a copy would share")
+	require.Equal(t, want, owners(t, out))
+	out, err = m.Apply(behind("a"), newWidget(widgetSpec{Text: "a"}), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, owners(t, live), owners(t, out))
+
+	later := now.DeepCopyObject().(*widget)
+	later.APIVersion = "example.dev/v2"
+	out, err = m.Update(live, later, "ctl")
+	require.NoError(t, err, "another version is converted")
+	require.Equal(t, want, owners(t, out))
+	out, err = m.Apply(later, newWidget(widgetSpec{Text: "b"}), "bob", false)
+	require.NoError(t, err)
+	require.Contains(t, owners(t, out), "bob Apply example.dev/v1")
+
+	bad := now.DeepCopyObject().(*widget)
+	bad.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Wrong"}}
+	out, err = m.Update(bad, now, "ctl")
+	require.NoError(t, err, "live's entries can't be read; now's can")
+	require.Equal(t, owners(t, live), owners(t, out))
+	none := now.DeepCopyObject().(*widget)
+	none.ManagedFields = nil
+	out, err = m.Update(bad, none, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, bad.ManagedFields[0].Manager, out.(*widget).ManagedFields[0].Manager, "kept as they are")
+	require.Contains(t, m.UpdateNoErrors(bad, none, "ctl").(*widget).ManagedFields[0].Manager, "x")
+
+	// What is no JSON can't be tracked.
+	endless := newWidget(widgetSpec{Ratio: ptr(inf())})
+	_, err = m.Update(live, endless, "ctl")
+	var at *fieldmanager.ObjectError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, fieldmanager.NewObject, at.Role)
+	_, err = m.Apply(nil, endless, "alice", false)
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, fieldmanager.AppliedObject, at.Role)
+	_, err = m.Apply(endless, newWidget(widgetSpec{}), "alice", false)
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, fieldmanager.LiveObject, at.Role)
+	require.Same(t, endless, m.UpdateNoErrors(nil, endless, "ctl"))
+	endless.UID = "uid"
+	_, err = m.Update(endless, now, "ctl")
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, fieldmanager.LiveObject, at.Role)
+
+	_, err = m.Apply(nil, (*widget)(nil), "alice", false)
+	require.ErrorContains(t, err, "expected an object, got a nil *fieldmanager_test.widget")
+}
+
+func inf() float64 { x := 0.0; return 1 / x }
+
+// TestEmptyObject shows what is not owned by who creates an object: what it has
+// before it is created.
+func TestEmptyObject(t *testing.T) {
+	empty := newWidget(widgetSpec{Text: "zero"})
+	m := widgetManager(t, "v1", fieldmanager.WithEmptyObject(empty))
+	for _, row := range []struct {
+		name, why string
+		now       runtime.Object
+		want      string
+	}{
+		{"go struct", "", newWidget(widgetSpec{Text: "zero", Count: ptr(int64(1))}), `{"f:spec":{"f:count":{}}}`},
+		{"tree", "", asTree(t, newWidget(widgetSpec{Text: "zero", Count: ptr(int64(1))})), `{"f:spec":{"f:count":{}}}`},
+		{"changed", "what the zero value had and is another now is owned", newWidget(widgetSpec{Text: "one"}), `{"f:spec":{"f:text":{}}}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out, err := m.Update(nil, row.now, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, "ctl Update example.dev/v1 "+row.want+"\n", owners(t, out), row.why)
+		})
+	}
+	out, err := m.Apply(nil, newWidget(widgetSpec{Count: ptr(int64(2))}), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, "zero", out.(*widget).Spec.Text, "an intent is merged into it")
+	require.Equal(t, "zero", empty.Spec.Text)
+
+	later := newWidget(widgetSpec{})
+	later.APIVersion = "example.dev/v2"
+	broken := widgetManager(t, "v1", fieldmanager.WithEmptyObject(later)) // and no converter
+	_, err = broken.Apply(nil, newWidget(widgetSpec{}), "alice", false)
+	require.Error(t, err)
+	live := newWidget(widgetSpec{Text: "a"})
+	_, err = broken.Apply(live, newWidget(widgetSpec{}), "alice", false)
+	require.ErrorContains(t, err, "empty object: ")
+	_, err = broken.Update(nil, newWidget(widgetSpec{}), "ctl")
+	require.ErrorContains(t, err, "live object: ")
+}
+
+// TestSubresource shows that what a subresource leaves alone is neither owned nor
+// in conflict (spec rules 2.6 and 2.9).
+func TestSubresource(t *testing.T) {
+	reset := func(names ...string) fieldmanager.Option {
+		var paths []fieldpath.Path
+		for _, name := range names {
+			paths = append(paths, fieldpath.Fields(name))
+		}
+		return fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(paths...))})
+	}
+	status := newManager(t, "v1", fieldmanager.WithSubresource("status"), reset("spec", "metadata"))
+	whole := newManager(t, "v1", reset("status"))
+	live, err := whole.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	now := stored(live)
+	require.NoError(t, unstructured.SetNestedField(now.Object, "b", "spec", "text"))
+	now.SetManagedFields(nil)
+	out, err := status.Update(stored(live), now, "kubelet")
+	require.NoError(t, err)
+	require.Equal(t, owners(t, live), owners(t, out), "the spec is not changed through status, and live's entries count")
+	again, err := status.Apply(stored(live), object(t, "v1", "spec: {text: b}"), "bob", false)
+	require.NoError(t, err, "what is reset is in no conflict")
+	require.Equal(t, owners(t, live), owners(t, again))
+	_, err = whole.Apply(stored(live), object(t, "v1", "spec: {text: b}"), "", false)
+	require.ErrorContains(t, err, "alice")
+	out, err = whole.Update(nil, object(t, "v1", "spec: {text: b}"), "")
+	require.NoError(t, err)
+	require.Contains(t, owners(t, out), "unknown Update", "who has no name is unknown")
+}

@@ -1,0 +1,103 @@
+package fieldmanager_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// TestLastApplied shows which conflicts kubectl is excused by what client-side
+// apply left in live (spec rule 9.1).
+func TestLastApplied(t *testing.T) {
+	const header = `{"apiVersion":"example.dev/v1","kind":"Thing",`
+	for _, row := range []struct {
+		name, why        string
+		annotation, live string
+		intent           string
+		conflicts        int
+	}{
+		{"as it was left", "nobody changed it since", header + `"spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}", 0},
+		{"two of two", "", header + `"spec":{"text":"a","count":1}}`, "spec: {text: a, count: 1}", "spec: {text: b, count: 2}", 0},
+		{"one of two", "the other is still in conflict", header + `"spec":{"text":"a"}}`, "spec: {text: a, count: 1}", "spec: {text: b, count: 2}", 1},
+		{"changed since", "", header + `"spec":{"text":"z"}}`, "spec: {text: a}", "spec: {text: b}", 1},
+		{"removed since", "", header + `"spec":{"text":"a","count":1}}`, "spec: {text: a}", "spec: {text: b}", 0},
+		{"no annotation", "", "", "spec: {text: a}", "spec: {text: b}", 1},
+		{"not JSON", "what can't be read excuses nothing", `{`, "spec: {text: a}", "spec: {text: b}", 1},
+		{"no object", "", `[]`, "spec: {text: a}", "spec: {text: b}", 1},
+		{"no kind", "", `{"apiVersion":"example.dev/v1","spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}", 1},
+		{"another version", "its fields may be others", `{"apiVersion":"example.dev/v2","kind":"Thing","spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}", 1},
+		{"no version", "", `{"kind":"Thing","spec":{"text":"a"}}`, "spec: {text: a}", "spec: {text: b}", 1},
+		{"does not fit", "", header + `"spec":{"text":"a","nope":1}}`, "spec: {text: a}", "spec: {text: b}", 1},
+		{"duplicates in live", "it is unclear which item is meant", header + `"spec":{"text":"a"}}`, "spec: {text: a, set: [x, x]}", "spec: {text: b}", 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := newManager(t, "v1")
+			live := object(t, "v1", row.live)
+			if row.annotation != "" {
+				live.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: row.annotation})
+			}
+			tracked, err := m.Update(nil, live, "kubectl-client-side-apply")
+			require.NoError(t, err)
+			out, err := m.Apply(stored(tracked), object(t, "v1", row.intent), "kubectl", false)
+			if row.conflicts > 0 {
+				require.True(t, apierrors.IsConflict(err), "%s: %v", row.why, err)
+				require.ErrorContains(t, err, map[int]string{1: "1 conflict", 2: "2 conflicts"}[row.conflicts])
+			} else {
+				require.NoError(t, err, row.why)
+				require.Equal(t, "b", contents(out)["spec"].(map[string]any)["text"])
+			}
+			_, err = m.Apply(stored(tracked), object(t, "v1", row.intent), "alice", false)
+			require.True(t, apierrors.IsConflict(err), "nobody else is excused")
+		})
+	}
+}
+
+// TestKeepLastApplied shows what becomes of the annotation when kubectl applies
+// (spec rule 9.2).
+func TestKeepLastApplied(t *testing.T) {
+	const name = fieldmanager.LastAppliedAnnotation
+	// A server counts keys and values; what is beside the annotation and the
+	// intent that it will hold fills the rest.
+	const intent = `{"apiVersion":"example.dev/v1","kind":"Thing","metadata":{"name":"x"},"spec":{"text":"b"}}` + "\n"
+	room := 256*1024 - len(name) - len(intent) - len("pad")
+	for _, row := range []struct {
+		name, why   string
+		annotations map[string]any
+		want        any // nil when it is dropped
+	}{
+		{"brought up", "", map[string]any{name: "{}"}, intent},
+		{"just fits", "", map[string]any{name: "{}", "pad": strings.Repeat("x", room)}, intent},
+		{"too large", "a server would refuse the object", map[string]any{name: "{}", "pad": strings.Repeat("x", room+1)}, nil},
+		{"empty", "an empty annotation is none", map[string]any{name: ""}, ""},
+		{"odd beside it", "annotations that are no texts are left alone", map[string]any{name: "{}", "odd": int64(1)}, "{}"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m, err := fieldmanager.New(thingKind, anyType{})
+			require.NoError(t, err)
+			live := stored(object(t, "v1", "spec: {text: a}"))
+			require.NoError(t, unstructured.SetNestedMap(live.Object, row.annotations, "metadata", "annotations"))
+			before := live.DeepCopy()
+			out, err := m.Apply(live, object(t, "v1", "spec: {text: b}"), "kubectl", true)
+			require.NoError(t, err)
+			got, there, err := unstructured.NestedFieldNoCopy(contents(out), "metadata", "annotations", name)
+			require.NoError(t, err)
+			require.Equal(t, row.want != nil, there, row.why)
+			require.Equal(t, row.want, got, row.why)
+			require.Equal(t, before, live)
+		})
+	}
+	m := newManager(t, "v1")
+	live := stored(object(t, "v1", "spec: {text: a}"))
+	live.SetAnnotations(map[string]string{name: "{}"})
+	applied := object(t, "v1", "spec: {text: b}")
+	applied.SetAnnotations(map[string]string{name: "mine", "own": "z"})
+	out, err := m.Apply(live, applied, "kubectl", true)
+	require.NoError(t, err)
+	require.Equal(t, `{"apiVersion":"example.dev/v1","kind":"Thing","metadata":{"annotations":{"own":"z"},"name":"x"},"spec":{"text":"b"}}`+"\n",
+		out.(*unstructured.Unstructured).GetAnnotations()[name], "the intent is written without the annotation itself")
+}

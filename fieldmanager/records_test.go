@@ -1,0 +1,177 @@
+package fieldmanager_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// TestUnusualEntries has live objects whose managed fields are not as a server
+// writes them: an apply that changes nothing goes the long way, and what it does
+// not change comes out canonical or as it was (spec rule 2.4).
+func TestUnusualEntries(t *testing.T) {
+	type m = map[string]any
+	entry := func(manager, at string, change ...any) m {
+		out := m{"manager": manager, "operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": m{"f:spec": m{"f:text": m{}}}}
+		if at != "" {
+			out["time"] = at
+		}
+		for i := 0; i < len(change); i += 2 {
+			out[change[i].(string)] = change[i+1]
+		}
+		return out
+	}
+	const at = "2026-01-02T03:04:05Z"
+	many := func(n int) (out []any) {
+		for i := range n {
+			out = append(out, entry(fmt.Sprintf("m%02d", i), at))
+		}
+		return out
+	}
+	for _, row := range []struct {
+		name, why string
+		given     any
+		want      any // nil for what was given
+		err       string
+	}{
+		{"usual", "", []any{entry("alice", at)}, nil, ""},
+		{"no time", "", []any{entry("alice", "")}, nil, ""},
+		{"fraction of a second", "times have whole seconds", []any{entry("alice", "2026-01-02T03:04:05.678Z")}, []any{entry("alice", at)}, ""},
+		{"other zone", "", []any{entry("alice", "2026-01-02T04:04:05+01:00")}, []any{entry("alice", at)}, ""},
+		{"not sorted", "", []any{entry("bob", at), entry("alice", at)}, []any{entry("alice", at), entry("bob", at)}, ""},
+		{"times not sorted", "", []any{entry("alice", "2027-01-02T03:04:05Z"), entry("bob", at)}, []any{entry("bob", at), entry("alice", "2027-01-02T03:04:05Z")}, ""},
+		{"versions of one update not sorted", "", []any{entry("alice", at), entry("u", at, "operation", "Update", "apiVersion", "example.dev/v2"), entry("u", at, "operation", "Update")},
+			[]any{entry("alice", at), entry("u", at, "operation", "Update"), entry("u", at, "operation", "Update", "apiVersion", "example.dev/v2")}, ""},
+		{"subresources not sorted", "", []any{entry("alice", at), entry("b", at, "subresource", "z"), entry("b", at, "subresource", "s")},
+			[]any{entry("alice", at), entry("b", at, "subresource", "s"), entry("b", at, "subresource", "z")}, ""},
+		{"two of one key", "the later one counts", []any{entry("alice", at, "fieldsV1", m{"f:spec": m{"f:count": m{}}}), entry("alice", at)}, []any{entry("alice", at)}, ""},
+		{"two of one applier at two versions", "an applier has one entry", []any{entry("alice", at, "apiVersion", "example.dev/v2"), entry("alice", at)}, []any{entry("alice", at)}, ""},
+		{"many", "", append([]any{entry("alice", at)}, many(20)...), nil, ""},
+		{"two of one key among many", "", append([]any{entry("alice", at), entry("m03", at, "fieldsV1", m{"f:x": m{}})}, many(20)...), append([]any{entry("alice", at)}, many(20)...), ""},
+		{"owns nothing", "an entry that owns nothing is dropped", []any{entry("alice", at), entry("bob", at, "fieldsV1", m{})}, []any{entry("alice", at)}, ""},
+		{"owns nothing, without fields", "", []any{entry("alice", at), entry("bob", at, "fieldsV1", nil)}, []any{entry("alice", at)}, ""},
+		{"odd member of a known kind", "what can't be decoded is kept", []any{entry("alice", at), entry("bob", at, "fieldsV1", m{"k:{": m{}})}, nil, ""},
+		{"no list", "", m{}, nil, "metadata.managedFields: expected a list, got map[string]interface {}"},
+		{"list of texts", "", []any{entry("alice", at), "x"}, nil, `managedFields[1] of manager "": expected a map, got string`},
+		{"no version", "", []any{entry("alice", at, "apiVersion", "")}, nil, "apiVersion must not be empty"},
+		{"wrong operation", "", []any{entry("alice", at), entry("bob", at, "operation", "Patch")}, nil, `managedFields[1] of manager "bob": operation must be Apply or Update, got "Patch"`},
+		{"other format", "", []any{entry("alice", at, "fieldsType", "FieldsV2")}, nil, `fieldsType must be FieldsV1, got "FieldsV2"`},
+		{"malformed version", "there can be no such", []any{entry("alice", at), entry("u", at, "operation", "Update", "apiVersion", "a/b/c")}, nil, ""},
+		{"no manager", "", []any{entry("alice", at), entry("", at)}, []any{m{"operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1", "time": at, "fieldsV1": m{"f:spec": m{"f:text": m{}}}}, entry("alice", at)}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			fm := newManager(t, "v1")
+			live := stored(object(t, "v1", "spec: {text: a}"))
+			live.Object["metadata"].(m)["managedFields"] = row.given
+			before := live.DeepCopy()
+			out, err := fm.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			require.Equal(t, before, live, "nothing given is changed")
+			if row.err != "" {
+				require.ErrorContains(t, err, row.err, row.why)
+				return
+			}
+			require.NoError(t, err)
+			if row.want == nil {
+				row.want = row.given
+			}
+			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
+
+			// An update that changes nothing comes to the same, whether it carries
+			// the managed fields or not.
+			same := live.DeepCopy()
+			updated, err := fm.Update(live, same, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.want, contents(updated)["metadata"].(m)["managedFields"], row.why)
+			delete(same.Object["metadata"].(m), "managedFields")
+			updated, err = fm.Update(live, same, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.want, contents(updated)["metadata"].(m)["managedFields"], row.why)
+		})
+	}
+}
+
+// TestCarriedEntries shows what counts of the managed fields that an update
+// carries (spec rule 2.6).
+func TestCarriedEntries(t *testing.T) {
+	type m = map[string]any
+	entry := func(manager string, fields m) m {
+		return m{"manager": manager, "operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1",
+			"time": "2026-01-02T03:04:05Z", "fieldsV1": fields}
+	}
+	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
+	for _, row := range []struct {
+		name, why   string
+		live, given any
+		want        any
+	}{
+		{"live's", "", []any{entry("a", text)}, []any{entry("a", text)}, []any{entry("a", text)}},
+		{"edited", "", []any{entry("a", text)}, []any{entry("a", count)}, []any{entry("a", count)}},
+		{"one more", "", []any{entry("a", text)}, []any{entry("a", text), entry("b", count)}, []any{entry("a", text), entry("b", count)}},
+		{"one less", "", []any{entry("a", text), entry("b", text)}, []any{entry("b", text)}, []any{entry("b", text)}},
+		{"not canonical", "what a client sends is stored canonical", nil, []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}, []any{entry("a", text)}},
+		{"not canonical, as in live", "what is live's stays as it is", []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}, []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})},
+			[]any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}},
+		{"malformed fields", "live's count", []any{entry("a", text)}, []any{entry("a", m{"k:{": m{}})}, []any{entry("a", text)}},
+		{"malformed entry", "", []any{entry("a", text)}, []any{"x"}, []any{entry("a", text)}},
+		{"no list", "", []any{entry("a", text)}, "x", []any{entry("a", text)}},
+		{"empty list", "drops them all", []any{entry("a", text)}, []any{}, nil},
+		{"empty entry", "drops them all", []any{entry("a", text)}, []any{m{}}, nil},
+		{"live's can't be read", "then now's count", []any{"x"}, []any{entry("a", text)}, []any{entry("a", text)}},
+		{"neither can be read", "nothing can be said of them", []any{"x"}, []any{"y"}, []any{"x"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			fm := newManager(t, "v1")
+			live, now := stored(object(t, "v1", "spec: {text: a, count: 1}")), stored(object(t, "v1", "spec: {text: a, count: 1}"))
+			live.Object["metadata"].(m)["managedFields"] = row.live
+			now.Object["metadata"].(m)["managedFields"] = row.given
+			out, err := fm.Update(live, now, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
+		})
+	}
+}
+
+// TestCapOfUpdates shows the cap (spec rule 2.5), among entries that were not
+// decoded and one that can't be.
+func TestCapOfUpdates(t *testing.T) {
+	fm := newManager(t, "v1", fieldmanager.WithCap(3))
+	live := stored(object(t, "v1", "spec: {text: a, count: 1, labels: {a: x}}"))
+	type m = map[string]any
+	update := func(manager, at string, fields m) any {
+		return m{"manager": manager, "operation": "Update", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1", "time": "2026-01-01T00:00:0" + at + "Z", "fieldsV1": fields}
+	}
+	list := []any{
+		update("one", "1", m{"f:spec": m{"f:text": m{}}}),
+		update("two", "2", m{"f:spec": m{"f:count": m{}}}),
+		update("three", "3", m{"f:spec": m{"f:labels": m{"f:a": m{}}}}),
+	}
+	live.Object["metadata"].(m)["managedFields"] = list
+	now := live.DeepCopy()
+	now.Object["spec"].(m)["set"] = []any{"x"}
+	out, err := fm.Update(live, now, "four")
+	require.NoError(t, err)
+	require.Equal(t, `ancient-changes Update example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}
+three Update example.dev/v1 {"f:spec":{"f:labels":{"f:a":{}}}}
+four Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}
+`, owners(t, out))
+	require.Equal(t, managedfields.Ancient, out.(interface {
+		GetManagedFields() []metav1.ManagedFieldsEntry
+	}).GetManagedFields()[0].Manager)
+
+	list[2] = update("three", "3", m{"k:{": m{}})
+	now.Object["metadata"].(m)["managedFields"] = list
+	out, err = fm.Update(live, now, "four")
+	require.NoError(t, err)
+	require.Len(t, contents(out)["metadata"].(m)["managedFields"], 4, "what can't be decoded can't be merged")
+
+	// The writer's own entry that can't be decoded is replaced.
+	out, err = fm.Update(live, now, "three")
+	require.NoError(t, err)
+	require.Contains(t, owners(t, out), `three Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}`)
+}

@@ -1,0 +1,92 @@
+package managedfields_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// TestManyEntries shows that what is done by looking at each is done the same by
+// hashing: around the number from which entries are hashed nothing changes.
+func TestManyEntries(t *testing.T) {
+	for n := 14; n <= 19; n++ {
+		var list []metav1.ManagedFieldsEntry
+		var tree []any
+		add := func(manager string, field string) {
+			list = append(list, metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:` + field + `":{}}`)})
+			tree = append(tree, map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+				"fieldsV1": map[string]any{"f:" + field: map[string]any{}}})
+		}
+		var want []string
+		for i := range n {
+			add(fmt.Sprintf("m%02d", i), "x")
+			want = append(want, fmt.Sprintf("m%02d Update v1 - x", i))
+		}
+		add("m03", "later")
+		want[3] = "m03 Update v1 - later"
+		decoded, err := managedfields.Decode(list)
+		require.NoError(t, err)
+		require.Equal(t, want, text(decoded), "the later of two counts, in the place of the earlier")
+		decoded, err = managedfields.DecodeTree(tree)
+		require.NoError(t, err)
+		require.Equal(t, want, text(decoded))
+
+		capped := managedfields.Cap(decoded, 2)
+		require.Len(t, capped, 2)
+		require.Equal(t, []string{fmt.Sprintf("m%02d Update v1 - x", n-1)}, text(capped)[:1])
+		require.Equal(t, "ancient-changes Update v1 - later x", text(capped)[1])
+	}
+}
+
+// TestTooMany shows the limit on entries (spec rule 12.4), at it and one beyond.
+func TestTooMany(t *testing.T) {
+	require.NoError(t, managedfields.CheckCount(managedfields.MaxEntries))
+	const want = `managedFields[10000] of manager "": 10001 entries, expected at most 10000`
+	_, err := managedfields.Decode(make([]metav1.ManagedFieldsEntry, managedfields.MaxEntries+1))
+	require.EqualError(t, err, want)
+	_, err = managedfields.DecodeTree(make([]any, managedfields.MaxEntries+1))
+	require.EqualError(t, err, want)
+}
+
+// TestSortKeys holds the sorting of many keys against their comparison.
+func TestSortKeys(t *testing.T) {
+	var keys []managedfields.Key
+	for _, manager := range []string{"b", "a", "", "<&>", "a\"b"} {
+		for _, subresource := range []string{"status", ""} {
+			keys = append(keys, managedfields.KeyOf(manager, managedfields.Update, "v1", subresource),
+				managedfields.KeyOf(manager, managedfields.Apply, "v1", subresource))
+		}
+	}
+	want := slices.SortedFunc(slices.Values(keys), managedfields.Key.Compare)
+	managedfields.SortKeys(keys)
+	require.Equal(t, want, keys)
+}
+
+// TestUnowned shows which paths an apply never comes to own: those that nobody
+// does, and what it resets with all below it.
+func TestUnowned(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		reset     *fieldpath.Set
+		path      fieldpath.Path
+		want      bool
+	}{
+		{"name", "nobody owns it", nil, fieldpath.Fields("metadata", "name"), true},
+		{"labels", "but what is beside it", nil, fieldpath.Fields("metadata", "labels"), false},
+		{"status", "who does not reset it may own it", nil, fieldpath.Fields("status"), false},
+		{"reset status", "", fieldpath.NewSet(fieldpath.Fields("status")), fieldpath.Fields("status"), true},
+		{"reset metadata", "what is reset covers all below it", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata", "name"), false},
+		{"reset metadata itself", "", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata"), true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, managedfields.Unowned(row.reset).Has(row.path), row.why)
+		})
+	}
+}

@@ -1,0 +1,357 @@
+package typed_test
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// inPlace stands for a container of a Go struct: it can only be asked.
+type inPlace struct{ v any }
+
+func (c inPlace) IsMap() bool  { _, ok := c.v.(map[string]any); return ok }
+func (c inPlace) IsList() bool { _, ok := c.v.([]any); return ok }
+func (c inPlace) Len() int     { return len(c.v.([]any)) }
+func (c inPlace) At(i int) any { return hidden(c.v.([]any)[i]) }
+
+func (c inPlace) Get(name string) (any, bool) {
+	v, ok := c.v.(map[string]any)[name]
+	return hidden(v), ok
+}
+
+func (c inPlace) EqualJSON(tree any) bool { return reflect.DeepEqual(c.v, tree) }
+
+// hidden returns v as it stands in a Go struct.
+func hidden(v any) any {
+	switch v.(type) {
+	case map[string]any, []any:
+		return inPlace{v}
+	}
+	return v
+}
+
+// TestRestates goes through every shape: an intent as it was applied before is a
+// restatement, and whatever changes the object or what is owned is none.
+func TestRestates(t *testing.T) {
+	const again = "again" // fields are what the intent owns
+	for _, row := range []struct {
+		name, why             string
+		live, applied, fields string
+		want                  bool
+	}{
+		{"nothing", "an empty intent owns nothing", `{s: a}`, `{}`, again, true},
+		{"scalars", "", `{s: a, num: 1, t: false, either: x}`, `{s: a, num: 1, t: false, either: x}`, again, true},
+		{"part of live", "what the intent does not mention is not visited", `{s: a, num: 1, args: [a]}`, `{num: 1}`, again, true},
+		{"null", "a null is a leaf", `{s: null, labels: null, set: null}`, `{s: null, labels: null, set: null}`, again, true},
+		{"null for a value", "", `{s: a}`, `{s: null}`, again, false},
+		{"value for a null", "", `{s: null}`, `{s: a}`, again, false},
+		{"other scalar", "", `{s: a}`, `{s: b}`, again, false},
+		{"absent scalar", "", `{}`, `{s: a}`, again, false},
+		{"absent null", "a null that was not there is a change", `{}`, `{s: null}`, again, false},
+		{"wrong scalar", "what does not fit its type is for Validate to refuse", `{s: 1}`, `{s: 1}`, again, false},
+		{"map", "", `{labels: {a: x, b: z}}`, `{labels: {a: x}}`, again, true},
+		{"empty map", "an empty map leaves live's entries, and is owned", `{labels: {a: x}}`, `{labels: {}}`, again, true},
+		{"empty map, not owned before", "", `{labels: {a: x}}`, `{labels: {}}`, `{}`, false},
+		{"empty map, with entries before", "", `{labels: {a: x}}`, `{labels: {}}`, `{f:labels: {f:a: {}}}`, false},
+		{"map of maps", "an entry is owned along with what is in it", `{maps: {a: {b: x}, c: {}}}`, `{maps: {a: {b: x}, c: {}}}`, again, true},
+		{"map of maps, entry not owned", "", `{maps: {a: {b: x}}}`, `{maps: {a: {b: x}}}`, `{f:maps: {f:a: {f:b: {}}}}`, false},
+		{"map for a scalar", "", `{scalarMap: x}`, `{scalarMap: {a: x}}`, again, false},
+		{"scalar for a map", "", `{scalarMap: {a: x}}`, `{scalarMap: x}`, again, false},
+		{"map where none may be", "", `{s: {a: x}}`, `{s: {a: x}}`, again, false},
+		{"struct", "", `{template: {template: {s: a}, num: 1}}`, `{template: {template: {s: a}}}`, again, true},
+		{"struct that is owned", "a struct with something in it is not owned itself", `{template: {s: a}}`, `{template: {s: a}}`, `{f:template: {.: {}, f:s: {}}}`, false},
+		{"empty struct", "", `{template: {s: a}}`, `{template: {}}`, again, true},
+		{"undeclared field", "is for Validate to refuse", `{nope: a}`, `{nope: a}`, again, false},
+		{"atomic map", "", `{selector: {a: x}}`, `{selector: {a: x}}`, again, true},
+		{"atomic map, smaller", "an atomic map is one leaf", `{selector: {a: x, b: z}}`, `{selector: {a: x}}`, again, false},
+		{"atomic map, other entry", "", `{selector: {a: x}}`, `{selector: {b: x}}`, again, false},
+		{"atomic map, other value", "", `{selector: {a: x}}`, `{selector: {a: z}}`, again, false},
+		{"atomic map, entries owned", "", `{selector: {a: x}}`, `{selector: {a: x}}`, `{f:selector: {f:a: {}}}`, false},
+		{"atomic list", "", `{args: [a, b]}`, `{args: [a, b]}`, again, true},
+		{"atomic list, shorter", "", `{args: [a, b]}`, `{args: [a]}`, again, false},
+		{"atomic list, other item", "", `{args: [a, b]}`, `{args: [a, c]}`, again, false},
+		{"empty atomic list", "", `{args: []}`, `{args: []}`, again, true},
+		{"list for a scalar", "", `{free: x}`, `{free: [x]}`, again, false},
+		{"list where none may be", "", `{s: [a]}`, `{s: [a]}`, again, false},
+		{"untyped atomic", "atomic at every level", `{raw: {a: [1, {b: [x]}], c: null}}`, `{raw: {a: [1, {b: [x]}], c: null}}`, again, true},
+		{"untyped atomic, changed deep inside", "", `{raw: {a: [1, {b: [x]}]}}`, `{raw: {a: [1, {b: [z]}]}}`, again, false},
+		{"untyped atomic, map for a list", "", `{raw: {a: [x]}}`, `{raw: {a: {}}}`, again, false},
+		{"untyped atomic, list for a map", "", `{raw: {a: {b: x}}}`, `{raw: {a: [x]}}`, again, false},
+		{"deduced", "", `{free: {a: {b: 1}, l: [1], e: {}}}`, `{free: {a: {b: 1}, l: [1], e: {}}}`, again, true},
+		{"deduced scalar", "", `{free: 1}`, `{free: 1}`, again, true},
+		{"set", "", `{set: [b, a]}`, `{set: [b, a]}`, again, true},
+		{"set, ascending", "", `{set: [a, b, c]}`, `{set: [a, b, c]}`, again, true},
+		{"set, part of it", "items of live alone stay", `{set: [d, c, b, a]}`, `{set: [c, a]}`, again, true},
+		{"set, reordered", "an intent that reorders changes live", `{set: [a, b]}`, `{set: [b, a]}`, again, false},
+		{"set, part of it reordered", "", `{set: [a, b, c]}`, `{set: [b, a]}`, again, false},
+		{"set, new item", "", `{set: [a, b]}`, `{set: [c]}`, again, false},
+		{"set, more than live", "", `{set: [a]}`, `{set: [a, b]}`, again, false},
+		{"set, duplicate in live", "what the intent says of it replaces the duplicates", `{set: [a, a, b]}`, `{set: [a]}`, again, false},
+		{"set, duplicate beside", "a duplicate that the intent does not mention stays", `{set: [a, a, b]}`, `{set: [b]}`, again, true},
+		{"set, duplicates", "no intent may have them, next to each other", `{set: [a, a]}`, `{set: [a, a]}`, `{f:set: {'v:"a"': {}}}`, false},
+		{"set, duplicates apart", "or not", `{set: [b, a, b]}`, `{set: [b, a, b]}`, `{f:set: {'v:"a"': {}, 'v:"b"': {}, 'v:"c"': {}}}`, false},
+		{"set, duplicates after the order broke", "", `{set: [c, b, a, a]}`, `{set: [c, b, a, a]}`, `{f:set: {'v:"a"': {}, 'v:"b"': {}, 'v:"c"': {}, 'v:"d"': {}}}`, false},
+		{"set of numbers", "", `{nums: [2, 10, 1]}`, `{nums: [2, 10, 1]}`, again, true},
+		{"set of fractions", "the names of floats are left to the slow path", `{nums: [1.5]}`, `{nums: [1.5]}`, again, false},
+		{"set with a wrong item", "", `{set: [1]}`, `{set: [1]}`, again, false},
+		{"set with a null", "nothing can select it", `{set: [null]}`, `{set: [null]}`, again, false},
+		{"empty set", "an empty granular list owns nothing", `{set: [a]}`, `{set: []}`, again, true},
+		{"empty set, owned", "", `{set: [a]}`, `{set: []}`, `{f:set: {}}`, false},
+		{"set, item not owned", "", `{set: [a, b]}`, `{set: [a, b]}`, `{f:set: {'v:"a"': {}}}`, false},
+		{"set, item dropped", "what was owned and is not now is for the pipeline to remove", `{set: [a, b]}`, `{set: [a]}`, `{f:set: {'v:"a"': {}, 'v:"b"': {}}}`, false},
+		{"keyed list", "", `{ports: [{port: 1, proto: UDP, name: a}, {port: 2, proto: TCP}]}`, `{ports: [{port: 1, proto: UDP, name: a}, {port: 2, proto: TCP}]}`, again, true},
+		{"keyed list, part of an item", "", `{ports: [{port: 1, proto: TCP, name: a, tags: [x]}]}`, `{ports: [{port: 1, proto: TCP, tags: [x]}]}`, again, true},
+		{"keyed list, part of live", "", `{named: [{name: c}, {name: b}, {name: a, port: 1}]}`, `{named: [{name: c}, {name: a}]}`, again, true},
+		{"default in both", "the default is part of the key", `{ports: [{port: 1}]}`, `{ports: [{port: 1}]}`, again, true},
+		{"default in the intent", "", `{ports: [{port: 1, proto: TCP}]}`, `{ports: [{port: 1}]}`, again, true},
+		{"default in live", "spelled out it is a field, that live has not", `{ports: [{port: 1}]}`, `{ports: [{port: 1, proto: TCP}]}`, again, false},
+		{"another than the default", "", `{ports: [{port: 1, proto: UDP}]}`, `{ports: [{port: 1}]}`, again, false},
+		{"key field in one only", "there is no default to stand for it", `{ports: [{proto: TCP}]}`, `{ports: [{port: 1, proto: TCP}]}`, again, false},
+		{"key without a field", "is another key than any with it", `{ports: [{proto: TCP}]}`, `{ports: [{proto: TCP}]}`, again, true},
+		{"item without a key", "nothing can select it", `{named: [{port: 1}]}`, `{named: [{port: 1}]}`, again, false},
+		{"item that is no map", "", `{named: [x]}`, `{named: [x]}`, again, false},
+		{"item for a scalar", "", `{named: [x]}`, `{named: [{name: a}]}`, again, false},
+		{"key that is a fraction", "", `{ports: [{port: 1.5}]}`, `{ports: [{port: 1.5}]}`, again, false},
+		{"item, another field", "", `{named: [{name: a, port: 1}]}`, `{named: [{name: a, port: 2}]}`, again, false},
+		{"item, not owned", "", `{named: [{name: a}]}`, `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {f:name: {}}}}`, false},
+		{"item, less owned", "", `{named: [{name: a, port: 1}]}`, `{named: [{name: a, port: 1}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:name: {}}}}`, false},
+		{"item, more owned", "", `{named: [{name: a, port: 1}]}`, `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:name: {}, f:port: {}}}}`, false},
+		{"more owned", "", `{s: a, num: 1}`, `{s: a}`, `{f:s: {}, f:num: {}}`, false},
+		{"less owned", "", `{s: a, num: 1}`, `{s: a, num: 1}`, `{f:s: {}}`, false},
+		{"another owned", "as many, but others", `{s: a, num: 1}`, `{s: a}`, `{f:num: {}}`, false},
+		{"the whole marked", "the mark of the object itself does not count", `{s: a}`, `{s: a}`, `{.: {}, f:s: {}}`, true},
+		{"leaf marked", "nor that of a leaf, which says nothing", `{s: a}`, `{s: a}`, `{f:s: {.: {}}}`, true},
+		{"leaf with content", "", `{s: a}`, `{s: a}`, `{f:s: {f:x: {}}}`, false},
+		{"odd member", "what is no set of fields is nothing", `{s: a}`, `{s: a}`, `{f:s: 1}`, false},
+		{"list for the object", "", `[a]`, `[a]`, `{}`, false},
+		{"null for the object", "", `null`, `null`, `{}`, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live, applied := tree(t, row.live), tree(t, row.applied)
+			fields := root.FieldSet(applied).Tree()
+			if row.fields != again {
+				fields = tree(t, row.fields).(map[string]any)
+			}
+			require.Equal(t, row.want, root.Restates(live, applied, fields, nil), row.why)
+			require.Equal(t, row.want, root.Restates(hidden(live), applied, fields, nil), "in place: "+row.why)
+			if row.want {
+				requireTwins(t, root, live, applied, fields, nil)
+			}
+		})
+	}
+}
+
+// requireTwins requires that the slow twins of Restates have it so too.
+func requireTwins(t *testing.T, typ *typed.Type, live, applied any, fields map[string]any, unowned *fieldpath.Set) {
+	t.Helper()
+	if err := typ.Validate(applied, typed.Rules{}); err != nil {
+		for _, e := range err.(typed.Errors) {
+			require.True(t, insideAtomic(typ, e.Path), "not valid: %v", e)
+		}
+	}
+	merged, err := typ.Merge(live, applied)
+	require.NoError(t, err)
+	require.True(t, typed.Equal(live, merged), "merged: %s", js(t, merged))
+	owned := typ.FieldSet(applied).Difference(unowned).RecursiveDifference(unowned.Leaves())
+	before, err := fieldpath.FromTree(fields, fieldpath.Lenient)
+	require.NoError(t, err)
+	require.True(t, owned.Equal(before), "owns %s, not %s", owned, before)
+}
+
+// insideAtomic reports whether a path leads into an atomic list or map.
+func insideAtomic(t *typed.Type, path fieldpath.Path) bool {
+	for _, e := range path {
+		name, isField := e.Field()
+		switch {
+		case isField && t.Map != nil:
+			if t.Map.Atomic {
+				return true
+			}
+			f, declared := t.Map.Fields[name]
+			if t = t.Map.Elem; declared {
+				t = f.Type
+			}
+		case !isField && t.List != nil:
+			if t.List.Kind == typed.AtomicList {
+				return true
+			}
+			t = t.List.Elem
+		default:
+			return false
+		}
+		if t == nil {
+			return false
+		}
+	}
+	return false
+}
+
+// TestRestatesUnowned has paths that nobody owns, as those of metadata: set or
+// not, they are not among the fields.
+func TestRestatesUnowned(t *testing.T) {
+	for _, row := range []struct {
+		name, why                      string
+		live, applied, fields, unowned string
+		want                           bool
+	}{
+		{"set", "only its value counts", `{s: a, num: 1}`, `{s: a, num: 1}`, `{f:num: {}}`, `{f:s: {}}`, true},
+		{"not set", "", `{s: a, num: 1}`, `{num: 1}`, `{f:num: {}}`, `{f:s: {}}`, true},
+		{"null", "a null fits every type", `{s: null}`, `{s: null}`, `{}`, `{f:s: {}}`, true},
+		{"owned all the same", "an entry of before it was unowned", `{s: a}`, `{s: a}`, `{f:s: {}}`, `{f:s: {}}`, false},
+		{"changed", "a change is a change", `{s: a}`, `{s: b}`, `{}`, `{f:s: {}}`, false},
+		{"to null", "", `{s: a}`, `{s: null}`, `{}`, `{f:s: {}}`, false},
+		{"wrong type", "", `{s: 1}`, `{s: 1}`, `{}`, `{f:s: {}}`, false},
+		{"map", "containers are for the slow path", `{labels: {a: x}}`, `{labels: {a: x}}`, `{}`, `{f:labels: {}}`, false},
+		{"list", "", `{set: [a]}`, `{set: [a]}`, `{}`, `{f:set: {}}`, false},
+		{"only below", "the rest of the struct is owned", `{template: {s: a, num: 1}}`, `{template: {s: a, num: 1}}`, `{f:template: {f:num: {}}}`, `{f:template: {f:s: {}}}`, true},
+		{"nothing else", "then nothing is owned", `{template: {s: a}}`, `{template: {s: a}}`, `{}`, `{f:template: {f:s: {}}}`, true},
+		{"nothing else, owned", "", `{template: {s: a}}`, `{template: {s: a}}`, `{f:template: {}}`, `{f:template: {f:s: {}}}`, false},
+		{"struct itself", "and what is below", `{template: {s: a}}`, `{template: {s: a}}`, `{}`, `{f:template: {.: {}, f:s: {}}}`, true},
+		{"empty struct", "that is unowned itself", `{template: {s: a}}`, `{template: {}}`, `{}`, `{f:template: {.: {}, f:s: {}}}`, true},
+		{"empty struct, owned", "that is not", `{template: {s: a}}`, `{template: {}}`, `{f:template: {}}`, `{f:template: {f:s: {}}}`, true},
+		{"map entry", "an entry that is no declared field, unowned itself", `{maps: {a: {b: x, c: z}}}`, `{maps: {a: {b: x, c: z}}}`, `{f:maps: {f:a: {f:c: {}}}}`, `{f:maps: {f:a: {.: {}, f:b: {}}}}`, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live, applied, fields, unowned := tree(t, row.live), tree(t, row.applied), tree(t, row.fields).(map[string]any), set(t, row.unowned)
+			require.Equal(t, row.want, root.Restates(live, applied, fields, unowned), row.why)
+			require.Equal(t, row.want, root.Restates(hidden(live), applied, fields, unowned), "in place: "+row.why)
+			if row.want {
+				requireTwins(t, root, live, applied, fields, unowned)
+			}
+		})
+	}
+}
+
+// TestRestatesGivesUp shows the bounds of the short cut, at each and one beyond:
+// beyond them it is false though nothing would change.
+func TestRestatesGivesUp(t *testing.T) {
+	type m = map[string]any
+	nested := func(depth int) any {
+		var v any = "x"
+		for range depth {
+			v = m{"a": v}
+		}
+		return v
+	}
+	lists := func(depth int) any {
+		var v any = "x"
+		for range depth {
+			v = []any{v}
+		}
+		return v
+	}
+	numbered := func(n int) m {
+		list := make([]any, n)
+		for i := range list {
+			list[i] = int64(i)
+		}
+		return m{"nums": list}
+	}
+	sized := func(n int) m { // an atomic map of n values in all
+		list := make([]any, 1<<16)
+		out := make([]any, n>>16)
+		for i := range out {
+			out[i] = slices.Clone(list)
+		}
+		return m{"raw": m{"l": out}}
+	}
+	text := func(n int) string { return strings.Repeat("k", n) }
+	for _, row := range []struct {
+		name, why string
+		typ       *typed.Type
+		in, out   any
+		live      func(any) any // of the intent; the intent itself without it
+	}{
+		{"depth", "granular maps", typed.Deduced(), nested(typed.MaxDepth), nested(typed.MaxDepth + 1), nil},
+		{"depth of atomic maps", "", root, m{"raw": nested(typed.MaxDepth - 1)}, m{"raw": nested(typed.MaxDepth)}, nil},
+		{"depth of atomic lists", "", root, m{"raw": lists(typed.MaxDepth - 1)}, m{"raw": lists(typed.MaxDepth)}, nil},
+		{"name", "a path can't have it", root, m{"labels": m{text(fieldpath.MaxElement): "x"}}, m{"labels": m{text(fieldpath.MaxElement + 1): "x"}}, nil},
+		{"item", "", root, m{"set": []any{text(fieldpath.MaxElement - 4)}}, m{"set": []any{text(fieldpath.MaxElement)}}, nil},
+		{"items to look for", "in a longer list; looking costs its length", root, numbered(16), numbered(17), func(v any) any {
+			return m{"nums": append([]any{int64(-1)}, v.(m)["nums"].([]any)...)}
+		}},
+		{"values", "what is shared counts each time", root, sized(typed.MaxValues - 1<<17), sized(typed.MaxValues + 1<<17), nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, v := range []any{row.in, row.out} {
+				live := v
+				if row.live != nil {
+					live = row.live(v)
+				}
+				got := row.typ.Restates(live, v, row.typ.FieldSet(v).Tree(), nil)
+				require.Equal(t, reflect.ValueOf(v).Pointer() == reflect.ValueOf(row.in).Pointer(), got, row.why)
+			}
+		})
+	}
+	require.False(t, root.Restates(m{"num": int64(1)}, m{"num": 1.0}, m{"f:num": m{}}, nil), "one must be able to stand for the other")
+	require.False(t, root.Restates(m{"num": math.NaN()}, m{"num": math.NaN()}, m{"f:num": m{}}, nil), "NaN equals nothing")
+	require.False(t, (&typed.Type{Map: &typed.Map{Elem: &typed.Type{}}}).Restates(m{"a": nil}, m{"a": nil}, m{"f:a": m{}}, nil), "a type of no shape is for the slow path")
+
+	// Beyond what may be held at all: a map that holds itself twice has no end.
+	endless := m{}
+	endless["a"], endless["b"] = endless, endless
+	require.False(t, root.Restates(m{"raw": endless}, m{"raw": endless}, m{"f:raw": m{}}, nil))
+	require.False(t, typed.Deduced().Restates(endless, endless, m{}, nil))
+	loop := []any{nil, nil}
+	loop[0], loop[1] = loop, loop
+	require.False(t, root.Restates(m{"raw": loop}, m{"raw": loop}, m{"f:raw": m{}}, nil))
+}
+
+// TestRestatesAgreesWithTwins holds Restates against its slow twins on random
+// types: whatever it is true for changes nothing, and it is true for most intents
+// that are applied again.
+func TestRestatesAgreesWithTwins(t *testing.T) {
+	restated, tried := 0, 0
+	for i, seed := range randomSeeds(1500) {
+		g := oracle.NewGen(seed)
+		schema := g.Struct(4)
+		typ, _, err := oracle.Compile(schema)
+		require.NoError(t, err)
+		live, intent := g.Value(&schema, 3), g.Value(&schema, 0)
+		if typ.Validate(live, typed.Rules{Duplicates: true}) != nil || typ.Validate(intent, typed.Rules{}) != nil {
+			continue
+		}
+		merged, err := typ.Merge(live, intent)
+		require.NoError(t, err)
+		owned := typ.FieldSet(intent)
+		other := typ.FieldSet(g.Value(&schema, 0))
+		given := runtime.DeepCopyJSONValue([]any{live, merged, intent})
+		for j, try := range []struct {
+			live, applied   any
+			fields, unowned *fieldpath.Set
+		}{
+			{merged, intent, owned, nil},
+			{live, intent, owned, nil},
+			{live, live, typ.FieldSet(live), nil},
+			{merged, g.Mutate(intent, &schema), owned, nil},
+			{merged, intent, owned.Union(other), nil},
+			{merged, intent, owned.Difference(other), nil},
+			{merged, intent, owned.Difference(other).RecursiveDifference(other.Leaves()), other},
+			{merged, g.Free(3), owned, other},
+		} {
+			fields := try.fields.Tree()
+			got := typ.Restates(try.live, try.applied, fields, try.unowned)
+			require.Equal(t, got, typ.Restates(hidden(try.live), try.applied, fields, try.unowned), "in place, seed %d", i)
+			if got {
+				requireTwins(t, typ, try.live, try.applied, fields, try.unowned)
+			}
+			if j == 0 {
+				tried++
+				if got {
+					restated++
+				}
+			}
+		}
+		require.Equal(t, given, any([]any{live, merged, intent}), "nothing given is changed")
+	}
+	require.Greater(t, restated, tried/2, "of %d intents applied again", tried)
+}
