@@ -4,10 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -75,14 +71,7 @@ func readRecords(tree map[string]any) (records, error) {
 func readRecord(i int, item any) (record, error) {
 	if m, ok := item.(map[string]any); ok {
 		if h, ok := headerOf(m); ok {
-			r := record{wire: m, Entry: managedfields.Entry{Key: h.key(), Version: h.version}}
-			if h.time == "" {
-				return r, nil
-			}
-			if t, err := time.Parse(time.RFC3339, h.time); err == nil {
-				r.Time = &metav1.Time{Time: t}
-				return r, nil
-			}
+			return record{wire: m, Entry: managedfields.Entry{Key: h.key(), Version: h.version, Time: h.time}}, nil
 		}
 	}
 	// An unusual entry is decoded as a whole, or gives a located error.
@@ -168,10 +157,8 @@ func (r *record) set(fields *fieldpath.Set) {
 // not count.
 func (r *record) empty() bool {
 	if !r.decoded {
-		for name := range r.tree() {
-			if len(name) > 1 && name[1] == ':' && strings.IndexByte("fkvi", name[0]) >= 0 {
-				return false
-			}
+		if ownsAny(r.tree()) {
+			return false
 		}
 		if r.decode() != nil {
 			return false

@@ -3,7 +3,9 @@ package fieldmanager
 import (
 	"cmp"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,7 +79,7 @@ func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[strin
 		}
 		seen[h.key()] = struct{}{}
 		fields, _ := entry["fieldsV1"].(map[string]any)
-		if len(fields) == 0 {
+		if !ownsAny(fields) {
 			return nil, false, false
 		}
 		if h.key() == key {
@@ -107,24 +109,31 @@ func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[strin
 // header is an entry but for its fields, as it stands in a tree.
 type header struct {
 	manager, operation, version, subresource string
-	time                                     string // empty, or as written by a server
+	time                                     *metav1.Time // nil for none
 }
 
 // headerOf returns the header of a well-formed entry whose time, if it has one,
-// is written as a server writes it, so that times compare as strings.
+// is written as a server writes it.
 func headerOf(entry map[string]any) (h header, ok bool) {
 	h.manager, _ = entry["manager"].(string)
 	h.operation, _ = entry["operation"].(string)
 	h.version, _ = entry["apiVersion"].(string)
 	format, _ := entry["fieldsType"].(string)
 	if v, there := entry["subresource"]; there {
-		h.subresource, _ = v.(string)
-	}
-	if v, there := entry["time"]; there {
-		h.time, _ = v.(string)
-		if len(h.time) != len("2006-01-02T15:04:05Z") || h.time[len(h.time)-1] != 'Z' {
+		if h.subresource, ok = v.(string); !ok {
 			return header{}, false
 		}
+	}
+	if v, there := entry["time"]; there {
+		text, _ := v.(string)
+		if len(text) != len("2006-01-02T15:04:05Z") || text[len(text)-1] != 'Z' {
+			return header{}, false
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return header{}, false
+		}
+		h.time = &metav1.Time{Time: at}
 	}
 	op := managedfields.Operation(h.operation)
 	return h, h.manager != "" && h.version != "" && format == "FieldsV1" &&
@@ -139,9 +148,29 @@ func (h header) key() managedfields.Key {
 func (h header) compare(o header) int {
 	return cmp.Or(
 		strings.Compare(h.operation, o.operation),
-		strings.Compare(h.time, o.time),
+		cmp.Compare(seconds(h.time), seconds(o.time)),
 		strings.Compare(h.manager, o.manager),
 		strings.Compare(h.version, o.version),
 		strings.Compare(h.subresource, o.subresource),
 	)
+}
+
+// seconds returns t in seconds since 1970; no time is the beginning of it.
+func seconds(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
+}
+
+// ownsAny reports whether fields, a FieldsV1, has a member of a kind that is
+// known: a mark of its own, and what a later version may have written, do not
+// count.
+func ownsAny(fields map[string]any) bool {
+	for name := range fields {
+		if len(name) > 1 && name[1] == ':' && strings.IndexByte("fkvi", name[0]) >= 0 {
+			return true
+		}
+	}
+	return false
 }
