@@ -101,10 +101,11 @@ func (m *FieldManager) updateInPlace(live, now runtime.Object, manager string) (
 		return nil, false
 	}
 	old, new := object{oldTree, m.version, m.typ}, object{newTree, m.version, m.typ}
-	if old.validate() != nil || new.validate() != nil {
+	changes := m.compare(old, new)
+	if changes.validate() != nil {
 		return nil, false
 	}
-	return withEntries(now, m.track(entries, old, new, manager).encode())
+	return withEntries(now, m.track(entries, changes, manager).encode())
 }
 
 // restatedInPlace is restated for a Go struct as live.
@@ -123,7 +124,10 @@ func (m *FieldManager) restatedInPlace(live runtime.Object, applied map[string]a
 	v, _ := managedFieldsOf(managed)
 	list, _ := v.([]any)
 	own, found, ok := m.settled(list, m.key(manager, managedfields.Apply))
-	if !ok || !found || !m.typ.Restates(o.Node, applied, own, m.unowned) {
+	if !ok || !found {
+		return nil, false
+	}
+	if laid, ok := m.typ.Overlay(o.Node, applied, own, m.unowned); !ok || laid.Changed || laid.Moved {
 		return nil, false
 	}
 	return shallowCopy(live)

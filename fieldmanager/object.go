@@ -90,6 +90,19 @@ func checkMetadata(tree map[string]any) error {
 	}
 }
 
+// withinLimits is [withinLimits] for an object.
+func (o object) withinLimits() error {
+	if err := withinLimits(o.tree); err != nil {
+		return fmt.Errorf("%s: %w", o.name(), err)
+	}
+	return nil
+}
+
+// sameTree reports whether a and b are one map in memory.
+func sameTree(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
 // withinLimits refuses what is no JSON, or beyond the limits on a value.
 func withinLimits(tree map[string]any) error {
 	return typed.Deduced().Validate(tree, typed.Rules{})

@@ -12,16 +12,19 @@ import (
 
 // record is an entry on its way through a write. Most entries of an object are
 // not touched by a write; such a record stays what stands in live, and its
-// fields are never decoded nor encoded.
+// fields are never decoded nor encoded. Where a write changes a few of them, they
+// are changed as they stand (fieldpath.Set.TakenFrom and others).
 //
 // Invariants:
 //
 //	wire != nil  ⇒  the entry is as it stands in live
-//	wire == nil  ⇒  Fields is decoded
-//	!decoded     ⇒  Fields is nil, and wire["fieldsV1"] is what it would be
+//	decoded      ⇒  Fields says what the entry owns
+//	!decoded     ⇒  Fields is nil, and tree, a FieldsV1, says what it would be;
+//	                once it is reconciled, in canonical form
 type record struct {
 	managedfields.Entry
 	wire    map[string]any
+	tree    map[string]any
 	decoded bool
 }
 
@@ -71,7 +74,8 @@ func readRecords(tree map[string]any) (records, error) {
 func readRecord(i int, item any) (record, error) {
 	if m, ok := item.(map[string]any); ok {
 		if h, ok := headerOf(m); ok {
-			return record{wire: m, Entry: managedfields.Entry{Key: h.key(), Version: h.version, Time: h.time}}, nil
+			fields, _ := m["fieldsV1"].(map[string]any)
+			return record{wire: m, tree: fields, Entry: managedfields.Entry{Key: h.key(), Version: h.version, Time: h.time}}, nil
 		}
 	}
 	// An unusual entry is decoded as a whole, or gives a located error.
@@ -131,7 +135,7 @@ func (r *record) decode() error {
 	if r.decoded {
 		return nil
 	}
-	fields, err := fieldpath.FromTree(r.tree(), fieldpath.Lenient)
+	fields, err := fieldpath.FromTree(r.tree, fieldpath.Lenient)
 	if err != nil {
 		return &managedfields.Error{Manager: r.Manager, Err: err}
 	}
@@ -139,11 +143,8 @@ func (r *record) decode() error {
 	return nil
 }
 
-// tree returns the fields of r as they stand in live.
-func (r *record) tree() map[string]any {
-	fields, _ := r.wire["fieldsV1"].(map[string]any)
-	return fields
-}
+// setTree gives r another tree.
+func (r *record) setTree(tree map[string]any) { r.tree, r.wire = tree, nil }
 
 // set gives r other fields, if they are others: what was decoded and has not
 // changed stays as it stands in live.
@@ -157,7 +158,7 @@ func (r *record) set(fields *fieldpath.Set) {
 // not count.
 func (r *record) empty() bool {
 	if !r.decoded {
-		if ownsAny(r.tree()) {
+		if ownsAny(r.tree) {
 			return false
 		}
 		if r.decode() != nil {
@@ -169,7 +170,7 @@ func (r *record) empty() bool {
 
 // reconcile brings r up to the topology of today.
 func (r *record) reconcile(t *typed.Type) error {
-	if !r.decoded && t.Reconciled(r.tree()) {
+	if !r.decoded && t.Reconciled(r.tree) {
 		return nil
 	}
 	if err := r.decode(); err != nil {
@@ -177,15 +178,6 @@ func (r *record) reconcile(t *typed.Type) error {
 	}
 	r.set(t.Reconcile(r.Fields))
 	return nil
-}
-
-// touches reports whether r may own a path of set; it is exact for fields in
-// their canonical form.
-func (r *record) touches(set *fieldpath.Set) bool {
-	if r.decoded {
-		return !r.Fields.Intersection(set).Empty()
-	}
-	return set.Touches(r.tree())
 }
 
 // decodeAll decodes every record, and returns them as entries.
@@ -208,11 +200,19 @@ func (rs records) encode() []any {
 	slices.SortStableFunc(rs, func(a, b record) int { return managedfields.Compare(a.Entry, b.Entry) })
 	out := make([]any, len(rs))
 	for i := range rs {
-		if rs[i].wire != nil {
-			out[i] = rs[i].wire
-		} else {
-			out[i] = managedfields.EncodeTree(managedfields.Entries{rs[i].Entry})[0]
-		}
+		out[i] = rs[i].encode()
+	}
+	return out
+}
+
+// encode returns r on the wire.
+func (r *record) encode() map[string]any {
+	if r.wire != nil {
+		return r.wire
+	}
+	out := managedfields.EncodeTree(managedfields.Entries{r.Entry})[0].(map[string]any)
+	if !r.decoded {
+		out["fieldsV1"] = r.tree
 	}
 	return out
 }

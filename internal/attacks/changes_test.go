@@ -102,7 +102,7 @@ var changes = []attack{
 				defer func() {
 					err = check(recover() == any("the host's") && js(live.Object) == before, "the panic was swallowed, or live changed")
 				}()
-				_, err = manager(fieldmanager.WithConverter(c)).Apply(live, object(nil), "alice", false)
+				_, err = manager(fieldmanager.WithConverter(c)).Apply(live, object(tree{"number": int64(1)}), "alice", false)
 				return err
 			}
 		},

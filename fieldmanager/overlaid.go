@@ -1,0 +1,265 @@
+package fieldmanager
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// overlaid is Apply for the writes that are common: those that change nothing,
+// which most are, as controllers apply the same intent again and again; those that
+// create an object; and those that change, or add, a few fields. It is a short cut
+// around the first half of the pipeline: one walk down the intent
+// (typed.Type.Overlay) validates it, merges it and says what it owns. ok is false
+// whenever the pipeline might come to anything else.
+//
+// The manager's own entry is compared with the intent as it stands in live; other
+// entries are only looked at for what any write would do to them: dropped because
+// they own nothing, reconciled with a changed topology, sorted.
+func (m *FieldManager) overlaid(live, applied runtime.Object, manager string, force bool) (out runtime.Object, err error, ok bool) {
+	if !m.unownedKnown || isNil(applied) || live != nil && isNil(live) {
+		return nil, nil, false
+	}
+	intent, err := treeOf(applied)
+	if err != nil || !m.isOwnVersion(intent) || checkMetadata(intent) != nil {
+		return nil, nil, false
+	}
+	if v, _ := managedFieldsOf(intent); v != nil {
+		return nil, nil, false
+	}
+	key := m.key(manager, managedfields.Apply)
+	if live == nil {
+		if m.empty != nil {
+			return nil, nil, false
+		}
+		empty, err := m.emptyObject()
+		if err != nil {
+			return nil, nil, false
+		}
+		return m.createdByOverlay(empty, applied, intent, key)
+	}
+	l, isTree := live.(*unstructured.Unstructured)
+	if !isTree {
+		out, ok = m.restatedInPlace(live, intent, manager)
+		return out, nil, ok
+	}
+	if !m.isOwnVersion(l.Object) || checkMetadata(l.Object) != nil || manager == kubectl && lastApplied(l.Object) != "" {
+		return nil, nil, false
+	}
+	v, _ := managedFieldsOf(l.Object)
+	list, _ := v.([]any)
+	if len(list) == 0 && len(l.Object) == 2 {
+		// A version and a kind: what a server makes of a request to create.
+		return m.createdByOverlay(object{l.Object, m.version, m.typ}, applied, intent, key)
+	}
+	own, found, ok := m.settled(list, key)
+	if !ok || len(list) == 0 {
+		return nil, nil, false
+	}
+	laid, ok := m.typ.Overlay(l.Object, intent, own, m.unowned)
+	switch {
+	case !ok:
+		return nil, nil, false
+	case !laid.Changed && !laid.Moved && found:
+		return &unstructured.Unstructured{Object: l.Object}, nil, true
+	case m.semantics != nil || found && len(laid.Fields) == 0:
+		return nil, nil, false
+	}
+	w := &applyWrite{
+		m: m, key: key, force: force, changed: laid.Changed,
+		live:   object{withManagedFields(l.Object, nil), m.version, m.typ},
+		merged: object{withManagedFields(laid.Merged.(map[string]any), nil), m.version, m.typ},
+		intent: object{intent, m.version, m.typ},
+	}
+	if w.entries, err = readRecords(l.Object); err != nil {
+		return nil, nil, false
+	}
+	last, err := w.settleOverlay()
+	if err != nil {
+		return nil, err, true
+	}
+	if !found {
+		// Until now it could have ended in a conflict.
+		if laid, ok = m.typ.Overlay(nil, intent, map[string]any{}, m.unowned); !ok || len(laid.Fields) == 0 {
+			return nil, nil, false
+		}
+	}
+	w.own(laid.Fields, last)
+	out, err = w.finish(live, applied)
+	return out, err, true
+}
+
+// createdByOverlay is overlaid for an object that there is none of yet.
+func (m *FieldManager) createdByOverlay(empty object, applied runtime.Object, intent map[string]any, key managedfields.Key) (runtime.Object, error, bool) {
+	if _, isTree := applied.(*unstructured.Unstructured); !isTree || m.semantics != nil {
+		return nil, nil, false
+	}
+	laid, ok := m.typ.Overlay(empty.tree, intent, map[string]any{}, m.unowned)
+	if !ok || !laid.Changed || len(laid.Fields) == 0 {
+		return nil, nil, false
+	}
+	w := &applyWrite{
+		m: m, key: key, changed: true,
+		live: empty, merged: object{laid.Merged.(map[string]any), m.version, m.typ},
+		intent: object{intent, m.version, m.typ},
+	}
+	w.own(laid.Fields, nil)
+	out, err := w.finish(nil, applied)
+	return out, err, true
+}
+
+// settleOverlay is the second half of the pipeline for an apply that removes
+// nothing: others lose what changed, or it is a conflict. The manager's own entry
+// is taken out; last is when it was written.
+func (w *applyWrite) settleOverlay() (last *metav1.Time, err error) {
+	if i := w.entries.index(w.key); i >= 0 {
+		last = w.entries[i].Time
+		w.entries = slices.Delete(w.entries, i, i+1)
+	}
+	if !w.changed {
+		return last, nil
+	}
+	lost := losses{refuse: !w.force}
+	w.entries = w.m.settle(w.entries, w.key, w.m.compare(w.live, w.merged), &lost)
+	if len(lost.conflicts) > 0 && !w.force {
+		return nil, lost.conflicts
+	}
+	return last, nil
+}
+
+// own adds the manager's entry, dated anew if the object changed.
+func (w *applyWrite) own(fields map[string]any, last *metav1.Time) {
+	mine := record{tree: fields, Entry: managedfields.Entry{Key: w.key, Version: w.m.version, Time: last}}
+	if w.changed {
+		mine.Time = w.m.timestamp()
+	}
+	w.entries = append(w.entries, mine)
+}
+
+// isOwnVersion reports whether a tree is of the FieldManager's kind and version.
+func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
+	version, _ := tree["apiVersion"].(string)
+	kind, _ := tree["kind"].(string)
+	return version == m.version && kind == m.kind.Kind
+}
+
+// settled returns whether no write would change the entries just by being done,
+// and the fields of key's entry at this version, if it is found.
+func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[string]any, found, ok bool) {
+	var before header
+	seen := make(map[managedfields.Key]struct{}, len(list))
+	for i, item := range list {
+		entry, _ := item.(map[string]any)
+		h, ok := headerOf(entry)
+		if !ok || i > 0 && h.compare(before) < 0 {
+			return nil, false, false
+		}
+		before = h
+		if _, twice := seen[h.key()]; twice {
+			return nil, false, false
+		}
+		seen[h.key()] = struct{}{}
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		if !ownsAny(fields) {
+			return nil, false, false
+		}
+		if h.key() == key {
+			// Its fields are compared with what an intent owns today, which
+			// never needs to be reconciled.
+			if h.version != m.version {
+				return nil, false, false
+			}
+			own = fields
+			continue
+		}
+		t := m.typ
+		if h.version != m.version {
+			gv, err := schema.ParseGroupVersion(h.version)
+			if err != nil {
+				return nil, false, false
+			}
+			t = m.types.TypeFor(gv.WithKind(m.kind.Kind))
+		}
+		if t == nil || !t.Reconciled(fields) {
+			return nil, false, false
+		}
+	}
+	return own, own != nil, true
+}
+
+// header is an entry but for its fields, as it stands in a tree.
+type header struct {
+	manager, operation, version, subresource string
+	time                                     *metav1.Time // nil for none
+}
+
+// headerOf returns the header of a well-formed entry whose time, if it has one,
+// is written as a server writes it.
+func headerOf(entry map[string]any) (h header, ok bool) {
+	h.manager, _ = entry["manager"].(string)
+	h.operation, _ = entry["operation"].(string)
+	h.version, _ = entry["apiVersion"].(string)
+	format, _ := entry["fieldsType"].(string)
+	if v, there := entry["subresource"]; there {
+		if h.subresource, ok = v.(string); !ok {
+			return header{}, false
+		}
+	}
+	if v, there := entry["time"]; there {
+		text, _ := v.(string)
+		if len(text) != len("2006-01-02T15:04:05Z") || text[len(text)-1] != 'Z' {
+			return header{}, false
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return header{}, false
+		}
+		h.time = &metav1.Time{Time: at}
+	}
+	op := managedfields.Operation(h.operation)
+	return h, h.manager != "" && h.version != "" && format == "FieldsV1" &&
+		(op == managedfields.Apply || op == managedfields.Update)
+}
+
+func (h header) key() managedfields.Key {
+	return managedfields.KeyOf(h.manager, managedfields.Operation(h.operation), h.version, h.subresource)
+}
+
+// compare orders headers as entries are sorted on the wire (spec rule 2.4).
+func (h header) compare(o header) int {
+	return cmp.Or(
+		strings.Compare(h.operation, o.operation),
+		cmp.Compare(seconds(h.time), seconds(o.time)),
+		strings.Compare(h.manager, o.manager),
+		strings.Compare(h.version, o.version),
+		strings.Compare(h.subresource, o.subresource),
+	)
+}
+
+// seconds returns t in seconds since 1970; no time is the beginning of it.
+func seconds(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
+}
+
+// ownsAny reports whether fields, a FieldsV1, has a member of a kind that is
+// known: a mark of its own, and what a later version may have written, do not
+// count.
+func ownsAny(fields map[string]any) bool {
+	for name := range fields {
+		if len(name) > 1 && name[1] == ':' && strings.IndexByte("fkvi", name[0]) >= 0 {
+			return true
+		}
+	}
+	return false
+}
