@@ -23,9 +23,10 @@ import (
 //	                once it is reconciled, in canonical form
 type record struct {
 	managedfields.Entry
-	wire    map[string]any
-	tree    map[string]any
-	decoded bool
+	wire       map[string]any
+	tree       map[string]any
+	decoded    bool
+	reconciled bool // tree is known to be, at the version's type
 }
 
 // records are the entries of an object, no two with the same key. They belong to
@@ -91,20 +92,32 @@ func readRecord(i int, item any) (record, error) {
 }
 
 // recordsOf returns the records of a list that a client sent. What it sent as it
-// stands in live is live's; anything else is decoded, so that what is stored is
-// canonical, and an error if it can't be.
-func recordsOf(now, live map[string]any) (records, error) {
+// stands in live is live's, whatever it is; anything else is an error if it can't
+// be decoded, and is brought into canonical form, which most of it has.
+func (m *FieldManager) recordsOf(now, live map[string]any) (records, error) {
 	out, err := readRecords(now)
 	if err != nil || len(out) == 0 {
 		return nil, err
 	}
-	before, err := readRecords(live)
-	if err != nil {
-		before = nil
-	}
-	at := before.positions()
+	var before records
+	var at map[managedfields.Key]int
 	for i := range out {
 		r := &out[i]
+		if r.canonical() {
+			if t := m.typeAt(r.Version); t != nil && t.Reconciled(r.tree) {
+				r.reconciled = true
+				continue
+			}
+			if fieldpath.IsCanonical(r.tree) {
+				continue
+			}
+		}
+		if before == nil {
+			if before, err = readRecords(live); err != nil {
+				before = records{}
+			}
+			at = before.positions()
+		}
 		if j, ok := at[r.Key]; ok && r.wire != nil && typed.Equal(r.wire, before[j].wire) {
 			*r = before[j]
 			continue
@@ -115,6 +128,18 @@ func recordsOf(now, live map[string]any) (records, error) {
 		r.wire = nil
 	}
 	return out, nil
+}
+
+// canonical reports whether r stands as it would be encoded, but for its fields.
+func (r *record) canonical() bool {
+	n := len(r.wire)
+	if r.Subresource != "" {
+		n--
+	}
+	if r.Time != nil {
+		n--
+	}
+	return r.tree != nil && n == len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"})
 }
 
 func (rs records) index(k managedfields.Key) int {
@@ -170,7 +195,7 @@ func (r *record) empty() bool {
 
 // reconcile brings r up to the topology of today.
 func (r *record) reconcile(t *typed.Type) error {
-	if !r.decoded && t.Reconciled(r.tree) {
+	if r.reconciled || !r.decoded && t.Reconciled(r.tree) {
 		return nil
 	}
 	if err := r.decode(); err != nil {

@@ -118,7 +118,7 @@ func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, kee
 		if list, ok := v.([]any); ok && managedfields.IsResetTree(list) {
 			return nil, nil, nil
 		}
-		if entries, err = recordsOf(now, live); err == nil && len(entries) > 0 {
+		if entries, err = m.recordsOf(now, live); err == nil && len(entries) > 0 {
 			return entries, nil, nil
 		}
 	}

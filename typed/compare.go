@@ -177,6 +177,9 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 		if d, ok := c.compareInOrder(t.List, l, r, depth); ok {
 			return d
 		}
+		if d, ok := c.compareHashed(t.List, l, r, depth); ok {
+			return d
+		}
 		check := c.accept(t, now, depth)
 		d := c.compareLists(t.List, l, r, depth)
 		c.check = check

@@ -52,11 +52,12 @@ func (f *follower) follow(live any, n int, applied []any) bool {
 	}
 	f.positions = make([]int32, 0, len(applied))
 	for i := range n {
-		j, ok := f.find(itemOf(live, i), applied)
+		item := itemOf(live, i)
+		h, ok := f.hash(item)
 		if !ok {
 			return false
 		}
-		if j >= 0 {
+		if j := f.find(item, h, applied); j >= 0 {
 			if j != len(f.positions) {
 				return false
 			}
@@ -64,6 +65,28 @@ func (f *follower) follow(live any, n int, applied []any) bool {
 		}
 	}
 	return len(f.positions) == len(applied)
+}
+
+// permute finds the items of applied in live, a list of as many, in any order.
+func (f *follower) permute(live, applied []any) bool {
+	if !f.checkDistinct(applied) {
+		return false
+	}
+	f.positions = make([]int32, len(applied))
+	met := make([]bool, len(applied))
+	for i, item := range live {
+		h, ok := f.hash(item)
+		if !ok {
+			return false
+		}
+		j := f.find(item, h, applied)
+		if j < 0 || met[j] {
+			return false
+		}
+		met[j] = true
+		f.positions[j] = int32(i)
+	}
+	return true
 }
 
 // search looks for a few items one by one.
@@ -89,7 +112,7 @@ func (f *follower) search(live any, n int, applied []any) bool {
 
 // itemTable is a hash table with open addressing, of positions in a list.
 //
-//	len(slots) is a power of two, and at least twice the number of items
+//	len(slots) is a power of two, and more than twice the number of items
 //	slots[i] == 0    nothing is there
 //	slots[i] == j+1  the item at j, whose hash is hashes[j]
 type itemTable struct {
@@ -107,7 +130,7 @@ func (f *follower) checkDistinct(applied []any) bool {
 	if f.distinct {
 		return true
 	}
-	size := 1 << bits.Len(uint(2*len(applied)-1))
+	size := 1 << bits.Len(uint(2*len(applied)))
 	f.table = itemTable{slots: make([]int32, size), hashes: make([]uint64, len(applied))}
 	for j, a := range applied {
 		h, ok := f.hash(a)
@@ -129,21 +152,17 @@ func (f *follower) checkDistinct(applied []any) bool {
 	return true
 }
 
-// find returns the position of an item of live among those of applied, -1 if it is
-// not there. ok is false for an item that can't be hashed.
-func (f *follower) find(item any, applied []any) (j int, ok bool) {
-	h, ok := f.hash(item)
-	if !ok {
-		return 0, false
-	}
+// find returns the position of an item, whose hash is h, among those of applied; -1
+// if it is not there.
+func (f *follower) find(item any, h uint64, applied []any) int {
 	mask := len(f.table.slots) - 1
 	for slot := int(h) & mask; f.table.slots[slot] != 0; slot = (slot + 1) & mask {
 		j := int(f.table.slots[slot] - 1)
 		if f.table.hashes[j] == h && f.list.sameItem(item, applied[j], f.keys) {
-			return j, true
+			return j
 		}
 	}
-	return -1, true
+	return -1
 }
 
 // hash returns a hash of what identifies an item: equal for items that sameItem

@@ -35,15 +35,13 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 	var space [maxTwins]int
 	differing := space[:0]
 	for i := range old {
-		if same(old[i], now[i]) {
+		if same(old[i], now[i]) || equal(old[i], now[i], depth+1, &c.left) {
 			continue
 		}
 		if !l.sameItem(old[i], now[i], f.keys) {
 			return d, false
 		}
-		if !equal(old[i], now[i], depth+1, &c.left) {
-			differing = append(differing, i)
-		}
+		differing = append(differing, i)
 	}
 	if len(differing) == 0 {
 		return d, true
@@ -63,6 +61,44 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 			return d, false
 		}
 		out.add(e, c.compare(l.Elem, old[i], now[i], depth+1))
+	}
+	return out.result(), true
+}
+
+// compareHashed compares two lists that hold each item once, in any order. ok is
+// false when one holds an item twice, or one that can't be hashed.
+func (c *comparer) compareHashed(l *List, old, now []any, depth int) (d difference, ok bool) {
+	keys := l.sortedKeys()
+	before, after := follower{list: l, keys: keys}, follower{list: l, keys: keys}
+	if depth > maxOrdered || !before.checkDistinct(old) || !after.checkDistinct(now) {
+		return d, false
+	}
+	var out differences
+	differ := func(item, was, is any) bool {
+		e, err := l.element(item)
+		if err == nil {
+			out.add(e, c.compare(l.Elem, was, is, depth+1))
+		}
+		return err == nil
+	}
+	met := make([]bool, len(old))
+	for i, item := range now {
+		j := before.find(item, after.table.hashes[i], old)
+		was := missing
+		if j >= 0 {
+			met[j] = true
+			if was = old[j]; same(was, item) || equal(was, item, depth+1, &c.left) {
+				continue
+			}
+		}
+		if !differ(item, was, item) {
+			return d, false
+		}
+	}
+	for j, item := range old {
+		if !met[j] && !differ(item, item, missing) {
+			return d, false
+		}
 	}
 	return out.result(), true
 }

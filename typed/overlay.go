@@ -35,8 +35,8 @@ type Overlaid struct {
 // shared, of live and of fields; so it costs as much as the intent is large, and
 // allocates as much as changes. It deals with the writes that are common and is
 // false for the others: when the intent is invalid, when it drops something that
-// it owned, when it adds items to a list or reorders it, when the shape of a
-// value changes. Then [Type.Validate], [Type.Merge] and [Type.FieldSet], its slow
+// it owned, when it adds items to a list or reorders some of them, when the shape
+// of a value changes. Then [Type.Validate], [Type.Merge] and [Type.FieldSet], its slow
 // twins, have the word. When it is true, they agree:
 //
 //	t.Validate(applied, Rules{}) == nil, but for what is inside an atomic list
@@ -71,6 +71,7 @@ func (t *Type) Overlay(live, applied any, fields map[string]any, unowned *fieldp
 // overlay holds scratch space for one walk.
 type overlay struct {
 	name    []byte // the member name in FieldsV1 that is being looked up
+	lacks   bool   // the item of that name lacks a key field
 	left    int    // how many more values are looked at
 	inPlace bool   // live is a Go struct, of which nothing can be changed
 	blind   bool   // what is owned is not asked for
@@ -221,6 +222,7 @@ func (w *overlay) entries(m *Map, live any, applied, fields map[string]any, unow
 		return p, false
 	}
 	created := isMissing(live)
+	plain, isPlain := live.(map[string]any)
 	var merged map[string]any // live with what changes, once something does
 	known := 0                // members of fields that were found
 	for name, a := range applied {
@@ -228,11 +230,14 @@ func (w *overlay) entries(m *Map, live any, applied, fields map[string]any, unow
 		if t == nil || len(name) > fieldpath.MaxElement {
 			return p, false
 		}
-		l := missing
-		if !created {
-			if v, there := entryOf(live, name); there {
-				l = v
-			}
+		l, has := missing, false
+		if isPlain {
+			l, has = plain[name]
+		} else if !created {
+			l, has = entryOf(live, name)
+		}
+		if !has {
+			l = missing
 		}
 		var never bool // the place itself is never owned
 		var below *fieldpath.Set
@@ -258,7 +263,7 @@ func (w *overlay) entries(m *Map, live any, applied, fields map[string]any, unow
 				if w.inPlace {
 					return p, false
 				}
-				merged = cloneFor(live.(map[string]any), len(applied))
+				merged = cloneFor(plain, len(applied))
 			}
 			merged[name] = child.merged
 		}
@@ -334,35 +339,61 @@ func (p *place) member(was map[string]any, owned bool) map[string]any {
 }
 
 // items walks a set or keyed list, of which applied has at least one item. Every
-// item of applied must be in live, in live's order, or live have no items; no list
-// may have an item twice.
+// item of applied must be in live, in live's order unless it has all of them, or
+// live have no items; no list may have an item twice.
 func (w *overlay) items(l *List, live any, applied []any, fields map[string]any, depth int) (p place, ok bool) {
 	if w.left -= len(applied); w.left < 0 || len(applied) > MaxItems {
 		return p, false
 	}
 	x := follower{list: l, keys: l.sortedKeys()}
-	created := true
-	if n, _ := lenOf(live); n > 0 {
-		created = false
-		if !x.follow(live, n, applied) {
-			return p, false
+	n, _ := lenOf(live)
+	if n == len(applied) {
+		// The same items, in the same order: that they are the same is only asked
+		// where they differ.
+		if p, ok, met := w.itemsAt(&x, live, applied, nil, fields, depth, true); met {
+			return p, ok
 		}
-	} else if w.inPlace {
+	}
+	switch {
+	case n == 0 && w.inPlace:
+		return p, false
+	case n == 0:
+		p, ok, _ = w.itemsAt(&x, missing, applied, nil, fields, depth, false)
+		return p, ok
+	case x.follow(live, n, applied):
+		p, ok, _ = w.itemsAt(&x, live, applied, nil, fields, depth, false)
+		return p, ok
+	case w.inPlace || n != len(applied) || !x.permute(live.([]any), applied):
 		return p, false
 	}
-	var merged []any // live with what changes, once something does
-	known := 0       // members of fields that were found
+	// The intent has all items: their order is the intent's.
+	merged := make([]any, n)
+	for i := range applied {
+		merged[i] = live.([]any)[x.at(i)]
+	}
+	p, ok, _ = w.itemsAt(&x, live, applied, merged, fields, depth, false)
+	return p, ok
+}
+
+// itemsAt walks items of which x knows where they stand in live. merged is the list
+// in another order than live's, or nil. When that is but a guess, met is false if an
+// item does not meet the same one, and the rest says nothing.
+func (w *overlay) itemsAt(x *follower, live any, applied, merged []any, fields map[string]any, depth int, guess bool) (p place, ok, met bool) {
+	l := x.list
+	created, reordered := isMissing(live), merged != nil
+	known := 0 // members of fields that were found
 	var space [64]byte
 	prev := space[:0]
 	for i, a := range applied {
 		if !w.itemName(l, x.keys, a) || len(w.name) > fieldpath.MaxElement {
-			return p, false
+			return p, false, true
 		}
+		lacks := w.lacks
 		// Distinct items are told by ascending names, and else by hashing them all.
 		if !x.distinct {
 			if i > 0 && bytes.Compare(prev, w.name) >= 0 {
 				if !x.checkDistinct(applied) {
-					return p, false
+					return p, false, true
 				}
 			}
 			prev = append(prev[:0], w.name...)
@@ -375,7 +406,7 @@ func (w *overlay) items(l *List, live any, applied []any, fields map[string]any,
 		case !there:
 			name = string(w.name)
 		case sub == nil:
-			return p, false
+			return p, false, true
 		default:
 			known++
 		}
@@ -385,15 +416,22 @@ func (w *overlay) items(l *List, live any, applied []any, fields map[string]any,
 			li = itemOf(live, at)
 		}
 		child, ok := w.value(l.Elem, li, a, sub, nil, depth+1)
+		// An item that changes nothing has the key that it meets, if it has one.
+		if guess && (!ok || child.changed || lacks) && !l.sameItem(li, a, x.keys) {
+			return p, false, false
+		}
 		if !ok {
-			return p, false
+			return p, false, true
 		}
 		if child.changed && !created {
 			if merged == nil {
 				if w.inPlace {
-					return p, false
+					return p, false, true
 				}
 				merged = slices.Clone(live.([]any))
+			}
+			if reordered {
+				at = i
 			}
 			merged[at] = child.merged
 		}
@@ -412,7 +450,7 @@ func (w *overlay) items(l *List, live any, applied []any, fields map[string]any,
 		}
 	}
 	if known != entryCount(fields) {
-		return p, false // something was dropped
+		return p, false, true // something was dropped
 	}
 	p.count = len(applied)
 	switch {
@@ -421,12 +459,13 @@ func (w *overlay) items(l *List, live any, applied []any, fields map[string]any,
 	case merged != nil:
 		p.merged, p.changed = merged, true
 	}
-	return p, true
+	return p, true, true
 }
 
-// itemName writes the member name of item in FieldsV1 to w.name; keys are sorted.
+// itemName writes the member name of item in FieldsV1 to w.name, and to w.lacks
+// whether the item lacks a key field; keys are sorted.
 func (w *overlay) itemName(l *List, keys []string, item any) bool {
-	w.name = w.name[:0]
+	w.name, w.lacks = w.name[:0], false
 	if l.Kind == SetList {
 		w.name = append(w.name, "v:"...)
 		return w.scalarName(item)
@@ -439,6 +478,7 @@ func (w *overlay) itemName(l *List, keys []string, item any) bool {
 	for _, key := range keys {
 		v, ok := m[key]
 		if !ok {
+			w.lacks = true
 			if v = l.keyDefault(key); v == nil {
 				continue
 			}

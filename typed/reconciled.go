@@ -22,7 +22,11 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	}
 	for name, member := range fields {
 		below, ok := member.(map[string]any)
-		if !ok || !fieldpath.IsCanonicalName(name) {
+		if !ok {
+			return false
+		}
+		isField := len(name) >= 2 && name[0] == 'f' && name[1] == ':' && len(name) <= fieldpath.MaxElement
+		if !isField && !fieldpath.IsCanonicalName(name) {
 			return false
 		}
 		if len(below) == 0 {
