@@ -9,7 +9,29 @@ func (s *Set) AppendJSON(b []byte) []byte {
 }
 
 // MarshalJSON returns the FieldsV1 of s. It never fails.
-func (s *Set) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
+func (s *Set) MarshalJSON() ([]byte, error) {
+	return s.AppendJSON(make([]byte, 0, len("{}")+s.jsonSize())), nil
+}
+
+// jsonSize returns how long the members of s are in JSON, unless names have to be
+// escaped that usually have not.
+func (s *Set) jsonSize() int {
+	if s == nil {
+		return 0
+	}
+	size := len(`".":{},`)
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		size += len(`"f:":{},`) + len(n.elem.text) + n.sub.jsonSize()
+		switch n.elem.kind {
+		case KindKey: // as a rule each field has a name and a string
+			size += 4 * len(n.elem.data.fields)
+		case KindValue:
+			size += 2
+		}
+	}
+	return size
+}
 
 func (s *Set) appendMembers(b []byte, self bool) []byte {
 	if s == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -328,15 +329,40 @@ func appendName(b []byte, s string) []byte {
 }
 
 func appendNameBody(b []byte, s string) []byte {
-	start := 0
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
-			b = append(b, s[start:i]...)
-			b = appendEscape(b, c)
-			start = i + 1
+	for {
+		n := unescaped(s)
+		b = append(b, s[:n]...)
+		if n == len(s) {
+			return b
+		}
+		b = appendEscape(b, s[n])
+		s = s[n+1:]
+	}
+}
+
+// unescaped returns how many bytes s has before the first that must be escaped in
+// a member name. It looks at eight at a time.
+func unescaped[text string | []byte](s text) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; n+8 <= len(s); n += 8 {
+		t := s[n : n+8]
+		w := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
+			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
+		quotes, slashes := w^ones*'"', w^ones*'\\'
+		// The lowest top bit that is left marks the first byte that is less than
+		// 0x20, or none in quotes or slashes.
+		marks := ((w - ones*0x20) &^ w) | ((quotes - ones) &^ quotes) | ((slashes - ones) &^ slashes)
+		if marks &= tops; marks != 0 {
+			return n + bits.TrailingZeros64(marks)/8
 		}
 	}
-	return append(b, s[start:]...)
+	for ; n < len(s); n++ {
+		if c := s[n]; c < 0x20 || c == '"' || c == '\\' {
+			break
+		}
+	}
+	return n
 }
 
 func appendEscape(b []byte, c byte) []byte {
