@@ -329,33 +329,36 @@ func appendName(b []byte, s string) []byte {
 }
 
 func appendNameBody(b []byte, s string) []byte {
-	for {
-		n := unescaped(s)
-		b = append(b, s[:n]...)
-		if n == len(s) {
-			return b
+	n := unescaped(s)
+	b = append(b, s[:n]...)
+	for ; n < len(s); n++ {
+		switch c := s[n]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < 0x20:
+			b = appendEscape(b, c)
+		default:
+			b = append(b, c)
 		}
-		b = appendEscape(b, s[n])
-		s = s[n+1:]
 	}
+	return b
 }
 
 // unescaped returns how many bytes s has before the first that must be escaped in
 // a member name. It looks at eight at a time.
 func unescaped[text string | []byte](s text) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	n := 0
 	for ; n+8 <= len(s); n += 8 {
-		t := s[n : n+8]
-		w := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
-			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
-		quotes, slashes := w^ones*'"', w^ones*'\\'
-		// The lowest top bit that is left marks the first byte that is less than
-		// 0x20, or none in quotes or slashes.
-		marks := ((w - ones*0x20) &^ w) | ((quotes - ones) &^ quotes) | ((slashes - ones) &^ slashes)
-		if marks &= tops; marks != 0 {
+		if marks := marked(word(s[n:])); marks != 0 {
 			return n + bits.TrailingZeros64(marks)/8
 		}
+	}
+	if n > 0 && n < len(s) { // the last eight, some of them again
+		n = len(s) - 8
+		if marks := marked(word(s[n:])); marks != 0 {
+			return n + bits.TrailingZeros64(marks)/8
+		}
+		return len(s)
 	}
 	for ; n < len(s); n++ {
 		if c := s[n]; c < 0x20 || c == '"' || c == '\\' {
@@ -363,6 +366,22 @@ func unescaped[text string | []byte](s text) int {
 		}
 	}
 	return n
+}
+
+// word returns the first eight bytes of s, the first one lowest.
+func word[text string | []byte](s text) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// marked returns the top bit of the first of eight bytes that must be escaped, if
+// any; above it, other top bits may be set, too. A byte that is less than n, and
+// so none for n = 1, is what borrows when n is subtracted from it.
+func marked(word uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quotes, slashes := word^ones*'"', word^ones*'\\'
+	return tops & ((word-ones*0x20)&^word | (quotes-ones)&^quotes | (slashes-ones)&^slashes)
 }
 
 func appendEscape(b []byte, c byte) []byte {
