@@ -71,9 +71,13 @@ func Key(fields ...KeyField) Element {
 }
 
 // keyOfSorted takes ownership of fields, which are sorted and canonical.
-func keyOfSorted(fields []KeyField) Element {
-	text := make([]byte, 0, 32)
-	text = append(text, '{')
+func keyOfSorted(fields []KeyField) Element { return keyAs("", fields) }
+
+// keyAs is keyOfSorted for fields that were written as given: what is canonical
+// already is kept.
+func keyAs(written string, fields []KeyField) Element {
+	var space [128]byte
+	text := append(space[:0], '{')
 	for i, f := range fields {
 		if i > 0 {
 			text = append(text, ',')
@@ -83,14 +87,25 @@ func keyOfSorted(fields []KeyField) Element {
 		text = appendValue(text, f.Value)
 	}
 	text = append(text, '}')
-	return Element{kind: KindKey, text: string(text), data: &elementData{fields: fields}}
+	return Element{kind: KindKey, text: keep(written, text), data: &elementData{fields: fields}}
+}
+
+// keep returns text as a string; written itself when that is what it says.
+func keep(written string, text []byte) string {
+	if written == string(text) {
+		return written
+	}
+	return string(text)
 }
 
 // Value returns the element that selects the item of a set that equals v, a
 // JSON scalar. Other JSON values are held too: FieldsV1 can name them.
-func Value(v any) Element {
-	v = canonicalValue(v)
-	return Element{kind: KindValue, text: string(appendValue(nil, v)), data: &elementData{value: v}}
+func Value(v any) Element { return valueAs("", canonicalValue(v)) }
+
+// valueAs returns the element of a canonical value that was written as given.
+func valueAs(written string, v any) Element {
+	var space [64]byte
+	return Element{kind: KindValue, text: keep(written, appendValue(space[:0], v)), data: &elementData{value: v}}
 }
 
 // Index returns the element that selects the item at position i, from 0.

@@ -25,6 +25,35 @@ type node struct {
 	sub    *Set
 }
 
+// copyOf returns a set of a copy of nodes. Set and nodes are one piece of memory
+// where they are few, as they mostly are.
+func copyOf(nodes []node) *Set {
+	switch len(nodes) {
+	case 1:
+		s := &struct {
+			Set
+			space [1]node
+		}{space: [1]node(nodes)}
+		s.nodes = s.space[:]
+		return &s.Set
+	case 2:
+		s := &struct {
+			Set
+			space [2]node
+		}{space: [2]node(nodes)}
+		s.nodes = s.space[:]
+		return &s.Set
+	case 3:
+		s := &struct {
+			Set
+			space [3]node
+		}{space: [3]node(nodes)}
+		s.nodes = s.space[:]
+		return &s.Set
+	}
+	return &Set{nodes: append(make([]node, 0, len(nodes)), nodes...)}
+}
+
 // NewSet returns the set of the given paths. The empty path, which names the
 // whole object, is left out: nobody owns it. So are paths longer than [MaxDepth],
 // which name nothing in a value that may be written.
@@ -109,6 +138,27 @@ func (b *Builder) sort() {
 	if !slices.IsSortedFunc(b.nodes, compareNodes) {
 		slices.SortFunc(b.nodes, compareNodes)
 	}
+}
+
+// sorted reports whether nodes are sorted and distinct.
+func sorted(nodes []node) bool {
+	for i := 1; i < len(nodes); i++ {
+		if nodes[i-1].elem.Compare(nodes[i].elem) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sort sorts nodes, and returns an element that stands in two of them, if any.
+func sort(nodes []node) (twice Element) {
+	slices.SortFunc(nodes, compareNodes)
+	for i := 1; i < len(nodes); i++ {
+		if nodes[i].elem.Equal(nodes[i-1].elem) {
+			return nodes[i].elem
+		}
+	}
+	return Element{}
 }
 
 // unite returns one node for nodes of one element. It unites them by halves,
