@@ -47,7 +47,7 @@ func (s *Set) TakenFrom(tree map[string]any) map[string]any {
 		if sameTree(out, tree) {
 			out = maps.Clone(tree)
 		}
-		if below = marked(below, member, stays); below == nil {
+		if below = withMark(below, member, stays); below == nil {
 			delete(out, name)
 		} else {
 			out[name] = below
@@ -77,7 +77,7 @@ func (s *Set) AddedTo(tree map[string]any) map[string]any {
 			out = make(map[string]any, len(tree)+len(s.nodes)-i)
 			maps.Copy(out, tree)
 		}
-		if below = marked(below, member, is); below == nil {
+		if below = withMark(below, member, is); below == nil {
 			below = map[string]any{}
 		}
 		out[string(name)] = below
@@ -85,9 +85,9 @@ func (s *Set) AddedTo(tree map[string]any) map[string]any {
 	return out
 }
 
-// marked returns a member of a FieldsV1 with what is below, owned itself or not;
+// withMark returns a member of a FieldsV1 with what is below, owned itself or not;
 // nil when nothing is left of it. below is was, which is not changed, or new.
-func marked(below, was map[string]any, member bool) map[string]any {
+func withMark(below, was map[string]any, member bool) map[string]any {
 	_, mark := below["."]
 	count := len(below)
 	if mark {
@@ -124,17 +124,16 @@ func isMember(member map[string]any) bool {
 // is no map is as good as not there. It looks up what is in the smaller of both.
 func (s *Set) inTree(tree map[string]any, f func(n *node, name string, member map[string]any)) {
 	if len(tree) < len(s.nodes)/16 {
-		d := decoder{lenient: true, pos: -1}
 		for name, v := range tree {
 			member, ok := v.(map[string]any)
 			if !ok || name == "." {
 				continue
 			}
-			e, known, err := d.element(name)
-			if err != nil || !known {
+			parsed, err := treeName(name, true)
+			if err != nil {
 				continue
 			}
-			if n := s.find(e); n != nil {
+			if n := s.find(parsed.elem); n != nil {
 				f(n, name, member)
 			}
 		}
