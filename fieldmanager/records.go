@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -17,13 +19,15 @@ import (
 //
 // Invariants:
 //
-//	wire != nil  ⇒  the entry is as it stands in live
+//	wire != nil  ⇒  the entry is as it stands in live, an unstructured object
+//	given != nil ⇒  the entry is as it stands in live, a Go struct
 //	decoded      ⇒  Fields says what the entry owns
 //	!decoded     ⇒  Fields is nil, and tree, a FieldsV1, says what it would be;
 //	                once it is reconciled, in canonical form
 type record struct {
 	managedfields.Entry
 	wire       map[string]any
+	given      *metav1.ManagedFieldsEntry
 	tree       map[string]any
 	decoded    bool
 	reconciled bool // tree is known to be, at the version's type
@@ -175,7 +179,7 @@ func (r *record) setTree(tree map[string]any) { r.tree, r.wire = tree, nil }
 // changed stays as it stands in live.
 func (r *record) set(fields *fieldpath.Set) {
 	if fields != r.Fields {
-		r.Fields, r.wire = fields, nil
+		r.Fields, r.wire, r.given = fields, nil, nil
 	}
 }
 
@@ -222,12 +226,34 @@ func (rs records) encode() []any {
 	if len(rs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(rs, func(a, b record) int { return managedfields.Compare(a.Entry, b.Entry) })
+	rs.sort()
 	out := make([]any, len(rs))
 	for i := range rs {
 		out[i] = rs[i].encode()
 	}
 	return out
+}
+
+// encodeEntries is encode for a Go struct; all records must be decoded.
+func (rs records) encodeEntries() []metav1.ManagedFieldsEntry {
+	if len(rs) == 0 {
+		return nil
+	}
+	rs.sort()
+	out := make([]metav1.ManagedFieldsEntry, len(rs))
+	for i := range rs {
+		if rs[i].given != nil {
+			out[i] = *rs[i].given
+		} else {
+			out[i] = managedfields.Encode(managedfields.Entries{rs[i].Entry})[0]
+		}
+	}
+	return out
+}
+
+// sort sorts the records as entries are on the wire (spec rule 2.4).
+func (rs records) sort() {
+	slices.SortStableFunc(rs, func(a, b record) int { return managedfields.Compare(a.Entry, b.Entry) })
 }
 
 // encode returns r on the wire.

@@ -146,7 +146,7 @@ func (m *FieldManager) track(entries records, changes *comparisons, manager stri
 	owned := managedfields.Strip(own.changed)
 	mine.gain(owned, own)
 	if !owned.Empty() {
-		mine.wire, mine.Time = nil, m.timestamp()
+		mine.wire, mine.given, mine.Time = nil, nil, m.timestamp()
 		// An entry of its own that can't be decoded is replaced.
 		if i := kept.index(key); i >= 0 {
 			kept = slices.Delete(kept, i, i+1)

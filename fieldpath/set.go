@@ -194,6 +194,53 @@ func (s *Set) find(e Element) *node {
 	return nil
 }
 
+// Width returns how many elements the paths of s start with.
+func (s *Set) Width() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.nodes)
+}
+
+// maxScan is how many elements [Set.Find] looks through.
+const maxScan = 64
+
+// Find returns what [Set.At] returns of the element that stands in a FieldsV1 as
+// name, such as f:spec, without decoding it. near is the position among the
+// elements of s at which it may be expected. Where there are very many elements
+// that are no fields, it finds those only that are there.
+func (s *Set) Find(name []byte, near int) (e Entry, ok bool) {
+	if s == nil || len(name) < 2 || name[1] != ':' {
+		return e, false
+	}
+	kind, text := Kind(0), name[2:]
+	for k, letter := range prefixes {
+		if letter == name[0] {
+			kind = Kind(k)
+		}
+	}
+	is := func(n *node) bool { return n.elem.kind == kind && n.elem.text == string(text) }
+	if near < len(s.nodes) && is(&s.nodes[near]) {
+		return Entry{s.nodes[near].member, s.nodes[near].sub}, true
+	}
+	if kind == KindField {
+		n := s.find(Element{kind: KindField, text: string(text)})
+		if n == nil {
+			return e, false
+		}
+		return Entry{n.member, n.sub}, true
+	}
+	if len(s.nodes) > maxScan {
+		return e, false
+	}
+	for i := range s.nodes {
+		if n := &s.nodes[i]; is(n) {
+			return Entry{n.member, n.sub}, true
+		}
+	}
+	return e, false
+}
+
 // Empty reports whether s holds no path.
 func (s *Set) Empty() bool { return s == nil || len(s.nodes) == 0 }
 

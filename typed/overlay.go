@@ -45,16 +45,14 @@ type Overlaid struct {
 //	t.FieldSet(applied) without unowned is the set of Fields, and that of fields
 //	    within it
 //
-// live may hold a [Container] in the place of a map or list; then it is only
-// true when nothing changes.
+// For a live object in place of a Go struct there is [Type.Restates].
 func (t *Type) Overlay(live, applied any, fields map[string]any, unowned *fieldpath.Set) (Overlaid, bool) {
 	if live == nil {
 		live = missing
 	}
 	w := overlay{name: make([]byte, 0, 128), left: MaxValues, blind: fields == nil}
-	_, w.inPlace = live.(Container)
-	p, ok := w.value(t, live, applied, fields, unowned, 0)
-	if !ok || p.leaf || w.inPlace && (p.changed || p.fields != nil) {
+	p, ok := w.value(t, live, applied, owned{tree: fields}, unowned, 0)
+	if !ok || p.leaf {
 		return Overlaid{}, false
 	}
 	out := Overlaid{Merged: live, Fields: fields}
@@ -68,13 +66,56 @@ func (t *Type) Overlay(live, applied any, fields map[string]any, unowned *fieldp
 	return out, true
 }
 
+// Restates reports whether [Type.Overlay] would change nothing: neither live nor
+// fields, which stands decoded here. live may hold a [Container] in the place of a
+// map or list.
+func (t *Type) Restates(live, applied any, fields, unowned *fieldpath.Set) bool {
+	w := overlay{name: make([]byte, 0, 128), left: MaxValues, fixed: true}
+	p, ok := w.value(t, live, applied, owned{set: fields}, unowned, 0)
+	return ok && !p.leaf && !p.changed
+}
+
+// owned is a cursor into what the manager owned before: into a FieldsV1 as it
+// stands in an unstructured object, or into a set.
+type owned struct {
+	tree map[string]any
+	set  *fieldpath.Set
+	mark bool // the place itself is in the set
+}
+
+// count returns how many members there are, but for a mark of its own.
+func (o owned) count() int {
+	if len(o.tree) == 0 {
+		return o.set.Width()
+	}
+	return entryCount(o.tree)
+}
+
+// marked reports whether the place itself is owned, of one that has members.
+func (o owned) marked() bool {
+	_, mark := o.tree["."]
+	return mark || o.mark
+}
+
+// find returns the member of a name, if there is one; it is odd if it is no set.
+// Near is where it may be expected among the others.
+func (o owned) find(name []byte, near int) (member owned, there, odd bool) {
+	if o.set != nil {
+		e, there := o.set.Find(name, near)
+		return owned{set: e.Below, mark: e.Member}, there, false
+	}
+	v, there := o.tree[string(name)]
+	tree, _ := v.(map[string]any)
+	return owned{tree: tree}, there, there && tree == nil
+}
+
 // overlay holds scratch space for one walk.
 type overlay struct {
-	name    []byte // the member name in FieldsV1 that is being looked up
-	lacks   bool   // the item of that name lacks a key field
-	left    int    // how many more values are looked at
-	inPlace bool   // live is a Go struct, of which nothing can be changed
-	blind   bool   // what is owned is not asked for
+	name  []byte // the member name in FieldsV1 that is being looked up
+	lacks bool   // the item of that name lacks a key field
+	left  int    // how many more values are looked at
+	fixed bool   // nothing can be changed: it is only asked whether something would
+	blind bool   // what is owned is not asked for
 }
 
 // place is what comes of one place of live and applied.
@@ -101,7 +142,7 @@ func entryCount(fields map[string]any) int {
 
 // value walks one place; live may be missing. ok is false when the walk can't
 // tell what comes of it.
-func (w *overlay) value(t *Type, live, applied any, fields map[string]any, unowned *fieldpath.Set, depth int) (p place, ok bool) {
+func (w *overlay) value(t *Type, live, applied any, fields owned, unowned *fieldpath.Set, depth int) (p place, ok bool) {
 	if depth > MaxDepth {
 		return p, false
 	}
@@ -116,7 +157,7 @@ func (w *overlay) value(t *Type, live, applied any, fields map[string]any, unown
 			return w.entries(t.Map, live, a, fields, unowned, depth)
 		}
 		// The parent owns an empty map.
-		return place{merged: applied, changed: isMissing(live)}, entryCount(fields) == 0
+		return place{merged: applied, changed: isMissing(live)}, fields.count() == 0
 	case []any:
 		_, isList := lenOf(live)
 		switch {
@@ -130,14 +171,14 @@ func (w *overlay) value(t *Type, live, applied any, fields map[string]any, unown
 			}
 			return w.items(t.List, live, a, fields, depth)
 		}
-		return place{merged: applied, changed: isMissing(live)}, entryCount(fields) == 0
+		return place{merged: applied, changed: isMissing(live)}, fields.count() == 0
 	}
 	return w.scalar(t, live, applied, fields)
 }
 
 // scalar walks a scalar or null.
-func (w *overlay) scalar(t *Type, live, applied any, fields map[string]any) (p place, ok bool) {
-	if len(fields) > 0 && entryCount(fields) > 0 {
+func (w *overlay) scalar(t *Type, live, applied any, fields owned) (p place, ok bool) {
+	if fields.count() > 0 {
 		return p, false
 	}
 	p = place{leaf: true}
@@ -160,8 +201,8 @@ func (w *overlay) scalar(t *Type, live, applied any, fields map[string]any) (p p
 }
 
 // atomic walks a list or map that is owned as a whole.
-func (w *overlay) atomic(t *Type, live, applied any, fields map[string]any, depth int) (p place, ok bool) {
-	if entryCount(fields) > 0 {
+func (w *overlay) atomic(t *Type, live, applied any, fields owned, depth int) (p place, ok bool) {
+	if fields.count() > 0 {
 		return p, false
 	}
 	p = place{leaf: true}
@@ -169,7 +210,7 @@ func (w *overlay) atomic(t *Type, live, applied any, fields map[string]any, dept
 		if w.sameJSON(live, applied, depth) {
 			return p, true
 		}
-		if w.inPlace || Equal(live, applied) {
+		if w.fixed || Equal(live, applied) {
 			return p, false
 		}
 	}
@@ -217,7 +258,7 @@ func (w *overlay) sameJSON(a, b any, depth int) bool {
 }
 
 // entries walks a map, of which applied has at least one entry.
-func (w *overlay) entries(m *Map, live any, applied, fields map[string]any, unowned *fieldpath.Set, depth int) (p place, ok bool) {
+func (w *overlay) entries(m *Map, live any, applied map[string]any, fields owned, unowned *fieldpath.Set, depth int) (p place, ok bool) {
 	if w.left -= len(applied); w.left < 0 {
 		return p, false
 	}
@@ -244,23 +285,24 @@ func (w *overlay) entries(m *Map, live any, applied, fields map[string]any, unow
 		if unowned != nil {
 			never, below = unowned.At(fieldpath.Field(name))
 		}
-		var member any
-		var there bool
+		var sub owned
+		var there, odd bool
 		if !never || !below.Empty() {
 			w.name = append(append(w.name[:0], "f:"...), name...)
-			member, there = fields[string(w.name)]
+			if sub, there, odd = fields.find(w.name, 0); odd {
+				return p, false
+			}
 		}
-		sub, _ := member.(map[string]any)
-		if there && sub == nil {
-			return p, false
-		}
+		blind := w.blind
+		w.blind = blind || never && below.Empty()
 		child, ok := w.value(t, l, a, sub, below, depth+1)
+		w.blind = blind
 		if !ok {
 			return p, false
 		}
 		if child.changed && !created {
 			if merged == nil {
-				if w.inPlace {
+				if w.fixed {
 					return p, false
 				}
 				merged = cloneFor(plain, len(applied))
@@ -270,8 +312,8 @@ func (w *overlay) entries(m *Map, live any, applied, fields map[string]any, unow
 		if w.blind {
 			continue
 		}
-		owned := !never && (child.leaf || !declared || isEmptyValue(a))
-		if never && below.Empty() || !owned && child.count == 0 {
+		own := !never && (child.leaf || !declared || isEmptyValue(a))
+		if never && below.Empty() || !own && child.count == 0 {
 			if there {
 				return p, false
 			}
@@ -281,14 +323,17 @@ func (w *overlay) entries(m *Map, live any, applied, fields map[string]any, unow
 			known++
 		}
 		p.count++
-		if !there || !child.fits(sub, owned) {
-			if p.fields == nil {
-				p.fields = cloneFor(fields, len(applied))
+		if !there || !child.fits(sub, own) {
+			if w.fixed {
+				return p, false
 			}
-			p.fields["f:"+name] = child.member(sub, owned)
+			if p.fields == nil {
+				p.fields = cloneFor(fields.tree, len(applied))
+			}
+			p.fields["f:"+name] = child.member(sub.tree, own)
 		}
 	}
-	if known != entryCount(fields) {
+	if known != fields.count() {
 		return p, false // something was dropped
 	}
 	switch {
@@ -308,21 +353,20 @@ func cloneFor(m map[string]any, n int) map[string]any {
 }
 
 // fits reports whether what is owned at a place is what its member of fields says;
-// owned is whether the place itself is.
-func (p *place) fits(member map[string]any, owned bool) bool {
+// own is whether the place itself is.
+func (p *place) fits(member owned, own bool) bool {
 	if p.fields != nil {
 		return false
 	}
 	if p.count == 0 {
 		return true
 	}
-	_, marked := member["."]
-	return marked == owned
+	return member.marked() == own
 }
 
 // member returns the member of a FieldsV1 that says what is owned at a place; was is
 // the one before, which is not changed.
-func (p *place) member(was map[string]any, owned bool) map[string]any {
+func (p *place) member(was map[string]any, own bool) map[string]any {
 	if p.count == 0 {
 		return map[string]any{}
 	}
@@ -330,7 +374,7 @@ func (p *place) member(was map[string]any, owned bool) map[string]any {
 	if out == nil {
 		out = maps.Clone(was)
 	}
-	if owned {
+	if own {
 		out["."] = map[string]any{}
 	} else {
 		delete(out, ".")
@@ -341,7 +385,7 @@ func (p *place) member(was map[string]any, owned bool) map[string]any {
 // items walks a set or keyed list, of which applied has at least one item. Every
 // item of applied must be in live, in live's order unless it has all of them, or
 // live have no items; no list may have an item twice.
-func (w *overlay) items(l *List, live any, applied []any, fields map[string]any, depth int) (p place, ok bool) {
+func (w *overlay) items(l *List, live any, applied []any, fields owned, depth int) (p place, ok bool) {
 	if w.left -= len(applied); w.left < 0 || len(applied) > MaxItems {
 		return p, false
 	}
@@ -355,7 +399,7 @@ func (w *overlay) items(l *List, live any, applied []any, fields map[string]any,
 		}
 	}
 	switch {
-	case n == 0 && w.inPlace:
+	case n == 0 && w.fixed:
 		return p, false
 	case n == 0:
 		p, ok, _ = w.itemsAt(&x, missing, applied, nil, fields, depth, false)
@@ -363,7 +407,7 @@ func (w *overlay) items(l *List, live any, applied []any, fields map[string]any,
 	case x.follow(live, n, applied):
 		p, ok, _ = w.itemsAt(&x, live, applied, nil, fields, depth, false)
 		return p, ok
-	case w.inPlace || n != len(applied) || !x.permute(live.([]any), applied):
+	case w.fixed || n != len(applied) || !x.permute(live.([]any), applied):
 		return p, false
 	}
 	// The intent has all items: their order is the intent's.
@@ -378,7 +422,7 @@ func (w *overlay) items(l *List, live any, applied []any, fields map[string]any,
 // itemsAt walks items of which x knows where they stand in live. merged is the list
 // in another order than live's, or nil. When that is but a guess, met is false if an
 // item does not meet the same one, and the rest says nothing.
-func (w *overlay) itemsAt(x *follower, live any, applied, merged []any, fields map[string]any, depth int, guess bool) (p place, ok, met bool) {
+func (w *overlay) itemsAt(x *follower, live any, applied, merged []any, fields owned, depth int, guess bool) (p place, ok, met bool) {
 	l := x.list
 	created, reordered := isMissing(live), merged != nil
 	known := 0 // members of fields that were found
@@ -398,15 +442,14 @@ func (w *overlay) itemsAt(x *follower, live any, applied, merged []any, fields m
 			}
 			prev = append(prev[:0], w.name...)
 		}
-		member, there := fields[string(w.name)]
-		sub, _ := member.(map[string]any)
+		sub, there, odd := fields.find(w.name, i)
 		name := ""
 		switch {
 		case w.blind:
+		case odd, w.fixed && !there:
+			return p, false, true
 		case !there:
 			name = string(w.name)
-		case sub == nil:
-			return p, false, true
 		default:
 			known++
 		}
@@ -425,7 +468,7 @@ func (w *overlay) itemsAt(x *follower, live any, applied, merged []any, fields m
 		}
 		if child.changed && !created {
 			if merged == nil {
-				if w.inPlace {
+				if w.fixed {
 					return p, false, true
 				}
 				merged = slices.Clone(live.([]any))
@@ -439,17 +482,20 @@ func (w *overlay) itemsAt(x *follower, live any, applied, merged []any, fields m
 			continue
 		}
 		if !there || !child.fits(sub, true) {
+			if w.fixed {
+				return p, false, true
+			}
 			if p.fields == nil {
-				p.fields = cloneFor(fields, len(applied))
+				p.fields = cloneFor(fields.tree, len(applied))
 			}
 			if name == "" {
 				w.itemName(l, x.keys, a)
 				name = string(w.name)
 			}
-			p.fields[name] = child.member(sub, true)
+			p.fields[name] = child.member(sub.tree, true)
 		}
 	}
-	if known != entryCount(fields) {
+	if known != fields.count() {
 		return p, false, true // something was dropped
 	}
 	p.count = len(applied)
