@@ -90,6 +90,7 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 	if w.live, err = m.objectOf(live); err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
+	w.live = w.live.stripped()
 	if err := w.live.withinLimits(); err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}

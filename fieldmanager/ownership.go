@@ -91,15 +91,16 @@ func (c *comparisons) of(version string, old, now object, found typed.Comparison
 	return &comparison{Comparison: found, changed: found.Changed(), old: old, now: now}
 }
 
-// validate refuses an update that puts something into the object that does not
+// validate compares, and refuses an update that puts something into the object that does not
 // fit its type. What was there before is not the writer's fault, and passes (spec
 // rule 1.3).
 func (c *comparisons) validate() error {
-	found, ok := c.m.semantics.CompareValid(c.now.typ, c.old.tree, c.now.tree)
+	found, ok := c.m.semantics.CompareValid(c.now.typ, c.old.tree, c.now.tree, managedFieldsPath...)
 	if ok {
 		c.done[c.m.version] = c.of(c.m.version, c.old, c.now, found)
 		return nil
 	}
+	c.old, c.now = c.old.stripped(), c.now.stripped()
 	// Validate says which field it is. It says nothing of a live object that is
 	// beyond all limits.
 	if err := c.now.validate(); err != nil {

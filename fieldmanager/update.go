@@ -49,9 +49,11 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 		return like(now, withManagedFields(newTree, nil))
 	}
 
-	old, err := m.emptyObject()
+	var old object
 	if live != nil {
 		old, err = m.objectOf(live)
+	} else {
+		old, err = m.emptyObject()
 	}
 	if err != nil {
 		return nil, &ObjectError{LiveObject, "", err}

@@ -53,9 +53,10 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 // validated. ok is false when what now has and old has not does not fit t, by the
 // rules that what is stored has to fit: unknown fields and duplicates pass. What
 // is the same in old passes, too, whatever it is. It is false as well when the
-// values are beyond the limits of [Type.Validate].
-func (s *Semantics) CompareValid(t *Type, old, now any) (c Comparison, ok bool) {
-	x := comparer{s: s, left: MaxValues, check: true}
+// values are beyond the limits of [Type.Validate]. The field that the names of
+// except lead to is not looked at.
+func (s *Semantics) CompareValid(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
+	x := comparer{s: s, left: MaxValues, check: true, except: except}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0
 }
@@ -66,6 +67,9 @@ type comparer struct {
 	left    int  // how many more values are looked at
 	check   bool // what is only in the new value is validated
 	invalid bool // and does not fit
+
+	except []string // the names that lead to a field that is not looked at
+	met    int      // how many of them lead to where it is
 }
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
@@ -213,25 +217,41 @@ func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) diffe
 	both := 0
 	for name, l := range old {
 		r, ok := now[name]
-		if ok {
-			if both++; !same(l, r) {
+		switch {
+		case ok:
+			if both++; !same(l, r) && !c.enter(name, depth) {
 				child(name, l, r)
 			}
-		} else if !c.s.asAbsent(m, name, l, depth) {
+		case !c.s.asAbsent(m, name, l, depth) && !c.enter(name, depth):
 			child(name, l, missing)
 		}
+		c.leave(depth)
 	}
 	if both == len(now) {
 		return d.result()
 	}
 	for name, r := range now {
-		if _, ok := old[name]; !ok && !c.s.asAbsent(m, name, r, depth) {
+		if _, ok := old[name]; !ok && !c.s.asAbsent(m, name, r, depth) && !c.enter(name, depth) {
 			c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
 			child(name, missing, r)
 		}
+		c.leave(depth)
 	}
 	return d.result()
 }
+
+// enter is called before going down to an entry of a map; it returns whether that
+// is the one that is not looked at.
+func (c *comparer) enter(name string, depth int) (excepted bool) {
+	if depth != c.met || depth >= len(c.except) || name != c.except[depth] {
+		return false
+	}
+	c.met++
+	return c.met == len(c.except)
+}
+
+// leave is called behind an entry.
+func (c *comparer) leave(depth int) { c.met = min(c.met, depth) }
 
 // compareLists compares the items of two lists by their elements. Items that stand
 // more than once on a side have no value of their own there: they are compared

@@ -287,7 +287,7 @@ func (w *overlay) entries(m *Map, live any, applied map[string]any, fields owned
 		}
 		var sub owned
 		var there, odd bool
-		if !never || !below.Empty() {
+		if !w.blind && (!never || !below.Empty()) {
 			w.name = append(append(w.name[:0], "f:"...), name...)
 			if sub, there, odd = fields.find(w.name, 0); odd {
 				return p, false
