@@ -261,7 +261,7 @@ func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error
 		}
 	}
 	if w.changed && w.m.defaulter != nil {
-		out, err := like(shape, deepCopy(tree).(map[string]any))
+		out, err := like(shape, deepCopy(withManagedFields(tree, nil)).(map[string]any))
 		if err != nil {
 			return nil, err
 		}

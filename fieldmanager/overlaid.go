@@ -75,8 +75,8 @@ func (m *FieldManager) overlaid(live, applied runtime.Object, manager string, fo
 	}
 	w := &applyWrite{
 		m: m, key: key, force: force, changed: laid.Changed,
-		live:   object{withManagedFields(l.Object, nil), m.version, m.typ},
-		merged: object{withManagedFields(laid.Merged.(map[string]any), nil), m.version, m.typ},
+		live:   object{l.Object, m.version, m.typ},
+		merged: object{laid.Merged.(map[string]any), m.version, m.typ},
 		intent: object{intent, m.version, m.typ},
 	}
 	if w.entries, err = readRecords(l.Object); err != nil {
@@ -155,7 +155,8 @@ func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
 // and the fields of key's entry at this version, if it is found.
 func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[string]any, found, ok bool) {
 	var before header
-	seen := make(map[managedfields.Key]struct{}, len(list))
+	var space [16]managedfields.Key
+	seen := distinct{keys: space[:0]}
 	for i, item := range list {
 		entry, _ := item.(map[string]any)
 		h, ok := headerOf(entry)
@@ -163,10 +164,9 @@ func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[strin
 			return nil, false, false
 		}
 		before = h
-		if _, twice := seen[h.key()]; twice {
+		if !seen.add(h.key()) {
 			return nil, false, false
 		}
-		seen[h.key()] = struct{}{}
 		fields, _ := entry["fieldsV1"].(map[string]any)
 		if !ownsAny(fields) {
 			return nil, false, false
@@ -193,6 +193,32 @@ func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[strin
 		}
 	}
 	return own, own != nil, true
+}
+
+// distinct remembers keys: one by one, and in a map where there are many.
+type distinct struct {
+	keys []managedfields.Key
+	many map[managedfields.Key]struct{}
+}
+
+// add reports whether k was not there before.
+func (d *distinct) add(k managedfields.Key) bool {
+	if d.many == nil && len(d.keys) < cap(d.keys) {
+		if slices.Contains(d.keys, k) {
+			return false
+		}
+		d.keys = append(d.keys, k)
+		return true
+	}
+	if d.many == nil {
+		d.many = make(map[managedfields.Key]struct{}, 4*len(d.keys))
+		for _, k := range d.keys {
+			d.many[k] = struct{}{}
+		}
+	}
+	_, twice := d.many[k]
+	d.many[k] = struct{}{}
+	return !twice
 }
 
 // header is an entry but for its fields, as it stands in a tree.

@@ -347,7 +347,10 @@ func (w *overlay) entries(m *Map, live any, applied map[string]any, fields owned
 
 // cloneFor returns a copy of m that has room for at least n entries.
 func cloneFor(m map[string]any, n int) map[string]any {
-	out := make(map[string]any, max(len(m), n))
+	if len(m) >= n {
+		return maps.Clone(m) // which is faster
+	}
+	out := make(map[string]any, n)
 	maps.Copy(out, m)
 	return out
 }
