@@ -108,7 +108,7 @@ func (c *Cache) Stats() CacheStats {
 
 // Parse is [Parse], lenient, through c.
 func (c *Cache) Parse(data []byte) (*Set, error) {
-	if c == nil || len(data) > c.largest() {
+	if c == nil || len(data) == 0 || len(data) > c.largest() {
 		return Parse(data, Lenient)
 	}
 	hash := maphash.Bytes(seed, data)
