@@ -33,6 +33,7 @@ type Cache struct {
 	limit   int
 	buckets []cacheBucket
 	asked   []atomic.Uint32 // tags of hashes that were last not found
+	hits    tally
 	misses  atomic.Uint64
 
 	lock sync.Mutex
@@ -42,13 +43,10 @@ type Cache struct {
 }
 
 // ways is how many sets a bucket holds.
-const ways = 7
+const ways = 8
 
-// cacheBucket is as large as a cache line of today, so that counting a hit does not
-// disturb others.
 type cacheBucket struct {
 	ways [ways]atomic.Pointer[cached]
-	hits atomic.Uint64
 }
 
 // cached is a decoded FieldsV1. One that was decoded from a tree has no text, and the
@@ -99,23 +97,20 @@ func (c *Cache) Stats() CacheStats {
 	c.lock.Lock()
 	stats := CacheStats{Sets: c.sets, Bytes: c.held, Limit: c.limit}
 	c.lock.Unlock()
-	stats.Misses = c.misses.Load()
-	for i := range c.buckets {
-		stats.Hits += c.buckets[i].hits.Load()
-	}
+	stats.Hits, stats.Misses = c.hits.sum(), c.misses.Load()
 	return stats
 }
 
 // Parse is [Parse], lenient, through c.
 func (c *Cache) Parse(data []byte) (*Set, error) {
-	if c == nil || len(data) > c.largest() {
+	if c == nil || len(data) == 0 || len(data) > c.largest() {
 		return Parse(data, Lenient)
 	}
 	hash := maphash.Bytes(seed, data)
 	b := c.bucket(hash)
 	for i := range b.ways {
 		if found := b.ways[i].Load(); found != nil && found.hash == hash && found.text == string(data) {
-			return b.hit(found), nil
+			return c.hit(found), nil
 		}
 	}
 	c.misses.Add(1)
@@ -139,7 +134,7 @@ func (c *Cache) FromTree(tree map[string]any) (*Set, error) {
 	b := c.bucket(l.hash)
 	for i := range b.ways {
 		if found := b.ways[i].Load(); found != nil && found.hash == l.hash && found.text == "" && found.set.Equal(l.set) {
-			return b.hit(found), nil
+			return c.hit(found), nil
 		}
 	}
 	c.misses.Add(1)
@@ -154,11 +149,11 @@ func (c *Cache) largest() int { return c.limit / 8 }
 
 func (c *Cache) bucket(hash uint64) *cacheBucket { return &c.buckets[hash%uint64(len(c.buckets))] }
 
-func (b *cacheBucket) hit(found *cached) *Set {
+func (c *Cache) hit(found *cached) *Set {
 	if !found.used.Load() {
 		found.used.Store(true)
 	}
-	b.hits.Add(1)
+	c.hits.add()
 	return found.set
 }
 

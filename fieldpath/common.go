@@ -22,17 +22,19 @@ import (
 // bounded: together they hold some hundred kilobytes as a rule, and some megabytes
 // at most.
 
-// bucket is where things of like hashes stand. It is read and written without a
-// lock, one atomic step at a time: who loses a race makes a thing again, or does
-// not find it, and that is all.
+// bucket is where things of like hashes stand; it is as large as a cache line of
+// today. It is read and written without a lock, one atomic step at a time: who
+// loses a race makes a thing again, or does not find it, and that is all.
 //
-//	a new thing takes the first way, what stood there the second
 //	tags[i] is of the hash of ways[i]; where it differs, the way is not looked at
 //	asked holds the tags of what was last not found
+//	turn says which place in asked is the next to be taken, and which way when
+//	none is free
 type bucket[T any] struct {
-	ways  [2]atomic.Pointer[T]
-	tags  [2]atomic.Uint32
-	asked [2]atomic.Uint32
+	ways  [4]atomic.Pointer[T]
+	tags  [4]atomic.Uint32
+	asked [3]atomic.Uint32
+	turn  atomic.Uint32
 }
 
 func tag(hash uint64) uint32 { return uint32(hash >> 32) }
@@ -47,20 +49,31 @@ func (b *bucket[T]) way(i int, hash uint64) *T {
 
 // again reports whether what has the given hash was not found before, either.
 func (b *bucket[T]) again(hash uint64) bool {
-	last := b.asked[0].Load()
-	if last == tag(hash) || b.asked[1].Load() == tag(hash) {
-		return true
+	for i := range b.asked {
+		if b.asked[i].Load() == tag(hash) {
+			return true
+		}
 	}
-	b.asked[1].Store(last)
-	b.asked[0].Store(tag(hash))
+	b.asked[b.next()%3].Store(tag(hash))
 	return false
 }
 
 func (b *bucket[T]) put(hash uint64, thing *T) {
-	b.ways[1].Store(b.ways[0].Load())
-	b.tags[1].Store(b.tags[0].Load())
-	b.ways[0].Store(thing)
-	b.tags[0].Store(tag(hash))
+	i := b.next() % 4
+	for j := range b.ways {
+		if b.ways[j].Load() == nil {
+			i = uint32(j)
+			break
+		}
+	}
+	b.ways[i].Store(thing)
+	b.tags[i].Store(tag(hash))
+}
+
+func (b *bucket[T]) next() uint32 {
+	turn := b.turn.Load()
+	b.turn.Store(turn + 1)
+	return turn
 }
 
 // seed makes hashes differ from process to process, so that nobody can find
@@ -89,7 +102,7 @@ type commonName struct {
 
 // written and name share no memory with anything that is larger; name is one that
 // strict decoders accept.
-type nameTable [2048]bucket[commonName]
+type nameTable [1024]bucket[commonName]
 
 var commonNames nameTable
 
@@ -115,6 +128,18 @@ func (t *nameTable) findText(hash uint64, text string) *name {
 		}
 	}
 	return nil
+}
+
+// text returns a name that trees have as a string, the table's own if it is in
+// there.
+func (t *nameTable) text(hash uint64, name []byte) string {
+	b := t.at(hash)
+	for i := range b.ways {
+		if c := b.way(i, hash); c != nil && c.written == string(name) && c.inTree {
+			return c.written
+		}
+	}
+	return string(name)
 }
 
 // wants reports whether a name that was not found, of a written size, shall go
@@ -192,7 +217,7 @@ type commonSet struct {
 	set  *Set
 }
 
-type setTable [1024]bucket[commonSet]
+type setTable [512]bucket[commonSet]
 
 var commonSets setTable
 
@@ -246,7 +271,7 @@ type commonText struct {
 	level   level
 }
 
-type textTable [1024]bucket[commonText]
+type textTable [512]bucket[commonText]
 
 var commonTexts textTable
 

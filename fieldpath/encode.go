@@ -2,6 +2,7 @@ package fieldpath
 
 import (
 	"bytes"
+	"hash/maphash"
 	"sync"
 )
 
@@ -82,6 +83,9 @@ func (s *Set) Tree() map[string]any {
 	return out
 }
 
+// memberName returns the name of e in a tree.
 func (e Element) memberName() string {
-	return string(append(e.appendPrefix(make([]byte, 0, len(e.text)+2)), e.text...))
+	var space [64]byte
+	name := append(e.appendPrefix(space[:0]), e.text...)
+	return commonNames.text(maphash.Bytes(seed, name), name)
 }

@@ -45,6 +45,13 @@ func All() []Workload {
 	}
 }
 
+// Shared returns workloads in which all goroutines share one field manager, or one
+// cache, and that change none of their inputs.
+func Shared() []Workload {
+	all := All()
+	return []Workload{all[0], all[len(all)-1]}
+}
+
 // livePod returns the Pod that was applied by one manager, and whose status
 // another one keeps.
 func livePod() (*unstructured.Unstructured, error) {
