@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
 // seeds are the starts of the fuzzer: enough random bytes for a type and some
@@ -42,4 +44,31 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		require.NoError(t, RunCanonical(data))
 	})
+}
+
+// FuzzPlans compares the plan of every apply with the apply itself.
+func FuzzPlans(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := RunPlans(data)
+		require.NoError(t, err)
+	})
+}
+
+// The random worlds have plans of every outcome, so that FuzzPlans says something
+// about each.
+func TestPlansOfEveryOutcome(t *testing.T) {
+	total := map[fieldmanager.Outcome]int{}
+	for _, seed := range seeds() {
+		seen, err := RunPlans(seed)
+		require.NoError(t, err)
+		for outcome, n := range seen {
+			total[outcome] += n
+		}
+	}
+	for outcome := fieldmanager.Unchanged; outcome <= fieldmanager.Conflict; outcome++ {
+		require.GreaterOrEqual(t, total[outcome], 10, outcome)
+	}
 }
