@@ -78,6 +78,7 @@ func (w *World) comparePlan(write Write, now time.Time, out *unstructured.Unstru
 	}
 	plan, planErr := m.Plan(before, write.Object, write.Manager, fieldmanager.PlanOptions{Force: write.Force})
 	var conflicting conflicts.Conflicts
+	plannedForce := write.Force
 	if errors.As(err, &conflicting) {
 		if planErr != nil {
 			return 0, planErr
@@ -113,6 +114,11 @@ func (w *World) comparePlan(write Write, now time.Time, out *unstructured.Unstru
 		want = fieldmanager.Unchanged
 	case sameObject:
 		want = fieldmanager.OwnershipOnly
+	}
+	if len(conflicting) > 0 && !plannedForce {
+		if err := w.compareWays(m, live, write, conflicting, now); err != nil {
+			return 0, err
+		}
 	}
 	if plan.Outcome != want {
 		return 0, fmt.Errorf("plan's outcome: %s, want %s; stored: %s", plan.Outcome, want, JSON(stored.Object))
@@ -209,6 +215,58 @@ func compareOwnership(plan *fieldmanager.Plan, live, now map[string]any) error {
 	}
 	if len(said) > 0 {
 		return fmt.Errorf("there are no entries of %v", said)
+	}
+	return nil
+}
+
+// compareWays resolves the conflicts of a write in each way, and compares what comes
+// of applying the resolution with what the way promises.
+func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Unstructured, write Write, all conflicts.Conflicts, now time.Time) error {
+	t := w.types.TypeFor(Kind(write.Version))
+	decisions := map[string]func(conflicts.Conflict) conflicts.Way{
+		"force":   func(conflicts.Conflict) conflicts.Way { return conflicts.Force },
+		"give up": func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
+		"share":   func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
+		"mixed": func(c conflicts.Conflict) conflicts.Way {
+			return conflicts.Way(len(c.Path.String()) % 3)
+		},
+	}
+	for _, name := range sortedKeys(decisions) {
+		r, err := m.Resolve(live, write.Object, write.Manager, decisions[name], fieldmanager.PlanOptions{})
+		var invalid typed.Errors
+		if errors.As(err, &invalid) && t.Validate(live.Object, typed.Rules{}) != nil {
+			continue // what an update left in live can't be shared
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		resolved := write
+		resolved.Object, resolved.Force = r.Intent, r.Force
+		out, err := w.Tenure(resolved, now)
+		if err != nil {
+			return fmt.Errorf("%s: applying %s: %w", name, JSON(r.Intent.Object), err)
+		}
+		entries, err := managedfields.DecodeTree(managedFields(out.Object))
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			way := decisions[name](c)
+			got, gotOK := t.Get(out.Object, c.Path)
+			had, hadOK := t.Get(live.Object, c.Path)
+			wanted, _ := t.Get(write.Object.Object, c.Path)
+			owner, _ := entries.Get(c.Owner)
+			switch way {
+			case conflicts.Force:
+				if owner.Fields.Has(c.Path) || t.FieldSet(wanted) == nil && !typed.Equal(got, wanted) {
+					return fmt.Errorf("%s: %s is %s of %v, want %s", name, c.Path, JSON(got), owner.Fields, JSON(wanted))
+				}
+			default:
+				if hadOK != gotOK || t.FieldSet(had) == nil && !typed.Equal(got, had) || hadOK && !owner.Fields.Has(c.Path) {
+					return fmt.Errorf("%s: %s is %s of %v, had %s; intent %s", name, c.Path, JSON(got), owner.Fields, JSON(had), JSON(r.Intent.Object))
+				}
+			}
+		}
 	}
 	return nil
 }
