@@ -37,8 +37,8 @@ type ClientSideOptions struct {
 // values, and its ownership becomes that of an Update, as if kubectl apply had
 // created it. Subresources stay as they are: client-side apply does not write them.
 //
-// An intent that had nulls, or empty lists, comes back without them: managed fields
-// don't tell them from the intent's other values, or not at all.
+// Nulls and empty lists of an intent do not come back: live has no nulls, and an
+// empty list owns nothing.
 //
 // The error is ErrNoApplyEntry when the manager has applied nothing, a SizeError
 // when the annotations would grow too large, a *managedfields.Error when an entry

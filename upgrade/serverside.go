@@ -77,9 +77,10 @@ type Result struct {
 // The package's documentation says what moves. obj must have an apiVersion and a
 // kind, and is not changed; moving again changes nothing.
 //
-// Errors are those of LastApplied but for ErrNoLastApplied, ErrNoType and
-// ErrNoConverter, and a *managedfields.Error for an entry that can't be read and
-// would have to be changed.
+// The error is a LastAppliedError when there is an annotation that can't be read, a
+// *managedfields.Error when an entry can't be read and would have to be changed, and
+// ErrNoType or ErrNoConverter when a schema or version is needed that can't be had.
+// That there is no annotation, or nobody to move from, is no error.
 func ToServerSide(obj runtime.Object, o ServerSideOptions) (Result, error) {
 	m, err := startMove(obj, o)
 	if err != nil {
