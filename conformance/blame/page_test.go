@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -203,6 +204,17 @@ func TestPage(t *testing.T) {
 		require.Zero(t, eval[int](b, `document.images.length`))
 		require.Contains(t, eval[string](b, `document.querySelector(".manager b").textContent`), evil+`\u001b]0;x\u0007`)
 		require.Contains(t, strings.Join(b.visible(), "\n"), `\u202e`)
+	})
+
+	t.Run("can be read without scripts", func(t *testing.T) {
+		r := deployment(t)
+		b := open(t, browser, "", r)
+		_, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		require.NoError(t, err)
+		b.do(chromedp.Reload())
+		require.False(t, eval[bool](b, `document.documentElement.classList.contains("js")`))
+		require.Equal(t, r.YAML(), strings.Join(b.visible(), "\n")+"\n")
+		require.Equal(t, "none", eval[string](b, `getComputedStyle(document.querySelector("aside")).display`), "what would do nothing is not shown")
 	})
 
 	t.Run("says when nobody is known", func(t *testing.T) {
