@@ -34,6 +34,7 @@ var layers = []struct {
 	{"internal/gostruct", nil},
 	{"blame", []string{"fieldpath", "typed", "managedfields"}},
 	{"fieldmanager", []string{"fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct"}},
+	{"applier", []string{"fieldmanager"}},
 	{"ownership", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"dropin", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
 	{"smdv4", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
