@@ -40,7 +40,7 @@ var layers = []struct {
 	{"smdv4", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"upgrade", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"harness", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
-	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
+	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "ownership"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may

@@ -188,6 +188,9 @@ func (s *state) give(to managedfields.Key, e managedfields.Entry, fields *fieldp
 // put adds fields of e to the entry of a key, which has e's version and time if it
 // is new.
 func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpath.Set) error {
+	if fields.Empty() {
+		return nil // an updater owned what no intent does, such as an empty list
+	}
 	version := e.Version
 	if to.Operation == managedfields.Update {
 		version = to.APIVersion
@@ -203,10 +206,11 @@ func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpa
 			return err
 		}
 	}
-	if ok {
-		into.Time = later(into.Time, e.Time)
+	union := into.Fields.Union(fields)
+	if ok && union.Equal(into.Fields) {
+		return nil
 	}
-	into.Fields = into.Fields.Union(fields)
+	into.Time, into.Fields = later(into.Time, e.Time), union
 	s.entries = s.entries.With(into)
 	return nil
 }

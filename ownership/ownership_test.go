@@ -216,6 +216,14 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 		{"there and back", []ownership.Move{
 			ownership.Transfer{All: true, From: manager("argocd"), To: manager("tmp")}, ownership.Transfer{All: true, From: manager("tmp"), To: manager("argocd")}},
 			argocdOwns + "\n" + rest, "", "what comes back is what it was"},
+		{"in and out again", []ownership.Move{
+			ownership.Transfer{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"), To: manager("argocd")},
+			ownership.Release{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("argocd")}},
+			argocdOwns + "\n" + strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "", "who has what it had keeps its time"},
+		{"what it had already", []ownership.Move{ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), To: manager("argocd")},
+			ownership.Transfer{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"), To: manager("argocd")}},
+			strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec"`, 1) + "\n" +
+				strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "argocd: .metadata.labels.team | |", "an entry that does not grow keeps its time"},
 		{"everything dropped", []ownership.Move{ownership.Drop{From: manager("kubectl")}, ownership.Drop{From: manager("controller")}, ownership.Drop{From: manager("argocd")}},
 			"", "argocd: | | " + paths(set(t, argocdOwns[len("argocd Apply apps/v1  04:01 "):])), "nobody tracks it any more"},
 	} {

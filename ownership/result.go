@@ -55,13 +55,20 @@ type Next struct {
 // result puts together what the moves came to.
 func (s *state) result() (*Result, error) {
 	r := &Result{tracked: len(s.before) > 0}
+	same := map[managedfields.Key]bool{}
+	for _, e := range s.entries {
+		// What moved there and back is as it was, its time included.
+		if old, ok := s.before.Get(e.Key); ok && old.Fields.Equal(e.Fields) && old.Version == e.Version {
+			s.entries, same[e.Key] = s.entries.With(old), true
+		}
+	}
 	s.entries = s.entries.Sort()
 	for _, e := range s.entries {
-		if old, ok := s.before.Get(e.Key); ok && old.Fields.Equal(e.Fields) && old.Version == e.Version {
+		if same[e.Key] {
 			r.managedFields = append(r.managedFields, s.wire[e.Key])
-			continue
+		} else {
+			r.managedFields = append(r.managedFields, managedfields.Encode(managedfields.Entries{e})...)
 		}
-		r.managedFields = append(r.managedFields, managedfields.Encode(managedfields.Entries{e})...)
 	}
 	var err error
 	if r.Object, err = withWire(s.live, r.managedFields); err != nil {

@@ -72,3 +72,25 @@ func TestPlansOfEveryOutcome(t *testing.T) {
 		require.GreaterOrEqual(t, total[outcome], 10, outcome)
 	}
 }
+
+// FuzzMoves moves ownership in random objects.
+func FuzzMoves(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := RunMoves(data)
+		require.NoError(t, err)
+	})
+}
+
+// The random worlds have objects in which something can be moved.
+func TestMovesAreMade(t *testing.T) {
+	total := 0
+	for _, seed := range seeds() {
+		moved, err := RunMoves(seed)
+		require.NoError(t, err)
+		total += moved
+	}
+	require.Greater(t, total, 300)
+}
