@@ -147,8 +147,14 @@ func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, er
 	return u, now, nil
 }
 
-// Tenure does the write with Tenure, at a time.
-func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, error) {
+// manager returns Tenure's field manager for a write at a time.
+func (w *World) manager(write Write, now time.Time) (*fieldmanager.FieldManager, error) {
+	options := append(w.options(write), fieldmanager.WithClock(func() time.Time { return now }))
+	return fieldmanager.New(Kind(write.Version), w.types, options...)
+}
+
+// options returns how Tenure manages fields in a write.
+func (w *World) options(write Write) []fieldmanager.Option {
 	paths := []fieldpath.Path{}
 	for _, name := range write.reset() {
 		paths = append(paths, fieldpath.Fields(name))
@@ -157,11 +163,16 @@ func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, 
 	for _, version := range Versions {
 		filters[group+"/"+version] = fieldpath.Excluding(fieldpath.NewSet(paths...))
 	}
-	m, err := fieldmanager.New(Kind(write.Version), w.types,
-		fieldmanager.WithClock(func() time.Time { return now }),
+	return []fieldmanager.Option{
 		fieldmanager.WithSubresource(write.Subresource),
 		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-		fieldmanager.WithResetFields(filters))
+		fieldmanager.WithResetFields(filters),
+	}
+}
+
+// Tenure does the write with Tenure, at a time.
+func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, error) {
+	m, err := w.manager(write, now)
 	if err != nil {
 		return nil, err
 	}
