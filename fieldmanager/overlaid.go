@@ -25,68 +25,42 @@ import (
 // entries are only looked at for what any write would do to them: dropped because
 // they own nothing, reconciled with a changed topology, sorted.
 func (m *FieldManager) overlaid(live, applied runtime.Object, manager string, force bool) (out runtime.Object, err error, ok bool) {
-	if !m.unownedKnown || isNil(applied) || live != nil && isNil(live) {
-		return nil, nil, false
-	}
-	intent, err := treeOf(applied)
-	if err != nil || !m.isOwnVersion(intent) || checkMetadata(intent) != nil {
-		return nil, nil, false
-	}
-	if v, _ := managedFieldsOf(intent); v != nil {
-		return nil, nil, false
-	}
 	key := m.key(manager, managedfields.Apply)
-	if live == nil {
-		if m.empty != nil {
-			return nil, nil, false
-		}
-		empty, err := m.emptyObject()
-		if err != nil {
-			return nil, nil, false
-		}
+	intent, ok := m.plainIntent(applied)
+	if !ok {
+		return nil, nil, false
+	}
+	if empty, ok := m.emptyFor(live); ok {
 		return m.createdByOverlay(empty, applied, intent, key)
 	}
-	l, isTree := live.(*unstructured.Unstructured)
-	if !isTree {
+	l, own, ok := m.plainLive(live, key)
+	if !ok {
 		out, ok = m.restatedInPlace(live, intent, manager)
 		return out, nil, ok
 	}
-	if !m.isOwnVersion(l.Object) || checkMetadata(l.Object) != nil || manager == kubectl && lastApplied(l.Object) != "" {
-		return nil, nil, false
-	}
-	v, _ := managedFieldsOf(l.Object)
-	list, _ := v.([]any)
-	if len(list) == 0 && len(l.Object) == 2 {
-		// A version and a kind: what a server makes of a request to create.
-		return m.createdByOverlay(object{l.Object, m.version, m.typ}, applied, intent, key)
-	}
-	own, found, ok := m.settled(list, key)
-	if !ok || len(list) == 0 {
-		return nil, nil, false
-	}
-	laid, ok := m.typ.Overlay(l.Object, intent, own, m.unowned)
+	laid, ok := m.typ.Overlay(l, intent, own, m.unowned)
 	switch {
 	case !ok:
 		return nil, nil, false
-	case !laid.Changed && !laid.Moved && found:
-		return &unstructured.Unstructured{Object: l.Object}, nil, true
-	case m.semantics != nil || found && len(laid.Fields) == 0:
+	case own != nil && !laid.Changed && !laid.Moved:
+		return &unstructured.Unstructured{Object: l}, nil, true
+	case m.semantics != nil || own != nil && len(laid.Fields) == 0:
 		return nil, nil, false
 	}
 	w := &applyWrite{
 		m: m, key: key, force: force, changed: laid.Changed,
-		live:   object{l.Object, m.version, m.typ},
+		live:   object{l, m.version, m.typ},
 		merged: object{laid.Merged.(map[string]any), m.version, m.typ},
 		intent: object{intent, m.version, m.typ},
 	}
-	if w.entries, err = readRecords(l.Object); err != nil {
+	if w.entries, err = readRecords(l); err != nil {
 		return nil, nil, false
 	}
 	last, err := w.settleOverlay()
 	if err != nil {
 		return nil, err, true
 	}
-	if !found {
+	if own == nil {
 		// Until now it could have ended in a conflict.
 		if laid, ok = m.typ.Overlay(nil, intent, map[string]any{}, m.unowned); !ok || len(laid.Fields) == 0 {
 			return nil, nil, false
@@ -95,6 +69,66 @@ func (m *FieldManager) overlaid(live, applied runtime.Object, manager string, fo
 	w.own(laid.Fields, last)
 	out, err = w.finish(live, applied)
 	return out, err, true
+}
+
+// restated returns live when overlaid changes nothing.
+func (m *FieldManager) restated(live, applied runtime.Object, manager string) (runtime.Object, bool) {
+	intent, ok := m.plainIntent(applied)
+	if !ok {
+		return nil, false
+	}
+	l, own, ok := m.plainLive(live, m.key(manager, managedfields.Apply))
+	if !ok {
+		return m.restatedInPlace(live, intent, manager)
+	}
+	if own == nil {
+		return nil, false
+	}
+	laid, ok := m.typ.Overlay(l, intent, own, m.unowned)
+	return &unstructured.Unstructured{Object: l}, ok && !laid.Changed && !laid.Moved
+}
+
+// plainIntent returns an intent as a tree, if overlaid may deal with it.
+func (m *FieldManager) plainIntent(applied runtime.Object) (map[string]any, bool) {
+	if !m.unownedKnown || isNil(applied) {
+		return nil, false
+	}
+	intent, err := treeOf(applied)
+	if err != nil || !m.isOwnVersion(intent) || checkMetadata(intent) != nil {
+		return nil, false
+	}
+	v, _ := managedFieldsOf(intent)
+	return intent, v == nil
+}
+
+// plainLive returns live as a tree, and the fields of key's entry, nil for none, if
+// overlaid may deal with it.
+func (m *FieldManager) plainLive(live runtime.Object, key managedfields.Key) (l, own map[string]any, ok bool) {
+	u, _ := live.(*unstructured.Unstructured)
+	if u == nil || !m.isOwnVersion(u.Object) || checkMetadata(u.Object) != nil {
+		return nil, nil, false
+	}
+	if key.Manager == kubectl && lastApplied(u.Object) != "" {
+		return nil, nil, false
+	}
+	v, _ := managedFieldsOf(u.Object)
+	list, _ := v.([]any)
+	own, ok = m.settled(list, key)
+	return u.Object, own, ok && len(list) > 0
+}
+
+// emptyFor returns the object before it is created, if live is none yet: nil, or
+// nothing but a version and a kind, as a server makes it of a request to create.
+func (m *FieldManager) emptyFor(live runtime.Object) (object, bool) {
+	if live == nil && m.empty == nil {
+		empty, err := m.emptyObject()
+		return empty, err == nil
+	}
+	u, _ := live.(*unstructured.Unstructured)
+	if u == nil || len(u.Object) != 2 || !m.isOwnVersion(u.Object) {
+		return object{}, false
+	}
+	return object{u.Object, m.version, m.typ}, true
 }
 
 // createdByOverlay is overlaid for an object that there is none of yet.
@@ -152,8 +186,8 @@ func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
 }
 
 // settled returns whether no write would change the entries just by being done,
-// and the fields of key's entry at this version, if it is found.
-func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[string]any, found, ok bool) {
+// and the fields of key's entry at this version, nil for none.
+func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[string]any, ok bool) {
 	var before header
 	var space [16]managedfields.Key
 	seen := distinct{keys: space[:0]}
@@ -161,21 +195,21 @@ func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[strin
 		entry, _ := item.(map[string]any)
 		h, ok := headerOf(entry)
 		if !ok || i > 0 && h.compare(before) < 0 {
-			return nil, false, false
+			return nil, false
 		}
 		before = h
 		if !seen.add(h.key()) {
-			return nil, false, false
+			return nil, false
 		}
 		fields, _ := entry["fieldsV1"].(map[string]any)
 		if !ownsAny(fields) {
-			return nil, false, false
+			return nil, false
 		}
 		if h.key() == key {
 			// Its fields are compared with what an intent owns today, which
 			// never needs to be reconciled.
 			if h.version != m.version {
-				return nil, false, false
+				return nil, false
 			}
 			own = fields
 			continue
@@ -184,15 +218,15 @@ func (m *FieldManager) settled(list []any, key managedfields.Key) (own map[strin
 		if h.version != m.version {
 			gv, err := schema.ParseGroupVersion(h.version)
 			if err != nil {
-				return nil, false, false
+				return nil, false
 			}
 			t = m.types.TypeFor(gv.WithKind(m.kind.Kind))
 		}
 		if t == nil || !t.Reconciled(fields) {
-			return nil, false, false
+			return nil, false
 		}
 	}
-	return own, own != nil, true
+	return own, true
 }
 
 // distinct remembers keys: one by one, and in a map where there are many.

@@ -60,6 +60,9 @@ func (w *applyWrite) ownershipChange(old, now *record, changes *comparisons) (c 
 		w.m.warning(old.Entry, err)
 		old.Fields = nil
 	}
+	if now.decode() != nil {
+		return c, false // it can't be told either, and was kept
+	}
 	if old.Version == now.Version && old.Fields.Equal(now.Fields) {
 		return c, false
 	}

@@ -209,6 +209,14 @@ func (r *record) reconcile(t *typed.Type) error {
 	return nil
 }
 
+// touches reports whether r owns a path of set, once it is reconciled.
+func (r *record) touches(set *fieldpath.Set) bool {
+	if r.decoded {
+		return !r.Fields.Intersection(set).Empty()
+	}
+	return set.Touches(r.tree)
+}
+
 // decodeAll decodes every record, and returns them as entries.
 func (rs records) decodeAll() (managedfields.Entries, error) {
 	out := make(managedfields.Entries, len(rs))
