@@ -1,8 +1,10 @@
 package oracle
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -176,8 +178,22 @@ func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	live := runtime.Object(w.live(write.Version))
+	live := w.live(write.Version)
+	frozenLive, frozen := live.DeepCopy(), write.Object.DeepCopy()
+	out, err := Do(m, live, write)
+	if !reflect.DeepEqual(live, frozenLive) || !reflect.DeepEqual(write.Object, frozen) {
+		return nil, ErrChangedInput
+	}
+	return out, err
+}
+
+// ErrChangedInput says that a write changed what it was given.
+var ErrChangedInput = errors.New("what the write was given was changed")
+
+// Do does the write to live through m.
+func Do(m *fieldmanager.FieldManager, live *unstructured.Unstructured, write Write) (*unstructured.Unstructured, error) {
 	var out runtime.Object
+	var err error
 	if write.Apply {
 		out, err = m.Apply(live, write.Object, write.Manager, write.Force)
 	} else {
