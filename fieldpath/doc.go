@@ -27,6 +27,9 @@
 // [Set.Tree] and [FromTree] do the same for FieldsV1 that has already been
 // decoded into maps, as it stands in an unstructured object.
 //
+//	set, err := fieldpath.Parse([]byte(`{"f:spec":{"f:replicas":{}}}`))
+//	set.Has(fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("replicas")}) // true
+//
 // # What came up before
 //
 // The same names, and the same small sets, come up in most FieldsV1: small
@@ -34,7 +37,4 @@
 // says how. The same whole FieldsV1 comes back on every write of an object: a
 // [Cache], bounded in bytes, answers for it with a set that it has. Neither ever
 // changes what a FieldsV1 is decoded to.
-//
-//	set, err := fieldpath.Parse([]byte(`{"f:spec":{"f:replicas":{}}}`))
-//	set.Has(fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("replicas")}) // true
 package fieldpath
