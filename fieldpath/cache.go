@@ -188,8 +188,8 @@ func (c *Cache) add(set *cached) {
 		place = c.leastUsed(b)
 		c.remove(&b.ways[place])
 	}
-	for c.held+set.size > c.limit {
-		c.advance()
+	for steps := 0; c.held+set.size > c.limit; steps++ {
+		c.advance(steps >= len(c.buckets)*ways)
 	}
 	b.ways[place].Store(set)
 	c.held += set.size
@@ -210,11 +210,11 @@ func (c *Cache) leastUsed(b *cacheBucket) int {
 // advance moves the hand by one way, and takes out what it finds there, unless
 // that was used since it was last there. The larger the sets are the farther it
 // has to go, but the less often: a set's share of all ways is as its size is of
-// the limit.
-func (c *Cache) advance() {
+// the limit. At the latest the second time round it takes out whatever it finds.
+func (c *Cache) advance(whatever bool) {
 	way := &c.buckets[c.hand/ways].ways[c.hand%ways]
 	c.hand = (c.hand + 1) % (len(c.buckets) * ways)
-	if at := way.Load(); at != nil && !at.used.Swap(false) {
+	if at := way.Load(); at != nil && (!at.used.Swap(false) || whatever) {
 		c.remove(way)
 	}
 }

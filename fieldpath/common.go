@@ -1,7 +1,6 @@
 package fieldpath
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
 	"sync/atomic"
@@ -278,13 +277,19 @@ var commonTexts textTable
 func (t *textTable) at(place uint64) *bucket[commonText] { return &t[place%uint64(len(t))] }
 
 // placeOf returns where to look for what a text begins with that stands below a
-// name: how it goes on is not known yet.
-func placeOf(name uint64, text []byte) uint64 {
-	const after = len(`{"f:`)
-	if len(text) < after+8 {
-		return name
+// name. How it goes on is not known yet: what tells it from others is the name; or,
+// since names of items are many, how the first names in it begin.
+func placeOf(n *name, text []byte) uint64 {
+	if n.elem.kind == KindField {
+		if begins := len(`{"f:`); len(text) >= begins+8 {
+			return mix(n.hash, word(text[begins:]))
+		}
+		return n.hash
 	}
-	return mix(name, binary.LittleEndian.Uint64(text[after:]))
+	if begins := len(`{".":{},"f:`); len(text) >= begins+16 {
+		return mix(word(text[begins:]), word(text[begins+8:]))
+	}
+	return uint64(n.elem.kind)
 }
 
 // find returns what text begins with, or nil.

@@ -292,7 +292,7 @@ func (d *decoder) colon() error {
 
 // below is set for what stands below a name.
 func (d *decoder) below(n *name, l *level) error {
-	text, place := d.data[d.pos:], placeOf(n.hash, d.data[d.pos:])
+	text, place := d.data[d.pos:], placeOf(n, d.data[d.pos:])
 	if d.lenient && d.depth+maxText < MaxDepth && d.members+maxText < MaxMembers {
 		if t := commonTexts.find(place, text); t != nil {
 			d.pos += len(t.text)
@@ -347,9 +347,12 @@ func (d *decoder) name(rare *name) (*name, error) {
 		}
 		return rare, nil
 	}
-	text, err := d.str(start, d.pos)
-	if err != nil {
-		return nil, err
+	text, ok := unquoted(written)
+	if !ok {
+		var err error
+		if text, err = d.str(start, d.pos); err != nil {
+			return nil, err
+		}
 	}
 	n, err := readText(text, d.lenient, true)
 	if err != nil {
@@ -360,6 +363,26 @@ func (d *decoder) name(rare *name) (*name, error) {
 		commonNames.put(hash, &commonName{string(written), true, false, n})
 	}
 	return rare, nil
+}
+
+// unquoted returns a name without its escapes if they are those that the names of
+// keys have, \" and \\.
+func unquoted(written []byte) (string, bool) {
+	var space [maxName]byte
+	text := space[:0]
+	for len(written) > 0 {
+		n := unescaped(written)
+		text = append(text, written[:n]...)
+		if written = written[n:]; len(written) == 0 {
+			break
+		}
+		if len(written) < 2 || written[0] != '\\' || written[1] != '"' && written[1] != '\\' {
+			return "", false
+		}
+		text = append(text, written[1])
+		written = written[2:]
+	}
+	return string(text), true
 }
 
 var selfName = name{elem: Element{kind: kindSelf}}

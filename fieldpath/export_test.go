@@ -60,14 +60,14 @@ func (c *Cache) Plant(data []byte, text string, set *Set) {
 	c.add(&cached{hash: maphash.Bytes(seed, data), text: text, set: set, size: 1})
 }
 
-// PlantCommon puts what name and object stand for into the tables of common names
+// PlantCommon puts what a name and an object stand for into the tables of common names
 // and texts where others would stand that hash as given.
-func PlantCommon(name, asName, object, asObject string) {
+func PlantCommon(written, asName, object, asObject string) {
 	hash := maphash.String(seed, asName)
-	n, _ := readName(name, hash, true)
-	commonNames.put(hash, &commonName{name, true, true, n})
+	n, _ := readName(written, hash, true)
+	commonNames.put(hash, &commonName{written, true, true, n})
 	l, _ := parse([]byte(object), Lenient)
-	place := placeOf(hash, []byte(asObject))
+	place := placeOf(&name{Field(asName[2:]), hash}, []byte(asObject))
 	commonTexts.at(place).put(place, &commonText{object, 1, l})
 	other, _ := parse([]byte(asObject), Lenient)
 	commonSets.at(other.hash).put(other.hash, &commonSet{other.hash, l.set})

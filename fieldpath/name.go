@@ -3,7 +3,6 @@ package fieldpath
 import (
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -137,7 +136,8 @@ func readKey(text string, lenient bool) (Element, error) {
 	if r.pos == len(r.data) || r.data[r.pos] != '{' {
 		return Element{}, malformed("member %s: expected a JSON object after k:", quoteShort(text))
 	}
-	fields := make([]KeyField, 0, 1) // the usual number
+	var space [4]KeyField
+	fields := space[:0]
 	err := r.object(0, func(name string, v any) {
 		fields = append(fields, KeyField{name, canonicalValue(v)})
 	})
@@ -147,7 +147,7 @@ func readKey(text string, lenient bool) (Element, error) {
 	if err != nil {
 		return Element{}, inName(text, err)
 	}
-	slices.SortStableFunc(fields, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
+	sortFields(fields)
 	if !lenient {
 		if len(fields) == 0 {
 			return Element{}, malformed("member %s: a key needs at least one field", quoteShort(text))
