@@ -178,16 +178,12 @@ func leaveOut(t *typed.Type, intent map[string]any, set *fieldpath.Set) map[stri
 	if set.Empty() {
 		return intent
 	}
-	all, tree := set, any(intent)
-	for {
-		// What is null now and was not a leaf before has lost everything.
-		next := t.RemoveToNull(tree, set)
-		if set = t.FieldSet(next).Difference(t.FieldSet(tree)); set.Empty() {
-			break
-		}
-		all, tree = all.Union(set), next
-	}
-	out, _ := t.Remove(intent, all).(map[string]any)
+	// A declared field goes when something in it goes and nothing stays: no leaf, with
+	// which empty lists count, and no item or entry.
+	content := t.FieldSet(intent).Union(t.Compare(map[string]any{}, intent).Added.Leaves())
+	stays := content.RecursiveDifference(set)
+	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays))
+	out, _ := t.Remove(intent, set.Union(goes)).(map[string]any)
 	return out
 }
 
