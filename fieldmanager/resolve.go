@@ -70,8 +70,9 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 		return nil, err
 	}
 	var there, absent []fieldpath.Path
+	inLive := everything(m.typ, liveTree.tree)
 	for p := range ways[conflicts.Share].All() {
-		if _, ok := m.typ.Get(liveTree.tree, p); ok {
+		if inLive.Has(p) {
 			there = append(there, slices.Clone(p))
 		} else {
 			absent = append(absent, slices.Clone(p))
@@ -98,19 +99,26 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 	return out, nil
 }
 
+// everything returns the paths of all that is in a tree, containers included. To look
+// many paths up in it costs less than to look for each in the tree.
+func everything(t *typed.Type, tree map[string]any) *fieldpath.Set {
+	return t.Compare(map[string]any{}, tree).Added
+}
+
 // decisions asks for the way out of each conflict, and returns the fields of the
 // intent by way.
 func (m *FieldManager) decisions(all conflicts.Conflicts, intent map[string]any,
 	decide func(conflicts.Conflict) conflicts.Way, out *Resolution) (map[conflicts.Way]*fieldpath.Set, error) {
 	ways := map[conflicts.Way][]fieldpath.Path{}
 	decided := map[string]conflicts.Way{}
+	inIntent := everything(m.typ, intent)
 	for _, c := range all {
 		way := decide(c)
 		if way > conflicts.Force {
 			return nil, fmt.Errorf("%s: no such way out of a conflict: %s", c.Path, way)
 		}
 		path := c.Path
-		if _, ok := m.typ.Get(intent, path); !ok {
+		if !inIntent.Has(path) {
 			return nil, fmt.Errorf("%s: the conflict with %q is about a field of %s that the intent, of %s, does not have",
 				path, c.Owner.Manager, c.Version, m.version)
 		}
@@ -178,16 +186,12 @@ func leaveOut(t *typed.Type, intent map[string]any, set *fieldpath.Set) map[stri
 	if set.Empty() {
 		return intent
 	}
-	all, tree := set, any(intent)
-	for {
-		// What is null now and was not a leaf before has lost everything.
-		next := t.RemoveToNull(tree, set)
-		if set = t.FieldSet(next).Difference(t.FieldSet(tree)); set.Empty() {
-			break
-		}
-		all, tree = all.Union(set), next
-	}
-	out, _ := t.Remove(intent, all).(map[string]any)
+	// A declared field goes when something in it goes and nothing stays: no leaf, with
+	// which empty lists count, and no item or entry.
+	content := t.FieldSet(intent).Union(everything(t, intent).Leaves())
+	stays := content.RecursiveDifference(set)
+	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays))
+	out, _ := t.Remove(intent, set.Union(goes)).(map[string]any)
 	return out
 }
 

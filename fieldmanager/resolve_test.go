@@ -113,6 +113,7 @@ func TestResolve(t *testing.T) {
 		{"last of a struct", "spec: {text: a}", "spec: {text: b}", conflicts.GiveUp, `{}`, "an empty struct would be owned"},
 		{"last of a map", "spec: {labels: {k: a}}", "spec: {labels: {k: b}, count: 1}", conflicts.GiveUp, `{"count":1}`, "so would an empty map"},
 		{"empty on purpose", "spec: {text: a}", "spec: {text: b, labels: {}, set: []}", conflicts.GiveUp, `{"labels":{},"set":[]}`, "what was empty stays"},
+		{"an empty list on purpose", "spec: {text: a}", "spec: {text: b, set: []}", conflicts.GiveUp, `{"set":[]}`, "an empty list owns nothing, but it is there"},
 		{"field of an item", "spec: {ports: [{port: 80, name: a}]}", "spec: {ports: [{port: 80, name: b}]}", conflicts.GiveUp,
 			`{"ports":[{"port":80}]}`, "an item stays with its key: to give it up would remove it when nobody else had it"},
 		{"shared field of an item", "spec: {ports: [{port: 80, name: a}]}", "spec: {ports: [{port: 80, name: b}, {port: 90}]}", conflicts.Share,

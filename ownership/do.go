@@ -241,19 +241,16 @@ func (s *state) closed(set *fieldpath.Set, version, subresource string) (closed 
 	}
 	gv, _ := schema.ParseGroupVersion(version)
 	t := s.mover.types.TypeFor(gv.WithKind(s.kind.Kind))
-	var gone, empty []fieldpath.Path
-	for p := range set.Difference(owned).All() {
-		if _, there := t.Get(intent.Object, p); !there {
-			gone = append(gone, slices.Clone(p))
-		}
-	}
+	there := t.Compare(map[string]any{}, intent.Object).Added
+	gone := set.Difference(owned).Difference(there)
+	var empty []fieldpath.Path
 	// A container that has nothing in it now comes whole with what was owned in it.
 	for p := range owned.Leaves().Difference(set).All() {
 		if !isKeyField(p) {
 			empty = append(empty, slices.Clone(p))
 		}
 	}
-	closed = owned.Difference(fieldpath.NewSet(empty...)).Union(fieldpath.NewSet(gone...))
+	closed = owned.Difference(fieldpath.NewSet(empty...)).Union(gone)
 	return closed, intent, nil
 }
 
