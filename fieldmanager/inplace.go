@@ -43,8 +43,8 @@ func (m *FieldManager) goObjectOf(obj runtime.Object) (o goObject, ok bool) {
 
 // readEntries reads managed fields as they stand in a Go struct; ok is false when
 // something is wrong with them, which is then for readRecords to say.
-func readEntries(list []metav1.ManagedFieldsEntry) (rs records, ok bool) {
-	entries, err := managedfields.Decode(list)
+func (m *FieldManager) readEntries(list []metav1.ManagedFieldsEntry) (rs records, ok bool) {
+	entries, err := managedfields.DecodeWith(m.cache, list)
 	if err != nil || len(entries) != len(list) {
 		return nil, false
 	}
@@ -62,7 +62,7 @@ func (m *FieldManager) startingEntries(live, now []metav1.ManagedFieldsEntry) (r
 			return nil, true
 		}
 		if len(now) > 0 {
-			rs, ok := readEntries(now)
+			rs, ok := m.readEntries(now)
 			for i := range rs {
 				// What a client sent is encoded anew, unless it is live's.
 				if i >= len(live) || !sameFields(now[i].FieldsV1, live[i].FieldsV1) {
@@ -72,7 +72,7 @@ func (m *FieldManager) startingEntries(live, now []metav1.ManagedFieldsEntry) (r
 			return rs, ok
 		}
 	}
-	return readEntries(live)
+	return m.readEntries(live)
 }
 
 // sameFields reports whether a and b are the same bytes.
@@ -131,7 +131,7 @@ func (m *FieldManager) restatedInPlace(live runtime.Object, applied map[string]a
 	if !ok || manager == kubectl && o.meta.GetAnnotations()[LastAppliedAnnotation] != "" {
 		return nil, false
 	}
-	entries, ok := readEntries(o.meta.GetManagedFields())
+	entries, ok := m.readEntries(o.meta.GetManagedFields())
 	if !ok {
 		return nil, false
 	}
