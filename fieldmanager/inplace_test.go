@@ -218,6 +218,16 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	want := "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"
 	require.Equal(t, want, owners(t, out))
 
+	// An empty list of managed fields, which a tree of a Go struct would leave out,
+	// drops them all (spec rule 2.6), whatever is read in place.
+	cleared := now.DeepCopyObject().(*widget)
+	cleared.ManagedFields = []metav1.ManagedFieldsEntry{}
+	for _, before := range []runtime.Object{live, asTree(t, live)} {
+		out, err = m.Update(before, cleared, "ctl")
+		require.NoError(t, err)
+		require.Empty(t, owners(t, out))
+	}
+
 	meta := now.ObjectMeta
 	behind := func(text string) *aside { return &aside{now.TypeMeta, meta.DeepCopy(), widgetSpec{Text: text}} }
 	out, err = m.Update(behind("a"), behind("b"), "ctl")

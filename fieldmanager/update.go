@@ -3,6 +3,7 @@ package fieldmanager
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
@@ -40,7 +41,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
-	entries, keep, err := m.entriesOf(before, newTree)
+	entries, keep, err := m.entriesOf(before, withReset(now, newTree))
 	if err != nil {
 		// Nothing can be said of entries that can't be read: they stay as they are.
 		return like(now, withManagedFields(newTree, keep))
@@ -95,6 +96,22 @@ func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) 
 		return now
 	}
 	return out
+}
+
+// withReset returns the tree of now with the empty list of managed fields that now
+// has, when it is a Go struct, whose trees leave out what is empty.
+func withReset(now runtime.Object, tree map[string]any) map[string]any {
+	if _, ok := now.(runtime.Unstructured); ok {
+		return tree
+	}
+	accessor, err := meta.Accessor(now)
+	if err != nil {
+		return tree
+	}
+	if list := accessor.GetManagedFields(); list == nil || len(list) > 0 {
+		return tree
+	}
+	return withManagedFields(tree, []any{})
 }
 
 // liveOf returns the tree of live, and whether the write creates the object: a

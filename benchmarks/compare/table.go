@@ -50,7 +50,7 @@ func markdown(w io.Writer, rows [][]string) error {
 func table(w io.Writer, results []measure.Result) error {
 	rows := [][]string{{
 		"workload", "upstream", "Tenure", "ratio", "quartiles",
-		"allocs, upstream", "Tenure", "bytes, upstream", "Tenure", "copy", "decode",
+		"allocs, upstream", "Tenure", "bytes, upstream", "Tenure", "copy", "decode", "compare",
 	}}
 	for _, r := range results {
 		rows = append(rows, []string{
@@ -58,7 +58,7 @@ func table(w io.Writer, results []measure.Result) error {
 			ratio(r.Ratio.Median), ratio(r.Ratio.Low) + "–" + ratio(r.Ratio.High),
 			count(r.Upstream.Allocs), count(r.Tenure.Allocs),
 			size(r.Upstream.Bytes), size(r.Tenure.Bytes),
-			duration(r.Copy), duration(r.Decode),
+			duration(r.Copy), duration(r.Decode), duration(r.Compare),
 		})
 	}
 	return markdown(w, rows)
@@ -71,11 +71,11 @@ func growthTables(w io.Writer, series []growth.Series) error {
 		if _, err := fmt.Fprintf(w, "\n%s\n\n", s.Name); err != nil {
 			return err
 		}
-		rows := [][]string{{s.Unit, "upstream", "a " + one, "Tenure", "a " + one, "allocs a " + one}}
+		rows := [][]string{{s.Unit, "upstream", "a " + one, "Tenure", "a " + one, "allocs a " + one, "compare, a " + one}}
 		for _, p := range s.Points {
 			n := time.Duration(p.Size)
 			row := []string{count(float64(p.Size)), "–", "–", duration(p.Tenure.Time), duration(p.Tenure.Time / n),
-				fmt.Sprintf("%.1f", p.Tenure.Allocs/float64(p.Size))}
+				fmt.Sprintf("%.1f", p.Tenure.Allocs/float64(p.Size)), duration(p.Compare / n)}
 			if p.Upstream != nil {
 				row[1], row[2] = duration(p.Upstream.Time), duration(p.Upstream.Time/n)
 			}

@@ -19,6 +19,9 @@ type Point struct {
 	// Upstream is nil where upstream was not measured.
 	Upstream *measure.Cost `json:"upstream,omitempty"`
 	Tenure   measure.Cost  `json:"tenure"`
+	// Compare is the time to compare the object with a copy: what grows faster than
+	// the object there does so because memory is slower than caches.
+	Compare time.Duration `json:"compareNs"`
 }
 
 // Series is how one operation grows.
@@ -82,6 +85,9 @@ func point(c *workloads.Case, size int, upstream bool) (Point, error) {
 		return p, err
 	}
 	p.Tenure = cost
+	if p.Compare, err = measure.Compare(c.Object, options); err != nil {
+		return p, err
+	}
 	if upstream {
 		if cost, err = solo(engines.Upstream(), c); err != nil {
 			return p, err
@@ -91,10 +97,12 @@ func point(c *workloads.Case, size int, upstream bool) (Point, error) {
 	return p, nil
 }
 
+var options = measure.Options{Pairs: 3, Run: 30 * time.Millisecond}
+
 func solo(e engines.Engine, c *workloads.Case) (measure.Cost, error) {
 	body, err := c.Bind(e)
 	if err != nil {
 		return measure.Cost{}, err
 	}
-	return measure.Solo(body, measure.Options{Pairs: 3, Run: 30 * time.Millisecond})
+	return measure.Solo(body, options)
 }

@@ -42,9 +42,11 @@ type Result struct {
 	// Ratio is upstream's time divided by Tenure's, over the pairs.
 	Ratio Quartiles `json:"ratio"`
 	// Copy and Decode are the floor: a deep copy of the object, and decoding it
-	// from JSON.
-	Copy   time.Duration `json:"copyNs"`
-	Decode time.Duration `json:"decodeNs"`
+	// from JSON. Compare is that of telling that nothing changed: comparing it with
+	// a copy.
+	Copy    time.Duration `json:"copyNs"`
+	Decode  time.Duration `json:"decodeNs"`
+	Compare time.Duration `json:"compareNs"`
 }
 
 // Measure runs a workload with both engines.
@@ -77,7 +79,7 @@ func Measure(w workloads.Workload, o Options) (Result, error) {
 		ratios = append(ratios, float64(costs[0][pair].Time)/float64(costs[1][pair].Time))
 	}
 	r := Result{Name: w.Name, Upstream: median(costs[0]), Tenure: median(costs[1]), Ratio: QuartilesOf(ratios)}
-	r.Copy, r.Decode, err = floor(c.Object, o)
+	r.Copy, r.Decode, r.Compare, err = floor(c.Object, o)
 	return r, err
 }
 
