@@ -10,22 +10,22 @@
 //   - a case of a switch over a value or a type is left out;
 //   - a ! is left out.
 //
-// Each mutant is built beside the tree (go build's -overlay) and meets the tests of
-// its own package, then, if it lived, those of -tests. A mutant that does not
-// compile is none. One that makes a test fail, or run out of time, is killed.
+// Each mutant meets the tests of its own package, then, if it lived, those of -tests,
+// one package after the other. One that makes a test fail, or run out of time, is
+// killed. Nothing is written to the tree: the go command is told of mutated files by
+// its -overlay. All mutants of a package are built at once, and turned on one by one;
+// only a case that is left out is built by itself, and is no mutant if it does not
+// compile.
 //
 // Packages and -tests are relative to -root. The exit status is 1 when a mutant
 // lived that is not in the allow list, and 2 when the command itself failed.
 package main
 
 import (
-	"cmp"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -43,21 +43,34 @@ func main() {
 	}
 }
 
+// run is one run of the command.
+type run struct {
+	out     io.Writer
+	root    string
+	timeout time.Duration
+	wider   []string
+	matches *regexp.Regexp
+	known   map[site]string
+
+	sum   summary
+	met   map[site]bool // the mutants that lived
+	lived bool          // one that is not known did
+}
+
 // mutate does what the command does, and returns whether a mutant lived that is
 // not allowed to.
 func mutate(args []string, out io.Writer) (lived bool, err error) {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
-	run := flags.String("run", "", "only mutants whose line of output matches this `regexp`")
+	only := flags.String("run", "", "only mutants whose line of output matches this `regexp`")
 	timeout := flags.Duration("timeout", time.Minute, "how long the tests of a package may take")
 	wider := flags.String("tests", "", "`packages` whose tests the mutants meet that their own did not kill")
 	root := flags.String("root", "..", "the `directory` that packages are relative to")
 	allow := flags.String("allow", "mutate/survivors.txt", "the allow list")
-	list := flags.Bool("list", false, "only list the mutants")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
-	matches, err := regexp.Compile(*run)
-	if err != nil {
+	r := run{out: out, root: *root, timeout: *timeout, wider: strings.Fields(*wider), met: map[site]bool{}}
+	if r.matches, err = regexp.Compile(*only); err != nil {
 		return false, err
 	}
 	file, err := os.Open(*allow)
@@ -65,147 +78,85 @@ func mutate(args []string, out io.Writer) (lived bool, err error) {
 		return false, err
 	}
 	defer file.Close()
-	known, err := readSurvivors(file)
-	if err != nil {
+	if r.known, err = readSurvivors(file); err != nil {
 		return false, fmt.Errorf("%s: %w", *allow, err)
 	}
-	scratch, err := os.MkdirTemp("", "mutate")
-	if err != nil {
-		return false, err
-	}
-	defer os.RemoveAll(scratch)
-	t := tester{root: *root, scratch: scratch, timeout: *timeout}
-
-	var sum summary
-	met := map[site]bool{}
 	for _, dir := range flags.Args() {
-		own, others := "./"+filepath.ToSlash(filepath.Clean(dir)), strings.Fields(*wider)
-		mutants, err := mutantsOf(*root, dir)
-		if err != nil {
+		if err := r.mutate(filepath.ToSlash(filepath.Clean(dir))); err != nil {
 			return false, err
 		}
-		if !*list {
-			// Tests that fail anyway would kill every mutant.
-			for _, p := range append(others, own) {
-				if verdict, err := t.test(nil, p); err != nil || verdict != "" {
-					return false, cmp.Or(err, fmt.Errorf("the tests of %s fail as it is: %s", p, verdict))
-				}
-			}
-		}
-		for _, m := range mutants {
-			line := fmt.Sprintf("%s:%d:%d %s: %s", m.file, m.line, m.column, m.function, m.mutation)
-			if !matches.MatchString(line) {
-				continue
-			}
-			if *list {
-				fmt.Fprintln(out, line)
-				continue
-			}
-			verdict, err := t.test(&m, own)
-			for i := 0; i < len(others) && err == nil && verdict == ""; i++ {
-				verdict, err = t.test(&m, others[i])
-			}
-			if err != nil {
-				return false, err
-			}
-			if verdict == "" {
-				verdict = "lived"
-				met[m.site] = true
-				if known[m.site] == "" {
-					verdict = "LIVED, not in the allow list"
-					lived = true
-				}
-			}
-			sum.count(m, verdict)
-			fmt.Fprintf(out, "%s: %s\n", line, verdict)
-			if strings.HasPrefix(verdict, "LIVED") {
-				fmt.Fprint(out, m.site)
-			}
-		}
 	}
-	sum.print(out)
-	if *run == "" && !*list {
-		for s := range known {
-			if !met[s] && sum.of[s.file] != nil {
+	r.sum.print(out)
+	if *only == "" {
+		for s := range r.known {
+			if !r.met[s] && r.sum.of[s.file] != nil {
 				fmt.Fprintf(out, "in the allow list, but it did not live:\n%s", s)
 			}
 		}
 	}
-	return lived, nil
+	return r.lived, nil
 }
 
-// tester runs tests.
-type tester struct {
-	root, scratch string
-	timeout       time.Duration
-}
-
-// The verdicts on mutants that did not live.
-const (
-	killed    = "killed"
-	timedOut  = "killed, out of time"
-	noneAtAll = "does not compile"
-)
-
-// test returns the verdict of the tests of a package on a mutant, "" for none. A nil
-// mutant is the code as it is.
-func (t *tester) test(m *mutant, pkg string) (verdict string, err error) {
-	args := []string{"test", "-count=1", "-failfast", "-vet=off", "-timeout=" + t.timeout.String()}
-	if m != nil {
-		overlay, err := t.overlay(m)
+// mutate tries the mutants of one package.
+func (r *run) mutate(dir string) error {
+	s, err := readSources(r.root, dir)
+	if err != nil {
+		return err
+	}
+	all, err := newBuild(r.root, r.timeout, s.allAtOnce())
+	if err != nil {
+		return err
+	}
+	defer all.remove()
+	packages := append([]string{"./" + dir}, r.wider...)
+	for _, pkg := range packages {
+		// Tests that fail anyway would kill every mutant.
+		if verdict, err := all.test(0, pkg); err != nil {
+			return err
+		} else if verdict != "" {
+			return fmt.Errorf("the tests of %s fail without a mutant: %s", pkg, verdict)
+		}
+	}
+	for _, m := range s.mutants {
+		line := fmt.Sprintf("%s:%d:%d %s: %s", m.file, m.line, m.column, m.function, m.mutation)
+		if !r.matches.MatchString(line) {
+			continue
+		}
+		b := all
+		if m.cut {
+			if b, err = newBuild(r.root, r.timeout, s.without(m)); err != nil {
+				return err
+			}
+		}
+		verdict := ""
+		for i := 0; i < len(packages) && err == nil && verdict == ""; i++ {
+			verdict, err = b.test(m.number, packages[i])
+		}
+		if m.cut {
+			b.remove()
+		}
 		if err != nil {
-			return "", err
+			return err
 		}
-		args = append(args, "-overlay="+overlay)
+		r.report(m, line, verdict)
 	}
-	cmd := exec.Command("go", append(args, pkg)...)
-	cmd.Dir = t.root
-	for _, v := range os.Environ() {
-		// Where the tests are, the workspace counts.
-		if !strings.HasPrefix(v, "GOWORK=") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		return "", nil
-	}
-	if _, ok := err.(*exec.ExitError); !ok {
-		return "", err
-	}
-	switch text := string(out); {
-	case strings.Contains(text, "[build failed]"):
-		return noneAtAll, nil
-	case strings.Contains(text, "panic: test timed out"):
-		return timedOut, nil
-	case strings.Contains(text, "\nFAIL\t"):
-		return killed + " by " + pkg, nil
-	default:
-		return "", fmt.Errorf("go %s:\n%s", strings.Join(cmd.Args[1:], " "), text)
-	}
+	return nil
 }
 
-// overlay writes the mutated file, and the file that puts it into its place.
-func (t *tester) overlay(m *mutant) (name string, err error) {
-	original, err := filepath.Abs(filepath.Join(t.root, filepath.FromSlash(m.file)))
-	if err != nil {
-		return "", err
+func (r *run) report(m mutant, line, verdict string) {
+	switch {
+	case verdict != "":
+		fmt.Fprintf(r.out, "%s: %s\n", line, verdict)
+	case r.known[m.site] != "":
+		fmt.Fprintf(r.out, "%s: lived\n", line)
+	default:
+		fmt.Fprintf(r.out, "%s: LIVED, not in the allow list\n%s", line, m.site)
+		r.lived = true
 	}
-	source, err := os.ReadFile(original)
-	if err != nil {
-		return "", err
+	if verdict == "" {
+		r.met[m.site] = true
 	}
-	text := string(source[:m.start]) + m.text + string(source[m.end:])
-	mutated := filepath.Join(t.scratch, "mutated.go")
-	if err := os.WriteFile(mutated, []byte(text), 0o600); err != nil {
-		return "", err
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{original: mutated}})
-	if err != nil {
-		return "", err
-	}
-	name = filepath.Join(t.scratch, "overlay.json")
-	return name, os.WriteFile(name, overlay, 0o600)
+	r.sum.count(m, verdict)
 }
 
 // summary counts verdicts by file, in the order in which the files were met.
@@ -230,10 +181,10 @@ func (s *summary) count(m mutant, verdict string) {
 		s.files = append(s.files, m.file)
 	}
 	c.mutants++
-	if strings.HasPrefix(verdict, killed) {
-		c.killed++
-	} else {
+	if verdict == "" {
 		c.lived++
+	} else {
+		c.killed++
 	}
 }
 

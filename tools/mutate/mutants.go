@@ -14,12 +14,19 @@ import (
 	"strings"
 )
 
-// mutant is one change of one file.
+// mutant is one change of one file. Most are a condition that becomes another
+// while the program runs (see [instrumented]); a cut is one of the text.
 type mutant struct {
 	site
 	line, column int
-	start, end   int    // the bytes of the file that are replaced
-	text         string // by this
+	start, end   int // the bytes of the condition, or of what is cut
+
+	cut bool
+	// number is what turns the mutant on, and after what stands behind the
+	// condition, which is put in parentheses, and before a closing one: %[1]s is
+	// true when the mutant is turned on.
+	number int
+	after  string
 }
 
 // site says which mutant it is, wherever in its file it stands.
@@ -34,40 +41,54 @@ func (s site) String() string {
 	return fmt.Sprintf("%s %s\n\t%s\n\t%s\n", s.file, s.function, s.source, s.mutation)
 }
 
-// mutantsOf returns the mutants of the files of a package that are not tests, in
-// the order in which they stand there.
-func mutantsOf(root, dir string) ([]mutant, error) {
+// sources are the files of a package that are not tests.
+type sources struct {
+	pkg     string // the package clause's name
+	names   []string
+	text    map[string][]byte
+	mutants []mutant // in the order in which they stand there
+}
+
+// readSources reads the package in dir, and finds its mutants.
+func readSources(root, dir string) (sources, error) {
+	out := sources{text: map[string][]byte{}}
 	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no Go files", dir)
-	}
-	var out []mutant
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		source, err := os.ReadFile(name)
+		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		found, err := mutantsIn(path.Join(filepath.ToSlash(dir), filepath.Base(name)), source)
+		name = path.Join(filepath.ToSlash(dir), filepath.Base(name))
+		pkg, found, err := mutantsIn(name, text)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		out = append(out, found...)
+		out.pkg = pkg
+		out.names = append(out.names, name)
+		out.text[name] = text
+		out.mutants = append(out.mutants, found...)
+	}
+	if len(out.names) == 0 {
+		return out, fmt.Errorf("%s: no Go files", dir)
+	}
+	for i := range out.mutants {
+		out.mutants[i].number = i + 1
 	}
 	return out, nil
 }
 
-// mutantsIn returns the mutants of one file.
-func mutantsIn(name string, source []byte) ([]mutant, error) {
+// mutantsIn returns the package's name and the mutants of one file.
+func mutantsIn(name string, source []byte) (pkg string, found []mutant, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	f := finder{name: name, source: source, file: files.File(file.FileStart), forced: map[ast.Expr]bool{}}
 	for _, decl := range file.Decls {
@@ -79,7 +100,7 @@ func mutantsIn(name string, source []byte) ([]mutant, error) {
 	slices.SortStableFunc(f.found, func(a, b mutant) int {
 		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
 	})
-	return f.found, nil
+	return file.Name.Name, f.found, nil
 }
 
 func functionName(fn *ast.FuncDecl) string {
@@ -134,7 +155,7 @@ func (f *finder) visit(n ast.Node) bool {
 		f.cases(n.Body, false)
 	case *ast.UnaryExpr:
 		if n.Op == token.NOT && !f.forced[n] {
-			f.add(n, n.OpPos, n.OpPos+1, "", "without ! in")
+			f.condition(n, ") != %[1]s", "without ! in")
 		}
 	case *ast.BinaryExpr:
 		f.binary(n)
@@ -144,10 +165,17 @@ func (f *finder) visit(n ast.Node) bool {
 
 func (f *finder) binary(n *ast.BinaryExpr) {
 	if op, ok := negated[n.Op]; ok && !f.forced[n] {
-		f.operator(n, op)
+		f.condition(n, ") != %[1]s", fmt.Sprintf("%s becomes %s in", n.Op, op))
 	}
 	if op, ok := shifted[n.Op]; ok {
-		f.operator(n, op)
+		after := fmt.Sprintf("(%s) == (%s)", f.text(n.X.Pos(), n.X.End()), f.text(n.Y.Pos(), n.Y.End()))
+		after = strings.ReplaceAll(after, "%", "%%")
+		if n.Op == token.LSS || n.Op == token.GTR {
+			after = ") || %[1]s && " + after
+		} else {
+			after = ") && !(%[1]s && " + after + ")"
+		}
+		f.condition(n, after, fmt.Sprintf("%s becomes %s in", n.Op, op))
 	}
 	switch n.Op {
 	case token.LAND:
@@ -157,11 +185,6 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 		f.becomes(n.X, false)
 		f.becomes(n.Y, false)
 	}
-}
-
-func (f *finder) operator(n *ast.BinaryExpr, op token.Token) {
-	end := n.OpPos + token.Pos(len(n.Op.String()))
-	f.add(n, n.OpPos, end, op.String(), fmt.Sprintf("%s becomes %s in", n.Op, op))
 }
 
 // cases mutates the cases of a switch. One without a tag has conditions; of
@@ -174,11 +197,11 @@ func (f *finder) cases(body *ast.BlockStmt, conditions bool) {
 			case conditions:
 				f.force(e)
 			case len(c.List) == 1:
-				f.add(e, c.Pos(), c.End(), "", "without the case")
+				f.cut(e, c.Pos(), c.End(), "without the case")
 			case i > 0:
-				f.add(e, c.List[i-1].End(), e.End(), "", "without the value")
+				f.cut(e, c.List[i-1].End(), e.End(), "without the value")
 			default:
-				f.add(e, e.Pos(), c.List[1].Pos(), "", "without the value")
+				f.cut(e, e.Pos(), c.List[1].Pos(), "without the value")
 			}
 		}
 	}
@@ -190,34 +213,42 @@ func (f *finder) force(condition ast.Expr) {
 	f.becomes(condition, false)
 }
 
-// becomes makes a condition true or false. The condition is still evaluated, so
-// that what it uses is used.
+// becomes makes a condition true or false. The condition is still evaluated.
 func (f *finder) becomes(e ast.Expr, value bool) {
-	op := "&&"
 	if value {
-		op = "||"
+		f.condition(e, ") || %[1]s", "true for")
+	} else {
+		f.condition(e, ") && !%[1]s", "false for")
 	}
-	text := fmt.Sprintf("((%s) %s %t)", f.text(e.Pos(), e.End()), op, value)
-	f.add(e, e.Pos(), e.End(), text, fmt.Sprintf("%t for", value))
 }
 
-// add adds the mutant in which text stands in the place of what is between start
-// and end. n is the expression that it is about.
-func (f *finder) add(n ast.Expr, start, end token.Pos, text, what string) {
-	at := f.file.Position(n.Pos())
-	if b, ok := n.(*ast.BinaryExpr); ok {
+func (f *finder) condition(e ast.Expr, after, what string) {
+	m := f.mutant(e, e.Pos(), e.End(), what)
+	m.after = after
+	f.found = append(f.found, m)
+}
+
+func (f *finder) cut(e ast.Expr, start, end token.Pos, what string) {
+	m := f.mutant(e, start, end, what)
+	m.cut = true
+	f.found = append(f.found, m)
+}
+
+func (f *finder) mutant(e ast.Expr, start, end token.Pos, what string) mutant {
+	at := f.file.Position(e.Pos())
+	if b, ok := e.(*ast.BinaryExpr); ok {
 		at = f.file.Position(b.OpPos)
 	}
 	line := f.source[f.file.Offset(f.file.LineStart(at.Line)):]
 	line, _, _ = bytes.Cut(line, []byte("\n"))
-	f.found = append(f.found, mutant{
+	return mutant{
 		site: site{
 			file: f.name, function: f.function, source: string(bytes.TrimSpace(line)),
-			mutation: what + " " + strings.Join(strings.Fields(string(f.text(n.Pos(), n.End()))), " "),
+			mutation: what + " " + strings.Join(strings.Fields(string(f.text(e.Pos(), e.End()))), " "),
 		},
 		line: at.Line, column: at.Column,
-		start: f.file.Offset(start), end: f.file.Offset(end), text: text,
-	})
+		start: f.file.Offset(start), end: f.file.Offset(end),
+	}
 }
 
 func (f *finder) text(start, end token.Pos) []byte {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,7 +14,7 @@ import (
 // those of another, by the clock; not compiling; alive and known, alive and not.
 func TestMutate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs the go command some fifteen times")
+		t.Skip("builds and runs tests")
 	}
 	root := sample(t)
 	var out strings.Builder
@@ -58,7 +61,7 @@ func TestMutateWhatFails(t *testing.T) {
 	}
 	args := []string{"-root", root, "-allow", "testdata/survivors.txt"}
 	_, err := mutate(append(args, "small"), new(strings.Builder))
-	if err == nil || !strings.Contains(err.Error(), "fail as it is: killed by ./small") {
+	if err == nil || !strings.Contains(err.Error(), "fail without a mutant: killed by ./small") {
 		t.Errorf("got %v: tests that fail anyway say nothing", err)
 	}
 	if _, err = mutate(append(args, "nowhere"), new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "no Go files") {
@@ -79,45 +82,64 @@ func sample(t *testing.T) string {
 func TestMutants(t *testing.T) {
 	for _, row := range []struct {
 		name, body string
-		want       []string // the mutants that are to be found: what stands in the place of what
+		all        string   // the body with all of its mutants in it; the body itself if empty
+		cuts       []string // the body without what is cut
 	}{
-		{"negated", "return a == b", []string{"return a != b"}},
-		{"shifted too", "return a < b", []string{"return a >= b", "return a <= b"}},
-		{"and", "return a && b", []string{"return ((a) || true) && b", "return a && ((b) || true)"}},
-		{"or", "return a || b", []string{"return ((a) && false) || b", "return a || ((b) && false)"}},
-		{"not", "return !a", []string{"return a"}},
-		{"condition", "if (a) {}", []string{"if (((a)) || true) {}", "if (((a)) && false) {}"}},
-		{"comparison as condition", "if a != b {}", []string{"if ((a != b) || true) {}", "if ((a != b) && false) {}"}},
-		{"loop", "for ; a; {}", []string{"for ; ((a) || true); {}", "for ; ((a) && false); {}"}},
-		{"endless loop", "for {}", nil},
-		{"conditions of a switch", "switch { case a: }", []string{"switch { case ((a) || true): }", "switch { case ((a) && false): }"}},
-		{"values of a switch", "switch a { case 1, 2, 3: ; default: }", []string{
+		{"negated", "return a == b", "return ((a == b) != mutantIs(1))", nil},
+		{"less", "return a < b%c", "return ((((a < b%c) != mutantIs(1))) || mutantIs(2) && (a) == (b%c))", nil},
+		{"greater", "return a > b", "return ((((a > b) != mutantIs(1))) || mutantIs(2) && (a) == (b))", nil},
+		{"at most", "return a <= b", "return ((((a <= b) != mutantIs(1))) && !(mutantIs(2) && (a) == (b)))", nil},
+		{"at least", "return a >= b", "return ((((a >= b) != mutantIs(1))) && !(mutantIs(2) && (a) == (b)))", nil},
+		{"and", "return a && b", "return ((a) || mutantIs(1)) && ((b) || mutantIs(2))", nil},
+		{"or", "return a || b", "return ((a) && !mutantIs(1)) || ((b) && !mutantIs(2))", nil},
+		{"not", "return !a", "return ((!a) != mutantIs(1))", nil},
+		{"condition", "if (a) {}", "if (((((a)) || mutantIs(1))) && !mutantIs(2)) {}", nil},
+		{"comparison as condition", "if a != b {}", "if ((((a != b) || mutantIs(1))) && !mutantIs(2)) {}", nil},
+		{"parts", "if a && !b {}", "if ((((((a) || mutantIs(1)) && ((((!b) || mutantIs(4))) != mutantIs(5))) || mutantIs(2))) && !mutantIs(3)) {}", nil},
+		{"loop", "for ; a; {}", "for ; ((((a) || mutantIs(1))) && !mutantIs(2)); {}", nil},
+		{"endless loop", "for {}", "", nil},
+		{"conditions of a switch", "switch { case a: }", "switch { case ((((a) || mutantIs(1))) && !mutantIs(2)): }", nil},
+		{"values of a switch", "switch a { case 1, 2, 3: ; default: }", "", []string{
 			"switch a { case 2, 3: ; default: }", "switch a { case 1, 3: ; default: }", "switch a { case 1, 2: ; default: }"}},
-		{"only value of a switch", "switch a.(type) { case int: f()\ncase nil: }", []string{
+		{"only value of a switch", "switch a.(type) { case int: f()\ncase nil: }", "", []string{
 			"switch a.(type) { \ncase nil: }", "switch a.(type) { case int: f()\n }"}},
-		{"function literal", "f(func() bool { return !a })", []string{"f(func() bool { return a })"}},
+		{"function literal", "f(func() bool { return !a })", "f(func() bool { return ((!a) != mutantIs(1)) })", nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			const head, tail = "package p\n\nfunc (x *T[K]) m() {\n\t", "\n}\n"
-			source := head + row.body + tail
-			found, err := mutantsIn("p.go", []byte(source))
-			if err != nil {
-				t.Fatal(err)
+			body := func(source []byte) string {
+				return strings.TrimSuffix(strings.TrimPrefix(string(source), head), tail)
 			}
-			var got []string
-			for _, m := range found {
-				text := source[:m.start] + m.text + source[m.end:]
-				got = append(got, strings.TrimSuffix(strings.TrimPrefix(text, head), tail))
+			source := []byte(head + row.body + tail)
+			pkg, found, err := mutantsIn("p.go", source)
+			if err != nil || pkg != "p" {
+				t.Fatalf("package %q: %v", pkg, err)
+			}
+			s := sources{text: map[string][]byte{"p.go": source}}
+			var cuts []string
+			for i := range found {
+				m := &found[i]
+				m.number = i + 1
 				if m.function != "T.m" || !strings.Contains(row.body, m.source) {
-					t.Errorf("at line %d of %s: %q", m.line, m.function, m.source)
+					t.Errorf("in %s: %q", m.function, m.source)
+				}
+				if m.cut {
+					cuts = append(cuts, body(s.without(*m)["p.go"]))
 				}
 			}
-			if strings.Join(got, "\n") != strings.Join(row.want, "\n") {
-				t.Errorf("got\n%s\nwanted\n%s", strings.Join(got, "\n"), strings.Join(row.want, "\n"))
+			if !slices.Equal(cuts, row.cuts) {
+				t.Errorf("cut to\n%s\nwanted\n%s", strings.Join(cuts, "\n"), strings.Join(row.cuts, "\n"))
+			}
+			all := instrumented(source, found)
+			if want := cmp.Or(row.all, row.body); body(all) != want {
+				t.Errorf("got\n%s\nwanted\n%s", body(all), want)
+			}
+			if _, err := format.Source(all); err != nil {
+				t.Error(err)
 			}
 		})
 	}
-	if _, err := mutantsIn("p.go", []byte("package")); err == nil {
+	if _, _, err := mutantsIn("p.go", []byte("package")); err == nil {
 		t.Error("no Go was read")
 	}
 }
