@@ -46,6 +46,7 @@ func TestCompare(t *testing.T) {
 		{name: "all duplicates go", why: "", old: `{set: [a, a, b]}`, now: `{set: [b]}`, removed: []string{`.set[="a"]`}},
 		{name: "scalar to map", why: "what was there is modified, what is below is added", old: `{free: 1}`, now: `{free: {a: 1}}`, added: []string{".free.a"}, modified: []string{".free"}},
 		{name: "map to list", why: "", old: `{free: {a: 1}}`, now: `{free: [1]}`, modified: []string{".free"}, removed: []string{".free.a"}},
+		{name: "null to empty list", why: "which are two values", old: `{set: null}`, now: `{set: []}`, modified: []string{".set"}},
 		{name: "number to string", why: "", old: `{either: 1}`, now: `{either: "1"}`, modified: []string{".either"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -65,6 +66,16 @@ func TestCompare(t *testing.T) {
 func TestCompareShared(t *testing.T) {
 	shared := tree(t, `{labels: {a: x}, named: [{name: a}]}`)
 	require.True(t, root.Compare(shared, shared).Unchanged())
+	deep := any("x")
+	for range typed.MaxDepth + 2 {
+		deep = map[string]any{"a": deep}
+	}
+	require.True(t, typed.Deduced().Compare(deep, deep).Unchanged(), "what is one in memory is not visited, however deep")
+	type m = map[string]any
+	require.True(t, typed.Deduced().Compare(m{}, m{"b": deep}).Modified.Empty(), "what is new is not modified too, however deep")
+	require.True(t, typed.Deduced().Compare(m{"b": deep}, m{}).Modified.Empty())
+	keyless := [2]any{tree(t, `{named: [{port: 1}]}`), tree(t, `{named: [{port: 2}]}`)}
+	require.True(t, root.Compare(keyless[0], keyless[1]).Unchanged(), "items that nothing can select are left out")
 	empty := root.Compare(map[string]any{"s": "a"}, map[string]any{}).Map(func(*fieldpath.Set) *fieldpath.Set { return nil })
 	require.True(t, empty.Unchanged(), "Map does f to every set")
 	undeclared := root.Compare(map[string]any{"x": "a"}, map[string]any{"x": "b"})

@@ -157,6 +157,15 @@ func TestMergeUnchanged(t *testing.T) {
 	got, err := root.Merge(live, tree(t, `{s: a, labels: {a: x}, set: [b], named: [{name: a}], template: {}}`))
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got), "an intent that changes nothing gives live itself")
+
+	live = letters("abcdefghijklmnopqrstuvwxyz").(map[string]any)
+	got, err = root.Merge(live, letters("bcdefghijklmnopqrstuvwxy"))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got), "also of many items")
+
+	got, err = root.Merge(map[string]any{"num": int64(1)}, map[string]any{"num": 1.0})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"num": 1.0}, got, "of two equal numbers the intent's stays")
 }
 
 func TestMergeDuplicates(t *testing.T) {
@@ -165,4 +174,6 @@ func TestMergeDuplicates(t *testing.T) {
 	require.ErrorAs(t, err, &one)
 	require.Equal(t, typed.Duplicate, one.Reason)
 	require.EqualError(t, err, `.template.named: duplicate entries for key [name="a"]`)
+	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`))
+	require.EqualError(t, err, `.named: duplicate entries for key [name="a"]`, "an intent may not have them, whatever live has")
 }

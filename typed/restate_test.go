@@ -296,6 +296,10 @@ func TestRestatesGivesUp(t *testing.T) {
 	require.False(t, root.Restates(m{"num": math.NaN()}, m{"num": math.NaN()}, m{"f:num": m{}}, nil), "NaN equals nothing")
 	require.False(t, (&typed.Type{Map: &typed.Map{Elem: &typed.Type{}}}).Restates(m{"a": nil}, m{"a": nil}, m{"f:a": m{}}, nil), "a type of no shape is for the slow path")
 
+	unsorted := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"proto", "port"}}}
+	ports := []any{m{"port": int64(1), "proto": "UDP"}}
+	require.True(t, unsorted.Restates(ports, ports, unsorted.FieldSet(ports).Tree(), nil), "whatever order the schema names the keys in")
+
 	// Beyond what may be held at all: a map that holds itself twice has no end.
 	endless := m{}
 	endless["a"], endless["b"] = endless, endless

@@ -91,6 +91,24 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+// TestCanonicalMerge: what means another thing is the intent's, without what counts
+// as absent in it.
+func TestCanonicalMerge(t *testing.T) {
+	type m = map[string]any
+	for _, row := range []struct {
+		name, why           string
+		live, applied, want m
+	}{
+		{"other amount", "", m{"cpu": "1"}, m{"cpu": "2"}, m{"cpu": "2"}},
+		{"into an empty struct", "", m{"resources": m{}}, m{"resources": m{"limits": m{}, "text": "x"}}, m{"resources": m{"text": "x"}}},
+		{"into nothing", "", m{}, m{"list": []any{}, "text": "x"}, m{"text": "x"}},
+	} {
+		got, err := typed.Canonical(nil).Merge(canonicalType(), row.live, row.applied)
+		require.NoError(t, err)
+		require.Equal(t, any(row.want), got, "%s: %s", row.name, row.why)
+	}
+}
+
 // TestPredicate shows a caller who knows more than the schema.
 func TestPredicate(t *testing.T) {
 	typ := canonicalType()
