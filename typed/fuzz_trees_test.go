@@ -20,6 +20,9 @@ func FuzzTreesAndSets(f *testing.F) {
 		{`{"list":[{"name":"a"},{"name":"a"},{}]}`, `{"list":{"name":[]}}`, `{"f:list":{".":{},"k:{\"name\":\"a\"}":{".":{},"f:name":{"f:x":{}}}}}`},
 		{`[{"s":"a","named":[{"name":"b","port":1}]}]`, `null`, `{"k:{\"s\":\"a\"}":{"f:named":{"k:{\"name\":\"b\"}":{"f:port":{}}}}}`},
 		{`{"x":{"named":[{"name":"a","port":1}]}}`, `[]`, `{"f:x":{"f:named":{"k:{\"name\":\"a\"}":{"f:port":{}}}}}`},
+		{`{"s":["a"]}`, `null`, `{"f:s":{"v:\"a\"":{}}}`},
+		{`{"set":[{},{}]}`, `null`, `{"f:set":{"v:\"a\"":{},"v:\"b\"":{},"v:\"c\"":{}}}`},
+		{`{"named":[{"name":"a"}]}`, `null`, `{"f:named":{"k:{\"name\":\"b\"}":{},"k:{\"name\":\"c\"}":{},"v:{\"name\":\"a\"}":{}}}`},
 		{`[[],{},null]`, `null`, `{"i:0":{"f:a":{}}}`},
 	} {
 		f.Add(seed[0], seed[1], seed[2])

@@ -33,6 +33,7 @@ func TestRemove(t *testing.T) {
 		{"already empty map", "an empty map that the set speaks into counts as emptied for RemoveToNull", `{labels: {}}`, `{f:labels: {f:a: {}}}`, `{"labels":{}}`, `{"labels":null}`},
 		{"already empty list", "", `{set: []}`, `{f:set: {'v:"a"': {}}}`, `{"set":[]}`, `{"set":null}`},
 		{"empty left alone", "one that it does not speak of stays", `{labels: {}, s: a}`, `{f:s: {}}`, `{"labels":{}}`, ""},
+		{"empty item left alone", "its key is its defaults", `{ports: [{}, {port: 1}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`, `{"ports":[{}]}`, ""},
 		{"scalar", "a path below a scalar removes nothing", `{s: a}`, `{f:s: {f:a: {}}}`, `{"s":"a"}`, ""},
 		{"null", "nor one below a null", `{labels: null}`, `{f:labels: {f:a: {}}}`, `{"labels":null}`, ""},
 		{"deduced", "", `{free: {a: {b: 1, c: 1}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"c":1}}}`, ""},
@@ -52,9 +53,10 @@ func TestRemove(t *testing.T) {
 
 func TestRemoveInsideAtomic(t *testing.T) {
 	v := tree(t, `{selector: {a: x}, args: [a], s: b}`)
-	s := set(t, `{f:selector: {f:a: {}}, f:args: {i:0: {}}}`)
+	s := set(t, `{f:selector: {f:a: {}}, f:args: {i:0: {}, 'v:"a"': {}}}`)
 	require.Equal(t, v, root.Remove(v, s))
 	require.Equal(t, v, root.RemoveToNull(v, s))
+	require.Equal(t, map[string]any{}, root.RemoveToNull(map[string]any{}, nil), "nothing is removed of nothing")
 	require.Equal(t, `{"args":null,"s":"b","selector":null}`, js(t, plain(upstream(v).RemoveItems(upstreamSet(s)))), "upstream")
 	odd := tree(t, `{set: [a, {}]}`)
 	require.Equal(t, `{"set":[{}]}`, js(t, root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))), "items that nothing can select stay")

@@ -105,6 +105,8 @@ func TestRestates(t *testing.T) {
 		{"set with a wrong item", "", `{set: [1]}`, `{set: [1]}`, again, false},
 		{"set with a null", "nothing can select it", `{set: [null]}`, `{set: [null]}`, again, false},
 		{"empty set", "an empty granular list owns nothing", `{set: [a]}`, `{set: []}`, again, true},
+		{"empty set for a null", "is a change", `{set: null}`, `{set: []}`, again, false},
+		{"empty set for a map", "", `{set: {a: x}}`, `{set: []}`, again, false},
 		{"empty set, owned", "", `{set: [a]}`, `{set: []}`, `{f:set: {}}`, false},
 		{"set, item not owned", "", `{set: [a, b]}`, `{set: [a, b]}`, `{f:set: {'v:"a"': {}}}`, false},
 		{"set, item dropped", "what was owned and is not now is for the pipeline to remove", `{set: [a, b]}`, `{set: [a]}`, `{f:set: {'v:"a"': {}, 'v:"b"': {}}}`, false},

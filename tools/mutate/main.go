@@ -148,7 +148,7 @@ func (r *run) report(m mutant, line, verdict string) {
 	case verdict != "":
 		fmt.Fprintf(r.out, "%s: %s\n", line, verdict)
 	case r.known[m.site] != "":
-		fmt.Fprintf(r.out, "%s: lived\n", line)
+		fmt.Fprintf(r.out, "%s: lived, %s\n", line, r.known[m.site])
 	default:
 		fmt.Fprintf(r.out, "%s: LIVED, not in the allow list\n%s", line, m.site)
 		r.lived = true

@@ -27,7 +27,7 @@ func TestMutate(t *testing.T) {
 	}
 	const want = `small/small.go:6:7 Clamp: true for n > 9: killed by ./small
 small/small.go:6:7 Clamp: false for n > 9: killed by ./small
-small/small.go:6:7 Clamp: > becomes >= in n > 9: lived
+small/small.go:6:7 Clamp: > becomes >= in n > 9: lived, clamping 9 gives 9
 small/small.go:13:36 Both: true for a: LIVED, not in the allow list
 small/small.go Both
 	func Both(a, b bool) bool { return a && b }
