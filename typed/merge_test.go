@@ -40,6 +40,7 @@ func TestMerge(t *testing.T) {
 		{"defaulted key", "the defaulted key counts", `{ports: [{port: 1, proto: TCP, name: a}]}`, `{ports: [{port: 1, name: b}]}`, `{"ports":[{"name":"b","port":1,"proto":"TCP"}]}`},
 		{"other key", "another value of one key field is another item", `{ports: [{port: 1, proto: UDP}]}`, `{ports: [{port: 1}]}`, `{"ports":[{"port":1,"proto":"UDP"},{"port":1}]}`},
 		{"partial key", "a key without a field is another than any with it", `{ports: [{port: 1}]}`, `{ports: [{proto: TCP}]}`, `{"ports":[{"port":1},{"proto":"TCP"}]}`},
+		{"null in a key", "is another key than any without the field", `{ports: [{proto: UDP}]}`, `{ports: [{port: null, proto: UDP}]}`, `{"ports":[{"proto":"UDP"},{"port":null,"proto":"UDP"}]}`},
 		{"duplicates replaced", "the intent's item replaces duplicates, unmerged", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: a}]}`, `{"named":[{"name":"a"}]}`},
 		{"duplicates kept", "where it does not speak of them they stay", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: b}]}`, `{"named":[{"name":"a","port":1},{"name":"a","port":2},{"name":"b"}]}`},
 		{"shape changes", "where shapes differ the intent's stays", `{free: {a: 1}}`, `{free: [1]}`, `{"free":[1]}`},
