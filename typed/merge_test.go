@@ -46,6 +46,7 @@ func TestMerge(t *testing.T) {
 		{"shape changes", "where shapes differ the intent's stays", `{free: {a: 1}}`, `{free: [1]}`, `{"free":[1]}`},
 		{"scalar to map", "", `{scalarMap: 1}`, `{scalarMap: {a: x}}`, `{"scalarMap":{"a":"x"}}`},
 		{"map to scalar", "", `{scalarMap: {a: x}}`, `{scalarMap: z}`, `{"scalarMap":"z"}`},
+		{"map to boolean", "", `{scalarMap: {a: x}}`, `{scalarMap: true}`, `{"scalarMap":true}`},
 		{"deduced", "maps without a schema merge, their lists do not", `{free: {a: {b: 1}, l: [1]}}`, `{free: {a: {c: 2}, l: [2]}}`, `{"free":{"a":{"b":1,"c":2},"l":[2]}}`},
 		{"untyped atomic", "", `{raw: {a: 1}}`, `{raw: {b: 1}}`, `{"raw":{"b":1}}`},
 		{"set in item", "merging goes on below items", `{named: [{name: a, tags: [x]}]}`, `{named: [{name: a, tags: [z]}]}`, `{"named":[{"name":"a","tags":["x","z"]}]}`},
@@ -163,6 +164,16 @@ func TestMergeUnchanged(t *testing.T) {
 	got, err = root.Merge(live, letters("bcdefghijklmnopqrstuvwxy"))
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got), "also of many items")
+
+	type m = map[string]any
+	for _, none := range []any{m(nil), []any(nil), 0.0} {
+		got, err = root.Merge(m{"free": none}, m{"free": "x"})
+		require.NoError(t, err)
+		require.Equal(t, m{"free": "x"}, got, "a nil container is no text, nor is nought")
+	}
+	got, err = root.Merge(m{"args": []any(nil)}, m{"args": []any{}})
+	require.NoError(t, err)
+	require.NotNil(t, got.(m)["args"], "an empty list is written otherwise than a nil one")
 
 	got, err = root.Merge(map[string]any{"num": int64(1)}, map[string]any{"num": 1.0})
 	require.NoError(t, err)
