@@ -2,6 +2,7 @@ package fieldmanager_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -135,6 +136,12 @@ func TestConvertersThatFailLater(t *testing.T) {
 	require.NotContains(t, contents(out)["spec"], "count")
 }
 
+// counted is a widget with a number that JSON's integers need not hold.
+type counted struct {
+	widget `json:",inline"`
+	Large  uint64 `json:"large,omitempty"`
+}
+
 // TestDefaultersThatAreWrong has defaulters do what they must not.
 func TestDefaultersThatAreWrong(t *testing.T) {
 	for _, row := range []struct {
@@ -175,6 +182,11 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 	live.UID = "uid"
 	_, err := m.Apply(live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "alice", false)
 	require.ErrorContains(t, err, "*fieldmanager_test.widget: ")
+
+	// Nor can JSON hold what a Go struct may.
+	m = widgetManager(t, "v1", fieldmanager.WithDefaulter(func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }))
+	_, err = m.Apply(&counted{widget: *live}, asTree(t, newWidget(widgetSpec{Text: "b"})), "alice", true)
+	require.ErrorContains(t, err, "defaulting Widget ")
 }
 
 func asTreeWith(t *testing.T, w *widget, field string, v any) *unstructured.Unstructured {

@@ -203,6 +203,22 @@ func TestConflictsAreSorted(t *testing.T) {
 	require.Equal(t, "m", got[3].Applied)
 }
 
+// TestConflictsAreSortedByOwner: zoe applied long before adam, so that her entry
+// stands before his.
+func TestConflictsAreSortedByOwner(t *testing.T) {
+	early := fieldmanager.WithClock(func() time.Time { return start.Add(-time.Hour) })
+	live, err := newManager(t, "v1", early).Apply(nil, object(t, "v1", "spec: {text: z}"), "zoe", false)
+	require.NoError(t, err)
+	m := newManager(t, "v1")
+	live, err = m.Apply(stored(live), object(t, "v1", "spec: {count: 1}"), "adam", false)
+	require.NoError(t, err)
+	require.Regexp(t, "^zoe", owners(t, live))
+	_, err = m.Apply(stored(live), object(t, "v1", "spec: {text: m, count: 2}"), "mia", false)
+	var got conflicts.Conflicts
+	require.ErrorAs(t, err, &got)
+	require.Equal(t, []string{"adam", "zoe"}, []string{got[0].Owner.Manager, got[1].Owner.Manager})
+}
+
 // TestNothingGivenIsChanged does every kind of write on objects that are
 // compared with deep copies afterwards (spec rule 1.6).
 func TestNothingGivenIsChanged(t *testing.T) {
@@ -373,8 +389,10 @@ func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	var malformed *managedfields.Error
 	require.ErrorAs(t, warnings[0].Err, &malformed)
 
+	warnings = nil
 	got, err = m.Apply(live, object(t, "v1", "spec: {count: 1}"), "x", false)
 	require.NoError(t, err)
+	require.Len(t, warnings, 1)
 	require.Equal(t, "x Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n", owners(t, got), "its own manager replaces it")
 	require.Equal(t, "a", got.(*unstructured.Unstructured).Object["spec"].(map[string]any)["text"], "and removes nothing by it")
 }

@@ -57,6 +57,20 @@ func TestLastApplied(t *testing.T) {
 	}
 }
 
+// TestLastAppliedAndRemoval: that nothing is in conflict is no reason for kubectl to
+// leave what it dropped.
+func TestLastAppliedAndRemoval(t *testing.T) {
+	m := newManager(t, "v1")
+	first := object(t, "v1", "spec: {text: a, count: 1}")
+	first.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: "{}"})
+	live, err := m.Apply(nil, first, "kubectl", false)
+	require.NoError(t, err)
+	require.Contains(t, live.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation], `"count":1`)
+	live, err = m.Apply(stored(live), object(t, "v1", "spec: {text: a}"), "kubectl", false)
+	require.NoError(t, err)
+	require.NotContains(t, contents(live)["spec"], "count")
+}
+
 // TestKeepLastApplied shows what becomes of the annotation when kubectl applies
 // (spec rule 9.2).
 func TestKeepLastApplied(t *testing.T) {
@@ -89,6 +103,11 @@ func TestKeepLastApplied(t *testing.T) {
 			require.Equal(t, row.want != nil, there, row.why)
 			require.Equal(t, row.want, got, row.why)
 			require.Equal(t, before, live)
+			out, err = m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", true)
+			require.NoError(t, err)
+			got, _, err = unstructured.NestedFieldNoCopy(contents(out), "metadata", "annotations", name)
+			require.NoError(t, err)
+			require.Equal(t, row.annotations[name], got, "nobody else keeps it up")
 		})
 	}
 	m := newManager(t, "v1")

@@ -1,16 +1,19 @@
 package fieldmanager_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // entriesOf returns n entries of as many managers, at versions that version makes.
@@ -52,19 +55,73 @@ func TestTooManyEntries(t *testing.T) {
 var anyKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Any"}
 
 // TestTooManyVersions shows that entries of more versions than a write compares
-// stay as they are (spec rule 12.5).
+// stay as they are (spec rule 12.5). That of the write is not among them.
 func TestTooManyVersions(t *testing.T) {
-	var told []fieldmanager.Warning
-	m, err := fieldmanager.New(anyKind, anyType{}, fieldmanager.WithConverter(fieldmanager.NoneConverter{}), fieldmanager.WithCap(1000),
-		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { told = append(told, w) }))
+	for _, row := range []struct {
+		name, why string
+		entries   int
+		version   func(i int) string
+		kept      int // of the entries, of which each that is compared loses its field
+	}{
+		{"many more", "", 150, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+2) }, 50},
+		{"as many as may be, and the write's", "", 101, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+1) }, 0},
+		{"one more", "", 102, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+1) }, 1},
+		{"of one version", "it is compared once", 150, func(int) string { return "example.dev/v2" }, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var told []fieldmanager.Warning
+			m, err := fieldmanager.New(anyKind, anyType{}, fieldmanager.WithConverter(fieldmanager.NoneConverter{}), fieldmanager.WithCap(1000),
+				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { told = append(told, w) }))
+			require.NoError(t, err)
+			live := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 1\n")
+			live.Object["metadata"].(map[string]any)["managedFields"] = entriesOf(row.entries, row.version)
+			out, err := m.Apply(live, object(t, "v1", "kind: Any\na: 2\n"), "alice", true)
+			require.NoError(t, err)
+			require.Len(t, contents(out)["metadata"].(map[string]any)["managedFields"], row.kept+1, row.why)
+			require.Len(t, told, row.kept)
+			for _, w := range told {
+				require.ErrorContains(t, w.Err, "more than 100 versions")
+			}
+		})
+	}
+}
+
+// TestTooManyConflicts shows the bound on the elements of the paths of all conflicts
+// (spec rule 12.7), and that those which are not listed excuse nobody.
+func TestTooManyConflicts(t *testing.T) {
+	const length, most = 512, 1 << 20 / 512 // of a path, and how many paths of it are listed
+	nested := func(fields int, v string) *unstructured.Unstructured {
+		leaves := map[string]any{}
+		for i := range fields {
+			leaves[fmt.Sprint("f", i)] = v
+		}
+		tree := leaves
+		for range length - 2 {
+			tree = map[string]any{"n": tree}
+		}
+		out := object(t, "v1", "kind: Any")
+		out.Object["a"] = tree
+		return out
+	}
+	m, err := fieldmanager.New(anyKind, anyType{})
 	require.NoError(t, err)
-	live := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 1\n")
-	live.Object["metadata"].(map[string]any)["managedFields"] = entriesOf(150, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+2) })
-	out, err := m.Apply(live, object(t, "v1", "kind: Any\na: 2\n"), "alice", true)
-	require.NoError(t, err)
-	require.Len(t, contents(out)["metadata"].(map[string]any)["managedFields"], 51, "those compared lost the field")
-	require.Len(t, told, 50)
-	require.ErrorContains(t, told[0].Err, "more than 100 versions")
+	for fields, unlisted := range map[int]bool{most: false, most + 1: true} {
+		first := nested(fields, "x")
+		text, err := json.Marshal(first.Object)
+		require.NoError(t, err)
+		live, err := m.Apply(nil, first, "alice", false)
+		require.NoError(t, err)
+		intent := nested(fields, "y")
+		_, err = m.Apply(stored(live), intent, "bob", false)
+		var got conflicts.Conflicts
+		require.ErrorAs(t, err, &got)
+		require.Len(t, got, most)
+
+		annotated := stored(live)
+		annotated.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: string(text)})
+		_, err = m.Apply(annotated, intent, "kubectl", false)
+		require.Equal(t, unlisted, errors.As(err, &got), "%d fields", fields)
+	}
 }
 
 // TestTooLargeObjects shows who is at fault for an object beyond a limit.

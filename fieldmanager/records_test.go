@@ -56,6 +56,13 @@ func TestUnusualEntries(t *testing.T) {
 		{"two of one key among many", "", append([]any{entry("alice", at), entry("m03", at, "fieldsV1", m{"f:x": m{}})}, many(20)...), append([]any{entry("alice", at)}, many(20)...), ""},
 		{"no such time", "as long as one", []any{entry("alice", "2026-99-02T03:04:05Z")}, nil, `managedFields[0] of manager "alice": time: expected RFC 3339, got "2026-99-02T03:04:05Z"`},
 		{"only a mark", "owns nothing", []any{entry("alice", at), entry("bob", at, "fieldsV1", m{".": m{}})}, []any{entry("alice", at)}, ""},
+		{"no kinds", "what can't be decoded is kept", []any{entry("alice", at), entry("bob", at, "fieldsV1", m{"": m{}, "f": m{}, "fq": m{}})}, nil, ""},
+		{"topology changed", "what became atomic is owned as a whole", []any{entry("alice", at), entry("bob", at, "fieldsV1", m{"f:spec": m{"f:atomic": m{`v:"a"`: m{}}}})},
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"f:spec": m{"f:atomic": m{}}})}, ""},
+		{"topology changed, unusual", "", []any{entry("alice", at), entry("bob", "2026-01-02T03:04:05.678Z", "fieldsV1", m{"f:spec": m{"f:atomic": m{`v:"a"`: m{}}}})},
+			[]any{entry("alice", at), entry("bob", at, "fieldsV1", m{"f:spec": m{"f:atomic": m{}}})}, ""},
+		{"what is not known, in what is atomic", "it is as it has to be", []any{entry("alice", at), entry("bob", at, "fieldsV1", m{"f:spec": m{"f:atomic": m{"q:new": m{}}}})}, nil, ""},
+		{"subresource", "", []any{entry("alice", at), entry("bob", at, "subresource", int64(5))}, nil, `subresource`},
 		{"only what is not known", "owns nothing that counts", []any{entry("alice", at), entry("bob", at, "fieldsV1", m{"q:new": m{}})}, []any{entry("alice", at)}, ""},
 		{"before 1970", "times sort by seconds, and none is none since 1970", []any{entry("alice", ""), entry("bob", "1960-01-02T03:04:05Z")}, []any{entry("bob", "1960-01-02T03:04:05Z"), entry("alice", "")}, ""},
 		{"at 1970", "", []any{entry("bob", ""), entry("alice", "1970-01-01T00:00:00Z")}, []any{entry("alice", "1970-01-01T00:00:00Z"), entry("bob", "")}, ""},
@@ -105,9 +112,8 @@ func TestUnusualEntries(t *testing.T) {
 // carries (spec rule 2.6).
 func TestCarriedEntries(t *testing.T) {
 	type m = map[string]any
-	entry := func(manager string, fields m) m {
-		return m{"manager": manager, "operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1",
-			"time": "2026-01-02T03:04:05Z", "fieldsV1": fields}
+	entry := func(manager string, fields m, change ...any) m {
+		return fieldsEntry(manager, "Apply", "v1", fields, change...)
 	}
 	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
 	for _, row := range []struct {
@@ -122,6 +128,7 @@ func TestCarriedEntries(t *testing.T) {
 		{"not canonical", "what a client sends is stored canonical", nil, []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}, []any{entry("a", text)}},
 		{"not canonical, as in live", "what is live's stays as it is", []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}, []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})},
 			[]any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}},
+		{"unusual, as in live", "each is what it says", []any{entry("a", text, "time", "2026-01-02T03:04:05.678Z")}, []any{entry("a", count, "time", "2026-01-02T03:04:05.678Z")}, []any{entry("a", count)}},
 		{"malformed fields", "live's count", []any{entry("a", text)}, []any{entry("a", m{"k:{": m{}})}, []any{entry("a", text)}},
 		{"malformed entry", "", []any{entry("a", text)}, []any{"x"}, []any{entry("a", text)}},
 		{"no list", "", []any{entry("a", text)}, "x", []any{entry("a", text)}},
@@ -138,14 +145,56 @@ func TestCarriedEntries(t *testing.T) {
 			out, err := fm.Update(live, now, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
+
+			// The same of an update that changes something that nobody owns.
+			now.Object["metadata"].(m)["name"] = "other"
+			out, err = fm.Update(live, now, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
 		})
 	}
+}
+
+// TestUnusualEntriesLose: entries that are decoded from the start lose what a write
+// takes like any other (spec rules 5.1 and 5.2).
+func TestUnusualEntriesLose(t *testing.T) {
+	type m = map[string]any
+	fields := m{"f:spec": m{"f:count": m{}, "f:text": m{}}}
+	live := storedWith(t, "spec: {text: a, count: 1}", fieldsEntry("bob", "Apply", "v1", fields, "time", "2026-01-02T03:04:05.678Z"))
+	out, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: b}"), "alice", true)
+	require.NoError(t, err)
+	require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\nbob Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n", owners(t, out))
+
+	fields["f:spec"].(m)["f:set"] = m{`v:"x"`: m{}}
+	live.Object["spec"] = m{"text": "a", "count": int64(1), "set": []any{"x"}}
+	now := live.DeepCopy()
+	now.Object["spec"] = m{"text": "b", "set": []any{"x"}}
+	out, err = newManager(t, "v1").Update(live, now, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, "bob Apply example.dev/v1 {\"f:spec\":{\"f:set\":{\"v:\\\"x\\\"\":{}}}}\nctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out))
+}
+
+// TestWhatCannotBeDecodedBlocksNoRemoval: an entry that can't be brought up to the
+// topology is told of and set aside; what an applier drops is removed all the same.
+func TestWhatCannotBeDecodedBlocksNoRemoval(t *testing.T) {
+	type m = map[string]any
+	var warnings []fieldmanager.Warning
+	fm := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	broken := fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:labels": "x"}})
+	live := storedWith(t, "spec: {text: a, count: 1}", fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}}), broken)
+	out, err := fm.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	require.NotContains(t, contents(out)["spec"], "count")
+	require.Contains(t, listOf(out), any(broken))
+	require.Len(t, warnings, 1)
+	require.Equal(t, "bob", warnings[0].Manager.Manager)
 }
 
 // TestCapOfUpdates shows the cap (spec rule 2.5), among entries that were not
 // decoded and one that can't be.
 func TestCapOfUpdates(t *testing.T) {
-	fm := newManager(t, "v1", fieldmanager.WithCap(3))
+	var warnings []fieldmanager.Warning
+	fm := newManager(t, "v1", fieldmanager.WithCap(3), fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
 	live := stored(object(t, "v1", "spec: {text: a, count: 1, labels: {a: x}}"))
 	type m = map[string]any
 	update := func(manager, at string, fields m) any {
@@ -175,8 +224,31 @@ four Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}
 	require.NoError(t, err)
 	require.Len(t, contents(out)["metadata"].(m)["managedFields"], 4, "what can't be decoded can't be merged")
 
-	// The writer's own entry that can't be decoded is replaced.
+	// The writer's own entry that can't be decoded is replaced, and the host is told.
+	warnings = nil
 	out, err = fm.Update(live, now, "three")
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), `three Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}`)
+	require.Len(t, warnings, 1)
+
+	// One that can be is added to.
+	warnings = nil
+	now = stored(out)
+	now.Object["spec"].(m)["labels"].(m)["b"] = "z"
+	out, err = fm.Update(stored(out), now, "three")
+	require.NoError(t, err)
+	require.Contains(t, owners(t, out), `three Update example.dev/v1 {"f:spec":{"f:labels":{"f:b":{}},"f:set":{".":{},"v:\"x\"":{}}}}`)
+	require.Empty(t, warnings)
+
+	// Those that are merged are decoded, and others stay as they are.
+	odd := m{"f:spec": m{"f:text": m{}, "q:new": m{}}}
+	live.Object["metadata"].(m)["managedFields"] = []any{
+		update("ancient-changes", "1", m{"f:spec": m{"f:text": m{}}}), update("two", "2", m{"f:spec": m{"f:count": m{}}}), update("three", "3", odd),
+	}
+	now = live.DeepCopy()
+	now.Object["spec"].(m)["set"] = []any{"x"}
+	out, err = fm.Update(live, now, "four")
+	require.NoError(t, err)
+	require.Contains(t, owners(t, out), `ancient-changes Update example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}`)
+	require.Equal(t, odd, listOf(out).([]any)[1].(m)["fieldsV1"])
 }

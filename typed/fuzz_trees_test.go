@@ -18,11 +18,17 @@ func FuzzTreesAndSets(f *testing.F) {
 	for _, seed := range [][3]string{
 		{`{"s":"a","set":["a","b"]}`, `{"s":1}`, `{"f:s":{},"f:set":{"v:\"a\"":{},"k:{\"a\":1}":{},"i:0":{}}}`},
 		{`{"list":[{"name":"a"},{"name":"a"},{}]}`, `{"list":{"name":[]}}`, `{"f:list":{".":{},"k:{\"name\":\"a\"}":{".":{},"f:name":{"f:x":{}}}}}`},
+		{`[{"s":"a","named":[{"name":"b","port":1}]}]`, `null`, `{"k:{\"s\":\"a\"}":{"f:named":{"k:{\"name\":\"b\"}":{"f:port":{}}}}}`},
+		{`{"x":{"named":[{"name":"a","port":1}]}}`, `[]`, `{"f:x":{"f:named":{"k:{\"name\":\"a\"}":{"f:port":{}}}}}`},
+		{`{"s":["a"]}`, `null`, `{"f:s":{"v:\"a\"":{}}}`},
+		{`{"set":[{},{}]}`, `null`, `{"f:set":{"v:\"a\"":{},"v:\"b\"":{},"v:\"c\"":{}}}`},
+		{`{"named":[{"name":"a"}]}`, `null`, `{"f:named":{"k:{\"name\":\"b\"}":{},"k:{\"name\":\"c\"}":{},"v:{\"name\":\"a\"}":{}}}`},
 		{`[[],{},null]`, `null`, `{"i:0":{"f:a":{}}}`},
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
-	types := []*typed.Type{root, typed.Deduced(), typed.UntypedAtomic(), {}}
+	roots := &typed.List{Kind: typed.KeyedList, Elem: root, Keys: []string{"s"}}
+	types := []*typed.Type{root, typed.Deduced(), typed.UntypedAtomic(), {}, {List: roots}, {List: roots, Map: &typed.Map{Elem: str}}}
 	f.Fuzz(func(t *testing.T, left, right, fields string) {
 		var a, b any
 		if utiljson.Unmarshal([]byte(left), &a) != nil || utiljson.Unmarshal([]byte(right), &b) != nil {

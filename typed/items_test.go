@@ -32,6 +32,7 @@ func TestItems(t *testing.T) {
 		{"infinity", "JSON has no such number", scalars, math.Inf(1), "a number in a key or set must be finite"},
 		{"not a number", "", scalars, math.NaN(), "a number in a key or set must be finite"},
 		{"infinity of half the size", "", scalars, float32(math.Inf(-1)), "a number in a key or set must be finite"},
+		{"not a number of half the size", "", scalars, float32(math.NaN()), "a number in a key or set must be finite"},
 		{"half the size", "", scalars, float32(1.5), ""},
 		{"long text", "", scalars, strings.Repeat("x", fieldpath.MaxElement+1), "a text of 262145 bytes"},
 		{"key", "", keyed, m{"k": "a"}, ""},

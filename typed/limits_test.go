@@ -42,6 +42,7 @@ func TestValueLimits(t *testing.T) {
 	}{
 		{"nesting", typed.Deduced(), nested(typed.MaxDepth), nested(typed.MaxDepth + 1), typed.TooDeep, "nested deeper than 1000"},
 		{"values", typed.Deduced(), shared(typed.MaxValues/64 - 2), shared(typed.MaxValues / 64), typed.TooLarge, "more than 4194304 values"},
+		{"values, to the last", typed.Deduced(), append(shared(1<<16-2).([]any), make([]any, 63)...), append(shared(1<<16-2).([]any), make([]any, 64)...), typed.TooLarge, "more than 4194304 values"},
 		{"items", typed.Deduced(), make([]any, typed.MaxItems), make([]any, typed.MaxItems+1), typed.TooLarge, "1000001 items, expected at most 1000000"},
 		{"name of a field", typed.Deduced(), map[string]any{text(fieldpath.MaxElement): 1}, map[string]any{text(fieldpath.MaxElement + 1): 1},
 			typed.TooLarge, "a name of 262145 bytes, expected at most 262144"},
@@ -60,6 +61,64 @@ func TestValueLimits(t *testing.T) {
 		require.ErrorAs(t, err, &one, c.why)
 		require.Equal(t, c.reason, one.Reason, c.why)
 		require.Contains(t, one.Detail, c.detail, c.why)
+	}
+}
+
+// TestEqualLimits shows how large and how deep values may be to be found equal.
+func TestEqualLimits(t *testing.T) {
+	type m = map[string]any
+	nested := func(depth int, wrap func(any) any) (v any) {
+		v = "x"
+		for range depth {
+			v = wrap(v)
+		}
+		return v
+	}
+	inMap := func(v any) any { return m{"a": v} }
+	inList := func(v any) any { return []any{v} }
+	for _, wrap := range []func(any) any{inMap, inList} {
+		for depth, want := range map[int]bool{typed.MaxDepth + 1: true, typed.MaxDepth + 2: false} {
+			require.Equal(t, want, typed.Equal(nested(depth, wrap), nested(depth, wrap)))
+		}
+	}
+	// 63 lists of 65,536 values, and one container of the others.
+	sized := func(last any) any {
+		list := make([]any, 1<<16)
+		out := make([]any, 63, 64)
+		for i := range out {
+			out[i] = list
+		}
+		return append(out, last)
+	}
+	const left = typed.MaxValues - 64 - 63<<16
+	for n, want := range map[int]bool{left: true, left + 1: false} {
+		require.Equal(t, want, typed.Equal(sized(make([]any, n)), sized(make([]any, n))), "lists")
+		last := [2]m{{}, {}}
+		for i := range n {
+			name := fmt.Sprint(i)
+			last[0][name], last[1][name] = nil, nil
+		}
+		require.Equal(t, want, typed.Equal(sized(last[0]), sized(last[1])), "maps")
+	}
+}
+
+// TestValidateEnds shows that what is too deep ends the look at a value, and that it
+// is always the first such place that is told of.
+func TestValidateEnds(t *testing.T) {
+	deep := any("x")
+	for range typed.MaxDepth {
+		deep = map[string]any{"n": deep}
+	}
+	both := map[string]any{"a": deep, "b": deep, "c": deep}
+	endless := map[string]any{}
+	endless["a"] = endless
+	for range 20 { // maps are walked in any order
+		for _, v := range []any{both, endless} {
+			errs := typed.Deduced().Validate(v, typed.Rules{}).(typed.Errors)
+			require.Len(t, errs, 1)
+			require.Equal(t, typed.TooDeep, errs[0].Reason)
+			require.Equal(t, ".a", errs[0].Path[:1].String())
+		}
 	}
 }
 

@@ -40,11 +40,13 @@ func TestMerge(t *testing.T) {
 		{"defaulted key", "the defaulted key counts", `{ports: [{port: 1, proto: TCP, name: a}]}`, `{ports: [{port: 1, name: b}]}`, `{"ports":[{"name":"b","port":1,"proto":"TCP"}]}`},
 		{"other key", "another value of one key field is another item", `{ports: [{port: 1, proto: UDP}]}`, `{ports: [{port: 1}]}`, `{"ports":[{"port":1,"proto":"UDP"},{"port":1}]}`},
 		{"partial key", "a key without a field is another than any with it", `{ports: [{port: 1}]}`, `{ports: [{proto: TCP}]}`, `{"ports":[{"port":1},{"proto":"TCP"}]}`},
+		{"null in a key", "is another key than any without the field", `{ports: [{proto: UDP}]}`, `{ports: [{port: null, proto: UDP}]}`, `{"ports":[{"proto":"UDP"},{"port":null,"proto":"UDP"}]}`},
 		{"duplicates replaced", "the intent's item replaces duplicates, unmerged", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: a}]}`, `{"named":[{"name":"a"}]}`},
 		{"duplicates kept", "where it does not speak of them they stay", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: b}]}`, `{"named":[{"name":"a","port":1},{"name":"a","port":2},{"name":"b"}]}`},
 		{"shape changes", "where shapes differ the intent's stays", `{free: {a: 1}}`, `{free: [1]}`, `{"free":[1]}`},
 		{"scalar to map", "", `{scalarMap: 1}`, `{scalarMap: {a: x}}`, `{"scalarMap":{"a":"x"}}`},
 		{"map to scalar", "", `{scalarMap: {a: x}}`, `{scalarMap: z}`, `{"scalarMap":"z"}`},
+		{"map to boolean", "", `{scalarMap: {a: x}}`, `{scalarMap: true}`, `{"scalarMap":true}`},
 		{"deduced", "maps without a schema merge, their lists do not", `{free: {a: {b: 1}, l: [1]}}`, `{free: {a: {c: 2}, l: [2]}}`, `{"free":{"a":{"b":1,"c":2},"l":[2]}}`},
 		{"untyped atomic", "", `{raw: {a: 1}}`, `{raw: {b: 1}}`, `{"raw":{"b":1}}`},
 		{"set in item", "merging goes on below items", `{named: [{name: a, tags: [x]}]}`, `{named: [{name: a, tags: [z]}]}`, `{"named":[{"name":"a","tags":["x","z"]}]}`},
@@ -157,6 +159,25 @@ func TestMergeUnchanged(t *testing.T) {
 	got, err := root.Merge(live, tree(t, `{s: a, labels: {a: x}, set: [b], named: [{name: a}], template: {}}`))
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got), "an intent that changes nothing gives live itself")
+
+	live = letters("abcdefghijklmnopqrstuvwxyz").(map[string]any)
+	got, err = root.Merge(live, letters("bcdefghijklmnopqrstuvwxy"))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%p", live), fmt.Sprintf("%p", got), "also of many items")
+
+	type m = map[string]any
+	for _, none := range []any{m(nil), []any(nil), 0.0} {
+		got, err = root.Merge(m{"free": none}, m{"free": "x"})
+		require.NoError(t, err)
+		require.Equal(t, m{"free": "x"}, got, "a nil container is no text, nor is nought")
+	}
+	got, err = root.Merge(m{"args": []any(nil)}, m{"args": []any{}})
+	require.NoError(t, err)
+	require.NotNil(t, got.(m)["args"], "an empty list is written otherwise than a nil one")
+
+	got, err = root.Merge(map[string]any{"num": int64(1)}, map[string]any{"num": 1.0})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"num": 1.0}, got, "of two equal numbers the intent's stays")
 }
 
 func TestMergeDuplicates(t *testing.T) {
@@ -165,4 +186,6 @@ func TestMergeDuplicates(t *testing.T) {
 	require.ErrorAs(t, err, &one)
 	require.Equal(t, typed.Duplicate, one.Reason)
 	require.EqualError(t, err, `.template.named: duplicate entries for key [name="a"]`)
+	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`))
+	require.EqualError(t, err, `.named: duplicate entries for key [name="a"]`, "an intent may not have them, whatever live has")
 }

@@ -104,6 +104,9 @@ func TestRestates(t *testing.T) {
 		{"untyped atomic, changed deep inside", "", `{raw: {a: [1, {b: [x]}]}}`, `{raw: {a: [1, {b: [z]}]}}`, again, false},
 		{"untyped atomic, map for a list", "", `{raw: {a: [x]}}`, `{raw: {a: {}}}`, again, false},
 		{"untyped atomic, list for a map", "", `{raw: {a: {b: x}}}`, `{raw: {a: [x]}}`, again, false},
+		{"untyped atomic, text for an empty map", "", `{raw: {a: {}}}`, `{raw: {a: x}}`, again, false},
+		{"untyped atomic, text for an empty list", "", `{raw: {a: []}}`, `{raw: {a: x}}`, again, false},
+		{"untyped atomic, another null", "", `{raw: {a: null}}`, `{raw: {b: null}}`, again, false},
 		{"deduced", "", `{free: {a: {b: 1}, l: [1], e: {}}}`, `{free: {a: {b: 1}, l: [1], e: {}}}`, again, true},
 		{"deduced scalar", "", `{free: 1}`, `{free: 1}`, again, true},
 		{"set", "", `{set: [b, a]}`, `{set: [b, a]}`, again, true},
@@ -116,13 +119,19 @@ func TestRestates(t *testing.T) {
 		{"set, duplicate in live", "what the intent says of it replaces the duplicates", `{set: [a, a, b]}`, `{set: [a]}`, again, false},
 		{"set, duplicate beside", "a duplicate that the intent does not mention stays", `{set: [a, a, b]}`, `{set: [b]}`, again, true},
 		{"set, duplicates", "no intent may have them, next to each other", `{set: [a, a]}`, `{set: [a, a]}`, `{f:set: {'v:"a"': {}}}`, false},
+		{"set, duplicates, and as many owned", "", `{set: [a, a]}`, `{set: [a, a]}`, `{f:set: {'v:"a"': {}, 'v:"b"': {}}}`, false},
 		{"set, duplicates apart", "or not", `{set: [b, a, b]}`, `{set: [b, a, b]}`, `{f:set: {'v:"a"': {}, 'v:"b"': {}, 'v:"c"': {}}}`, false},
 		{"set, duplicates after the order broke", "", `{set: [c, b, a, a]}`, `{set: [c, b, a, a]}`, `{f:set: {'v:"a"': {}, 'v:"b"': {}, 'v:"c"': {}, 'v:"d"': {}}}`, false},
 		{"set of numbers", "", `{nums: [2, 10, 1]}`, `{nums: [2, 10, 1]}`, again, true},
 		{"set of fractions", "the names of floats are left to the slow path", `{nums: [1.5]}`, `{nums: [1.5]}`, again, false},
+		{"set of fractions, malformed fields", "", `{nums: [1.5]}`, `{nums: [1.5]}`, `{f:nums: {'v:': {}}}`, false},
+		{"key that is a fraction, malformed fields", "", `{ports: [{port: 1.5}]}`, `{ports: [{port: 1.5}]}`, `{f:ports: {'k:{"port":,"proto":"TCP"}': {.: {}, f:port: {}}}}`, false},
+		{"no key, malformed fields", "", `{named: [{port: 1}]}`, `{named: [{port: 1}]}`, `{f:named: {'k:{}': {.: {}, f:port: {}}}}`, false},
 		{"set with a wrong item", "", `{set: [1]}`, `{set: [1]}`, again, false},
 		{"set with a null", "nothing can select it", `{set: [null]}`, `{set: [null]}`, again, false},
 		{"empty set", "an empty granular list owns nothing", `{set: [a]}`, `{set: []}`, again, true},
+		{"empty set for a null", "is a change", `{set: null}`, `{set: []}`, again, false},
+		{"empty set for a map", "", `{set: {a: x}}`, `{set: []}`, again, false},
 		{"empty set, owned", "", `{set: [a]}`, `{set: []}`, `{f:set: {}}`, false},
 		{"set, item not owned", "", `{set: [a, b]}`, `{set: [a, b]}`, `{f:set: {'v:"a"': {}}}`, false},
 		{"set, item dropped", "what was owned and is not now is for the pipeline to remove", `{set: [a, b]}`, `{set: [a]}`, `{f:set: {'v:"a"': {}, 'v:"b"': {}}}`, false},
@@ -315,6 +324,16 @@ func TestRestatesGivesUp(t *testing.T) {
 	require.False(t, restates(root, m{"num": int64(1)}, m{"num": 1.0}, m{"f:num": m{}}, nil), "one must be able to stand for the other")
 	require.False(t, restates(root, m{"num": math.NaN()}, m{"num": math.NaN()}, m{"f:num": m{}}, nil), "NaN equals nothing")
 	require.False(t, restates(&typed.Type{Map: &typed.Map{Elem: &typed.Type{}}}, m{"a": nil}, m{"a": nil}, m{"f:a": m{}}, nil), "a type of no shape is for the slow path")
+
+	unsorted := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"proto", "port"}}}
+	ports := []any{m{"port": int64(1), "proto": "UDP"}}
+	require.True(t, unsorted.Restates(ports, ports, unsorted.FieldSet(ports).Tree(), nil), "whatever order the schema names the keys in")
+
+	flags := []any{true, false}
+	require.True(t, setOf(flag).Restates(flags, flags, setOf(flag).FieldSet(flags).Tree(), nil), "booleans have names too")
+	require.True(t, root.Restates(numbered(100), numbered(100), root.FieldSet(numbered(100)).Tree(), nil), "as many as live has need not be looked for")
+	long := m{"set": []any{text(fieldpath.MaxElement)}}
+	require.False(t, root.Restates(long, long, m{"f:set": m{`v:"` + text(fieldpath.MaxElement) + `"`: m{}}}, nil), "no path can have it")
 
 	// Beyond what may be held at all: a map that holds itself twice has no end.
 	endless := m{}

@@ -33,6 +33,7 @@ func TestRemove(t *testing.T) {
 		{"already empty map", "an empty map that the set speaks into counts as emptied for RemoveToNull", `{labels: {}}`, `{f:labels: {f:a: {}}}`, `{"labels":{}}`, `{"labels":null}`},
 		{"already empty list", "", `{set: []}`, `{f:set: {'v:"a"': {}}}`, `{"set":[]}`, `{"set":null}`},
 		{"empty left alone", "one that it does not speak of stays", `{labels: {}, s: a}`, `{f:s: {}}`, `{"labels":{}}`, ""},
+		{"empty item left alone", "its key is its defaults", `{ports: [{}, {port: 1}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`, `{"ports":[{}]}`, ""},
 		{"scalar", "a path below a scalar removes nothing", `{s: a}`, `{f:s: {f:a: {}}}`, `{"s":"a"}`, ""},
 		{"null", "nor one below a null", `{labels: null}`, `{f:labels: {f:a: {}}}`, `{"labels":null}`, ""},
 		{"deduced", "", `{free: {a: {b: 1, c: 1}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"c":1}}}`, ""},
@@ -52,12 +53,16 @@ func TestRemove(t *testing.T) {
 
 func TestRemoveInsideAtomic(t *testing.T) {
 	v := tree(t, `{selector: {a: x}, args: [a], s: b}`)
-	s := set(t, `{f:selector: {f:a: {}}, f:args: {i:0: {}}}`)
+	s := set(t, `{f:selector: {f:a: {}}, f:args: {i:0: {}, 'v:"a"': {}}}`)
 	require.Equal(t, v, root.Remove(v, s))
 	require.Equal(t, v, root.RemoveToNull(v, s))
+	require.Equal(t, map[string]any{}, root.RemoveToNull(map[string]any{}, nil), "nothing is removed of nothing")
 	require.Equal(t, `{"args":null,"s":"b","selector":null}`, js(t, plain(upstream(v).RemoveItems(upstreamSet(s)))), "upstream")
 	odd := tree(t, `{set: [a, {}]}`)
 	require.Equal(t, `{"set":[{}]}`, js(t, root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))), "items that nothing can select stay")
+	require.Equal(t, odd, root.Remove(odd, set(t, `{f:set: {'f:': {}}}`)), "also from a field of no name")
+	nameless := tree(t, `{labels: {"": x}}`)
+	require.Equal(t, nameless, root.Remove(nameless, set(t, `{f:labels: {'v:1': {}}}`)), "what selects no entry removes none of no name")
 	wrong := tree(t, `{s: {a: b}, num: [1]}`)
 	require.Equal(t, wrong, root.Remove(wrong, set(t, `{f:s: {f:a: {}}, f:num: {i:0: {}}}`)), "so does what is of no shape of its type")
 	undeclared := tree(t, `{x: {a: b, c: d}}`)
@@ -101,6 +106,7 @@ func TestExtract(t *testing.T) {
 		{"owned item without content", "unless it is owned itself", `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}}}`, `{"named":[{}]}`, `{"named":[{"name":"a"}]}`, ""},
 		{"deduced", "", `{free: {a: {b: 1, c: 2}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"b":1}}}`, "", ""},
 		{"odd elements", "elements that do not fit are passed over", `{labels: {a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
+		{"odd element, empty name", "none is like an entry of no name", `{labels: {"": x, a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v, s := tree(t, row.value), set(t, row.set)
@@ -116,6 +122,7 @@ func TestExtract(t *testing.T) {
 		})
 	}
 	require.Equal(t, `{"set":["a"]}`, js(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'v:"a"': {}}}`), true)), "items that nothing can select are left out")
+	require.Nil(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'f:': {}}}`), true), "also by a field of no name")
 	require.Equal(t, `{"x":{"a":1}}`, js(t, root.Extract(tree(t, `{x: {a: 1}}`), set(t, `{f:x: {f:a: {}}}`), true)), "undeclared fields are deduced")
 }
 

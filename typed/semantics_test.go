@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,8 @@ func canonicalType() *typed.Type {
 		"emptyDir":  {Type: inner},
 		"sealed":    {Type: &typed.Type{Map: &typed.Map{Atomic: true, Fields: inner.Map.Fields}}},
 		"any":       {Type: typed.Deduced()},
+		"preset":    {Type: inner, Default: map[string]any{"text": "x"}},
+		"none":      {Type: &typed.Type{}},
 	})
 }
 
@@ -47,19 +50,28 @@ func TestCanonical(t *testing.T) {
 		{"quantity and fraction", "or a fraction", m{"cpu": "500m"}, m{"cpu": 0.5}, true},
 		{"other amount", "", m{"cpu": "1"}, m{"cpu": "2"}, false},
 		{"no quantity", "what can't be read is equal to itself only", m{"cpu": "one"}, m{"cpu": "1"}, false},
+		{"no quantity and nought", "", m{"cpu": "one"}, m{"cpu": "0"}, false},
 		{"absurd quantity", "a long text is not read", m{"cpu": "1" + string(make([]byte, 100))}, m{"cpu": "1"}, false},
 		{"instants", "one instant in two zones", m{"at": "2026-01-01T00:00:00Z"}, m{"at": "2026-01-01T01:00:00+01:00"}, true},
 		{"other instant", "", m{"at": "2026-01-01T00:00:00Z"}, m{"at": "2026-01-01T00:00:01Z"}, false},
+		{"no instant and the first", "", m{"at": "x"}, m{"at": "0001-01-01T00:00:00Z"}, false},
 		{"no instant", "", m{"at": "x"}, m{"at": "y"}, false},
 		{"texts", "a string without a format stands for itself", m{"text": "1000m"}, m{"text": "1"}, false},
 		{"empty list", "a list that is empty is as good as none", m{"list": []any{}}, m{}, true},
 		{"null list", "so is a null", m{"list": nil}, m{}, true},
 		{"null text", "a null that is no list or map is a value", m{"text": nil}, m{}, false},
+		{"null map", "", m{"labels": nil}, m{}, true},
+		{"null struct", "a null is as good as none where empty is", m{"emptyDir": nil}, m{}, false},
+		{"null of anything", "what may be a scalar may be a null", m{"any": nil}, m{}, false},
+		{"null of nothing", "a type without a shape says nothing of emptiness", m{"none": nil}, m{}, false},
+		{"list with an item", "", m{"list": []any{"a"}}, m{}, false},
+		{"empty list for text", "which fits no type", m{"text": []any{}}, m{}, false},
 		{"empty keyed list", "", m{"items": []any{}}, m{}, true},
 		{"empty map", "a map with free keys that is empty is as good as none", m{"labels": m{}}, m{}, true},
 		{"defaulted struct", "its default is to be empty", m{"resources": m{}}, m{}, true},
 		{"defaulted struct of empty things", "at any depth", m{"resources": m{"limits": m{}}}, m{}, true},
 		{"filled struct", "", m{"resources": m{"text": "x"}}, m{}, false},
+		{"struct with another default", "to be empty is not its default", m{"preset": m{}}, m{}, false},
 		{"optional struct", "that it is there means something", m{"emptyDir": m{}}, m{}, false},
 		{"atomic list", "leaves are looked into", m{"amounts": []any{"1", "2000m"}}, m{"amounts": []any{"1000m", "2"}}, true},
 		{"atomic list, longer", "", m{"amounts": []any{"1"}}, m{"amounts": []any{"1", "2"}}, false},
@@ -91,6 +103,24 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+// TestCanonicalMerge: what means another thing is the intent's, without what counts
+// as absent in it.
+func TestCanonicalMerge(t *testing.T) {
+	type m = map[string]any
+	for _, row := range []struct {
+		name, why           string
+		live, applied, want m
+	}{
+		{"other amount", "", m{"cpu": "1"}, m{"cpu": "2"}, m{"cpu": "2"}},
+		{"into an empty struct", "", m{"resources": m{}}, m{"resources": m{"limits": m{}, "text": "x"}}, m{"resources": m{"text": "x"}}},
+		{"into nothing", "", m{}, m{"list": []any{}, "text": "x"}, m{"text": "x"}},
+	} {
+		got, err := typed.Canonical(nil).Merge(canonicalType(), row.live, row.applied)
+		require.NoError(t, err)
+		require.Equal(t, any(row.want), got, "%s: %s", row.name, row.why)
+	}
+}
+
 // TestPredicate shows a caller who knows more than the schema.
 func TestPredicate(t *testing.T) {
 	typ := canonicalType()
@@ -109,20 +139,26 @@ func TestPredicate(t *testing.T) {
 func TestDropUnknown(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()
-	v := m{"text": "x", "nope": int64(1), "items": []any{m{"name": "a", "bad": m{}}, m{"name": "b"}},
+	items := []any{m{"name": "a", "bad": m{}}, m{"name": "b", "bad": m{}}, m{"name": "c"}}
+	v := m{"text": "x", "nope": int64(1), "items": items,
 		"list": []any{"a"}, "any": m{"all": "fine"}, "sealed": m{"odd": "x"}}
 	got, dropped := typ.DropUnknown(v)
-	require.Equal(t, m{"text": "x", "items": []any{m{"name": "a"}, m{"name": "b"}},
+	require.Equal(t, m{"text": "x", "items": []any{m{"name": "a"}, m{"name": "b"}, m{"name": "c"}},
 		"list": []any{"a"}, "any": m{"all": "fine"}, "sealed": m{}}, got)
 	var paths []string
 	for _, e := range dropped {
 		require.Equal(t, typed.UnknownField, e.Reason)
 		paths = append(paths, e.Path.String())
 	}
-	require.Equal(t, []string{`.items[name="a"].bad`, ".nope", ".sealed.odd"}, paths)
+	require.Equal(t, []string{`.items[name="a"].bad`, `.items[name="b"].bad`, ".nope", ".sealed.odd"}, paths)
 	require.Equal(t, int64(1), v["nope"], "the value itself is left alone")
+	require.Contains(t, items[0], "bad")
+
+	less, dropped := typ.DropUnknown(m{"nope": nil, "items": []any{m{"bad": "x"}}})
+	require.Equal(t, m{"items": []any{m{}}}, less, "nulls too")
+	require.Equal(t, []string{".items[0].bad", ".nope"}, []string{dropped[0].Path.String(), dropped[1].Path.String()}, "an item without a key is told by its place")
 
 	again, dropped := typ.DropUnknown(got)
 	require.Empty(t, dropped)
-	require.Equal(t, got, again)
+	require.Equal(t, fmt.Sprintf("%p", got), fmt.Sprintf("%p", again), "what has nothing to drop is itself")
 }

@@ -146,9 +146,21 @@ func TestValidateDepth(t *testing.T) {
 	require.Error(t, typed.Deduced().Validate(nested(1_000_000), typed.Rules{}), "the stack is safe, whatever comes")
 }
 
+// TestValidateNumbers: every Go number is one of JSON's.
+func TestValidateNumbers(t *testing.T) {
+	for _, n := range []any{int8(1), int16(1), int32(1), int64(1), 1, uint8(1), uint16(1), uint32(1), uint64(1), uint(1), float32(1), 1.0} {
+		require.NoError(t, num.Validate(n, typed.Rules{}), "%T", n)
+		require.True(t, typed.Equal(n, int64(1)), "%T", n)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	err := root.Validate(tree(t, `{s: 1, x: 1}`), typed.Rules{})
 	require.EqualError(t, err, "2 errors:\n  .s: expected string, got 1\n  .x: field not declared in schema")
+	require.EqualError(t, root.Validate(tree(t, `{s: true}`), typed.Rules{}), ".s: expected string, got true")
+	forty := strings.Repeat("x", 40)
+	require.EqualError(t, root.Validate(map[string]any{"num": forty}, typed.Rules{}), `.num: expected number, got "`+forty+`"`)
+	require.EqualError(t, root.Validate(map[string]any{"num": forty + "x"}, typed.Rules{}), `.num: expected number, got "`+forty+`"…`)
 	var first *typed.Error
 	require.ErrorAs(t, err, &first, "each is visible through the list")
 	require.Equal(t, fieldpath.Fields("s"), first.Path)

@@ -1,0 +1,180 @@
+package fieldmanager_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// changing converts like NoneConverter, and then has change rewrite the copy that
+// it returns.
+func changing(change func(from, to string, obj map[string]any) error) convert {
+	return func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+		in := obj.(*unstructured.Unstructured).Object
+		out := maps.Clone(in)
+		out["apiVersion"] = to.String()
+		from, _ := in["apiVersion"].(string)
+		gv, err := schema.ParseGroupVersion(from)
+		if err == nil {
+			err = change(gv.Version, to.Version, out)
+		}
+		return &unstructured.Unstructured{Object: out}, err
+	}
+}
+
+func anyAt(t testing.TB, version, text string) *unstructured.Unstructured {
+	t.Helper()
+	return object(t, version, "kind: Any\n"+text)
+}
+
+// anyManager is a FieldManager of objects without a schema, which exist at every
+// version.
+func anyManager(t testing.TB, version string, options ...fieldmanager.Option) *fieldmanager.FieldManager {
+	t.Helper()
+	kind := anyKind
+	kind.Version = version
+	m, err := fieldmanager.New(kind, anyType{}, append([]fieldmanager.Option{fieldmanager.WithCap(10_000)}, options...)...)
+	require.NoError(t, err)
+	return m
+}
+
+// atVersion is obj as it is stored, with what a converter would make of it at a
+// version.
+func atVersion(t testing.TB, c fieldmanager.Converter, obj runtime.Object, version string) *unstructured.Unstructured {
+	t.Helper()
+	out, err := c.Convert(stored(obj), schema.GroupVersion{Group: anyKind.Group, Version: version})
+	require.NoError(t, err)
+	return out.(*unstructured.Unstructured)
+}
+
+// TestPruneFollowsTheLastVersion: fields a and b change their names for each other
+// between v1 and v2. Who applied a at v1 and applies a at v2 dropped what v2 calls
+// b, although the names are the same (spec rule 6.1).
+func TestPruneFollowsTheLastVersion(t *testing.T) {
+	swap := changing(func(from, to string, obj map[string]any) error {
+		if from == to {
+			return nil
+		}
+		a, hasA := obj["a"]
+		b, hasB := obj["b"]
+		delete(obj, "a")
+		delete(obj, "b")
+		if hasA {
+			obj["b"] = a
+		}
+		if hasB {
+			obj["a"] = b
+		}
+		return nil
+	})
+	live, err := anyManager(t, "v1").Apply(nil, anyAt(t, "v1", "a: x"), "alice", false)
+	require.NoError(t, err)
+	m := anyManager(t, "v2", fieldmanager.WithConverter(swap))
+	out, err := m.Apply(atVersion(t, swap, live, "v2"), anyAt(t, "v2", "a: z"), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, "z", contents(out)["a"])
+	require.NotContains(t, contents(out), "b", "v2's name of what was applied at v1 and is not any more")
+}
+
+// TestPruneConvertsInOrder: what others own is put back at the versions of their
+// entries, that of the last apply first, so that no conversion meets an object that
+// lacks what it needs; then one after the other as they sort (spec rule 6.1).
+func TestPruneConvertsInOrder(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		change    func(from, to string, obj map[string]any) error
+	}{
+		{"first the last apply's", "v1 can't do without keep, which the last apply's version puts back", func(_, to string, obj map[string]any) error {
+			if to == "v1" && obj["keep"] == nil {
+				return errors.New("keep is required")
+			}
+			return nil
+		}},
+		{"then as they sort", "there are ways from and to v2, and up, and none down", func(from, to string, obj map[string]any) error {
+			if from > to && from != "v2" && to != "v2" {
+				return fmt.Errorf("from %s to %s", from, to)
+			}
+			return nil
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var live runtime.Object
+			for _, step := range []struct{ version, manager, text string }{
+				{"v2", "aaron", "a: x"}, {"v3", "bob", "b: x"}, {"v1", "carol", "c: x"}, {"v2", "alice", "keep: x\ndrop: x"}, {"v4", "dan", "d: x"},
+			} {
+				if live != nil {
+					live = atVersion(t, fieldmanager.NoneConverter{}, live, step.version)
+				}
+				var err error
+				live, err = anyManager(t, step.version, fieldmanager.WithConverter(fieldmanager.NoneConverter{})).
+					Apply(live, anyAt(t, step.version, step.text), step.manager, false)
+				require.NoError(t, err)
+			}
+			var warnings []fieldmanager.Warning
+			m := anyManager(t, "v2", fieldmanager.WithConverter(changing(row.change)),
+				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+			out, err := m.Apply(atVersion(t, fieldmanager.NoneConverter{}, live, "v2"), anyAt(t, "v2", "keep: x"), "alice", false)
+			require.NoError(t, err)
+			require.NotContains(t, contents(out), "drop", row.why)
+			for _, name := range []string{"keep", "a", "b", "c", "d"} {
+				require.Equal(t, "x", contents(out)[name])
+			}
+		})
+	}
+}
+
+// TestPruneOfManyVersions shows how many versions there may be for what is dropped
+// to be removed (spec rule 12.5), and that many entries of one are one.
+func TestPruneOfManyVersions(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		version   func(i int) string
+		entries   int
+		removed   bool
+	}{
+		{"as many as may be", "", func(i int) string { return fmt.Sprintf("example.dev/v%d", i+2) }, 100, true},
+		{"one more", "nothing is removed", func(i int) string { return fmt.Sprintf("example.dev/v%d", i+2) }, 101, false},
+		{"of one version", "versions count, not entries", func(int) string { return "example.dev/v2" }, 150, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var warnings []fieldmanager.Warning
+			m := anyManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
+				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+			first, err := m.Apply(nil, anyAt(t, "v1", "a: x\nb: x"), "alice", false)
+			require.NoError(t, err)
+			live := stored(first)
+			own := contents(live)["metadata"].(map[string]any)["managedFields"].([]any)
+			live.Object["metadata"].(map[string]any)["managedFields"] = append(own, entriesOf(row.entries, row.version)...)
+			out, err := m.Apply(live, anyAt(t, "v1", "a: x"), "alice", false)
+			require.NoError(t, err)
+			require.Equal(t, row.removed, contents(out)["b"] == nil, row.why)
+			require.Equal(t, row.removed, len(warnings) == 0, "%v", warnings)
+		})
+	}
+}
+
+// TestNothingDropped: an intent that drops nothing removes nothing, and asks no
+// converter what to remove: the host hears only of the entry that it can't compare.
+func TestNothingDropped(t *testing.T) {
+	live, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	atV2 := stored(live)
+	atV2.SetAPIVersion("example.dev/v2")
+	live, err = newManager(t, "v2").Apply(atV2, object(t, "v2", "spec: {count: 1}"), "bob", false)
+	require.NoError(t, err)
+	var warnings []fieldmanager.Warning
+	m := newManager(t, "v2", fieldmanager.WithConverter(failing{}),
+		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	_, err = m.Apply(stored(live), object(t, "v2", "spec: {count: 2}"), "bob", false)
+	require.NoError(t, err)
+	require.Len(t, warnings, 1)
+	require.Equal(t, "alice", warnings[0].Manager.Manager)
+}
