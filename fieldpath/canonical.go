@@ -5,7 +5,7 @@ import "strings"
 // IsCanonical reports whether tree, a FieldsV1 as it stands in an unstructured
 // object, is for certain one that [Set.Tree] could have returned, but for marks
 // that say nothing. It allocates nothing, and may be false for what only decoding
-// can tell: names with escapes, numbers with fractions, positions.
+// can tell: names with escapes, numbers with fractions.
 func IsCanonical(tree map[string]any) bool {
 	left := MaxMembers
 	return isCanonical(tree, 0, &left)
@@ -39,6 +39,8 @@ func IsCanonicalName(name string) bool {
 		return len(name) > 2 && plainScalar(name[2:]) == len(name)-2
 	case 'k':
 		return plainKey(name[2:])
+	case 'i':
+		return len(name) > 2 && '0' <= name[2] && name[2] <= '9' && plainScalar(name[2:]) == len(name)-2
 	}
 	return false
 }

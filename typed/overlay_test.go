@@ -327,13 +327,17 @@ func TestRestatesGivesUp(t *testing.T) {
 
 	unsorted := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"proto", "port"}}}
 	ports := []any{m{"port": int64(1), "proto": "UDP"}}
-	require.True(t, unsorted.Restates(ports, ports, unsorted.FieldSet(ports).Tree(), nil), "whatever order the schema names the keys in")
+	require.True(t, restates(unsorted, ports, ports, unsorted.FieldSet(ports).Tree(), nil), "whatever order the schema names the keys in")
 
+	hundred := m{"nums": make([]any, 100)}
+	for i := range 100 {
+		hundred["nums"].([]any)[i] = int64(i)
+	}
 	flags := []any{true, false}
-	require.True(t, setOf(flag).Restates(flags, flags, setOf(flag).FieldSet(flags).Tree(), nil), "booleans have names too")
-	require.True(t, root.Restates(numbered(100), numbered(100), root.FieldSet(numbered(100)).Tree(), nil), "as many as live has need not be looked for")
+	require.True(t, restates(setOf(flag), flags, flags, setOf(flag).FieldSet(flags).Tree(), nil), "booleans have names too")
+	require.True(t, restates(root, hundred, hundred, root.FieldSet(hundred).Tree(), nil), "as many as live has need not be looked for")
 	long := m{"set": []any{text(fieldpath.MaxElement)}}
-	require.False(t, root.Restates(long, long, m{"f:set": m{`v:"` + text(fieldpath.MaxElement) + `"`: m{}}}, nil), "no path can have it")
+	require.False(t, restates(root, long, long, m{"f:set": m{`v:"` + text(fieldpath.MaxElement) + `"`: m{}}}, nil), "no path can have it")
 
 	// Beyond what may be held at all: a map that holds itself twice has no end.
 	endless := m{}
