@@ -237,7 +237,15 @@ func (w *overlay) sameJSON(a, b any, depth int) bool {
 			return false
 		}
 		for k, v := range x {
-			if other, ok := y[k]; !ok || !w.sameJSON(v, other, depth+1) {
+			other, ok := y[k]
+			if !ok {
+				return false
+			}
+			if text, isText := v.(string); isText && depth < MaxDepth { // as most are; see equal
+				if s, ok := other.(string); !ok || text != s {
+					return false
+				}
+			} else if !w.sameJSON(v, other, depth+1) {
 				return false
 			}
 		}

@@ -126,21 +126,14 @@ func Equal(a, b any) bool {
 	return equal(a, b, 0, &left)
 }
 
-// equal is Equal for values at a depth; left is how many more are looked at.
+// equal is Equal for values at a depth; left is how many more are looked at. It is
+// where telling that nothing changed spends its time, so that strings, which most
+// values are, are compared in the loops.
 func equal(a, b any, depth int, left *int) bool {
 	switch x := a.(type) {
-	case nil:
-		return b == nil
 	case string:
 		y, ok := b.(string)
 		return ok && x == y
-	case bool:
-		y, ok := b.(bool)
-		return ok && x == y
-	case int64:
-		if y, ok := b.(int64); ok {
-			return x == y
-		}
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		if !ok || len(x) != len(y) {
@@ -153,7 +146,15 @@ func equal(a, b any, depth int, left *int) bool {
 			return false
 		}
 		for k, xv := range x {
-			if yv, ok := y[k]; !ok || !equal(xv, yv, depth+1, left) {
+			yv, ok := y[k]
+			if !ok {
+				return false
+			}
+			if text, isText := xv.(string); isText {
+				if other, ok := yv.(string); !ok || text != other {
+					return false
+				}
+			} else if !equal(xv, yv, depth+1, left) {
 				return false
 			}
 		}
@@ -175,6 +176,15 @@ func equal(a, b any, depth int, left *int) bool {
 			}
 		}
 		return true
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y
+	case int64:
+		if y, ok := b.(int64); ok {
+			return x == y
+		}
+	case nil:
+		return b == nil
 	}
 	return equalNumbers(a, b)
 }
