@@ -5,6 +5,10 @@
 // Revision is that of its last write, and serves as its resourceVersion. What was
 // written can be read back at an older revision, and watched from it, until it
 // is compacted.
+//
+// Three stores stand behind the interface: memory for tests, bbolt for one server
+// with one file, etcd for several servers over one history. Package storagetest
+// holds the tests that all three pass.
 package storage
 
 import (
@@ -17,8 +21,9 @@ import (
 // with '/' and are ordered by their bytes. What is returned is the caller's to
 // keep but not to change; what is given is not kept beyond the call.
 //
-// Errors: ErrCompacted, ErrFuture, *ConflictError, ErrUnavailable (wrapped), the
-// context's, and those of the medium.
+// Errors: ErrCompacted, ErrFuture, *ConflictError, ErrUnavailable, ErrTooLarge and
+// ErrClosed (each perhaps wrapped), what CheckKey says, the context's, and those of
+// the medium.
 type Store interface {
 	// Get returns the record at key, as it is now (revision 0) or was at a
 	// revision, and the store's revision that the answer speaks of. A record that
@@ -36,7 +41,8 @@ type Store interface {
 	Put(ctx context.Context, key string, value []byte, expected int64) (int64, error)
 
 	// Delete removes the record at key if it is still at the revision expected,
-	// and returns the revision of the removal. Errors as for Put.
+	// and returns the revision of the removal. Errors as for Put; where there is
+	// no record, it is always a *ConflictError.
 	Delete(ctx context.Context, key string, expected int64) (int64, error)
 
 	// Watch sends every write under a prefix after a revision, each once and in
@@ -45,7 +51,8 @@ type Store interface {
 	Watch(ctx context.Context, prefix string, after int64) (Watcher, error)
 
 	// Compact forgets what was overwritten or removed at or before a revision:
-	// reads and watches at older revisions fail with ErrCompacted from then on.
+	// reads and watches at older revisions fail with ErrCompacted from then on. At
+	// a revision that is compacted already it does nothing.
 	Compact(ctx context.Context, revision int64) error
 
 	// Revision is the revision of the last write, 1 for a store never written.
@@ -88,18 +95,21 @@ type Watcher interface {
 // to Revision was sent.
 type Event struct {
 	Key      string
-	Value    []byte  // nil: the record was removed
+	Value    []byte  // nil: the record was removed; an empty value is not nil
 	Previous *Record // what was there before; nil: nothing, the record is new
 	Revision int64
 }
 
 // ErrCompacted answers a revision that is no longer kept, ErrFuture one that is
 // not reached yet, ErrUnavailable a medium that does not answer: whether a write
-// was done is then not known.
+// was done is then not known. ErrTooLarge answers a value that the medium does not
+// take, and ErrClosed whoever uses a store, or still watches it, after Close.
 var (
 	ErrCompacted   = errors.New("the revision has been compacted")
 	ErrFuture      = errors.New("the revision is in the future")
 	ErrUnavailable = errors.New("the store is unavailable")
+	ErrTooLarge    = errors.New("the value is too large for the store")
+	ErrClosed      = errors.New("the store is closed")
 )
 
 // A ConflictError says that a write expected another revision of a record.
