@@ -31,3 +31,7 @@ func TestStartsAtOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, got, "as it was before the first write")
 }
+
+func BenchmarkStore(b *testing.B) {
+	storagetest.Bench(b, func(*testing.B) storage.Store { return memory.New(memory.Options{}) })
+}

@@ -103,16 +103,13 @@ func testListPages(t *testing.T, s storage.Store) {
 func testListOfMany(t *testing.T, s storage.Store) {
 	const count = 1200 // values of 5 kB: more than 4 MB in one answer
 	value := make([]byte, 5000)
-	for i := range count {
-		_, err := s.Put(t.Context(), fmt.Sprintf("/many/%05d", i), value, 0)
-		require.NoError(t, err)
-	}
+	Fill(t, s, "/many/", count, value)
 	page, err := s.List(t.Context(), "/many/", storage.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, page.Records, count)
 	require.Zero(t, page.Remaining)
 	for i, r := range page.Records {
-		require.Equal(t, fmt.Sprintf("/many/%05d", i), r.Key)
+		require.Equal(t, fmt.Sprintf("/many/%06d", i), r.Key)
 		require.Len(t, r.Value, len(value))
 	}
 	page, err = s.List(t.Context(), "/many/", storage.ListOptions{Limit: 10})

@@ -36,16 +36,15 @@ func (m *model) resolve(revision int64) (int64, error) {
 
 // get returns the record at a revision.
 func (m *model) get(key string, revision int64) *storage.Record {
-	var found *storage.Record
-	for _, w := range m.writes {
+	for _, w := range slices.Backward(m.writes) {
 		if w.Revision <= revision && w.Key == key {
-			found = &w
+			if w.Value == nil {
+				return nil
+			}
+			return &w
 		}
 	}
-	if found == nil || found.Value == nil {
-		return nil
-	}
-	return found
+	return nil
 }
 
 func (m *model) list(prefix string, revision int64, after string, limit int) (page storage.Page) {
@@ -69,13 +68,18 @@ func (m *model) list(prefix string, revision int64, after string, limit int) (pa
 	return page
 }
 
-// events returns what a watch after a revision sends.
-func (m *model) events(prefix string, after int64) (events []storage.Event) {
+// events returns what a watch after a revision sends, but for the first few.
+func (m *model) events(prefix string, after int64, skip int) (events []storage.Event) {
 	for _, w := range m.writes {
-		if w.Revision > after && strings.HasPrefix(w.Key, prefix) {
-			previous := m.get(w.Key, w.Revision-1)
-			events = append(events, storage.Event{Key: w.Key, Value: w.Value, Previous: previous, Revision: w.Revision})
+		if w.Revision <= after || !strings.HasPrefix(w.Key, prefix) {
+			continue
 		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		previous := m.get(w.Key, w.Revision-1)
+		events = append(events, storage.Event{Key: w.Key, Value: w.Value, Previous: previous, Revision: w.Revision})
 	}
 	return events
 }

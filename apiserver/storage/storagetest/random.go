@@ -3,7 +3,6 @@ package storagetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -176,9 +175,9 @@ func (r *randomly) watch(t *testing.T) {
 // catchUp reads all that the watches have to send.
 func (r *randomly) catchUp(t *testing.T) {
 	for _, w := range r.watches {
-		want := r.model.events(w.prefix, w.after)
-		for ; w.seen < len(want); w.seen++ {
-			require.Equal(t, want[w.seen], next(t, w.Watcher), fmt.Sprintf("%q after %d", w.prefix, w.after))
+		for _, want := range r.model.events(w.prefix, w.after, w.seen) {
+			require.Equal(t, want, next(t, w.Watcher), "%q after %d", w.prefix, w.after)
+			w.seen++
 		}
 	}
 }

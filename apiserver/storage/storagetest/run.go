@@ -8,6 +8,9 @@ package storagetest
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +102,27 @@ func put(t *testing.T, s storage.Store, key, value string, expected int64) int64
 	require.NoError(t, err)
 	require.Greater(t, revision, expected)
 	return revision
+}
+
+// Fill puts count new records at prefix000000 and so on, many at a time.
+func Fill(t testing.TB, s storage.Store, prefix string, count int, value []byte) {
+	t.Helper()
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for range 64 {
+		working.Go(func() {
+			for i := next.Add(1) - 1; i < int64(count); i = next.Add(1) - 1 {
+				if _, err := s.Put(t.Context(), fmt.Sprintf("%s%06d", prefix, i), value, 0); err != nil {
+					t.Errorf("fill: %v", err)
+					return
+				}
+			}
+		})
+	}
+	working.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
 }
 
 // remove deletes and returns the revision.

@@ -86,7 +86,7 @@ func testWatchOfPrefix(t *testing.T, s storage.Store) {
 // testWatchUnread holds that a watch that nobody reads does not keep others waiting,
 // and sends everything when it is read.
 func testWatchUnread(t *testing.T, s storage.Store) {
-	const count = 3000
+	const count = 800
 	slow, quick := watch(t, s, "/", 0), watch(t, s, "/", 0)
 	var want []int64
 	for i := range count {
@@ -209,7 +209,7 @@ func testCompaction(t *testing.T, s storage.Store) {
 // testCompactionUnderWatch compacts what a watch has yet to send: it sends that
 // nevertheless, or says that it is gone, and never leaves anything out.
 func testCompactionUnderWatch(t *testing.T, s storage.Store) {
-	const count = 3000
+	const count = 800
 	w, cancel := stoppable(t, s, "/a", 0)
 	idle := watch(t, s, "/b", 0)
 	var want []int64
