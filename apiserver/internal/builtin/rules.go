@@ -1,0 +1,132 @@
+package builtin
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// equal compares as a server does: empty and absent lists and maps are equal.
+var equal = equality.Semantic.DeepEqual
+
+// rules are what a kind does to its objects beside storing them.
+type rules struct {
+	kind       schema.GroupKind
+	namespaced bool
+	hasStatus  bool
+	generation bool
+	name       apivalidation.ValidateNameFunc
+}
+
+func rulesOf(r *resources.Resource) rules {
+	gk := r.GroupKind()
+	_, hasStatus := r.Subresource("status")
+	out := rules{
+		kind: gk, namespaced: r.Namespaced, hasStatus: hasStatus,
+		generation: slices.Contains(counted[gk.Group], gk.Kind),
+		name:       apivalidation.NameIsDNSSubdomain,
+	}
+	if f, ok := names[gk]; ok {
+		out.name = f
+	}
+	return out
+}
+
+// counted are the kinds whose objects have a generation, by group.
+var counted = map[string][]string{
+	"": {"Pod", "PodTemplate", "ReplicationController"},
+	"admissionregistration.k8s.io": {
+		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	},
+	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
+	"apps":                         {"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
+	"batch":                        {"CronJob", "Job"},
+	"discovery.k8s.io":             {"EndpointSlice"},
+	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+	"networking.k8s.io":            {"IPAddress", "Ingress", "IngressClass", "NetworkPolicy", "ServiceCIDR"},
+	"policy":                       {"PodDisruptionBudget"},
+	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
+	"scheduling.k8s.io":            {"PriorityClass"},
+}
+
+// names are the rules for names that are not DNS subdomains.
+var names = map[schema.GroupKind]apivalidation.ValidateNameFunc{
+	{Kind: "Namespace"}: apivalidation.ValidateNamespaceName,
+	{Kind: "Service"}:   apivalidation.NameIsDNS1035Label,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:               path.ValidatePathSegmentName,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        path.ValidatePathSegmentName,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:        path.ValidatePathSegmentName,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: path.ValidatePathSegmentName,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: func(name string, prefix bool) []string {
+		return path.ValidatePathSegmentName(name, prefix)
+	},
+}
+
+// resetForStatus are fields besides spec that a write to status leaves alone.
+var resetForStatus = map[schema.GroupKind][]fieldpath.Path{
+	{Kind: "Pod"}: {
+		fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "ownerReferences"),
+	},
+	{Group: "apps", Kind: "Deployment"}: {fieldpath.Fields("metadata", "labels")},
+}
+
+// reset returns what a write through a subresource never comes to own.
+func (r rules) reset(subresource string) *fieldpath.Set {
+	switch {
+	case subresource == "status":
+		return fieldpath.NewSet(append(resetForStatus[r.kind], fieldpath.Fields("spec"))...)
+	case subresource == "" && r.hasStatus:
+		return fieldpath.NewSet(fieldpath.Fields("status"))
+	}
+	return nil
+}
+
+// keepForStatus undoes what a write to status may not change.
+func (r rules) keepForStatus(obj, live resources.Object) {
+	setField(obj, "Spec", live)
+	switch r.kind {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		obj.SetLabels(live.GetLabels())
+	case schema.GroupKind{Kind: "Pod"}:
+		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
+		obj.SetOwnerReferences(live.GetOwnerReferences())
+	}
+}
+
+// created does what a kind does to its new objects beyond dropping their status.
+func (r rules) created(obj resources.Object) {
+	switch o := obj.(type) {
+	case *corev1.Namespace:
+		o.Status.Phase = corev1.NamespaceActive
+		if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {
+			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
+		}
+	case *corev1.Pod:
+		o.Status.Phase = corev1.PodPending
+	case *corev1.PersistentVolume:
+		o.Status.Phase = corev1.VolumePending
+	case *corev1.PersistentVolumeClaim:
+		o.Status.Phase = corev1.ClaimPending
+	}
+}
+
+// validateNew checks the metadata of an object that is created.
+func (r rules) validateNew(obj resources.Object) field.ErrorList {
+	return apivalidation.ValidateObjectMetaAccessor(obj, r.namespaced, r.name, field.NewPath("metadata"))
+}
+
+// validateUpdate checks the metadata of an object that changes.
+func (r rules) validateUpdate(obj, live resources.Object) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))
+	return append(errs, r.validateNew(obj)...)
+}

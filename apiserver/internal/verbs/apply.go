@@ -1,0 +1,76 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// apply merges the intent of the body into live.
+func (p *patcher) apply(live resources.Object) (resources.Object, error) {
+	intent := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := p.decodeIntent(&intent.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	var before runtime.Object
+	if live != nil {
+		before = live
+	}
+	merged, err := p.fields.Apply(before, intent, p.manager, p.force)
+	if err != nil {
+		return nil, p.applyError(intent, err)
+	}
+	if p.of == types.ApplyYAMLPatchType && p.validation != metav1.FieldValidationIgnore {
+		if err := yaml.UnmarshalStrict(p.body, &map[string]any{}); err != nil {
+			if p.validation == metav1.FieldValidationStrict {
+				return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
+			}
+			p.c.warnings = append(p.c.warnings, err.Error())
+		}
+	}
+	obj, err := p.own(merged)
+	if err != nil {
+		return nil, p.applyError(intent, err)
+	}
+	if p.c.Hooks.Default != nil {
+		p.c.Hooks.Default(obj)
+	}
+	return obj, nil
+}
+
+func (p *patcher) decodeIntent(into *map[string]any) error {
+	if p.of == types.ApplyCBORPatchType {
+		return direct.Unmarshal(p.body, into)
+	}
+	return yaml.Unmarshal(p.body, into)
+}
+
+// applyError is the answer to an apply that the engine refuses: a conflict as it
+// is, and a fault of the intent as a 400 where a real server says 500.
+func (p *patcher) applyError(intent *unstructured.Unstructured, err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return err
+	}
+	var fault *fieldmanager.ObjectError
+	if errors.As(err, &fault) && fault.Role == fieldmanager.LiveObject {
+		return err
+	}
+	cause := err
+	if fault != nil {
+		cause = fault.Err
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s): %v",
+		intent.GetNamespace(), intent.GetName(), intent.GroupVersionKind(), cause))
+}

@@ -1,0 +1,3 @@
+package verbs
+
+func (c *Call) scale() error { return notImplemented(c.Resource, "scale") }

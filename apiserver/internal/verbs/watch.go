@@ -1,0 +1,3 @@
+package verbs
+
+func (c *Call) watch() error { return notImplemented(c.Resource, "watch") }

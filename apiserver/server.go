@@ -1,0 +1,143 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+)
+
+// A Server answers the requests of Kubernetes clients. It is an http.Handler, and
+// safe for concurrent use.
+type Server struct {
+	options  Options
+	store    storage.Store
+	ownStore bool
+	tables   *resources.Current
+	verbs    *verbs.Server
+	mux      *http.ServeMux
+
+	requests chan struct{} // one place for each request under way
+	watches  chan struct{}
+
+	done   chan struct{} // closed to end watches and tasks
+	stop   func()        // closes done, once
+	close  sync.Once
+	closed error
+	tasks  sync.WaitGroup
+}
+
+// New returns a server that is ready to answer. The namespaces that every server
+// has are made in its store if they are not there. Close ends it.
+func New(ctx context.Context, options Options) (*Server, error) {
+	options = options.withDefaults()
+	s := &Server{
+		options: options, store: options.Store,
+		requests: make(chan struct{}, options.Limits.Requests),
+		watches:  make(chan struct{}, options.Limits.Watches),
+		done:     make(chan struct{}),
+	}
+	s.stop = sync.OnceFunc(func() { close(s.done) })
+	if s.store == nil {
+		s.store, s.ownStore = memory.New(memory.Options{}), true
+	}
+	s.tables = resources.NewCurrent(resources.NewTable(builtin.Groups(builtin.Options{Now: options.Now}), 1))
+	s.verbs = &verbs.Server{
+		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
+		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
+		MaxBody: options.Limits.Body, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
+		Bookmarks: options.Limits.Bookmarks, Done: s.done,
+		Special:  map[string]func(*verbs.Call) error{},
+		Deleting: map[string]verbs.Deleter{"/namespaces": verbs.DeleteNamespace},
+	}
+	s.mux = s.paths()
+	if err := s.makeNamespaces(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.startControllers()
+	return s, nil
+}
+
+// Close ends all watches and what the server does by itself. Requests under way
+// are not waited for; http.Server.Shutdown does that.
+func (s *Server) Close() error {
+	s.close.Do(func() {
+		s.stop()
+		s.tasks.Wait()
+		if s.ownStore {
+			s.closed = s.store.Close()
+		}
+	})
+	return s.closed
+}
+
+// ServeHTTP answers one request: who sends it, whether there is room for it,
+// whether it may be done, and then whose it is.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	user, ok := s.authenticate(r)
+	if !ok {
+		answer.Error(w, r, apierrors.NewUnauthorized("Unauthorized"))
+		return
+	}
+	r = r.WithContext(auth.WithUser(r.Context(), user))
+	info := request.Parse(r)
+	places := s.requests
+	if info.Verb == "watch" {
+		places = s.watches
+	}
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	default:
+		answer.Error(w, r, apierrors.NewTooManyRequests("too many requests, please try again later", 1))
+		return
+	}
+	if err := s.authorize(r.Context(), user, r, info); err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	if info.Resource {
+		if !s.verbs.Serve(w, r, info) {
+			http.NotFound(w, r)
+		}
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// authenticate tells who sends a request.
+func (s *Server) authenticate(r *http.Request) (auth.User, bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return auth.User{}, false
+	}
+	user, ok, err := s.options.Authenticator.Authenticate(r.Context(), strings.TrimSpace(token))
+	return user, ok && err == nil
+}
+
+func (s *Server) authorize(ctx context.Context, user auth.User, r *http.Request, i *request.Info) error {
+	a := auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: i.Path}
+	if i.Resource {
+		a = auth.Attributes{
+			User: user, Verb: i.Verb, Group: i.Group, Version: i.Version, Resource: i.Plural,
+			Subresource: i.Subresource, Namespace: i.Namespace, Name: i.Name,
+		}
+	}
+	allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
+	if err == nil && allowed {
+		return nil
+	}
+	return verbs.Forbidden(user, a.Verb, i, reason)
+}
