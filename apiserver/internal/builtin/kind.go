@@ -159,23 +159,25 @@ func (k *kind) Fields(subresource string) (*fieldmanager.FieldManager, error) {
 	if m := k.managers[subresource]; m != nil {
 		return m, nil
 	}
-	gvk, empty := k.gvk, runtime.Object(k.New())
 	if subresource == "scale" {
-		gvk = scaleKind
-		empty = newScale()
+		m, err := ScaleFields(k.options.Now)
+		if err == nil {
+			k.managers[subresource] = m
+		}
+		return m, err
 	}
 	options := []fieldmanager.Option{
 		fieldmanager.WithClock(k.options.Now),
 		fieldmanager.WithSubresource(subresource),
 		fieldmanager.WithConverter(converter{}),
-		fieldmanager.WithEmptyObject(empty),
+		fieldmanager.WithEmptyObject(k.New()),
 	}
 	if reset := k.rules.reset(subresource); !reset.Empty() {
 		options = append(options, fieldmanager.WithResetFields(map[string]fieldpath.Filter{
 			k.gvk.GroupVersion().String(): fieldpath.Excluding(reset),
 		}))
 	}
-	m, err := fieldmanager.New(gvk, openapi.Builtin(), options...)
+	m, err := fieldmanager.New(k.gvk, openapi.Builtin(), options...)
 	if err == nil {
 		k.managers[subresource] = m
 	}
