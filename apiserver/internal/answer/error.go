@@ -52,7 +52,10 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 func notAcceptable(known []runtime.SerializerInfo) error {
 	var names []string
 	for _, info := range known {
-		names = append(names, info.MediaType)
+		// CBOR is served, but clients are not told to use what other servers lack.
+		if info.MediaType != runtime.ContentTypeCBOR {
+			names = append(names, info.MediaType)
+		}
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,

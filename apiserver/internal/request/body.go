@@ -44,7 +44,10 @@ func InputSerializer(contentType string, known []runtime.SerializerInfo) (runtim
 	}
 	var accepted []string
 	for _, info := range known {
-		accepted = append(accepted, info.MediaType)
+		// CBOR is served, but clients are not told to use what other servers lack.
+		if info.MediaType != runtime.ContentTypeCBOR {
+			accepted = append(accepted, info.MediaType)
+		}
 	}
 	return runtime.SerializerInfo{}, UnsupportedMediaType(accepted)
 }
