@@ -24,7 +24,7 @@ func CheckKey(key string) error {
 }
 
 // Span returns where the keys with a prefix that lie behind a key start, and the
-// first string behind all of them; "" is no end. ok is false if there can be none.
+// first string behind all of them. ok is false if there can be none.
 //
 //	Span("/a/", "")        "/a/"         "/a0"
 //	Span("/a/", "/a/b")    "/a/b\x00"    "/a0"
@@ -38,16 +38,15 @@ func Span(prefix, after string) (start, end string, ok bool) {
 		start = max(start, after+"\x00")
 	}
 	end = behind(max(prefix, "/"))
-	return start, end, end == "" || start < end
+	return start, end, start < end
 }
 
-// behind returns the first string that is behind all those with a prefix, or "" if
-// there is none.
+// behind returns the first string that is behind all those with a prefix, which
+// starts with '/'.
 func behind(prefix string) string {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] < 0xff {
-			return prefix[:i] + string([]byte{prefix[i] + 1})
-		}
+	last := len(prefix) - 1
+	for prefix[last] == 0xff {
+		last--
 	}
-	return ""
+	return prefix[:last] + string([]byte{prefix[last] + 1})
 }

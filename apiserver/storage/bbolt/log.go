@@ -79,23 +79,21 @@ func decodeRevision(data []byte) (int64, error) {
 
 // state is the store as one transaction sees it.
 type state struct {
-	about, records, log *bolt.Bucket
+	records, log        *bolt.Bucket
 	revision, compacted int64
 	cursor              *bolt.Cursor // in log; Get would make one each time
 }
 
 func load(tx *bolt.Tx) (*state, error) {
-	st := &state{about: tx.Bucket(aboutBucket), records: tx.Bucket(recordsBucket), log: tx.Bucket(logBucket)}
-	if st.about == nil || st.records == nil || st.log == nil {
+	st := &state{records: tx.Bucket(recordsBucket), log: tx.Bucket(logBucket)}
+	if st.records == nil || st.log == nil {
 		return nil, errDamaged
 	}
 	st.cursor = st.log.Cursor()
-	st.revision = int64(st.log.Sequence())
-	compacted, err := decodeRevision(st.about.Get(compactedKey))
-	if err != nil || compacted < 1 || st.revision < compacted {
+	st.revision, st.compacted = int64(st.log.Sequence()), int64(st.records.Sequence())
+	if st.compacted < 1 || st.revision < st.compacted {
 		return nil, errDamaged
 	}
-	st.compacted = compacted
 	return st, nil
 }
 

@@ -30,11 +30,11 @@ import (
 
 // The file is a bbolt database. Revisions are 8 bytes, the highest first. In it:
 //
-//	bucket "tenure"   "format"     "2": this layout
-//	                  "compacted"  revision
-//	bucket "records"  key          revision of its last write, 1 byte: 1 is a removal
-//	bucket "log"      revision     write, as in log.go
-//	                  its sequence is the last revision
+//	bucket "tenure"   "format"  "2": this layout
+//	bucket "records"  key       revision of its last write, 1 byte: 1 is a removal
+//	                  its sequence is the revision that it is compacted at, 1 at first
+//	bucket "log"      revision  write, as in log.go
+//	                  its sequence is the last revision, 1 at first
 //
 // A value is written once, to the log, and found through records. With
 // C = compacted and L = the last revision:
@@ -47,7 +47,6 @@ var (
 	recordsBucket = []byte("records")
 	logBucket     = []byte("log")
 	formatKey     = []byte("format")
-	compactedKey  = []byte("compacted")
 )
 
 const format = "2"
@@ -113,10 +112,21 @@ func open(path string, options Options) (_ *Store, err error) {
 		closing:  make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
+	var file *os.File
 	err = guard(func() (err error) {
-		s.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: options.Timeout, FreelistType: bolt.FreelistMapType})
+		s.db, err = bolt.Open(path, 0o600, &bolt.Options{
+			Timeout:      options.Timeout,
+			FreelistType: bolt.FreelistMapType,
+			OpenFile: func(name string, flags int, mode os.FileMode) (_ *os.File, err error) {
+				file, err = os.OpenFile(name, flags, mode)
+				return file, err
+			},
+		})
 		return err
 	})
+	if err != nil && file != nil {
+		_ = file.Close() // where bbolt could not: it holds the lock
+	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("another process has it open; gave up after %s", options.Timeout)
@@ -184,17 +194,16 @@ func create(tx *bolt.Tx) error {
 	if err := about.Put(formatKey, []byte(format)); err != nil {
 		return err
 	}
-	if err := about.Put(compactedKey, encodeRevision(1)); err != nil {
-		return err
+	for _, name := range [][]byte{recordsBucket, logBucket} {
+		bucket, err := tx.CreateBucket(name)
+		if err != nil {
+			return err
+		}
+		if err := bucket.SetSequence(1); err != nil {
+			return err
+		}
 	}
-	if _, err := tx.CreateBucket(recordsBucket); err != nil {
-		return err
-	}
-	log, err := tx.CreateBucket(logBucket)
-	if err != nil {
-		return err
-	}
-	return log.SetSequence(1)
+	return nil
 }
 
 // syncFolder makes a new file's name survive a loss of power.

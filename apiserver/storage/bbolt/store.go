@@ -64,7 +64,7 @@ func (s *Store) List(ctx context.Context, prefix string, options storage.ListOpt
 		}
 		cursor := st.records.Cursor()
 		seen := 0
-		for key, data := cursor.Seek([]byte(start)); key != nil && (end == "" || string(key) < end); key, data = cursor.Next() {
+		for key, data := cursor.Seek([]byte(start)); key != nil && string(key) < end; key, data = cursor.Next() {
 			if seen++; seen%1024 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}

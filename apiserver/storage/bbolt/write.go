@@ -122,7 +122,7 @@ func (s *Store) commit(batch []*request, published int64) int64 {
 			if err := st.expire(s.options.Retention, now); err != nil {
 				return err
 			}
-			if err := st.about.Put(compactedKey, encodeRevision(st.compacted)); err != nil {
+			if err := st.records.SetSequence(uint64(st.compacted)); err != nil {
 				return err
 			}
 			return st.log.SetSequence(uint64(st.revision))

@@ -123,7 +123,7 @@ func (s *Store) List(ctx context.Context, prefix string, options storage.ListOpt
 	}
 	seen := 0
 	latest.Ascend(start, func(key string, v *version) bool {
-		if end != "" && key >= end {
+		if key >= end {
 			return false
 		}
 		if seen++; seen%1024 == 0 && ctx.Err() != nil {
