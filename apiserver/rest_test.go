@@ -15,10 +15,12 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 // story is a file of exchanges with a real server, in testdata/rest: what was asked
@@ -62,7 +64,7 @@ func TestRecordedExchanges(t *testing.T) {
 	}
 	require.Equal(t, 159, total)
 	for key := range exceptions {
-		if !used[key] && !testing.Short() {
+		if !used[key] {
 			t.Errorf("exception %q is about no exchange that differs", key)
 		}
 	}
@@ -71,14 +73,26 @@ func TestRecordedExchanges(t *testing.T) {
 func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	server, err := apiserver.New(ctx, apiserver.Options{Token: "token"})
+	store := memory.New(memory.Options{})
+	defer func() { require.NoError(t, store.Close()) }()
+	server, err := apiserver.New(ctx, apiserver.Options{Token: "token", Store: store})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 	r := &replayer{server: server, versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{}}
 	for i, e := range s.Exchanges {
 		key := fmt.Sprintf("%s %d", name, i)
 		t.Run(fmt.Sprintf("%02d %s", i, e.Note), func(t *testing.T) {
+			if key == "list-watch 31" {
+				// The recorded server had forgotten what came before it started.
+				require.NoError(t, store.Compact(ctx, 2))
+			}
 			err := r.replay(e)
+			if err != nil && later[key] {
+				require.Eventually(t, func() bool {
+					err = r.replay(e)
+					return err == nil
+				}, 10*time.Second, time.Millisecond)
+			}
 			if exception, ok := exceptions[key]; ok {
 				if err != nil {
 					used[key] = true
@@ -92,6 +106,10 @@ func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 		})
 	}
 }
+
+// later are exchanges that are about what a server does by itself, after it has
+// answered what was asked before.
+var later = map[string]bool{"crd 20": true}
 
 // replayer asks the exchanges of one story. What the recorded server generated
 // (resource versions, uids, continue tokens) it replaces in requests by what was
@@ -132,6 +150,9 @@ func (r *replayer) replay(e exchange) error {
 	}
 	w := httptest.NewRecorder()
 	r.server.ServeHTTP(w, q)
+	if e.Method == http.MethodHead {
+		w.Body.Reset() // a connection would not carry it
+	}
 	return r.compare(e, w)
 }
 
@@ -325,4 +346,9 @@ func short(v any) string {
 
 // exceptions are exchanges in which this server answers something else, by story
 // and number, with the reason.
-var exceptions = map[string]string{}
+var exceptions = map[string]string{
+	"crd 13":             "a body that breaks the schema is a fault of the client's: 400 in place of 500 (a correction)",
+	"discovery-health 0": "the recorded server was built without a version; this one names the API that it serves",
+	"list-watch 28":      "the recorded server's watch cache was behind its store; there is no cache to wait for",
+	"list-watch 29":      "the recorded server's etcd lacked a feature that streaming lists need there",
+}

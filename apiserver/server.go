@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
@@ -28,6 +29,9 @@ type Server struct {
 	tables   *resources.Current
 	verbs    *verbs.Server
 	mux      *http.ServeMux
+
+	definitions *custom.Controller
+	queue       taskQueue
 
 	requests chan struct{} // one place for each request under way
 	watches  chan struct{}
@@ -48,25 +52,35 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		requests: make(chan struct{}, options.Limits.Requests),
 		watches:  make(chan struct{}, options.Limits.Watches),
 		done:     make(chan struct{}),
+		queue:    newTaskQueue(),
 	}
 	s.stop = sync.OnceFunc(func() { close(s.done) })
 	if s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
-	s.tables = resources.NewCurrent(resources.NewTable(builtin.Groups(builtin.Options{Now: options.Now}), 1))
+	groups := builtin.Groups(builtin.Options{Now: options.Now})
+	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
 		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
 		MaxBody: options.Limits.Body, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		Bookmarks: options.Limits.Bookmarks, Done: s.done,
-		Special:  map[string]func(*verbs.Call) error{},
-		Deleting: map[string]verbs.Deleter{"/namespaces": verbs.DeleteNamespace},
+		Special: map[string]func(*verbs.Call) error{},
+		Deleting: map[string]verbs.Deleter{
+			"/namespaces": verbs.DeleteNamespace,
+			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
+		},
+		Written: s.written,
 	}
+	s.definitions = custom.NewController(s.verbs, groups, custom.Options{Now: options.Now, Convert: options.Hooks.Convert})
+	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.mux = s.paths()
 	if err := s.makeNamespaces(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.startControllers()
+	if err := s.startControllers(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -75,6 +89,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 func (s *Server) Close() error {
 	s.close.Do(func() {
 		s.stop()
+		s.queue.ShutDown()
 		s.tasks.Wait()
 		if s.ownStore {
 			s.closed = s.store.Close()

@@ -9,7 +9,9 @@ package admission
 import (
 	"context"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -58,6 +60,18 @@ type Hooks struct {
 	// fields are owned by nobody, as with a real server's webhooks. An error ends
 	// the write; one with a Status is answered as it is, any other with 403.
 	Mutate func(ctx context.Context, w *Write) error
+	// Convert converts custom resources whose definition has the strategy Webhook.
+	Convert Converter
 	// Validate says what is wrong with a write. warnings are for the client.
 	Validate func(ctx context.Context, w *Write) (errs field.ErrorList, warnings []string)
+}
+
+// A Converter converts custom resources whose CustomResourceDefinition has the
+// strategy Webhook. It stands for the webhook: a whole ConversionReview goes in,
+// and as many objects come out, in the same order.
+type Converter interface {
+	// Convert returns objects at a version (group/version). They are the caller's
+	// own and may be changed. What it returns must keep the metadata but for labels
+	// and annotations.
+	Convert(crd *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to string) ([]*unstructured.Unstructured, error)
 }

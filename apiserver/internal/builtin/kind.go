@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -209,12 +210,19 @@ func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
 	case k.rules.hasStatus && subresource != "approval":
 		setField(obj, "Status", live)
 	}
+	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+		addStoredVersion(crd)
+	}
 	if k.rules.generation && subresource != "status" && desiredChanged(obj, live) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}
 }
 
-func (k *kind) Validate(_ context.Context, obj, live resources.Object, _ string) (field.ErrorList, []string) {
+func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subresource string) (field.ErrorList, []string) {
+	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+		before, _ := live.(*apiextensionsv1.CustomResourceDefinition)
+		return validateDefinition(ctx, crd, before, subresource), nil
+	}
 	if live == nil {
 		return k.rules.validateNew(obj), nil
 	}

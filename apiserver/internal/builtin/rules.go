@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
@@ -117,6 +118,8 @@ func (r rules) created(obj resources.Object) {
 		o.Status.Phase = corev1.VolumePending
 	case *corev1.PersistentVolumeClaim:
 		o.Status.Phase = corev1.ClaimPending
+	case *apiextensionsv1.CustomResourceDefinition:
+		addStoredVersion(o)
 	}
 }
 

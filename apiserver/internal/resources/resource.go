@@ -39,6 +39,9 @@ type Resource struct {
 	// Custom says that a CustomResourceDefinition defines the resource.
 	Custom bool `json:"-"`
 
+	// Closed, if not empty, says why no more objects can be made.
+	Closed string `json:"-"`
+
 	// Open returns how objects of the kind behave, and is called when the first
 	// request needs it.
 	Open func() (Kind, error) `json:"-"`

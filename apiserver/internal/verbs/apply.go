@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -53,7 +54,12 @@ func (p *patcher) decodeIntent(into *map[string]any) error {
 	if p.of == types.ApplyCBORPatchType {
 		return direct.Unmarshal(p.body, into)
 	}
-	return yaml.Unmarshal(p.body, into)
+	// By way of JSON that keeps whole numbers whole.
+	data, err := yaml.YAMLToJSON(p.body)
+	if err != nil {
+		return err
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
 }
 
 // applyError is the answer to an apply that the engine refuses: a conflict as it

@@ -44,8 +44,8 @@ type Server struct {
 	// Special answers subresources that are not a part of their object, by
 	// "group/plural/subresource" or "group/plural" for whole resources.
 	Special map[string]func(*Call) error
-	// Written is told of every write, after it is stored.
-	Written func(r *resources.Resource, obj resources.Object)
+	// Written is told of every write, after it is stored and before it is answered.
+	Written func(ctx context.Context, r *resources.Resource, obj resources.Object)
 	// Deleting says how objects of a resource are deleted that need more than
 	// the finalizers among their metadata; by group/plural.
 	Deleting map[string]Deleter
@@ -67,6 +67,7 @@ type Call struct {
 	accepted answer.Accepted
 	warnings []string
 	written  bool // the answer is
+	quiet    bool // Written is not told
 }
 
 // Serve answers a request for a resource. It reports false, and has answered

@@ -73,6 +73,9 @@ func (c *Call) run(w write) (obj resources.Object, created bool, err error) {
 // insert stores a new object. The error is a *storage.ConflictError when there is
 // one of its name.
 func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (resources.Object, error) {
+	if c.Resource.Closed != "" {
+		return nil, apierrors.NewForbidden(c.Resource.GroupResource(), obj.GetName(), errors.New(c.Resource.Closed))
+	}
 	if err := c.prepareNew(ctx, obj); err != nil {
 		return nil, err
 	}
@@ -356,8 +359,8 @@ func (c *Call) drop(ctx context.Context, record *storage.Record, obj resources.O
 
 // tell tells the host's server that an object was written.
 func (c *Call) tell(obj resources.Object) {
-	if c.Written != nil {
-		c.Written(c.Resource, obj)
+	if c.Written != nil && !c.quiet {
+		c.Written(c.Request.Context(), c.Resource, obj)
 	}
 }
 

@@ -1,0 +1,144 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// task is something that the server does by itself, until it succeeds.
+type task struct {
+	of   string // namespace or definition: what is to be finalized
+	name string
+}
+
+type taskQueue = workqueue.TypedRateLimitingInterface[task]
+
+// Tasks that fail are tried again after a while that doubles up to a limit: what
+// they wait for may be a finalizer that a controller removes.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+func newTaskQueue() taskQueue {
+	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry))
+}
+
+// written is told of every write before it is answered: a definition is served
+// when its client hears that it is there.
+func (s *Server) written(ctx context.Context, r *resources.Resource, obj resources.Object) {
+	switch {
+	case r.Prefix == custom.Prefix:
+		// A definition that can't be served says so in its status, or is tried again
+		// by the watch.
+		_ = s.definitions.Changed(ctx, obj.GetName())
+	case r.Group == "" && r.Plural == "namespaces" && obj.GetDeletionTimestamp() != nil:
+		s.queue.Add(task{"namespace", obj.GetName()})
+	}
+}
+
+// startControllers serves the definitions of the store, and starts what the
+// server does by itself.
+func (s *Server) startControllers(ctx context.Context) error {
+	revision, err := s.definitions.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.resumeNamespaces(ctx); err != nil {
+		return err
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.tasks.Go(func() {
+		<-s.done
+		cancel()
+	})
+	s.tasks.Go(func() { s.watchDefinitions(running, revision) })
+	s.tasks.Go(func() { s.runTasks(running) })
+	return nil
+}
+
+// watchDefinitions follows the definitions that other servers write.
+func (s *Server) watchDefinitions(ctx context.Context, revision int64) {
+	for ctx.Err() == nil {
+		err := s.definitions.Watch(ctx, revision)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil && !errors.Is(err, storage.ErrCompacted) && !sleep(ctx, lastRetry) {
+			return
+		}
+		// What was missed is in the store.
+		if now, err := s.definitions.Load(ctx); err == nil {
+			revision = now
+		} else if !sleep(ctx, lastRetry) {
+			return
+		}
+	}
+}
+
+// sleep waits, and reports whether ctx is still alive.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// resumeNamespaces goes on with namespaces that were to be deleted when the last
+// server of the store ended.
+func (s *Server) resumeNamespaces(ctx context.Context) error {
+	r := s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	kind, err := r.Behaviour()
+	if err != nil {
+		return err
+	}
+	page, err := s.store.List(ctx, r.Prefix, storage.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, record := range page.Records {
+		obj, err := kind.DecodeStored(record.Value)
+		if err != nil {
+			return err
+		}
+		if obj.GetDeletionTimestamp() != nil {
+			s.queue.Add(task{"namespace", obj.GetName()})
+		}
+	}
+	return nil
+}
+
+// runTasks does the tasks of the queue, until it is shut down.
+func (s *Server) runTasks(ctx context.Context) {
+	for {
+		t, ended := s.queue.Get()
+		if ended {
+			return
+		}
+		var err error
+		switch t.of {
+		case "namespace":
+			err = s.finalizeNamespace(ctx, t.name)
+		case "definition":
+			err = s.definitions.Finalize(ctx, t.name)
+		}
+		if err == nil {
+			s.queue.Forget(t)
+		} else if ctx.Err() == nil {
+			s.queue.AddRateLimited(t)
+		}
+		s.queue.Done(t)
+	}
+}
