@@ -83,7 +83,7 @@ func (r *randomly) revision() int64 {
 	if r.IntN(3) == 0 {
 		return 0
 	}
-	from, to := max(1, r.model.compacted-3), r.model.revision()+2
+	from, to := max(r.model.start, r.model.compacted-3), r.model.revision()+2
 	return from + r.Int64N(to-from+1)
 }
 
