@@ -50,6 +50,7 @@ func setDefaults(obj runtime.Object) {
 		defaultService(o)
 	case *corev1.Secret:
 		setDefault(&o.Type, corev1.SecretTypeOpaque)
+		encodeStringData(o)
 	case *corev1.Namespace:
 		defaultNamespace(o)
 	case *corev1.Node:
@@ -139,6 +140,17 @@ func setDefaults(obj runtime.Object) {
 	case *apiextensionsv1.CustomResourceDefinition:
 		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(o)
 	}
+}
+
+// encodeStringData moves what was given as text to where it is stored.
+func encodeStringData(o *corev1.Secret) {
+	if len(o.StringData) > 0 && o.Data == nil {
+		o.Data = map[string][]byte{}
+	}
+	for name, text := range o.StringData {
+		o.Data[name] = []byte(text)
+	}
+	o.StringData = nil
 }
 
 func defaultNamespace(o *corev1.Namespace) {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,10 +211,10 @@ func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
 	case k.rules.hasStatus && subresource != "approval":
 		setField(obj, "Status", live)
 	}
-	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
-		addStoredVersion(crd)
+	if subresource == "status" {
+		return
 	}
-	if k.rules.generation && subresource != "status" && desiredChanged(obj, live) {
+	if counts := k.rules.updated(obj, live); k.rules.generation && (counts || desiredChanged(obj, live)) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}
 }
@@ -224,9 +225,13 @@ func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subreso
 		return validateDefinition(ctx, crd, before, subresource), nil
 	}
 	if live == nil {
-		return k.rules.validateNew(obj), nil
+		return k.rules.validateNew(obj), warningsOf(obj)
 	}
-	return k.rules.validateUpdate(obj, live), nil
+	errs := k.rules.validateUpdate(obj, live)
+	if _, isPod := obj.(*corev1.Pod); isPod || obj.GetGeneration() == live.GetGeneration() {
+		return errs, nil // who wrote it was warned
+	}
+	return errs, warningsOf(obj)
 }
 
 // converter converts between the versions of built-in kinds.

@@ -3,8 +3,6 @@ package builtin
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
@@ -101,25 +99,6 @@ func (r rules) keepForStatus(obj, live resources.Object) {
 	case schema.GroupKind{Kind: "Pod"}:
 		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
 		obj.SetOwnerReferences(live.GetOwnerReferences())
-	}
-}
-
-// created does what a kind does to its new objects beyond dropping their status.
-func (r rules) created(obj resources.Object) {
-	switch o := obj.(type) {
-	case *corev1.Namespace:
-		o.Status.Phase = corev1.NamespaceActive
-		if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {
-			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
-		}
-	case *corev1.Pod:
-		o.Status.Phase = corev1.PodPending
-	case *corev1.PersistentVolume:
-		o.Status.Phase = corev1.VolumePending
-	case *corev1.PersistentVolumeClaim:
-		o.Status.Phase = corev1.ClaimPending
-	case *apiextensionsv1.CustomResourceDefinition:
-		addStoredVersion(o)
 	}
 }
 

@@ -20,10 +20,7 @@ import (
 
 // apply merges the intent of the body into live.
 func (p *patcher) apply(live resources.Object) (resources.Object, error) {
-	intent := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := p.decodeIntent(&intent.Object); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
-	}
+	intent := p.intent
 	var before runtime.Object
 	if live != nil {
 		before = live
@@ -50,16 +47,30 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 	return obj, nil
 }
 
-func (p *patcher) decodeIntent(into *map[string]any) error {
+// decodeIntent reads the body of an apply.
+func (p *patcher) decodeIntent() error {
+	p.intent = &unstructured.Unstructured{Object: map[string]any{}}
 	if p.of == types.ApplyCBORPatchType {
-		return direct.Unmarshal(p.body, into)
+		if err := direct.Unmarshal(p.body, &p.intent.Object); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("error decoding CBOR: %v", err))
+		}
+		return nil
 	}
 	// By way of JSON that keeps whole numbers whole.
 	data, err := yaml.YAMLToJSON(p.body)
-	if err != nil {
-		return err
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &p.intent.Object)
 	}
-	return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
+	if err != nil {
+		if said := yaml.Unmarshal(p.body, &map[string]any{}); said != nil {
+			err = said // the error that clients know
+		}
+		return apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	if p.intent.Object == nil {
+		p.intent.Object = map[string]any{}
+	}
+	return nil
 }
 
 // applyError is the answer to an apply that the engine refuses: a conflict as it
@@ -73,10 +84,9 @@ func (p *patcher) applyError(intent *unstructured.Unstructured, err error) error
 	if errors.As(err, &fault) && fault.Role == fieldmanager.LiveObject {
 		return err
 	}
-	cause := err
-	if fault != nil {
-		cause = fault.Err
+	name := fmt.Sprintf("(%s/%s; %s)", intent.GetNamespace(), intent.GetName(), intent.GroupVersionKind())
+	if fault == nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("failed to convert new object %s to proper version: %v", name, err))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s): %v",
-		intent.GetNamespace(), intent.GetName(), intent.GroupVersionKind(), cause))
+	return apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object %s: %v", name, fault.Err))
 }

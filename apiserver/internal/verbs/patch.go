@@ -53,6 +53,8 @@ func (c *Call) patched(kind resources.Kind, run func(write) (resources.Object, b
 	isApply := of == types.ApplyYAMLPatchType || of == types.ApplyCBORPatchType
 	if !isApply {
 		p.manager = c.managerOf(p.manager)
+	} else if err := p.decodeIntent(); err != nil {
+		return nil, false, err
 	}
 	return run(write{
 		name: c.Info.Name, dryRun: isDryRun(options.DryRun), mayCreate: isApply && subresource == "",
@@ -106,10 +108,6 @@ func (p *patcher) change(ctx context.Context, live resources.Object) (resources.
 	if live == nil && obj.GetUID() != "" {
 		return nil, apierrors.NewConflict(p.c.Resource.GroupResource(), p.c.Info.Name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", obj.GetUID()))
-	}
-	if live != nil && obj.GetUID() != "" && obj.GetUID() != live.GetUID() {
-		return nil, apierrors.NewConflict(p.c.Resource.GroupResource(), p.c.Info.Name,
-			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", obj.GetUID(), live.GetUID()))
 	}
 	if err := p.c.matchNamespace(obj); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +32,7 @@ type patcher struct {
 	manager    string
 	force      bool
 	fields     *fieldmanager.FieldManager
+	intent     *unstructured.Unstructured // of an apply; it is not changed
 }
 
 // maxOperations is how many operations a JSON patch may have.
@@ -180,6 +182,7 @@ func (p *patcher) track(live, obj resources.Object) (resources.Object, error) {
 	if p.c.Hooks.Default != nil {
 		p.c.Hooks.Default(obj)
 	}
+	askReset(obj)
 	return p.own(p.fields.UpdateNoErrors(live, obj, p.manager))
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
@@ -28,6 +29,7 @@ func (c *Call) update() error {
 	if err := c.matchNamespace(given); err != nil {
 		return err
 	}
+	askReset(given)
 	m, err := c.Kind.Fields(c.Info.Subresource)
 	if err != nil {
 		return err
@@ -48,12 +50,20 @@ func (c *Call) update() error {
 // checkName compares the name of a body with that of the path.
 func (c *Call) checkName(obj resources.Object) error {
 	if obj.GetName() == "" {
-		return apierrors.NewBadRequest("name must be provided")
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", c.Info.Name))
 	}
 	if obj.GetName() != c.Info.Name {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), c.Info.Name))
 	}
 	return nil
+}
+
+// askReset makes an empty list of managed fields, by which a client asks for them
+// to be dropped, one that says so in Go structs too.
+func askReset(obj resources.Object) {
+	if list := obj.GetManagedFields(); list != nil && len(list) == 0 {
+		obj.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+	}
 }
 
 // own returns what a field manager returned as an object that shares no memory
