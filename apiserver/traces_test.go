@@ -189,18 +189,25 @@ func define(t *testing.T, server http.Handler, crd map[string]any) {
 // server refused.
 func (r *replayer) undo(t *testing.T, store storage.Store, before storage.Page) {
 	t.Helper()
+	was := map[string]storage.Record{}
 	for _, record := range before.Records {
-		now, _, err := store.Get(t.Context(), record.Key, 0)
-		require.NoError(t, err)
-		require.NotNil(t, now)
-		if now.Revision == record.Revision {
-			continue
-		}
-		revision, err := store.Put(t.Context(), record.Key, record.Value, now.Revision)
-		require.NoError(t, err)
-		for recorded, ours := range r.versions {
-			if ours == fmt.Sprint(record.Revision) {
-				r.versions[recorded] = fmt.Sprint(revision)
+		was[record.Key] = record
+	}
+	after, err := store.List(t.Context(), "/", storage.ListOptions{})
+	require.NoError(t, err)
+	for _, now := range after.Records {
+		record, there := was[now.Key]
+		switch {
+		case !there:
+			_, err := store.Delete(t.Context(), now.Key, now.Revision)
+			require.NoError(t, err)
+		case now.Revision != record.Revision:
+			revision, err := store.Put(t.Context(), now.Key, record.Value, now.Revision)
+			require.NoError(t, err)
+			for recorded, ours := range r.versions {
+				if ours == fmt.Sprint(record.Revision) {
+					r.versions[recorded] = fmt.Sprint(revision)
+				}
 			}
 		}
 	}
