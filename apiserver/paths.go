@@ -9,16 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/discovery"
 )
 
 // paths are those that are not resources.
 func (s *Server) paths() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", serveVersion)
+	others := []string{"/version"}
 	for _, check := range []string{"healthz", "livez", "readyz"} {
 		mux.HandleFunc("GET /"+check, s.serveHealth(check))
 		mux.HandleFunc("GET /"+check+"/ping", func(w http.ResponseWriter, _ *http.Request) { text(w, "ok") })
+		others = append(others, "/"+check, "/"+check+"/ping")
 	}
+	discovery.New(s.tables, others).Register(mux)
 	return mux
 }
 

@@ -29,6 +29,14 @@ type Accepted struct {
 // for; the first of all when there is no such header. views says that objects
 // may be asked for in another shape. The error is a 406.
 func Accept(r *http.Request, known []runtime.SerializerInfo, views bool) (Accepted, error) {
+	return AcceptAs(r, known, func(as schema.GroupVersionKind, mediaType string) bool {
+		return views && isView(as) && (as.Kind != "Table" || mediaType != runtime.ContentTypeProtobuf)
+	})
+}
+
+// AcceptAs is Accept for what can be asked for in the shapes that allowed knows,
+// each in the representation of a media type.
+func AcceptAs(r *http.Request, known []runtime.SerializerInfo, allowed func(as schema.GroupVersionKind, mediaType string) bool) (Accepted, error) {
 	header := r.Header.Get("Accept")
 	if header == "" {
 		return Accepted{SerializerInfo: known[0], Pretty: isPretty(r)}, nil
@@ -38,7 +46,7 @@ func Accept(r *http.Request, known []runtime.SerializerInfo, views bool) (Accept
 			if clause.Type != "*" && (clause.Type != info.MediaTypeType || clause.SubType != "*" && clause.SubType != info.MediaTypeSubType) {
 				continue
 			}
-			if out, ok := withParameters(info, clause.Params, views); ok {
+			if out, ok := withParameters(info, clause.Params, allowed); ok {
 				out.Pretty = out.Pretty || isPretty(r)
 				return out, nil
 			}
@@ -49,7 +57,7 @@ func Accept(r *http.Request, known []runtime.SerializerInfo, views bool) (Accept
 
 // withParameters returns a representation with the parameters that stand behind
 // its name; ok is false when it can't be given so.
-func withParameters(info runtime.SerializerInfo, params map[string]string, views bool) (Accepted, bool) {
+func withParameters(info runtime.SerializerInfo, params map[string]string, allowed func(schema.GroupVersionKind, string) bool) (Accepted, bool) {
 	out := Accepted{SerializerInfo: info, Pretty: params["pretty"] == "1"}
 	var as schema.GroupVersionKind
 	asked := false
@@ -75,7 +83,7 @@ func withParameters(info runtime.SerializerInfo, params map[string]string, views
 		return out, true
 	}
 	out.As = &as
-	return out, views && isView(as) && (as.Kind != "Table" || info.MediaType != runtime.ContentTypeProtobuf)
+	return out, allowed(as, info.MediaType)
 }
 
 // isView reports whether objects can be shown as kind.
