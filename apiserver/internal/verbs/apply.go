@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,13 +30,11 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 	if err != nil {
 		return nil, p.applyError(intent, err)
 	}
-	if p.of == types.ApplyYAMLPatchType && p.validation != metav1.FieldValidationIgnore {
-		if err := yaml.UnmarshalStrict(p.body, &map[string]any{}); err != nil {
-			if p.validation == metav1.FieldValidationStrict {
-				return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
-			}
-			p.c.warnings = append(p.c.warnings, err.Error())
+	if p.doubled != nil && p.validation != metav1.FieldValidationIgnore {
+		if p.validation == metav1.FieldValidationStrict {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", p.doubled))
 		}
+		p.c.warnings = append(p.c.warnings, p.doubled.Error())
 	}
 	obj, err := p.own(merged)
 	if err != nil {
@@ -56,6 +55,12 @@ func (p *patcher) decodeIntent() error {
 		}
 		return nil
 	}
+	// Most intents are JSON, which needs no parser for YAML.
+	if strict, err := kjson.UnmarshalStrict(p.body, &p.intent.Object); err == nil && len(strict) == 0 && p.intent.Object != nil {
+		wholeNumbers(p.intent.Object)
+		return nil
+	}
+	p.intent.Object = map[string]any{}
 	// By way of JSON that keeps whole numbers whole.
 	data, err := yaml.YAMLToJSON(p.body)
 	if err == nil {
@@ -70,7 +75,38 @@ func (p *patcher) decodeIntent() error {
 	if p.intent.Object == nil {
 		p.intent.Object = map[string]any{}
 	}
+	p.doubled = yaml.UnmarshalStrict(p.body, &map[string]any{})
 	return nil
+}
+
+// wholeNumbers makes whole numbers of those that are written like fractions, such
+// as 2.0, in place: YAML does not tell them apart.
+func wholeNumbers(v any) {
+	switch t := v.(type) {
+	case map[string]any:
+		for name, item := range t {
+			if n, ok := item.(float64); ok {
+				t[name] = whole(n)
+			} else {
+				wholeNumbers(item)
+			}
+		}
+	case []any:
+		for i, item := range t {
+			if n, ok := item.(float64); ok {
+				t[i] = whole(n)
+			} else {
+				wholeNumbers(item)
+			}
+		}
+	}
+}
+
+func whole(n float64) any {
+	if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+		return int64(n)
+	}
+	return n
 }
 
 // applyError is the answer to an apply that the engine refuses: a conflict as it

@@ -43,14 +43,27 @@ func (c *Call) read(ctx context.Context, name string) (resources.Object, *storag
 	if err != nil || record == nil {
 		return nil, nil, current, err
 	}
-	obj, err := c.decode(record.Value, record.Revision)
+	obj, err := c.decode(record.Key, record.Value, record.Revision)
 	return obj, record, current, err
 }
 
 func (c *Call) key(name string) string { return c.Resource.Key(c.Info.Namespace, name) }
 
-// decode reads a stored object.
-func (c *Call) decode(value []byte, revision int64) (resources.Object, error) {
+// decode reads a stored object, as it was written at a revision. It is shared: who
+// changes it has to copy it.
+func (c *Call) decode(key string, value []byte, revision int64) (resources.Object, error) {
+	s := state{c.Kind, key, revision}
+	if obj := c.objects.get(s); obj != nil {
+		return obj, nil
+	}
+	obj, err := c.decodeAnew(value, revision)
+	if err == nil {
+		c.objects.put(s, obj)
+	}
+	return obj, err
+}
+
+func (c *Call) decodeAnew(value []byte, revision int64) (resources.Object, error) {
 	obj, err := c.Kind.DecodeStored(value)
 	if err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions
 			if s.one != "" && record.Key != s.one {
 				continue
 			}
-			obj, err := c.decode(record.Value, record.Revision)
+			obj, err := c.decodeListed(record)
 			if err != nil {
 				return nil, meta, fmt.Errorf("%s: %w", record.Key, err)
 			}
@@ -140,6 +140,14 @@ func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions
 			return items, meta, nil
 		}
 	}
+}
+
+// decodeListed is decode for lists, which are too long to be worth keeping.
+func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
+	if obj := c.objects.get(state{c.Kind, record.Key, record.Revision}); obj != nil {
+		return obj, nil
+	}
+	return c.decodeAnew(record.Value, record.Revision)
 }
 
 // from returns the revision that a list is to be of, 0 for now, and the key that

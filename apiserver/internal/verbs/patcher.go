@@ -33,6 +33,7 @@ type patcher struct {
 	force      bool
 	fields     *fieldmanager.FieldManager
 	intent     *unstructured.Unstructured // of an apply; it is not changed
+	doubled    error                      // what a strict reader finds fault with in it
 }
 
 // maxOperations is how many operations a JSON patch may have.

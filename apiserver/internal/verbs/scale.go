@@ -100,12 +100,13 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := c.Kind.SetScale(live, scale.Spec.Replicas); err != nil {
+		scaled := live.DeepCopyObject().(resources.Object)
+		if err := c.Kind.SetScale(scaled, scale.Spec.Replicas); err != nil {
 			return nil, err
 		}
-		live.SetManagedFields(entries)
-		live.SetResourceVersion(scale.ResourceVersion)
-		return live, nil
+		scaled.SetManagedFields(entries)
+		scaled.SetResourceVersion(scale.ResourceVersion)
+		return scaled, nil
 	}
 	return c.run(w)
 }

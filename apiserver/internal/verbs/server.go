@@ -49,6 +49,8 @@ type Server struct {
 	// Deleting says how objects of a resource are deleted that need more than
 	// the finalizers among their metadata; by group/plural.
 	Deleting map[string]Deleter
+
+	objects cache
 }
 
 // A Deleter changes an object that is to be deleted, in place, and reports whether

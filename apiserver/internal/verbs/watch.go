@@ -112,7 +112,7 @@ func (w *watcher) initial(ctx context.Context) error {
 		if w.s.one != "" && record.Key != w.s.one {
 			continue
 		}
-		obj, err := w.c.decode(record.Value, record.Revision)
+		obj, err := w.c.decodeListed(record)
 		if err != nil {
 			return fmt.Errorf("%s: %w", record.Key, err)
 		}
@@ -172,7 +172,7 @@ func (w *watcher) event(e storage.Event) error {
 	var obj, before resources.Object
 	var err error
 	if e.Value != nil {
-		if obj, err = w.c.decode(e.Value, e.Revision); err != nil {
+		if obj, err = w.c.decode(e.Key, e.Value, e.Revision); err != nil {
 			return fmt.Errorf("%s: %w", e.Key, err)
 		}
 	}
@@ -181,7 +181,7 @@ func (w *watcher) event(e storage.Event) error {
 	// What was there is not decoded where it says nothing.
 	if was && (!is || !w.s.all()) {
 		// A deleted object is shown as it was, at the revision of its removal.
-		if before, err = w.c.decode(e.Previous.Value, e.Revision); err != nil {
+		if before, err = w.c.decodeAnew(e.Previous.Value, e.Revision); err != nil {
 			return fmt.Errorf("%s: %w", e.Key, err)
 		}
 		was = w.s.has(w.c.Kind, before)

@@ -30,8 +30,8 @@ type write struct {
 	mayCreate bool
 	// uid, if not empty, is what the object has to have.
 	uid string
-	// change returns the object as it is to be. live is its own copy, nil when
-	// there is no object.
+	// change returns the object as it is to be, which shares no memory with live.
+	// live is not to be changed; it is nil when there is no object.
 	change func(ctx context.Context, live resources.Object) (resources.Object, error)
 }
 
@@ -161,7 +161,7 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	if w.uid != "" && w.uid != string(live.GetUID()) {
 		return nil, c.uidConflict(w, live)
 	}
-	obj, err := w.change(ctx, live.DeepCopyObject().(resources.Object))
+	obj, err := w.change(ctx, live)
 	if err != nil {
 		return nil, err
 	}
