@@ -138,12 +138,7 @@ func (w *watcher) follow(ctx context.Context, events storage.Watcher) error {
 		select {
 		case event, ok := <-events.Events():
 			if !ok {
-				if err := events.Err(); errors.Is(err, storage.ErrCompacted) {
-					return w.tooOld(ctx)
-				} else if err != nil && ctx.Err() == nil {
-					return err
-				}
-				return nil
+				return w.ended(ctx, events.Err())
 			}
 			if err := w.event(event); err != nil {
 				return err
@@ -160,6 +155,22 @@ func (w *watcher) follow(ctx context.Context, events storage.Watcher) error {
 			return nil
 		}
 	}
+}
+
+// ended says why the store's watch ended, when that is not the end of this one.
+func (w *watcher) ended(ctx context.Context, err error) error {
+	select {
+	case <-w.c.Done: // and the store with the server
+		return nil
+	default:
+	}
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return nil
+	case errors.Is(err, storage.ErrCompacted):
+		return w.tooOld(ctx)
+	}
+	return err
 }
 
 // event sends what a write means to who watches: an object that starts to be
