@@ -57,7 +57,7 @@ func (h *host) must(method, path, contentType, body string) *unstructured.Unstru
 	w := h.ask(method, path, contentType, body)
 	require.Less(h.t, w.Code, 300, "%s %s: %s", method, path, w.Body.String())
 	u := &unstructured.Unstructured{}
-	require.NoError(h.t, json.Unmarshal(w.Body.Bytes(), &u.Object))
+	require.NoError(h.t, u.UnmarshalJSON(w.Body.Bytes()))
 	return u
 }
 
