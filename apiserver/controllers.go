@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
@@ -35,6 +36,9 @@ func newTaskQueue() taskQueue {
 // written is told of every write before it is answered: a definition is served
 // when its client hears that it is there.
 func (s *Server) written(ctx context.Context, r *resources.Resource, obj resources.Object) {
+	if o, ok := s.options.Authorizer.(auth.Observer); ok {
+		o.Written(ctx, r.Group, r.Plural)
+	}
 	switch {
 	case r.Prefix == custom.Prefix:
 		// A definition that can't be served says so in its status, or is tried again

@@ -28,6 +28,8 @@ type Server struct {
 	ownStore bool
 	tables   *resources.Current
 	verbs    *verbs.Server
+	admin    auth.Authenticator // of Options.Token
+	accounts *accounts
 	mux      *http.ServeMux
 
 	definitions *custom.Controller
@@ -49,6 +51,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	options = options.withDefaults()
 	s := &Server{
 		options: options, store: options.Store,
+		admin:    &tokenAuthenticator{token: options.Token},
 		requests: make(chan struct{}, options.Limits.Requests),
 		watches:  make(chan struct{}, options.Limits.Watches),
 		done:     make(chan struct{}),
@@ -58,12 +61,14 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	if s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
+	s.accounts = newAccounts(s.store, options.Now)
 	groups := builtin.Groups(builtin.Options{Now: options.Now})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
 		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
-		MaxBody: options.Limits.Body, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
+		Body:  request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting},
+		Write: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		Bookmarks: options.Limits.Bookmarks, Done: s.done,
 		Special: map[string]func(*verbs.Call) error{},
 		Deleting: map[string]verbs.Deleter{
@@ -72,6 +77,10 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		},
 		Written: s.written,
 	}
+	if guard, ok := options.Authorizer.(auth.Guard); ok {
+		s.verbs.Guard = guard.Guard
+	}
+	s.addReviews()
 	s.definitions = custom.NewController(s.verbs, groups, custom.Options{Now: options.Now, Convert: options.Hooks.Convert})
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.mux = s.paths()
@@ -101,24 +110,23 @@ func (s *Server) Close() error {
 // ServeHTTP answers one request: who sends it, whether there is room for it,
 // whether it may be done, and then whose it is.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	user, ok := s.authenticate(r)
-	if !ok {
-		answer.Error(w, r, apierrors.NewUnauthorized("Unauthorized"))
+	user, err := s.authenticate(r.Context(), bearer(r))
+	if err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	info := request.Parse(r)
+	leave, err := s.enter(w, r, info)
+	if err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	defer leave()
+	if user, err = s.impersonate(r, user); err != nil {
+		answer.Error(w, r, err)
 		return
 	}
 	r = r.WithContext(auth.WithUser(r.Context(), user))
-	info := request.Parse(r)
-	places := s.requests
-	if info.Verb == "watch" {
-		places = s.watches
-	}
-	select {
-	case places <- struct{}{}:
-		defer func() { <-places }()
-	default:
-		answer.Error(w, r, apierrors.NewTooManyRequests("too many requests, please try again later", 1))
-		return
-	}
 	if err := s.authorize(r.Context(), user, r, info); err != nil {
 		answer.Error(w, r, err)
 		return
@@ -132,16 +140,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// authenticate tells who sends a request.
-func (s *Server) authenticate(r *http.Request) (auth.User, bool) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return auth.User{}, false
-	}
-	user, ok, err := s.options.Authenticator.Authenticate(r.Context(), strings.TrimSpace(token))
-	return user, ok && err == nil
-}
-
 func (s *Server) authorize(ctx context.Context, user auth.User, r *http.Request, i *request.Info) error {
 	a := auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: i.Path}
 	if i.Resource {
@@ -151,8 +149,11 @@ func (s *Server) authorize(ctx context.Context, user auth.User, r *http.Request,
 		}
 	}
 	allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
-	if err == nil && allowed {
+	switch {
+	case err == nil && allowed:
 		return nil
+	case errors.Is(err, storage.ErrUnavailable):
+		return apierrors.NewServiceUnavailable(err.Error())
 	}
 	return verbs.Forbidden(user, a.Verb, i, reason)
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/net/netutil"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -39,7 +40,7 @@ func Start(ctx context.Context, options Options) (*Running, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	r, err := start(server, listener)
+	r, err := start(server, netutil.LimitListener(listener, options.Limits.Connections))
 	if err != nil {
 		return nil, errors.Join(err, listener.Close(), server.Close())
 	}

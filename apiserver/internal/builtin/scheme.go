@@ -30,6 +30,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // packages are those of the Go types, by group and version. A package is added to
@@ -89,4 +91,10 @@ func typesFor(gv schema.GroupVersion) *types {
 	t.serializers = serializer.NewCodecFactory(t.scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).SupportedMediaTypes()
 	typesOf[gv] = t
 	return t
+}
+
+// Review returns a kind whose objects are questions: they are sent, answered, and
+// not stored.
+func Review(kind schema.GroupVersionKind) (resources.Kind, error) {
+	return open(&resources.Resource{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, Options{})
 }

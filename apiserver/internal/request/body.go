@@ -1,12 +1,12 @@
 package request
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,21 +14,40 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Body reads the body of r, of at most limit bytes.
-func Body(r *http.Request, limit int64) ([]byte, error) {
+// Limits bound a body.
+type Limits struct {
+	Bytes   int64
+	Nesting int // of lists and maps
+}
+
+// Body reads the body of r. The error is a 400, a 408 when it does not arrive in
+// time, or a 413.
+func Body(r *http.Request, limits Limits) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	data, err := io.ReadAll(io.LimitReader(r.Body, limits.Bytes+1))
+	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, apierrors.NewTimeoutError("the body did not arrive in time", 0)
+	case errors.As(err, &tooLarge), int64(len(data)) > limits.Bytes:
+		return nil, TooLarge(limits.Bytes)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusRequestTimeout, Reason: metav1.StatusReasonTimeout,
+			Message: "the body of the request did not arrive in time",
+		}}
 	case err != nil:
 		return nil, apierrors.NewBadRequest("error reading the body: " + err.Error())
-	case int64(len(data)) > limit:
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", limit))
+	}
+	if deeper(r.Header.Get("Content-Type"), data, limits.Nesting) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request is nested too deep: expected at most %d levels", limits.Nesting))
 	}
 	return data, nil
+}
+
+// TooLarge is the answer to a body that is longer than limit, in bytes.
+func TooLarge(limit int64) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", limit))
 }
 
 // InputSerializer returns the serializer for a Content-Type; the first one for an

@@ -19,7 +19,7 @@ func (c *Call) body(validation string, kind resources.Kind, gvk schema.GroupVers
 	if err != nil {
 		return nil, err
 	}
-	data, err := request.Body(c.Request, c.MaxBody)
+	data, err := request.Body(c.Request, c.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // delete removes an object, or marks it when its finalizers hold it.
 func (c *Call) delete() error {
-	body, err := request.Body(c.Request, c.MaxBody)
+	body, err := request.Body(c.Request, c.Body)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (c *Call) admitDelete(ctx context.Context, live resources.Object, dryRun bo
 
 // deleteCollection deletes all that is selected, and answers what that was.
 func (c *Call) deleteCollection() error {
-	body, err := request.Body(c.Request, c.MaxBody)
+	body, err := request.Body(c.Request, c.Body)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (c *Call) patched(kind resources.Kind, run func(write) (resources.Object, b
 	if err != nil {
 		return nil, false, err
 	}
-	body, err := request.Body(c.Request, c.MaxBody)
+	body, err := request.Body(c.Request, c.Body)
 	if err != nil {
 		return nil, false, err
 	}

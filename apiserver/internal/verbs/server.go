@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
@@ -31,8 +32,12 @@ type Server struct {
 	Now    func() time.Time
 	NewUID func() types.UID
 	Suffix func() string
-	// MaxBody is the longest body of a request, in bytes.
-	MaxBody int64
+	// Body bounds the body of a request.
+	Body request.Limits
+	// Write is how long a client may take to read one event of a watch.
+	Write time.Duration
+	// Guard, if not nil, is asked before an object is stored.
+	Guard func(ctx context.Context, a auth.Attributes, obj, live runtime.Object) error
 	// Timeout ends requests that are not watches.
 	Timeout time.Duration
 	// WatchTimeout ends watches that do not say how long they want to last.

@@ -19,11 +19,10 @@ type stream struct {
 	events  runtime.Encoder // of what it is wrapped in
 	json    bool
 
+	patience time.Duration // of a write
+
 	object, event bytes.Buffer
 }
-
-// writeTimeout is how long a client may take to read one event.
-const writeTimeout = 30 * time.Second
 
 // stream begins the answer to a watch.
 func (c *Call) stream() (*stream, error) {
@@ -32,11 +31,12 @@ func (c *Call) stream() (*stream, error) {
 		return nil, notImplemented(c.Resource, "watch as "+c.accepted.MediaType)
 	}
 	s := &stream{
-		control: http.NewResponseController(c.Writer),
-		frames:  info.NewFrameWriter(c.Writer),
-		objects: c.accepted.Serializer,
-		events:  info.Serializer,
-		json:    c.accepted.MediaType == runtime.ContentTypeJSON,
+		patience: c.Write,
+		control:  http.NewResponseController(c.Writer),
+		frames:   info.NewFrameWriter(c.Writer),
+		objects:  c.accepted.Serializer,
+		events:   info.Serializer,
+		json:     c.accepted.MediaType == runtime.ContentTypeJSON,
 	}
 	contentType := c.accepted.MediaType
 	switch contentType {
@@ -57,7 +57,13 @@ func (c *Call) stream() (*stream, error) {
 	return s, nil
 }
 
-func (s *stream) flush() error { return s.control.Flush() }
+// flush sends off what was written, the head of the answer first of all.
+func (s *stream) flush() error {
+	err := s.control.Flush()
+	// HTTP/2 ends a stream at its deadline, idle or not.
+	_ = s.control.SetWriteDeadline(time.Time{})
+	return err
+}
 
 // send writes one event and sends it off.
 func (s *stream) send(of string, obj runtime.Object) error {
@@ -79,7 +85,7 @@ func (s *stream) send(of string, obj runtime.Object) error {
 			return err
 		}
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.patience))
 	if _, err := s.frames.Write(s.event.Bytes()); err != nil {
 		return err
 	}

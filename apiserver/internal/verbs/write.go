@@ -305,7 +305,22 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun 
 		return apierrors.NewInvalid(c.Resource.GroupKind(), obj.GetName(), errs)
 	}
 	c.warnings = append(c.warnings, warnings...)
-	return nil
+	return c.guard(ctx, obj, live)
+}
+
+// guard asks whether the user may make of live what obj is.
+func (c *Call) guard(ctx context.Context, obj, live resources.Object) error {
+	if c.Guard == nil || c.quiet {
+		return nil
+	}
+	a := auth.Attributes{
+		User: auth.UserOf(ctx), Verb: c.Info.Verb, Group: c.Info.Group, Version: c.Info.Version, Resource: c.Info.Plural,
+		Subresource: c.Info.Subresource, Namespace: c.Info.Namespace, Name: obj.GetName(),
+	}
+	if live == nil {
+		return c.Guard(ctx, a, obj, nil)
+	}
+	return c.Guard(ctx, a, obj, live)
 }
 
 // warnDuplicateOwners drops owner references that stand twice, and says so.
