@@ -205,14 +205,16 @@ func (k *kind) PrepareCreate(obj resources.Object) {
 // PrepareUpdate keeps of live what a write through the subresource leaves alone.
 func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
 	obj.SetGeneration(live.GetGeneration())
-	switch {
-	case subresource == "status":
+	switch subresource {
+	case "status":
 		k.rules.keepForStatus(obj, live)
-	case k.rules.hasStatus && subresource != "approval":
-		setField(obj, "Status", live)
-	}
-	if subresource == "status" {
 		return
+	case "", "scale":
+		if k.rules.hasStatus {
+			setField(obj, "Status", live)
+		}
+	default:
+		keepForPart(obj, live, subresource)
 	}
 	if counts := k.rules.updated(obj, live); k.rules.generation && (counts || desiredChanged(obj, live)) {
 		obj.SetGeneration(live.GetGeneration() + 1)
