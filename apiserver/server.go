@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -70,7 +71,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		Body:  request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting},
 		Write: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		Bookmarks: options.Limits.Bookmarks, Done: s.done,
-		Special: map[string]func(*verbs.Call) error{},
+		Special: maps.Clone(verbs.Pods),
 		Deleting: map[string]verbs.Deleter{
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,

@@ -127,7 +127,7 @@ func (c *Call) serve() (err error) {
 		c.Request = c.Request.WithContext(ctx)
 	}
 	switch c.Info.Subresource {
-	case "", "status":
+	case "", "status", "approval", "ephemeralcontainers", "finalize", "resize":
 	case "scale":
 		return c.scale()
 	default:
