@@ -34,7 +34,7 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 		if p.validation == metav1.FieldValidationStrict {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", p.doubled))
 		}
-		p.c.warnings = append(p.c.warnings, p.doubled.Error())
+		p.c.warnStrict([]string{p.doubled.Error()})
 	}
 	obj, err := p.own(merged)
 	if err != nil {

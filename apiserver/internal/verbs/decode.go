@@ -3,6 +3,7 @@ package verbs
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,9 +62,25 @@ func (c *Call) decodeBody(data []byte, info runtime.SerializerInfo, validation s
 	case validation == metav1.FieldValidationStrict:
 		return nil, undecodable(strictError(unknown), gvk, got, data)
 	default:
-		c.warnings = append(c.warnings, unknown...)
+		c.warnStrict(unknown)
 	}
 	return obj, nil
+}
+
+// warnStrict warns of what a strict decoder would refuse. One for YAML says all of
+// it in one text, a line each.
+func (c *Call) warnStrict(texts []string) {
+	for _, text := range texts {
+		rest := strings.TrimPrefix(text, "error converting YAML to JSON: ")
+		lines, ok := strings.CutPrefix(rest, "yaml: unmarshal errors:\n")
+		if !ok {
+			c.warnings = append(c.warnings, text)
+			continue
+		}
+		for line := range strings.SplitSeq(lines, "\n") {
+			c.warnings = append(c.warnings, strings.TrimSpace(line))
+		}
+	}
 }
 
 func strictError(texts []string) error {

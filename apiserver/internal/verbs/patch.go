@@ -124,6 +124,6 @@ func (p *patcher) strict(texts []string, refuse func(text string) error) error {
 	case p.validation == metav1.FieldValidationStrict:
 		return refuse(strictError(texts).Error())
 	}
-	p.c.warnings = append(p.c.warnings, texts...)
+	p.c.warnStrict(texts)
 	return nil
 }
