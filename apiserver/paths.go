@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/discovery"
+	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
 )
 
 // paths are those that are not resources.
@@ -22,7 +23,8 @@ func (s *Server) paths() *http.ServeMux {
 		mux.HandleFunc("GET /"+check+"/ping", func(w http.ResponseWriter, _ *http.Request) { text(w, "ok") })
 		others = append(others, "/"+check, "/"+check+"/ping")
 	}
-	discovery.New(s.tables, others).Register(mux)
+	openapi.New(s.tables, gitVersion).Register(mux)
+	discovery.New(s.tables, append(others, openapi.Paths...)).Register(mux)
 	return mux
 }
 
@@ -49,13 +51,16 @@ func (s *Server) serveHealth(name string) http.HandlerFunc {
 }
 
 // The version of Kubernetes whose API is served: that of the embedded schemas.
-const major, minor = "1", "36"
+const (
+	major, minor = "1", "36"
+	gitVersion   = "v" + major + "." + minor + ".3"
+)
 
 func serveVersion(w http.ResponseWriter, r *http.Request) {
 	data, err := json.MarshalIndent(version.Info{
 		Major: major, Minor: minor, EmulationMajor: major, EmulationMinor: minor,
 		MinCompatibilityMajor: major, MinCompatibilityMinor: "35",
-		GitVersion: "v" + major + "." + minor + ".3", GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
+		GitVersion: gitVersion, GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}, "", "  ")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // A Resource is what is served under one plural name at one version. It is not
@@ -46,9 +47,22 @@ type Resource struct {
 	// request needs it.
 	Open func() (Kind, error) `json:"-"`
 
+	// Schema returns what OpenAPI says, in its version 2 or 3, of the objects of a
+	// custom resource.
+	Schema func(version int) (PublishedSchema, error) `json:"-"`
+
 	once sync.Once
 	kind Kind
 	err  error
+}
+
+// A PublishedSchema is what clients are told of the objects of a custom resource.
+type PublishedSchema struct {
+	// Object is the schema, but for apiVersion, kind and metadata, which all
+	// objects have; nil when clients are to expect any fields.
+	Object *spec.Schema
+	// Selectable are the paths that field selectors may name.
+	Selectable []string
 }
 
 // A Subresource is a part or a view of an object, with verbs of its own.
