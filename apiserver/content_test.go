@@ -47,7 +47,7 @@ func TestProtobuf(t *testing.T) {
 // CBOR is read and written where it is asked for, and its applies are applies.
 func TestCBOR(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	h.must("POST", definitions, "", definition("v1", none))
+	h.must("POST", crdPath, "", definition("v1", none))
 	for path, intent := range map[string]map[string]any{
 		configMaps + "/a": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "v"}},
 		widgetsV1 + "/a":  {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"size": int64(3)}},
@@ -63,7 +63,7 @@ func TestCBOR(t *testing.T) {
 // YAML is another way to write the same.
 func TestYAML(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	h.must("POST", definitions, "", definition("v1", none))
+	h.must("POST", crdPath, "", definition("v1", none))
 	made := h.must("POST", widgetsV1, "application/yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 3}\n")
 	require.EqualValues(t, 3, spec(made, "size"))
 	data, err := yaml.Marshal(made.Object)

@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // definition returns one of widgets.example.com with two versions, of which the
 // one given is stored.
@@ -51,7 +51,7 @@ func spec(u *unstructured.Unstructured, name string) any {
 func TestDefinitionLifecycle(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.refused(http.StatusNotFound, "GET", widgetsV1, "", "")
-	h.must("POST", definitions, "", definition("v1", none))
+	h.must("POST", crdPath, "", definition("v1", none))
 	made := h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"a"}}`)
 	require.EqualValues(t, 1, spec(made, "size"))
 	require.EqualValues(t, 1, made.GetGeneration())
@@ -67,7 +67,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 		"does not match the expected API version")
 
 	// Another version is stored from now on, and one is served no more.
-	crd := h.must("GET", definitions+"/widgets.example.com", "", "")
+	crd := h.must("GET", crdPath+"/widgets.example.com", "", "")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	versions[0].(map[string]any)["storage"] = false
 	versions[0].(map[string]any)["served"] = false
@@ -75,49 +75,49 @@ func TestDefinitionLifecycle(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
 	data, err := json.Marshal(crd)
 	require.NoError(t, err)
-	crd = h.must("PUT", definitions+"/widgets.example.com", "", string(data))
+	crd = h.must("PUT", crdPath+"/widgets.example.com", "", string(data))
 	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
 	require.Equal(t, []string{"v1", "v2"}, stored)
 	h.refused(http.StatusNotFound, "GET", widgetsV1+"/w", "", "")
 	require.Equal(t, "b", spec(h.must("GET", widgetsV2+"/w", "", ""), "text"), "what was stored as another version is read still")
 
 	h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"finalizers":["x.io/f"]}}`)
-	h.must("DELETE", definitions+"/widgets.example.com", "", "")
+	h.must("DELETE", crdPath+"/widgets.example.com", "", "")
 	require.Contains(t, h.refused(http.StatusForbidden, "POST", widgetsV2, "", `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"late"}}`),
 		"terminating")
-	h.must("GET", definitions+"/widgets.example.com", "", "")
+	h.must("GET", crdPath+"/widgets.example.com", "", "")
 	require.Eventually(t, func() bool { return h.must("GET", widgetsV2+"/w", "", "").GetDeletionTimestamp() != nil }, wait, tick)
 	h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"finalizers":null}}`)
-	h.gone(definitions + "/widgets.example.com")
+	h.gone(crdPath + "/widgets.example.com")
 	h.refused(http.StatusNotFound, "GET", widgetsV2, "", "")
 
-	h.must("POST", definitions, "", definition("v2", none))
+	h.must("POST", crdPath, "", definition("v2", none))
 	require.Empty(t, names(h.must("GET", widgetsV2, "", "")), "nothing is left of what was there before")
 }
 
 // Definitions that could not be served are not stored.
 func TestDefinitionInvalid(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	message := h.refused(http.StatusUnprocessableEntity, "POST", definitions, "", `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com",
+	message := h.refused(http.StatusUnprocessableEntity, "POST", crdPath, "", `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com",
 		"scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"properties":{"a":{"type":"string"}}}}}}}]}}`)
 	require.Contains(t, message, "openAPIV3Schema.properties[spec].type: Required value")
 }
 
-// Of two definitions that want the same names, the second one is not served.
+// Of two crdPath that want the same names, the second one is not served.
 func TestDefinitionNamesTaken(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	h.must("POST", definitions, "", definition("v1", none))
+	h.must("POST", crdPath, "", definition("v1", none))
 	second := `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster",
 		"names":{"plural":"gadgets","singular":"widget","kind":"Gadget"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
-	h.must("POST", definitions, "", second)
+	h.must("POST", crdPath, "", second)
 	h.refused(http.StatusNotFound, "GET", "/apis/example.com/v1/gadgets", "", "")
-	crd := h.must("GET", definitions+"/gadgets.example.com", "", "")
+	crd := h.must("GET", crdPath+"/gadgets.example.com", "", "")
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	require.Equal(t, "SingularConflict", conditions[0].(map[string]any)["reason"])
-	h.must("DELETE", definitions+"/gadgets.example.com", "", "")
-	h.gone(definitions + "/gadgets.example.com")
+	h.must("DELETE", crdPath+"/gadgets.example.com", "", "")
+	h.gone(crdPath + "/gadgets.example.com")
 }
 
 // reverser converts between versions by turning the text around.
@@ -148,7 +148,7 @@ func TestConversion(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	h := newHost(t, apiserver.Options{Store: store, Hooks: admission.Hooks{Convert: reverser{}}})
-	h.must("POST", definitions, "", definition("v1", webhook))
+	h.must("POST", crdPath, "", definition("v1", webhook))
 	intent := func(version, text string) string {
 		return fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Widget","metadata":{"name":"w"},"spec":{"text":%q}}`, version, text)
 	}
@@ -168,7 +168,7 @@ func TestConversion(t *testing.T) {
 // The scale subresource of a custom resource is applied to like any other.
 func TestCustomScale(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	h.must("POST", definitions, "", definition("v1", none))
+	h.must("POST", crdPath, "", definition("v1", none))
 	h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"replicas":2}}`)
 	scale := h.must("PATCH", widgetsV1+"/w/scale?fieldManager=hpa&force=true", applyPatch,
 		`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"w"},"spec":{"replicas":5}}`)
@@ -183,14 +183,14 @@ func TestCustomScale(t *testing.T) {
 	require.Equal(t, map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}, owner["fieldsV1"])
 }
 
-// Two servers over one store serve each other's definitions.
+// Two servers over one store serve each other's crdPath.
 func TestDefinitionOfAnotherServer(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	a, b := newHost(t, apiserver.Options{Store: store}), newHost(t, apiserver.Options{Store: store})
-	a.must("POST", definitions, "", definition("v1", none))
+	a.must("POST", crdPath, "", definition("v1", none))
 	require.Eventually(t, func() bool { return b.ask("GET", widgetsV1, "", "").Code == http.StatusOK }, wait, tick)
-	a.must("DELETE", definitions+"/widgets.example.com", "", "")
+	a.must("DELETE", crdPath+"/widgets.example.com", "", "")
 	require.Eventually(t, func() bool { return b.ask("GET", widgetsV1, "", "").Code == http.StatusNotFound }, wait, tick)
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())

@@ -85,7 +85,7 @@ func TestContinueTokens(t *testing.T) {
 	for _, token := range []string{"x", "e30", "bnVsbA", "W10",
 		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi8uLi9jb3JlL3NlY3JldHMvIn0", // ../../core/secrets/
 		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYSJ9",                        // revision -1
-		"eyJ2IjoidjIiLCJydiI6MSwic3RhcnQiOiJhIn0",                                          // version v2
+		"eyJ2IjoidjIiLCJydiI6MSwic3RhcnQiOiJhIn0",                                         // version v2
 	} {
 		require.Contains(t, h.refused(http.StatusBadRequest, "GET", configMaps+"?limit=1&continue="+token, "", ""), "continue key is not valid", token)
 	}
