@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,6 +48,9 @@ type Options struct {
 	Kubeconfig string
 
 	Limits Limits
+
+	// Log is told of what goes wrong in the server itself; slog.Default() if nil.
+	Log *slog.Logger
 }
 
 // Limits bound what requests may cost. A zero field stands for its default.
@@ -105,6 +109,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
 	o.Limits = o.Limits.withDefaults()
 	return o

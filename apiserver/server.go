@@ -110,7 +110,9 @@ func (s *Server) Close() error {
 
 // ServeHTTP answers one request: who sends it, whether there is room for it,
 // whether it may be done, and then whose it is.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
+	w := &beganWriter{ResponseWriter: plain}
+	defer s.survive(w, r)
 	user, err := s.authenticate(r.Context(), bearer(r))
 	if err != nil {
 		answer.Error(w, r, err)
