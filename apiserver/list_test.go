@@ -91,3 +91,27 @@ func TestContinueTokens(t *testing.T) {
 	}
 	require.Contains(t, h.refused(http.StatusGatewayTimeout, "GET", configMaps+"?resourceVersion=999999", "", ""), "Too large resource version")
 }
+
+// A list that is copied from the store says what one that is made of objects says.
+func TestListCopied(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	for i := range 3 {
+		h.must("POST", configMaps, "", configMap(fmt.Sprintf("m%d", i), `"t":"a"`))
+	}
+	h.must("POST", "/apis/apps/v1/namespaces/default/deployments", "",
+		`{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+	h.must("POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "",
+		`{"metadata":{"name":"h"},"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":50,"scaleTargetRef":{"kind":"Deployment","name":"d"}}}`)
+	for _, path := range []string{
+		configMaps, "/api/v1/configmaps", "/api/v1/namespaces", "/api/v1/namespaces/default/secrets", "/apis/apps/v1/deployments",
+		"/apis/autoscaling/v1/horizontalpodautoscalers", "/apis/autoscaling/v2/horizontalpodautoscalers",
+	} {
+		copied := h.must("GET", path, "", "")
+		// A selector that selects everything is not seen to do so.
+		made := h.must("GET", path+"?labelSelector=none!%3Dsuch", "", "")
+		require.Equal(t, made, copied, path)
+	}
+	first := h.must("GET", configMaps+"?limit=2", "", "")
+	require.Equal(t, []string{"m0", "m1"}, names(first))
+	require.Equal(t, []string{"m2"}, names(h.must("GET", configMaps+"?limit=2&continue="+continueOf(first), "", "")))
+}

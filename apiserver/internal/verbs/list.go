@@ -82,7 +82,11 @@ func (c *Call) list() error {
 	if err != nil {
 		return err
 	}
-	items, meta, err := c.collect(c.Request.Context(), options)
+	ctx := c.Request.Context()
+	if done, err := c.listRaw(ctx, options); done || err != nil {
+		return err
+	}
+	items, meta, err := c.collect(ctx, options)
 	if err != nil {
 		return err
 	}
