@@ -63,7 +63,8 @@ func setDefaults(obj runtime.Object) {
 		setPointer(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 	case *corev1.PersistentVolumeClaim:
 		defaultClaim(o)
-	case *corev1.Endpoints: //nolint:staticcheck // served still
+	//lint:ignore SA1019 it is served still
+	case *corev1.Endpoints:
 		for i := range o.Subsets {
 			for j := range o.Subsets[i].Ports {
 				setDefault(&o.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -62,13 +62,19 @@ var counted = map[string][]string{
 var names = map[schema.GroupKind]apivalidation.ValidateNameFunc{
 	{Kind: "Namespace"}: apivalidation.ValidateNamespaceName,
 	{Kind: "Service"}:   apivalidation.NameIsDNS1035Label,
-	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:               path.ValidatePathSegmentName,
-	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        path.ValidatePathSegmentName,
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:        path.ValidatePathSegmentName,
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: path.ValidatePathSegmentName,
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: func(name string, prefix bool) []string {
-		return path.ValidatePathSegmentName(name, prefix)
-	},
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:                pathSegment,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:         pathSegment,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:         pathSegment,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:  pathSegment,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: pathSegment,
+}
+
+// pathSegment is the rule for names that may be anything that fits in a path.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 // resetForStatus are fields besides spec that a write to status leaves alone.

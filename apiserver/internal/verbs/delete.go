@@ -32,7 +32,7 @@ func (c *Call) delete() error {
 	}
 	if !gone {
 		code := http.StatusOK
-		//nolint:staticcheck // what old clients send
+		//lint:ignore SA1019 old clients send it
 		if options.OrphanDependents != nil && !*options.OrphanDependents {
 			code = http.StatusAccepted
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -294,7 +294,7 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun 
 	more, warnings := c.Kind.Validate(ctx, obj, live, c.Info.Subresource)
 	errs = append(errs, more...)
 	if live == nil && len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(obj, c.Resource.Namespaced, path.ValidatePathSegmentName, field.NewPath("metadata"))
+		errs = apivalidation.ValidateObjectMetaAccessor(obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
 	}
 	if c.Hooks.Validate != nil && len(errs) == 0 {
 		w := c.admission(ctx, op, obj, live, dryRun)
@@ -306,6 +306,14 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun 
 	}
 	c.warnings = append(c.warnings, warnings...)
 	return c.guard(ctx, obj, live)
+}
+
+// anyName lets a kind's own rule for names decide, as far as a name fits in a path.
+func anyName(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 // guard asks whether the user may make of live what obj is.
@@ -339,8 +347,8 @@ func (c *Call) warnDuplicateOwners(obj resources.Object) {
 	}
 	if len(kept) < len(owners) {
 		obj.SetOwnerReferences(kept)
-		c.warnings = append(c.warnings, fmt.Sprintf(
-			".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests"))
+		c.warnings = append(c.warnings,
+			".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests")
 	}
 }
 
