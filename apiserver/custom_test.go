@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -194,4 +195,15 @@ func TestDefinitionOfAnotherServer(t *testing.T) {
 	require.Eventually(t, func() bool { return b.ask("GET", widgetsV1, "", "").Code == http.StatusNotFound }, wait, tick)
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())
+}
+
+// Every client of a deprecated version is warned of it, and told of a better one.
+func TestDeprecatedVersion(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", strings.Replace(definition("v2", none), `"name":"v1",`, `"name":"v1","deprecated":true,`, 1))
+	warned := func(path string) string { return h.ask("GET", path, "", "").Header().Get("Warning") }
+	require.Equal(t, `299 - "example.com/v1 Widget is deprecated; use example.com/v2 Widget"`, warned(widgetsV1))
+	require.Equal(t, warned(widgetsV1), warned(widgetsV1+"/none"), "one that finds nothing as well")
+	require.Empty(t, warned(widgetsV2))
+	require.Contains(t, warned("/api/v1/endpoints"), "v1 Endpoints is deprecated")
 }

@@ -50,6 +50,12 @@ var storedAs = map[schema.GroupVersionKind]schema.GroupVersionKind{
 	{Group: "events.k8s.io", Version: "v1", Kind: "Event"}:                 {Version: "v1", Kind: "Event"},
 }
 
+// deprecated are what a server warns the clients of old kinds of.
+var deprecated = map[schema.GroupVersionKind]string{
+	{Version: "v1", Kind: "ComponentStatus"}: "v1 ComponentStatus is deprecated in v1.19+",
+	{Version: "v1", Kind: "Endpoints"}:       "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+
 // complete sets what the table leaves to be derived.
 func complete(r *resources.Resource) {
 	r.Stored = r.GVK()
@@ -59,6 +65,7 @@ func complete(r *resources.Resource) {
 	if slices.Contains(r.Verbs, "get") {
 		r.Prefix = resources.PrefixOf(r.Stored.Group, r.Plural)
 	}
+	r.Deprecated = deprecated[r.GVK()]
 	for i := range r.Subresources {
 		if k := &r.Subresources[i].Kind; k.Version == "" {
 			k.Group, k.Version = r.Group, r.Version

@@ -140,6 +140,9 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 		Stored: schema.GroupVersionKind{Group: d.crd.Spec.Group, Version: d.storage, Kind: names.Kind},
 		Prefix: resources.PrefixOf(d.crd.Spec.Group, names.Plural),
 	}
+	if v.Deprecated {
+		r.Deprecated = d.deprecation(v)
+	}
 	if d.crd.DeletionTimestamp != nil {
 		r.Closed = "create not allowed while custom resource definition is terminating"
 	}

@@ -267,18 +267,14 @@ func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subreso
 		return field.ErrorList{field.InternalError(nil, err)}, nil
 	}
 	u := obj.(*unstructured.Unstructured)
-	var warnings []string
-	if k.version.Deprecated {
-		warnings = append(warnings, k.definition.deprecation(k.version))
-	}
 	if live == nil {
-		return v.create(ctx, u), append(warnings, finalizerWarnings(u, nil)...)
+		return v.create(ctx, u), finalizerWarnings(u, nil)
 	}
 	before := live.(*unstructured.Unstructured)
 	if subresource == "status" {
-		return v.status(ctx, u, before), warnings
+		return v.status(ctx, u, before), nil
 	}
-	return v.update(ctx, u, before), append(warnings, finalizerWarnings(u, before)...)
+	return v.update(ctx, u, before), finalizerWarnings(u, before)
 }
 
 // Table returns the columns that the definition asks for.

@@ -40,6 +40,8 @@ type Resource struct {
 	// Custom says that a CustomResourceDefinition defines the resource.
 	Custom bool `json:"-"`
 
+	// Deprecated, if not empty, is what every client of the resource is warned of.
+	Deprecated string `json:"-"`
 	// Closed, if not empty, says why no more objects can be made.
 	Closed string `json:"-"`
 

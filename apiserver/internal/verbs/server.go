@@ -118,6 +118,9 @@ func (c *Call) serve() (err error) {
 	if c.Kind, err = c.Resource.Behaviour(); err != nil {
 		return err
 	}
+	if c.Resource.Deprecated != "" {
+		c.warnings = append(c.warnings, c.Resource.Deprecated)
+	}
 	if c.accepted, err = answer.Accept(c.Request, c.Kind.Serializers(), true); err != nil {
 		return err
 	}
