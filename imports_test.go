@@ -32,12 +32,15 @@ var layers = []struct {
 	{"managedfields", []string{"fieldpath"}},
 	{"conflicts", []string{"fieldpath", "managedfields"}},
 	{"internal/gostruct", nil},
+	{"blame", []string{"fieldpath", "typed", "managedfields"}},
 	{"fieldmanager", []string{"fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct"}},
+	{"applier", []string{"fieldmanager"}},
+	{"ownership", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"dropin", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
 	{"smdv4", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"upgrade", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"harness", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
-	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
+	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "ownership"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may

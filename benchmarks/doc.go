@@ -4,7 +4,8 @@
 //	go run ./benchmarks/compare           a table, from interleaved pairs of runs
 //	go run ./benchmarks/compare -growth   cost against size and number of managers
 //	go run ./benchmarks/compare -memory   what decoded managed fields weigh
-//	go run ./benchmarks/compare -parallel one field manager, one and two goroutines
+//	go run ./benchmarks/compare -parallel what one and two goroutines do
+//	go run ./benchmarks/compare -attack   a cache that is sent ever new FieldsV1
 //	go run ./benchmarks/chart             draws doc/growth.svg
 //	go test -bench . ./benchmarks/...     the same workloads as Go benchmarks
 //	benchmarks/compare-branches.sh BASE   this tree's Tenure against another's

@@ -1,9 +1,9 @@
 package conflicts
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,22 +60,23 @@ const MaxText = 4 << 20
 // Error returns the message of the Status.
 func (c Conflicts) Error() string {
 	if len(c) == 1 {
-		return fmt.Sprintf("Apply failed with 1 conflict: conflict with %s: %s", describe(c[0].Owner), c[0].Path)
+		return "Apply failed with 1 conflict: conflict with " + describe(c[0].Owner) + ": " + c[0].Path.String()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Apply failed with %d conflicts: ", len(c))
+	b.WriteString("Apply failed with " + strconv.Itoa(len(c)) + " conflicts: ")
 	for i, conflict := range c {
 		if b.Len() > MaxText {
-			fmt.Fprintf(&b, "\nand %d more", len(c)-i)
+			b.WriteString("\nand " + strconv.Itoa(len(c)-i) + " more")
 			break
 		}
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		if i == 0 || conflict.Owner != c[i-1].Owner {
-			fmt.Fprintf(&b, "conflicts with %s:\n", describe(conflict.Owner))
+			b.WriteString("conflicts with " + describe(conflict.Owner) + ":\n")
 		}
-		fmt.Fprintf(&b, "- %s", conflict.Path)
+		b.WriteString("- ")
+		b.WriteString(conflict.Path.String())
 	}
 	return b.String()
 }
@@ -114,9 +115,9 @@ func (c Conflicts) Paths() *fieldpath.Set {
 
 // describe names a manager as a real server does.
 func describe(k managedfields.Key) string {
-	s := fmt.Sprintf("%q", k.Manager)
+	s := strconv.Quote(k.Manager)
 	if k.Subresource != "" {
-		s += fmt.Sprintf(" with subresource %q", k.Subresource)
+		s += " with subresource " + strconv.Quote(k.Subresource)
 	}
 	if k.Operation == managedfields.Update {
 		s += " using " + k.APIVersion

@@ -6,8 +6,9 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // What a table shows: the columns are as wide as what is widest in them, so that
@@ -18,37 +19,128 @@ const (
 	maxRows    = 1000 // conflicts
 )
 
+// Style decorates the parts of a rendered report, with the escape codes of a
+// terminal for example; what it adds must take no room. A nil function leaves its
+// part as it is, and the zero Style is plain text.
+type Style struct {
+	// Heading is for the first line and the names of the columns, Field for paths,
+	// Owner for managers.
+	Heading, Field, Owner func(string) string
+	// Theirs and Yours are for the values in the object and in the intent.
+	Theirs, Yours func(string) string
+	// Way is for the names of the ways out.
+	Way func(string) string
+}
+
 // Render writes c for a person: a table with each field, whose it is, both
 // values and since when, and the ways out. what names the object, such as
 // deployment.apps/nginx; manager is the one that applied.
 func (c Conflicts) Render(w io.Writer, what, manager string) error {
+	return Report{Object: what, Manager: manager, Conflicts: c}.Render(w, Style{})
+}
+
+// Render writes the report for a person, as [Conflicts.Render] does; where the
+// ways out are known, with what others lose by them.
+func (r Report) Render(w io.Writer, style Style) error {
+	c := r.Conflicts
 	plural := "conflicts"
 	if len(c) == 1 {
 		plural = "conflict"
 	}
-	fmt.Fprintf(w, "%s: %d %s for manager %q\n", what, len(c), plural, manager)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "  FIELD\tOWNER\tTHEIR VALUE\tYOUR VALUE\tSINCE")
+	out := &lines{w: w}
+	out.add(decorate(style.Heading, fmt.Sprintf("%s: %d %s for manager %q", r.Object, len(c), plural, r.Manager)))
+	rows := [][]string{{"FIELD", "OWNER", "THEIR VALUE", "YOUR VALUE", "SINCE"}}
 	for _, conflict := range c[:min(len(c), maxRows)] {
 		since := "unknown"
 		if conflict.Since != nil {
 			since = conflict.Since.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(tw, "  %s\t%s (%s)\t%s\t%s\t%s\n", conflict.Path.Short(), short(describe(conflict.Owner), ownerWidth),
-			conflict.Owner.Operation, show(conflict.Live), show(conflict.Applied), since)
+		rows = append(rows, []string{conflict.Path.Short(),
+			fmt.Sprintf("%s (%s)", short(describe(conflict.Owner), ownerWidth), conflict.Owner.Operation),
+			show(conflict.Live), show(conflict.Applied), since})
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
+	out.table(rows, []func(string) string{style.Field, style.Owner, style.Theirs, style.Yours, nil}, style.Heading)
 	if len(c) > maxRows {
-		fmt.Fprintf(w, "  and %d more\n", len(c)-maxRows)
+		out.add(fmt.Sprintf("  and %d more", len(c)-maxRows))
 	}
-	_, err := fmt.Fprint(w, `Ways out:
-  force    apply again with --force-conflicts: your values, and the fields become yours alone
-  give up  leave the fields out of your manifest: their values stay, and so does the owner
-  share    put their values into your manifest: both of you own the fields from then on
-`)
-	return err
+	out.add("Ways out:")
+	for _, way := range [...]struct {
+		way        Way
+		name, text string
+	}{
+		{Force, "force", "apply again with --force-conflicts: your values, and the fields become yours alone"},
+		{GiveUp, "give up", "leave the fields out of your manifest: their values stay, and so does the owner"},
+		{Share, "share", "put their values into your manifest: both of you own the fields from then on"},
+	} {
+		out.add("  " + decorate(style.Way, way.name) + strings.Repeat(" ", 9-len(way.name)) + way.text)
+		for _, known := range r.Ways {
+			if known.Way == way.way {
+				out.losses(known.Losses, style)
+			}
+		}
+	}
+	return out.err
+}
+
+// lines writes lines until one can't be written.
+type lines struct {
+	w   io.Writer
+	err error
+}
+
+func (l *lines) add(line string) {
+	if l.err == nil {
+		_, l.err = io.WriteString(l.w, line+"\n")
+	}
+}
+
+// table writes rows, of which the first is the heading, in aligned columns. Widths
+// are those of the text without its decoration.
+func (l *lines) table(rows [][]string, styles []func(string) string, heading func(string) string) {
+	widths := make([]int, len(styles))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for n, row := range rows {
+		line := " "
+		for i, cell := range row {
+			style := styles[i]
+			if n == 0 {
+				style = heading
+			}
+			line += " " + decorate(style, cell)
+			if i < len(row)-1 {
+				line += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+1)
+			}
+		}
+		l.add(line)
+	}
+}
+
+// maxLost is how many fields of one owner are named.
+const maxLost = 20
+
+func (l *lines) losses(losses []Loss, style Style) {
+	for _, loss := range losses {
+		l.add("           " + decorate(style.Owner, short(describe(loss.Owner), ownerWidth)) + " loses:")
+		n := 0
+		for p := range loss.Fields.All() {
+			if n++; n > maxLost {
+				l.add(fmt.Sprintf("             and %d more", loss.Fields.Len()-maxLost))
+				break
+			}
+			l.add("             " + decorate(style.Field, p.Short()))
+		}
+	}
+}
+
+func decorate(style func(string) string, text string) string {
+	if style == nil {
+		return text
+	}
+	return style(text)
 }
 
 // show returns the JSON of a value as a table shows it.

@@ -1,6 +1,7 @@
 // Package conformance checks the engine against every Go type of the Kubernetes
 // API: that typed objects, read in place, are the same JSON values that upstream
 // makes of them, and that writes to them come to the same as writes to
-// unstructured objects. It has tests only, and is a module of its own because
-// they need k8s.io/api.
+// unstructured objects. It checks package upgrade against csaupgrade of client-go,
+// too. It has tests only, and is a module of its own because they need k8s.io/api
+// and client-go.
 package conformance

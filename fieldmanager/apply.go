@@ -35,8 +35,8 @@ const unknownManager = "unknown"
 // which says which object is at fault: with a typed.Errors in it when the object
 // does not fit its type. live is never changed.
 func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
-	if same, ok := m.restated(live, applied, manager); ok {
-		return same, nil
+	if out, err, ok := m.overlaid(live, applied, manager, force); ok {
+		return out, err
 	}
 	w, err := m.startApply(live, applied, manager, force)
 	if err != nil {
@@ -90,7 +90,8 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 	if w.live, err = m.objectOf(live); err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
-	if err := w.live.validate(); err != nil {
+	w.live = w.live.stripped()
+	if err := w.live.withinLimits(); err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
 	if len(w.entries) == 0 {
@@ -160,7 +161,7 @@ func (w *applyWrite) trackFromHere() error {
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
 	}
-	w.entries = w.m.track(nil, empty, w.live, BeforeFirstApply)
+	w.entries = w.m.track(nil, w.m.compare(empty, w.live), BeforeFirstApply)
 	return nil
 }
 
@@ -204,7 +205,7 @@ func (w *applyWrite) merge(force bool) error {
 		merged = m.prune(merged, known, mine.Entry, last)
 	}
 
-	var lost losses
+	lost := losses{refuse: !force}
 	known = m.settle(known, w.key, m.compare(w.live, merged), &lost)
 	if len(lost.conflicts) > 0 && !force {
 		w.unlisted = lost.more
@@ -260,7 +261,7 @@ func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error
 		}
 	}
 	if w.changed && w.m.defaulter != nil {
-		out, err := like(shape, deepCopy(tree).(map[string]any))
+		out, err := like(shape, deepCopy(withManagedFields(tree, nil)).(map[string]any))
 		if err != nil {
 			return nil, err
 		}

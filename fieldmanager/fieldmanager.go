@@ -99,6 +99,11 @@ func WithWarnings(f func(Warning)) Option { return func(m *FieldManager) { m.war
 // managers who mean the same neither conflict nor write (spec rule 11.1).
 func WithSemantics(s *typed.Semantics) Option { return func(m *FieldManager) { m.semantics = s } }
 
+// WithCache sets what decodes the fields of the entries of Go structs, and remembers
+// those that come up again: [fieldpath.SharedCache] without it, which all
+// FieldManagers of a process share; nil for none.
+func WithCache(c *fieldpath.Cache) Option { return func(m *FieldManager) { m.cache = c } }
+
 // UnknownFields says what becomes of fields of an intent that its type does not
 // declare.
 type UnknownFields uint8
@@ -133,6 +138,7 @@ type FieldManager struct {
 	warn        func(Warning)
 	semantics   *typed.Semantics
 	unknown     UnknownFields
+	cache       *fieldpath.Cache
 
 	// unowned are the paths that an apply at version never comes to own. It is
 	// only known, and applies are only tried as restatements, when the filter of
@@ -150,6 +156,7 @@ func New(kind schema.GroupVersionKind, types Types, options ...Option) (*FieldMa
 		types:   types,
 		now:     time.Now,
 		cap:     managedfields.DefaultCap,
+		cache:   fieldpath.SharedCache(),
 	}
 	for _, option := range options {
 		option(m)

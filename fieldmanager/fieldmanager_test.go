@@ -362,7 +362,7 @@ func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, broken, entries(got)[0])
 	require.Contains(t, owners(t, got), "ctl Update")
-	require.Empty(t, warnings, "what a write does not touch is not looked at")
+	require.NotEmpty(t, warnings)
 
 	got, err = m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", false)
 	require.NoError(t, err)

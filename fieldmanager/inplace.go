@@ -1,12 +1,14 @@
 package fieldmanager
 
 import (
+	"bytes"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
@@ -17,7 +19,7 @@ var managedFieldsPath = []string{"metadata", "managedFields"}
 // goObject is a Go struct of the FieldManager's kind and version, read in place.
 type goObject struct {
 	gostruct.Node
-	obj runtime.Object
+	meta metav1.Object
 }
 
 // goObjectOf returns obj read in place; ok is false when it is no Go struct, has
@@ -26,7 +28,8 @@ func (m *FieldManager) goObjectOf(obj runtime.Object) (o goObject, ok bool) {
 	if _, ok := obj.(runtime.Unstructured); ok || isNil(obj) {
 		return goObject{}, false
 	}
-	if _, err := meta.Accessor(obj); err != nil {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
 		return goObject{}, false
 	}
 	node, err := gostruct.Of(obj)
@@ -35,25 +38,46 @@ func (m *FieldManager) goObjectOf(obj runtime.Object) (o goObject, ok bool) {
 	}
 	version, _ := node.Get("apiVersion")
 	kind, _ := node.Get("kind")
-	return goObject{node, obj}, version == m.version && kind == m.kind.Kind
+	return goObject{node, accessor}, version == m.version && kind == m.kind.Kind
 }
 
-// managed returns a tree of o with nothing in it but its managed fields.
-func (o goObject) managed() (map[string]any, bool) {
-	metadata, _ := o.Get("metadata")
-	node, ok := metadata.(gostruct.Node)
-	if !ok {
+// readEntries reads managed fields as they stand in a Go struct; ok is false when
+// something is wrong with them, which is then for readRecords to say.
+func (m *FieldManager) readEntries(list []metav1.ManagedFieldsEntry) (rs records, ok bool) {
+	entries, err := managedfields.DecodeWith(m.cache, list)
+	if err != nil || len(entries) != len(list) {
 		return nil, false
 	}
-	v, ok := node.Get("managedFields")
-	if !ok {
-		return map[string]any{}, true
+	rs = make(records, len(list), len(list)+1)
+	for i := range list {
+		rs[i] = record{Entry: entries[i], decoded: true, given: &list[i]}
 	}
-	list, err := gostruct.Tree(v)
-	if err != nil {
-		return nil, false
+	return rs, true
+}
+
+// startingEntries is entriesOf for Go structs.
+func (m *FieldManager) startingEntries(live, now []metav1.ManagedFieldsEntry) (records, bool) {
+	if m.subresource == "" {
+		if managedfields.IsReset(now) {
+			return nil, true
+		}
+		if len(now) > 0 {
+			rs, ok := m.readEntries(now)
+			for i := range rs {
+				// What a client sent is encoded anew, unless it is live's.
+				if i >= len(live) || !sameFields(now[i].FieldsV1, live[i].FieldsV1) {
+					rs[i].given = nil
+				}
+			}
+			return rs, ok
+		}
 	}
-	return map[string]any{"metadata": map[string]any{"managedFields": list}}, true
+	return m.readEntries(live)
+}
+
+// sameFields reports whether a and b are the same bytes.
+func sameFields(a, b *metav1.FieldsV1) bool {
+	return a == b || a != nil && b != nil && bytes.Equal(a.GetRawBytes(), b.GetRawBytes())
 }
 
 // updateInPlace is Update for Go structs of one type whose entries are all of the
@@ -72,27 +96,19 @@ func (m *FieldManager) updateInPlace(live, now runtime.Object, manager string) (
 	if !ok || reflect.TypeOf(base) != reflect.TypeOf(now) {
 		return nil, false
 	}
-	var stored map[string]any
+	var stored []metav1.ManagedFieldsEntry
 	if live != nil {
-		if stored, ok = b.managed(); !ok {
-			return nil, false
-		}
-		accessor, _ := meta.Accessor(live)
-		created = accessor.GetUID() == ""
+		stored, created = b.meta.GetManagedFields(), b.meta.GetUID() == ""
 	}
-	carried, ok := n.managed()
+	entries, ok := m.startingEntries(stored, n.meta.GetManagedFields())
 	if !ok {
-		return nil, false
-	}
-	entries, _, err := m.entriesOf(stored, carried)
-	if err != nil {
 		return nil, false
 	}
 	if len(entries) == 0 && !created {
 		return withEntries(now, nil)
 	}
-	for _, e := range entries {
-		if e.Version != m.version {
+	for i := range entries {
+		if entries[i].Version != m.version {
 			return nil, false
 		}
 	}
@@ -101,47 +117,61 @@ func (m *FieldManager) updateInPlace(live, now runtime.Object, manager string) (
 		return nil, false
 	}
 	old, new := object{oldTree, m.version, m.typ}, object{newTree, m.version, m.typ}
-	if old.validate() != nil || new.validate() != nil {
+	changes := m.compare(old, new)
+	if changes.validate() != nil {
 		return nil, false
 	}
-	return withEntries(now, m.track(entries, old, new, manager).encode())
+	return withEntries(now, m.track(entries, changes, manager).encodeEntries())
 }
 
-// restatedInPlace is restated for a Go struct as live.
+// restatedInPlace is overlaid for a Go struct as live, which is only done for
+// intents that change nothing.
 func (m *FieldManager) restatedInPlace(live runtime.Object, applied map[string]any, manager string) (runtime.Object, bool) {
 	o, ok := m.goObjectOf(live)
+	if !ok || manager == kubectl && o.meta.GetAnnotations()[LastAppliedAnnotation] != "" {
+		return nil, false
+	}
+	entries, ok := m.readEntries(o.meta.GetManagedFields())
 	if !ok {
 		return nil, false
 	}
-	if accessor, _ := meta.Accessor(live); manager == kubectl && accessor.GetAnnotations()[LastAppliedAnnotation] != "" {
-		return nil, false
-	}
-	managed, ok := o.managed()
-	if !ok {
-		return nil, false
-	}
-	v, _ := managedFieldsOf(managed)
-	list, _ := v.([]any)
-	own, found, ok := m.settled(list, m.key(manager, managedfields.Apply))
-	if !ok || !found || !m.typ.Restates(o.Node, applied, own, m.unowned) {
+	own, found := m.settledEntries(entries, m.key(manager, managedfields.Apply))
+	if !found || !m.typ.Restates(o.Node, applied, own, m.unowned) {
 		return nil, false
 	}
 	return shallowCopy(live)
 }
 
+// settledEntries is settled for entries that are decoded: it returns the fields of
+// key's entry, if no write would change any entry just by being done.
+func (m *FieldManager) settledEntries(rs records, key managedfields.Key) (own *fieldpath.Set, found bool) {
+	for i := range rs {
+		r := &rs[i]
+		if r.Fields.Empty() || i > 0 && managedfields.Compare(rs[i-1].Entry, r.Entry) > 0 {
+			return nil, false
+		}
+		if r.Key == key {
+			if r.Version != m.version {
+				return nil, false
+			}
+			own, found = r.Fields, true
+			continue
+		}
+		if t := m.typeAt(r.Version); t == nil || t.Reconcile(r.Fields) != r.Fields {
+			return nil, false
+		}
+	}
+	return own, found
+}
+
 // withEntries returns a copy of obj, which shares all but its managed fields.
-func withEntries(obj runtime.Object, list []any) (runtime.Object, bool) {
+func withEntries(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Object, bool) {
 	out, ok := shallowCopy(obj)
 	if !ok {
 		return nil, false
 	}
-	var holder metav1.ObjectMeta
-	tree := map[string]any{"managedFields": list}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &holder); err != nil {
-		return nil, false
-	}
 	accessor, _ := meta.Accessor(out)
-	accessor.SetManagedFields(holder.ManagedFields)
+	accessor.SetManagedFields(list)
 	return out, true
 }
 

@@ -263,8 +263,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	require.Same(t, endless, m.UpdateNoErrors(nil, endless, "ctl"))
 	endless.UID = "uid"
 	_, err = m.Update(endless, now, "ctl")
-	require.ErrorAs(t, err, &at)
-	require.Equal(t, fieldmanager.LiveObject, at.Role)
+	require.NoError(t, err, "what was there before is not the writer's fault")
 
 	_, err = m.Apply(nil, (*widget)(nil), "alice", false)
 	require.ErrorContains(t, err, "expected an object, got a nil *fieldmanager_test.widget")

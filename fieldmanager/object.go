@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// object is an object of the engine's: a tree without managed fields, at a
-// version, with its topology there.
+// object is an object of the engine's: a tree at a version, with its topology
+// there. Its managed fields do not count; [object.stripped] is without them.
 type object struct {
 	tree    map[string]any
 	version string
@@ -90,6 +90,19 @@ func checkMetadata(tree map[string]any) error {
 	}
 }
 
+// withinLimits is [withinLimits] for an object.
+func (o object) withinLimits() error {
+	if err := withinLimits(o.tree); err != nil {
+		return fmt.Errorf("%s: %w", o.name(), err)
+	}
+	return nil
+}
+
+// sameTree reports whether a and b are one map in memory.
+func sameTree(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
 // withinLimits refuses what is no JSON, or beyond the limits on a value.
 func withinLimits(tree map[string]any) error {
 	return typed.Deduced().Validate(tree, typed.Rules{})
@@ -146,7 +159,13 @@ func (m *FieldManager) objectOf(obj runtime.Object) (object, error) {
 			return object{}, err
 		}
 	}
-	return object{withManagedFields(tree, nil), m.version, m.typ}, nil
+	return object{tree, m.version, m.typ}, nil
+}
+
+// stripped returns o without managed fields.
+func (o object) stripped() object {
+	o.tree = withManagedFields(o.tree, nil)
+	return o
 }
 
 // emptyObject returns the object before it is created.
@@ -155,7 +174,8 @@ func (m *FieldManager) emptyObject() (object, error) {
 		tree := map[string]any{"apiVersion": m.version, "kind": m.kind.Kind}
 		return object{tree, m.version, m.typ}, nil
 	}
-	return m.objectOf(m.empty)
+	o, err := m.objectOf(m.empty)
+	return o.stripped(), err
 }
 
 func (m *FieldManager) convertTree(obj runtime.Object, to schema.GroupVersion) (map[string]any, error) {
@@ -213,7 +233,7 @@ func (m *FieldManager) at(o object, version string) (object, error) {
 	}
 	// The converter may hold on to what it is given, so it is given a wrapper
 	// of its own, but not a deep copy.
-	tree, err := m.convertTree(&unstructured.Unstructured{Object: o.tree}, gv)
+	tree, err := m.convertTree(&unstructured.Unstructured{Object: o.stripped().tree}, gv)
 	if runtime.IsNotRegisteredError(err) {
 		return object{}, ErrVersionGone
 	}

@@ -76,35 +76,58 @@ func (c *comparisons) at(version string) *comparison {
 		out.now, out.err = c.m.at(c.now, version)
 	}
 	if out.err == nil {
-		out.Comparison = c.m.semantics.Compare(out.old.typ, out.old.tree, out.now.tree).Map(func(s *fieldpath.Set) *fieldpath.Set {
-			return c.m.filter(version, s)
-		})
-		out.changed = out.Changed()
+		found := c.m.semantics.Compare(out.old.typ, out.old.tree, out.now.tree)
+		out = c.of(version, out.old, out.now, found)
 	}
 	c.done[version] = out
 	return out
+}
+
+// of returns what was found at a version, without what a write there resets.
+func (c *comparisons) of(version string, old, now object, found typed.Comparison) *comparison {
+	if c.m.resetFields[version] != nil {
+		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
+	}
+	return &comparison{Comparison: found, changed: found.Changed(), old: old, now: now}
+}
+
+// validate compares, and refuses an update that puts something into the object that does not
+// fit its type. What was there before is not the writer's fault, and passes (spec
+// rule 1.3).
+func (c *comparisons) validate() error {
+	found, ok := c.m.semantics.CompareValid(c.now.typ, c.old.tree, c.now.tree, managedFieldsPath...)
+	if ok {
+		c.done[c.m.version] = c.of(c.m.version, c.old, c.now, found)
+		return nil
+	}
+	c.old, c.now = c.old.stripped(), c.now.stripped()
+	// Validate says which field it is. It says nothing of a live object that is
+	// beyond all limits.
+	if err := c.now.validate(); err != nil {
+		return &ObjectError{NewObject, "", err}
+	}
+	if err := c.old.withinLimits(); err != nil {
+		return &ObjectError{LiveObject, "", err}
+	}
+	return nil
 }
 
 // settle takes from every manager but writer what the write changed or removed
 // (spec rules 5.1, 5.2). What it takes of changed fields goes into lost as
 // conflicts, sorted; without force that is for the caller to refuse. Records that
 // own nothing any more are dropped (spec rule 2.10). Those that can't be
-// compared, because the converter fails or they can't be decoded, stay as they
-// are. rs is used up.
+// compared, because the converter fails, stay as they are. rs is used up.
 func (m *FieldManager) settle(rs records, writer managedfields.Key, changes *comparisons, lost *losses) records {
 	out := rs[:0]
 	for _, r := range rs {
 		if r.Key != writer {
 			change := changes.at(r.Version)
-			err := change.err
-			if err == nil {
-				err = r.lose(change, lost)
-			}
-			if err != nil {
-				m.warning(r.Entry, err)
+			if change.err != nil {
+				m.warning(r.Entry, change.err)
 				out = append(out, r)
 				continue
 			}
+			r.lose(change, lost)
 		}
 		if !r.empty() {
 			out = append(out, r)
@@ -118,19 +141,21 @@ func (m *FieldManager) settle(rs records, writer managedfields.Key, changes *com
 
 // lose takes from r what a change took. What of it is in conflict goes into lost,
 // which is nil for an update, where nothing is.
-func (r *record) lose(change *comparison, lost *losses) error {
-	if !r.touches(change.changed) && !r.touches(change.Removed) {
-		return nil
+func (r *record) lose(change *comparison, lost *losses) {
+	if r.decoded {
+		taken := r.Fields.Intersection(change.changed)
+		if !lost.add(r.Entry, taken, change) {
+			r.set(r.Fields.Difference(taken).Difference(change.Removed))
+		}
+		return
 	}
-	if err := r.decode(); err != nil {
-		return err
+	if !change.changed.Touches(r.tree) && !change.Removed.Touches(r.tree) {
+		return
 	}
-	taken := r.Fields.Intersection(change.changed)
-	if lost != nil {
-		lost.add(r.Entry, taken, change)
+	taken := change.changed.Within(r.tree)
+	if !lost.add(r.Entry, taken, change) {
+		r.setTree(change.Removed.TakenFrom(taken.TakenFrom(r.tree)))
 	}
-	r.set(r.Fields.Difference(taken).Difference(change.Removed))
-	return nil
 }
 
 // maxConflictSteps bounds the elements of the paths of all conflicts that one
@@ -140,23 +165,30 @@ const maxConflictSteps = 1 << 20
 
 // losses are what others lose by an apply.
 type losses struct {
+	refuse    bool // the first ends the write: nobody loses anything
 	conflicts conflicts.Conflicts
 	steps     int  // elements of their paths
 	more      bool // there are conflicts that are not listed
 }
 
 // add lists the fields of a set, which e owns, with their values before and after.
-func (l *losses) add(e managedfields.Entry, taken *fieldpath.Set, change *comparison) {
+// It returns whether there were any that end the write. An update, for which l is
+// nil, is not in conflict.
+func (l *losses) add(e managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
+	if l == nil {
+		return false
+	}
 	for p, values := range change.finder.Pairs(change.old.typ, taken, change.old.tree, change.now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true
-			return
+			break
 		}
 		l.conflicts = append(l.conflicts, conflicts.Conflict{
 			Path: slices.Clone(p), Owner: e.Key, Version: e.Version, Since: e.Time,
 			Live: values[0], Applied: values[1],
 		})
 	}
+	return l.refuse && !taken.Empty()
 }
 
 // isGone reports whether err says that a version does not exist.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -12,17 +14,23 @@ import (
 
 // record is an entry on its way through a write. Most entries of an object are
 // not touched by a write; such a record stays what stands in live, and its
-// fields are never decoded nor encoded.
+// fields are never decoded nor encoded. Where a write changes a few of them, they
+// are changed as they stand (fieldpath.Set.TakenFrom and others).
 //
 // Invariants:
 //
-//	wire != nil  ⇒  the entry is as it stands in live
-//	wire == nil  ⇒  Fields is decoded
-//	!decoded     ⇒  Fields is nil, and wire["fieldsV1"] is what it would be
+//	wire != nil  ⇒  the entry is as it stands in live, an unstructured object
+//	given != nil ⇒  the entry is as it stands in live, a Go struct
+//	decoded      ⇒  Fields says what the entry owns
+//	!decoded     ⇒  Fields is nil, and tree, a FieldsV1, says what it would be;
+//	                once it is reconciled, in canonical form
 type record struct {
 	managedfields.Entry
-	wire    map[string]any
-	decoded bool
+	wire       map[string]any
+	given      *metav1.ManagedFieldsEntry
+	tree       map[string]any
+	decoded    bool
+	reconciled bool // tree is known to be, at the version's type
 }
 
 // records are the entries of an object, no two with the same key. They belong to
@@ -71,7 +79,8 @@ func readRecords(tree map[string]any) (records, error) {
 func readRecord(i int, item any) (record, error) {
 	if m, ok := item.(map[string]any); ok {
 		if h, ok := headerOf(m); ok {
-			return record{wire: m, Entry: managedfields.Entry{Key: h.key(), Version: h.version, Time: h.time}}, nil
+			fields, _ := m["fieldsV1"].(map[string]any)
+			return record{wire: m, tree: fields, Entry: managedfields.Entry{Key: h.key(), Version: h.version, Time: h.time}}, nil
 		}
 	}
 	// An unusual entry is decoded as a whole, or gives a located error.
@@ -87,20 +96,32 @@ func readRecord(i int, item any) (record, error) {
 }
 
 // recordsOf returns the records of a list that a client sent. What it sent as it
-// stands in live is live's; anything else is decoded, so that what is stored is
-// canonical, and an error if it can't be.
-func recordsOf(now, live map[string]any) (records, error) {
+// stands in live is live's, whatever it is; anything else is an error if it can't
+// be decoded, and is brought into canonical form, which most of it has.
+func (m *FieldManager) recordsOf(now, live map[string]any) (records, error) {
 	out, err := readRecords(now)
 	if err != nil || len(out) == 0 {
 		return nil, err
 	}
-	before, err := readRecords(live)
-	if err != nil {
-		before = nil
-	}
-	at := before.positions()
+	var before records
+	var at map[managedfields.Key]int
 	for i := range out {
 		r := &out[i]
+		if r.canonical() {
+			if t := m.typeAt(r.Version); t != nil && t.Reconciled(r.tree) {
+				r.reconciled = true
+				continue
+			}
+			if fieldpath.IsCanonical(r.tree) {
+				continue
+			}
+		}
+		if before == nil {
+			if before, err = readRecords(live); err != nil {
+				before = records{}
+			}
+			at = before.positions()
+		}
 		if j, ok := at[r.Key]; ok && r.wire != nil && typed.Equal(r.wire, before[j].wire) {
 			*r = before[j]
 			continue
@@ -111,6 +132,18 @@ func recordsOf(now, live map[string]any) (records, error) {
 		r.wire = nil
 	}
 	return out, nil
+}
+
+// canonical reports whether r stands as it would be encoded, but for its fields.
+func (r *record) canonical() bool {
+	n := len(r.wire)
+	if r.Subresource != "" {
+		n--
+	}
+	if r.Time != nil {
+		n--
+	}
+	return r.tree != nil && n == len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"})
 }
 
 func (rs records) index(k managedfields.Key) int {
@@ -131,7 +164,7 @@ func (r *record) decode() error {
 	if r.decoded {
 		return nil
 	}
-	fields, err := fieldpath.FromTree(r.tree(), fieldpath.Lenient)
+	fields, err := fieldpath.FromTree(r.tree, fieldpath.Lenient)
 	if err != nil {
 		return &managedfields.Error{Manager: r.Manager, Err: err}
 	}
@@ -139,17 +172,14 @@ func (r *record) decode() error {
 	return nil
 }
 
-// tree returns the fields of r as they stand in live.
-func (r *record) tree() map[string]any {
-	fields, _ := r.wire["fieldsV1"].(map[string]any)
-	return fields
-}
+// setTree gives r another tree.
+func (r *record) setTree(tree map[string]any) { r.tree, r.wire = tree, nil }
 
 // set gives r other fields, if they are others: what was decoded and has not
 // changed stays as it stands in live.
 func (r *record) set(fields *fieldpath.Set) {
 	if fields != r.Fields {
-		r.Fields, r.wire = fields, nil
+		r.Fields, r.wire, r.given = fields, nil, nil
 	}
 }
 
@@ -157,7 +187,7 @@ func (r *record) set(fields *fieldpath.Set) {
 // not count.
 func (r *record) empty() bool {
 	if !r.decoded {
-		if ownsAny(r.tree()) {
+		if ownsAny(r.tree) {
 			return false
 		}
 		if r.decode() != nil {
@@ -169,7 +199,7 @@ func (r *record) empty() bool {
 
 // reconcile brings r up to the topology of today.
 func (r *record) reconcile(t *typed.Type) error {
-	if !r.decoded && t.Reconciled(r.tree()) {
+	if r.reconciled || !r.decoded && t.Reconciled(r.tree) {
 		return nil
 	}
 	if err := r.decode(); err != nil {
@@ -179,13 +209,12 @@ func (r *record) reconcile(t *typed.Type) error {
 	return nil
 }
 
-// touches reports whether r may own a path of set; it is exact for fields in
-// their canonical form.
+// touches reports whether r owns a path of set, once it is reconciled.
 func (r *record) touches(set *fieldpath.Set) bool {
 	if r.decoded {
 		return !r.Fields.Intersection(set).Empty()
 	}
-	return set.Touches(r.tree())
+	return set.Touches(r.tree)
 }
 
 // decodeAll decodes every record, and returns them as entries.
@@ -205,14 +234,44 @@ func (rs records) encode() []any {
 	if len(rs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(rs, func(a, b record) int { return managedfields.Compare(a.Entry, b.Entry) })
+	rs.sort()
 	out := make([]any, len(rs))
 	for i := range rs {
-		if rs[i].wire != nil {
-			out[i] = rs[i].wire
+		out[i] = rs[i].encode()
+	}
+	return out
+}
+
+// encodeEntries is encode for a Go struct; all records must be decoded.
+func (rs records) encodeEntries() []metav1.ManagedFieldsEntry {
+	if len(rs) == 0 {
+		return nil
+	}
+	rs.sort()
+	out := make([]metav1.ManagedFieldsEntry, len(rs))
+	for i := range rs {
+		if rs[i].given != nil {
+			out[i] = *rs[i].given
 		} else {
-			out[i] = managedfields.EncodeTree(managedfields.Entries{rs[i].Entry})[0]
+			out[i] = managedfields.Encode(managedfields.Entries{rs[i].Entry})[0]
 		}
+	}
+	return out
+}
+
+// sort sorts the records as entries are on the wire (spec rule 2.4).
+func (rs records) sort() {
+	slices.SortStableFunc(rs, func(a, b record) int { return managedfields.Compare(a.Entry, b.Entry) })
+}
+
+// encode returns r on the wire.
+func (r *record) encode() map[string]any {
+	if r.wire != nil {
+		return r.wire
+	}
+	out := managedfields.EncodeTree(managedfields.Entries{r.Entry})[0].(map[string]any)
+	if !r.decoded {
+		out["fieldsV1"] = r.tree
 	}
 	return out
 }

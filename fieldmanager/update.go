@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -24,9 +25,6 @@ import (
 func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
 	if !hasMetadata(now) || live != nil && !hasMetadata(live) {
 		return now, nil
-	}
-	if same, ok := m.unchanged(live, now); ok {
-		return same, nil
 	}
 	if out, ok := m.updateInPlace(live, now, manager); ok {
 		return out, nil
@@ -51,24 +49,24 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 		return like(now, withManagedFields(newTree, nil))
 	}
 
-	old, err := m.emptyObject()
+	var old object
 	if live != nil {
 		old, err = m.objectOf(live)
-	}
-	if err == nil {
-		err = old.validate()
+	} else {
+		old, err = m.emptyObject()
 	}
 	if err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
 	new, err := m.objectOf(now)
-	if err == nil {
-		err = new.validate()
-	}
 	if err != nil {
 		return nil, &ObjectError{NewObject, "", err}
 	}
-	entries = m.track(entries, old, new, manager)
+	changes := m.compare(old, new)
+	if err := changes.validate(); err != nil {
+		return nil, err
+	}
+	entries = m.track(entries, changes, manager)
 	return like(now, withManagedFields(newTree, entries.encode()))
 }
 
@@ -122,7 +120,7 @@ func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, kee
 		if list, ok := v.([]any); ok && managedfields.IsResetTree(list) {
 			return nil, nil, nil
 		}
-		if entries, err = recordsOf(now, live); err == nil && len(entries) > 0 {
+		if entries, err = m.recordsOf(now, live); err == nil && len(entries) > 0 {
 			return entries, nil, nil
 		}
 	}
@@ -134,32 +132,46 @@ func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, kee
 	return entries, keep, err
 }
 
-// track returns the entries after manager changed old to now by an update: it
-// owns what it changed, and what it owned before (spec rule 5.5).
-func (m *FieldManager) track(entries records, old, now object, manager string) records {
+// track returns the entries after manager made changes by an update: it owns what
+// it changed, and what it owned before (spec rule 5.5).
+func (m *FieldManager) track(entries records, changes *comparisons, manager string) records {
 	known, kept := m.reconcile(entries)
-	changes := m.compare(old, now)
 	own := changes.at(m.version)
+	key := m.key(manager, managedfields.Update)
+	known = m.settle(known, key, changes, nil)
 
-	// The writer loses what it changes like any other, and gets it back dated.
-	known = m.settle(known, managedfields.Key{}, changes, nil)
-	owned := managedfields.Strip(m.filter(m.version, own.Changed()))
+	mine := record{decoded: true, Entry: managedfields.Entry{Key: key, Version: m.version}}
+	if i := known.index(key); i >= 0 {
+		mine = known[i]
+		known = slices.Delete(known, i, i+1)
+	}
+	owned := managedfields.Strip(own.changed)
+	mine.gain(owned, own)
 	if !owned.Empty() {
-		key := m.key(manager, managedfields.Update)
-		mine := record{decoded: true, Entry: managedfields.Entry{Key: key, Version: m.version}}
-		if i := known.index(key); i >= 0 {
-			// One that can't be decoded is replaced: its manager writes anew.
-			if err := known[i].decode(); err != nil {
-				m.warning(known[i].Entry, err)
-			}
-			mine.Fields = known[i].Fields
-			known = slices.Delete(known, i, i+1)
+		mine.wire, mine.given, mine.Time = nil, nil, m.timestamp()
+		// An entry of its own that can't be decoded is replaced.
+		if i := kept.index(key); i >= 0 {
+			kept = slices.Delete(kept, i, i+1)
 		}
-		mine.Fields = owned.Union(mine.Fields)
-		mine.Time = m.timestamp()
+	}
+	if !mine.empty() {
 		known = append(known, mine)
 	}
 	return m.capped(append(known, kept...))
+}
+
+// gain gives r, the writer's, what a change made its own, and takes what the change
+// took from everybody.
+func (r *record) gain(owned *fieldpath.Set, change *comparison) {
+	nobodys := change.changed.Difference(owned)
+	if r.decoded {
+		r.set(owned.Union(r.Fields.Difference(nobodys).Difference(change.Removed)))
+		return
+	}
+	tree := change.Removed.TakenFrom(nobodys.TakenFrom(r.tree))
+	if tree = owned.AddedTo(tree); !sameTree(tree, r.tree) {
+		r.setTree(tree)
+	}
 }
 
 // capped returns the records with no more updates among them than the cap

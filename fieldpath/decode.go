@@ -1,11 +1,12 @@
 package fieldpath
 
 import (
+	"bytes"
 	"fmt"
-	"maps"
+	"hash/maphash"
 	"slices"
 	"strconv"
-	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -62,66 +63,63 @@ const (
 // ([MaxDepth] and those beside it), and, when strict, unknown and duplicate
 // members. The set shares no memory with data. No bytes at all are the empty set.
 func Parse(data []byte, leniency Leniency) (*Set, error) {
+	l, err := parse(data, leniency)
+	return l.set, err
+}
+
+func parse(data []byte, leniency Leniency) (level, error) {
 	if len(data) > MaxBytes {
-		return nil, &SyntaxError{Reason: fmt.Sprintf("%d bytes, expected at most %d", len(data), MaxBytes)}
+		return level{}, &SyntaxError{Reason: fmt.Sprintf("%d bytes, expected at most %d", len(data), MaxBytes)}
 	}
-	d := decoder{data: string(data), lenient: leniency == Lenient}
+	d := decoder{data: data, stack: newStack(), lenient: leniency == Lenient}
+	defer d.release()
 	d.space()
-	if d.pos == len(d.data) {
-		return nil, nil
+	if d.pos == len(data) {
+		return level{}, nil
 	}
-	d.nodes = make([]node, 0, min(len(data)/8, 32)) // no member is shorter
-	set, _, err := d.set()
+	var l level
+	err := d.set(&l)
+	if err == nil {
+		if d.space(); d.pos < len(data) {
+			err = d.errorf("trailing bytes after the end of the set")
+		}
+	}
 	if err != nil {
-		return nil, err
+		return level{}, located(err)
 	}
-	d.space()
-	if d.pos < len(d.data) {
-		return nil, d.errorf("trailing bytes after the end of the set")
-	}
-	return set, nil
+	return l, nil
 }
 
-// FromTree decodes a FieldsV1 that stands as maps of maps, as in an
-// unstructured object; errors are as [Parse]'s. A nil tree is the empty set.
-func FromTree(tree map[string]any, leniency Leniency) (*Set, error) {
-	d := decoder{lenient: leniency == Lenient, pos: -1}
-	set, _, err := d.tree(tree)
-	if err != nil {
-		// Maps have no order: look again, sorted, for the first error.
-		d = decoder{lenient: d.lenient, pos: -1, ordered: true}
-		_, _, err = d.tree(tree)
-	}
-	return set, err
-}
-
-// ParseElement decodes one member name of a FieldsV1, such as f:name.
-func ParseElement(name string) (Element, error) {
-	d := decoder{pos: -1}
-	e, known, err := d.element(name)
-	if err == nil && !known {
-		err = d.unknown(name)
-	}
-	return e, err
-}
-
-// decoder reads JSON text from data, with the path of elements that it is in.
+// decoder reads the text of a FieldsV1 from data, on from pos, in one pass and
+// without a tree in between. A common name is not even read: it is looked up as
+// it stands, escapes and all; see common.go.
 type decoder struct {
-	data    string
+	data    []byte
 	pos     int
-	path    Path
 	lenient bool
-	ordered bool // maps are read in the order of their keys
-	members int  // how many members were read so far
+	limits
+	stack
 
-	// nodes is a stack: the members read so far of the object that is being
-	// read, on those of the objects around it. An object's nodes are copied off
-	// once it ends, when their number is known.
-	nodes []node
+	// text is data, as soon as any of it had to be passed over by a reader.
+	text string
 }
 
 func (d *decoder) errorf(format string, args ...any) error {
-	return &SyntaxError{Path: slices.Clone(d.path), Offset: d.pos, Reason: fmt.Sprintf(format, args...)}
+	return &SyntaxError{Offset: d.pos, Reason: fmt.Sprintf(format, args...)}
+}
+
+// within says that err was found below e. Paths of errors are gathered from
+// their ends on: to know the path at any time would cost more than the rest.
+func within(e Element, err error) error {
+	located := err.(*SyntaxError)
+	located.Path = append(located.Path, e)
+	return located
+}
+
+// located turns the path of an error round, once it is gathered.
+func located(err error) error {
+	slices.Reverse(err.(*SyntaxError).Path)
+	return err
 }
 
 func quoteShort(s string) string {
@@ -136,280 +134,310 @@ func quoteShort(s string) string {
 	return strconv.Quote(s[:n]) + "…"
 }
 
-// push makes e the last element of the path; pop takes it off again. Every
-// member is pushed once, so that the limits are kept here.
-func (d *decoder) push(e Element) error {
-	if len(d.path) == MaxDepth {
-		return d.errorf("nested deeper than %d", MaxDepth)
+// limits counts what is bounded.
+type limits struct {
+	depth   int // how many elements the path that is being read has
+	members int // how many members were read so far
+}
+
+// enter counts a member, and one more element in the path; leave takes that
+// element off again. An error is at offset.
+func (n *limits) enter(offset int) error {
+	if n.depth == MaxDepth {
+		return &SyntaxError{Offset: offset, Reason: fmt.Sprintf("nested deeper than %d", MaxDepth)}
 	}
-	if d.members++; d.members > MaxMembers {
-		return d.errorf("more than %d members", MaxMembers)
+	if n.members++; n.members > MaxMembers {
+		return &SyntaxError{Offset: offset, Reason: fmt.Sprintf("more than %d members", MaxMembers)}
 	}
-	d.path = append(d.path, e)
+	n.depth++
 	return nil
 }
 
-func (d *decoder) pop() { d.path = d.path[:len(d.path)-1] }
+func (n *limits) leave() { n.depth-- }
 
-func (d *decoder) unknown(name string) error {
-	return d.errorf("unknown kind of member %s, expected f:, k:, v: or i:", quoteShort(name))
+// stack holds the members read so far of the object that is being read, on those
+// of the objects around it. An object's nodes are copied off once it ends, when
+// their number is known.
+type stack struct{ nodes []node }
+
+// usualStack is how many nodes a stack has that is used again.
+const usualStack = 64
+
+var stacks = sync.Pool{New: func() any { return new([usualStack]node) }}
+
+func newStack() stack { return stack{stacks.Get().(*[usualStack]node)[:0]} }
+
+// release lets go of the stack; one that had to grow is not kept.
+func (s *stack) release() {
+	if cap(s.nodes) == usualStack {
+		whole := (*[usualStack]node)(s.nodes[:usualStack])
+		clear(whole[:])
+		stacks.Put(whole)
+	}
 }
 
-// finish makes a set of the nodes of one object, which it takes ownership of.
-// self says that the object had the member "."; what finish returns is as set's.
-func (d *decoder) finish(nodes []node, self bool) (set *Set, member bool, err error) {
-	if len(nodes) == 0 {
-		return nil, true, nil
+// space passes over white space; most often there is none.
+func (d *decoder) space() {
+	if d.pos < len(d.data) && d.data[d.pos] <= ' ' {
+		d.blanks()
 	}
-	b := Builder{nodes: nodes}
-	b.sort()
-	if !d.lenient {
-		for i := 1; i < len(b.nodes); i++ {
-			if e := b.nodes[i].elem; e.Equal(b.nodes[i-1].elem) {
-				return nil, false, d.errorf("duplicate member %s", quoteShort(e.memberName()))
-			}
+}
+
+func (d *decoder) blanks() {
+	for d.pos < len(d.data) {
+		switch d.data[d.pos] {
+		case ' ', '\t', '\n', '\r':
+			d.pos++
+		default:
+			return
 		}
 	}
-	return b.Set(), self, nil
 }
 
-// set reads a JSON object as a set. member reports whether the object's own
-// path is in the set that it stands in.
-func (d *decoder) set() (set *Set, member bool, err error) {
-	if strings.HasPrefix(d.data[d.pos:], "null") {
-		d.pos += len("null")
-		return nil, true, nil
+func (d *decoder) skip(c byte) bool {
+	if d.pos < len(d.data) && d.data[d.pos] == c {
+		d.pos++
+		return true
+	}
+	return false
+}
+
+func (d *decoder) here() string {
+	r := reader{data: string(d.data[d.pos:min(len(d.data), d.pos+utf8.UTFMax)])}
+	return r.here()
+}
+
+var null = []byte("null")
+
+// set reads a JSON object as a set into l, which is zero.
+func (d *decoder) set(l *level) error {
+	if bytes.HasPrefix(d.data[d.pos:], null) {
+		d.pos += len(null)
+		l.member = true
+		return nil
 	}
 	if !d.skip('{') {
-		return nil, false, d.errorf("expected an object, got %s", d.here())
+		return d.errorf("expected an object, got %s", d.here())
 	}
 	d.space()
 	if d.skip('}') {
-		return nil, true, nil
+		l.member = true
+		return nil
 	}
-	start, self := len(d.nodes), false
+	start := len(d.nodes)
 	for {
-		if err := d.member(&self); err != nil {
-			return nil, false, err
+		if err := d.member(l); err != nil {
+			return err
 		}
 		d.space()
 		if d.skip('}') {
-			nodes := append(make([]node, 0, len(d.nodes)-start), d.nodes[start:]...)
+			twice := l.settle(d.nodes[start:])
+			if twice.kind != 0 && !d.lenient {
+				return d.errorf("duplicate member %s", quoteShort(twice.memberName()))
+			}
 			d.nodes = d.nodes[:start]
-			return d.finish(nodes, self)
+			return nil
 		}
 		if !d.skip(',') {
-			return nil, false, d.errorf("expected , or } after a member, got %s", d.here())
+			return d.errorf("expected , or } after a member, got %s", d.here())
 		}
 		d.space()
 	}
 }
 
-// member reads one member of a JSON object onto the stack; "." sets self.
-func (d *decoder) member(self *bool) error {
+// member reads one member of a JSON object onto the stack, and adds it to l.
+func (d *decoder) member(l *level) error {
 	start := d.pos
-	name, err := d.str()
+	var rare name
+	n, err := d.name(&rare)
 	if err != nil {
 		return err
 	}
-	d.space()
-	if !d.skip(':') {
+	if err := d.colon(); err != nil {
+		return err
+	}
+	switch n.elem.kind {
+	case kindSelf:
+		if l.member && !d.lenient {
+			return &SyntaxError{Offset: start, Reason: `duplicate member "."`}
+		}
+		l.member = true
+		fallthrough
+	case kindUnknown:
+		return d.pass()
+	}
+	if err := d.enter(start); err != nil {
+		return err
+	}
+	var below level
+	if d.empty() {
+		below.member = true
+	} else if err := d.below(n, &below); err != nil {
+		return within(n.elem, err)
+	}
+	d.leave()
+	l.add(n, &below)
+	d.nodes = append(d.nodes, node{n.elem, below.member, below.set})
+	return nil
+}
+
+// colon passes over what stands between a member's name and its value.
+func (d *decoder) colon() error {
+	if d.space(); !d.skip(':') {
 		return d.errorf("expected : after a member's name, got %s", d.here())
 	}
 	d.space()
-	value := d.pos
-	d.pos = start // where an error of the name is
-	if name == "." {
-		if *self && !d.lenient {
-			return d.errorf("duplicate member \".\"")
-		}
-		*self = true
-		d.pos = value
-		return d.pass()
-	}
-	e, known, err := d.element(name)
-	if err == nil && !known && !d.lenient {
-		err = d.unknown(name)
-	}
-	if err != nil {
-		return err
-	}
-	if !known {
-		d.pos = value
-		return d.pass()
-	}
-	if err := d.push(e); err != nil {
-		return err
-	}
-	d.pos = value
-	sub, member, err := d.set()
-	if err != nil {
-		return err
-	}
-	d.pop()
-	d.nodes = append(d.nodes, node{e, member, sub})
 	return nil
+}
+
+// below is set for what stands below a name.
+func (d *decoder) below(n *name, l *level) error {
+	text, place := d.data[d.pos:], placeOf(n, d.data[d.pos:])
+	if d.lenient && d.depth+maxText < MaxDepth && d.members+maxText < MaxMembers {
+		if t := commonTexts.find(place, text); t != nil {
+			d.pos += len(t.text)
+			d.members += t.members
+			*l = t.level
+			return nil
+		}
+	}
+	start, members := d.pos, d.members
+	if err := d.set(l); err != nil {
+		return err
+	}
+	commonTexts.offer(place, d.data[start:d.pos], d.members-members, l)
+	return nil
+}
+
+// empty passes over {}, the usual value of a member.
+func (d *decoder) empty() bool {
+	if d.pos+1 < len(d.data) && d.data[d.pos] == '{' && d.data[d.pos+1] == '}' {
+		d.pos += len("{}")
+		return true
+	}
+	return false
+}
+
+// name reads the name of a member. One that is not common is decoded to rare.
+func (d *decoder) name(rare *name) (*name, error) {
+	start := d.pos
+	end := closingQuote(d.data, start)
+	if end < 0 {
+		_, err := d.str(start, len(d.data)) // says what is wrong
+		return nil, err
+	}
+	d.pos = end + 1
+	written := d.data[start+1 : end]
+	if len(written) == 1 && written[0] == '.' {
+		return &selfName, nil
+	}
+	hash := maphash.Bytes(seed, written)
+	if found := commonNames.find(hash, written); found != nil {
+		return found, nil
+	}
+	if unescaped(written) == len(written) {
+		text := string(written)
+		n, err := readName(text, hash, d.lenient)
+		if err != nil {
+			return nil, d.nameError(start, err)
+		}
+		*rare = n
+		if commonNames.wants(hash, len(written), n) {
+			commonNames.put(hash, &commonName{text, true, true, n})
+		}
+		return rare, nil
+	}
+	text, ok := unquoted(written)
+	if !ok {
+		var err error
+		if text, err = d.str(start, d.pos); err != nil {
+			return nil, err
+		}
+	}
+	n, err := readText(text, d.lenient, true)
+	if err != nil {
+		return nil, d.nameError(start, err)
+	}
+	*rare = n
+	if commonNames.wants(hash, len(written), n) {
+		commonNames.put(hash, &commonName{string(written), true, false, n})
+	}
+	return rare, nil
+}
+
+// unquoted returns a name without its escapes if they are those that the names of
+// keys have, \" and \\.
+func unquoted(written []byte) (string, bool) {
+	var space [maxName]byte
+	text := space[:0]
+	for len(written) > 0 {
+		n := unescaped(written)
+		text = append(text, written[:n]...)
+		if written = written[n:]; len(written) == 0 {
+			break
+		}
+		if len(written) < 2 || written[0] != '\\' || written[1] != '"' && written[1] != '\\' {
+			return "", false
+		}
+		text = append(text, written[1])
+		written = written[2:]
+	}
+	return string(text), true
+}
+
+var selfName = name{elem: Element{kind: kindSelf}}
+
+// str reads the JSON string that stands in a part of the data.
+func (d *decoder) str(start, end int) (string, error) {
+	r := reader{data: string(d.data[start:end])}
+	text, err := r.str()
+	if err != nil {
+		err.(*SyntaxError).Offset += start
+	}
+	return text, err
+}
+
+// nameError returns err, which is of the name that began at start; unless that is
+// not even the name of a member.
+func (d *decoder) nameError(start int, err error) error {
+	if err := d.colon(); err != nil {
+		return err
+	}
+	err.(*SyntaxError).Offset = start
+	return err
+}
+
+// closingQuote returns where the string that begins at start ends, or -1.
+func closingQuote(data []byte, start int) int {
+	if start >= len(data) || data[start] != '"' {
+		return -1
+	}
+	for end := start + 1; ; end++ {
+		next := bytes.IndexByte(data[end:], '"')
+		if next < 0 {
+			return -1
+		}
+		end += next
+		first := end // of the backslashes before it
+		for data[first-1] == '\\' {
+			first--
+		}
+		if (end-first)%2 == 0 {
+			return end
+		}
+	}
 }
 
 // pass reads over a value that says nothing.
 func (d *decoder) pass() error {
-	if strings.HasPrefix(d.data[d.pos:], "{}") { // the usual one
-		d.pos += len("{}")
+	if d.empty() {
 		return nil
 	}
-	_, err := d.value(len(d.path))
+	if d.text == "" {
+		d.text = string(d.data)
+	}
+	r := reader{d.text, d.pos}
+	_, err := r.value(d.depth)
+	d.pos = r.pos
 	return err
-}
-
-// tree is set for FieldsV1 that is decoded already.
-func (d *decoder) tree(tree map[string]any) (set *Set, member bool, err error) {
-	size := len(tree)
-	_, self := tree["."]
-	if self {
-		size--
-	}
-	if size == 0 {
-		return nil, true, nil
-	}
-	nodes := make([]node, 0, size)
-	if d.ordered {
-		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if nodes, err = d.treeMember(nodes, name, tree[name]); err != nil {
-				return nil, false, err
-			}
-		}
-		return d.finish(nodes, self)
-	}
-	for name, value := range tree {
-		if nodes, err = d.treeMember(nodes, name, value); err != nil {
-			return nil, false, err
-		}
-	}
-	return d.finish(nodes, self)
-}
-
-// treeMember is member for FieldsV1 that is decoded already: it appends to nodes.
-func (d *decoder) treeMember(nodes []node, name string, value any) ([]node, error) {
-	if name == "." {
-		return nodes, nil
-	}
-	e, known, err := d.element(name)
-	if err == nil && !known && !d.lenient {
-		err = d.unknown(name)
-	}
-	if err != nil || !known {
-		return nodes, err
-	}
-	if err := d.push(e); err != nil {
-		return nil, err
-	}
-	below, ok := value.(map[string]any)
-	if !ok && value != nil {
-		return nil, d.errorf("expected an object, got %T", value)
-	}
-	sub, member, err := d.tree(below)
-	if err != nil {
-		return nil, err
-	}
-	d.pop()
-	return append(nodes, node{e, member, sub}), nil
-}
-
-// element decodes a member's name; known is false for a kind that this package
-// does not know.
-func (d *decoder) element(name string) (e Element, known bool, err error) {
-	if len(name) < 2 || name[1] != ':' {
-		return Element{}, false, d.errorf("member %s does not begin with f:, k:, v: or i:", quoteShort(name))
-	}
-	if len(name)-2 > MaxElement {
-		return Element{}, false, d.errorf("member %s has %d bytes, expected at most %d", quoteShort(name), len(name)-2, MaxElement)
-	}
-	switch text := name[2:]; name[0] {
-	case 'f':
-		return Field(text), true, nil
-	case 'v':
-		v, err := d.embedded(name, text)
-		if err != nil {
-			return Element{}, false, err
-		}
-		return d.bounded(name, Value(v))
-	case 'k':
-		fields, err := d.key(name, text)
-		if err != nil {
-			return Element{}, false, err
-		}
-		return d.bounded(name, keyOfSorted(fields))
-	case 'i':
-		i, err := strconv.Atoi(text)
-		if err != nil {
-			return Element{}, false, d.errorf("member %s: expected a position after i:", quoteShort(name))
-		}
-		return Index(i), true, nil
-	}
-	return Element{}, false, nil
-}
-
-// bounded refuses an element whose canonical text is longer than it was written,
-// and too long: once written again it could not be read.
-func (d *decoder) bounded(name string, e Element) (Element, bool, error) {
-	if len(e.text) > MaxElement {
-		return Element{}, false, d.errorf("member %s has %d bytes, expected at most %d", quoteShort(name), len(e.text), MaxElement)
-	}
-	return e, true, nil
-}
-
-// embedded reads the JSON that is all of text, the rest of a member's name.
-func (d *decoder) embedded(name, text string) (any, error) {
-	in := decoder{data: text, lenient: d.lenient}
-	in.space()
-	v, err := in.value(0)
-	if err == nil {
-		in.space()
-		if in.pos < len(text) {
-			err = in.errorf("trailing bytes")
-		}
-	}
-	return v, d.inName(name, err)
-}
-
-func (d *decoder) key(name, text string) ([]KeyField, error) {
-	in := decoder{data: text, lenient: d.lenient}
-	in.space()
-	if in.pos == len(text) || text[in.pos] != '{' {
-		return nil, d.errorf("member %s: expected a JSON object after k:", quoteShort(name))
-	}
-	var fields []KeyField
-	err := in.object(0, func(name string, v any) {
-		fields = append(fields, KeyField{name, canonicalValue(v)})
-	})
-	if err == nil {
-		in.space()
-		if in.pos < len(text) {
-			err = in.errorf("trailing bytes")
-		}
-	}
-	if err != nil {
-		return nil, d.inName(name, err)
-	}
-	slices.SortStableFunc(fields, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
-	if !d.lenient {
-		if len(fields) == 0 {
-			return nil, d.errorf("member %s: a key needs at least one field", quoteShort(name))
-		}
-		for i := 1; i < len(fields); i++ {
-			if fields[i].Name == fields[i-1].Name {
-				return nil, d.errorf("member %s: duplicate key field %s", quoteShort(name), quoteShort(fields[i].Name))
-			}
-		}
-	}
-	return fields, nil
-}
-
-// inName turns an error inside a member's name into one of the set.
-func (d *decoder) inName(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	inner := err.(*SyntaxError)
-	return d.errorf("member %s: at its byte %d: %s", quoteShort(name), inner.Offset+2, inner.Reason)
 }

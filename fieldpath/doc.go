@@ -29,4 +29,12 @@
 //
 //	set, err := fieldpath.Parse([]byte(`{"f:spec":{"f:replicas":{}}}`))
 //	set.Has(fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("replicas")}) // true
+//
+// # What came up before
+//
+// The same names, and the same small sets, come up in most FieldsV1: small
+// tables of the process keep those of late, and decoded sets share them; common.go
+// says how. The same whole FieldsV1 comes back on every write of an object: a
+// [Cache], bounded in bytes, answers for it with a set that it has. Neither ever
+// changes what a FieldsV1 is decoded to.
 package fieldpath

@@ -62,18 +62,30 @@ func Field(name string) Element { return Element{kind: KindField, text: name} }
 // key fields, in any order. It copies fields. Values that JSON cannot hold
 // (NaN, channels …) stand as null.
 func Key(fields ...KeyField) Element {
-	sorted := make([]KeyField, len(fields))
-	for i, f := range fields {
-		sorted[i] = KeyField{Name: f.Name, Value: canonicalValue(f.Value)}
+	var space [4]KeyField
+	sorted := space[:0]
+	for _, f := range fields {
+		sorted = append(sorted, KeyField{Name: f.Name, Value: canonicalValue(f.Value)})
 	}
-	slices.SortStableFunc(sorted, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
-	return keyOfSorted(sorted)
+	sortFields(sorted)
+	return keyAs("", sorted)
 }
 
-// keyOfSorted takes ownership of fields, which are sorted and canonical.
-func keyOfSorted(fields []KeyField) Element {
-	text := make([]byte, 0, 32)
-	text = append(text, '{')
+// sortFields sorts the fields of a key by name, as those of most keys are already.
+func sortFields(fields []KeyField) {
+	for i := 1; i < len(fields); i++ {
+		if fields[i].Name < fields[i-1].Name {
+			slices.SortStableFunc(fields, func(a, b KeyField) int { return strings.Compare(a.Name, b.Name) })
+			return
+		}
+	}
+}
+
+// keyAs returns the element of a copy of fields, which are sorted and canonical,
+// and were written as given: a text that is canonical already is kept.
+func keyAs(written string, fields []KeyField) Element {
+	var space [128]byte
+	text := append(space[:0], '{')
 	for i, f := range fields {
 		if i > 0 {
 			text = append(text, ',')
@@ -83,14 +95,36 @@ func keyOfSorted(fields []KeyField) Element {
 		text = appendValue(text, f.Value)
 	}
 	text = append(text, '}')
-	return Element{kind: KindKey, text: string(text), data: &elementData{fields: fields}}
+	e := Element{kind: KindKey, text: keep(written, text)}
+	if len(fields) == 1 { // as of most keys: one piece of memory
+		one := &struct {
+			elementData
+			field [1]KeyField
+		}{field: [1]KeyField(fields)}
+		one.fields = one.field[:]
+		e.data = &one.elementData
+		return e
+	}
+	e.data = &elementData{fields: append(make([]KeyField, 0, len(fields)), fields...)}
+	return e
+}
+
+// keep returns text as a string; written itself when that is what it says.
+func keep(written string, text []byte) string {
+	if written == string(text) {
+		return written
+	}
+	return string(text)
 }
 
 // Value returns the element that selects the item of a set that equals v, a
 // JSON scalar. Other JSON values are held too: FieldsV1 can name them.
-func Value(v any) Element {
-	v = canonicalValue(v)
-	return Element{kind: KindValue, text: string(appendValue(nil, v)), data: &elementData{value: v}}
+func Value(v any) Element { return valueAs("", canonicalValue(v)) }
+
+// valueAs returns the element of a canonical value that was written as given.
+func valueAs(written string, v any) Element {
+	var space [64]byte
+	return Element{kind: KindValue, text: keep(written, appendValue(space[:0], v)), data: &elementData{value: v}}
 }
 
 // Index returns the element that selects the item at position i, from 0.

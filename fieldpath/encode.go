@@ -1,5 +1,11 @@
 package fieldpath
 
+import (
+	"bytes"
+	"hash/maphash"
+	"sync"
+)
+
 // AppendJSON appends the FieldsV1 of s to b, byte for byte as upstream writes
 // it; the empty set is {}.
 func (s *Set) AppendJSON(b []byte) []byte {
@@ -8,9 +14,25 @@ func (s *Set) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// MarshalJSON returns the FieldsV1 of s. It never fails.
-func (s *Set) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
+// buffers are used again, so that a text is copied once, when its length is known.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 8<<10)) }}
 
+const largestBuffer = 64 << 10 // that is used again, in bytes
+
+// MarshalJSON returns the FieldsV1 of s. It never fails.
+func (s *Set) MarshalJSON() ([]byte, error) {
+	buffer := buffers.Get().(*[]byte)
+	text := s.AppendJSON((*buffer)[:0])
+	out := bytes.Clone(text)
+	if cap(text) <= largestBuffer {
+		*buffer = text
+		buffers.Put(buffer)
+	}
+	return out, nil
+}
+
+// appendMembers appends the members of the object of s; self says that it has the
+// member ".".
 func (s *Set) appendMembers(b []byte, self bool) []byte {
 	if s == nil {
 		return b
@@ -23,8 +45,12 @@ func (s *Set) appendMembers(b []byte, self bool) []byte {
 		if self || i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, '"')
-		b = appendNameBody(n.elem.appendPrefix(b), n.elem.text)
+		b = append(b, '"', prefixes[n.elem.kind], ':')
+		b = appendNameBody(b, n.elem.text)
+		if n.sub == nil {
+			b = append(b, `":{}`...)
+			continue
+		}
 		b = append(b, `":{`...)
 		b = n.sub.appendMembers(b, n.member)
 		b = append(b, '}')
@@ -57,6 +83,9 @@ func (s *Set) Tree() map[string]any {
 	return out
 }
 
+// memberName returns the name of e in a tree.
 func (e Element) memberName() string {
-	return string(append(e.appendPrefix(make([]byte, 0, len(e.text)+2)), e.text...))
+	var space [64]byte
+	name := append(e.appendPrefix(space[:0]), e.text...)
+	return commonNames.text(maphash.Bytes(seed, name), name)
 }

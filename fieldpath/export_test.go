@@ -1,6 +1,9 @@
 package fieldpath
 
-import "fmt"
+import (
+	"fmt"
+	"hash/maphash"
+)
 
 // CheckInvariants says which of the invariants that stand beside [Set],
 // [Element] and [CompareValues] s breaks, if any.
@@ -50,4 +53,27 @@ func checkElement(e Element) error {
 		return fmt.Errorf("reads back as %s", again)
 	}
 	return nil
+}
+
+// Plant puts a set into c under the hash of data, with another text.
+func (c *Cache) Plant(data []byte, text string, set *Set) {
+	c.add(&cached{hash: maphash.Bytes(seed, data), text: text, set: set, size: 1})
+}
+
+// PlantCommon puts what a name and an object stand for into the tables of common names
+// and texts where others would stand that hash as given.
+func PlantCommon(written, asName, object, asObject string) {
+	hash := maphash.String(seed, asName)
+	n, _ := readName(written, hash, true)
+	commonNames.put(hash, &commonName{written, true, true, n})
+	l, _ := parse([]byte(object), Lenient)
+	place := placeOf(&name{Field(asName[2:]), hash}, []byte(asObject))
+	commonTexts.at(place).put(place, &commonText{object, 1, l})
+	other, _ := parse([]byte(asObject), Lenient)
+	commonSets.at(other.hash).put(other.hash, &commonSet{other.hash, l.set})
+}
+
+// ForgetCommon empties the tables of common parts. No test runs beside it.
+func ForgetCommon() {
+	commonNames, commonSets, commonTexts = nameTable{}, setTable{}, textTable{}
 }

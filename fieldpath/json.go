@@ -1,6 +1,7 @@
 package fieldpath
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -8,164 +9,184 @@ import (
 	"unicode/utf8"
 )
 
-// The JSON (RFC 8259) of FieldsV1 and of the keys and values inside its member
-// names. encoding/json does not report duplicate members nor keep whole numbers
-// whole, and a set is decoded for every entry of every write.
+// The JSON (RFC 8259) of the keys and values inside the member names of FieldsV1,
+// and of what is passed over there. encoding/json does not report duplicate
+// members nor keep whole numbers whole.
 
-func (d *decoder) space() {
-	for d.pos < len(d.data) {
-		switch d.data[d.pos] {
+// reader reads JSON from data, on from pos.
+type reader struct {
+	data string
+	pos  int
+}
+
+// errorf returns an error at pos, whose path is left to the caller.
+func (r *reader) errorf(format string, args ...any) *SyntaxError {
+	return &SyntaxError{Offset: r.pos, Reason: fmt.Sprintf(format, args...)}
+}
+
+// end returns an error when anything is left.
+func (r *reader) end() error {
+	r.space()
+	if r.pos < len(r.data) {
+		return r.errorf("trailing bytes")
+	}
+	return nil
+}
+
+func (r *reader) space() {
+	for r.pos < len(r.data) {
+		switch r.data[r.pos] {
 		case ' ', '\t', '\n', '\r':
-			d.pos++
+			r.pos++
 		default:
 			return
 		}
 	}
 }
 
-func (d *decoder) skip(c byte) bool {
-	if d.pos < len(d.data) && d.data[d.pos] == c {
-		d.pos++
+func (r *reader) skip(c byte) bool {
+	if r.pos < len(r.data) && r.data[r.pos] == c {
+		r.pos++
 		return true
 	}
 	return false
 }
 
-func (d *decoder) here() string {
-	if d.pos >= len(d.data) {
+func (r *reader) here() string {
+	if r.pos >= len(r.data) {
 		return "the end"
 	}
-	r, _ := utf8.DecodeRuneInString(d.data[d.pos:])
-	return strconv.QuoteRune(r)
+	c, _ := utf8.DecodeRuneInString(r.data[r.pos:])
+	return strconv.QuoteRune(c)
 }
 
 // value reads any JSON value; numbers come as int64 where they are written as
 // whole numbers that fit, and as float64 otherwise.
-func (d *decoder) value(depth int) (any, error) {
+func (r *reader) value(depth int) (any, error) {
 	if depth > MaxDepth {
-		return nil, d.errorf("nested deeper than %d", MaxDepth)
+		return nil, r.errorf("nested deeper than %d", MaxDepth)
 	}
-	if d.pos >= len(d.data) {
-		return nil, d.errorf("expected a JSON value, got the end")
+	if r.pos >= len(r.data) {
+		return nil, r.errorf("expected a JSON value, got the end")
 	}
-	switch c := d.data[d.pos]; c {
+	switch c := r.data[r.pos]; c {
 	case '{':
 		out := map[string]any{}
-		err := d.object(depth, func(name string, v any) { out[name] = v })
+		err := r.object(depth, func(name string, v any) { out[name] = v })
 		return out, err
 	case '[':
-		return d.array(depth)
+		return r.array(depth)
 	case '"':
-		return d.str()
+		return r.str()
 	case 't':
-		return true, d.literal("true")
+		return true, r.literal("true")
 	case 'f':
-		return false, d.literal("false")
+		return false, r.literal("false")
 	case 'n':
-		return nil, d.literal("null")
+		return nil, r.literal("null")
 	default:
 		if c == '-' || c >= '0' && c <= '9' {
-			return d.number()
+			return r.number()
 		}
 	}
-	return nil, d.errorf("expected a JSON value, got %s", d.here())
+	return nil, r.errorf("expected a JSON value, got %s", r.here())
 }
 
-func (d *decoder) literal(word string) error {
-	if !strings.HasPrefix(d.data[d.pos:], word) {
-		return d.errorf("expected %s", word)
+func (r *reader) literal(word string) error {
+	if !strings.HasPrefix(r.data[r.pos:], word) {
+		return r.errorf("expected %s", word)
 	}
-	d.pos += len(word)
+	r.pos += len(word)
 	return nil
 }
 
-func (d *decoder) object(depth int, member func(name string, v any)) error {
-	d.pos++ // {
-	d.space()
-	if d.skip('}') {
+func (r *reader) object(depth int, member func(name string, v any)) error {
+	r.pos++ // {
+	r.space()
+	if r.skip('}') {
 		return nil
 	}
 	for {
-		name, err := d.str()
+		name, err := r.str()
 		if err != nil {
 			return err
 		}
-		d.space()
-		if !d.skip(':') {
-			return d.errorf("expected : after a name, got %s", d.here())
+		r.space()
+		if !r.skip(':') {
+			return r.errorf("expected : after a name, got %s", r.here())
 		}
-		d.space()
-		v, err := d.value(depth + 1)
+		r.space()
+		v, err := r.value(depth + 1)
 		if err != nil {
 			return err
 		}
 		member(name, v)
-		d.space()
-		if d.skip('}') {
+		r.space()
+		if r.skip('}') {
 			return nil
 		}
-		if !d.skip(',') {
-			return d.errorf("expected , or }, got %s", d.here())
+		if !r.skip(',') {
+			return r.errorf("expected , or }, got %s", r.here())
 		}
-		d.space()
+		r.space()
 	}
 }
 
-func (d *decoder) array(depth int) (any, error) {
-	d.pos++ // [
+func (r *reader) array(depth int) (any, error) {
+	r.pos++ // [
 	out := []any{}
-	d.space()
-	if d.skip(']') {
+	r.space()
+	if r.skip(']') {
 		return out, nil
 	}
 	for {
-		v, err := d.value(depth + 1)
+		v, err := r.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, v)
-		d.space()
-		if d.skip(']') {
+		r.space()
+		if r.skip(']') {
 			return out, nil
 		}
-		if !d.skip(',') {
-			return nil, d.errorf("expected , or ], got %s", d.here())
+		if !r.skip(',') {
+			return nil, r.errorf("expected , or ], got %s", r.here())
 		}
-		d.space()
+		r.space()
 	}
 }
 
-func (d *decoder) digits() bool {
-	start := d.pos
-	for d.pos < len(d.data) && d.data[d.pos] >= '0' && d.data[d.pos] <= '9' {
-		d.pos++
+func (r *reader) digits() bool {
+	start := r.pos
+	for r.pos < len(r.data) && r.data[r.pos] >= '0' && r.data[r.pos] <= '9' {
+		r.pos++
 	}
-	return d.pos > start
+	return r.pos > start
 }
 
-func (d *decoder) number() (any, error) {
-	start := d.pos
-	d.skip('-')
+func (r *reader) number() (any, error) {
+	start := r.pos
+	r.skip('-')
 	whole := true
-	if !d.skip('0') && !d.digits() {
-		return nil, d.errorf("expected a digit, got %s", d.here())
+	if !r.skip('0') && !r.digits() {
+		return nil, r.errorf("expected a digit, got %s", r.here())
 	}
-	if d.skip('.') {
+	if r.skip('.') {
 		whole = false
-		if !d.digits() {
-			return nil, d.errorf("expected a digit after the point, got %s", d.here())
+		if !r.digits() {
+			return nil, r.errorf("expected a digit after the point, got %s", r.here())
 		}
 	}
-	if d.skip('e') || d.skip('E') {
+	if r.skip('e') || r.skip('E') {
 		whole = false
-		if !d.skip('+') {
-			d.skip('-')
+		if !r.skip('+') {
+			r.skip('-')
 		}
-		if !d.digits() {
-			return nil, d.errorf("expected a digit in the exponent, got %s", d.here())
+		if !r.digits() {
+			return nil, r.errorf("expected a digit in the exponent, got %s", r.here())
 		}
 	}
-	text := d.data[start:d.pos]
+	text := r.data[start:r.pos]
 	if whole {
 		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return i, nil
@@ -173,66 +194,67 @@ func (d *decoder) number() (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, d.errorf("number %s is out of range", quoteShort(text))
+		return nil, r.errorf("number %s is out of range", quoteShort(text))
 	}
 	return f, nil
 }
 
 // str reads a JSON string. A string without escapes shares memory with data.
-func (d *decoder) str() (string, error) {
-	if !d.skip('"') {
-		return "", d.errorf("expected a string, got %s", d.here())
+func (r *reader) str() (string, error) {
+	if !r.skip('"') {
+		return "", r.errorf("expected a string, got %s", r.here())
 	}
-	start := d.pos
-	for d.pos < len(d.data) {
-		switch c := d.data[d.pos]; {
+	start := r.pos
+	for r.pos < len(r.data) {
+		switch c := r.data[r.pos]; {
 		case c == '"':
-			s := d.data[start:d.pos]
-			d.pos++
+			s := r.data[start:r.pos]
+			r.pos++
 			return s, nil
 		case c == '\\':
-			return d.escaped(start)
+			return r.escaped(start)
 		case c < 0x20:
-			return "", d.errorf("control character in a string")
+			return "", r.errorf("control character in a string")
 		default:
-			d.pos++
+			r.pos++
 		}
 	}
-	return "", d.errorf("string without an end")
+	return "", r.errorf("string without an end")
 }
 
 // escaped reads on in a string that began at start, from its first backslash.
-func (d *decoder) escaped(start int) (string, error) {
-	out := append(make([]byte, 0, 2*(d.pos-start)+16), d.data[start:d.pos]...)
-	for d.pos < len(d.data) {
-		c := d.data[d.pos]
+func (r *reader) escaped(start int) (string, error) {
+	var space [128]byte
+	out := append(space[:0], r.data[start:r.pos]...)
+	for r.pos < len(r.data) {
+		c := r.data[r.pos]
 		switch {
 		case c == '"':
-			d.pos++
+			r.pos++
 			return string(out), nil
 		case c < 0x20:
-			return "", d.errorf("control character in a string")
+			return "", r.errorf("control character in a string")
 		case c != '\\':
 			out = append(out, c)
-			d.pos++
+			r.pos++
 		default:
-			d.pos++
-			r, err := d.escape()
+			r.pos++
+			c, err := r.escape()
 			if err != nil {
 				return "", err
 			}
-			out = utf8.AppendRune(out, r)
+			out = utf8.AppendRune(out, c)
 		}
 	}
-	return "", d.errorf("string without an end")
+	return "", r.errorf("string without an end")
 }
 
-func (d *decoder) escape() (rune, error) {
-	if d.pos >= len(d.data) {
-		return 0, d.errorf("string without an end")
+func (r *reader) escape() (rune, error) {
+	if r.pos >= len(r.data) {
+		return 0, r.errorf("string without an end")
 	}
-	c := d.data[d.pos]
-	d.pos++
+	c := r.data[r.pos]
+	r.pos++
 	switch c {
 	case '"', '\\', '/':
 		return rune(c), nil
@@ -247,38 +269,38 @@ func (d *decoder) escape() (rune, error) {
 	case 't':
 		return '\t', nil
 	case 'u':
-		r, ok := d.hex4()
+		high, ok := r.hex4()
 		if !ok {
-			return 0, d.errorf("expected four hexadecimal digits after \\u")
+			return 0, r.errorf("expected four hexadecimal digits after \\u")
 		}
-		if !utf16.IsSurrogate(r) {
-			return r, nil
+		if !utf16.IsSurrogate(high) {
+			return high, nil
 		}
 		// Half a pair stands for the replacement character, as in encoding/json.
-		if back := d.pos; strings.HasPrefix(d.data[d.pos:], `\u`) {
-			d.pos += 2
-			if low, ok := d.hex4(); ok {
-				if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+		if back := r.pos; strings.HasPrefix(r.data[r.pos:], `\u`) {
+			r.pos += 2
+			if low, ok := r.hex4(); ok {
+				if pair := utf16.DecodeRune(high, low); pair != utf8.RuneError {
 					return pair, nil
 				}
 			}
-			d.pos = back
+			r.pos = back
 		}
 		return utf8.RuneError, nil
 	}
-	d.pos--
-	r, _ := utf8.DecodeRuneInString(d.data[d.pos:])
-	return 0, d.errorf("unknown escape \\%c", r)
+	r.pos--
+	bad, _ := utf8.DecodeRuneInString(r.data[r.pos:])
+	return 0, r.errorf("unknown escape \\%c", bad)
 }
 
-func (d *decoder) hex4() (rune, bool) {
-	if d.pos+4 > len(d.data) {
+func (r *reader) hex4() (rune, bool) {
+	if r.pos+4 > len(r.data) {
 		return 0, false
 	}
-	v, err := strconv.ParseUint(d.data[d.pos:d.pos+4], 16, 16)
+	v, err := strconv.ParseUint(r.data[r.pos:r.pos+4], 16, 16)
 	if err != nil {
 		return 0, false
 	}
-	d.pos += 4
+	r.pos += 4
 	return rune(v), true
 }

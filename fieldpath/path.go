@@ -10,7 +10,8 @@ type Path []Element
 // String returns p as it stands in a conflict: .spec.containers[name="a"].image
 // for a field of a keyed list's item.
 func (p Path) String() string {
-	var b []byte
+	var space [128]byte
+	b := space[:0]
 	for _, e := range p {
 		b = e.appendString(b)
 	}

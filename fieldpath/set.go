@@ -25,6 +25,35 @@ type node struct {
 	sub    *Set
 }
 
+// copyOf returns a set of a copy of nodes. Set and nodes are one piece of memory
+// where they are few, as they mostly are.
+func copyOf(nodes []node) *Set {
+	switch len(nodes) {
+	case 1:
+		s := &struct {
+			Set
+			space [1]node
+		}{space: [1]node(nodes)}
+		s.nodes = s.space[:]
+		return &s.Set
+	case 2:
+		s := &struct {
+			Set
+			space [2]node
+		}{space: [2]node(nodes)}
+		s.nodes = s.space[:]
+		return &s.Set
+	case 3:
+		s := &struct {
+			Set
+			space [3]node
+		}{space: [3]node(nodes)}
+		s.nodes = s.space[:]
+		return &s.Set
+	}
+	return &Set{nodes: append(make([]node, 0, len(nodes)), nodes...)}
+}
+
 // NewSet returns the set of the given paths. The empty path, which names the
 // whole object, is left out: nobody owns it. So are paths longer than [MaxDepth],
 // which name nothing in a value that may be written.
@@ -111,6 +140,27 @@ func (b *Builder) sort() {
 	}
 }
 
+// sorted reports whether nodes are sorted and distinct.
+func sorted(nodes []node) bool {
+	for i := 1; i < len(nodes); i++ {
+		if nodes[i-1].elem.Compare(nodes[i].elem) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sort sorts nodes, and returns an element that stands in two of them, if any.
+func sort(nodes []node) (twice Element) {
+	slices.SortFunc(nodes, compareNodes)
+	for i := 1; i < len(nodes); i++ {
+		if nodes[i].elem.Equal(nodes[i-1].elem) {
+			return nodes[i].elem
+		}
+	}
+	return Element{}
+}
+
 // unite returns one node for nodes of one element. It unites them by halves,
 // which costs O(n log n) nodes for n; one after the other would cost O(n²).
 func unite(nodes []node) node {
@@ -142,6 +192,53 @@ func (s *Set) find(e Element) *node {
 		}
 	}
 	return nil
+}
+
+// Width returns how many elements the paths of s start with.
+func (s *Set) Width() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.nodes)
+}
+
+// maxScan is how many elements [Set.Find] looks through.
+const maxScan = 64
+
+// Find returns what [Set.At] returns of the element that stands in a FieldsV1 as
+// name, such as f:spec, without decoding it. near is the position among the
+// elements of s at which it may be expected. Where there are very many elements
+// that are no fields, it finds those only that are there.
+func (s *Set) Find(name []byte, near int) (e Entry, ok bool) {
+	if s == nil || len(name) < 2 || name[1] != ':' {
+		return e, false
+	}
+	kind, text := Kind(0), name[2:]
+	for k, letter := range prefixes {
+		if letter == name[0] {
+			kind = Kind(k)
+		}
+	}
+	is := func(n *node) bool { return n.elem.kind == kind && n.elem.text == string(text) }
+	if near < len(s.nodes) && is(&s.nodes[near]) {
+		return Entry{s.nodes[near].member, s.nodes[near].sub}, true
+	}
+	if kind == KindField {
+		n := s.find(Element{kind: KindField, text: string(text)})
+		if n == nil {
+			return e, false
+		}
+		return Entry{n.member, n.sub}, true
+	}
+	if len(s.nodes) > maxScan {
+		return e, false
+	}
+	for i := range s.nodes {
+		if n := &s.nodes[i]; is(n) {
+			return Entry{n.member, n.sub}, true
+		}
+	}
+	return e, false
 }
 
 // Empty reports whether s holds no path.

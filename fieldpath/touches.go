@@ -38,16 +38,15 @@ func (n *node) touches(member any) bool {
 // touchesFew is Touches for a tree that has far fewer members than s has nodes,
 // as the entry of one of many managers of a list has.
 func (s *Set) touchesFew(tree map[string]any) bool {
-	d := decoder{lenient: true, pos: -1}
-	for name, member := range tree {
-		if name == "." {
+	for text, member := range tree {
+		if text == "." {
 			continue
 		}
-		e, known, err := d.element(name)
+		name, err := treeName(text, true)
 		if err != nil {
 			return true // who decodes it will tell
 		}
-		if n := s.find(e); known && n != nil && n.touches(member) {
+		if n := s.find(name.elem); n != nil && n.touches(member) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -328,15 +329,59 @@ func appendName(b []byte, s string) []byte {
 }
 
 func appendNameBody(b []byte, s string) []byte {
-	start := 0
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
-			b = append(b, s[start:i]...)
+	n := unescaped(s)
+	b = append(b, s[:n]...)
+	for ; n < len(s); n++ {
+		switch c := s[n]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < 0x20:
 			b = appendEscape(b, c)
-			start = i + 1
+		default:
+			b = append(b, c)
 		}
 	}
-	return append(b, s[start:]...)
+	return b
+}
+
+// unescaped returns how many bytes s has before the first that must be escaped in
+// a member name. It looks at eight at a time.
+func unescaped[text string | []byte](s text) int {
+	n := 0
+	for ; n+8 <= len(s); n += 8 {
+		if marks := marked(word(s[n:])); marks != 0 {
+			return n + bits.TrailingZeros64(marks)/8
+		}
+	}
+	if n > 0 && n < len(s) { // the last eight, some of them again
+		n = len(s) - 8
+		if marks := marked(word(s[n:])); marks != 0 {
+			return n + bits.TrailingZeros64(marks)/8
+		}
+		return len(s)
+	}
+	for ; n < len(s); n++ {
+		if c := s[n]; c < 0x20 || c == '"' || c == '\\' {
+			break
+		}
+	}
+	return n
+}
+
+// word returns the first eight bytes of s, the first one lowest.
+func word[text string | []byte](s text) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// marked returns the top bit of the first of eight bytes that must be escaped, if
+// any; above it, other top bits may be set, too. A byte that is less than n, and
+// so none for n = 1, is what borrows when n is subtracted from it.
+func marked(word uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quotes, slashes := word^ones*'"', word^ones*'\\'
+	return tops & ((word-ones*0x20)&^word | (quotes-ones)&^quotes | (slashes-ones)&^slashes)
 }
 
 func appendEscape(b []byte, c byte) []byte {

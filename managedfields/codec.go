@@ -45,7 +45,14 @@ func CheckCount(entries int) error {
 // key, the later one counts. What a later version of the format may have added
 // to fields is passed over. The result shares times with list. Malformed entries,
 // and more than [MaxEntries] of them, give an *Error.
+//
+// Fields are decoded through [fieldpath.SharedCache]; [DecodeWith] takes another.
 func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
+	return DecodeWith(fieldpath.SharedCache(), list)
+}
+
+// DecodeWith is [Decode] through a cache; nil for none.
+func DecodeWith(cache *fieldpath.Cache, list []metav1.ManagedFieldsEntry) (Entries, error) {
 	if err := CheckCount(len(list)); err != nil {
 		return nil, err
 	}
@@ -54,7 +61,7 @@ func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
 		w := &list[i]
 		entry, err := newEntry(w.Manager, w.Operation, w.APIVersion, w.Subresource, w.FieldsType)
 		if err == nil && w.FieldsV1 != nil {
-			entry.Fields, err = fieldpath.Parse(w.FieldsV1.GetRawBytes(), fieldpath.Lenient)
+			entry.Fields, err = cache.Parse(w.FieldsV1.GetRawBytes())
 		}
 		if err != nil {
 			return nil, &Error{i, w.Manager, err}
@@ -91,9 +98,11 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 		return nil
 	}
 	out := make([]metav1.ManagedFieldsEntry, len(e))
+	var text []byte // of one entry after the other: SetRawBytes copies it
 	for i, entry := range e.Sort() {
+		text = entry.Fields.AppendJSON(text[:0])
 		fields := &metav1.FieldsV1{}
-		fields.SetRawBytes(entry.Fields.AppendJSON(nil))
+		fields.SetRawBytes(text)
 		out[i] = metav1.ManagedFieldsEntry{
 			Manager:     entry.Manager,
 			Operation:   entry.Operation,
@@ -110,6 +119,11 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 // DecodeTree reads managed fields as they stand in an unstructured object, as
 // [Decode] does.
 func DecodeTree(list []any) (Entries, error) {
+	return DecodeTreeWith(fieldpath.SharedCache(), list)
+}
+
+// DecodeTreeWith is [DecodeTree] through a cache; nil for none.
+func DecodeTreeWith(cache *fieldpath.Cache, list []any) (Entries, error) {
 	if err := CheckCount(len(list)); err != nil {
 		return nil, err
 	}
@@ -119,7 +133,7 @@ func DecodeTree(list []any) (Entries, error) {
 		if !ok {
 			return nil, &Error{i, "", fmt.Errorf("expected a map, got %T", item)}
 		}
-		entry, err := treeEntry(m)
+		entry, err := treeEntry(cache, m)
 		if err != nil {
 			name, _ := m["manager"].(string)
 			return nil, &Error{i, name, err}
@@ -129,7 +143,7 @@ func DecodeTree(list []any) (Entries, error) {
 	return out.entries, nil
 }
 
-func treeEntry(m map[string]any) (entry Entry, err error) {
+func treeEntry(cache *fieldpath.Cache, m map[string]any) (entry Entry, err error) {
 	text := func(name string) string {
 		v, ok := m[name]
 		s, isString := v.(string)
@@ -156,7 +170,7 @@ func treeEntry(m map[string]any) (entry Entry, err error) {
 	switch fields := m["fieldsV1"].(type) {
 	case nil:
 	case map[string]any:
-		if entry.Fields, err = fieldpath.FromTree(fields, fieldpath.Lenient); err != nil {
+		if entry.Fields, err = cache.FromTree(fields); err != nil {
 			return Entry{}, err
 		}
 	default:

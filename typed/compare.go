@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
@@ -44,8 +45,49 @@ func (t *Type) Compare(old, now any) Comparison {
 
 // Compare is [Type.Compare] for values of t with the equality of s.
 func (s *Semantics) Compare(t *Type, old, now any) Comparison {
-	c := s.compare(t, old, now, 0)
-	return Comparison{Added: c.added.Below, Modified: c.modified.Below, Removed: c.removed.Below}
+	c := comparer{s: s, left: math.MaxInt}
+	return c.run(t, old, now)
+}
+
+// CompareValid is [Semantics.Compare] for a value that need not have been
+// validated. ok is false when what now has and old has not does not fit t, by the
+// rules that what is stored has to fit: unknown fields and duplicates pass. What
+// is the same in old passes, too, whatever it is. It is false as well when the
+// values are beyond the limits of [Type.Validate]. The field that the names of
+// except lead to is not looked at.
+func (s *Semantics) CompareValid(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
+	x := comparer{s: s, left: MaxValues, check: true, except: except}
+	c = x.run(t, old, now)
+	return c, !x.invalid && x.left >= 0
+}
+
+// comparer compares two values of one type.
+type comparer struct {
+	s       *Semantics
+	left    int  // how many more values are looked at
+	check   bool // what is only in the new value is validated
+	invalid bool // and does not fit
+
+	except []string // the names that lead to a field that is not looked at
+	met    int      // how many of them lead to where it is
+}
+
+func (c *comparer) run(t *Type, old, now any) Comparison {
+	d := c.compare(t, old, now, 0)
+	return Comparison{Added: d.added.Below, Modified: d.modified.Below, Removed: d.removed.Below}
+}
+
+// accept validates what only the new value has. What is below needs no check
+// any more: it returns what c.check was, to be set again.
+func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
+	if check = c.check; check {
+		v := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
+		v.value(t, now)
+		c.invalid = c.invalid || len(v.errs) > 0
+		c.left -= v.values
+		c.check = false
+	}
+	return check
 }
 
 // difference is how one place of two values differs.
@@ -81,111 +123,158 @@ func (d *differences) result() difference {
 	}
 }
 
+// none reports whether there is no difference.
+func (d *difference) none() bool {
+	return !d.added.Member && d.added.Below == nil && !d.modified.Member && d.modified.Below == nil &&
+		!d.removed.Member && d.removed.Below == nil
+}
+
 // compare returns the difference of one place, depth deep in what is compared;
 // either value may be missing, but not both.
-func (s *Semantics) compare(t *Type, old, now any, depth int) difference {
+func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	if same(old, now) {
-		return difference{}
+		return d
 	}
-	var d difference
+	if c.left--; c.left < 0 {
+		return d
+	}
 	switch {
 	case isMissing(now):
-		d = s.compareAs(t, t.shapeOf(old), old, now, depth)
+		d = c.compareAs(t, t.shapeOf(old), old, now, depth)
 		d.removed.Member = true
 	case isMissing(old):
-		d = s.compareAs(t, t.shapeOf(now), old, now, depth)
+		check := c.accept(t, now, depth)
+		d = c.compareAs(t, t.shapeOf(now), old, now, depth)
 		d.added.Member = true
+		c.check = check
 	default:
 		before, after := t.shapeOf(old), t.shapeOf(now)
-		d = s.compareAs(t, after, old, now, depth)
-		if before != after {
-			d.unite(s.compareAs(t, before, old, now, depth))
+		if before == after {
+			return c.compareAs(t, after, old, now, depth)
 		}
+		check := c.accept(t, now, depth)
+		d = c.compareAs(t, after, old, now, depth)
+		d.unite(c.compareAs(t, before, old, now, depth))
+		c.check = check
 	}
 	return d
 }
 
 // compareAs compares as values of the first of the shapes.
-func (s *Semantics) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
+func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
 	if depth > MaxDepth {
+		c.invalid = true
 		return difference{modified: fieldpath.Entry{Member: !isMissing(old) && !isMissing(now)}}
 	}
 	switch shapes.first() {
 	case mapShape:
 		l, r := asMap(old), asMap(now)
 		if t.Map.Atomic || len(l) == 0 && len(r) == 0 {
-			return s.compareLeaf(t, old, now)
+			return c.compareLeaf(t, old, now, depth)
 		}
-		return s.compareMaps(t.Map, l, r, depth)
+		return c.compareMaps(t.Map, l, r, depth)
 	case listShape:
 		l, r := asList(old), asList(now)
 		if t.List.Kind == AtomicList || len(l) == 0 && len(r) == 0 {
-			return s.compareLeaf(t, old, now)
+			return c.compareLeaf(t, old, now, depth)
 		}
-		return s.compareLists(t.List, l, r, depth)
+		if d, ok := c.compareInOrder(t.List, l, r, depth); ok {
+			return d
+		}
+		if d, ok := c.compareHashed(t.List, l, r, depth); ok {
+			return d
+		}
+		check := c.accept(t, now, depth)
+		d := c.compareLists(t.List, l, r, depth)
+		c.check = check
+		return d
 	}
-	return s.compareLeaf(t, old, now)
+	return c.compareLeaf(t, old, now, depth)
 }
 
 // compareLeaf compares without going down; that a value is missing is for the
 // caller to say.
-func (s *Semantics) compareLeaf(t *Type, old, now any) (d difference) {
-	if !isMissing(old) && !isMissing(now) && !s.leavesEqual(t, old, now) {
+func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) {
+	if !isMissing(old) && !isMissing(now) && !c.s.leavesEqual(t, old, now) {
+		check := c.accept(t, now, depth)
 		d.modified.Member = true
+		c.check = check
 	}
 	return d
 }
 
-func (s *Semantics) compareMaps(m *Map, old, now map[string]any, depth int) difference {
+func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) difference {
 	var d differences
 	child := func(name string, l, r any) {
 		t, _ := m.field(name)
 		if t == nil {
 			t = deducedType
 		}
-		d.add(fieldpath.Field(name), s.compare(t, l, r, depth+1))
+		if diff := c.compare(t, l, r, depth+1); !diff.none() {
+			d.add(fieldpath.Field(name), diff)
+		}
 	}
+	both := 0
 	for name, l := range old {
 		r, ok := now[name]
-		if ok {
-			child(name, l, r)
-		} else if !s.asAbsent(m, name, l, depth) {
+		switch {
+		case ok:
+			if both++; !same(l, r) && !c.enter(name, depth) {
+				child(name, l, r)
+			}
+		case !c.s.asAbsent(m, name, l, depth) && !c.enter(name, depth):
 			child(name, l, missing)
 		}
+		c.leave(depth)
+	}
+	if both == len(now) {
+		return d.result()
 	}
 	for name, r := range now {
-		if _, ok := old[name]; !ok && !s.asAbsent(m, name, r, depth) {
+		if _, ok := old[name]; !ok && !c.s.asAbsent(m, name, r, depth) && !c.enter(name, depth) {
+			c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
 			child(name, missing, r)
 		}
+		c.leave(depth)
 	}
 	return d.result()
 }
+
+// enter is called before going down to an entry of a map; it returns whether that
+// is the one that is not looked at.
+func (c *comparer) enter(name string, depth int) (excepted bool) {
+	if depth != c.met || depth >= len(c.except) || name != c.except[depth] {
+		return false
+	}
+	c.met++
+	return c.met == len(c.except)
+}
+
+// leave is called behind an entry.
+func (c *comparer) leave(depth int) { c.met = min(c.met, depth) }
 
 // compareLists compares the items of two lists by their elements. Items that stand
 // more than once on a side have no value of their own there: they are compared
 // as one leaf, and where only one side has duplicates, the item as a whole is
 // added or removed in favour of the other (spec rule 5.4).
-func (s *Semantics) compareLists(l *List, old, now []any, depth int) difference {
-	if d, ok := s.compareInOrder(l, old, now, depth); ok {
-		return d
-	}
+func (c *comparer) compareLists(l *List, old, now []any, depth int) difference {
 	var d differences
 	before, after := l.indexOf(old), l.indexOf(now)
 	for i, e := range before.elems {
 		if before.first[e.Text()] != i {
 			continue
 		}
-		d.add(e, s.compareItem(l, e, old, now, &before, &after, depth))
+		d.add(e, c.compareItem(l, e, old, now, &before, &after, depth))
 	}
 	for i, e := range after.elems {
 		if after.first[e.Text()] == i && !before.has(e) {
-			d.add(e, s.compareItem(l, e, old, now, &before, &after, depth))
+			d.add(e, c.compareItem(l, e, old, now, &before, &after, depth))
 		}
 	}
 	return d.result()
 }
 
-func (s *Semantics) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index, depth int) (d difference) {
+func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index, depth int) (d difference) {
 	first := func(list []any, x *index) any {
 		if i, ok := x.first[e.Text()]; ok {
 			return list[x.at[i]]
@@ -195,17 +284,17 @@ func (s *Semantics) compareItem(l *List, e fieldpath.Element, old, now []any, be
 	nOld, nNow := before.times(e), after.times(e)
 	switch {
 	case nOld <= 1 && nNow <= 1:
-		return s.compare(l.Elem, first(old, before), first(now, after), depth+1)
+		return c.compare(l.Elem, first(old, before), first(now, after), depth+1)
 	case nOld > 1 && nNow > 1:
 		d.modified.Member = !equalDuplicates(e, old, now, before, after)
 	case nOld > 1:
 		if nNow == 1 {
-			d = s.compare(l.Elem, missing, first(now, after), depth+1)
+			d = c.compare(l.Elem, missing, first(now, after), depth+1)
 		}
 		d.removed.Member = true
 	default:
 		if nOld == 1 {
-			d = s.compare(l.Elem, first(old, before), missing, depth+1)
+			d = c.compare(l.Elem, first(old, before), missing, depth+1)
 		}
 		d.added.Member = true
 	}

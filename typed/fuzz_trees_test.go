@@ -39,7 +39,7 @@ func FuzzTreesAndSets(f *testing.F) {
 			_, _ = typed.Canonical(nil).Merge(ty, a, b)
 			_, _ = ty.DropUnknown(a)
 			_, _ = ty.Extract(a, set, true), ty.RemoveToNull(a, set)
-			_ = ty.Restates(a, b, set.Tree(), set)
+			_, _ = ty.Overlay(a, b, set.Tree(), set)
 			owned := ty.FieldSet(a)
 			require.True(t, ty.Compare(a, a).Unchanged())
 			require.True(t, ty.Compare(a, runtime.DeepCopyJSONValue(a)).Unchanged(), "equal values do not differ")

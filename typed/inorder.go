@@ -16,9 +16,9 @@ func (l *List) sortedKeys() []string {
 	return slices.Sorted(slices.Values(l.Keys))
 }
 
-// maxDiffering bounds how many items compareInOrder looks for twins of: each
-// costs a walk through the list.
-const maxDiffering = 8
+// maxTwins is how many items are looked for one by one in their list, to see that
+// they do not stand twice. Where there are more, all items are hashed.
+const maxTwins = 8
 
 // maxOrdered bounds how deep lists are compared in order. Each level of lists
 // walks the items that differ once more to see that they do, which in a value
@@ -27,41 +27,78 @@ const maxOrdered = 64
 
 // compareInOrder compares two lists whose items have the same elements in the
 // same order. ok is false when they have not, or when that takes too long to see.
-func (s *Semantics) compareInOrder(l *List, old, now []any, depth int) (d difference, ok bool) {
+func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d difference, ok bool) {
 	if len(old) != len(now) || depth > maxOrdered {
 		return d, false
 	}
-	keys := l.sortedKeys()
-	var differing [maxDiffering]int
-	n := 0
+	f := follower{list: l, keys: l.sortedKeys()}
+	var space [maxTwins]int
+	differing := space[:0]
 	for i := range old {
-		if same(old[i], now[i]) {
+		if same(old[i], now[i]) || equal(old[i], now[i], depth+1, &c.left) {
 			continue
 		}
-		if !l.sameItem(old[i], now[i], keys) {
+		if !l.sameItem(old[i], now[i], f.keys) {
 			return d, false
 		}
-		if Equal(old[i], now[i]) {
-			continue
-		}
-		if n == maxDiffering {
-			return d, false
-		}
-		differing[n] = i
-		n++
+		differing = append(differing, i)
+	}
+	if len(differing) == 0 {
+		return d, true
+	}
+	// The same elements stand at the same places in both, so that an item stands
+	// twice in both or in neither.
+	if len(differing) > maxTwins && !f.checkDistinct(now) {
+		return d, false
 	}
 	var out differences
-	for _, i := range differing[:n] {
-		// The same elements stand at the same places in both, so that an item
-		// stands twice in both or in neither.
-		if l.twins(now, i, keys) {
+	for _, i := range differing {
+		if !f.distinct && l.twins(now, i, f.keys) {
 			return d, false
 		}
 		e, err := l.element(now[i])
 		if err != nil {
 			return d, false
 		}
-		out.add(e, s.compare(l.Elem, old[i], now[i], depth+1))
+		out.add(e, c.compare(l.Elem, old[i], now[i], depth+1))
+	}
+	return out.result(), true
+}
+
+// compareHashed compares two lists that hold each item once, in any order. ok is
+// false when one holds an item twice, or one that can't be hashed.
+func (c *comparer) compareHashed(l *List, old, now []any, depth int) (d difference, ok bool) {
+	keys := l.sortedKeys()
+	before, after := follower{list: l, keys: keys}, follower{list: l, keys: keys}
+	if depth > maxOrdered || !before.checkDistinct(old) || !after.checkDistinct(now) {
+		return d, false
+	}
+	var out differences
+	differ := func(item, was, is any) bool {
+		e, err := l.element(item)
+		if err == nil {
+			out.add(e, c.compare(l.Elem, was, is, depth+1))
+		}
+		return err == nil
+	}
+	met := make([]bool, len(old))
+	for i, item := range now {
+		j := before.find(item, after.table.hashes[i], old)
+		was := missing
+		if j >= 0 {
+			met[j] = true
+			if was = old[j]; same(was, item) || equal(was, item, depth+1, &c.left) {
+				continue
+			}
+		}
+		if !differ(item, was, item) {
+			return d, false
+		}
+	}
+	for j, item := range old {
+		if !met[j] && !differ(item, item, missing) {
+			return d, false
+		}
 	}
 	return out.result(), true
 }
@@ -76,31 +113,19 @@ func (l *List) twins(list []any, i int, keys []string) bool {
 	return false
 }
 
-// mergeInOrder merges a few items of an intent that stand in live in the same
-// order, each once. ok is false when they do not.
+// mergeInOrder merges items of an intent that stand in live in the same order,
+// each once. ok is false when they do not.
 func (m *merger) mergeInOrder(t *List, live, applied []any) (out []any, unchanged, ok bool) {
-	if len(applied) > maxFollowed {
-		return nil, false, false
-	}
-	keys := t.sortedKeys()
-	for i := range applied {
-		if t.twins(applied, i, keys) {
-			return nil, false, false
-		}
-	}
-	positions, ok := t.follow(live, applied, keys)
-	if !ok {
+	f := follower{list: t, keys: t.sortedKeys()}
+	if !f.checkDistinct(applied) || !f.follow(live, len(live), applied) {
 		return nil, false, false
 	}
 	for i, item := range applied {
-		at := i
-		if positions != nil {
-			at = positions[i]
-		}
 		e, err := t.element(item)
 		if err != nil {
 			return nil, false, false
 		}
+		at := f.at(i)
 		m.push(e)
 		merged, kept := m.merge(t.Elem, live[at], item)
 		m.pop()

@@ -85,7 +85,7 @@ func TestReconciledAgrees(t *testing.T) {
 			continue // nobody owns a whole object, and Reconciled may be false
 		}
 		same := after.Reconcile(s).Equal(s)
-		require.Equal(t, same, after.Reconciled(s.Tree()), "seed %d: %s", i, s)
+		require.Equal(t, same && fieldpath.IsCanonical(s.Tree()), after.Reconciled(s.Tree()), "seed %d: %s", i, s)
 		if !same {
 			changed++
 		}

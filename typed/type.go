@@ -75,8 +75,12 @@ type Map struct {
 // Field is a declared field of a struct.
 type Field struct {
 	Type *Type
-	// Default is the value of a key field that an item leaves out; nil for none.
+	// Default is the value of the field where it is left out; nil for none. An
+	// item's key is found with it, and [Type.Default] fills it in.
 	Default any
+	// Nullable says that a null is a value of its own, and not absence; only
+	// [Type.Default] asks.
+	Nullable bool
 }
 
 // field returns the type of the entry called name, nil when the map must not

@@ -38,6 +38,7 @@ type validator struct {
 	values  int  // how many were looked at
 	ended   bool // beyond a limit, so that what is left is not looked at
 	ordered bool // maps are walked in the order of their keys
+	depth   int  // at which the value stands
 }
 
 // within reports whether the walk may go on, and ends it otherwise. A container
@@ -48,7 +49,7 @@ func (w *validator) within() bool {
 	switch {
 	case w.ended:
 		return false
-	case len(w.path) > MaxDepth:
+	case w.depth+len(w.path) > MaxDepth:
 		w.add(TooDeep, "nested deeper than %d", MaxDepth)
 	case w.values > MaxValues:
 		w.add(TooLarge, "more than %d values", MaxValues)

@@ -2,7 +2,7 @@
 // Markdown table.
 //
 //	go run ./benchmarks/compare [-workload REGEXP] [-pairs N] [-run DURATION] [-json]
-//	go run ./benchmarks/compare -growth | -memory | -parallel [-json]
+//	go run ./benchmarks/compare -growth | -memory | -parallel | -attack [-json]
 //
 // The ratio is upstream's time divided by Tenure's: the median over pairs of runs
 // that follow on each other, with the quartiles behind it.
@@ -26,9 +26,9 @@ import (
 const memoryPods = 1_000
 
 type flags struct {
-	workload                         string
-	options                          measure.Options
-	asJSON, growth, memory, parallel bool
+	workload                                 string
+	options                                  measure.Options
+	asJSON, growth, memory, parallel, attack bool
 }
 
 func main() {
@@ -39,7 +39,8 @@ func main() {
 	flag.BoolVar(&f.asJSON, "json", false, "print JSON; times are nanoseconds")
 	flag.BoolVar(&f.growth, "growth", false, "measure how cost grows with items and managers instead")
 	flag.BoolVar(&f.memory, "memory", false, "measure what decoded managed fields weigh instead")
-	flag.BoolVar(&f.parallel, "parallel", false, "measure one field manager from two goroutines instead")
+	flag.BoolVar(&f.parallel, "parallel", false, "measure what two goroutines do together instead")
+	flag.BoolVar(&f.attack, "attack", false, "measure a cache that is sent ever new FieldsV1 instead")
 	flag.Parse()
 	if err := f.run(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -73,8 +74,27 @@ func (f flags) measure() (results any, print func(io.Writer) error, err error) {
 		kept, wire, err := measure.Memory(memoryPods)
 		return kept, func(w io.Writer) error { return memoryTable(w, kept, wire) }, err
 	case f.parallel:
-		scaling, err := measure.Parallel(workloads.All()[0], f.options)
-		return scaling, func(w io.Writer) error { return parallelTable(w, scaling) }, err
+		var scaling []measure.Scaling
+		for _, w := range workloads.Shared() {
+			progress(w.Name)
+			s, err := measure.Parallel(w, f.options)
+			if err != nil {
+				return nil, nil, err
+			}
+			scaling = append(scaling, s...)
+		}
+		return scaling, func(w io.Writer) error { return parallelTable(w, scaling) }, nil
+	case f.attack:
+		var attacked []measure.Attacked
+		for _, a := range workloads.Attacks() {
+			progress(a.Name)
+			r, err := measure.Attack(a, f.options)
+			if err != nil {
+				return nil, nil, err
+			}
+			attacked = append(attacked, r)
+		}
+		return attacked, func(w io.Writer) error { return attackTable(w, attacked) }, nil
 	}
 	only, err := regexp.Compile(f.workload)
 	if err != nil {

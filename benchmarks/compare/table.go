@@ -101,10 +101,26 @@ func memoryTable(w io.Writer, kept []measure.Retained, wire int) error {
 
 // parallelTable prints the throughput of one and two goroutines.
 func parallelTable(w io.Writer, scaling []measure.Scaling) error {
-	rows := [][]string{{"one field manager", "1 goroutine, a second", "2 goroutines", "quartiles"}}
+	rows := [][]string{{"shared by all goroutines", "engine", "1 goroutine, a second", "2 goroutines", "quartiles"}}
 	for _, s := range scaling {
-		rows = append(rows, []string{s.Engine, count(s.Rate), fmt.Sprintf("%.2f×", s.Ratio.Median),
+		rows = append(rows, []string{s.Workload, s.Engine, count(s.Rate), fmt.Sprintf("%.2f×", s.Ratio.Median),
 			fmt.Sprintf("%.2f–%.2f", s.Ratio.Low, s.Ratio.High)})
+	}
+	return markdown(w, rows)
+}
+
+// attackTable prints what attacks on a cache cost, and come to.
+func attackTable(w io.Writer, attacked []measure.Attacked) error {
+	rows := [][]string{{
+		fmt.Sprintf("FieldsV1 sent to a cache of %s", size(measure.AttackedCache)), "upstream", "no cache", "cache", "cache ÷ none", "quartiles",
+		"sent", "cached", "heap", "bystander kept",
+	}}
+	for _, a := range attacked {
+		rows = append(rows, []string{
+			a.Name, duration(a.Upstream), duration(a.Plain), duration(a.Cached),
+			fmt.Sprintf("%.2f×", a.Ratio.Median), fmt.Sprintf("%.2f–%.2f", a.Ratio.Low, a.Ratio.High),
+			size(float64(a.Sent)), size(float64(a.Cache.Bytes)), size(float64(a.Heap)), fmt.Sprintf("%.0f %%", 100*a.Kept),
+		})
 	}
 	return markdown(w, rows)
 }

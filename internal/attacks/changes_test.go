@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
 )
 
 // converter converts as a function says.
@@ -59,6 +60,63 @@ var changes = []attack{
 		},
 	},
 	{
+		name: "8,000 conflicts, planned and decided", why: "each is looked up in the intent and in live", size: 2_000,
+		gets: "the ways out of all",
+		build: func(n int) func() error {
+			first, err := manager().Apply(nil, object(tree{"list": items(n, "a")}), "bob", false)
+			if err != nil {
+				return func() error { return err }
+			}
+			live, intent := stored(first), object(tree{"list": items(n, "b")})
+			return func() error {
+				m := manager()
+				plan, err := m.Plan(live, intent, "alice", fieldmanager.PlanOptions{Defaults: true})
+				if err != nil {
+					return err
+				}
+				changed := 0
+				for range plan.Changes() {
+					changed++
+				}
+				report, err := m.WaysOut(live, intent, "alice", "x", fieldmanager.PlanOptions{})
+				if err != nil {
+					return err
+				}
+				return check(changed == n && len(report.Ways) == 3, "not all is told")
+			}
+		},
+	},
+	{
+		name: "20,000 fields that move", why: "each is looked up in the entry and in the object", size: 5_000,
+		gets: "the fields, with their new owner",
+		build: func(n int) func() error {
+			first, err := manager().Apply(nil, object(tree{"list": items(n, "a")}), "bob", false)
+			if err != nil {
+				return func() error { return err }
+			}
+			live := stored(first)
+			entry, err := managedfields.Decode(live.GetManagedFields())
+			if err != nil {
+				return func() error { return err }
+			}
+			var half []fieldpath.Path
+			for p := range entry[0].Fields.All() {
+				if len(half) < n && len(p) == 4 && p[3].Equal(fieldpath.Field("value")) {
+					half = append(half, append(fieldpath.Path(nil), p...))
+				}
+			}
+			mover := ownership.New(types{thing}, nil)
+			fields := fieldpath.NewSet(half...)
+			return func() error {
+				r, err := mover.Do(live, ownership.Transfer{Fields: fields, From: managedfields.Key{Manager: "bob"}, To: managedfields.Key{Manager: "alice"}})
+				if err != nil {
+					return err
+				}
+				return check(len(r.Changes) == 2, "nothing moved")
+			}
+		},
+	},
+	{
 		name: "conflicts with 20,000 owners", why: "owners are sorted by their JSON", size: 5_000,
 		gets: "a result",
 		build: func(n int) func() error {
@@ -102,7 +160,7 @@ var changes = []attack{
 				defer func() {
 					err = check(recover() == any("the host's") && js(live.Object) == before, "the panic was swallowed, or live changed")
 				}()
-				_, err = manager(fieldmanager.WithConverter(c)).Apply(live, object(nil), "alice", false)
+				_, err = manager(fieldmanager.WithConverter(c)).Apply(live, object(tree{"number": int64(1)}), "alice", false)
 				return err
 			}
 		},

@@ -73,7 +73,7 @@ var nesting = []attack{
 				deduced.FieldSet(a)
 				deduced.DropUnknown(a)
 				typed.Canonical(nil).Compare(deduced, a, b)
-				deduced.Restates(a, b, tree{}, nil)
+				deduced.Overlay(a, b, tree{}, nil)
 				return (conflicts.Conflicts{{Live: a, Applied: b}}).Render(discard{}, "x", "y")
 			}
 		},

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
 // seeds are the starts of the fuzzer: enough random bytes for a type and some
@@ -42,4 +44,53 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		require.NoError(t, RunCanonical(data))
 	})
+}
+
+// FuzzPlans compares the plan of every apply with the apply itself.
+func FuzzPlans(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := RunPlans(data)
+		require.NoError(t, err)
+	})
+}
+
+// The random worlds have plans of every outcome, so that FuzzPlans says something
+// about each.
+func TestPlansOfEveryOutcome(t *testing.T) {
+	total := map[fieldmanager.Outcome]int{}
+	for _, seed := range seeds() {
+		seen, err := RunPlans(seed)
+		require.NoError(t, err)
+		for outcome, n := range seen {
+			total[outcome] += n
+		}
+	}
+	for outcome := fieldmanager.Unchanged; outcome <= fieldmanager.Conflict; outcome++ {
+		require.GreaterOrEqual(t, total[outcome], 10, outcome)
+	}
+}
+
+// FuzzMoves moves ownership in random objects.
+func FuzzMoves(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := RunMoves(data)
+		require.NoError(t, err)
+	})
+}
+
+// The random worlds have objects in which something can be moved.
+func TestMovesAreMade(t *testing.T) {
+	total := 0
+	for _, seed := range seeds() {
+		moved, err := RunMoves(seed)
+		require.NoError(t, err)
+		total += moved
+	}
+	require.Greater(t, total, 300)
 }

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -36,6 +37,9 @@ func Run(data []byte) error {
 		fmt.Fprintln(story, write)
 		up, now, upErr := w.Upstream(write)
 		own, ownErr := w.Tenure(write, now)
+		if errors.Is(ownErr, ErrChangedInput) {
+			return w.differ(story, ownErr)
+		}
 		if upErr != nil && ownErr == nil && w.liveViolates() {
 			// What stands in live stops upstream, not Tenure
 			// (doc/differences.md, 19).

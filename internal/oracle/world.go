@@ -1,8 +1,10 @@
 package oracle
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -147,8 +149,14 @@ func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, er
 	return u, now, nil
 }
 
-// Tenure does the write with Tenure, at a time.
-func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, error) {
+// manager returns Tenure's field manager for a write at a time.
+func (w *World) manager(write Write, now time.Time) (*fieldmanager.FieldManager, error) {
+	options := append(w.options(write), fieldmanager.WithClock(func() time.Time { return now }))
+	return fieldmanager.New(Kind(write.Version), w.types, options...)
+}
+
+// options returns how Tenure manages fields in a write.
+func (w *World) options(write Write) []fieldmanager.Option {
 	paths := []fieldpath.Path{}
 	for _, name := range write.reset() {
 		paths = append(paths, fieldpath.Fields(name))
@@ -157,16 +165,35 @@ func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, 
 	for _, version := range Versions {
 		filters[group+"/"+version] = fieldpath.Excluding(fieldpath.NewSet(paths...))
 	}
-	m, err := fieldmanager.New(Kind(write.Version), w.types,
-		fieldmanager.WithClock(func() time.Time { return now }),
+	return []fieldmanager.Option{
 		fieldmanager.WithSubresource(write.Subresource),
 		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-		fieldmanager.WithResetFields(filters))
+		fieldmanager.WithResetFields(filters),
+	}
+}
+
+// Tenure does the write with Tenure, at a time.
+func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, error) {
+	m, err := w.manager(write, now)
 	if err != nil {
 		return nil, err
 	}
-	live := runtime.Object(w.live(write.Version))
+	live := w.live(write.Version)
+	frozenLive, frozen := live.DeepCopy(), write.Object.DeepCopy()
+	out, err := Do(m, live, write)
+	if !reflect.DeepEqual(live, frozenLive) || !reflect.DeepEqual(write.Object, frozen) {
+		return nil, ErrChangedInput
+	}
+	return out, err
+}
+
+// ErrChangedInput says that a write changed what it was given.
+var ErrChangedInput = errors.New("what the write was given was changed")
+
+// Do does the write to live through m.
+func Do(m *fieldmanager.FieldManager, live *unstructured.Unstructured, write Write) (*unstructured.Unstructured, error) {
 	var out runtime.Object
+	var err error
 	if write.Apply {
 		out, err = m.Apply(live, write.Object, write.Manager, write.Force)
 	} else {

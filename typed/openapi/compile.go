@@ -296,7 +296,7 @@ func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
 		if err != nil {
 			c.fail("default", "%v", err)
 		}
-		out.Fields[name] = typed.Field{Type: t, Default: def}
+		out.Fields[name] = typed.Field{Type: t, Default: def, Nullable: property.Nullable}
 		c.up()
 	}
 	untyped := false

@@ -202,7 +202,7 @@ func (c v2Compiler) fields(m *spec.Schema, preserve bool) *typed.Map {
 		if err != nil {
 			c.fail("default", "%v", err)
 		}
-		out.Fields[name] = typed.Field{Type: t, Default: def}
+		out.Fields[name] = typed.Field{Type: t, Default: def, Nullable: property.Nullable}
 		c.up()
 	}
 	if preserve {

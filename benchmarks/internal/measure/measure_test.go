@@ -50,3 +50,15 @@ func TestMemory(t *testing.T) {
 	require.Len(t, results, 2)
 	require.Positive(t, wire)
 }
+
+func TestAttack(t *testing.T) {
+	for _, a := range workloads.Attacks() {
+		r, err := Attack(a, Options{Pairs: 2})
+		require.NoError(t, err)
+		require.LessOrEqual(t, r.Cache.Bytes, r.Cache.Limit)
+		if a.Times == 1 {
+			require.Equal(t, 1, r.Cache.Sets, "%s: the bystander's alone", a.Name)
+		}
+		require.Greater(t, r.Kept, 0.8, a.Name)
+	}
+}

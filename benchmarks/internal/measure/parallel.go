@@ -8,10 +8,11 @@ import (
 	"github.com/tenure-ssa/tenure/benchmarks/internal/workloads"
 )
 
-// Scaling is how many operations a second one field manager does when several
-// goroutines share it.
+// Scaling is how many operations a second are done when several goroutines share
+// a field manager, or a cache.
 type Scaling struct {
-	Engine string `json:"engine"`
+	Workload string `json:"workload"`
+	Engine   string `json:"engine"`
 	// Rate is the operations a second of one goroutine.
 	Rate float64 `json:"rate"`
 	// Ratio is the rate of two goroutines, together, divided by that of one; 2
@@ -32,6 +33,7 @@ func Parallel(w workloads.Workload, o Options) ([]Scaling, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.Workload = w.Name
 		out = append(out, s)
 	}
 	return out, nil
@@ -59,7 +61,7 @@ func scaling(e engines.Engine, c *workloads.Case, o Options) (Scaling, error) {
 		rates = append(rates, float64(r.n)/took[0].Seconds())
 		ratios = append(ratios, 2*float64(took[0])/float64(took[1]))
 	}
-	return Scaling{e.Name, QuartilesOf(rates).Median, QuartilesOf(ratios)}, nil
+	return Scaling{Engine: e.Name, Rate: QuartilesOf(rates).Median, Ratio: QuartilesOf(ratios)}, nil
 }
 
 // together runs the body from a number of goroutines, as often in each.

@@ -3,6 +3,7 @@ package workloads
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,11 @@ type Workload struct {
 	V4 bool
 	// Prepare makes its inputs; the same each time.
 	Prepare func() (*Case, error)
+}
+
+// NoOp reports whether it is a write that changes nothing.
+func (w Workload) NoOp() bool {
+	return strings.HasSuffix(w.Name, "no-op") || strings.HasSuffix(w.Name, "nothing changes")
 }
 
 // Engines returns upstream, as the workload wants it, and Tenure.

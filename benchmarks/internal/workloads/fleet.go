@@ -14,9 +14,9 @@ import (
 // listSize is the number of items of the long list.
 const listSize = 10_000
 
-// liveFleet returns a stored object with n items, all applied by one manager. by
+// liveFleet returns fleet as a stored object, all of it applied by one manager. by
 // makes it: at great sizes upstream takes too long.
-func liveFleet(by engines.Engine, n int) (*unstructured.Unstructured, error) {
+func liveFleet(by engines.Engine, fleet *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	m, err := by.FieldManager(engines.Fleet)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,6 @@ func liveFleet(by engines.Engine, n int) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	fleet := objects.Fleet(n)
 	out, err := m.Apply(empty, objects.Intent(fleet), applier, false)
 	if err != nil {
 		return nil, err
@@ -35,27 +34,29 @@ func liveFleet(by engines.Engine, n int) (*unstructured.Unstructured, error) {
 	return h.live(fleet)
 }
 
-func fleetApply(shuffled bool) func() (*Case, error) {
+// fleetApply is an apply of the long list, live and the intent each in an order.
+func fleetApply(live, intent func(*unstructured.Unstructured) *unstructured.Unstructured) func() (*Case, error) {
 	return func() (*Case, error) {
-		c, err := FleetApply(engines.Upstream(), listSize)
-		if err != nil || !shuffled {
-			return c, err
-		}
-		intent := objects.Shuffled(objects.Intent(objects.Fleet(listSize)))
-		return applying(engines.Fleet, c.Object, intent, applier), nil
+		fleet := objects.Fleet(listSize)
+		stored, err := liveFleet(engines.Upstream(), live(fleet))
+		return applying(engines.Fleet, stored, objects.Intent(intent(fleet)), applier), err
 	}
 }
+
+// inOrder leaves a fleet in the order of its keys.
+func inOrder(fleet *unstructured.Unstructured) *unstructured.Unstructured { return fleet }
 
 // FleetApply is a no-op apply of n items by the one manager that owns them; by
 // makes the live object.
 func FleetApply(by engines.Engine, n int) (*Case, error) {
-	live, err := liveFleet(by, n)
-	return applying(engines.Fleet, live, objects.Intent(objects.Fleet(n)), applier), err
+	fleet := objects.Fleet(n)
+	live, err := liveFleet(by, fleet)
+	return applying(engines.Fleet, live, objects.Intent(fleet), applier), err
 }
 
 // FleetUpdate is an update that changes one label of an object of n items.
 func FleetUpdate(by engines.Engine, n int) (*Case, error) {
-	live, err := liveFleet(by, n)
+	live, err := liveFleet(by, objects.Fleet(n))
 	if err != nil {
 		return nil, err
 	}

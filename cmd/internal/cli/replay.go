@@ -19,13 +19,15 @@ func newReplay(env *Env) *cobra.Command {
 		Short: "Replay what a real server answered, and compare",
 		Long: `Replay sends the writes of recorded traces through the engine and compares what
 comes of each with what the server answered: managed fields, byte for byte,
-conflicts, and the object. PATH is a trace, or a folder of traces.
+conflicts, and the object. Every apply is planned as well, and the outcome of the
+plan compared with what the server did. PATH is a trace, or a folder of traces.
 
 It prints how many steps agreed, differed and were skipped, by kind of write; why
 steps were skipped: something above the engine decided them; and every
 difference, - for the server's line and + for the engine's. Steps are counted
-from 1. The last line is
+from 1. The last lines are
 
+  P applies planned
   N steps: A agreed, B differed, C skipped
 
 The schemas are those of the trace's own CustomResourceDefinition, then the

@@ -33,6 +33,9 @@ func (w *write) checkApply() error {
 	if err != nil {
 		return err
 	}
+	if err := w.checkPlan(m, w.r.live); err != nil {
+		return err
+	}
 	got, err := m.Apply(w.liveObject(), wrap(w.body), w.manager, w.query.Get("force") == "true")
 	if w.s.Response.Code >= 300 {
 		return w.compareErrors(err)
@@ -243,6 +246,9 @@ func (w *write) checkScale(isApply bool) error {
 	}
 	var got runtime.Object
 	if isApply {
+		if err := w.checkPlan(m, live); err != nil {
+			return err
+		}
 		got, err = m.Apply(wrap(live), wrap(w.body), w.manager, w.query.Get("force") == "true")
 		if w.s.Response.Code >= 300 {
 			return w.compareErrors(err)

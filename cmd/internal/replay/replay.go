@@ -39,6 +39,8 @@ type Result struct {
 	Outcome Outcome
 	// Detail is the reason of a skip, or the difference.
 	Detail string
+	// Planned says that the step is an apply whose plan was compared as well.
+	Planned bool
 }
 
 // Run replays one trace. types holds the kinds that the trace's own
@@ -47,7 +49,7 @@ func Run(t *Trace, types *openapi.Registry) []Result {
 	r := &replayer{builtin: types, types: types}
 	out := make([]Result, 0, len(t.Steps))
 	add := func(i int, kind string, o Outcome, detail string) {
-		out = append(out, Result{t.Name, i, kind, o, detail})
+		out = append(out, Result{t.Name, i, kind, o, detail, r.planned})
 	}
 	if t.CRD != nil {
 		if err := r.define(t.CRD); err != nil {
@@ -58,6 +60,7 @@ func Run(t *Trace, types *openapi.Registry) []Result {
 	for i := range t.Steps {
 		step := &t.Steps[i]
 		kind := kindOf(step)
+		r.planned = false
 		err := r.step(step)
 		var skip skipped
 		switch {
@@ -123,8 +126,9 @@ type replayer struct {
 	live    map[string]any    // nil when there is no object
 	// scaled is the object after a write to /scale, as the engine has it; the
 	// next read shows the server's.
-	scaled map[string]any
-	now    time.Time // of the latest step
+	scaled  map[string]any
+	now     time.Time // of the latest step
+	planned bool      // the latest step was planned
 }
 
 func (r *replayer) define(tree map[string]any) error {

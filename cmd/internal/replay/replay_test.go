@@ -33,17 +33,18 @@ func TestTraces(t *testing.T) {
 		folder string
 		traces int
 		least  int // steps that must agree, so that skipping all is no success
+		plans  int // applies whose plans must agree too
 	}{
-		{"scenarios", 27, 100},
-		{"topology", 8, 15},
-		{"random", 40, 400},
+		{"scenarios", 27, 100, 70},
+		{"topology", 8, 15, 8},
+		{"random", 40, 400, 200},
 	} {
 		t.Run(row.folder, func(t *testing.T) {
 			t.Parallel()
 			loaded, err := replay.Load(filepath.Join(traces, row.folder))
 			require.NoError(t, err)
 			require.Len(t, loaded, row.traces)
-			agreed := 0
+			agreed, planned := 0, 0
 			for _, trace := range loaded {
 				results := replay.Run(trace, openapi.Builtin())
 				require.Len(t, results, len(trace.Steps), trace.Name)
@@ -54,9 +55,13 @@ func TestTraces(t *testing.T) {
 					} else {
 						agreed++
 					}
+					if r.Planned {
+						planned++
+					}
 				}
 			}
 			require.GreaterOrEqual(t, agreed, row.least)
+			require.GreaterOrEqual(t, planned, row.plans)
 		})
 	}
 }
@@ -242,9 +247,62 @@ func TestLoadErrors(t *testing.T) {
 	require.ErrorContains(t, err, "nowhere")
 }
 
+// TestAlteredOutcomes shows that the replay compares plans: an apply that wrote
+// and is said not to have, or the other way round, makes its step differ.
+func TestAlteredOutcomes(t *testing.T) {
+	wrote, same := 0, 0
+	for _, folder := range []string{"scenarios", "random"} {
+		loaded, err := replay.Load(filepath.Join(traces, folder))
+		require.NoError(t, err)
+		for _, trace := range loaded {
+			// The last apply that wrote, and the last that did not, with what it
+			// is said to have come to instead.
+			var last [2]int
+			var said [2]any
+			var before any
+			for i, step := range trace.Steps {
+				if step.Response.Code >= 300 || strings.Contains(step.Request.Query, "dryRun") || strings.HasSuffix(step.Request.Path, "/scale") {
+					continue
+				}
+				metadata, _ := step.Response.Body["metadata"].(map[string]any)
+				now := metadata["resourceVersion"]
+				if step.Request.ContentType == "application/apply-patch+yaml" && before != nil {
+					if now == before {
+						last[0], said[0] = i, "another"
+					} else {
+						last[1], said[1] = i, before
+					}
+				}
+				before = now
+			}
+			for j, i := range last {
+				if i == 0 {
+					continue
+				}
+				if j == 0 {
+					same++
+				} else {
+					wrote++
+				}
+				metadata := trace.Steps[i].Response.Body["metadata"].(map[string]any)
+				now := metadata["resourceVersion"]
+				metadata["resourceVersion"] = said[j]
+				cut := *trace
+				cut.Steps = trace.Steps[:i+1]
+				got := replay.Run(&cut, openapi.Builtin())[i]
+				metadata["resourceVersion"] = now
+				require.Equal(t, replay.Differed, got.Outcome, "%s step %d", trace.Name, i)
+				require.Contains(t, got.Detail, "the plan's outcome")
+			}
+		}
+	}
+	require.Greater(t, wrote, 40)
+	require.Greater(t, same, 10)
+}
+
 func TestReport(t *testing.T) {
 	results := []replay.Result{
-		{Trace: "a.json", Step: 0, Kind: "apply", Outcome: replay.Agreed},
+		{Trace: "a.json", Step: 0, Kind: "apply", Outcome: replay.Agreed, Planned: true},
 		{Trace: "a.json", Step: 1, Kind: "apply", Outcome: replay.Differed, Detail: "object\n-  a\n+  b\n"},
 		{Trace: "b.json", Step: 0, Kind: "update", Outcome: replay.Skipped, Detail: "seldom"},
 		{Trace: "b.json", Step: 1, Kind: "update", Outcome: replay.Skipped, Detail: "often"},
@@ -263,6 +321,7 @@ SKIPPED  BECAUSE
       2  often
       1  seldom
 
+1 applies planned
 5 steps: 1 agreed, 1 differed, 3 skipped
 `
 	const verbose = `agreed   a.json step 1 (apply)

@@ -37,8 +37,9 @@ func (r *Report) count(kind string) (n [Skipped + 1]int) {
 
 // Write writes, in this order: a line for every step, if Verbose; the
 // differences; the outcomes by kind of write; the reasons of the skips; and the
-// sum, in a last line of the fixed form
+// sums, in last lines of the fixed form
 //
+//	P applies planned
 //	N steps: A agreed, B differed, C skipped
 //
 // Steps are counted from 1.
@@ -62,6 +63,13 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	r.writeKinds(&out)
 	r.writeSkips(&out)
+	planned := 0
+	for _, result := range r.results {
+		if result.Planned {
+			planned++
+		}
+	}
+	fmt.Fprintf(&out, "%d applies planned\n", planned)
 	n := r.count("")
 	fmt.Fprintf(&out, "%d steps: %d agreed, %d differed, %d skipped\n",
 		len(r.results), n[Agreed], n[Differed], n[Skipped])

@@ -1,0 +1,80 @@
+package benchmarks
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/benchmarks/internal/workloads"
+)
+
+// budgets are how many allocations an operation may take: what it takes today, and a
+// little for another Go. Whoever needs more must say here that it is worth it.
+var budgets = map[string]float64{
+	"Pod: apply, no-op":                               22,
+	"Pod: apply, one field changes":                   80,
+	"Pod: status update by another manager":           140,
+	"Pod: update, nothing changes":                    20,
+	"Pod: first apply":                                600,
+	"Node: heartbeat":                                 45,
+	"Deployment: conflict with two managers":          165,
+	"Pod (Go struct): apply, no-op":                   390,
+	"Pod (Go struct): status update":                  240,
+	"Endpoints, 150 KB: apply, no-op":                 6,
+	"Endpoints, 150 KB: one annotation changes":       50,
+	"CustomResourceDefinition, 300 KB: apply, no-op":  6,
+	"10,000 items: apply, no-op":                      6,
+	"10,000 shuffled items: apply, no-op":             8,
+	"10,000 items: apply in another order":            50,
+	"10,000 items, 100 managers: apply of 100, no-op": 130,
+	"10,000 items: update, one label changes":         45,
+	"200 items, 100 managers: apply, no-op":           130,
+	"FieldsV1 of a Pod: decode":                       20,
+	"FieldsV1 of a Pod: encode":                       4,
+	"FieldsV1 of a Pod: decode (v4)":                  20,
+	"FieldsV1 of a Pod: encode (v4)":                  4,
+	"managedFields of a Pod seen before: decode":      2,
+}
+
+// TestAllocations holds each workload to its budget, and those that change nothing
+// to a twentieth of what upstream allocates.
+func TestAllocations(t *testing.T) {
+	met := 0
+	for _, w := range workloads.All() {
+		t.Run(w.Name, func(t *testing.T) {
+			budget, ok := budgets[w.Name]
+			require.True(t, ok, "a workload has a budget")
+			met++
+			c, err := w.Prepare()
+			require.NoError(t, err)
+			var allocs [2]float64
+			for i, e := range w.Engines() {
+				body, err := c.Bind(e)
+				require.NoError(t, err)
+				// Tables and caches fill with what comes up twice.
+				warm := 3
+				if i == 0 {
+					warm = 1
+				}
+				for range warm {
+					_, err := body.Do()
+					require.NoError(t, err)
+				}
+				runs := 10
+				if i == 0 {
+					runs = 1
+				}
+				input := body.Input
+				allocs[i] = testing.AllocsPerRun(runs, func() { _, _ = body.Do() })
+				if input != nil {
+					allocs[i] -= testing.AllocsPerRun(runs, func() { input() })
+				}
+			}
+			require.LessOrEqual(t, allocs[1], budget)
+			if w.NoOp() {
+				require.LessOrEqual(t, 20*allocs[1], allocs[0], "a twentieth of upstream's")
+			}
+		})
+	}
+	require.Equal(t, len(budgets), met, "budgets without a workload")
+}

@@ -1,0 +1,336 @@
+package blame
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+var (
+	//go:embed page/page.html
+	pageHTML string
+	//go:embed page/page.css
+	pageCSS string
+	//go:embed page/page.js
+	pageJS string
+
+	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+)
+
+// HTML writes reports as one page that needs nothing but itself: it loads
+// nothing, and its policy forbids it to. What it shows can be filtered by
+// manager, searched and folded; each line has an address, #.spec.replicas, with
+// the object's kind, namespace and name before it when there are several. It is
+// for light and for dark screens, for mouse and for keyboard, and shows the lines
+// and their managers without scripts too.
+//
+// The colour of a manager follows from its name, and is the same on every page
+// but for those on which another has one that is too much like it.
+func HTML(w io.Writer, reports ...*Report) error {
+	return pageTemplate.Execute(w, newPage(reports))
+}
+
+// page is what the template shows. All text in it is plain.
+type page struct {
+	Policy   string
+	Title    string
+	Summary  string
+	CSS      template.CSS
+	JS       template.JS
+	Managers []*pageManager
+	// Shared and Unowned count lines.
+	Shared, Unowned int
+	Objects         []pageObject
+	Data            pageData
+}
+
+// pageManager is a manager, with all its entries in all objects.
+type pageManager struct {
+	Index                 int // by name
+	Class, Name, How, Tip string
+	Lines                 int
+
+	hows    []string // Apply, Update/status …
+	details []string // the same, with versions
+}
+
+type pageObject struct {
+	ID, Title, Kind, Namespace, Name, APIVersion string
+
+	Notes   []string
+	Entries []pageEntry
+	Lines   []pageLine
+}
+
+type pageEntry struct {
+	Class, Name, How, Version, Time, Age string
+
+	Fields, Lines int
+	Problem       bool
+}
+
+type pageLine struct {
+	Class, Anchor, Age string
+	Number             int
+	Chips              []pageChip
+	Unowned, Foldable  bool
+	Tokens             []token
+}
+
+type pageChip struct{ Class, Name, Note string }
+
+// pageData is what the script reads.
+type pageData struct {
+	Objects []dataObject `json:"objects"`
+}
+
+type dataObject struct {
+	Anchor  string      `json:"anchor"`
+	Entries []dataEntry `json:"entries"`
+	Lines   []dataLine  `json:"lines"`
+}
+
+type dataEntry struct {
+	Class       string `json:"class"`
+	Manager     string `json:"manager"`
+	Operation   string `json:"operation"`
+	Subresource string `json:"subresource"`
+	Version     string `json:"version"`
+	Time        string `json:"time"`
+	Age         string `json:"age"`
+}
+
+// dataLine has positions among the lines that the page shows: of the line that it
+// is in, -1 for none, and of the last line of what begins in it.
+type dataLine struct {
+	Parent    int         `json:"parent"`
+	Last      int         `json:"last"`
+	Continued bool        `json:"continued"`
+	Managers  []int       `json:"managers"`
+	Unowned   bool        `json:"unowned"`
+	Fields    []dataField `json:"fields"`
+}
+
+type dataField struct {
+	Path   string `json:"path"`
+	Kind   Kind   `json:"kind"`
+	State  State  `json:"state"`
+	Owners []int  `json:"owners"`
+}
+
+func newPage(reports []*Report) *page {
+	p := &page{JS: template.JS(pageJS), Data: pageData{Objects: []dataObject{}}}
+	switch len(reports) {
+	case 0:
+		p.Summary = "no objects"
+	case 1:
+		p.Summary = plain(reports[0].title())
+	default:
+		p.Summary = fmt.Sprintf("%d objects", len(reports))
+	}
+	p.Title = "Who owns what: " + p.Summary
+
+	managers := gatherManagers(reports)
+	for i, r := range reports {
+		p.add(r, i, len(reports) > 1, managers)
+	}
+	for _, m := range managers {
+		if m.Lines > 0 { // there is nothing to choose of others
+			p.Managers = append(p.Managers, m)
+		}
+	}
+	slices.SortFunc(p.Managers, func(a, b *pageManager) int { return cmp.Or(b.Lines-a.Lines, a.Index-b.Index) })
+
+	var css strings.Builder
+	css.WriteString(pageCSS)
+	for i, hue := range hues(slices.Sorted(maps.Keys(managers))) {
+		fmt.Fprintf(&css, ".m%d { --h: %d; }\n", i, hue)
+	}
+	p.CSS = template.CSS(css.String())
+	p.Policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'",
+		digest(css.String()), digest(pageJS))
+	return p
+}
+
+// gatherManagers returns the managers of all objects by name.
+func gatherManagers(reports []*Report) map[string]*pageManager {
+	managers := map[string]*pageManager{}
+	add := func(list []string, s string) []string {
+		if slices.Contains(list, s) {
+			return list
+		}
+		return append(list, s)
+	}
+	for _, r := range reports {
+		for i := range r.Entries {
+			o := &r.Entries[i].Owner
+			m := managers[o.Manager]
+			if m == nil {
+				m = &pageManager{}
+				managers[o.Manager] = m
+			}
+			m.hows = add(m.hows, plain(o.how()))
+			m.details = add(m.details, plain(strings.TrimSpace(o.how()+" at "+o.APIVersion)))
+		}
+	}
+	for i, name := range slices.Sorted(maps.Keys(managers)) {
+		m := managers[name]
+		m.Index, m.Class, m.Name = i, fmt.Sprintf("m m%d", i), showName(name)
+		m.How = strings.Join(m.hows, ", ")
+		m.Tip = m.Name + ": " + strings.Join(m.details, ", ")
+	}
+	return managers
+}
+
+// showName returns a manager's name for the page.
+func showName(name string) string {
+	if name == "" {
+		return "(no name)"
+	}
+	return plain(name)
+}
+
+// hues returns the hue of each manager's colour, in degrees. Its name says which,
+// the same on every page, unless another manager of this page has that or one next
+// to it and there is room elsewhere; then its name says which is tried next.
+func hues(names []string) []int {
+	const count = 20 // hues that can be told apart
+	room := 1
+	if len(names) > count/3 {
+		room = 0
+	}
+	var taken [count]bool
+	free := func(at int) bool {
+		for i := -room; i <= room; i++ {
+			if taken[(at+i+count)%count] {
+				return false
+			}
+		}
+		return true
+	}
+	out := make([]int, len(names))
+	for i, name := range names {
+		h := fnv.New32a()
+		h.Write([]byte(name))
+		sum := h.Sum32()
+		first, by := int(sum%count), []int{3, 7, 9, 11, 13, 17}[sum/count%6] // each comes to all hues
+		for n := range count {
+			if at := (first + n*by) % count; free(at) {
+				first = at
+				break
+			}
+		}
+		taken[first] = true
+		out[i] = first * (360 / count)
+	}
+	return out
+}
+
+// digest returns the source expression of a content security policy for text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// add adds an object; one of several has its name in its anchors.
+func (p *page) add(r *Report, index int, several bool, managers map[string]*pageManager) {
+	o := pageObject{
+		ID:    fmt.Sprintf("object-%d", index),
+		Title: plain(r.title()), Kind: plain(r.Kind), Namespace: plain(r.Namespace),
+		Name: plain(r.Name), APIVersion: plain(r.APIVersion), Notes: r.Notes(),
+	}
+	d := dataObject{Entries: []dataEntry{}, Lines: []dataLine{}}
+	if several {
+		d.Anchor = plain(strings.ReplaceAll(r.title(), " ", "/"))
+	}
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		class := managers[e.Manager].Class
+		shown := pageEntry{
+			Class: class, Name: showName(e.Manager), How: plain(e.how()), Version: plain(e.APIVersion),
+			Time: e.when(), Age: e.Age, Fields: e.Fields, Lines: e.Lines, Problem: e.Problem != "",
+		}
+		o.Entries = append(o.Entries, shown)
+		d.Entries = append(d.Entries, dataEntry{
+			Class: class, Manager: shown.Name, Operation: plain(string(e.Operation)),
+			Subresource: plain(e.Subresource), Version: shown.Version, Time: shown.Time, Age: shown.Age,
+		})
+	}
+	positions := make(map[int]int, len(r.Lines)) // of lines on the page, by number
+	for i := range r.Lines {
+		positions[r.Lines[i].Number] = i
+	}
+	var around []int // the lines that the next one may be in
+	var before string
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		for len(around) > 0 && r.Lines[around[len(around)-1]].Last < l.Number {
+			around = around[:len(around)-1]
+		}
+		facts := dataLine{Parent: -1, Continued: l.Continued, Managers: []int{}, Fields: []dataField{}}
+		if len(around) > 0 {
+			facts.Parent = around[len(around)-1]
+		}
+		for facts.Last = i; facts.Last+1 < len(r.Lines) && r.Lines[facts.Last+1].Number <= l.Last; {
+			facts.Last++
+		}
+		line := pageLine{Number: l.Number, Tokens: tokens(l), Foldable: facts.Last > i}
+		around = append(around, i)
+		p.addFacts(l, &line, &facts, managers)
+		line.Anchor = d.Anchor
+		if f := l.Field(); f != nil {
+			line.Anchor += facts.Fields[len(facts.Fields)-1].Path
+		}
+		if who := fmt.Sprint(line.Chips, line.Age, line.Unowned); who == before && (line.Unowned || line.Chips != nil) {
+			line.Class += " same"
+		} else {
+			before = who
+		}
+		o.Lines = append(o.Lines, line)
+		d.Lines = append(d.Lines, facts)
+	}
+	p.Objects = append(p.Objects, o)
+	p.Data.Objects = append(p.Data.Objects, d)
+}
+
+// addFacts adds what is known of a line's fields and owners.
+func (p *page) addFacts(l *Line, line *pageLine, facts *dataLine, managers map[string]*pageManager) {
+	for i := range l.Fields {
+		f := &l.Fields[i]
+		field := dataField{Path: plain(f.Path.String()), Kind: f.Kind, State: f.State, Owners: []int{}}
+		for j := range f.Owners {
+			field.Owners = append(field.Owners, f.Owners[j].Entry)
+		}
+		facts.Fields = append(facts.Fields, field)
+	}
+	for i, o := range l.owners() {
+		m := managers[o.Manager]
+		line.Chips = append(line.Chips, pageChip{m.Class, m.Name, strings.Trim(o.note, " ()")})
+		if i == 0 {
+			line.Age = o.Age
+		}
+		if !slices.Contains(facts.Managers, m.Index) {
+			facts.Managers = append(facts.Managers, m.Index)
+			m.Lines++
+		}
+	}
+	if len(facts.Managers) > 1 {
+		p.Shared++
+	}
+	if f := l.Field(); f != nil {
+		line.Class = string(f.State)
+		line.Unowned = f.State == Unowned && line.Chips == nil
+		facts.Unowned = f.State == Unowned
+		if facts.Unowned {
+			p.Unowned++
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package conformance_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+const webManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default, labels: {app: web}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: web, image: "web:1", env: [{name: A, value: "1"}]}
+`
+
+const lessManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: web, image: "web:2"}
+`
+
+// TestUpgradeOfStructs takes a Go struct through both ways of applying and back, as a
+// server with Go structs tracks it: nothing is lost, and not a byte of the entries
+// differs in the end.
+func TestUpgradeOfStructs(t *testing.T) {
+	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
+	empty := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}
+	seconds := 0
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.WithEmptyObject(empty),
+		fieldmanager.WithClock(func() time.Time { return time.Date(2026, 1, 2, 3, 4, seconds, 0, time.UTC) }))
+	require.NoError(t, err)
+	meta, err := strategicpatch.NewPatchMetaFromStruct(empty)
+	require.NoError(t, err)
+	stored := func(obj runtime.Object, err error) *appsv1.Deployment {
+		t.Helper()
+		require.NoError(t, err)
+		out := obj.DeepCopyObject().(*appsv1.Deployment)
+		out.UID = "1"
+		return out
+	}
+	clientSide := func(live runtime.Object, intent string) *appsv1.Deployment {
+		t.Helper()
+		applied, err := upgrade.ClientSideApply(live, fromYAML(t, []byte(intent)), upgrade.ApplyOptions{Meta: meta})
+		require.NoError(t, err)
+		now := &appsv1.Deployment{}
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(plain(t, applied.Object).Object, now))
+		now.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
+		seconds++
+		return stored(m.Update(live, now, upgrade.ClientSideManager))
+	}
+
+	live := clientSide(nil, webManifest)
+	before := live.DeepCopy()
+	there, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "kubectl", KeepLastApplied: true})
+	require.NoError(t, err)
+	require.NoError(t, there.Preview.Next)
+	require.Equal(t, before, live, "inputs are never changed")
+	upgraded := there.Object.(*appsv1.Deployment)
+	require.Equal(t, before.Spec, upgraded.Spec)
+
+	intent, err := upgrade.LastApplied(live)
+	require.NoError(t, err)
+	seconds++
+	applied := stored(m.Apply(upgraded, &unstructured.Unstructured{Object: intent}, "kubectl", false))
+	require.Equal(t, before.Spec, applied.Spec)
+
+	back, err := upgrade.ToClientSide(applied, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "kubectl", Empty: empty})
+	require.NoError(t, err)
+	got := back.Object.(*appsv1.Deployment)
+	require.Equal(t, before.Spec, got.Spec)
+	require.Equal(t, text(plain(t, before).Object), text(plain(t, got).Object), "annotation, entries and all")
+
+	now := clientSide(got, lessManifest)
+	require.Empty(t, now.Labels)
+	require.Empty(t, now.Spec.Template.Spec.Containers[0].Env)
+	require.Equal(t, "web:2", now.Spec.Template.Spec.Containers[0].Image)
+	require.Equal(t, corev1.DNSClusterFirst, now.Spec.Template.Spec.DNSPolicy)
+
+	now.Spec.Template.Spec.Containers[0].Image = "drifted"
+	_, err = upgrade.ClientSideApply(now, fromYAML(t, []byte(webManifest)), upgrade.ApplyOptions{Meta: meta, NoOverwrite: true})
+	require.True(t, mergepatch.IsConflict(err))
+}

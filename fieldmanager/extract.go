@@ -1,0 +1,81 @@
+package fieldmanager
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Extract returns the intent that owns the paths of set, with the values that they
+// have in obj (spec rule 7.1): with the set of an entry, what its manager applied
+// last, as far as it still owns it. It names the object, and has the key fields of
+// every item that it has something of. Paths that obj does not have are left out,
+// and a container that others filled is empty.
+//
+// obj is converted to the version of the FieldManager, at which set must be. The
+// result shares memory with obj. The error is an [ObjectError].
+func (m *FieldManager) Extract(obj runtime.Object, set *fieldpath.Set) (*unstructured.Unstructured, error) {
+	o, err := m.objectOf(obj)
+	if err == nil {
+		err = o.validate()
+	}
+	if err != nil {
+		return nil, &ObjectError{LiveObject, "", err}
+	}
+	metadata, _ := o.tree["metadata"].(map[string]any)
+	head := map[string]any{}
+	for _, name := range [...]string{"name", "namespace"} {
+		if v, ok := metadata[name]; ok {
+			head[name] = v
+		}
+	}
+	out := map[string]any{"apiVersion": m.version, "kind": m.kind.Kind}
+	part, _ := m.typ.Extract(o.tree, set.Leaves(), true).(map[string]any)
+	for name, v := range part {
+		switch name {
+		case "apiVersion", "kind":
+			continue
+		case "metadata":
+			extracted, _ := v.(map[string]any)
+			for k, v := range extracted {
+				head[k] = v
+			}
+			continue
+		}
+		out[name] = v
+	}
+	out["metadata"] = head
+	return &unstructured.Unstructured{Object: out}, nil
+}
+
+// Owned returns what an apply of obj comes to own (spec rules 4.1 to 4.3): not what
+// the write resets, and not what nobody owns. obj is converted to the version of the
+// FieldManager. The error is an [ObjectError].
+func (m *FieldManager) Owned(obj runtime.Object) (*fieldpath.Set, error) {
+	o, err := m.objectOf(obj)
+	if err == nil {
+		err = o.validate()
+	}
+	if err != nil {
+		return nil, &ObjectError{AppliedObject, "", err}
+	}
+	return managedfields.Strip(m.filter(m.version, m.typ.FieldSet(o.tree))), nil
+}
+
+// LeaveOut returns an intent without the paths of set and what is below them. With
+// them go the declared fields that held nothing else, which would be owned if they
+// were empty; items and entries of maps stay. The result shares memory with the
+// intent. The error is an [ObjectError].
+func (m *FieldManager) LeaveOut(applied runtime.Object, set *fieldpath.Set) (*unstructured.Unstructured, error) {
+	tree, err := treeOf(applied)
+	if err != nil {
+		return nil, &ObjectError{AppliedObject, "", err}
+	}
+	o := object{tree, m.version, m.typ}
+	if err := o.validate(); err != nil {
+		return nil, &ObjectError{AppliedObject, "", err}
+	}
+	return &unstructured.Unstructured{Object: leaveOut(m.typ, tree, set)}, nil
+}

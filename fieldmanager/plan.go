@@ -1,0 +1,314 @@
+package fieldmanager
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// Outcome says what an apply would do.
+type Outcome uint8
+
+// The outcomes, from the least to the most that has to be done about them.
+const (
+	// Unchanged: nothing. A server that is sent the intent writes nothing, and the
+	// object keeps its resourceVersion (spec rule 13.1).
+	Unchanged Outcome = iota
+	// OwnershipOnly: the object stays as it is, but for its managed fields.
+	OwnershipOnly
+	// Changed: the object changes, or is created.
+	Changed
+	// Conflict: others own what would change. A server answers 409 and writes
+	// nothing.
+	Conflict
+)
+
+var outcomes = [...]string{"unchanged", "ownership only", "changed", "conflict"}
+
+func (o Outcome) String() string {
+	if int(o) < len(outcomes) {
+		return outcomes[o]
+	}
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
+}
+
+// MarshalText returns what String does.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// PlanOptions say how to plan.
+type PlanOptions struct {
+	// Force plans an apply that takes fields in conflict from their owners.
+	Force bool
+	// Defaults fills the defaults of the schema in where live and the merged object
+	// lack them, as a server does after it merged ([typed.Type.Default]). What
+	// [WithDefaulter] was given is done to both in any case: a host whose types have
+	// defaults in code names them there.
+	Defaults bool
+	// Semantics say which values are equal when live and the merged object are
+	// compared; nil for the FieldManager's own. It has no say in what is in conflict:
+	// a server raises conflicts before it looks what the values mean. For custom
+	// resources nil is what a server does; for built-in types, which it keeps as Go
+	// structs, [typed.Canonical] is.
+	Semantics *typed.Semantics
+}
+
+// ErrPrecondition says that an intent names a resourceVersion or uid that is not
+// live's. A server answers 409, and a retry with the object as it is now may go
+// well.
+var ErrPrecondition = errors.New("precondition failed")
+
+// Plan is what an apply would do. Nothing in it may be changed: it shares memory
+// with the objects that it was made of.
+type Plan struct {
+	// Outcome says it in a word.
+	Outcome Outcome
+	// Merged is the object with its managed fields, as [FieldManager.Apply] returns
+	// it, for a conflict as it returns it with force. A server may come to store
+	// something else: it puts back what the write must not touch, such as the status,
+	// and fills defaults in. Changes tells of both.
+	Merged runtime.Object
+	// Conflicts are the fields that others own and that the intent would change: for
+	// the outcome Conflict what stands in the way, and with force what is taken from
+	// whom. Nil for none.
+	Conflicts conflicts.Conflicts
+	// Ownership says whose fields become others, in the order of managedfields.Key;
+	// managers whose entries stay as they are, but for the time, are left out.
+	Ownership []OwnershipChange
+
+	semantics *typed.Semantics
+	before    object // defaulted; no tree for a create
+	after     object
+}
+
+// OwnershipChange is what becomes of what one manager owns. The paths are of the
+// API version of its entry (spec rule 13.3). Invariants, where before and after are what it owns:
+//
+//	Gains   = after - before     Shares  ⊆ Gains
+//	Loses   = before - after     Removes ⊆ Loses
+type OwnershipChange struct {
+	// Manager is whose entry it is.
+	Manager managedfields.Key
+	// Version is the API version of its entry afterwards, or before when there is
+	// none any more.
+	Version string
+	// Gains are the fields that it comes to own, and Shares those of them that
+	// others own as well.
+	Gains, Shares *fieldpath.Set
+	// Loses are the fields that it owns no longer, and Removes those of them that
+	// go from the object: it gave them up, or they were inside something that
+	// somebody gave up, and nobody else owns them.
+	Loses, Removes *fieldpath.Set
+}
+
+// ChangeKind says how a field changes.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	// Added: only the object after has the field.
+	Added ChangeKind = "added"
+	// Modified: both have it, with other values.
+	Modified ChangeKind = "modified"
+	// Removed: only the object before has it.
+	Removed ChangeKind = "removed"
+	// Reordered: a list has its items in another order.
+	Reordered ChangeKind = "reordered"
+)
+
+// Change is one field that changes.
+type Change struct {
+	Kind ChangeKind
+	// Path is the field. Of what is added or removed as a whole, it is the whole.
+	Path fieldpath.Path
+	// Before and After are its values; nil where there is none, and for a null.
+	Before, After any
+}
+
+// Plan returns what Apply would do with the same arguments, without an error for
+// conflicts. Any other error is Apply's, or [ErrPrecondition].
+//
+// Outcome is about a server that does what the engine does and then, with the
+// object that it merged: puts back the fields that the write resets
+// ([WithResetFields]) and those of metadata that are the server's; fills defaults
+// in; and writes nothing when what it has equals what is stored, the times of
+// entries aside. So the plan is as good as live is recent and as the options are
+// those of the server: reset fields, defaults and semantics. Validation and
+// admission are not known here.
+func (m *FieldManager) Plan(live, applied runtime.Object, manager string, options PlanOptions) (*Plan, error) {
+	if err := m.checkPreconditions(live, applied); err != nil {
+		return nil, err
+	}
+	if same, ok := m.restated(live, applied, manager); ok {
+		return &Plan{Merged: same}, nil
+	}
+	w, err := m.startApply(live, applied, manager, false)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{semantics: options.Semantics}
+	if p.semantics == nil {
+		p.semantics = m.semantics
+	}
+	err = w.run()
+	if errors.As(err, &p.Conflicts) {
+		err = w.merge(true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.Merged, err = w.finish(live, applied); err != nil {
+		return nil, err
+	}
+	if err := p.compare(w, live, options.Defaults); err != nil {
+		return nil, err
+	}
+	same := false
+	if p.before.tree != nil {
+		same = p.semantics.Equal(m.typ, p.before.tree, p.after.tree)
+	}
+	switch {
+	case len(p.Conflicts) > 0 && !options.Force:
+		p.Outcome = Conflict
+	case !same:
+		p.Outcome = Changed
+	case !p.sameEntries(live):
+		p.Outcome = OwnershipOnly
+	}
+	p.Ownership, err = w.ownershipChanges(live)
+	return p, err
+}
+
+// checkPreconditions refuses an intent that is for another object than live. An
+// object that is not readable is left to Apply to complain about.
+func (m *FieldManager) checkPreconditions(live, applied runtime.Object) error {
+	intent, err := treeOf(applied)
+	if err != nil {
+		return nil
+	}
+	var stored map[string]any
+	if !isNil(live) {
+		if stored, err = treeOf(live); err != nil {
+			return nil
+		}
+	}
+	want, _ := intent["metadata"].(map[string]any)
+	have, _ := stored["metadata"].(map[string]any)
+	for _, name := range [...]string{"resourceVersion", "uid"} {
+		v, _ := want[name].(string)
+		if now, _ := have[name].(string); v != "" && v != now {
+			return fmt.Errorf("metadata.%s: %w: expected %q, the object has %q", name, ErrPrecondition, v, now)
+		}
+	}
+	return nil
+}
+
+// compare sets what is compared: live, and what a server would store.
+func (p *Plan) compare(w *applyWrite, live runtime.Object, defaults bool) error {
+	merged, err := treeOf(p.Merged)
+	if err != nil {
+		return err
+	}
+	p.before, p.after = w.live, w.live
+	p.after.tree = withManagedFields(merged, nil)
+	if isNil(live) {
+		p.before.tree = nil
+	}
+	if p.after.tree, err = w.m.putBack(p.before.tree, p.after); err != nil {
+		return err
+	}
+	for _, o := range []*object{&p.before, &p.after} {
+		if o.tree == nil {
+			continue
+		}
+		if defaults {
+			o.tree, _ = o.typ.Default(o.tree).(map[string]any)
+		}
+		if w.m.defaulter != nil {
+			obj, err := like(p.Merged, deepCopy(o.tree).(map[string]any))
+			if err != nil {
+				return err
+			}
+			w.m.defaulter(obj)
+			if o.tree, err = treeOf(obj); err != nil {
+				return fmt.Errorf("defaulting: %w", err)
+			}
+			o.tree = withManagedFields(o.tree, nil)
+		}
+	}
+	return nil
+}
+
+// sameEntries reports whether the managed fields stay as they are, in their order,
+// but for times: a server does not write those alone.
+func (p *Plan) sameEntries(live runtime.Object) bool {
+	before, err1 := entryList(live)
+	after, err2 := entryList(p.Merged)
+	return err1 == nil && err2 == nil && slices.EqualFunc(before, after, func(a, b any) bool {
+		x, ok1 := a.(map[string]any)
+		y, ok2 := b.(map[string]any)
+		return ok1 && ok2 && typed.Equal(timeless(x), timeless(y))
+	})
+}
+
+func entryList(obj runtime.Object) ([]any, error) {
+	tree, err := treeOf(obj)
+	v, _ := managedFieldsOf(tree)
+	list, _ := v.([]any)
+	return list, err
+}
+
+func timeless(entry map[string]any) map[string]any {
+	if _, ok := entry["time"]; ok {
+		entry = maps.Clone(entry)
+		delete(entry, "time")
+	}
+	return entry
+}
+
+// Changes yields the fields that change in the object, its managed fields aside:
+// those that are added or modified, those that are removed, and the lists that are
+// reordered, each in the order of fieldpath.Set.All. For a conflict it is what force
+// would change. There are none exactly when the outcome is Unchanged or
+// OwnershipOnly, or a conflict over values that a server takes as equal.
+func (p *Plan) Changes() iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		t := p.after.typ
+		if t == nil {
+			return
+		}
+		c := p.semantics.Compare(t, p.before.tree, p.after.tree)
+		var finder typed.Finder
+		for _, part := range [...]struct {
+			kind ChangeKind
+			set  *fieldpath.Set
+		}{
+			{Added, topmost(c.Added)}, {Modified, c.Modified}, {Removed, topmost(c.Removed)},
+			{Reordered, t.Reordered(p.before.tree, p.after.tree)},
+		} {
+			for path, values := range finder.Pairs(t, part.set, p.before.tree, p.after.tree) {
+				if !yield(Change{part.kind, slices.Clone(path), values[0], values[1]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// topmost returns the paths of set that go on from no other path of it.
+func topmost(set *fieldpath.Set) *fieldpath.Set {
+	return set.Rewrite(func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
+		if e.Member {
+			return fieldpath.Entry{Member: true}
+		}
+		return fieldpath.Entry{Below: topmost(e.Below)}
+	})
+}

@@ -1,0 +1,121 @@
+package fieldmanager_test
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// settings is a ConfigMap that alice applied.
+func settings() (*fieldmanager.FieldManager, *unstructured.Unstructured) {
+	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.WithClock(clock))
+	if err != nil {
+		panic(err)
+	}
+	live, err := m.Apply(nil, manifest(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: red, size: small}
+`), "alice", false)
+	if err != nil {
+		panic(err)
+	}
+	return m, live.(*unstructured.Unstructured)
+}
+
+// What would alice's next intent do?
+func ExampleFieldManager_Plan() {
+	m, live := settings()
+	plan, err := m.Plan(live, manifest(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue, shape: round}
+`), "alice", fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil)})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(plan.Outcome)
+	for c := range plan.Changes() {
+		fmt.Println(c.Kind, c.Path, c.Before, "→", c.After)
+	}
+	for _, o := range plan.Ownership {
+		fmt.Printf("%s gains %s and loses %s, which is removed: %v\n", o.Manager.Manager, o.Gains, o.Loses, o.Removes.Equal(o.Loses))
+	}
+	// Output:
+	// changed
+	// added .data.shape <nil> → round
+	// modified .data.color red → blue
+	// removed .data.size small → <nil>
+	// alice gains .data.shape and loses .data.size, which is removed: true
+}
+
+// bob wants another color, and a field of his own.
+func ExampleFieldManager_WaysOut() {
+	m, live := settings()
+	intent := manifest(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue, shape: round}
+`)
+	report, err := m.WaysOut(live, intent, "bob", "configmap/settings", fieldmanager.PlanOptions{})
+	if err != nil {
+		panic(err)
+	}
+	if err := report.Render(os.Stdout, conflicts.Style{}); err != nil {
+		panic(err)
+	}
+	for _, way := range report.Ways {
+		fmt.Println(way.Way, way.Force, way.Intent.Object["data"])
+	}
+	// Output:
+	// configmap/settings: 1 conflict for manager "bob"
+	//   FIELD        OWNER            THEIR VALUE  YOUR VALUE  SINCE
+	//   .data.color  "alice" (Apply)  "red"        "blue"      2026-01-02T03:04:05Z
+	// Ways out:
+	//   force    apply again with --force-conflicts: your values, and the fields become yours alone
+	//            "alice" loses:
+	//              .data.color
+	//   give up  leave the fields out of your manifest: their values stay, and so does the owner
+	//   share    put their values into your manifest: both of you own the fields from then on
+	// force true map[color:blue shape:round]
+	// give-up false map[shape:round]
+	// share false map[color:red shape:round]
+}
+
+// bob takes the color, and leaves the size to alice: one forced apply, which forces
+// nothing else.
+func ExampleFieldManager_Resolve() {
+	m, live := settings()
+	live.SetResourceVersion("7")
+	intent := manifest(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue, size: large}
+`)
+	r, err := m.Resolve(live, intent, "bob", func(c conflicts.Conflict) conflicts.Way {
+		if c.Path.String() == ".data.color" {
+			return conflicts.Force
+		}
+		return conflicts.GiveUp
+	}, fieldmanager.PlanOptions{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Force, r.Intent.Object["data"], r.Intent.GetResourceVersion(), r.Plan.Outcome)
+	// Output:
+	// true map[color:blue] 7 changed
+}

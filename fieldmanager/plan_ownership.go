@@ -1,0 +1,93 @@
+package fieldmanager
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// ownershipChanges returns how the entries of w differ from live's.
+func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, error) {
+	var before records
+	if !isNil(live) {
+		tree, err := treeOf(live)
+		if err == nil {
+			before, err = readRecords(tree)
+		}
+		if err != nil {
+			return nil, &ObjectError{LiveObject, "", err}
+		}
+	}
+	changes := w.m.compare(w.live, w.merged)
+	was := before.positions()
+	var out []OwnershipChange
+	for i := range w.entries {
+		now := &w.entries[i]
+		j, there := was[now.Key]
+		delete(was, now.Key)
+		if now.wire != nil {
+			continue // as it stands in live
+		}
+		var old record
+		if there {
+			old = before[j]
+		}
+		if c, ok := w.ownershipChange(&old, now, changes); ok {
+			out = append(out, c)
+		}
+	}
+	for _, j := range was {
+		if c, ok := w.ownershipChange(&before[j], &record{decoded: true}, changes); ok {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b OwnershipChange) int { return a.Manager.Compare(b.Manager) })
+	return out, nil
+}
+
+// ownershipChange compares two records of one manager, one of which may be the
+// zero record. ok is false when it owns what it owned.
+func (w *applyWrite) ownershipChange(old, now *record, changes *comparisons) (c OwnershipChange, ok bool) {
+	c.Manager, c.Version = now.Key, now.Version
+	if c.Version == "" {
+		c.Manager, c.Version = old.Key, old.Version
+	}
+	if err := old.decode(); err != nil {
+		// What it owned can't be told: it counts as nothing.
+		w.m.warning(old.Entry, err)
+		old.Fields = nil
+	}
+	if now.decode() != nil {
+		return c, false // it can't be told either, and was kept
+	}
+	if old.Version == now.Version && old.Fields.Equal(now.Fields) {
+		return c, false
+	}
+	c.Gains = now.Fields.Difference(old.Fields)
+	c.Loses = old.Fields.Difference(now.Fields)
+	if !c.Gains.Empty() {
+		c.Shares = w.ownedByOthers(now.Key, now.Version, c.Gains)
+	}
+	if !c.Loses.Empty() {
+		if change := changes.at(old.Version); change.err == nil {
+			c.Removes = c.Loses.Intersection(change.Removed)
+		}
+	}
+	return c, true
+}
+
+// ownedByOthers returns which paths of set, at a version, others than k own after
+// the write.
+func (w *applyWrite) ownedByOthers(k managedfields.Key, version string, set *fieldpath.Set) *fieldpath.Set {
+	var parts []*fieldpath.Set
+	for i := range w.entries {
+		r := &w.entries[i]
+		if r.Key != k && r.Version == version && r.touches(set) && r.decode() == nil {
+			parts = append(parts, r.Fields.Intersection(set))
+		}
+	}
+	return fieldpath.UnionOf(parts...)
+}

@@ -1,0 +1,88 @@
+package fieldmanager
+
+import (
+	"maps"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// ofTheServer are the fields of an object that only its server sets: those that
+// nobody ever owns (spec rule 2.7), and the two of an object that is going.
+var ofTheServer = managedfields.Unowned(nil).Union(fieldpath.NewSet(
+	fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "deletionGracePeriodSeconds")))
+
+// putBack returns the merged object with what the write must not touch as it is
+// in live, which is nil for a create: what it resets (spec rule 2.9), and what is the
+// server's.
+func (m *FieldManager) putBack(live map[string]any, merged object) (map[string]any, error) {
+	if reset, ok := fieldpath.Excluded(m.resetFields[m.version]); ok {
+		// By far the most: a few fields, whatever is in them.
+		merged.tree = graft(live, merged.tree, reset, true)
+	}
+	if live != nil {
+		merged.tree = graft(live, merged.tree, ofTheServer, false)
+	}
+	return m.putBackFiltered(live, merged)
+}
+
+// graft returns tree with the fields of set as they are in live. A path that others
+// of set go on from stands for all that is below it if whole is true, and else for
+// nothing but what they say. Elements other than fields are passed over.
+func graft(live, tree map[string]any, set *fieldpath.Set, whole bool) map[string]any {
+	out, cloned := tree, false
+	put := func(name string, v any, there bool) {
+		if _, has := tree[name]; !has && !there {
+			return
+		}
+		if !cloned {
+			out, cloned = make(map[string]any, len(tree)+1), true
+			maps.Copy(out, tree)
+		}
+		if there {
+			out[name] = v
+		} else {
+			delete(out, name)
+		}
+	}
+	for e, entry := range set.Level() {
+		name, ok := e.Field()
+		if !ok {
+			continue
+		}
+		v, there := live[name]
+		if entry.Member && (whole || entry.Below.Empty()) {
+			put(name, v, there)
+			continue
+		}
+		from, _ := v.(map[string]any)
+		to, isMap := tree[name].(map[string]any)
+		if !isMap && (tree[name] != nil || len(from) == 0) {
+			continue
+		}
+		if now := graft(from, to, entry.Below, whole); len(now) > 0 || isMap {
+			put(name, now, true)
+		}
+	}
+	return out
+}
+
+// putBackFiltered puts back what the filter of the write leaves out and is no set
+// of fields, as far as it can be told from the paths that changed.
+func (m *FieldManager) putBackFiltered(live map[string]any, merged object) (map[string]any, error) {
+	c := merged.typ.Compare(live, merged.tree).Map(func(s *fieldpath.Set) *fieldpath.Set {
+		return s.Difference(m.filter(m.version, s))
+	})
+	if c.Unchanged() {
+		return merged.tree, nil
+	}
+	tree := merged.typ.Remove(merged.tree, c.Changed())
+	if missing := c.Modified.Union(c.Removed); !missing.Empty() {
+		var err error
+		if tree, err = merged.typ.Merge(tree, merged.typ.Extract(live, missing.Leaves(), true)); err != nil {
+			return nil, err
+		}
+	}
+	out, _ := tree.(map[string]any)
+	return out, nil
+}

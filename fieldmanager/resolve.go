@@ -1,0 +1,232 @@
+package fieldmanager
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// Resolution is a way out of the conflicts of an apply, ready to be taken.
+type Resolution struct {
+	// Intent is what to apply in the place of what conflicted. It shares memory with
+	// it, and with live.
+	Intent *unstructured.Unstructured
+	// Force is whether the apply has to be forced.
+	Force bool
+	// Forced are the conflicts that are decided by force; none when Force is false.
+	Forced conflicts.Conflicts
+	// Plan is what applying Intent does. Its outcome is never Conflict.
+	Plan *Plan
+}
+
+// Resolve returns the intent that comes of deciding each conflict of an apply,
+// field by field (spec rule 13.4). The arguments are those of Apply; decide is asked once for each
+// conflict, in their fixed order, and says
+//
+//	conflicts.Force   the field stays in the intent, and is taken from its owners
+//	conflicts.GiveUp  it is left out; so is a struct or list that loses everything
+//	                  by it, but an item or map entry stays as long as it has its key
+//	conflicts.Share   it has live's value; where live has none, it is left out
+//
+// A server knows no force for some fields: it forces all conflicts of a request or
+// none. That is why what is not to be forced leaves the intent, or takes on live's
+// value. So that nothing is forced that nobody saw, an intent that forces some of the
+// conflicts only is bound to live's resourceVersion, if it has one: a server answers
+// 409 when the object has changed since, and Resolve has to be asked again.
+//
+// Without conflicts, the intent is applied's own. The error is Plan's; or says that
+// two owners' conflicts over one field were decided differently; that live's value is
+// none that an intent may have (duplicates, undeclared fields); or that a conflict
+// can't be told from here, because it is about a field that another API version has
+// and the intent's has not.
+func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
+	decide func(conflicts.Conflict) conflicts.Way, options PlanOptions) (*Resolution, error) {
+	options.Force = false
+	plan, err := m.Plan(live, applied, manager, options)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := treeOf(applied)
+	if err != nil {
+		return nil, &ObjectError{AppliedObject, "", err}
+	}
+	out := &Resolution{Intent: &unstructured.Unstructured{Object: tree}, Plan: plan}
+	if plan.Outcome != Conflict {
+		return out, nil
+	}
+	liveTree, err := m.objectOf(live)
+	if err != nil {
+		return nil, &ObjectError{LiveObject, "", err}
+	}
+	ways, err := m.decisions(plan.Conflicts, tree, decide, out)
+	if err != nil {
+		return nil, err
+	}
+	var there, absent []fieldpath.Path
+	inLive := everything(m.typ, liveTree.tree)
+	for p := range ways[conflicts.Share].All() {
+		if inLive.Has(p) {
+			there = append(there, slices.Clone(p))
+		} else {
+			absent = append(absent, slices.Clone(p))
+		}
+	}
+	if tree, err = m.withShared(tree, liveTree.tree, fieldpath.NewSet(there...)); err != nil {
+		return nil, err
+	}
+	tree = leaveOut(m.typ, tree, ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...)))
+	out.Force = !ways[conflicts.Force].Empty()
+	if out.Force && len(out.Forced) < len(plan.Conflicts) {
+		tree = bound(tree, liveTree.tree)
+	}
+	out.Intent = &unstructured.Unstructured{Object: tree}
+	options.Force = out.Force
+	if out.Plan, err = m.Plan(live, out.Intent, manager, options); err != nil {
+		return nil, err
+	}
+	for _, c := range out.Plan.Conflicts {
+		if !ways[conflicts.Force].Has(c.Path) {
+			return nil, fmt.Errorf("%s: still in conflict with %q after it was decided", c.Path, c.Owner.Manager)
+		}
+	}
+	return out, nil
+}
+
+// everything returns the paths of all that is in a tree, containers included. To look
+// many paths up in it costs less than to look for each in the tree.
+func everything(t *typed.Type, tree map[string]any) *fieldpath.Set {
+	return t.Compare(map[string]any{}, tree).Added
+}
+
+// decisions asks for the way out of each conflict, and returns the fields of the
+// intent by way.
+func (m *FieldManager) decisions(all conflicts.Conflicts, intent map[string]any,
+	decide func(conflicts.Conflict) conflicts.Way, out *Resolution) (map[conflicts.Way]*fieldpath.Set, error) {
+	ways := map[conflicts.Way][]fieldpath.Path{}
+	decided := map[string]conflicts.Way{}
+	inIntent := everything(m.typ, intent)
+	for _, c := range all {
+		way := decide(c)
+		if way > conflicts.Force {
+			return nil, fmt.Errorf("%s: no such way out of a conflict: %s", c.Path, way)
+		}
+		path := c.Path
+		if !inIntent.Has(path) {
+			return nil, fmt.Errorf("%s: the conflict with %q is about a field of %s that the intent, of %s, does not have",
+				path, c.Owner.Manager, c.Version, m.version)
+		}
+		if before, twice := decided[path.String()]; twice && before != way {
+			return nil, fmt.Errorf("%s: decided twice, once %s and once %s", path, before, way)
+		}
+		decided[path.String()] = way
+		if way == conflicts.Force {
+			out.Forced = append(out.Forced, c)
+		} else {
+			path = withoutKeyField(path)
+		}
+		ways[way] = append(ways[way], path)
+	}
+	sets := map[conflicts.Way]*fieldpath.Set{}
+	for way, paths := range ways {
+		sets[way] = fieldpath.NewSet(paths...)
+	}
+	return sets, nil
+}
+
+// withoutKeyField returns the path of the item when p is one of the fields of its
+// key: an item can't be without its key, nor have another.
+func withoutKeyField(p fieldpath.Path) fieldpath.Path {
+	if len(p) < 2 {
+		return p
+	}
+	name, ok := p[len(p)-1].Field()
+	fields, isItem := p[len(p)-2].Key()
+	if ok && isItem {
+		for _, f := range fields {
+			if f.Name == name {
+				return p[:len(p)-1]
+			}
+		}
+	}
+	return p
+}
+
+// withShared returns an intent with live's values at the paths of set, all of which
+// live has.
+func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Set) (map[string]any, error) {
+	if set.Empty() {
+		return intent, nil
+	}
+	all := m.typ.FieldSet(live)
+	// With everything that is below: the shapes may differ.
+	part := m.typ.Extract(live, set.Union(all.Difference(all.RecursiveDifference(set))), true)
+	tree, err := m.typ.Merge(intent, part)
+	if err == nil {
+		err = m.typ.Validate(tree, typed.Rules{Unknown: m.unknown != RefuseUnknown})
+	}
+	if err != nil {
+		// An update may have left in live what no intent may have (spec rule 1.3).
+		return nil, fmt.Errorf("live's value can't be shared: %w", err)
+	}
+	out, _ := tree.(map[string]any)
+	return out, nil
+}
+
+// leaveOut returns an intent without the paths of set, and without the declared
+// fields that held nothing else: an empty one would be owned. Items and entries of
+// maps stay, empty: to own them, too, is to keep what others have in them.
+func leaveOut(t *typed.Type, intent map[string]any, set *fieldpath.Set) map[string]any {
+	if set.Empty() {
+		return intent
+	}
+	// A declared field goes when something in it goes and nothing stays: no leaf, with
+	// which empty lists count, and no item or entry.
+	content := t.FieldSet(intent).Union(everything(t, intent).Leaves())
+	stays := content.RecursiveDifference(set)
+	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays))
+	out, _ := t.Remove(intent, set.Union(goes)).(map[string]any)
+	return out
+}
+
+// bound returns an intent that is for live as it is now.
+func bound(intent, live map[string]any) map[string]any {
+	stored, _ := live["metadata"].(map[string]any)
+	version, _ := stored["resourceVersion"].(string)
+	metadata, ok := intent["metadata"].(map[string]any)
+	if version == "" || !ok {
+		return intent
+	}
+	intent, metadata = maps.Clone(intent), maps.Clone(metadata)
+	metadata["resourceVersion"] = version
+	intent["metadata"] = metadata
+	return intent
+}
+
+// WaysOut returns the conflicts of an apply with the three ways out of them: to
+// force them all, to give them all up, to share them all. The arguments are Plan's;
+// what names the object, such as deployment.apps/nginx. A way that there is not, see
+// [FieldManager.Resolve], is left out, and all three are when there is no conflict.
+func (m *FieldManager) WaysOut(live, applied runtime.Object, manager, what string, options PlanOptions) (conflicts.Report, error) {
+	report := conflicts.Report{Object: what, Manager: manager}
+	options.Force = false
+	plan, err := m.Plan(live, applied, manager, options)
+	if err != nil || plan.Outcome != Conflict {
+		return report, err
+	}
+	report.Conflicts = plan.Conflicts
+	for _, way := range [...]conflicts.Way{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
+		r, err := m.Resolve(live, applied, manager, func(conflicts.Conflict) conflicts.Way { return way }, options)
+		if err != nil {
+			continue
+		}
+		report.Ways = append(report.Ways, conflicts.WayOut{Way: way, Intent: r.Intent, Force: r.Force, Losses: r.Forced.Losses()})
+	}
+	return report, nil
+}

@@ -1,0 +1,235 @@
+package fieldmanager_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// configMap is the example of the Kubernetes documentation, with a field more: two
+// managers, and an intent of the second that changes a field of the first.
+func configMap(t *testing.T) (m *fieldmanager.FieldManager, live, intent *unstructured.Unstructured) {
+	now := start
+	m = builtinManager(t, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		fieldmanager.WithClock(func() time.Time { now = now.Add(time.Second); return now }))
+	text := func(data string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: test-cm, namespace: default}\ndata: "+data)}
+	}
+	out, err := m.Apply(nil, text("{key: some value, color: red}"), "alice", false)
+	require.NoError(t, err)
+	live = stored(out)
+	live.SetResourceVersion("7")
+	return m, live, text("{key: new value, color: blue, size: large}")
+}
+
+// TestResolveConfigMap takes each way out of the conflicts over a ConfigMap, and
+// shows the whole object that comes of it.
+func TestResolveConfigMap(t *testing.T) {
+	entry := func(manager, at string, fields ...string) string {
+		out := "  - apiVersion: v1\n    fieldsType: FieldsV1\n    fieldsV1:\n      f:data:\n"
+		for _, f := range fields {
+			out += "        f:" + f + ": {}\n"
+		}
+		return out + "    manager: " + manager + "\n    operation: Apply\n    time: \"" + at + "\"\n"
+	}
+	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: test-cm\n  namespace: default\n"
+	const first, second = "2026-01-02T03:04:06Z", "2026-01-02T03:04:08Z"
+	for _, row := range []struct {
+		name   string
+		decide func(conflicts.Conflict) conflicts.Way
+		intent string
+		force  bool
+		lost   string
+		data   string
+		owners string
+	}{
+		{"force", func(conflicts.Conflict) conflicts.Way { return conflicts.Force },
+			"data:\n  color: blue\n  key: new value\n  size: large\n" + head, true, `[{"owner":{"manager":"alice","operation":"Apply","apiVersion":"v1"},"fields":[".data.color",".data.key"]}]`,
+			"color: blue\n  key: new value\n  size: large", entry("bob", second, "color", "key", "size")},
+		{"give up", func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
+			"data:\n  size: large\n" + head, false, "null",
+			"color: red\n  key: some value\n  size: large", entry("alice", first, "color", "key") + entry("bob", second, "size")},
+		{"share", func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
+			"data:\n  color: red\n  key: some value\n  size: large\n" + head, false, "null",
+			"color: red\n  key: some value\n  size: large", entry("alice", first, "color", "key") + entry("bob", second, "color", "key", "size")},
+		{"force one, give the other up", func(c conflicts.Conflict) conflicts.Way {
+			if c.Path.String() == ".data.key" {
+				return conflicts.Force
+			}
+			return conflicts.GiveUp
+		}, "data:\n  key: new value\n  size: large\n" + head + "  resourceVersion: \"7\"\n", true,
+			`[{"owner":{"manager":"alice","operation":"Apply","apiVersion":"v1"},"fields":[".data.key"]}]`,
+			"color: red\n  key: new value\n  size: large", entry("alice", first, "color") + entry("bob", second, "key", "size")},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m, live, intent := configMap(t)
+			given := intent.DeepCopy()
+			r, err := m.Resolve(live, intent, "bob", row.decide, fieldmanager.PlanOptions{})
+			require.NoError(t, err)
+			require.Equal(t, given, intent, "the intent that conflicted is not changed")
+			text, err := yaml.Marshal(r.Intent.Object)
+			require.NoError(t, err)
+			parts := strings.SplitAfter(string(text), "\n")
+			require.ElementsMatch(t, strings.SplitAfter(row.intent, "\n"), parts)
+			require.Equal(t, row.force, r.Force)
+			lost, err := json.Marshal(r.Forced.Losses())
+			require.NoError(t, err)
+			require.JSONEq(t, row.lost, string(lost))
+			require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
+
+			m, _, _ = configMap(t)
+			out, err := m.Apply(live, r.Intent, "bob", r.Force)
+			require.NoError(t, err)
+			text, err = yaml.Marshal(contents(out))
+			require.NoError(t, err)
+			require.Equal(t, "apiVersion: v1\ndata:\n  "+row.data+"\nkind: ConfigMap\nmetadata:\n  managedFields:\n"+
+				strings.ReplaceAll(row.owners, second, "2026-01-02T03:04:07Z")+
+				"  name: test-cm\n  namespace: default\n  resourceVersion: \"7\"\n  uid: uid\n", string(text))
+		})
+	}
+}
+
+// TestResolve shows what becomes of what is around a field that leaves the intent
+// (spec rule 13.4).
+func TestResolve(t *testing.T) {
+	all := func(w conflicts.Way) func(conflicts.Conflict) conflicts.Way {
+		return func(conflicts.Conflict) conflicts.Way { return w }
+	}
+	for _, row := range []struct {
+		name, theirs, mine string
+		way                conflicts.Way
+		want               string
+		why                string
+	}{
+		{"last of a struct", "spec: {text: a}", "spec: {text: b}", conflicts.GiveUp, `{}`, "an empty struct would be owned"},
+		{"last of a map", "spec: {labels: {k: a}}", "spec: {labels: {k: b}, count: 1}", conflicts.GiveUp, `{"count":1}`, "so would an empty map"},
+		{"empty on purpose", "spec: {text: a}", "spec: {text: b, labels: {}, set: []}", conflicts.GiveUp, `{"labels":{},"set":[]}`, "what was empty stays"},
+		{"an empty list on purpose", "spec: {text: a}", "spec: {text: b, set: []}", conflicts.GiveUp, `{"set":[]}`, "an empty list owns nothing, but it is there"},
+		{"field of an item", "spec: {ports: [{port: 80, name: a}]}", "spec: {ports: [{port: 80, name: b}]}", conflicts.GiveUp,
+			`{"ports":[{"port":80}]}`, "an item stays with its key: to give it up would remove it when nobody else had it"},
+		{"shared field of an item", "spec: {ports: [{port: 80, name: a}]}", "spec: {ports: [{port: 80, name: b}, {port: 90}]}", conflicts.Share,
+			`{"ports":[{"name":"a","port":80},{"port":90}]}`, "the value is in the item of the same key"},
+		{"atomic", "spec: {atomic: [a, b]}", "spec: {atomic: [c]}", conflicts.Share, `{"atomic":["a","b"]}`, "a whole is shared as a whole"},
+		{"atomic given up", "spec: {atomic: [a, b], count: 1}", "spec: {atomic: [c], count: 1}", conflicts.GiveUp, `{"count":1}`, "and given up as a whole"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := newManager(t, "v1")
+			live, err := m.Apply(nil, object(t, "v1", row.theirs), "alice", false)
+			require.NoError(t, err)
+			r, err := m.Resolve(stored(live), object(t, "v1", row.mine), "bob", all(row.way), fieldmanager.PlanOptions{})
+			require.NoError(t, err)
+			spec := r.Intent.Object["spec"]
+			if spec == nil {
+				spec = map[string]any{}
+			}
+			text, err := json.Marshal(spec)
+			require.NoError(t, err)
+			require.JSONEq(t, row.want, string(text), row.why)
+			require.NotEqual(t, fieldmanager.Conflict, r.Plan.Outcome)
+		})
+	}
+}
+
+// A field that its owner owns and live does not have can be shared with nobody.
+func TestShareWhatIsNotThere(t *testing.T) {
+	m := newManager(t, "v1")
+	out, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1, ports: [{port: 80}]}"), "alice", false)
+	require.NoError(t, err)
+	live := stored(out)
+	unstructured.RemoveNestedField(live.Object, "spec", "text")
+	unstructured.RemoveNestedField(live.Object, "spec", "ports")
+	for _, way := range []conflicts.Way{conflicts.Share, conflicts.GiveUp} {
+		r, err := m.Resolve(live, object(t, "v1", "spec: {text: b, set: [x], ports: [{port: 80, name: nn}]}"), "bob",
+			func(conflicts.Conflict) conflicts.Way { return way }, fieldmanager.PlanOptions{})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"set": []any{"x"}}, r.Intent.Object["spec"], "an item goes where its key is in conflict")
+	}
+}
+
+func TestResolveWithoutConflict(t *testing.T) {
+	m, live, intent := configMap(t)
+	r, err := m.Resolve(live, intent, "alice", func(conflicts.Conflict) conflicts.Way { panic("there is none") }, fieldmanager.PlanOptions{Force: true})
+	require.NoError(t, err)
+	require.Equal(t, intent.Object, r.Intent.Object)
+	require.False(t, r.Force)
+	require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
+	report, err := m.WaysOut(live, intent, "alice", "configmap/test-cm", fieldmanager.PlanOptions{})
+	require.NoError(t, err)
+	require.Empty(t, report.Conflicts)
+	require.Empty(t, report.Ways)
+}
+
+func TestResolveErrors(t *testing.T) {
+	m := newManager(t, "v1", fieldmanager.WithConverter(convert(plainly)))
+	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
+	require.NoError(t, err)
+	live, err = m.Apply(stored(live), object(t, "v1", "spec: {text: a}"), "bob", false)
+	require.NoError(t, err)
+	doubled := stored(live)
+	require.NoError(t, unstructured.SetNestedField(doubled.Object, []any{"a", "a"}, "spec", "set"))
+	asked := 0
+	for _, row := range []struct {
+		name   string
+		intent *unstructured.Unstructured
+		decide func(conflicts.Conflict) conflicts.Way
+		want   string
+	}{
+		{"decided twice", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflict) conflicts.Way { asked++; return conflicts.Way(asked % 3) },
+			".spec.text: decided twice, once share and once force"},
+		{"no way", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflict) conflicts.Way { return 9 }, ".spec.text: no such way out of a conflict: Way(9)"},
+		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object Thing x: .spec.text: expected string, got 1"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := m.Resolve(live, row.intent, "zoe", row.decide, fieldmanager.PlanOptions{})
+			require.EqualError(t, err, row.want)
+		})
+	}
+	_, err = m.Resolve(doubled, object(t, "v1", "spec: {set: [a]}"), "zoe",
+		func(conflicts.Conflict) conflicts.Way { return conflicts.Share }, fieldmanager.PlanOptions{})
+	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
+}
+
+// TestWaysOut shows the three ways out as a person and as a program see them.
+func TestWaysOut(t *testing.T) {
+	m, live, intent := configMap(t)
+	report, err := m.WaysOut(live, intent, "bob", "configmap/test-cm", fieldmanager.PlanOptions{})
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, report.Render(&b, conflicts.Style{}))
+	require.Equal(t, `configmap/test-cm: 2 conflicts for manager "bob"
+  FIELD        OWNER            THEIR VALUE   YOUR VALUE   SINCE
+  .data.color  "alice" (Apply)  "red"         "blue"       2026-01-02T03:04:06Z
+  .data.key    "alice" (Apply)  "some value"  "new value"  2026-01-02T03:04:06Z
+Ways out:
+  force    apply again with --force-conflicts: your values, and the fields become yours alone
+           "alice" loses:
+             .data.color
+             .data.key
+  give up  leave the fields out of your manifest: their values stay, and so does the owner
+  share    put their values into your manifest: both of you own the fields from then on
+`, b.String())
+	data, err := json.Marshal(report)
+	require.NoError(t, err)
+	meta := `{"name":"test-cm","namespace":"default"}`
+	owner := `{"manager":"alice","operation":"Apply","apiVersion":"v1"}`
+	require.JSONEq(t, `{"object":"configmap/test-cm","manager":"bob",
+		"message":"Apply failed with 2 conflicts: conflicts with \"alice\":\n- .data.color\n- .data.key",
+		"conflicts":[
+			{"field":".data.color","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"red","applied":"blue"},
+			{"field":".data.key","owner":`+owner+`,"since":"2026-01-02T03:04:06Z","live":"some value","applied":"new value"}],
+		"ways":[
+			{"way":"force","force":true,"losses":[{"owner":`+owner+`,"fields":[".data.color",".data.key"]}],
+			 "intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"new value","color":"blue","size":"large"}}},
+			{"way":"give-up","force":false,"intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"size":"large"}}},
+			{"way":"share","force":false,"intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
+	require.Equal(t, int32(409), report.Conflicts.Status().Code)
+}

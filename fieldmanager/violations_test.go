@@ -1,0 +1,61 @@
+package fieldmanager_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// TestViolationsInLive shows difference 19: what does not fit its type in live
+// stops nobody who leaves it as it is, and a write that adds such a thing is
+// refused, with the path.
+func TestViolationsInLive(t *testing.T) {
+	m := newManager(t, "v1")
+	first, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	live := stored(first)
+	live.Object["spec"].(map[string]any)["count"] = "many"
+
+	got, err := m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"text": "b", "count": "many"}, contents(got)["spec"])
+	_, err = m.Apply(live, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	require.NoError(t, err, "it can be put right")
+	_, err = m.Apply(live, object(t, "v1", "spec: {text: a, set: [x]}"), "alice", false)
+	require.NoError(t, err)
+	_, err = m.Apply(live, object(t, "v1", "spec: {}"), "alice", false)
+	require.NoError(t, err, "nor does it stop a removal")
+
+	update := func(change func(spec map[string]any)) (runtime.Object, error) {
+		now := live.DeepCopy()
+		change(now.Object["spec"].(map[string]any))
+		return m.Update(live, now, "ctl")
+	}
+	got, err = update(func(spec map[string]any) { spec["text"] = "b" })
+	require.NoError(t, err)
+	require.Contains(t, owners(t, got), `ctl Update example.dev/v1 {"f:spec":{"f:text":{}}}`)
+	_, err = update(func(spec map[string]any) { spec["count"] = int64(1) })
+	require.NoError(t, err)
+	for _, row := range []struct {
+		why, path string
+		change    func(spec map[string]any)
+	}{
+		{"another value of the wrong kind", ".spec.count", func(spec map[string]any) { spec["count"] = "more" }},
+		{"a new one", ".spec.text", func(spec map[string]any) { spec["text"] = int64(1) }},
+		{"a list for a string", ".spec.text", func(spec map[string]any) { spec["text"] = []any{} }},
+		{"a string for a list", ".spec.set", func(spec map[string]any) { spec["set"] = "x" }},
+		{"an item", ".spec.set", func(spec map[string]any) { spec["set"] = []any{map[string]any{}} }},
+	} {
+		_, err = update(row.change)
+		var violations typed.Errors
+		require.ErrorAs(t, err, &violations, row.why)
+		require.Contains(t, err.Error(), row.path, row.why)
+		var at *fieldmanager.ObjectError
+		require.ErrorAs(t, err, &at)
+		require.Equal(t, fieldmanager.NewObject, at.Role)
+	}
+}

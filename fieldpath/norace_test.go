@@ -1,0 +1,5 @@
+//go:build !race
+
+package fieldpath_test
+
+const raceDetector = false

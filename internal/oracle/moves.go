@@ -1,0 +1,203 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// RunMoves makes a type and writes out of data, as Run does, and moves ownership in
+// every object that comes of them. It returns an error at the first move that does
+// not keep its promises, and how many were made.
+func RunMoves(data []byte) (moved int, err error) {
+	g := NewGen(data)
+	w := &World{}
+	if err := w.SetSpec(g.Struct(3)); err != nil {
+		return 0, err
+	}
+	story := &strings.Builder{}
+	fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for range maxSteps {
+		if g.Done() {
+			return moved, nil
+		}
+		write := g.write(w)
+		now = now.Add(time.Second)
+		fmt.Fprintln(story, write)
+		out, err := w.Tenure(write, now)
+		if err != nil {
+			continue
+		}
+		w.Store(w.stored(write, out), func() int { return g.Intn(3) })
+		done, err := w.move(g, story)
+		if err != nil {
+			return moved, w.differ(story, err)
+		}
+		if done {
+			moved++
+		}
+	}
+	return moved, nil
+}
+
+// move makes a random transfer in the object, and checks it.
+func (w *World) move(g *Gen, story *strings.Builder) (done bool, err error) {
+	before, err := managedfields.DecodeTree(managedFields(w.Live.Object))
+	if err != nil || len(before) == 0 {
+		return false, nil
+	}
+	from := before[g.Intn(len(before))]
+	var all, chosen []fieldpath.Path
+	for p := range from.Fields.All() {
+		all = append(all, slices.Clone(p))
+	}
+	for range 1 + g.Intn(2) {
+		p := all[g.Intn(len(all))]
+		chosen = append(chosen, p[:1+g.Intn(len(p))])
+	}
+	to := managedfields.Key{Manager: managers[g.Intn(len(managers))]}
+	if g.Chance(4) {
+		to.Operation, to.Subresource = managedfields.Update, from.Subresource
+	}
+	transfer := ownership.Transfer{Fields: fieldpath.NewSet(chosen...), From: from.Key, To: to}
+	fmt.Fprintf(story, "  move %v from %v to %v\n", transfer.Fields, from.Key, to)
+	mover := ownership.New(w.types, func(_ schema.GroupVersionKind, subresource string) []fieldmanager.Option {
+		return w.options(Write{Subresource: subresource})
+	})
+	r, err := mover.Do(w.Live, transfer)
+	if err != nil {
+		// Keys go with their items, managers not to themselves, and fields not to
+		// versions where they are others.
+		for _, expected := range []string{"part of the key", "hand over to itself", "where they are others"} {
+			if strings.Contains(err.Error(), expected) {
+				return false, nil
+			}
+		}
+		var object *fieldmanager.ObjectError
+		if errors.As(err, &object) && w.liveViolates() {
+			return false, nil
+		}
+		return false, err
+	}
+	obj := r.Object.(*unstructured.Unstructured)
+	if !typed.Equal(without(w.Live.Object), without(obj.Object)) {
+		return false, fmt.Errorf("the object changed: %s", JSON(obj.Object))
+	}
+	after, err := managedfields.DecodeTree(managedFields(obj.Object))
+	if err != nil {
+		return false, err
+	}
+	if err := w.checkMoved(transfer, from, before, after); err != nil {
+		return false, err
+	}
+	return true, w.acceptsMove(obj)
+}
+
+// checkMoved compares the entries before and after a transfer.
+func (w *World) checkMoved(transfer ownership.Transfer, from managedfields.Entry, before, after managedfields.Entries) error {
+	left, _ := after.Get(from.Key)
+	var gained managedfields.Entry
+	for _, e := range after {
+		old, _ := before.Get(e.Key)
+		if e.Key != from.Key && !e.Fields.Equal(old.Fields) {
+			if gained.Manager != "" {
+				return fmt.Errorf("both %v and %v gained", gained.Key, e.Key)
+			}
+			gained = e
+		}
+		if e.Fields.Empty() {
+			return fmt.Errorf("%v has an empty entry", e.Key)
+		}
+	}
+	// What was chosen, and is a leaf in the object, is with who it was given to.
+	leaves := from.Fields.Leaves()
+	for p := range leaves.Difference(leaves.RecursiveDifference(transfer.Fields)).All() {
+		owned := false
+		for _, e := range after {
+			owned = owned || e.Manager == transfer.To.Manager && e.Fields.Has(p)
+		}
+		// An intent does not own an empty list, nor an updater's container that is
+		// filled.
+		t := w.types.TypeFor(Kind(strings.TrimPrefix(from.Version, group+"/")))
+		if v, there := t.Get(w.Live.Object, p); there && transfer.To.Operation == "" && isContainer(v) {
+			continue
+		}
+		if !owned {
+			return fmt.Errorf("%s is with nobody of that name: %v", p, after)
+		}
+	}
+	for p := range left.Fields.Difference(from.Fields).All() {
+		return fmt.Errorf("%v came to own %s", from.Key, p)
+	}
+	if gained.Operation != managedfields.Apply || from.Version != gained.Version {
+		return nil
+	}
+	// What an applier gained is what an intent owns that says the same.
+	old, _ := before.Get(gained.Key)
+	m, err := fieldmanager.New(Kind(strings.TrimPrefix(gained.Version, group+"/")), w.types, w.options(Write{Subresource: gained.Subresource})...)
+	if err != nil {
+		return err
+	}
+	intent, err := m.Extract(w.Live, gained.Fields.Difference(old.Fields))
+	if err != nil {
+		return err
+	}
+	owned, err := m.Owned(intent)
+	if err != nil {
+		return err
+	}
+	t := w.types.TypeFor(Kind(strings.TrimPrefix(gained.Version, group+"/")))
+	for p := range owned.Difference(gained.Fields).All() {
+		if v, _ := t.Get(intent.Object, p); t.FieldSet(intent.Object).Leaves().Has(p) && !typed.Equal(v, map[string]any{}) {
+			return fmt.Errorf("%v does not own %s: %v", gained.Key, p, gained.Fields)
+		}
+	}
+	return nil
+}
+
+// acceptsMove requires that both engines store an object with moved managed fields
+// as it is.
+func (w *World) acceptsMove(moved *unstructured.Unstructured) error {
+	version := strings.TrimPrefix(w.Live.GetAPIVersion(), group+"/")
+	write := Write{Object: moved, Version: version, Manager: "patcher"}
+	own, now, err := w.Upstream(write)
+	if err != nil {
+		if w.liveViolates() || refusesDuplicates(err) {
+			return nil
+		}
+		return err
+	}
+	if len(managedFields(moved.Object)) == 0 {
+		return nil // taken for a client that does not know the field
+	}
+	if !typed.Equal(managedFields(own.Object), managedFields(moved.Object)) {
+		return fmt.Errorf("upstream made of %s\n%s", JSON(managedFields(moved.Object)), JSON(managedFields(own.Object)))
+	}
+	if own, err = w.Tenure(write, now); err != nil {
+		return err
+	}
+	if !typed.Equal(managedFields(own.Object), managedFields(moved.Object)) {
+		return fmt.Errorf("made of %s\n%s", JSON(managedFields(moved.Object)), JSON(managedFields(own.Object)))
+	}
+	return nil
+}
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,272 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// RunPlans makes a type and writes out of data, as Run does, and compares the plan
+// of every apply with the apply. It returns an error at the first difference, with
+// the whole story; the number is how many applies had which outcome.
+func RunPlans(data []byte) (seen map[fieldmanager.Outcome]int, err error) {
+	seen = map[fieldmanager.Outcome]int{}
+	g := NewGen(data)
+	w := &World{}
+	if err := w.SetSpec(g.Struct(3)); err != nil {
+		return seen, err
+	}
+	story := &strings.Builder{}
+	fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for range maxSteps {
+		if g.Done() {
+			return seen, nil
+		}
+		if w.Live != nil && g.Chance(10) {
+			if err := w.SetSpec(g.Retype(w.Spec)); err != nil {
+				return seen, err
+			}
+			fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
+		}
+		write := g.write(w)
+		now = now.Add(time.Second)
+		fmt.Fprintln(story, write)
+		out, err := w.Tenure(write, now)
+		if write.Apply {
+			outcome, planErr := w.comparePlan(write, now, out, err)
+			if planErr != nil {
+				return seen, w.differ(story, planErr)
+			}
+			if err == nil || outcome == fieldmanager.Conflict {
+				seen[outcome]++
+			}
+		}
+		if err != nil {
+			fmt.Fprintf(story, "  refused: %v\n", err)
+			continue
+		}
+		fmt.Fprintf(story, "  stored: %s\n", JSON(out.Object))
+		w.Store(w.stored(write, out), func() int { return g.Intn(3) })
+	}
+	return seen, nil
+}
+
+// comparePlan compares the plan of a write with out and err, what Apply returned.
+func (w *World) comparePlan(write Write, now time.Time, out *unstructured.Unstructured, err error) (fieldmanager.Outcome, error) {
+	m, newErr := w.manager(write, now)
+	if newErr != nil {
+		return 0, newErr
+	}
+	live := w.live(write.Version)
+	var before runtime.Object
+	if w.Live != nil {
+		before = live
+	}
+	plan, planErr := m.Plan(before, write.Object, write.Manager, fieldmanager.PlanOptions{Force: write.Force})
+	var conflicting conflicts.Conflicts
+	plannedForce := write.Force
+	if errors.As(err, &conflicting) {
+		if planErr != nil {
+			return 0, planErr
+		}
+		if plan.Outcome != fieldmanager.Conflict || !reflect.DeepEqual(plan.Conflicts, conflicting) {
+			return 0, fmt.Errorf("plan: %s with %v, apply: %v", plan.Outcome, plan.Conflicts, err)
+		}
+		write.Force = true
+		if out, err = w.Tenure(write, now); err != nil {
+			return 0, err
+		}
+	}
+	if err != nil || planErr != nil {
+		if fmt.Sprint(err) != fmt.Sprint(planErr) {
+			return 0, fmt.Errorf("plan's error: %v, apply's: %v", planErr, err)
+		}
+		return 0, nil
+	}
+	merged := plan.Merged.(*unstructured.Unstructured).Object
+	if !typed.Equal(merged, out.Object) {
+		return 0, fmt.Errorf("plan's object: %s, apply's: %s", JSON(merged), JSON(out.Object))
+	}
+	if err := compareOwnership(plan, live.Object, out.Object); err != nil {
+		return 0, err
+	}
+	stored := w.stored(write, out)
+	sameObject := w.Live != nil && typed.Equal(without(live.Object), without(stored.Object))
+	want := fieldmanager.Changed
+	switch {
+	case len(conflicting) > 0:
+		want = fieldmanager.Conflict
+	case sameObject && reflect.DeepEqual(undated(live.Object), undated(stored.Object)):
+		want = fieldmanager.Unchanged
+	case sameObject:
+		want = fieldmanager.OwnershipOnly
+	}
+	if len(conflicting) > 0 && !plannedForce {
+		if err := w.compareWays(m, live, write, conflicting, now); err != nil {
+			return 0, err
+		}
+	}
+	if plan.Outcome != want {
+		return 0, fmt.Errorf("plan's outcome: %s, want %s; stored: %s", plan.Outcome, want, JSON(stored.Object))
+	}
+	changes := 0
+	for range plan.Changes() {
+		changes++
+	}
+	if sameObject != (changes == 0) {
+		return 0, fmt.Errorf("%d changes; stored: %s", changes, JSON(stored.Object))
+	}
+	return plan.Outcome, nil
+}
+
+// stored returns what a server stores of an apply: with what the write resets as
+// it was, and the times of entries when nothing else changed.
+func (w *World) stored(write Write, out *unstructured.Unstructured) *unstructured.Unstructured {
+	if w.Live == nil {
+		return out
+	}
+	out = out.DeepCopy()
+	live := w.live(write.Version).Object
+	if !write.Apply {
+		return out
+	}
+	put := func(from, to map[string]any, name string) {
+		if v, ok := from[name]; ok {
+			to[name] = runtime.DeepCopyJSONValue(v)
+		} else {
+			delete(to, name)
+		}
+	}
+	if write.Subresource == "status" {
+		status := out.Object
+		entries := managedFields(status)
+		out.Object = runtime.DeepCopyJSON(live)
+		put(status, out.Object, "status")
+		unstructured.RemoveNestedField(out.Object, "metadata", "managedFields")
+		if len(entries) > 0 {
+			_ = unstructured.SetNestedSlice(out.Object, entries, "metadata", "managedFields")
+		}
+		return out
+	}
+	put(live, out.Object, "status")
+	return out
+}
+
+// undated returns the managed fields of a tree without times.
+func undated(tree map[string]any) (out []any) {
+	for _, item := range managedFields(tree) {
+		entry := maps.Clone(item.(map[string]any))
+		delete(entry, "time")
+		out = append(out, entry)
+	}
+	return out
+}
+
+// compareOwnership compares what a plan says of ownership with the managed fields
+// before and after.
+func compareOwnership(plan *fieldmanager.Plan, live, now map[string]any) error {
+	before, err1 := managedfields.DecodeTree(managedFields(live))
+	after, err2 := managedfields.DecodeTree(managedFields(now))
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	said := map[managedfields.Key]fieldmanager.OwnershipChange{}
+	for _, c := range plan.Ownership {
+		said[c.Manager] = c
+	}
+	keys := map[managedfields.Key]bool{}
+	for _, e := range slices.Concat(before, after) {
+		keys[e.Key] = true
+	}
+	for k := range keys {
+		old, _ := before.Get(k)
+		new, _ := after.Get(k)
+		c := said[k]
+		delete(said, k)
+		if !c.Gains.Equal(new.Fields.Difference(old.Fields)) || !c.Loses.Equal(old.Fields.Difference(new.Fields)) {
+			return fmt.Errorf("%v gains %v and loses %v, but owned %v, and owns %v", k, c.Gains, c.Loses, old.Fields, new.Fields)
+		}
+		var others *fieldpath.Set
+		for _, e := range after {
+			if e.Key != k && e.Version == new.Version {
+				others = others.Union(e.Fields)
+			}
+		}
+		if !c.Shares.Equal(c.Gains.Intersection(others)) {
+			return fmt.Errorf("%v shares %v of %v, but others own %v", k, c.Shares, c.Gains, others)
+		}
+		if !c.Removes.Difference(c.Loses).Empty() {
+			return fmt.Errorf("%v removes %v, which it does not lose", k, c.Removes)
+		}
+	}
+	if len(said) > 0 {
+		return fmt.Errorf("there are no entries of %v", said)
+	}
+	return nil
+}
+
+// compareWays resolves the conflicts of a write in each way, and compares what comes
+// of applying the resolution with what the way promises.
+func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Unstructured, write Write, all conflicts.Conflicts, now time.Time) error {
+	t := w.types.TypeFor(Kind(write.Version))
+	decisions := map[string]func(conflicts.Conflict) conflicts.Way{
+		"force":   func(conflicts.Conflict) conflicts.Way { return conflicts.Force },
+		"give up": func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
+		"share":   func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
+		"mixed": func(c conflicts.Conflict) conflicts.Way {
+			return conflicts.Way(len(c.Path.String()) % 3)
+		},
+	}
+	for _, name := range sortedKeys(decisions) {
+		r, err := m.Resolve(live, write.Object, write.Manager, decisions[name], fieldmanager.PlanOptions{})
+		var invalid typed.Errors
+		if errors.As(err, &invalid) && t.Validate(live.Object, typed.Rules{}) != nil {
+			continue // what an update left in live can't be shared
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		resolved := write
+		resolved.Object, resolved.Force = r.Intent, r.Force
+		out, err := w.Tenure(resolved, now)
+		if err != nil {
+			return fmt.Errorf("%s: applying %s: %w", name, JSON(r.Intent.Object), err)
+		}
+		entries, err := managedfields.DecodeTree(managedFields(out.Object))
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			way := decisions[name](c)
+			got, gotOK := t.Get(out.Object, c.Path)
+			had, hadOK := t.Get(live.Object, c.Path)
+			wanted, _ := t.Get(write.Object.Object, c.Path)
+			owner, _ := entries.Get(c.Owner)
+			switch way {
+			case conflicts.Force:
+				if owner.Fields.Has(c.Path) || t.FieldSet(wanted) == nil && !typed.Equal(got, wanted) {
+					return fmt.Errorf("%s: %s is %s of %v, want %s", name, c.Path, JSON(got), owner.Fields, JSON(wanted))
+				}
+			default:
+				if hadOK != gotOK || t.FieldSet(had) == nil && !typed.Equal(got, had) || hadOK && !owner.Fields.Has(c.Path) {
+					return fmt.Errorf("%s: %s is %s of %v, had %s; intent %s", name, c.Path, JSON(got), owner.Fields, JSON(had), JSON(r.Intent.Object))
+				}
+			}
+		}
+	}
+	return nil
+}

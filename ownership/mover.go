@@ -1,0 +1,242 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Mover moves ownership in objects of any kind that its types know. It is safe for
+// concurrent use.
+type Mover struct {
+	types   fieldmanager.Types
+	options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option
+}
+
+// New returns a Mover. options, which may be nil, says how a server manages the
+// fields of a kind in writes through a subresource ("" for the object itself):
+// which fields they reset, how objects are converted. Without a converter, only
+// entries of live's own version can be moved or looked ahead for.
+func New(types fieldmanager.Types, options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option) *Mover {
+	return &Mover{types: types, options: options}
+}
+
+// manager returns the field manager for writes at a version through a subresource.
+func (m *Mover) manager(kind schema.GroupVersionKind, version, subresource string) (*fieldmanager.FieldManager, error) {
+	gv, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	at := gv.WithKind(kind.Kind)
+	var options []fieldmanager.Option
+	if m.options != nil {
+		options = m.options(at, subresource)
+	}
+	return fieldmanager.New(at, m.types, append(slices.Clone(options), fieldmanager.WithSubresource(subresource))...)
+}
+
+// Do makes the moves on live, one after the other, and returns what comes of them.
+// live is never changed, and the result shares memory with it.
+//
+// It fails, and then nothing was moved, when the managed fields of live can't be
+// read; when a move speaks of a manager that has no entry, of a path at which there
+// is nothing to move, or of a name that no manager can have; and when fields would
+// have to go into an entry of another API version at which they are not the same.
+// The error names the move by its position, from 1, when there are several.
+func (m *Mover) Do(live runtime.Object, moves ...Move) (*Result, error) {
+	s, err := m.start(live)
+	if err != nil {
+		return nil, err
+	}
+	for i, move := range moves {
+		if move == nil {
+			err = errors.New("no move")
+		} else {
+			err = move.do(s)
+		}
+		if err != nil {
+			if len(moves) > 1 {
+				err = fmt.Errorf("move %d: %w", i+1, err)
+			}
+			return nil, err
+		}
+	}
+	return s.result()
+}
+
+// state is an object while moves are made on it.
+type state struct {
+	mover   *Mover
+	live    runtime.Object
+	kind    schema.GroupVersionKind
+	before  managedfields.Entries
+	wire    map[managedfields.Key]metav1.ManagedFieldsEntry // before, as they stand in live
+	entries managedfields.Entries
+	// applied are what the appliers applied last, as far as it can be told.
+	applied map[managedfields.Key]managedfields.Entry
+}
+
+func (m *Mover) start(live runtime.Object) (*state, error) {
+	s := &state{mover: m, live: live, applied: map[managedfields.Key]managedfields.Entry{}}
+	list, err := wireOf(live)
+	if err != nil {
+		return nil, err
+	}
+	s.kind = live.GetObjectKind().GroupVersionKind()
+	if s.kind.Version == "" || s.kind.Kind == "" {
+		return nil, errors.New("the object has no apiVersion or no kind")
+	}
+	if s.before, err = managedfields.Decode(list); err != nil {
+		return nil, fmt.Errorf("metadata.managedFields: %w", err)
+	}
+	s.wire = make(map[managedfields.Key]metav1.ManagedFieldsEntry, len(list))
+	for _, e := range list {
+		s.wire[managedfields.KeyOf(e.Manager, e.Operation, e.APIVersion, e.Subresource)] = e
+	}
+	for _, e := range s.before {
+		if e.Operation == managedfields.Apply {
+			s.applied[e.Key] = e
+		}
+	}
+	s.entries = s.before
+	return s, nil
+}
+
+// wireOf returns the managed fields of an object.
+func wireOf(obj runtime.Object) ([]metav1.ManagedFieldsEntry, error) {
+	if obj == nil {
+		return nil, errors.New("no object")
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return accessor.GetManagedFields(), nil
+	}
+	// Its accessor returns nothing for what is malformed.
+	metadata, ok := u.Object["metadata"].(map[string]any)
+	if !ok && u.Object["metadata"] != nil {
+		return nil, fmt.Errorf("metadata: expected a map, got %T", u.Object["metadata"])
+	}
+	list, ok := metadata["managedFields"].([]any)
+	if !ok && metadata["managedFields"] != nil {
+		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", metadata["managedFields"])
+	}
+	if _, err := managedfields.DecodeTree(list); err != nil {
+		return nil, fmt.Errorf("metadata.managedFields: %w", err)
+	}
+	return accessor.GetManagedFields(), nil
+}
+
+// withWire returns an object with other managed fields.
+func withWire(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Object, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		tree := maps.Clone(u.Object)
+		metadata, _ := tree["metadata"].(map[string]any)
+		if metadata = maps.Clone(metadata); metadata == nil {
+			metadata = map[string]any{}
+		}
+		delete(metadata, "managedFields")
+		tree["metadata"] = metadata
+		out := &unstructured.Unstructured{Object: tree}
+		if len(list) > 0 {
+			out.SetManagedFields(list)
+		}
+		return out, nil
+	}
+	out := obj.DeepCopyObject()
+	accessor, err := meta.Accessor(out)
+	if err != nil {
+		return nil, err
+	}
+	accessor.SetManagedFields(list)
+	return out, nil
+}
+
+// managerAt returns the field manager of the object's kind at a version.
+func (s *state) managerAt(version, subresource string) (*fieldmanager.FieldManager, error) {
+	return s.mover.manager(s.kind, version, subresource)
+}
+
+// from returns the entries that a key of a move stands for.
+func (s *state) from(k managedfields.Key) ([]managedfields.Entry, error) {
+	var out []managedfields.Entry
+	for _, e := range s.entries {
+		if e.Manager == k.Manager && (k.Operation == "" || e.Operation == k.Operation && e.Subresource == k.Subresource &&
+			(k.APIVersion == "" || e.Operation == managedfields.Apply || e.APIVersion == k.APIVersion)) {
+			out = append(out, e)
+		}
+	}
+	if len(out) == 0 {
+		if k.Operation == "" {
+			return nil, fmt.Errorf("manager %q has no entry", k.Manager)
+		}
+		return nil, fmt.Errorf("manager %q has no entry of an %s%s", k.Manager, k.Operation, through(k.Subresource))
+	}
+	return out, nil
+}
+
+func through(subresource string) string {
+	if subresource == "" {
+		return ""
+	}
+	return fmt.Sprintf(" through %q", subresource)
+}
+
+// chosen are the fields of a move.
+type chosen struct {
+	fields *fieldpath.Set
+	all    bool
+}
+
+// check refuses a choice of nothing, and of what is in none of the sets.
+func (c chosen) check(whose string, sets ...*fieldpath.Set) error {
+	switch {
+	case c.all && !c.fields.Empty():
+		return errors.New("both all and some fields are chosen")
+	case c.all:
+		return nil
+	case c.fields.Empty():
+		return errors.New("no fields are chosen")
+	}
+	return checkFields(c.fields, whose, sets...)
+}
+
+// checkFields refuses paths at which none of the sets has anything.
+func checkFields(fields *fieldpath.Set, whose string, sets ...*fieldpath.Set) error {
+	for p := range fields.All() {
+		if isKeyField(p) {
+			return fmt.Errorf("%s: part of the key of its item, with which it goes: name the item, %s", p, p[:len(p)-1])
+		}
+		found := false
+		var inside fieldpath.Path
+		for _, set := range sets {
+			has, end := reach(set, p)
+			found = found || has
+			if end != nil {
+				inside = end
+			}
+		}
+		switch {
+		case found:
+		case inside != nil:
+			return fmt.Errorf("%s: inside %s, which %s as a whole", p, inside, whose)
+		default:
+			return fmt.Errorf("%s: nothing there that %s", p, whose)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package typed
+
+import "github.com/tenure-ssa/tenure/fieldpath"
+
+// Equal reports whether two values of type t are equal in the semantics of s: for
+// nil semantics, whether they are the same JSON. Unlike a [Comparison], it tells
+// lists apart whose items stand in another order.
+func (s *Semantics) Equal(t *Type, a, b any) bool {
+	if s == nil {
+		return Equal(a, b)
+	}
+	return same(a, b) || s.sameMeaning(t, a, b, 0)
+}
+
+// Reordered returns the sets and keyed lists that are in both values and hold the
+// items that they share in another order: what makes two values different in
+// which a [Comparison] finds no difference. Both must have been validated.
+func (t *Type) Reordered(old, now any) *fieldpath.Set {
+	return t.reordered(old, now, 0).Below
+}
+
+func (t *Type) reordered(old, now any, depth int) (out fieldpath.Entry) {
+	if depth > MaxDepth || same(old, now) {
+		return out
+	}
+	switch shapes := t.shapeOf(now); {
+	case shapes != t.shapeOf(old):
+	case shapes.first() == mapShape && !t.Map.Atomic:
+		out.Below = t.Map.reordered(asMap(old), asMap(now), depth+1)
+	case shapes.first() == listShape && t.List.Kind != AtomicList:
+		out = t.List.reordered(asList(old), asList(now), depth+1)
+	}
+	return out
+}
+
+func (m *Map) reordered(old, now map[string]any, depth int) *fieldpath.Set {
+	var below fieldpath.Builder
+	for name, l := range old {
+		r, ok := now[name]
+		if !ok {
+			continue
+		}
+		t, _ := m.field(name)
+		if t == nil {
+			t = deducedType
+		}
+		if d := t.reordered(l, r, depth); d.Member || d.Below != nil {
+			below.Add(fieldpath.Field(name), d.Member, d.Below)
+		}
+	}
+	return below.Set()
+}
+
+func (l *List) reordered(old, now []any, depth int) (out fieldpath.Entry) {
+	before, after := l.indexOf(old), l.indexOf(now)
+	// Of an item that stands in the two lists another number of times, which is a
+	// difference by itself, the first counts.
+	counts := func(x *index, i int) bool {
+		e := x.elems[i]
+		n, m := before.times(e), after.times(e)
+		return n > 0 && m > 0 && (n == m || x.first[e.Text()] == i)
+	}
+	var below fieldpath.Builder
+	j := 0
+	for i, e := range before.elems {
+		if !counts(&before, i) {
+			continue
+		}
+		for j < len(after.elems) && !counts(&after, j) {
+			j++
+		}
+		if j >= len(after.elems) || !after.elems[j].Equal(e) {
+			out.Member = true
+		}
+		j++
+		if before.times(e) == 1 && after.times(e) == 1 {
+			d := l.Elem.reordered(old[before.at[i]], now[after.at[after.first[e.Text()]]], depth)
+			if d.Member || d.Below != nil {
+				below.Add(e, d.Member, d.Below)
+			}
+		}
+	}
+	out.Below = below.Set()
+	return out
+}

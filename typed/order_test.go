@@ -1,0 +1,49 @@
+package typed_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+func TestReordered(t *testing.T) {
+	str := &typed.Type{Scalar: typed.String}
+	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: str}}
+	item := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"name": {Type: str}, "tags": {Type: set}}}}
+	root := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"set":  {Type: set},
+		"list": {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: item}}},
+		"atom": {Type: &typed.Type{List: &typed.List{Elem: str}}},
+	}}}
+	named := func(name string, tags ...any) any { return map[string]any{"name": name, "tags": tags} }
+	type m = map[string]any
+	for _, row := range []struct {
+		name     string
+		old, now m
+		want     string
+		why      string
+	}{
+		{"same", m{"set": []any{"a", "b"}}, m{"set": []any{"a", "b"}}, "", "one order"},
+		{"swapped", m{"set": []any{"a", "b"}}, m{"set": []any{"b", "a"}}, ".set", "another order"},
+		{"added between", m{"set": []any{"a", "b"}}, m{"set": []any{"a", "c", "b"}}, "", "what is shared keeps its order"},
+		{"removed and swapped", m{"set": []any{"a", "b", "c"}}, m{"set": []any{"c", "x", "a"}}, ".set", "what is shared does not"},
+		{"duplicates", m{"set": []any{"a", "b", "a"}}, m{"set": []any{"a", "b"}}, "", "a duplicate that goes is no other order, but a removal"},
+		{"keyed", m{"list": []any{named("a"), named("b")}}, m{"list": []any{named("b"), named("a")}}, ".list", "by key"},
+		{"inside items", m{"list": []any{named("a", "x", "y"), named("b")}}, m{"list": []any{named("b"), named("a", "y", "x")}},
+			".list\n.list[name=\"a\"].tags", "and in the items"},
+		{"atomic", m{"atom": []any{"a", "b"}}, m{"atom": []any{"b", "a"}}, "", "which is one value, and modified"},
+		{"not a list", m{"set": "a"}, m{"set": []any{"b", "a"}}, "", "shapes differ"},
+		{"absent", m{}, m{"set": []any{"b", "a"}}, "", "added, not reordered"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, strings.TrimSpace(root.Reordered(row.old, row.now).String()), row.why)
+			require.Equal(t, row.want, strings.TrimSpace(root.Reordered(row.now, row.old).String()), "both ways")
+			require.Equal(t, typed.Equal(row.old, row.now), (*typed.Semantics)(nil).Equal(root, row.old, row.now))
+			same := root.Compare(row.old, row.now).Unchanged() && row.want == ""
+			require.Equal(t, same, typed.Canonical(nil).Equal(root, row.old, row.now), "what is neither changed nor reordered is equal")
+		})
+	}
+}

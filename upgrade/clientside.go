@@ -1,0 +1,191 @@
+package upgrade
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// ClientSideOptions say how ToClientSide works.
+type ClientSideOptions struct {
+	// Types tells the topology of the object's kind.
+	Types fieldmanager.Types
+	// Converter is needed when Manager last applied at another version than that of
+	// the object.
+	Converter fieldmanager.Converter
+	// Manager is who applied so far. It must not be empty.
+	Manager string
+	// To is who will write client-side; ClientSideManager without it.
+	To string
+	// Empty is what an object is before it is created, as fieldmanager.WithEmptyObject
+	// has it: To does not own the containers in it. Without it, it has an apiVersion
+	// and a kind, as a custom resource. Of built-in types a server knows Go structs,
+	// whose zero value (&appsv1.Deployment{} with its TypeMeta) is what to give.
+	Empty runtime.Object
+}
+
+// ToClientSide moves what a manager applied server-side back to client-side apply:
+// the annotation becomes the intent that the manager's Apply entry tells, with live's
+// values, and its ownership becomes that of an Update, as if kubectl apply had
+// created it. Subresources stay as they are: client-side apply does not write them.
+//
+// Nulls and empty lists of an intent do not come back: live has no nulls, and an
+// empty list owns nothing.
+//
+// The error is ErrNoApplyEntry when the manager has applied nothing, a SizeError
+// when the annotations would grow too large, a *managedfields.Error when an entry
+// that has to be changed can't be read, and ErrNoType or ErrNoConverter. The Patch
+// has to be sent as the manager To.
+func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
+	live, err := read(obj)
+	if err != nil {
+		return Result{}, err
+	}
+	records, err := readRecords(live)
+	if err != nil {
+		return Result{}, err
+	}
+	key := managedfields.KeyOf(o.Manager, managedfields.Apply, "", "")
+	i := slices.IndexFunc(records, func(r record) bool { return r.Key == key })
+	if i < 0 {
+		return Result{}, fmt.Errorf("%q: %w", o.Manager, ErrNoApplyEntry)
+	}
+	mine := records[i]
+	if mine.err != nil {
+		return Result{}, mine.err
+	}
+	records = slices.Delete(records, i, i+1)
+
+	v := versions{o.Types, o.Converter}
+	t, err := v.typeOf(live, mine.Version)
+	if err != nil {
+		return Result{}, err
+	}
+	at, err := v.at(live, mine.Version)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := t.Validate(at.tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
+		return Result{}, err
+	}
+	owned := t.Reconcile(mine.Fields).Difference(fieldpath.NewSet(annotationPath))
+	intent := at.intentOf(t, owned)
+	text, err := encodeIntent(intent)
+	if err != nil {
+		return Result{}, err
+	}
+	annotations, err := live.annotated(text)
+	if err != nil {
+		return Result{}, err
+	}
+
+	empty, err := o.empty(v, at, t)
+	if err != nil {
+		return Result{}, err
+	}
+	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, mine.Version, "")
+	records, err = asUpdate(records, updater, mine, heldBy(t, empty, withAnnotations(intent, annotations)).Union(owned))
+	if err != nil {
+		return Result{}, err
+	}
+	list := encode(records)
+	now, err := live.with(map[string]any{"annotations": annotations, "managedFields": list})
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Object: now.given, Changed: true, Preview: Preview{
+		Applier: key, Version: mine.Version,
+		Moves: []Share{{Key: key, Version: mine.Version, Fields: mine.Fields}},
+	}}
+	result.Patch, err = live.patch(&text, list)
+	return result, err
+}
+
+// empty returns the tree of Empty, at the version of live.
+func (o ClientSideOptions) empty(v versions, live object, t *typed.Type) (map[string]any, error) {
+	if o.Empty == nil {
+		return map[string]any{}, nil
+	}
+	empty, err := read(o.Empty)
+	if err == nil && empty.kind() != live.kind() {
+		err = fmt.Errorf("expected %s, got %s", live.kind(), empty.kind())
+	}
+	if err == nil {
+		empty, err = v.at(empty, live.version())
+	}
+	if err == nil {
+		err = t.Validate(empty.tree, typed.Rules{Duplicates: true, Unknown: true})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("empty object: %w", err)
+	}
+	return empty.tree, nil
+}
+
+// intentOf returns what an owner of set would have to apply to o to own it: the
+// leaves of set, with the keys of the items that they are in, and what names o.
+func (o object) intentOf(t *typed.Type, set *fieldpath.Set) map[string]any {
+	intent, _ := t.Extract(o.tree, set.Leaves(), true).(map[string]any)
+	named := object{tree: map[string]any{}}
+	for name, v := range intent {
+		named.tree[name] = v
+	}
+	named.tree["apiVersion"], named.tree["kind"] = o.version(), o.kind()
+	metadata := map[string]any{}
+	for name, v := range (object{tree: intent}).metadata() {
+		metadata[name] = v
+	}
+	for _, name := range []string{"name", "namespace"} {
+		if s := o.meta(name); s != "" {
+			metadata[name] = s
+		}
+	}
+	named.tree["metadata"] = metadata
+	return named.tree
+}
+
+// asUpdate returns the records after updater wrote the fields of set, which was what
+// mine owned: it owns them, the annotation, and the containers that nobody else owns.
+func asUpdate(records []record, updater managedfields.Key, mine record, set *fieldpath.Set) ([]record, error) {
+	written := fieldpath.NewSet(annotationPath)
+	own := managedfields.Entry{Key: updater, Version: mine.Version, Time: mine.Time}
+	at := -1
+	var others []*fieldpath.Set
+	for i := range records {
+		r := &records[i]
+		if r.Key == updater {
+			at = i
+			continue
+		}
+		if r.err != nil {
+			continue
+		}
+		// The annotation is written anew: whoever owned it loses it.
+		r.set(r.Fields.Difference(written))
+		if r.Version == mine.Version {
+			others = append(others, r.Fields)
+		}
+	}
+	made := set.Difference(set.Leaves()).Difference(mine.Fields)
+	own.Fields = set.Difference(made.Intersection(fieldpath.UnionOf(others...))).Union(written)
+	if at >= 0 {
+		r := records[at]
+		if r.err != nil {
+			return nil, errors.Join(fmt.Errorf("entry of %q", r.Manager), r.err)
+		}
+		own.Fields = own.Fields.Union(r.Fields)
+		if own.Time == nil || own.Time.Before(r.Time) {
+			own.Time = r.Time
+		}
+		records = slices.Delete(records, at, at+1)
+	}
+	return append(records, record{Entry: own}), nil
+}

@@ -1,0 +1,183 @@
+package upgrade_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+// free is the type of objects that may hold anything.
+type free struct{}
+
+func (free) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduced() }
+
+// TestToClientSide: what was only ever applied server-side becomes what kubectl apply
+// would have left, next to what others own.
+func TestToClientSide(t *testing.T) {
+	s := newServer(t, configMapKind)
+	s.apply("flux", settings)
+	s.apply("other", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default, labels: {x: "y"}}, data: {a: "1"}}`)
+	s.edit("editor", func(tree map[string]any) { set(tree, "z", "data", "edited") })
+	r := moveBack(t, s.live, "flux")
+	u := r.Object.(*unstructured.Unstructured)
+	require.Equal(t, kubectlWrote, u.GetAnnotations()[fieldmanager.LastAppliedAnnotation])
+	require.Equal(t, []string{
+		`other Apply {"f:data":{"f:a":{}},"f:metadata":{"f:labels":{"f:x":{}}}}`,
+		`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`,
+		`editor Update {"f:data":{"f:edited":{}}}`,
+	}, managed(t, u))
+	require.Equal(t, "flux", r.Preview.Moves[0].Manager)
+
+	var operations []map[string]any
+	require.NoError(t, json.Unmarshal(r.Patch, &operations))
+	require.Equal(t, "/metadata/annotations", operations[0]["path"], "there were no annotations")
+	require.Len(t, operations, 3)
+
+	set(s.live.Object, map[string]any{"team": "blue"}, "metadata", "annotations")
+	r = moveBack(t, s.live, "flux")
+	require.NoError(t, json.Unmarshal(r.Patch, &operations))
+	require.Equal(t, "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", operations[0]["path"])
+
+	// A server that is sent the patch as the new manager comes to the same entries.
+	stored, err := s.manager.Update(s.live, r.Object, upgrade.ClientSideManager)
+	require.NoError(t, err)
+	require.ElementsMatch(t, managed(t, r.Object), managed(t, stored))
+}
+
+// TestJoinsAnUpdate: fields join the update that is there already, and containers
+// that others own stay with them.
+func TestJoinsAnUpdate(t *testing.T) {
+	s := clientSide(t)
+	s.store(s.manager.Apply(s.live, manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {d: "4"}}`), "flux", true))
+	r := moveBack(t, s.live, "flux")
+	require.Equal(t, []string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{},"f:d":{}},` + annotated + `}`}, managed(t, r.Object))
+	require.Equal(t, s.live.GetManagedFields()[0].Time, r.Object.(*unstructured.Unstructured).GetManagedFields()[0].Time, "the later of both")
+
+	r, err := upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", To: "other"})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},"f:metadata":{"f:annotations":{}}}`,
+		`other Update {"f:data":{"f:d":{}},"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
+	}, managed(t, r.Object))
+}
+
+// TestClientSideTimes: an Apply entry may have no time, and neither has the update
+// that comes of it; of two, the later one counts.
+func TestClientSideTimes(t *testing.T) {
+	entry := func(manager, op, time string) map[string]any {
+		e := map[string]any{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": fieldpath.NewSet(fieldpath.Fields("data", "a")).Tree()}
+		if time != "" {
+			e["time"] = time
+		}
+		return e
+	}
+	const early, late = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
+	for _, c := range []struct{ apply, update, want string }{{"", "", ""}, {early, "", early}, {"", late, late}, {late, early, late}, {early, late, late}} {
+		live := manifest(settings)
+		list := []any{entry("flux", "Apply", c.apply)}
+		if c.update != "" {
+			list = append(list, entry(upgrade.ClientSideManager, "Update", c.update))
+		}
+		set(live.Object, list, "metadata", "managedFields")
+		r := moveBack(t, live, "flux")
+		got := r.Object.(*unstructured.Unstructured).GetManagedFields()[0].Time
+		if c.want == "" {
+			require.Nil(t, got)
+			continue
+		}
+		require.Equal(t, c.want, got.UTC().Format("2006-01-02T15:04:05Z"))
+	}
+}
+
+func TestClientSideErrors(t *testing.T) {
+	s := newServer(t, configMapKind)
+	s.apply("flux", settings)
+	o := upgrade.ClientSideOptions{Types: builtin, Manager: "flux"}
+	_, err := upgrade.ToClientSide(nil, o)
+	require.ErrorContains(t, err, "expected an object")
+	_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "nobody"})
+	require.ErrorIs(t, err, upgrade.ErrNoApplyEntry)
+	_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Manager: "flux"})
+	require.ErrorIs(t, err, upgrade.ErrNoType)
+
+	for _, empty := range []runtime.Object{(*metav1.PartialObjectMetadata)(nil), manifest(web), manifest(`{apiVersion: v2, kind: ConfigMap}`), manifest(`{apiVersion: v1, kind: ConfigMap, data: x}`)} {
+		_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", Empty: empty})
+		require.ErrorContains(t, err, "empty object: ")
+	}
+
+	broken := s.live.DeepCopy()
+	set(broken.Object, "x", "metadata", "managedFields")
+	_, err = upgrade.ToClientSide(broken, o)
+	require.ErrorContains(t, err, "expected a list")
+	_, err = upgrade.Owners(broken, managedfields.Apply, nil)
+	require.ErrorContains(t, err, "expected a list")
+	_, err = upgrade.Owners(nil, managedfields.Apply, nil)
+	require.ErrorContains(t, err, "expected an object")
+
+	broken = s.live.DeepCopy()
+	set(broken.Object, "x", "data")
+	_, err = upgrade.ToClientSide(broken, o)
+	var violations typed.Errors
+	require.ErrorAs(t, err, &violations)
+
+	undecodable := func(manager string) map[string]any {
+		return map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"k:{": map[string]any{}}}
+	}
+	list := s.live.Object["metadata"].(map[string]any)["managedFields"].([]any)
+	set(broken.Object, map[string]any{"a": "1"}, "data")
+	set(broken.Object, append(list, undecodable(upgrade.ClientSideManager)), "metadata", "managedFields")
+	_, err = upgrade.ToClientSide(broken, o)
+	require.ErrorContains(t, err, upgrade.ClientSideManager)
+	set(broken.Object, append(list, undecodable("other")), "metadata", "managedFields")
+	r, err := upgrade.ToClientSide(broken, o)
+	require.NoError(t, err)
+	require.Len(t, r.Object.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"], 2, "what can't be read stays")
+}
+
+// TestClientSideVersions: the annotation is of the version that was applied at.
+func TestClientSideVersions(t *testing.T) {
+	live := manifest(widget)
+	live.SetAPIVersion("example.com/v1")
+	spec := live.Object["spec"].(map[string]any)
+	spec["old"] = spec["new"]
+	delete(spec, "new")
+	o := upgrade.ClientSideOptions{Types: twoVersions(t), Manager: "flux"}
+	_, err := upgrade.ToClientSide(live, o)
+	require.ErrorIs(t, err, upgrade.ErrNoConverter)
+	o.Converter = renaming{}
+	r, err := upgrade.ToClientSide(live, o)
+	require.NoError(t, err)
+	require.Equal(t, `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"annotations":{},"name":"w"},"spec":{"same":"s"}}`+"\n",
+		r.Object.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation])
+	o.Converter = renaming{fail: errors.New("down")}
+	_, err = upgrade.ToClientSide(live, o)
+	require.ErrorContains(t, err, "down")
+	set(live.Object, []any{map[string]any{"manager": "flux", "operation": "Apply", "apiVersion": "a/b/c", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{}}}},
+		"metadata", "managedFields")
+	_, err = upgrade.ToClientSide(live, o)
+	require.ErrorIs(t, err, upgrade.ErrNoType)
+}
+
+// TestGoStructsThatRefuse: a tree that a Go struct can't hold is an error.
+func TestGoStructsThatRefuse(t *testing.T) {
+	obj := &metav1.PartialObjectMetadata{}
+	s := newServer(t, configMapKind)
+	s.apply("flux", settings)
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(s.live.Object, obj))
+	r, err := upgrade.ToClientSide(obj, upgrade.ClientSideOptions{Types: builtin, Manager: "flux"})
+	require.NoError(t, err)
+	require.Contains(t, r.Object.(*metav1.PartialObjectMetadata).Annotations, fieldmanager.LastAppliedAnnotation)
+}

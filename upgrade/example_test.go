@@ -1,0 +1,155 @@
+package upgrade_test
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+// restarted is a Deployment that kubectl apply wrote and kubectl rollout restart
+// touched. A webhook put a label into its template.
+const restarted = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: default
+  resourceVersion: "42"
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: |
+      {"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{},"name":"web","namespace":"default"},"spec":{"template":{"spec":{"containers":[{"image":"web:1","name":"web"}]}}}}
+  managedFields:
+  - manager: kubectl-client-side-apply
+    operation: Update
+    apiVersion: apps/v1
+    time: "2026-01-02T03:04:05Z"
+    fieldsType: FieldsV1
+    fieldsV1:
+      f:metadata: {f:annotations: {.: {}, f:kubectl.kubernetes.io/last-applied-configuration: {}}}
+      f:spec:
+        f:template:
+          f:metadata: {f:labels: {.: {}, f:injected: {}}}
+          f:spec:
+            f:containers:
+              'k:{"name":"web"}': {.: {}, f:name: {}, f:image: {}, f:imagePullPolicy: {}}
+  - manager: kubectl-rollout
+    operation: Update
+    apiVersion: apps/v1
+    time: "2026-01-02T03:05:00Z"
+    fieldsType: FieldsV1
+    fieldsV1:
+      f:spec: {f:template: {f:metadata: {f:annotations: {.: {}, f:kubectl.kubernetes.io/restartedAt: {}}}}}
+spec:
+  template:
+    metadata:
+      annotations: {kubectl.kubernetes.io/restartedAt: "2026-01-02T03:05:00Z"}
+      labels: {injected: "true"}
+    spec:
+      containers:
+      - {name: web, image: "web:1", imagePullPolicy: IfNotPresent}
+`
+
+// An object goes over to server-side apply. What the webhook and the server filled in
+// stays where it is; the annotation of the restart moves, so that it goes for good.
+func ExampleToServerSide() {
+	result, err := upgrade.ToServerSide(manifest(restarted), upgrade.ServerSideOptions{
+		Types:   openapi.Builtin(),
+		Manager: "flux",
+		Also:    upgrade.RestartedAt(),
+	})
+	if err != nil {
+		panic(err)
+	}
+	if err := result.Preview.Render(os.Stdout, "deployment.apps/web"); err != nil {
+		panic(err)
+	}
+	// Output:
+	// deployment.apps/web: manager "flux" applies at apps/v1
+	// moves
+	//   from kubectl-client-side-apply (Update at apps/v1)
+	//     .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
+	//     .spec.template.spec.containers[name="web"].image
+	//     .spec.template.spec.containers[name="web"].name
+	//   from kubectl-rollout (Update at apps/v1)
+	//     .spec.template.metadata.annotations.kubectl.kubernetes.io/restartedAt
+	// removed by the next apply
+	//   .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
+	//   .spec.template.metadata.annotations.kubectl.kubernetes.io/restartedAt
+	// left behind
+	//   with kubectl-client-side-apply (Update at apps/v1)
+	//     .spec.template.metadata.labels.injected
+	//     .spec.template.spec.containers[name="web"].imagePullPolicy
+}
+
+// What a manager applied server-side becomes the annotation of kubectl apply again.
+func ExampleToClientSide() {
+	there, err := upgrade.ToServerSide(manifest(restarted), upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})
+	if err != nil {
+		panic(err)
+	}
+	back, err := upgrade.ToClientSide(there.Object, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "flux"})
+	if err != nil {
+		panic(err)
+	}
+	text, err := upgrade.ViewLastApplied(back.Object, upgrade.YAML)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(string(text))
+	for _, e := range back.Object.(*unstructured.Unstructured).GetManagedFields() {
+		fmt.Println(e.Manager, e.Operation)
+	}
+	// Output:
+	// apiVersion: apps/v1
+	// kind: Deployment
+	// metadata:
+	//   annotations: {}
+	//   name: web
+	//   namespace: default
+	// spec:
+	//   template:
+	//     spec:
+	//       containers:
+	//       - image: web:1
+	//         name: web
+	// kubectl-client-side-apply Update
+	// kubectl-rollout Update
+}
+
+// A client-side apply removes what the last one had and this one has not, and leaves
+// what others put in.
+func ExampleClientSideApply() {
+	document, _ := openapi.BuiltinDocument(deploymentKind.GroupVersion())
+	meta, err := upgrade.PatchMeta(document, deploymentKind)
+	if err != nil {
+		panic(err)
+	}
+	applied, err := upgrade.ClientSideApply(manifest(restarted), manifest(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: web, image: "web:2"}
+      - {name: log, image: "log:1"}
+`), upgrade.ApplyOptions{Meta: meta})
+	if err != nil {
+		panic(err)
+	}
+	containers, _, err := unstructured.NestedSlice(applied.Object.(*unstructured.Unstructured).Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range containers {
+		fmt.Println(c)
+	}
+	// Output:
+	// map[image:web:2 imagePullPolicy:IfNotPresent name:web]
+	// map[image:log:1 name:log]
+}

@@ -1,0 +1,160 @@
+package upgrade_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+const web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default, labels: {app: web}, annotations: {team: blue}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: web:1
+        ports: [{containerPort: 80, protocol: TCP}]
+        env: [{name: A, value: "1"}, {name: B, value: "2"}]
+      - {name: log, image: "log:1"}
+`
+
+// webLess drops a container, a variable and a label, and changes an image.
+const webLess = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default, annotations: {team: blue}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: web:2
+        ports: [{containerPort: 80, protocol: TCP}]
+        env: [{name: A, value: "1"}]
+`
+
+func deploymentMeta(t *testing.T) strategicpatch.LookupPatchMeta {
+	t.Helper()
+	document, ok := openapi.BuiltinDocument(deploymentKind.GroupVersion())
+	require.True(t, ok)
+	meta, err := upgrade.PatchMeta(document, deploymentKind)
+	require.NoError(t, err)
+	return meta
+}
+
+// kubectlApply applies client-side and stores the result, with what a server fills in.
+func (s *server) kubectlApply(intent string) *unstructured.Unstructured {
+	s.t.Helper()
+	applied, err := upgrade.ClientSideApply(s.object(), manifest(intent), upgrade.ApplyOptions{Meta: deploymentMeta(s.t)})
+	require.NoError(s.t, err)
+	now := applied.Object.(*unstructured.Unstructured).DeepCopy()
+	set(now.Object, "ClusterFirst", "spec", "template", "spec", "dnsPolicy")
+	containers, _, _ := unstructured.NestedSlice(now.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		c.(map[string]any)["imagePullPolicy"] = "IfNotPresent"
+	}
+	set(now.Object, containers, "spec", "template", "spec", "containers")
+	return s.put(upgrade.ClientSideManager, now)
+}
+
+func moveTo(t *testing.T, live *unstructured.Unstructured, o upgrade.ServerSideOptions) upgrade.Result {
+	t.Helper()
+	o.Types = openapi.Builtin()
+	before := live.DeepCopy()
+	r, err := upgrade.ToServerSide(live, o)
+	require.NoError(t, err)
+	require.Equal(t, before, live, "inputs are never changed")
+	return r
+}
+
+func moveBack(t *testing.T, live *unstructured.Unstructured, manager string) upgrade.Result {
+	t.Helper()
+	before := live.DeepCopy()
+	r, err := upgrade.ToClientSide(live, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: manager})
+	require.NoError(t, err)
+	require.Equal(t, before, live, "inputs are never changed")
+	return r
+}
+
+// TestThereAndBack moves to server-side apply and straight back: not a byte differs.
+func TestThereAndBack(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		s := newServer(t, deploymentKind)
+		live := s.kubectlApply(web)
+		there := moveTo(t, live, upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: keep})
+		require.True(t, there.Changed)
+		back := moveBack(t, there.Object.(*unstructured.Unstructured), "kubectl")
+		require.Equal(t, live, back.Object, "keep the annotation: %v", keep)
+	}
+}
+
+// TestRoundTrip goes to server-side apply, applies, and comes back: the annotation is
+// what kubectl wrote, the next client-side apply removes what was dropped, and what
+// nobody applied was never touched.
+func TestRoundTrip(t *testing.T) {
+	s := newServer(t, deploymentKind)
+	created := s.kubectlApply(web)
+	there := moveTo(t, created, upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true})
+	s.put("kubectl-patch", there.Object)
+	require.Equal(t, managed(t, there.Object), managed(t, s.live), "a server stores what the patch says")
+
+	applied := s.apply("kubectl", web)
+	require.Equal(t, created.Object["spec"], applied.Object["spec"], "applying the same again changes nothing")
+	before, err := upgrade.LastApplied(created)
+	require.NoError(t, err)
+
+	back := moveBack(t, applied, "kubectl")
+	after, err := upgrade.LastApplied(back.Object)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.Equal(t, created.GetAnnotations(), back.Object.(*unstructured.Unstructured).GetAnnotations(), "byte for byte")
+	require.Equal(t, managed(t, created), managed(t, back.Object))
+
+	s.put("kubectl-patch", back.Object)
+	now := s.kubectlApply(webLess)
+	require.Equal(t, manifest(webLess).GetLabels(), now.GetLabels())
+	containers, _, _ := unstructured.NestedSlice(now.Object, "spec", "template", "spec", "containers")
+	require.Len(t, containers, 1)
+	require.Equal(t, "IfNotPresent", containers[0].(map[string]any)["imagePullPolicy"])
+	require.Equal(t, "web:2", containers[0].(map[string]any)["image"])
+}
+
+// TestBothWorlds runs the same intents client-side and, after a move, server-side:
+// the object is the same at every step.
+func TestBothWorlds(t *testing.T) {
+	client, ssa := newServer(t, deploymentKind), newServer(t, deploymentKind)
+	client.kubectlApply(web)
+	ssa.kubectlApply(web)
+	r := moveTo(t, ssa.live, upgrade.ServerSideOptions{Manager: "applier"})
+	require.NoError(t, r.Preview.Next)
+	ssa.put("patcher", r.Object)
+	for i, intent := range []string{web, webLess, web, webLess} {
+		client.kubectlApply(intent)
+		ssa.apply("applier", intent)
+		if i%2 == 0 && i > 0 {
+			// The server fills in what a container lacks that came back.
+			containers, _, _ := unstructured.NestedSlice(ssa.live.Object, "spec", "template", "spec", "containers")
+			for _, c := range containers {
+				c.(map[string]any)["imagePullPolicy"] = "IfNotPresent"
+			}
+			set(ssa.live.Object, containers, "spec", "template", "spec", "containers")
+		}
+		require.Equal(t, client.live.Object["spec"], ssa.live.Object["spec"], "apply %d", i)
+		require.Equal(t, client.live.GetLabels(), ssa.live.GetLabels(), "apply %d", i)
+	}
+	require.NotContains(t, ssa.live.GetAnnotations(), fieldmanager.LastAppliedAnnotation, "the first apply removed it")
+	require.Contains(t, client.live.GetAnnotations(), fieldmanager.LastAppliedAnnotation)
+}

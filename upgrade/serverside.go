@@ -1,0 +1,371 @@
+package upgrade
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// The managers of kubectl.
+const (
+	// ClientSideManager is who kubectl apply writes as.
+	ClientSideManager = "kubectl-client-side-apply"
+	// LastAppliedManager is who owns the annotation of client-side apply after
+	// kubectl carried an object to server-side apply, so that no apply removes it.
+	LastAppliedManager = "kubectl-last-applied"
+)
+
+// ServerSideOptions say how ToServerSide works.
+type ServerSideOptions struct {
+	// Types tells the topology of the object's kind; it may be nil with Everything.
+	Types fieldmanager.Types
+	// Converter converts between versions, where an object's entries, annotation and
+	// intent are of several. Without one, what is of another version stays as it is,
+	// and an annotation of another version is an error.
+	Converter fieldmanager.Converter
+
+	// Manager is who will apply from now on. It must not be empty.
+	Manager string
+	// From are the managers whose Update entries move. Without any, they are all who
+	// own the annotation by an update.
+	From []string
+	// Subresource is that of the entries, status for example; empty for the object
+	// itself. Only entries of it move.
+	Subresource string
+	// Intent is what Manager will apply next; nil for what the annotation holds.
+	Intent runtime.Object
+
+	// Also are paths that move with all below them from every updater that owns
+	// them, whether or not From names it: see [RestartedAt].
+	Also *fieldpath.Set
+	// Everything moves all that From owns, whatever the annotation holds, as
+	// client-go's csaupgrade does.
+	Everything bool
+	// Release gives up what is left of From's entries, so that nobody owns it and
+	// Manager may come to own it without a conflict.
+	Release bool
+	// KeepLastApplied gives the annotation to LastAppliedManager, as kubectl does
+	// when its own manager, kubectl, applies: a server then keeps it up to date (spec
+	// rule 9.2). Otherwise it moves with the rest, and the next apply removes it.
+	KeepLastApplied bool
+}
+
+// Result is an object after a move, and how to bring a server there.
+type Result struct {
+	// Object is the object after the move, of the Go type that was given. It shares
+	// memory with it, and is it itself when Changed is false.
+	Object runtime.Object
+	// Changed says whether anything moved.
+	Changed bool
+	// Patch is the move as a JSON Patch (RFC 6902), to be sent with the content type
+	// application/json-patch+json. It replaces the resourceVersion by the one that
+	// the object had, so that a server answers 409 when somebody wrote in between.
+	// It is nil when nothing changed, or when the object has no resourceVersion.
+	Patch []byte
+	// Preview says what the move does.
+	Preview Preview
+}
+
+// ToServerSide moves what was applied client-side to an Apply entry of a manager.
+// The package's documentation says what moves. obj must have an apiVersion and a
+// kind, and is not changed; moving again changes nothing.
+//
+// The error is a LastAppliedError when there is an annotation that can't be read, a
+// *managedfields.Error when an entry can't be read and would have to be changed, and
+// ErrNoType or ErrNoConverter when a schema or version is needed that can't be had.
+// That there is no annotation, or nobody to move from, is no error.
+func ToServerSide(obj runtime.Object, o ServerSideOptions) (Result, error) {
+	m, err := startMove(obj, o)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := m.hold(); err != nil {
+		return Result{}, err
+	}
+	for i := range m.records {
+		if err := m.take(i); err != nil {
+			return Result{}, err
+		}
+	}
+	return m.finish()
+}
+
+// move is one ToServerSide on its way.
+type move struct {
+	ServerSideOptions
+	versions
+	object  object
+	records []record
+	target  managedfields.Entry // the applier's
+	exists  bool                // target is among the records
+	before  *fieldpath.Set      // what target owned before
+	last    map[string]any      // the annotation, or nil for none
+	intent  object              // Intent, or the annotation; no tree for neither
+
+	from    map[string]bool
+	moved   []*fieldpath.Set // what target gains
+	held    *fieldpath.Set   // at target's version
+	known   bool             // held says what an intent held
+	kept    bool             // the annotation goes to LastAppliedManager
+	keeper  *record          // LastAppliedManager's new entry, nil for none
+	preview Preview
+}
+
+func startMove(obj runtime.Object, o ServerSideOptions) (*move, error) {
+	if err := managedfields.ValidateManager(o.Manager); err != nil || o.Manager == "" {
+		return nil, errors.Join(errors.New("manager: expected the name of who will apply"), err)
+	}
+	m := &move{ServerSideOptions: o, versions: versions{o.Types, o.Converter}}
+	var err error
+	if m.object, err = read(obj); err != nil {
+		return nil, err
+	}
+	if m.records, err = readRecords(m.object); err != nil {
+		return nil, err
+	}
+	if m.last, err = m.object.lastAppliedOrNone(); err != nil && !o.Everything {
+		return nil, err
+	}
+	if err := m.readIntent(); err != nil {
+		return nil, err
+	}
+	m.from = map[string]bool{}
+	for _, manager := range m.From {
+		m.from[manager] = true
+	}
+	if len(m.From) == 0 {
+		for _, e := range owners(m.records, managedfields.Update, fieldpath.NewSet(annotationPath)) {
+			m.from[e.Manager] = true
+		}
+	}
+	return m, m.aim()
+}
+
+// readIntent finds out what will be applied next.
+func (m *move) readIntent() (err error) {
+	if m.Intent == nil {
+		if m.last != nil {
+			m.intent.tree = m.last
+		}
+		return nil
+	}
+	if m.intent, err = read(m.Intent); err != nil {
+		return fmt.Errorf("intent: %w", err)
+	}
+	if m.intent.kind() != m.object.kind() {
+		return fmt.Errorf("intent: %w: expected %s, got %s", ErrOtherObject, m.object.kind(), m.intent.kind())
+	}
+	return nil
+}
+
+// isFrom reports whether r is an Update entry that moves.
+func (m *move) isFrom(r record) bool {
+	return r.Operation == managedfields.Update && r.Subresource == m.Subresource && m.from[r.Manager]
+}
+
+// aim finds the applier's entry, or what version a new one shall be of: the
+// annotation's, the object's, or that of the youngest entry that moves, whichever is
+// the first that such an entry is of.
+func (m *move) aim() error {
+	key := managedfields.KeyOf(m.Manager, managedfields.Apply, "", m.Subresource)
+	if i := slices.IndexFunc(m.records, func(r record) bool { return r.Key == key }); i >= 0 {
+		if err := m.records[i].err; err != nil {
+			return err
+		}
+		m.target, m.exists, m.before = m.records[i].Entry, true, m.records[i].Fields
+		return nil
+	}
+	last, _ := m.last["apiVersion"].(string)
+	rank := func(r record) int {
+		return slices.Index([]string{m.object.version(), last}, r.Version)
+	}
+	m.target = managedfields.Entry{Key: key, Version: m.object.version()}
+	best := -2
+	for _, r := range m.records {
+		// Records are in the order of their times, so that of equal rank the youngest
+		// comes last.
+		if m.isFrom(r) && rank(r) >= best {
+			m.target.Version, best = r.Version, rank(r)
+		}
+	}
+	return nil
+}
+
+// hold finds out what is held, at the version of the applier's entry.
+func (m *move) hold() error {
+	m.held = m.target.Fields
+	m.kept = m.KeepLastApplied && m.Subresource == ""
+	if m.Everything {
+		return nil
+	}
+	t, err := m.typeOf(m.object, m.target.Version)
+	if err != nil {
+		return err
+	}
+	m.held = t.Reconcile(m.held)
+	m.known = m.exists
+	holders := make([]object, 0, 2)
+	if m.last != nil {
+		last, err := m.object.sibling(m.last)
+		if err != nil {
+			return &LastAppliedError{err}
+		}
+		holders = append(holders, last)
+		m.known = true
+		m.held = m.held.Union(fieldpath.NewSet(annotationPath))
+	}
+	if m.Intent != nil {
+		holders = append(holders, m.intent)
+	}
+	for i, holder := range holders {
+		at, err := m.at(holder, m.target.Version)
+		if err == nil {
+			err = t.Validate(at.tree, typed.Rules{Duplicates: true, Unknown: true})
+		}
+		if err != nil && i == 0 && m.last != nil {
+			return &LastAppliedError{err}
+		}
+		if err != nil {
+			return fmt.Errorf("intent: %w", err)
+		}
+		m.held = m.held.Union(heldBy(t, map[string]any{}, at.tree))
+	}
+	return nil
+}
+
+// sibling returns an intent for o that may leave out what kind it is of.
+func (o object) sibling(tree map[string]any) (object, error) {
+	s := object{tree: tree}
+	if s.kind() != o.kind() {
+		return object{}, fmt.Errorf("%w: kind: expected %q, got %q", ErrOtherObject, o.kind(), s.kind())
+	}
+	return s, nil
+}
+
+// take moves fields of an update from its record to the target.
+func (m *move) take(i int) error {
+	r := &m.records[i]
+	from := m.isFrom(*r)
+	if r.Operation != managedfields.Update || r.Subresource != m.Subresource || !from && m.Also.Empty() {
+		return nil
+	}
+	if r.err != nil {
+		if !from {
+			return nil
+		}
+		return r.err
+	}
+	fields := r.Fields
+	if m.Types != nil {
+		if t := m.Types.TypeFor(m.object.at(r.Version)); t != nil {
+			fields = t.Reconcile(fields)
+		}
+	}
+	here, err := m.translate(m.object, fields, r.Version, m.target.Version)
+	switch {
+	case errors.Is(err, ErrNoConverter), errors.Is(err, ErrNoType):
+		here = nil // what can't be compared stays
+	case err != nil:
+		return fmt.Errorf("entry of %q: %w", r.Manager, err)
+	}
+
+	moved := below(here, m.Also)
+	if from {
+		moved = moved.Union(m.owned(r.Manager, here))
+	}
+	moved = follow(fields, moved)
+	rest := fields.Difference(moved)
+	if m.kept && moved.Has(annotationPath) {
+		moved = moved.Difference(fieldpath.NewSet(annotationPath))
+		m.keepLastApplied(r.Version)
+	}
+	if rest.Equal(fields) {
+		rest = r.Fields
+	} else {
+		if !moved.Empty() {
+			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, Version: r.Version, Fields: moved})
+		}
+		m.moved = append(m.moved, moved)
+		if !m.exists && r.Time != nil && (m.target.Time == nil || m.target.Time.Before(r.Time)) {
+			m.target.Time = r.Time
+		}
+	}
+	if from && !rest.Empty() {
+		m.preview.Left = append(m.preview.Left, Share{Key: r.Key, Version: r.Version, Fields: rest})
+		if m.Release {
+			rest = nil
+		}
+	}
+	r.set(rest)
+	return nil
+}
+
+// owned returns what moves of fields, of an entry of From. Of before-first-apply, who
+// stands for all who wrote before anybody tracked it, nothing moves that is not
+// known to have been applied.
+func (m *move) owned(manager string, fields *fieldpath.Set) *fieldpath.Set {
+	if m.Everything || !m.known && manager != fieldmanager.BeforeFirstApply {
+		return fields
+	}
+	return fields.Intersection(m.held)
+}
+
+// keepLastApplied gives the annotation to LastAppliedManager, unless an applier
+// other than Manager owns it already. As kubectl's apply of it changes nothing, the
+// entry has no time.
+func (m *move) keepLastApplied(version string) {
+	if m.keeper != nil {
+		return
+	}
+	set := fieldpath.NewSet(annotationPath)
+	for _, e := range owners(m.records, managedfields.Apply, set) {
+		if e.Manager != m.Manager {
+			return
+		}
+	}
+	key := managedfields.KeyOf(LastAppliedManager, managedfields.Apply, "", "")
+	m.keeper = &record{Entry: managedfields.Entry{Key: key, Version: version, Fields: set}}
+}
+
+// finish puts the target among the records and makes the result.
+func (m *move) finish() (Result, error) {
+	m.target.Fields = fieldpath.UnionOf(append(m.moved, m.target.Fields)...)
+	i := slices.IndexFunc(m.records, func(r record) bool { return r.Key == m.target.Key })
+	if i < 0 {
+		m.records = append(m.records, record{Entry: m.target})
+	} else {
+		m.records[i].set(m.target.Fields)
+	}
+	if m.keeper != nil {
+		m.records = append(m.records, *m.keeper)
+		m.preview.LastApplied = m.keeper.Key
+	}
+	m.preview.Applier, m.preview.Version = m.target.Key, m.target.Version
+	m.preview.Released = m.Release
+	result := Result{Object: m.object.given}
+	now := m.object
+	if result.Changed = slices.ContainsFunc(m.records, func(r record) bool { return r.wire == nil && !(r.Key == m.target.Key && r.Fields.Empty()) }); result.Changed {
+		var err error
+		list := encode(m.records)
+		if now, err = m.object.with(map[string]any{"managedFields": list}); err != nil {
+			return Result{}, err
+		}
+		result.Object = now.given
+		if result.Patch, err = m.object.patch(nil, list); err != nil {
+			return Result{}, err
+		}
+	}
+	m.previewOthers()
+	if err := m.previewApply(now); err != nil {
+		return Result{}, err
+	}
+	result.Preview = m.preview
+	return result, nil
+}
