@@ -39,6 +39,16 @@ type patcher struct {
 // maxOperations is how many operations a JSON patch may have.
 const maxOperations = 10_000
 
+// maxCopied is how much the operations of a JSON patch may copy, in bytes. The
+// library has one limit for all who use it in a program; another one's is left.
+const maxCopied = 3 << 20
+
+func init() {
+	if jsonpatch.AccumulatedCopySizeLimit == 0 {
+		jsonpatch.AccumulatedCopySizeLimit = maxCopied
+	}
+}
+
 // json does a JSON patch (RFC 6902) or a JSON merge patch (RFC 7386).
 func (p *patcher) json(live resources.Object) (resources.Object, error) {
 	current, err := json.Marshal(live)
@@ -103,7 +113,10 @@ func (p *patcher) patchJSON(current []byte) (patched []byte, doubled []string, e
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(
 			fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(operations)))
 	}
-	if patched, err = operations.Apply(current); err != nil {
+	var copied *jsonpatch.AccumulatedCopySizeError
+	if patched, err = operations.Apply(current); errors.As(err, &copied) {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(err.Error())
+	} else if err != nil {
 		return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 	}
 	return patched, doubled, nil
@@ -175,7 +188,8 @@ func strategicError(err error) error {
 			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 		}
 	}
-	return err
+	// The object is one that a server made: what can't be done with it is the patch.
+	return apierrors.NewBadRequest(err.Error())
 }
 
 // track gives the manager what the patch changed.
