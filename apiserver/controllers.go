@@ -2,10 +2,12 @@ package apiserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"path"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/apiserver/auth"
@@ -19,6 +21,8 @@ type task struct {
 	of   string // namespace or definition: what is to be finalized
 	name string
 }
+
+var namespacePrefix = resources.PrefixOf("", "namespaces")
 
 type taskQueue = workqueue.TypedRateLimitingInterface[task]
 
@@ -56,7 +60,8 @@ func (s *Server) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.resumeNamespaces(ctx); err != nil {
+	seen, err := s.resumeNamespaces(ctx)
+	if err != nil {
 		return err
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -64,23 +69,22 @@ func (s *Server) startControllers(ctx context.Context) error {
 		<-s.done
 		cancel()
 	})
-	s.tasks.Go(func() { s.watchDefinitions(running, revision) })
+	s.tasks.Go(func() { follow(running, revision, s.definitions.Watch, s.definitions.Load) })
+	s.tasks.Go(func() { follow(running, seen, s.watchNamespaces, s.resumeNamespaces) })
 	s.tasks.Go(func() { s.runTasks(running) })
 	return nil
 }
 
-// watchDefinitions follows the definitions that other servers write.
-func (s *Server) watchDefinitions(ctx context.Context, revision int64) {
+// follow watches what other servers write, from a revision on, and looks at what is
+// there anew when a watch ends before ctx does.
+func follow(ctx context.Context, revision int64, watch func(context.Context, int64) error, load func(context.Context) (int64, error)) {
 	for ctx.Err() == nil {
-		err := s.definitions.Watch(ctx, revision)
-		if ctx.Err() != nil {
-			return
-		}
+		err := watch(ctx, revision)
 		if err != nil && !errors.Is(err, storage.ErrCompacted) && !sleep(ctx, lastRetry) {
 			return
 		}
 		// What was missed is in the store.
-		if now, err := s.definitions.Load(ctx); err == nil {
+		if now, err := load(ctx); err == nil {
 			revision = now
 		} else if !sleep(ctx, lastRetry) {
 			return
@@ -100,28 +104,38 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// resumeNamespaces goes on with namespaces that were to be deleted when the last
-// server of the store ended.
-func (s *Server) resumeNamespaces(ctx context.Context) error {
-	r := s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	kind, err := r.Behaviour()
+// resumeNamespaces goes on with namespaces that are to be deleted, and returns the
+// revision that it saw them at: the server that began it may have ended.
+func (s *Server) resumeNamespaces(ctx context.Context) (int64, error) {
+	page, err := s.store.List(ctx, namespacePrefix, storage.ListOptions{})
 	if err != nil {
-		return err
-	}
-	page, err := s.store.List(ctx, r.Prefix, storage.ListOptions{})
-	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, record := range page.Records {
-		obj, err := kind.DecodeStored(record.Value)
-		if err != nil {
-			return err
-		}
-		if obj.GetDeletionTimestamp() != nil {
-			s.queue.Add(task{"namespace", obj.GetName()})
+		s.resumeNamespace(record.Key, record.Value)
+	}
+	return page.Revision, nil
+}
+
+// watchNamespaces is resumeNamespaces for those that change.
+func (s *Server) watchNamespaces(ctx context.Context, after int64) error {
+	w, err := s.store.Watch(ctx, namespacePrefix, after)
+	if err != nil {
+		return err
+	}
+	for event := range w.Events() {
+		if event.Value != nil {
+			s.resumeNamespace(event.Key, event.Value)
 		}
 	}
-	return nil
+	return w.Err()
+}
+
+func (s *Server) resumeNamespace(key string, value []byte) {
+	var namespace metav1.PartialObjectMetadata
+	if err := json.Unmarshal(value, &namespace); err == nil && namespace.DeletionTimestamp != nil {
+		s.queue.Add(task{"namespace", path.Base(key)})
+	}
 }
 
 // runTasks does the tasks of the queue, until it is shut down.

@@ -56,6 +56,20 @@ func TestNamespaceAfterRestart(t *testing.T) {
 	second.gone("/api/v1/namespaces/n")
 }
 
+// What one server began, another one over the same store finishes.
+func TestNamespaceOfAnotherServer(t *testing.T) {
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	a, b := newHost(t, apiserver.Options{Store: store}), newHost(t, apiserver.Options{Store: store})
+	a.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
+	a.must("POST", "/api/v1/namespaces/n/configmaps", "", `{"metadata":{"name":"a","finalizers":["x.io/f"]}}`)
+	a.must("DELETE", "/api/v1/namespaces/n", "", "")
+	require.NoError(t, a.Close())
+	b.must("PATCH", "/api/v1/namespaces/n/configmaps/a", mergePatch, `{"metadata":{"finalizers":null}}`)
+	b.gone("/api/v1/namespaces/n")
+	require.NoError(t, b.Close())
+}
+
 // Names are generated until one is free.
 func TestGenerateName(t *testing.T) {
 	var n atomic.Int32
