@@ -3,6 +3,7 @@ package custom
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,6 +19,7 @@ import (
 type columns struct {
 	definitions []metav1.TableColumnDefinition
 	paths       []*jsonpath.JSONPath
+	now         func() time.Time
 }
 
 // age is the column of definitions that ask for none.
@@ -26,12 +28,12 @@ var age = apiextensionsv1.CustomResourceColumnDefinition{
 	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 }
 
-func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion) (*columns, error) {
+func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion, now func() time.Time) (*columns, error) {
 	asked := v.AdditionalPrinterColumns
 	if len(asked) == 0 {
 		asked = []apiextensionsv1.CustomResourceColumnDefinition{age}
 	}
-	c := &columns{definitions: []metav1.TableColumnDefinition{
+	c := &columns{now: now, definitions: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
 	}}
 	for _, col := range asked {
@@ -62,25 +64,22 @@ func (c *columns) Cells(obj resources.Object) ([]any, error) {
 			cells = append(cells, nil)
 			continue
 		}
-		definition := c.definitions[i+1]
-		if definition.Type == "string" {
-			// A string column shows all that is found, as it prints.
-			var text bytes.Buffer
-			if err := path.PrintResults(&text, found[0]); err != nil {
-				cells = append(cells, nil)
-				continue
-			}
-			cells = append(cells, text.String())
-			continue
-		}
-		cells = append(cells, cell(found[0][0].Interface(), definition.Type))
+		// A path that finds more than one value shows the first.
+		cells = append(cells, c.cell(path, found[0][0].Interface(), c.definitions[i+1].Type))
 	}
 	return cells, nil
 }
 
-// cell returns a value as a column of a type shows it; nil when it is of another.
-func cell(v any, of string) any {
+// cell returns a value as a column of a type shows it; nil when it is of another. A
+// column of strings shows any value, as it prints.
+func (c *columns) cell(path *jsonpath.JSONPath, v any, of string) any {
 	switch of {
+	case "string":
+		var text bytes.Buffer
+		if err := path.PrintResults(&text, []reflect.Value{reflect.ValueOf(v)}); err != nil {
+			return nil
+		}
+		return text.String()
 	case "integer":
 		switch n := v.(type) {
 		case int64:
@@ -100,15 +99,21 @@ func cell(v any, of string) any {
 			return b
 		}
 	case "date":
-		text, ok := v.(string)
-		if !ok {
-			return nil
+		if text, ok := v.(string); ok {
+			return c.since(text)
 		}
-		t, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return "<invalid>"
-		}
-		return duration.HumanDuration(time.Since(t))
 	}
 	return nil
+}
+
+// since says how long ago a time is.
+func (c *columns) since(text string) string {
+	var t metav1.Time
+	switch err := t.UnmarshalQueryParameter(text); {
+	case err != nil:
+		return "<invalid>"
+	case t.IsZero():
+		return "<unknown>"
+	}
+	return duration.HumanDuration(c.now().Sub(t.Time))
 }

@@ -51,7 +51,7 @@ func open(d *Definition, v *apiextensionsv1.CustomResourceDefinitionVersion, r *
 		definition: d, version: v, resource: r, gvk: r.GVK(), schemas: schemas, schema: schemas[v.Name],
 		converter: converter{d}, managers: map[string]*fieldmanager.FieldManager{},
 	}
-	if k.columns, err = columnsOf(v); err != nil {
+	if k.columns, err = columnsOf(v, d.options.Now); err != nil {
 		return nil, err
 	}
 	if k.selectable, err = selectables(v); err != nil {

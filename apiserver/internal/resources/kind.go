@@ -86,6 +86,13 @@ type Columns interface {
 	Cells(obj Object) ([]any, error)
 }
 
+// A Concluder are Columns of a kind whose objects come to an end: their rows say so.
+type Concluder interface {
+	// Conditions returns what is to be said of the row of an object, which may be
+	// nothing.
+	Conditions(obj Object) []metav1.TableRowCondition
+}
+
 // A VersionError says that a body is of another version than the request's.
 type VersionError struct {
 	Got, Expected schema.GroupVersion

@@ -123,6 +123,9 @@ func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Ob
 			return nil, err
 		}
 		row := metav1.TableRow{Cells: cells}
+		if c, ok := columns.(resources.Concluder); ok {
+			row.Conditions = c.Conditions(item)
+		}
 		switch v.include {
 		case metav1.IncludeObject:
 			row.Object.Object = item
