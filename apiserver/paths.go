@@ -17,7 +17,8 @@ import (
 func (s *Server) paths() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", serveVersion)
-	others := []string{"/version"}
+	mux.Handle("GET /metrics", s.metrics)
+	others := []string{"/version", "/metrics"}
 	for _, check := range []string{"healthz", "livez", "readyz"} {
 		mux.HandleFunc("GET /"+check, s.serveHealth(check))
 		mux.HandleFunc("GET /"+check+"/ping", func(w http.ResponseWriter, _ *http.Request) { text(w, "ok") })

@@ -22,25 +22,29 @@ func (s *Server) survive(w *beganWriter, r *http.Request) {
 		panic(p)
 	}
 	s.options.Log.Error("a request made the server panic", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-	if w.began {
+	if w.code != 0 {
 		panic(http.ErrAbortHandler)
 	}
 	answer.Error(w, r, apierrors.NewInternalError(fmt.Errorf("the request made the server panic: %v", p)))
 }
 
-// beganWriter knows whether the answer was begun.
+// beganWriter knows whether the answer was begun, and with which code.
 type beganWriter struct {
 	http.ResponseWriter
-	began bool
+	code int // 0: not yet
 }
 
 func (w *beganWriter) WriteHeader(code int) {
-	w.began = true
+	if w.code == 0 {
+		w.code = code
+	}
 	w.ResponseWriter.WriteHeader(code)
 }
 
 func (w *beganWriter) Write(data []byte) (int, error) {
-	w.began = true
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
 	return w.ResponseWriter.Write(data)
 }
 

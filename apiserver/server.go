@@ -14,6 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
@@ -32,6 +33,7 @@ type Server struct {
 	admin    auth.Authenticator // of Options.Token
 	accounts *accounts
 	mux      *http.ServeMux
+	metrics  *metrics.Metrics
 
 	definitions *custom.Controller
 	queue       taskQueue
@@ -84,6 +86,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.addReviews()
 	s.definitions = custom.NewController(s.verbs, groups, custom.Options{Now: options.Now, Convert: options.Hooks.Convert})
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
+	s.metrics = metrics.New(gitVersion)
 	s.mux = s.paths()
 	if err := s.makeNamespaces(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -112,6 +115,8 @@ func (s *Server) Close() error {
 // whether it may be done, and then whose it is.
 func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	w := &beganWriter{ResponseWriter: plain}
+	var measured measurement
+	defer func() { measured.end(s, w, r) }()
 	defer s.survive(w, r)
 	user, err := s.authenticate(r.Context(), bearer(r))
 	if err != nil {
@@ -119,6 +124,7 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 		return
 	}
 	info := request.Parse(r)
+	measured.begin(s, r, info)
 	leave, err := s.enter(w, r, info)
 	if err != nil {
 		answer.Error(w, r, err)

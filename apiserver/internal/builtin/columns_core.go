@@ -3,7 +3,6 @@ package builtin
 import (
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,37 +132,6 @@ func servicePorts(ports []corev1.ServicePort) string {
 		out = append(out, text+"/"+string(p.Protocol))
 	}
 	return strings.Join(out, ",")
-}
-
-func endpoints() printer {
-	type object = *corev1.Endpoints //nolint:staticcheck // served all the same
-	return show(
-		name[object](),
-		col("Endpoints", "string", corev1.Endpoints{}.SwaggerDoc()["subsets"], func(e object) any { return addresses(e) }),
-		age[object](),
-	)
-}
-
-// addresses are those of all subsets, with each of their ports.
-func addresses(e *corev1.Endpoints) string {
-	if len(e.Subsets) == 0 {
-		return none
-	}
-	var list []string
-	for _, s := range e.Subsets {
-		for _, p := range s.Ports {
-			for _, a := range s.Addresses {
-				list = append(list, net.JoinHostPort(a.IP, strconv.Itoa(int(p.Port))))
-			}
-		}
-		if len(s.Ports) > 0 {
-			continue
-		}
-		for _, a := range s.Addresses {
-			list = append(list, a.IP)
-		}
-	}
-	return firstFew(list, 3, ",")
 }
 
 func nodes() printer {
@@ -322,7 +290,7 @@ func configMaps() printer {
 }
 
 func componentStatuses() printer {
-	type object = *corev1.ComponentStatus //nolint:staticcheck // served all the same
+	type object = *corev1.ComponentStatus
 	healthy := func(s object) *corev1.ComponentCondition {
 		for i := range s.Conditions {
 			if s.Conditions[i].Type == corev1.ComponentHealthy {
