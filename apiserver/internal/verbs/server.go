@@ -174,8 +174,10 @@ func (c *Call) route() error {
 	if r.Namespaced && i.Namespace == "" && (len(i.Parts) > 1) {
 		return answer.NotFound()
 	}
-	if err := storage.CheckKey(r.Key(i.Namespace, i.Name)); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	if r.Prefix != "" {
+		if err := storage.CheckKey(r.Key(i.Namespace, i.Name)); err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
 	}
 	named := len(i.Parts) > 1
 	switch i.Verb {
