@@ -21,6 +21,9 @@
 //	internal/resources   the table of what is served; the interface of a kind
 //	internal/builtin     kinds with Go types
 //	internal/custom      kinds of CustomResourceDefinitions
+//	internal/discovery   which resources there are
+//	internal/openapi     what objects look like, in OpenAPI 2 and 3
+//	internal/metrics     counts of requests
 //	internal/verbs       get, list, watch, create, update, patch, delete …
 //
 // # How a request goes

@@ -38,6 +38,7 @@ type Definition struct {
 	options Options
 	storage string // the version that is stored
 
+	served  func() []*resources.Resource
 	types   func() (*openapi.Registry, error)
 	schemas func() (map[string]*structuralschema.Structural, error) // by version; nil: free-form
 }
@@ -50,6 +51,7 @@ func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Option
 			d.storage = v.Name
 		}
 	}
+	d.served = sync.OnceValue(d.newResources)
 	d.types = sync.OnceValues(d.compileTypes)
 	d.schemas = sync.OnceValues(d.compileSchemas)
 	return d
@@ -109,8 +111,11 @@ var (
 	subresourceVerbs = []string{"get", "patch", "update"}
 )
 
-// Resources returns a resource for each version that is served.
-func (d *Definition) Resources() []*resources.Resource {
+// Resources returns a resource for each version that is served: the same ones at
+// each call, so that what was made of them is still good in the next table.
+func (d *Definition) Resources() []*resources.Resource { return d.served() }
+
+func (d *Definition) newResources() []*resources.Resource {
 	var out []*resources.Resource
 	for i := range d.crd.Spec.Versions {
 		if v := &d.crd.Spec.Versions[i]; v.Served {
