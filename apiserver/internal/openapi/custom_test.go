@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -177,4 +178,22 @@ func TestCustomAgainstUpstream(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUndescribable shows that a definition which can't be described keeps nobody
+// from the others.
+func TestUndescribable(t *testing.T) {
+	broken := &resources.Resource{
+		Group: "broken.dev", Version: "v1", Plural: "things", Kind: "Thing", Custom: true, Verbs: []string{"get"},
+		Schema: func(int) (resources.PublishedSchema, error) { return resources.PublishedSchema{}, errors.New("broken") },
+	}
+	groups := append(builtin.Groups(builtin.Options{}), resources.Group{
+		Name: "broken.dev", Versions: []resources.Version{{Name: "v1", Resources: []*resources.Resource{broken}}},
+	})
+	h := serve(resources.NewCurrent(resources.NewTable(groups, 1)))
+	list := index(t, ask(h, "/openapi/v3", nil).Body.Bytes())
+	require.Contains(t, list, "apis/apps/v1")
+	require.NotContains(t, list, "apis/broken.dev/v1")
+	require.Equal(t, 500, ask(h, "/openapi/v3/apis/broken.dev/v1", nil).Code)
+	require.Equal(t, 200, ask(h, "/openapi/v2", nil).Code)
 }

@@ -16,9 +16,8 @@ type document struct {
 	json     func() (content, error)
 	protobuf func() ([]byte, error)
 
-	// version and list are what it is made of, if it is of a group version.
-	version schema.GroupVersion
-	list    []*resources.Resource
+	// list is what it is made of, if it is of a group version.
+	list []*resources.Resource
 	// describe returns the description again: it is larger than the document, and
 	// used once for this and once for version 2.
 	describe func() (*description, error)
@@ -111,11 +110,11 @@ func documentOf(gv schema.GroupVersion, list []*resources.Resource, version stri
 	if !slices.ContainsFunc(list, func(r *resources.Resource) bool { return r.Custom }) {
 		// What is built in is the same in every server of the process.
 		shared := *singles.of(rootOf(gv), version, describe)
-		shared.version, shared.list = gv, list
+		shared.list = list
 		return &shared
 	}
 	d := newDocument(version, describe)
-	d.version, d.list = gv, list
+	d.list = list
 	return d
 }
 
@@ -147,7 +146,8 @@ func (k *kept) get(name, version string, p func() *path) *document {
 }
 
 // makeIndex makes all documents, as their hashes are in the index. They are made
-// side by side.
+// side by side. A definition that can't be described is left out: clients need the
+// rest all the same.
 func (d *documents) makeIndex() (content, error) {
 	var group sync.WaitGroup
 	var lock sync.Mutex
@@ -158,7 +158,12 @@ func (d *documents) makeIndex() (content, error) {
 			content, err := doc.json()
 			lock.Lock()
 			defer lock.Unlock()
-			hashes[name], errs = content.hash, append(errs, err)
+			switch {
+			case err == nil:
+				hashes[name] = content.hash
+			case !doc.isCustom():
+				errs = append(errs, err)
+			}
 		})
 	}
 	group.Wait()
@@ -175,10 +180,12 @@ func (d *documents) makeV2(version string) (content, error) {
 	for _, name := range d.sorted() {
 		doc := d.v3[name]
 		description, err := doc.describeV2()
-		if err != nil {
+		switch {
+		case err == nil:
+			all = append(all, description)
+		case !doc.isCustom():
 			return content{}, err
 		}
-		all = append(all, description)
 	}
 	data, err := marshalV2(all, version)
 	return contentOf(data), err
