@@ -1,0 +1,151 @@
+package rbac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-helpers/auth/rbac/validation"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+)
+
+// everything are the rules of who may select what a ClusterRole aggregates.
+var everything = []rbacv1.PolicyRule{
+	{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
+}
+
+// Guard refuses a role whose rules its writer does not have, unless they may
+// "escalate" it, and a binding of a role whose rules its writer does not have,
+// unless they may "bind" it.
+func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live runtime.Object) error {
+	if at.Group != rbacv1.GroupName || slices.Contains(at.User.Groups, auth.Masters) {
+		return nil
+	}
+	var err error
+	switch o := obj.(type) {
+	case *rbacv1.Role:
+		if before, ok := live.(*rbacv1.Role); ok && same(o.Rules, before.Rules) {
+			return nil
+		}
+		err = a.guardRules(ctx, at, o.Rules)
+	case *rbacv1.ClusterRole:
+		before, ok := live.(*rbacv1.ClusterRole)
+		if ok && same(o.Rules, before.Rules) && same(o.AggregationRule, before.AggregationRule) && same(o.Labels, before.Labels) {
+			return nil
+		}
+		err = a.guardClusterRole(ctx, at, o, before)
+	case *rbacv1.RoleBinding:
+		if before, ok := live.(*rbacv1.RoleBinding); ok && same(o.Subjects, before.Subjects) && o.RoleRef == before.RoleRef {
+			return nil
+		}
+		err = a.guardBinding(ctx, at, o.RoleRef)
+	case *rbacv1.ClusterRoleBinding:
+		if before, ok := live.(*rbacv1.ClusterRoleBinding); ok && same(o.Subjects, before.Subjects) && o.RoleRef == before.RoleRef {
+			return nil
+		}
+		at.Namespace = ""
+		err = a.guardBinding(ctx, at, o.RoleRef)
+	}
+	if err == nil {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: at.Group, Resource: at.Resource}, at.Name, err)
+}
+
+func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+
+// guardRules refuses rules that the user does not have.
+func (a *Authorizer) guardRules(ctx context.Context, at auth.Attributes, rules []rbacv1.PolicyRule) error {
+	at.Verb, at.Version, at.Subresource = "escalate", "*", ""
+	if ok, _, err := a.Authorize(ctx, at); ok && err == nil {
+		return nil
+	}
+	return a.covers(at, rules)
+}
+
+func (a *Authorizer) guardClusterRole(ctx context.Context, at auth.Attributes, r, before *rbacv1.ClusterRole) error {
+	if err := a.guardRules(ctx, at, r.Rules); err != nil {
+		return err
+	}
+	if !aggregates(r) && !aggregates(before) {
+		return nil
+	}
+	if a.guardRules(ctx, at, everything) != nil {
+		return errors.New("must have cluster-admin privileges to use the aggregationRule")
+	}
+	return nil
+}
+
+func aggregates(r *rbacv1.ClusterRole) bool {
+	return r != nil && r.AggregationRule != nil && len(r.AggregationRule.ClusterRoleSelectors) > 0
+}
+
+// guardBinding refuses a role whose rules the user does not have.
+func (a *Authorizer) guardBinding(ctx context.Context, at auth.Attributes, ref rbacv1.RoleRef) error {
+	bind := auth.Attributes{User: at.User, Verb: "bind", Group: ref.APIGroup, Version: "*", Namespace: at.Namespace, Name: ref.Name}
+	switch ref.Kind {
+	case "Role":
+		bind.Resource = "roles"
+	case "ClusterRole":
+		bind.Resource = "clusterroles"
+	}
+	if ok, _, err := a.Authorize(ctx, bind); ok && err == nil {
+		return nil
+	}
+	a.lock.RLock()
+	lists, err := a.objects.rulesOf(ref, at.Namespace)
+	a.lock.RUnlock()
+	if err != nil {
+		return err
+	}
+	return a.covers(at, slices.Concat(lists...))
+}
+
+// covers returns an error that lists the rules that the user does not have.
+func (a *Authorizer) covers(at auth.Attributes, rules []rbacv1.PolicyRule) error {
+	held, resolution := a.rulesOf(at.User, at.Namespace)
+	ok, missing := validation.Covers(held, rules)
+	if ok {
+		return nil
+	}
+	var texts []string
+	for _, r := range missing {
+		texts = append(texts, compact(r))
+	}
+	slices.Sort(texts)
+	text := fmt.Sprintf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s",
+		at.User.Name, at.User.Groups, strings.Join(slices.Compact(texts), "\n"))
+	if resolution != nil {
+		text += fmt.Sprintf("; resolution errors: [%v]", resolution)
+	}
+	return errors.New(text)
+}
+
+// compact writes a rule in one line, without what is empty.
+func compact(r rbacv1.PolicyRule) string {
+	var parts []string
+	for _, p := range []struct {
+		name   string
+		values []string
+	}{
+		{"APIGroups", r.APIGroups},
+		{"Resources", r.Resources},
+		{"NonResourceURLs", r.NonResourceURLs},
+		{"ResourceNames", r.ResourceNames},
+		{"Verbs", r.Verbs},
+	} {
+		if len(p.values) > 0 {
+			parts = append(parts, fmt.Sprintf("%s:%q", p.name, p.values))
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}

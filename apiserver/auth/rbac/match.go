@@ -1,0 +1,43 @@
+package rbac
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+)
+
+// allows reports whether a rule allows a request.
+func allows(r *rbacv1.PolicyRule, a auth.Attributes) bool {
+	if !has(r.Verbs, a.Verb) {
+		return false
+	}
+	if a.Path != "" {
+		return slices.ContainsFunc(r.NonResourceURLs, func(pattern string) bool { return matchesPath(pattern, a.Path) })
+	}
+	return has(r.APIGroups, a.Group) && matchesResource(r.Resources, a.Resource, a.Subresource) &&
+		(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.Name))
+}
+
+// has reports whether a list has a value, or the "*" that stands for all.
+func has(list []string, value string) bool {
+	return slices.Contains(list, "*") || slices.Contains(list, value)
+}
+
+// matchesResource looks for a resource, or RESOURCE/SUBRESOURCE. "*" stands for all
+// of them, "*/scale" for the subresource of all resources; a resource's own name
+// does not stand for its subresources.
+func matchesResource(list []string, resource, subresource string) bool {
+	if subresource == "" {
+		return has(list, resource)
+	}
+	return has(list, resource+"/"+subresource) || slices.Contains(list, "*/"+subresource)
+}
+
+// matchesPath compares a path with one that may end in "*".
+func matchesPath(pattern, path string) bool {
+	prefix := strings.TrimRight(pattern, "*")
+	return pattern == path || prefix != pattern && strings.HasPrefix(path, prefix)
+}

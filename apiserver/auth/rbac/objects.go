@@ -1,0 +1,209 @@
+package rbac
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// role is a Role or a ClusterRole. It is not changed.
+type role struct {
+	labels    labels.Set
+	rules     []rbacv1.PolicyRule
+	selectors []labels.Selector // of an aggregationRule
+}
+
+// binding is a RoleBinding or a ClusterRoleBinding. It is not changed.
+type binding struct {
+	subjects []rbacv1.Subject
+	role     rbacv1.RoleRef
+}
+
+// objects are the RBAC objects of a store, by namespace ("" for those of the
+// cluster) and name.
+type objects struct {
+	seen     int64 // the revision that they are of, or a later one that changed none
+	roles    map[string]map[string]*role
+	bindings map[string]map[string]*binding
+}
+
+// replace takes all objects from a page.
+func (o *objects) replace(page storage.Page) {
+	if page.Revision <= o.seen {
+		return
+	}
+	*o = objects{roles: map[string]map[string]*role{}, bindings: map[string]map[string]*binding{}, seen: page.Revision}
+	for _, record := range page.Records {
+		o.set(record.Key, record.Value)
+	}
+}
+
+// apply does what an event tells, unless it is known.
+func (o *objects) apply(e storage.Event) {
+	if e.Revision <= o.seen {
+		return
+	}
+	o.seen = e.Revision
+	if e.Key != "" {
+		o.set(e.Key, e.Value)
+	}
+}
+
+// set keeps the object at key; a nil value, and one that can't be read, grants
+// nothing.
+func (o *objects) set(key string, value []byte) {
+	plural, rest, _ := strings.Cut(strings.TrimPrefix(key, prefix), "/")
+	namespace, name := "", rest
+	switch plural {
+	case "clusterroles":
+		put(o.roles, namespace, name, decodeClusterRole(value))
+	case "clusterrolebindings":
+		b := &rbacv1.ClusterRoleBinding{}
+		put(o.bindings, namespace, name, decode(value, b, func() *binding { return &binding{b.Subjects, b.RoleRef} }))
+	case "roles":
+		r := &rbacv1.Role{}
+		namespace, name, _ = strings.Cut(rest, "/")
+		put(o.roles, namespace, name, decode(value, r, func() *role { return &role{rules: r.Rules} }))
+	case "rolebindings":
+		b := &rbacv1.RoleBinding{}
+		namespace, name, _ = strings.Cut(rest, "/")
+		put(o.bindings, namespace, name, decode(value, b, func() *binding { return &binding{b.Subjects, b.RoleRef} }))
+	}
+}
+
+func put[T any](m map[string]map[string]*T, namespace, name string, v *T) {
+	switch {
+	case v == nil:
+		delete(m[namespace], name)
+		return
+	case m[namespace] == nil:
+		m[namespace] = map[string]*T{}
+	}
+	m[namespace][name] = v
+}
+
+// decode returns what of() makes of a value that was decoded into v; nil when
+// there is nothing to decode.
+func decode[T any](value []byte, v any, of func() *T) *T {
+	if value == nil || kjson.UnmarshalCaseSensitivePreserveInts(value, v) != nil {
+		return nil
+	}
+	return of()
+}
+
+func decodeClusterRole(value []byte) *role {
+	r := &rbacv1.ClusterRole{}
+	return decode(value, r, func() *role {
+		out := &role{labels: r.Labels, rules: r.Rules}
+		if r.AggregationRule == nil {
+			return out
+		}
+		for i := range r.AggregationRule.ClusterRoleSelectors {
+			if s, err := metav1.LabelSelectorAsSelector(&r.AggregationRule.ClusterRoleSelectors[i]); err == nil {
+				out.selectors = append(out.selectors, s)
+			}
+		}
+		return out
+	})
+}
+
+// rules yields the rules that are bound to a user in the cluster, and in a
+// namespace if it is not empty; and an error for each role that is bound and not
+// there.
+func (o *objects) rules(user auth.User, namespace string) iter.Seq2[*rbacv1.PolicyRule, error] {
+	groups := make(map[string]bool, len(user.Groups))
+	for _, g := range user.Groups {
+		groups[g] = true
+	}
+	return func(yield func(*rbacv1.PolicyRule, error) bool) {
+		_ = o.visit("", user.Name, groups, yield) && namespace != "" && o.visit(namespace, user.Name, groups, yield)
+	}
+}
+
+// visit yields what is bound in one namespace, and reports whether to go on.
+func (o *objects) visit(namespace, user string, groups map[string]bool, yield func(*rbacv1.PolicyRule, error) bool) bool {
+	for _, b := range o.bindings[namespace] {
+		if !b.binds(user, groups, namespace) {
+			continue
+		}
+		rules, err := o.rulesOf(b.role, namespace)
+		if err != nil && !yield(nil, err) {
+			return false
+		}
+		for _, list := range rules {
+			for i := range list {
+				if !yield(&list[i], nil) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// binds reports whether a binding in a namespace is about a user.
+func (b *binding) binds(user string, groups map[string]bool, namespace string) bool {
+	for _, s := range b.subjects {
+		switch s.Kind {
+		case rbacv1.UserKind:
+			if s.Name == user {
+				return true
+			}
+		case rbacv1.GroupKind:
+			if groups[s.Name] {
+				return true
+			}
+		case rbacv1.ServiceAccountKind:
+			in := s.Namespace
+			if in == "" {
+				in = namespace
+			}
+			if in != "" && user == "system:serviceaccount:"+in+":"+s.Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rulesOf returns the rules of a role that is bound in a namespace, and of what it
+// aggregates.
+func (o *objects) rulesOf(ref rbacv1.RoleRef, namespace string) ([][]rbacv1.PolicyRule, error) {
+	in, plural := "", "clusterrole"
+	if ref.Kind == "Role" {
+		in, plural = namespace, "role"
+	}
+	r := o.roles[in][ref.Name]
+	if r == nil || ref.Kind != "Role" && ref.Kind != "ClusterRole" {
+		return nil, fmt.Errorf("%s.%s %q not found", plural, rbacv1.GroupName, ref.Name)
+	}
+	if len(r.selectors) == 0 {
+		return [][]rbacv1.PolicyRule{r.rules}, nil
+	}
+	return o.aggregate(r, map[*role]bool{}, nil), nil
+}
+
+// aggregate adds the rules of r, and of the roles that it selects, to out.
+func (o *objects) aggregate(r *role, seen map[*role]bool, out [][]rbacv1.PolicyRule) [][]rbacv1.PolicyRule {
+	if seen[r] {
+		return out
+	}
+	seen[r] = true
+	out = append(out, r.rules)
+	for _, selector := range r.selectors {
+		for _, other := range o.roles[""] {
+			if selector.Matches(other.labels) {
+				out = o.aggregate(other, seen, out)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// task is something that the server does by itself, until it succeeds.
+type task struct {
+	of   string // namespace or definition: what is to be finalized
+	name string
+}
+
+var namespacePrefix = resources.PrefixOf("", "namespaces")
+
+type taskQueue = workqueue.TypedRateLimitingInterface[task]
+
+// Tasks that fail are tried again after a while that doubles up to a limit: what
+// they wait for may be a finalizer that a controller removes.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+func newTaskQueue() taskQueue {
+	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry))
+}
+
+// written is told of every write before it is answered: a definition is served
+// when its client hears that it is there.
+func (s *Server) written(ctx context.Context, r *resources.Resource, obj resources.Object) {
+	if o, ok := s.options.Authorizer.(auth.Observer); ok {
+		o.Written(ctx, r.Group, r.Plural)
+	}
+	switch {
+	case r.Prefix == custom.Prefix:
+		// A definition that can't be served says so in its status, or is tried again
+		// by the watch.
+		_ = s.definitions.Changed(ctx, obj.GetName())
+	case r.Group == "" && r.Plural == "namespaces" && obj.GetDeletionTimestamp() != nil:
+		s.queue.Add(task{"namespace", obj.GetName()})
+	}
+}
+
+// startControllers serves the definitions of the store, and starts what the
+// server does by itself.
+func (s *Server) startControllers(ctx context.Context) error {
+	revision, err := s.definitions.Load(ctx)
+	if err != nil {
+		return err
+	}
+	seen, err := s.resumeNamespaces(ctx)
+	if err != nil {
+		return err
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.tasks.Go(func() {
+		<-s.done
+		cancel()
+	})
+	s.tasks.Go(func() { follow(running, revision, s.definitions.Watch, s.definitions.Load) })
+	s.tasks.Go(func() { follow(running, seen, s.watchNamespaces, s.resumeNamespaces) })
+	s.tasks.Go(func() { s.runTasks(running) })
+	return nil
+}
+
+// follow watches what other servers write, from a revision on, and looks at what is
+// there anew when a watch ends before ctx does.
+func follow(ctx context.Context, revision int64, watch func(context.Context, int64) error, load func(context.Context) (int64, error)) {
+	for ctx.Err() == nil {
+		err := watch(ctx, revision)
+		if err != nil && !errors.Is(err, storage.ErrCompacted) && !sleep(ctx, lastRetry) {
+			return
+		}
+		// What was missed is in the store.
+		if now, err := load(ctx); err == nil {
+			revision = now
+		} else if !sleep(ctx, lastRetry) {
+			return
+		}
+	}
+}
+
+// sleep waits, and reports whether ctx is still alive.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// resumeNamespaces goes on with namespaces that are to be deleted, and returns the
+// revision that it saw them at: the server that began it may have ended.
+func (s *Server) resumeNamespaces(ctx context.Context) (int64, error) {
+	page, err := s.store.List(ctx, namespacePrefix, storage.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	for _, record := range page.Records {
+		s.resumeNamespace(record.Key, record.Value)
+	}
+	return page.Revision, nil
+}
+
+// watchNamespaces is resumeNamespaces for those that change.
+func (s *Server) watchNamespaces(ctx context.Context, after int64) error {
+	w, err := s.store.Watch(ctx, namespacePrefix, after)
+	if err != nil {
+		return err
+	}
+	for event := range w.Events() {
+		if event.Value != nil {
+			s.resumeNamespace(event.Key, event.Value)
+		}
+	}
+	return w.Err()
+}
+
+func (s *Server) resumeNamespace(key string, value []byte) {
+	var namespace metav1.PartialObjectMetadata
+	if err := json.Unmarshal(value, &namespace); err == nil && namespace.DeletionTimestamp != nil {
+		s.queue.Add(task{"namespace", path.Base(key)})
+	}
+}
+
+// runTasks does the tasks of the queue, until it is shut down.
+func (s *Server) runTasks(ctx context.Context) {
+	for {
+		t, ended := s.queue.Get()
+		if ended {
+			return
+		}
+		var err error
+		switch t.of {
+		case "namespace":
+			err = s.finalizeNamespace(ctx, t.name)
+		case "definition":
+			err = s.definitions.Finalize(ctx, t.name)
+		}
+		if err == nil {
+			s.queue.Forget(t)
+		} else if ctx.Err() == nil {
+			s.queue.AddRateLimited(t)
+		}
+		s.queue.Done(t)
+	}
+}

@@ -1,0 +1,209 @@
+package apiserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+)
+
+const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// definition returns one of widgets.example.com with two versions, of which the
+// one given is stored.
+func definition(stored, conversion string) string {
+	version := func(name string) string {
+		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%v,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},
+			"schema":{"openAPIV3Schema":{"type":"object","properties":{
+				"spec":{"type":"object","properties":{"size":{"type":"integer","default":1},"replicas":{"type":"integer"},"text":{"type":"string"}}},
+				"status":{"type":"object","properties":{"replicas":{"type":"integer"}}}}}}}`, name, name == stored)
+	}
+	return fmt.Sprintf(`{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+		"names":{"plural":"widgets","singular":"widget","kind":"Widget"},"conversion":%s,"versions":[%s,%s]}}`,
+		conversion, version("v1"), version("v2"))
+}
+
+const (
+	none    = `{"strategy":"None"}`
+	webhook = `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://localhost/convert"}}}`
+
+	widgetsV1 = "/apis/example.com/v1/namespaces/default/widgets"
+	widgetsV2 = "/apis/example.com/v2/namespaces/default/widgets"
+)
+
+func spec(u *unstructured.Unstructured, name string) any {
+	v, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", name)
+	return v
+}
+
+// A definition is served when its client hears that it is there, at all of its
+// versions, and until it is gone.
+func TestDefinitionLifecycle(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.refused(http.StatusNotFound, "GET", widgetsV1, "", "")
+	h.must("POST", crdPath, "", definition("v1", none))
+	made := h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"a"}}`)
+	require.EqualValues(t, 1, spec(made, "size"))
+	require.EqualValues(t, 1, made.GetGeneration())
+
+	other := h.must("GET", widgetsV2+"/w", "", "")
+	require.Equal(t, "example.com/v2", other.GetAPIVersion())
+	require.Equal(t, "a", spec(other, "text"))
+	applied := h.must("PATCH", widgetsV2+"/w?fieldManager=m&force=true", applyPatch,
+		`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"b"}}`)
+	require.EqualValues(t, 2, applied.GetGeneration())
+	require.Equal(t, "b", spec(h.must("GET", widgetsV1+"/w", "", ""), "text"))
+	require.Contains(t, h.refused(http.StatusBadRequest, "PUT", widgetsV1+"/w", "", `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w"}}`),
+		"does not match the expected API version")
+
+	// Another version is stored from now on, and one is served no more.
+	crd := h.must("GET", crdPath+"/widgets.example.com", "", "")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	versions[0].(map[string]any)["storage"] = false
+	versions[0].(map[string]any)["served"] = false
+	versions[1].(map[string]any)["storage"] = true
+	require.NoError(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+	data, err := json.Marshal(crd)
+	require.NoError(t, err)
+	crd = h.must("PUT", crdPath+"/widgets.example.com", "", string(data))
+	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
+	require.Equal(t, []string{"v1", "v2"}, stored)
+	h.refused(http.StatusNotFound, "GET", widgetsV1+"/w", "", "")
+	require.Equal(t, "b", spec(h.must("GET", widgetsV2+"/w", "", ""), "text"), "what was stored as another version is read still")
+
+	h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"finalizers":["x.io/f"]}}`)
+	h.must("DELETE", crdPath+"/widgets.example.com", "", "")
+	require.Contains(t, h.refused(http.StatusForbidden, "POST", widgetsV2, "", `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"late"}}`),
+		"terminating")
+	h.must("GET", crdPath+"/widgets.example.com", "", "")
+	require.Eventually(t, func() bool { return h.must("GET", widgetsV2+"/w", "", "").GetDeletionTimestamp() != nil }, wait, tick)
+	h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"finalizers":null}}`)
+	h.gone(crdPath + "/widgets.example.com")
+	h.refused(http.StatusNotFound, "GET", widgetsV2, "", "")
+
+	h.must("POST", crdPath, "", definition("v2", none))
+	require.Empty(t, names(h.must("GET", widgetsV2, "", "")), "nothing is left of what was there before")
+}
+
+// Definitions that could not be served are not stored.
+func TestDefinitionInvalid(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	message := h.refused(http.StatusUnprocessableEntity, "POST", crdPath, "", `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com",
+		"scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"properties":{"a":{"type":"string"}}}}}}}]}}`)
+	require.Contains(t, message, "openAPIV3Schema.properties[spec].type: Required value")
+}
+
+// Of two crdPath that want the same names, the second one is not served.
+func TestDefinitionNamesTaken(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", definition("v1", none))
+	second := `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster",
+		"names":{"plural":"gadgets","singular":"widget","kind":"Gadget"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
+	h.must("POST", crdPath, "", second)
+	h.refused(http.StatusNotFound, "GET", "/apis/example.com/v1/gadgets", "", "")
+	crd := h.must("GET", crdPath+"/gadgets.example.com", "", "")
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	require.Equal(t, "SingularConflict", conditions[0].(map[string]any)["reason"])
+	h.must("DELETE", crdPath+"/gadgets.example.com", "", "")
+	h.gone(crdPath + "/gadgets.example.com")
+}
+
+// reverser converts between versions by turning the text around.
+type reverser struct{ broken bool }
+
+func (r reverser) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to string) ([]*unstructured.Unstructured, error) {
+	if r.broken {
+		return nil, errors.New("out of order")
+	}
+	for _, u := range objects {
+		u.SetAPIVersion(to)
+		s, _ := u.Object["spec"].(map[string]any)
+		if s = maps.Clone(s); s != nil {
+			text, _ := s["text"].(string)
+			runes := []rune(text)
+			for i := range len(runes) / 2 {
+				runes[i], runes[len(runes)-1-i] = runes[len(runes)-1-i], runes[i]
+			}
+			s["text"] = string(runes)
+			u.Object["spec"] = s
+		}
+	}
+	return objects, nil
+}
+
+// The host converts between versions where a webhook would.
+func TestConversion(t *testing.T) {
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	h := newHost(t, apiserver.Options{Store: store, Hooks: admission.Hooks{Convert: reverser{}}})
+	h.must("POST", crdPath, "", definition("v1", webhook))
+	intent := func(version, text string) string {
+		return fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Widget","metadata":{"name":"w"},"spec":{"text":%q}}`, version, text)
+	}
+	h.must("PATCH", widgetsV2+"/w?fieldManager=a", applyPatch, intent("v2", "abc"))
+	require.Equal(t, "cba", spec(h.must("GET", widgetsV1+"/w", "", ""), "text"))
+	h.must("PATCH", widgetsV1+"/w?fieldManager=b", applyPatch, intent("v1", "cba"))
+	message := h.refused(http.StatusConflict, "PATCH", widgetsV1+"/w?fieldManager=b", applyPatch, intent("v1", "xyz"))
+	require.Contains(t, message, `conflict with "a": .spec.text`)
+	list := h.must("GET", widgetsV2, "", "")
+	require.Equal(t, []string{"w"}, names(list))
+
+	broken := newHost(t, apiserver.Options{Store: store, Hooks: admission.Hooks{Convert: reverser{broken: true}}})
+	require.Contains(t, broken.refused(http.StatusInternalServerError, "GET", widgetsV2+"/w", "", ""), "out of order")
+	broken.must("GET", widgetsV1+"/w", "", "")
+}
+
+// The scale subresource of a custom resource is applied to like any other.
+func TestCustomScale(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", definition("v1", none))
+	h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"replicas":2}}`)
+	scale := h.must("PATCH", widgetsV1+"/w/scale?fieldManager=hpa&force=true", applyPatch,
+		`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"w"},"spec":{"replicas":5}}`)
+	require.EqualValues(t, 5, spec(scale, "replicas"))
+	w := h.must("GET", widgetsV1+"/w", "", "")
+	require.EqualValues(t, 5, spec(w, "replicas"))
+	require.EqualValues(t, 2, w.GetGeneration())
+	fields, _, _ := unstructured.NestedSlice(w.Object, "metadata", "managedFields")
+	owner := fields[0].(map[string]any)
+	require.Equal(t, "hpa", owner["manager"])
+	require.Equal(t, "scale", owner["subresource"])
+	require.Equal(t, map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}, owner["fieldsV1"])
+}
+
+// Two servers over one store serve each other's crdPath.
+func TestDefinitionOfAnotherServer(t *testing.T) {
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	a, b := newHost(t, apiserver.Options{Store: store}), newHost(t, apiserver.Options{Store: store})
+	a.must("POST", crdPath, "", definition("v1", none))
+	require.Eventually(t, func() bool { return b.ask("GET", widgetsV1, "", "").Code == http.StatusOK }, wait, tick)
+	a.must("DELETE", crdPath+"/widgets.example.com", "", "")
+	require.Eventually(t, func() bool { return b.ask("GET", widgetsV1, "", "").Code == http.StatusNotFound }, wait, tick)
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+}
+
+// Every client of a deprecated version is warned of it, and told of a better one.
+func TestDeprecatedVersion(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", strings.Replace(definition("v2", none), `"name":"v1",`, `"name":"v1","deprecated":true,`, 1))
+	warned := func(path string) string { return h.ask("GET", path, "", "").Header().Get("Warning") }
+	require.Equal(t, `299 - "example.com/v1 Widget is deprecated; use example.com/v2 Widget"`, warned(widgetsV1))
+	require.Equal(t, warned(widgetsV1), warned(widgetsV1+"/none"), "one that finds nothing as well")
+	require.Empty(t, warned(widgetsV2))
+	require.Contains(t, warned("/api/v1/endpoints"), "v1 Endpoints is deprecated")
+}

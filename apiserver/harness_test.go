@@ -1,0 +1,138 @@
+package apiserver_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+// host is a server that is asked without a network.
+type host struct {
+	t *testing.T
+	*apiserver.Server
+}
+
+func newHost(t *testing.T, options apiserver.Options) *host {
+	t.Helper()
+	options.Token = "token"
+	s, err := apiserver.New(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return &host{t, s}
+}
+
+// Media types of patches.
+const (
+	applyPatch = "application/apply-patch+yaml"
+	mergePatch = "application/merge-patch+json"
+)
+
+// ask sends a request, whose body is JSON unless the path ends with the type of a
+// patch behind a space.
+func (h *host) ask(method, path, contentType, body string) *httptest.ResponseRecorder {
+	q := httptest.NewRequest(method, path, strings.NewReader(body))
+	q.Header.Set("Authorization", "Bearer token")
+	q.Header.Set("User-Agent", "test/v1")
+	if contentType != "" {
+		q.Header.Set("Content-Type", contentType)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, q)
+	return w
+}
+
+// must is ask for what has to succeed, and returns the object that is answered.
+func (h *host) must(method, path, contentType, body string) *unstructured.Unstructured {
+	h.t.Helper()
+	w := h.ask(method, path, contentType, body)
+	require.Less(h.t, w.Code, 300, "%s %s: %s", method, path, w.Body.String())
+	u := &unstructured.Unstructured{}
+	require.NoError(h.t, u.UnmarshalJSON(w.Body.Bytes()))
+	return u
+}
+
+// refused is ask for what has to fail with a code, and returns the message.
+func (h *host) refused(code int, method, path, contentType, body string) string {
+	h.t.Helper()
+	w := h.ask(method, path, contentType, body)
+	require.Equal(h.t, code, w.Code, "%s %s: %s", method, path, w.Body.String())
+	var status struct {
+		Message string `json:"message"`
+	}
+	if strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
+		require.NoError(h.t, json.Unmarshal(w.Body.Bytes(), &status))
+	}
+	return status.Message
+}
+
+// gone waits until there is nothing at a path.
+func (h *host) gone(path string) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool { return h.ask(http.MethodGet, path, "", "").Code == http.StatusNotFound }, wait, tick)
+}
+
+// event is one event of a watch.
+type event struct {
+	Type   string
+	Object unstructured.Unstructured
+}
+
+func (e *event) UnmarshalJSON(data []byte) error {
+	var raw struct {
+		Type   string         `json:"type"`
+		Object map[string]any `json:"object"`
+	}
+	err := json.Unmarshal(data, &raw)
+	e.Type, e.Object.Object = raw.Type, raw.Object
+	return err
+}
+
+// text is the event's type and the name of its object.
+func (e event) text() string { return e.Type + " " + e.Object.GetName() }
+
+// watch starts a watch, and returns its events; the channel is closed when the
+// watch ends.
+func (h *host) watch(path string) <-chan event {
+	h.t.Helper()
+	server := httptest.NewServer(h.Server)
+	ctx, cancel := context.WithCancel(context.Background())
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
+	require.NoError(h.t, err)
+	q.Header.Set("Authorization", "Bearer token")
+	answer, err := server.Client().Do(q)
+	require.NoError(h.t, err)
+	events := make(chan event, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(events)
+		lines := bufio.NewReader(answer.Body)
+		for {
+			line, err := lines.ReadBytes('\n')
+			var e event
+			if err != nil || json.Unmarshal(line, &e) != nil {
+				return
+			}
+			events <- e
+		}
+	}()
+	h.t.Cleanup(func() {
+		cancel()
+		<-done
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		server.Close()
+	})
+	require.Equal(h.t, http.StatusOK, answer.StatusCode)
+	return events
+}

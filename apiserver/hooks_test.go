@@ -1,0 +1,67 @@
+package apiserver_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+)
+
+// A host has its say in every write: defaults, which their writer owns; changes,
+// which nobody owns; and refusals.
+func TestHooks(t *testing.T) {
+	var lock sync.Mutex
+	var seen []string
+	h := newHost(t, apiserver.Options{Hooks: admission.Hooks{
+		Default: func(obj admission.Object) {
+			if m, ok := obj.(*corev1.ConfigMap); ok && m.Data["default"] == "" {
+				if m.Data == nil {
+					m.Data = map[string]string{}
+				}
+				m.Data["default"] = "set"
+			}
+		},
+		Mutate: func(_ context.Context, w *admission.Write) error {
+			lock.Lock()
+			seen = append(seen, string(w.Operation)+" "+w.Resource.Resource)
+			lock.Unlock()
+			if m, ok := w.Object.(*corev1.ConfigMap); ok {
+				m.SetAnnotations(map[string]string{"by": "host"})
+			}
+			if w.Operation == admission.Delete && w.Live.GetName() == "kept" {
+				return errors.New("it is kept")
+			}
+			return nil
+		},
+		Validate: func(_ context.Context, w *admission.Write) (field.ErrorList, []string) {
+			if m, ok := w.Object.(*corev1.ConfigMap); ok && m.Data["bad"] != "" {
+				return field.ErrorList{field.Forbidden(field.NewPath("data").Key("bad"), "the host says so")}, nil
+			}
+			return nil, []string{"looked at"}
+		},
+	}})
+	w := h.ask("POST", configMaps+"?fieldManager=m", "", `{"metadata":{"name":"kept"},"data":{"a":"b"}}`)
+	require.Equal(t, http.StatusCreated, w.Code)
+	require.Equal(t, `299 - "looked at"`, w.Header().Get("Warning"))
+	m := h.must("GET", configMaps+"/kept", "", "")
+	require.Equal(t, "host", m.GetAnnotations()["by"])
+	require.Equal(t, map[string]any{"a": "b", "default": "set"}, m.Object["data"])
+	require.JSONEq(t, `{"f:data":{".":{},"f:a":{},"f:default":{}}}`, string(m.GetManagedFields()[0].FieldsV1.GetRawBytes()))
+
+	message := h.refused(http.StatusUnprocessableEntity, "PATCH", configMaps+"/kept", mergePatch, `{"data":{"bad":"x"}}`)
+	require.Contains(t, message, "data[bad]: Forbidden: the host says so")
+	require.Contains(t, h.refused(http.StatusForbidden, "DELETE", configMaps+"/kept", "", ""), "it is kept")
+	require.Contains(t, h.refused(http.StatusForbidden, "DELETE", configMaps, "", ""), "it is kept")
+	lock.Lock()
+	defer lock.Unlock()
+	require.Equal(t, []string{"CREATE configmaps", "UPDATE configmaps", "DELETE configmaps"}, slices.Compact(seen)[:3])
+}

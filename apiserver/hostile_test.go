@@ -1,0 +1,191 @@
+package apiserver_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+var update = flag.Bool("update", false, "write the table of doc/attacks-http.md")
+
+// An attack is one row of the table of doc/attacks-http.md: a request as it goes
+// over the wire, and what is answered. Of every row the server may allocate memory
+// for a few copies of what it was sent, and no more.
+type attack struct {
+	name string
+	why  string // what it goes for
+	gets string // what it comes to, as the document says it
+
+	method, target string // GET, and the ConfigMaps of the namespace default
+	headers        string // lines; Authorization is there if this does not have it
+	body           func() string
+
+	code int    // 0: the connection ends without an answer
+	says string // part of the answer
+
+	do func(t *testing.T, a attack) // what is done, if it is more than a request
+}
+
+// target is the server that is attacked.
+type target struct {
+	*apiserver.Running
+	tls *tls.Config
+}
+
+const token = "secret"
+
+func attacked(t *testing.T, limits apiserver.Limits) *target {
+	s, err := apiserver.Start(context.Background(), apiserver.Options{Token: token, Limits: limits})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(s.Config().CAData))
+	return &target{s, &tls.Config{RootCAs: roots, ServerName: "localhost"}}
+}
+
+// patience ends what hangs, and fails the test.
+const patience = 30 * time.Second
+
+// dial opens a connection that speaks HTTP/1.1.
+func (s *target) dial(t *testing.T) net.Conn {
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL(), "https://"), s.tls)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	return conn
+}
+
+// converse writes bytes and reads one answer; code 0 if the connection ends first.
+func converse(t *testing.T, conn net.Conn, method string, request ...string) (code int, body string) {
+	t.Helper()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for _, part := range request {
+			// The server may answer, and close, before it has read everything.
+			if _, err := io.WriteString(conn, part); err != nil {
+				return
+			}
+		}
+	}()
+	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the server hangs")
+		return 0, ""
+	}
+	data, err := io.ReadAll(response.Body)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the server hangs")
+	_ = conn.Close()
+	<-written
+	return response.StatusCode, string(data)
+}
+
+const objectsPath = "/api/v1/namespaces/default/configmaps"
+
+func (a attack) head(length int) string {
+	if a.method == "" {
+		a.method = http.MethodGet
+	}
+	if a.target == "" {
+		a.target = objectsPath
+	}
+	out := a.method + " " + a.target + " HTTP/1.1\r\nHost: localhost\r\n"
+	if !strings.Contains(a.headers, "Authorization") {
+		out += "Authorization: Bearer " + token + "\r\n"
+	}
+	for _, line := range strings.Split(a.headers, "\n") {
+		if line != "" {
+			out += line + "\r\n"
+		}
+	}
+	if length >= 0 && !strings.Contains(a.headers, "Content-Length") && !strings.Contains(a.headers, "Transfer-Encoding") {
+		out += fmt.Sprintf("Content-Length: %d\r\n", length)
+	}
+	return out + "\r\n"
+}
+
+// maxAllocated is how much memory the answer to one request may take, in bytes: it
+// is read, decoded, converted, merged and written, each time anew.
+const maxAllocated = 256 << 20
+
+func TestHostileRequests(t *testing.T) {
+	s := attacked(t, apiserver.Limits{Read: time.Second})
+	code, body := converse(t, s.dial(t), http.MethodPost, attack{method: "POST", headers: "Content-Type: application/json"}.head(len(existing)), existing)
+	require.Equal(t, http.StatusCreated, code, body)
+	for _, a := range requests() {
+		t.Run(a.name, func(t *testing.T) {
+			var sent []string
+			length := -1
+			if a.body != nil {
+				sent = append(sent, a.body())
+				length = len(sent[0])
+			}
+			sent = append([]string{a.head(length)}, sent...)
+			conn := s.dial(t)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			code, body := converse(t, conn, a.method, sent...)
+			runtime.ReadMemStats(&after)
+			require.Equal(t, a.code, code, "%s: %s", a.why, shortened(body))
+			require.Contains(t, body, a.says)
+			require.Less(t, len(body), 1<<20, "an error shows no more than the start of what was sent")
+			allocated := after.TotalAlloc - before.TotalAlloc
+			require.Less(t, allocated, uint64(maxAllocated), "memory")
+			if allocated > 32<<20 {
+				t.Logf("%d MiB", allocated>>20)
+			}
+		})
+	}
+	// After all that, the server is as it was.
+	code, body = converse(t, s.dial(t), http.MethodGet, attack{target: objectsPath + "/there"}.head(0))
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, body, `"k":"v"`)
+}
+
+const existing = `{"metadata":{"name":"there"},"data":{"k":"v"}}`
+
+func shortened(s string) string { return s[:min(len(s), 1000)] }
+
+const attacksDocument = "../doc/attacks-http.md"
+
+// TestHostileDocument requires that doc/attacks-http.md has the tables as they are
+// here.
+func TestHostileDocument(t *testing.T) {
+	var b strings.Builder
+	names := map[string]bool{}
+	b.WriteString("| attack | what it goes for | what it gets |\n| --- | --- | --- |\n")
+	for _, a := range append(requests(), manners()...) {
+		require.False(t, names[a.name], "%s stands twice", a.name)
+		names[a.name] = true
+		gets := a.gets
+		if a.code != 0 {
+			gets = strings.TrimSuffix(fmt.Sprintf("%d: %s", a.code, a.gets), ": ")
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", a.name, a.why, gets)
+	}
+	text, err := os.ReadFile(attacksDocument)
+	require.NoError(t, err)
+	head, _, found := strings.Cut(string(text), "| attack |")
+	require.True(t, found, "the document has a table")
+	want := head + b.String()
+	if *update {
+		require.NoError(t, os.WriteFile(attacksDocument, []byte(want), 0o644))
+		return
+	}
+	require.Equal(t, want, string(text), "run this test with -update")
+}

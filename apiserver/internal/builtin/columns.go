@@ -1,0 +1,247 @@
+package builtin
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// Table returns the columns of the kind. All versions of a kind have the same.
+func (k *kind) Table() resources.Columns {
+	if p, ok := printers[k.gvk.GroupKind()]; ok {
+		return &columns{printer: p(), kind: k}
+	}
+	return nameAndCreation{}
+}
+
+// printers are the kinds that have columns of their own.
+var printers = map[schema.GroupKind]func() printer{
+	{Kind: "Pod"}:                   pods,
+	{Kind: "PodTemplate"}:           podTemplates,
+	{Kind: "ReplicationController"}: replicationControllers,
+	{Kind: "Service"}:               services,
+	{Kind: "Endpoints"}:             endpoints,
+	{Kind: "Node"}:                  nodes,
+	{Kind: "Event"}:                 events,
+	{Kind: "Namespace"}:             namespaces,
+	{Kind: "Secret"}:                secrets,
+	{Kind: "ServiceAccount"}:        nameAndAge,
+	{Kind: "PersistentVolume"}:      persistentVolumes,
+	{Kind: "PersistentVolumeClaim"}: persistentVolumeClaims,
+	{Kind: "ComponentStatus"}:       componentStatuses,
+	{Kind: "ConfigMap"}:             configMaps,
+	{Kind: "ResourceQuota"}:         resourceQuotas,
+
+	{Group: "apps", Kind: "Deployment"}:         deployments,
+	{Group: "apps", Kind: "ReplicaSet"}:         replicaSets,
+	{Group: "apps", Kind: "DaemonSet"}:          daemonSets,
+	{Group: "apps", Kind: "StatefulSet"}:        statefulSets,
+	{Group: "apps", Kind: "ControllerRevision"}: controllerRevisions,
+
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: autoscalers,
+	{Group: "autoscaling", Kind: "Scale"}:                   scales,
+	{Group: "batch", Kind: "Job"}:                           jobs,
+	{Group: "batch", Kind: "CronJob"}:                       cronJobs,
+	{Group: "policy", Kind: "PodDisruptionBudget"}:          disruptionBudgets,
+	{Group: "coordination.k8s.io", Kind: "Lease"}:           leases,
+	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:      endpointSlices,
+	{Group: "events.k8s.io", Kind: "Event"}:                 events,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:            runtimeClasses,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:     priorityClasses,
+
+	{Group: "networking.k8s.io", Kind: "Ingress"}:       ingresses,
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:  ingressClasses,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: networkPolicies,
+	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:   serviceCIDRs,
+	{Group: "networking.k8s.io", Kind: "IPAddress"}:     ipAddresses,
+
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:                   roleBindings,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:            clusterRoleBindings,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:           signingRequests,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:                       apiServices,
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 flowSchemas,
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: priorityLevels,
+
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:          storageClasses,
+	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}: volumeAttributesClasses,
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:      volumeAttachments,
+	{Group: "storage.k8s.io", Kind: "CSINode"}:               csiNodes,
+	{Group: "storage.k8s.io", Kind: "CSIDriver"}:             csiDrivers,
+	{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}:    csiStorageCapacities,
+
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:     mutatingWebhooks,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   validatingWebhooks,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        validatingPolicies,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: validatingPolicyBindings,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}:          mutatingPolicies,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}:   mutatingPolicyBindings,
+
+	{Group: "resource.k8s.io", Kind: "DeviceClass"}:           nameAndAge,
+	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:         resourceClaims,
+	{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: nameAndAge,
+	{Group: "resource.k8s.io", Kind: "ResourceSlice"}:         resourceSlices,
+}
+
+// A column is a definition and what stands in it; T is the Go type of what is shown.
+type column[T any] struct {
+	definition metav1.TableColumnDefinition
+	cell       func(T, clock) any
+}
+
+// A printer shows objects of one Go type as rows.
+type printer struct {
+	definitions []metav1.TableColumnDefinition
+	cells       func(obj any, now clock) []any
+	// conditions say that the object is finished; nil where objects never are.
+	conditions func(obj any) []metav1.TableRowCondition
+}
+
+// show returns the printer of objects of a Go type.
+func show[T any](list ...column[T]) printer {
+	var p printer
+	for _, c := range list {
+		p.definitions = append(p.definitions, c.definition)
+	}
+	p.cells = func(obj any, now clock) []any {
+		cells := make([]any, len(list))
+		for i, c := range list {
+			cells[i] = c.cell(obj.(T), now)
+		}
+		return cells
+	}
+	return p
+}
+
+// col is a column of a name and type, about a field that a description says more of.
+func col[T any](name, typ, description string, cell func(T) any) column[T] {
+	return column[T]{
+		definition: metav1.TableColumnDefinition{Name: name, Type: typ, Description: description},
+		cell:       func(obj T, _ clock) any { return cell(obj) },
+	}
+}
+
+// since is a column that says how long ago something was.
+func since[T any](name, description string, when func(T) time.Time) column[T] {
+	return column[T]{
+		definition: metav1.TableColumnDefinition{Name: name, Type: "string", Description: description},
+		cell:       func(obj T, now clock) any { return now.since(when(obj)) },
+	}
+}
+
+// wide returns columns that are shown only to those who want more.
+func wide[T any](list ...column[T]) []column[T] {
+	for i := range list {
+		list[i].definition.Priority = 1
+	}
+	return list
+}
+
+var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
+
+// name is the column that most kinds have first.
+func name[T resources.Object]() column[T] {
+	return nameAs(func(obj T) string { return obj.GetName() })
+}
+
+func nameAs[T any](cell func(T) string) column[T] {
+	c := col("Name", "string", metaDocs["name"], func(obj T) any { return cell(obj) })
+	c.definition.Format = "name"
+	return c
+}
+
+// age is the column that most kinds have somewhere behind it.
+func age[T resources.Object]() column[T] {
+	return since("Age", metaDocs["creationTimestamp"], func(obj T) time.Time { return obj.GetCreationTimestamp().Time })
+}
+
+// clock says how long ago a time is, in words for people.
+type clock func() time.Time
+
+func (now clock) since(t time.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now().Sub(t))
+}
+
+// columns are those of a kind.
+type columns struct {
+	printer
+	kind *kind
+}
+
+func (c *columns) Definitions() []metav1.TableColumnDefinition { return c.definitions }
+
+func (c *columns) Cells(obj resources.Object) ([]any, error) {
+	// Columns are written for the version that is stored, like everything that is
+	// not about one version.
+	shown, err := shownAs(obj, c.kind)
+	if err != nil {
+		return nil, err
+	}
+	return c.cells(shown, c.kind.options.Now), nil
+}
+
+// Conditions returns what is to be known of the whole row.
+func (c *columns) Conditions(obj resources.Object) []metav1.TableRowCondition {
+	if c.conditions == nil {
+		return nil
+	}
+	return c.conditions(obj)
+}
+
+// shownAs returns an object at the version that columns are written for, which is
+// the stored one.
+func shownAs(obj resources.Object, k *kind) (resources.Object, error) {
+	if k.resource.Stored == k.gvk {
+		return obj, nil
+	}
+	return convert(obj, k.resource.Stored)
+}
+
+// nameAndAge are the columns of kinds that have nothing else to show.
+func nameAndAge() printer { return show(name[resources.Object](), age[resources.Object]()) }
+
+// nameAndCreation are the columns of kinds that have no others.
+type nameAndCreation struct{}
+
+func (nameAndCreation) Definitions() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: metaDocs["name"]},
+		{Name: "Created At", Type: "date", Description: metaDocs["creationTimestamp"]},
+	}
+}
+
+func (nameAndCreation) Cells(obj resources.Object) ([]any, error) {
+	return []any{obj.GetName(), obj.GetCreationTimestamp().Time.UTC().Format(time.RFC3339)}, nil
+}
+
+// or returns text, or what stands for none.
+func or(text, none string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}
+
+// orZero returns what p points to, or the zero value.
+func orZero[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+// firstFew joins the first items of a list, and says how many more there are.
+func firstFew(list []string, most int, separator string) string {
+	if len(list) <= most {
+		return strings.Join(list, separator)
+	}
+	return strings.Join(list[:most], separator) + more(len(list)-most)
+}

@@ -1,0 +1,43 @@
+package builtin
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// defaultAutoscaler targets 80 % of the CPU that is asked for, where nothing else
+// is measured.
+func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
+	setPointer(&o.Spec.MinReplicas, 1)
+	if len(o.Spec.Metrics) == 0 {
+		utilization := int32(80)
+		o.Spec.Metrics = []autoscalingv2.MetricSpec{{
+			Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricSource{
+				Name:   corev1.ResourceCPU,
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &utilization},
+			},
+		}}
+	}
+	b := o.Spec.Behavior
+	if b == nil {
+		return
+	}
+	setPointer(&b.ScaleUp, autoscalingv2.HPAScalingRules{})
+	setPointer(&b.ScaleUp.StabilizationWindowSeconds, 0)
+	defaultScaling(b.ScaleUp, []autoscalingv2.HPAScalingPolicy{
+		{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15},
+		{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
+	})
+	setPointer(&b.ScaleDown, autoscalingv2.HPAScalingRules{})
+	defaultScaling(b.ScaleDown, []autoscalingv2.HPAScalingPolicy{
+		{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
+	})
+}
+
+func defaultScaling(r *autoscalingv2.HPAScalingRules, policies []autoscalingv2.HPAScalingPolicy) {
+	setPointer(&r.SelectPolicy, autoscalingv2.MaxChangePolicySelect)
+	if r.Policies == nil {
+		r.Policies = policies
+	}
+}

@@ -1,0 +1,120 @@
+package builtin
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// equal compares as a server does: empty and absent lists and maps are equal.
+var equal = equality.Semantic.DeepEqual
+
+// rules are what a kind does to its objects beside storing them.
+type rules struct {
+	kind       schema.GroupKind
+	namespaced bool
+	hasStatus  bool
+	generation bool
+	name       apivalidation.ValidateNameFunc
+}
+
+func rulesOf(r *resources.Resource) rules {
+	gk := r.GroupKind()
+	_, hasStatus := r.Subresource("status")
+	out := rules{
+		kind: gk, namespaced: r.Namespaced, hasStatus: hasStatus,
+		generation: slices.Contains(counted[gk.Group], gk.Kind),
+		name:       apivalidation.NameIsDNSSubdomain,
+	}
+	if f, ok := names[gk]; ok {
+		out.name = f
+	}
+	return out
+}
+
+// counted are the kinds whose objects have a generation, by group.
+var counted = map[string][]string{
+	"": {"Pod", "PodTemplate", "ReplicationController"},
+	"admissionregistration.k8s.io": {
+		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	},
+	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
+	"apps":                         {"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
+	"batch":                        {"CronJob", "Job"},
+	"discovery.k8s.io":             {"EndpointSlice"},
+	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+	"networking.k8s.io":            {"IPAddress", "Ingress", "IngressClass", "NetworkPolicy", "ServiceCIDR"},
+	"policy":                       {"PodDisruptionBudget"},
+	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
+	"scheduling.k8s.io":            {"PriorityClass"},
+}
+
+// names are the rules for names that are not DNS subdomains.
+var names = map[schema.GroupKind]apivalidation.ValidateNameFunc{
+	{Kind: "Namespace"}: apivalidation.ValidateNamespaceName,
+	{Kind: "Service"}:   apivalidation.NameIsDNS1035Label,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:                pathSegment,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:         pathSegment,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:         pathSegment,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:  pathSegment,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: pathSegment,
+}
+
+// pathSegment is the rule for names that may be anything that fits in a path.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
+}
+
+// resetForStatus are fields besides spec that a write to status leaves alone.
+var resetForStatus = map[schema.GroupKind][]fieldpath.Path{
+	{Kind: "Pod"}: {
+		fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "ownerReferences"),
+	},
+	{Group: "apps", Kind: "Deployment"}: {fieldpath.Fields("metadata", "labels")},
+}
+
+// reset returns what a write through a subresource never comes to own.
+func (r rules) reset(subresource string) *fieldpath.Set {
+	switch {
+	case subresource == "status":
+		return fieldpath.NewSet(append(resetForStatus[r.kind], fieldpath.Fields("spec"))...)
+	case subresource == "" && r.hasStatus:
+		return fieldpath.NewSet(fieldpath.Fields("status"))
+	}
+	return nil
+}
+
+// keepForStatus undoes what a write to status may not change.
+func (r rules) keepForStatus(obj, live resources.Object) {
+	setField(obj, "Spec", live)
+	switch r.kind {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		obj.SetLabels(live.GetLabels())
+	case schema.GroupKind{Kind: "Pod"}:
+		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
+		obj.SetOwnerReferences(live.GetOwnerReferences())
+	}
+}
+
+// validateNew checks the metadata of an object that is created.
+func (r rules) validateNew(obj resources.Object) field.ErrorList {
+	return apivalidation.ValidateObjectMetaAccessor(obj, r.namespaced, r.name, field.NewPath("metadata"))
+}
+
+// validateUpdate checks the metadata of an object that changes.
+func (r rules) validateUpdate(obj, live resources.Object) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))
+	return append(errs, r.validateNew(obj)...)
+}

@@ -1,0 +1,121 @@
+package builtin
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// ScaleKind is what every scale subresource shows.
+var ScaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+
+func newScale() *autoscalingv1.Scale {
+	s := &autoscalingv1.Scale{}
+	s.SetGroupVersionKind(ScaleKind)
+	return s
+}
+
+// ScaleFields returns the field manager of the scale subresource of any kind.
+func ScaleFields(now func() time.Time) (*fieldmanager.FieldManager, error) {
+	return fieldmanager.New(ScaleKind, openapi.Builtin(),
+		fieldmanager.WithClock(now), fieldmanager.WithSubresource("scale"), fieldmanager.WithEmptyObject(newScale()))
+}
+
+// ScaleOf returns the kind of the scale subresource of objects of a kind.
+func ScaleOf(parent resources.Kind) resources.Kind {
+	return scale{parent, typesFor(autoscalingv1.SchemeGroupVersion)}
+}
+
+// scale is a Scale where that is read and written, and the object that it is of
+// elsewhere.
+type scale struct {
+	resources.Kind
+	types *types
+}
+
+func (scale) New() resources.Object                   { return newScale() }
+func (scale) Strategic() any                          { return newScale() }
+func (s scale) Serializers() []runtime.SerializerInfo { return s.types.serializers }
+
+func (scale) Admit(decoded runtime.Object) (resources.Object, []string, error) {
+	gvk := decoded.GetObjectKind().GroupVersionKind()
+	out := newScale()
+	switch o := decoded.(type) {
+	case *autoscalingv1.Scale:
+		out = o
+	case *unstructured.Unstructured:
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, out); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !gvk.Empty() && gvk != ScaleKind {
+		return nil, nil, fmt.Errorf("converting (%s) to (%s): unknown conversion", goName(gvk), goName(ScaleKind.GroupKind().WithVersion("")))
+	}
+	out.SetGroupVersionKind(ScaleKind)
+	return out, nil, nil
+}
+
+// Replicas is spec.replicas for every kind that can be scaled.
+func (k *kind) Replicas() map[string]fieldpath.Path {
+	return map[string]fieldpath.Path{k.gvk.GroupVersion().String(): fieldpath.Fields("spec", "replicas")}
+}
+
+// Scale returns what the Scale of an object shows.
+func (k *kind) Scale(obj resources.Object) (replicas, ready int32, selector string, err error) {
+	var want *int32
+	var match *metav1.LabelSelector
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		want, ready, match = o.Spec.Replicas, o.Status.Replicas, o.Spec.Selector
+	case *appsv1.ReplicaSet:
+		want, ready, match = o.Spec.Replicas, o.Status.Replicas, o.Spec.Selector
+	case *appsv1.StatefulSet:
+		want, ready, match = o.Spec.Replicas, o.Status.Replicas, o.Spec.Selector
+	case *corev1.ReplicationController:
+		want, ready = o.Spec.Replicas, o.Status.Replicas
+		selector = labels.SelectorFromSet(o.Spec.Selector).String()
+	default:
+		return 0, 0, "", errNoScale
+	}
+	if want != nil {
+		replicas = *want
+	}
+	if match != nil {
+		s, err := metav1.LabelSelectorAsSelector(match)
+		if err != nil {
+			return 0, 0, "", err
+		}
+		selector = s.String()
+	}
+	return replicas, ready, selector, nil
+}
+
+// SetScale sets the replicas of an object.
+func (k *kind) SetScale(obj resources.Object, replicas int32) error {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		o.Spec.Replicas = &replicas
+	case *appsv1.ReplicaSet:
+		o.Spec.Replicas = &replicas
+	case *appsv1.StatefulSet:
+		o.Spec.Replicas = &replicas
+	case *corev1.ReplicationController:
+		o.Spec.Replicas = &replicas
+	default:
+		return errNoScale
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package builtin
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// created does to a new object what its kind does beyond dropping its status, and
+// what the admission of a server does that has the default plugins. Nobody comes
+// to own what is set here.
+func (r rules) created(obj resources.Object) {
+	switch o := obj.(type) {
+	case *corev1.Namespace:
+		o.Status.Phase = corev1.NamespaceActive
+		if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {
+			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
+		}
+	case *corev1.Pod:
+		admitPod(o)
+	case *corev1.Service:
+		allocate(&o.Spec, string(o.UID))
+	case *corev1.PersistentVolume:
+		o.Status.Phase = corev1.VolumePending
+	case *corev1.PersistentVolumeClaim:
+		o.Status.Phase = corev1.ClaimPending
+	case *batchv1.Job:
+		selectPods(o)
+	case *apiextensionsv1.CustomResourceDefinition:
+		addStoredVersion(o)
+	}
+}
+
+// updated keeps what a write to the object leaves alone where it says nothing of
+// it, and reports whether something beside the spec counts for the generation.
+func (r rules) updated(obj, live resources.Object) (counts bool) {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return !equal(o.Annotations, live.GetAnnotations())
+	case *corev1.Service:
+		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
+		allocate(&o.Spec, string(live.GetUID()))
+	case *apiextensionsv1.CustomResourceDefinition:
+		addStoredVersion(o)
+	}
+	return false
+}
+
+// patience is how long a Pod stays on a node that is not well.
+const patience = int64(300)
+
+// admitPod sets what the plugins Priority and DefaultTolerationSeconds set, and
+// the quality of service that follows from the resources.
+func admitPod(o *corev1.Pod) {
+	o.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosOf(&o.Spec)}
+	setPointer(&o.Spec.Priority, 0)
+	setPointer(&o.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
+	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		tolerated := slices.ContainsFunc(o.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		})
+		if !tolerated {
+			seconds := patience
+			o.Spec.Tolerations = append(o.Spec.Tolerations, corev1.Toleration{
+				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+			})
+		}
+	}
+}
+
+// qosOf returns a Pod's quality of service: guaranteed if every container is
+// limited to what it asks for, best effort if none asks for anything.
+func qosOf(s *corev1.PodSpec) corev1.PodQOSClass {
+	guaranteed, asked := true, false
+	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			request, limit := c.Resources.Requests[name], c.Resources.Limits[name]
+			asked = asked || !isZero(request) || !isZero(limit)
+			guaranteed = guaranteed && !isZero(limit) && request.Cmp(limit) == 0
+		}
+	}
+	switch {
+	case !asked:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	}
+	return corev1.PodQOSBurstable
+}
+
+func isZero(q resource.Quantity) bool { return q.IsZero() }
+
+// Where the addresses and node ports of Services are. Nothing routes them: they
+// only have to look like a server's, be different, and stay.
+var serviceNetwork = net.IPv4(10, 96, 0, 0).To4()
+
+const (
+	serviceHosts  = 1 << 20
+	firstNodePort = 30000
+	nodePorts     = 2768
+)
+
+// allocate gives a Service an address and node ports that follow from its uid.
+func allocate(s *corev1.ServiceSpec, uid string) {
+	if s.Type == corev1.ServiceTypeExternalName {
+		return
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid)) // never fails
+	if s.ClusterIP == "" {
+		ip := make(net.IP, 4)
+		binary.BigEndian.PutUint32(ip, binary.BigEndian.Uint32(serviceNetwork)+1+h.Sum32()%(serviceHosts-2))
+		s.ClusterIP = ip.String()
+	}
+	if len(s.ClusterIPs) == 0 {
+		s.ClusterIPs = []string{s.ClusterIP}
+	}
+	if len(s.IPFamilies) == 0 && (s.ClusterIP != corev1.ClusterIPNone || len(s.Selector) > 0) {
+		s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	setPointer(&s.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	if s.Type == corev1.ServiceTypeClusterIP {
+		return
+	}
+	for i := range s.Ports {
+		if s.Ports[i].NodePort == 0 {
+			s.Ports[i].NodePort = firstNodePort + int32((h.Sum32()+uint32(i))%nodePorts)
+		}
+	}
+}
+
+// keepAllocated keeps what was allocated, where the new state leaves it out.
+func keepAllocated(s, live *corev1.ServiceSpec) {
+	if s.Type == corev1.ServiceTypeExternalName || live.Type == corev1.ServiceTypeExternalName {
+		return
+	}
+	if s.ClusterIP == "" {
+		s.ClusterIP = live.ClusterIP
+	}
+	if len(s.ClusterIPs) == 0 && s.ClusterIP == live.ClusterIP {
+		s.ClusterIPs = live.ClusterIPs
+	}
+	if len(s.IPFamilies) == 0 {
+		s.IPFamilies = live.IPFamilies
+	}
+	if s.IPFamilyPolicy == nil {
+		s.IPFamilyPolicy = live.IPFamilyPolicy
+	}
+	if s.Type == corev1.ServiceTypeClusterIP {
+		return
+	}
+	for i := range s.Ports {
+		for _, p := range live.Ports {
+			if s.Ports[i].NodePort == 0 && p.Port == s.Ports[i].Port && p.Protocol == s.Ports[i].Protocol {
+				s.Ports[i].NodePort = p.NodePort
+			}
+		}
+	}
+}
+
+// selectPods makes a Job select the Pods that are made for it, unless its author
+// does that.
+func selectPods(o *batchv1.Job) {
+	if o.Spec.ManualSelector != nil && *o.Spec.ManualSelector {
+		return
+	}
+	labels := map[string]string{
+		"controller-uid": string(o.UID), batchv1.ControllerUidLabel: string(o.UID),
+		"job-name": o.Name, batchv1.JobNameLabel: o.Name,
+	}
+	if o.Spec.Template.Labels == nil {
+		o.Spec.Template.Labels = map[string]string{}
+	}
+	for name, value := range labels {
+		o.Spec.Template.Labels[name] = value
+	}
+	if o.Spec.Selector == nil {
+		o.Spec.Selector = &metav1.LabelSelector{}
+	}
+	if o.Spec.Selector.MatchLabels == nil {
+		o.Spec.Selector.MatchLabels = map[string]string{}
+	}
+	o.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(o.UID)
+}
+
+// warningsOf warns of what a client may not have meant.
+func warningsOf(obj resources.Object) []string {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		return podWarnings("spec", &o.Spec)
+	case *appsv1.Deployment:
+		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
+	case *appsv1.ReplicaSet:
+		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
+	case *appsv1.DaemonSet:
+		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
+	case *appsv1.StatefulSet:
+		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
+	case *batchv1.Job:
+		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
+	case *batchv1.CronJob:
+		return podWarnings("spec.jobTemplate.spec.template.spec", &o.Spec.JobTemplate.Spec.Template.Spec)
+	}
+	return nil
+}
+
+func podWarnings(path string, s *corev1.PodSpec) (out []string) {
+	for field, containers := range map[string][]corev1.Container{"initContainers": s.InitContainers, "containers": s.Containers} {
+		for i, c := range containers {
+			seen := map[string]bool{}
+			for j, env := range c.Env {
+				if seen[env.Name] {
+					out = append(out, fmt.Sprintf("%s.%s[%d].env[%d]: hides previous definition of %q, which may be dropped when using apply",
+						path, field, i, j, env.Name))
+				}
+				seen[env.Name] = true
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,119 @@
+package custom
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// columns are those that a definition asks for, behind the name.
+type columns struct {
+	definitions []metav1.TableColumnDefinition
+	paths       []*jsonpath.JSONPath
+	now         func() time.Time
+}
+
+// age is the column of definitions that ask for none.
+var age = apiextensionsv1.CustomResourceColumnDefinition{
+	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
+	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+}
+
+func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion, now func() time.Time) (*columns, error) {
+	asked := v.AdditionalPrinterColumns
+	if len(asked) == 0 {
+		asked = []apiextensionsv1.CustomResourceColumnDefinition{age}
+	}
+	c := &columns{now: now, definitions: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
+	}}
+	for _, col := range asked {
+		path := jsonpath.New(col.Name).AllowMissingKeys(true)
+		if err := path.Parse("{" + col.JSONPath + "}"); err != nil {
+			return nil, fmt.Errorf("column %s: %w", col.Name, err)
+		}
+		description := col.Description
+		if description == "" {
+			description = "Custom resource definition column (in JSONPath format): " + col.JSONPath
+		}
+		c.paths = append(c.paths, path)
+		c.definitions = append(c.definitions, metav1.TableColumnDefinition{
+			Name: col.Name, Type: col.Type, Format: col.Format, Description: description, Priority: col.Priority,
+		})
+	}
+	return c, nil
+}
+
+func (c *columns) Definitions() []metav1.TableColumnDefinition { return c.definitions }
+
+func (c *columns) Cells(obj resources.Object) ([]any, error) {
+	tree := obj.(*unstructured.Unstructured).Object
+	cells := []any{obj.GetName()}
+	for i, path := range c.paths {
+		found, err := path.FindResults(tree)
+		if err != nil || len(found) == 0 || len(found[0]) == 0 {
+			cells = append(cells, nil)
+			continue
+		}
+		// A path that finds more than one value shows the first.
+		cells = append(cells, c.cell(path, found[0][0].Interface(), c.definitions[i+1].Type))
+	}
+	return cells, nil
+}
+
+// cell returns a value as a column of a type shows it; nil when it is of another. A
+// column of strings shows any value, as it prints.
+func (c *columns) cell(path *jsonpath.JSONPath, v any, of string) any {
+	switch of {
+	case "string":
+		var text bytes.Buffer
+		if err := path.PrintResults(&text, []reflect.Value{reflect.ValueOf(v)}); err != nil {
+			return nil
+		}
+		return text.String()
+	case "integer":
+		switch n := v.(type) {
+		case int64:
+			return n
+		case float64:
+			return int64(n)
+		}
+	case "number":
+		switch n := v.(type) {
+		case int64:
+			return float64(n)
+		case float64:
+			return n
+		}
+	case "boolean":
+		if b, ok := v.(bool); ok {
+			return b
+		}
+	case "date":
+		if text, ok := v.(string); ok {
+			return c.since(text)
+		}
+	}
+	return nil
+}
+
+// since says how long ago a time is.
+func (c *columns) since(text string) string {
+	var t metav1.Time
+	switch err := t.UnmarshalQueryParameter(text); {
+	case err != nil:
+		return "<invalid>"
+	case t.IsZero():
+		return "<unknown>"
+	}
+	return duration.HumanDuration(c.now().Sub(t.Time))
+}

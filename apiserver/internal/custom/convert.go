@@ -1,0 +1,61 @@
+package custom
+
+import (
+	"errors"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// converter converts between the versions of a definition: by the apiVersion alone
+// (strategy None), or through the host (strategy Webhook).
+type converter struct{ definition *Definition }
+
+var errNoConverter = errors.New("the definition's conversion is a webhook, and the server has no converter")
+
+// Convert returns obj at a version, as a copy that shares no maps at its root; obj
+// itself if it is at that version.
+func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("expected an object without a Go type, got a %T", obj)
+	}
+	gvk := u.GroupVersionKind()
+	if gvk.GroupVersion() == to {
+		return u, nil
+	}
+	if to.Group != gvk.Group || !c.has(to.Version) {
+		return nil, runtime.NewNotRegisteredErrForKind(c.definition.crd.Name, to.WithKind(gvk.Kind))
+	}
+	if s := c.definition.crd.Spec.Conversion; s == nil || s.Strategy != apiextensionsv1.WebhookConverter {
+		out := &unstructured.Unstructured{Object: make(map[string]any, len(u.Object))}
+		for name, v := range u.Object {
+			out.Object[name] = v
+		}
+		out.SetAPIVersion(to.String())
+		return out, nil
+	}
+	if c.definition.options.Convert == nil {
+		return nil, errNoConverter
+	}
+	converted, err := c.definition.options.Convert.Convert(c.definition.crd, []*unstructured.Unstructured{u.DeepCopy()}, to.String())
+	if err != nil {
+		return nil, fmt.Errorf("conversion webhook for %s failed: %w", gvk, err)
+	}
+	if len(converted) != 1 || converted[0].GetAPIVersion() != to.String() || converted[0].GetKind() != gvk.Kind {
+		return nil, fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, to, gvk.Kind)
+	}
+	return converted[0], nil
+}
+
+func (c converter) has(version string) bool {
+	for _, v := range c.definition.crd.Spec.Versions {
+		if v.Name == version {
+			return true
+		}
+	}
+	return false
+}

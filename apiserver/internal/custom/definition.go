@@ -1,0 +1,215 @@
+// Package custom serves what CustomResourceDefinitions define: their objects,
+// which have no Go type, and the definitions' own life.
+package custom
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	structuraldefaulting "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
+
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// Options are what the kinds have from the server.
+type Options struct {
+	Now     func() time.Time
+	Convert admission.Converter // nil: none
+}
+
+// A Definition is a CustomResourceDefinition as it is served. It does not change;
+// what is costly is made at first use.
+type Definition struct {
+	crd     *apiextensionsv1.CustomResourceDefinition
+	options Options
+	storage string // the version that is stored
+
+	served  func() []*resources.Resource
+	types   func() (*openapi.Registry, error)
+	schemas func() (map[string]*structuralschema.Structural, error) // by version; nil: free-form
+}
+
+// NewDefinition returns a definition that was validated.
+func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Options) *Definition {
+	d := &Definition{crd: crd, options: options}
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			d.storage = v.Name
+		}
+	}
+	d.served = sync.OnceValue(d.newResources)
+	d.types = sync.OnceValues(d.compileTypes)
+	d.schemas = sync.OnceValues(d.compileSchemas)
+	return d
+}
+
+func (d *Definition) compileTypes() (*openapi.Registry, error) {
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d.crd)
+	if err != nil {
+		return nil, err
+	}
+	return openapi.CompileCRD(tree)
+}
+
+func (d *Definition) compileSchemas() (map[string]*structuralschema.Structural, error) {
+	out := map[string]*structuralschema.Structural{}
+	for i := range d.crd.Spec.Versions {
+		v := &d.crd.Spec.Versions[i]
+		props, err := internalSchema(v)
+		if err != nil {
+			return nil, err
+		}
+		if props == nil {
+			continue
+		}
+		s, err := structuralschema.NewStructural(props)
+		if err != nil {
+			if d.crd.Spec.PreserveUnknownFields {
+				continue
+			}
+			return nil, fmt.Errorf("%s: version %s: %w", d.crd.Name, v.Name, err)
+		}
+		if !d.crd.Spec.PreserveUnknownFields {
+			s = s.DeepCopy() // the compiled schema shares with the definition
+			if err := structuraldefaulting.PruneDefaults(s); err != nil {
+				return nil, fmt.Errorf("%s: version %s: defaults: %w", d.crd.Name, v.Name, err)
+			}
+		}
+		out[v.Name] = s
+	}
+	return out, nil
+}
+
+// internalSchema returns the schema of a version as the libraries want it; nil for
+// none.
+func internalSchema(v *apiextensionsv1.CustomResourceDefinitionVersion) (*apiextensions.JSONSchemaProps, error) {
+	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+		return nil, nil
+	}
+	out := &apiextensions.JSONSchemaProps{}
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, out, nil)
+	return out, err
+}
+
+// verbs of custom resources, in the order in which discovery lists them.
+var (
+	objectVerbs      = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+	subresourceVerbs = []string{"get", "patch", "update"}
+)
+
+// Resources returns a resource for each version that is served: the same ones at
+// each call, so that what was made of them is still good in the next table.
+func (d *Definition) Resources() []*resources.Resource { return d.served() }
+
+func (d *Definition) newResources() []*resources.Resource {
+	var out []*resources.Resource
+	for i := range d.crd.Spec.Versions {
+		if v := &d.crd.Spec.Versions[i]; v.Served {
+			out = append(out, d.resource(v))
+		}
+	}
+	return out
+}
+
+// Stored returns the resource at the version that is stored, served or not.
+func (d *Definition) Stored() *resources.Resource {
+	for i := range d.crd.Spec.Versions {
+		if v := &d.crd.Spec.Versions[i]; v.Name == d.storage {
+			return d.resource(v)
+		}
+	}
+	return nil
+}
+
+func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion) *resources.Resource {
+	names := d.crd.Status.AcceptedNames
+	r := &resources.Resource{
+		Group: d.crd.Spec.Group, Version: v.Name, Custom: true,
+		Plural: names.Plural, Singular: names.Singular, Kind: names.Kind, ListKind: names.ListKind,
+		ShortNames: names.ShortNames, Categories: names.Categories,
+		Namespaced: d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Verbs: objectVerbs,
+		Stored: schema.GroupVersionKind{Group: d.crd.Spec.Group, Version: d.storage, Kind: names.Kind},
+		Prefix: resources.PrefixOf(d.crd.Spec.Group, names.Plural),
+	}
+	if v.Deprecated {
+		r.Deprecated = d.deprecation(v)
+	}
+	if d.crd.DeletionTimestamp != nil {
+		r.Closed = "create not allowed while custom resource definition is terminating"
+	}
+	if s := v.Subresources; s != nil && s.Status != nil {
+		r.Subresources = append(r.Subresources, resources.Subresource{Name: "status", Kind: r.GVK(), Verbs: subresourceVerbs})
+	}
+	if s := v.Subresources; s != nil && s.Scale != nil {
+		r.Subresources = append(r.Subresources, resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: builtin.ScaleKind})
+	}
+	r.Open = func() (resources.Kind, error) { return open(d, v, r) }
+	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v, version) }
+	return r
+}
+
+// Groups returns the groups of a server: the built-in ones, and behind them those
+// of the definitions, by name. Versions are in the order of preference.
+func Groups(builtin []resources.Group, definitions []*Definition) []resources.Group {
+	byVersion := map[schema.GroupVersion][]*resources.Resource{}
+	for _, d := range definitions {
+		for _, r := range d.Resources() {
+			byVersion[r.GroupVersion()] = append(byVersion[r.GroupVersion()], r)
+		}
+	}
+	out := slices.Clone(builtin)
+	var added []resources.Group
+	for gv, list := range byVersion {
+		sort.Slice(list, func(i, j int) bool { return list[i].Plural < list[j].Plural })
+		group := find(&out, gv.Group)
+		if group == nil {
+			if group = find(&added, gv.Group); group == nil {
+				added = append(added, resources.Group{Name: gv.Group})
+				group = &added[len(added)-1]
+			}
+		}
+		group.Versions = withVersion(group.Versions, gv.Version, list)
+	}
+	slices.SortFunc(added, func(a, b resources.Group) int { return strings.Compare(a.Name, b.Name) })
+	return append(out, added...)
+}
+
+func find(groups *[]resources.Group, name string) *resources.Group {
+	for i := range *groups {
+		if (*groups)[i].Name == name {
+			return &(*groups)[i]
+		}
+	}
+	return nil
+}
+
+// withVersion returns versions with more resources in one of them; the given ones
+// stay as they are.
+func withVersion(versions []resources.Version, name string, list []*resources.Resource) []resources.Version {
+	versions = slices.Clone(versions)
+	for i := range versions {
+		if versions[i].Name == name {
+			versions[i].Resources = append(slices.Clone(versions[i].Resources), list...)
+			return versions
+		}
+	}
+	versions = append(versions, resources.Version{Name: name, Resources: list})
+	slices.SortStableFunc(versions, func(a, b resources.Version) int {
+		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
+	})
+	return versions
+}

@@ -1,0 +1,30 @@
+package custom
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// TestResourcesStay shows that a definition which did not change is the same in the
+// next table: its kinds are not opened again because another one came.
+func TestResourcesStay(t *testing.T) {
+	define := func(plural, kind string) *Definition {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		crd.Spec.Group = "example.dev"
+		crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}}
+		crd.Status.AcceptedNames = apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind}
+		return NewDefinition(crd, Options{Now: time.Now})
+	}
+	widgets, gadgets := define("widgets", "Widget"), define("gadgets", "Gadget")
+	name := schema.GroupVersionResource{Group: "example.dev", Version: "v1", Resource: "widgets"}
+	one := resources.NewTable(Groups(nil, []*Definition{widgets}), 1).Resource(name)
+	two := resources.NewTable(Groups(nil, []*Definition{gadgets, widgets}), 2).Resource(name)
+	require.NotNil(t, one)
+	require.Same(t, one, two)
+}

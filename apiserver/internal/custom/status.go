@@ -1,0 +1,173 @@
+package custom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// setStatus sets the names that a definition may have, and says whether it is
+// established: its objects can then be written.
+func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
+	names, conflict := c.acceptable(crd)
+	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
+	set := func(of apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
+		if was := apihelpers.FindCRDCondition(crd, of); was != nil && was.Status == status && was.Reason == reason && was.Message == message {
+			return
+		}
+		apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
+			Type: of, Status: status, Reason: reason, Message: message, LastTransitionTime: now,
+		})
+	}
+	crd.Status.AcceptedNames = names
+	if conflict != nil {
+		set(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse, conflict.reason, conflict.message)
+		if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+			set(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted")
+		}
+		return
+	}
+	set(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue, "NoConflicts", "no conflicts found")
+	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+		set(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
+	}
+}
+
+// conflict says which name is another definition's.
+type conflict struct{ reason, message string }
+
+// acceptable returns the names that crd may have: those that it asks for and no
+// other resource of its group has; for others it keeps what it had.
+func (c *Controller) acceptable(crd *apiextensionsv1.CustomResourceDefinition) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
+	taken, kinds := map[string]bool{}, map[string]bool{}
+	for name, other := range c.served {
+		if name == crd.Name || other.crd.Spec.Group != crd.Spec.Group {
+			continue
+		}
+		n := other.crd.Status.AcceptedNames
+		for _, s := range append([]string{n.Plural, n.Singular}, n.ShortNames...) {
+			taken[s] = true
+		}
+		kinds[n.Kind], kinds[n.ListKind] = true, true
+	}
+	out := crd.Status.AcceptedNames
+	asked := crd.Spec.Names
+	var found []conflict
+	accept := func(into *string, name string, all map[string]bool, reason string) {
+		if all[name] {
+			found = append(found, conflict{reason, fmt.Sprintf("%q is already in use", name)})
+			return
+		}
+		*into = name
+	}
+	accept(&out.Plural, asked.Plural, taken, "PluralConflict")
+	accept(&out.Singular, asked.Singular, taken, "SingularConflict")
+	var bad []string
+	for _, s := range asked.ShortNames {
+		if taken[s] {
+			bad = append(bad, fmt.Sprintf("%q is already in use", s))
+		}
+	}
+	if len(bad) > 0 {
+		found = append(found, conflict{"ShortNamesConflict", strings.Join(bad, ", ")})
+	} else {
+		out.ShortNames = slices.Clone(asked.ShortNames)
+	}
+	accept(&out.Kind, asked.Kind, kinds, "KindConflict")
+	accept(&out.ListKind, asked.ListKind, kinds, "ListKindConflict")
+	out.Categories = slices.Clone(asked.Categories)
+	if len(found) > 0 {
+		return out, &found[0]
+	}
+	return out, nil
+}
+
+// Delete is the Deleter of definitions: they stay until their objects are gone.
+func Delete(obj resources.Object, now metav1.Time) (stays bool, err error) {
+	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok {
+		return false, fmt.Errorf("expected a CustomResourceDefinition, got a %T", obj)
+	}
+	if crd.DeletionTimestamp != nil {
+		return len(crd.Finalizers) > 0, nil
+	}
+	crd.DeletionTimestamp = &now
+	if !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
+		crd.Finalizers = append(crd.Finalizers, apiextensionsv1.CustomResourceCleanupFinalizer)
+	}
+	apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
+		Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: "InstanceDeletionPending",
+		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", LastTransitionTime: now,
+	})
+	return true, nil
+}
+
+// errStays says that a definition waits for objects of its own.
+var errStays = errors.New("objects wait for their finalizers")
+
+// Finalize deletes the objects of a definition that is to be deleted, and then the
+// definition. It fails, and is to be called again, while some of them stay.
+func (c *Controller) Finalize(ctx context.Context, name string) error {
+	crd, err := c.read(ctx, name)
+	if err != nil || crd == nil || crd.DeletionTimestamp == nil {
+		return err
+	}
+	if apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
+		if err := c.empty(ctx, crd); err != nil {
+			return err
+		}
+		call, err := c.call(ctx, "")
+		if err != nil {
+			return err
+		}
+		_, err = call.Update(name, manager, func(obj resources.Object) error {
+			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition), apiextensionsv1.CustomResourceCleanupFinalizer)
+			return nil
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return c.Changed(ctx, name)
+}
+
+// empty deletes all objects of a definition.
+func (c *Controller) empty(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	r := NewDefinition(crd, c.options).Stored()
+	if r == nil || r.Plural == "" {
+		return nil // it was never served
+	}
+	page, err := c.server.Store.List(ctx, r.Prefix, storage.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, record := range page.Records {
+		namespace := ""
+		if r.Namespaced {
+			namespace = path.Base(path.Dir(record.Key))
+		}
+		call, err := c.server.Internal(ctx, r, namespace, "")
+		if err != nil {
+			return err
+		}
+		gone, err := call.Remove(path.Base(record.Key))
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, err)
+		} else if err == nil && !gone {
+			errs = append(errs, errStays)
+		}
+	}
+	return errors.Join(errs...)
+}

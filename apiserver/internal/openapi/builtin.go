@@ -1,0 +1,128 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+)
+
+// builtinSchemas returns the schemas of a built-in group version by model, with
+// what their Go types say of their fields, and the models of its kinds.
+func builtinSchemas(gv schema.GroupVersion) (map[string]tree, models, error) {
+	data, ok := openapi.BuiltinDocument(gv)
+	if !ok {
+		return nil, nil, fmt.Errorf("no schemas of %s are embedded", gv)
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]tree `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		return nil, nil, err
+	}
+	schemas := document.Components.Schemas
+	meta, err := metaSchemas()
+	if err != nil {
+		return nil, nil, err
+	}
+	docs := descriptionsFor(gv, schemas)
+	byKind := map[schema.GroupVersionKind]string{}
+	for model, t := range schemas {
+		if from, ok := meta[model]; ok {
+			describeAs(t, from)
+		}
+		describe(t, docs[model])
+		for _, kind := range kindsOf(t) {
+			// Options are of every group; they have a model of their own there.
+			if !strings.HasPrefix(model, metaModels) || kind.Group == "" {
+				byKind[kind] = model
+			}
+		}
+	}
+	return schemas, func(kind schema.GroupVersionKind) string { return byKind[kind] }, nil
+}
+
+// descriptionsFor returns what the Go types of a group version say, and those of
+// the other groups whose kinds are among its schemas, because they are read and
+// written through its subresources.
+func descriptionsFor(gv schema.GroupVersion, schemas map[string]tree) map[string]map[string]string {
+	docs := builtin.Descriptions(gv)
+	seen := map[schema.GroupVersion]bool{gv: true}
+	for model, t := range schemas {
+		if strings.HasPrefix(model, metaModels) {
+			continue
+		}
+		for _, kind := range kindsOf(t) {
+			if other := kind.GroupVersion(); !seen[other] {
+				seen[other] = true
+				maps.Copy(docs, builtin.Descriptions(other))
+			}
+		}
+	}
+	return docs
+}
+
+// kindsOf returns the kinds that a schema is of.
+func kindsOf(t tree) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	list, _ := t[gvkKey].([]any)
+	for _, item := range list {
+		kind, _ := item.(tree)
+		group, _ := kind["group"].(string)
+		version, _ := kind["version"].(string)
+		name, _ := kind["kind"].(string)
+		out = append(out, schema.GroupVersionKind{Group: group, Version: version, Kind: name})
+	}
+	return out
+}
+
+// describe adds descriptions of a Go type to its schema: its own stands under "".
+func describe(t tree, docs map[string]string) {
+	if docs == nil {
+		return
+	}
+	describeNode(t, docs[""])
+	properties, _ := t["properties"].(tree)
+	for name, property := range properties {
+		if p, ok := property.(tree); ok {
+			describeNode(p, docs[name])
+		}
+	}
+}
+
+// describeNode sets a description. Beside a reference there may be nothing else:
+// it moves into a list of one.
+func describeNode(t tree, text string) {
+	if text == "" || t["description"] != nil {
+		return
+	}
+	if ref, ok := t["$ref"]; ok {
+		delete(t, "$ref")
+		t["allOf"] = []any{tree{"$ref": ref}}
+	}
+	t["description"] = text
+}
+
+// describeAs adds the descriptions of another schema of the same model.
+func describeAs(t, from tree) {
+	if text, ok := from["description"].(string); ok {
+		describeNode(t, text)
+	}
+	properties, _ := t["properties"].(tree)
+	others, _ := from["properties"].(tree)
+	for name, property := range properties {
+		p, ok := property.(tree)
+		other, known := others[name].(tree)
+		if ok && known {
+			describeAs(p, other)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package openapi_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/kube-openapi/pkg/handler"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// definitions are CustomResourceDefinitions with all that schemas may have, by what
+// is special about them.
+var definitions = map[string]string{
+	"namespaced": `
+group: example.dev
+scope: Namespaced
+names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+versions:
+- name: v1
+  served: true
+  storage: true
+  subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
+  selectableFields: [{jsonPath: .spec.color}]
+  schema:
+    openAPIV3Schema:
+      type: object
+      description: A Widget is a thing.
+      required: [spec]
+      properties:
+        spec:
+          type: object
+          description: what is wanted
+          x-kubernetes-validations: [{rule: "self.replicas >= 0", message: "not negative"}]
+          properties:
+            color: {type: string, enum: [red, blue], default: red}
+            replicas: {type: integer, format: int32, minimum: 0, maximum: 9}
+            maybe: {type: string, nullable: true}
+            port: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}
+            limits: {type: object, additionalProperties: {x-kubernetes-int-or-string: true, pattern: "^[0-9]+$"}}
+            anything: {type: object, x-kubernetes-preserve-unknown-fields: true}
+            template: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object, properties: {a: {type: string}}}}}
+            raw: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
+            list: {type: array, maxItems: 3, items: {type: object, required: [name], properties: {name: {type: string}, n: {type: number, multipleOf: 0.5}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name]}
+            choice: {type: object, properties: {a: {type: string}, b: {type: string}}, oneOf: [{required: [a]}, {required: [b]}]}
+        status:
+          type: object
+          properties: {replicas: {type: integer}, ready: {type: boolean}}`,
+	"cluster-scoped": `
+group: a-b.example.dev
+scope: Cluster
+names: {plural: indexes, singular: index, kind: Indexes, listKind: IndexesList}
+versions:
+- name: v1alpha1
+  served: true
+  storage: true
+  schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}}`,
+	"open": `
+group: example.dev
+scope: Namespaced
+names: {plural: bags, singular: bag, kind: Bag, listKind: BagList}
+versions:
+- name: v1
+  served: true
+  storage: true
+  schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object}}}}`,
+}
+
+func definition(t *testing.T, spec string) *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &crd.Spec))
+	crd.Name = crd.Spec.Names.Plural + "." + crd.Spec.Group
+	crd.Status.AcceptedNames = crd.Spec.Names
+	return crd
+}
+
+// table returns what is served with some definitions.
+func table(generation int64, crds ...*apiextensionsv1.CustomResourceDefinition) *resources.Table {
+	var list []*custom.Definition
+	for _, crd := range crds {
+		list = append(list, custom.NewDefinition(crd, custom.Options{Now: time.Now}))
+	}
+	return resources.NewTable(custom.Groups(builtin.Groups(builtin.Options{Now: time.Now}), list), generation)
+}
+
+func serve(tables *resources.Current) http.Handler {
+	mux := http.NewServeMux()
+	openapi.New(tables, "v1.36.3").Register(mux)
+	return mux
+}
+
+func ask(h http.Handler, path string, headers map[string]string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", path, nil)
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func askJSON(t *testing.T, h http.Handler, path string) map[string]any {
+	w := ask(h, path, nil)
+	require.Equal(t, 200, w.Code, w.Body.String())
+	return decode(t, w.Body.Bytes())
+}
+
+func decode(t *testing.T, data []byte) map[string]any {
+	var out map[string]any
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}
+
+func encode(t *testing.T, v any) []byte {
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	return data
+}
+
+// kinds of models that all groups share depend on which groups a process knows.
+var sharedKinds = []string{
+	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status", "io.k8s.api.autoscaling.v1.Scale",
+}
+
+func withoutKinds(schemas map[string]any) map[string]any {
+	for _, model := range sharedKinds {
+		if s, ok := schemas[model].(map[string]any); ok {
+			delete(s, "x-kubernetes-group-version-kind")
+		}
+	}
+	return schemas
+}
+
+// TestCustomAgainstUpstream compares the documents of definitions with those that
+// the server for them would make.
+func TestCustomAgainstUpstream(t *testing.T) {
+	for name, spec := range definitions {
+		t.Run(name, func(t *testing.T) {
+			crd := definition(t, spec)
+			h := serve(resources.NewCurrent(table(1, crd)))
+			version := crd.Spec.Versions[0].Name
+
+			upstream3, err := builder.BuildOpenAPIV3(crd, version, builder.Options{IncludeSelectableFields: true})
+			require.NoError(t, err)
+			want := decode(t, encode(t, upstream3))
+			got := askJSON(t, h, "/openapi/v3/apis/"+crd.Spec.Group+"/"+version)
+			schemas := func(document map[string]any) map[string]any {
+				return withoutKinds(document["components"].(map[string]any)["schemas"].(map[string]any))
+			}
+			require.Equal(t, schemas(want), schemas(got))
+			require.Equal(t, want, got)
+
+			upstream2, err := builder.BuildOpenAPIV2(crd, version, builder.Options{V2: true, IncludeSelectableFields: true})
+			require.NoError(t, err)
+			upstream2.Definitions = handler.PruneDefaults(upstream2.Definitions)
+			want = decode(t, encode(t, upstream2))
+			got = askJSON(t, h, "/openapi/v2")
+			for path, item := range want["paths"].(map[string]any) {
+				require.Equal(t, item, got["paths"].(map[string]any)[path], path)
+			}
+			definitions := withoutKinds(got["definitions"].(map[string]any))
+			for model, schema := range withoutKinds(want["definitions"].(map[string]any)) {
+				require.Equal(t, schema, definitions[model], model)
+			}
+			for parameter, p := range want["parameters"].(map[string]any) {
+				require.Equal(t, p, got["parameters"].(map[string]any)[parameter], parameter)
+			}
+		})
+	}
+}
+
+// TestUndescribable shows that a definition which can't be described keeps nobody
+// from the others.
+func TestUndescribable(t *testing.T) {
+	broken := &resources.Resource{
+		Group: "broken.dev", Version: "v1", Plural: "things", Kind: "Thing", Custom: true, Verbs: []string{"get"},
+		Schema: func(int) (resources.PublishedSchema, error) { return resources.PublishedSchema{}, errors.New("broken") },
+	}
+	groups := append(builtin.Groups(builtin.Options{}), resources.Group{
+		Name: "broken.dev", Versions: []resources.Version{{Name: "v1", Resources: []*resources.Resource{broken}}},
+	})
+	h := serve(resources.NewCurrent(resources.NewTable(groups, 1)))
+	list := index(t, ask(h, "/openapi/v3", nil).Body.Bytes())
+	require.Contains(t, list, "apis/apps/v1")
+	require.NotContains(t, list, "apis/broken.dev/v1")
+	require.Equal(t, 500, ask(h, "/openapi/v3/apis/broken.dev/v1", nil).Code)
+	require.Equal(t, 200, ask(h, "/openapi/v2", nil).Code)
+}

@@ -1,0 +1,231 @@
+// Package openapi tells clients what objects look like and what can be done with
+// them, in OpenAPI 2 and 3.
+//
+//	/openapi/v2              everything
+//	/openapi/v3              where to find the documents of version 3, with hashes
+//	/openapi/v3/PATH         what is below /PATH: a group version, or a path of its own
+//
+// A document is made when it is first asked for, of the table of the moment. That of
+// a group version is kept for as long as its resources stay as they are, those of the
+// built-in ones for as long as the process lives.
+package openapi
+
+import (
+	"bytes"
+	"crypto/sha512"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
+	openapi_v3 "github.com/google/gnostic-models/openapiv3"
+	"github.com/munnerz/goautoneg"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/kube-openapi/pkg/handler3"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// A Handler answers requests for OpenAPI documents. It is safe for concurrent use.
+type Handler struct {
+	tables  *resources.Current
+	version string
+	cache   atomic.Pointer[documents]
+}
+
+// New returns a handler for what tables hold. version is the server's, such as
+// v1.36.3.
+func New(tables *resources.Current, version string) *Handler {
+	return &Handler{tables: tables, version: version}
+}
+
+// Paths are those that Register serves.
+var Paths = []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/"}
+
+// Register makes h answer its paths.
+func (h *Handler) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /openapi/v2", h.serveV2)
+	mux.HandleFunc("GET /openapi/v3", h.serveIndex)
+	mux.HandleFunc("GET /openapi/v3/{path...}", h.serveV3)
+}
+
+// documents returns those of the table of the moment.
+func (h *Handler) documents() *documents {
+	table, before := h.tables.Table(), h.cache.Load()
+	if before != nil && before.table == table {
+		return before
+	}
+	d := newDocuments(table, h.version, before)
+	h.cache.Store(d)
+	return d
+}
+
+// serveIndex answers where the documents of version 3 are. Their hashes are a part
+// of it, so that it is a hash of everything.
+func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request) {
+	index, err := h.documents().index()
+	if err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	w.Header().Set("ETag", strconv.Quote(index.hash))
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	serve(w, r, index.data)
+}
+
+// serveV3 answers one document of version 3. A client that names the hash gets what
+// it may keep for good, or is sent to the document of today.
+func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("path")
+	if name == "" {
+		h.serveIndex(w, r)
+		return
+	}
+	doc, ok := h.documents().v3[name]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Vary", "Accept")
+	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf")
+	if !ok {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
+	content, err := doc.json()
+	if err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	if hash := r.URL.Query().Get("hash"); hash != "" {
+		if hash != content.hash {
+			http.Redirect(w, r, locate(name, content.hash), http.StatusMovedPermanently)
+			return
+		}
+		w.Header().Set("Cache-Control", "public, immutable")
+		w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
+	}
+	data := content.data
+	if binary {
+		if data, err = doc.protobuf(); err != nil {
+			answer.Error(w, r, err)
+			return
+		}
+	}
+	w.Header().Set("ETag", strconv.Quote(content.hash))
+	w.Header().Set("Content-Type", mediaType)
+	serve(w, r, data)
+}
+
+func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf")
+	if !ok {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
+	doc := h.documents().v2
+	content, err := doc.json()
+	if err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	data := content.data
+	if binary {
+		if data, err = doc.protobuf(); err != nil {
+			answer.Error(w, r, err)
+			return
+		}
+	}
+	w.Header().Set("ETag", strconv.Quote(content.hash))
+	w.Header().Set("Content-Type", mediaType)
+	serve(w, r, data)
+}
+
+// serve writes a document, or that the client has it already; compressed if that is
+// asked for.
+func serve(w http.ResponseWriter, r *http.Request, data []byte) {
+	header := w.Header()
+	if header.Get("Cache-Control") == "" {
+		header.Set("Cache-Control", "no-cache, private")
+	}
+	etag := header.Get("ETag")
+	for _, known := range strings.Split(r.Header.Get("If-None-Match"), ",") {
+		if known = strings.TrimSpace(known); known == "*" || strings.TrimPrefix(known, "W/") == etag {
+			header.Del("Content-Type")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	answer.Bytes(w, r, header.Get("Content-Type"), http.StatusOK, data)
+}
+
+// accept returns the representation that a client accepts: JSON, or protobuf under
+// one of two names, of which the first is answered.
+func accept(r *http.Request, protobuf ...string) (mediaType string, binary, ok bool) {
+	header := r.Header.Get("Accept")
+	if header == "" {
+		header = "*/*"
+	}
+	for _, clause := range goautoneg.ParseAccept(header) {
+		if clause.Type != "application" && clause.Type != "*" {
+			continue
+		}
+		switch clause.SubType {
+		case "json", "*":
+			return "application/json", false, true
+		case protobuf[0], protobuf[1]:
+			return "application/" + protobuf[0], true, true
+		}
+	}
+	return "", false, false
+}
+
+// locate returns where a document of a hash is.
+func locate(name, hash string) string {
+	return (&url.URL{Path: "/openapi/v3/" + name, RawQuery: url.Values{"hash": {hash}}.Encode()}).String()
+}
+
+// A content is a document, in JSON, and its hash.
+type content struct {
+	data []byte
+	hash string
+}
+
+func contentOf(data []byte) content {
+	return content{data: data, hash: fmt.Sprintf("%X", sha512.Sum512(data))}
+}
+
+func marshalIndex(hashes map[string]string) (content, error) {
+	index := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
+	for name, hash := range hashes {
+		index.Paths[name] = handler3.OpenAPIV3DiscoveryGroupVersion{ServerRelativeURL: locate(name, hash)}
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(index)
+	return contentOf(out.Bytes()), err
+}
+
+func protobufV2(data []byte) ([]byte, error) {
+	document, err := openapi_v2.ParseDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(document)
+}
+
+func protobufV3(data []byte) ([]byte, error) {
+	document, err := openapi_v3.ParseDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(document)
+}

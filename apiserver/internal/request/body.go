@@ -1,0 +1,83 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Limits bound a body.
+type Limits struct {
+	Bytes   int64
+	Nesting int // of lists and maps
+}
+
+// Body reads the body of r. The error is a 400, a 408 when it does not arrive in
+// time, or a 413.
+func Body(r *http.Request, limits Limits) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(r.Body, limits.Bytes+1))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge), int64(len(data)) > limits.Bytes:
+		return nil, TooLarge(limits.Bytes)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusRequestTimeout, Reason: metav1.StatusReasonTimeout,
+			Message: "the body of the request did not arrive in time",
+		}}
+	case err != nil:
+		return nil, apierrors.NewBadRequest("error reading the body: " + err.Error())
+	}
+	if deeper(r.Header.Get("Content-Type"), data, limits.Nesting) {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request is nested too deep: expected at most %d levels", limits.Nesting))
+	}
+	return data, nil
+}
+
+// TooLarge is the answer to a body that is longer than limit, in bytes.
+func TooLarge(limit int64) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", limit))
+}
+
+// InputSerializer returns the serializer for a Content-Type; the first one for an
+// empty one. The error is a 415.
+func InputSerializer(contentType string, known []runtime.SerializerInfo) (runtime.SerializerInfo, error) {
+	if contentType == "" {
+		return known[0], nil
+	}
+	if mediaType, _, err := mime.ParseMediaType(contentType); err == nil {
+		if info, ok := runtime.SerializerInfoForMediaType(known, mediaType); ok {
+			return info, nil
+		}
+	}
+	var accepted []string
+	for _, info := range known {
+		// CBOR is served, but clients are not told to use what other servers lack.
+		if info.MediaType != runtime.ContentTypeCBOR {
+			accepted = append(accepted, info.MediaType)
+		}
+	}
+	return runtime.SerializerInfo{}, UnsupportedMediaType(accepted)
+}
+
+// UnsupportedMediaType is the answer to a body of a type that is not accepted.
+func UnsupportedMediaType(accepted []string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure,
+		Code:   http.StatusUnsupportedMediaType,
+		Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - accepted media types include: " +
+			strings.Join(accepted, ", "),
+	}}
+}

@@ -1,0 +1,116 @@
+package resources
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Group is an API group as discovery shows it.
+type Group struct {
+	Name string `json:"name"`
+	// Versions are in the order in which a server prefers them.
+	Versions []Version `json:"versions"`
+}
+
+// A Version is one version of a group.
+type Version struct {
+	Name      string      `json:"name"`
+	Resources []*Resource `json:"resources"`
+}
+
+// Table is everything that is served. It never changes.
+type Table struct {
+	groups     []Group
+	byName     map[schema.GroupVersionResource]*Resource
+	byKind     map[schema.GroupVersionKind]*Resource
+	generation int64
+}
+
+// NewTable returns a table of groups, in their order. generation tells tables
+// apart: what is made of a table is of that generation.
+func NewTable(groups []Group, generation int64) *Table {
+	t := &Table{
+		groups: groups, generation: generation,
+		byName: map[schema.GroupVersionResource]*Resource{},
+		byKind: map[schema.GroupVersionKind]*Resource{},
+	}
+	for _, g := range groups {
+		for _, v := range g.Versions {
+			for _, r := range v.Resources {
+				t.byName[r.GVR()] = r
+				t.byKind[r.GVK()] = r
+			}
+		}
+	}
+	return t
+}
+
+// Groups returns all groups; the core group, "", first. They are not to be
+// changed.
+func (t *Table) Groups() []Group { return t.groups }
+
+// Generation returns the table's generation.
+func (t *Table) Generation() int64 { return t.generation }
+
+// Group returns the group of a name.
+func (t *Table) Group(name string) (Group, bool) {
+	i := slices.IndexFunc(t.groups, func(g Group) bool { return g.Name == name })
+	if i < 0 {
+		return Group{}, false
+	}
+	return t.groups[i], true
+}
+
+// Version returns a version of a group.
+func (t *Table) Version(gv schema.GroupVersion) (Version, bool) {
+	g, _ := t.Group(gv.Group)
+	i := slices.IndexFunc(g.Versions, func(v Version) bool { return v.Name == gv.Version })
+	if i < 0 {
+		return Version{}, false
+	}
+	return g.Versions[i], true
+}
+
+// Resource returns the resource of a name, nil when there is none.
+func (t *Table) Resource(name schema.GroupVersionResource) *Resource { return t.byName[name] }
+
+// ResourceOf returns the resource whose objects are of a kind, nil when there is
+// none.
+func (t *Table) ResourceOf(kind schema.GroupVersionKind) *Resource { return t.byKind[kind] }
+
+// Stored returns the resources whose objects are stored, one for each place where
+// they are.
+func (t *Table) Stored() []*Resource {
+	seen := map[string]bool{}
+	var out []*Resource
+	for _, g := range t.groups {
+		for _, v := range g.Versions {
+			for _, r := range v.Resources {
+				if r.Prefix == "" || seen[r.Prefix] || !r.Allows("list", "") {
+					continue
+				}
+				seen[r.Prefix] = true
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// Current is the table of the moment. Reading takes no lock.
+type Current struct{ table atomic.Pointer[Table] }
+
+// NewCurrent returns a Current that holds t.
+func NewCurrent(t *Table) *Current {
+	c := &Current{}
+	c.table.Store(t)
+	return c
+}
+
+// Table returns the table of the moment.
+func (c *Current) Table() *Table { return c.table.Load() }
+
+// Replace puts t in the place of the table that is there.
+func (c *Current) Replace(t *Table) { c.table.Store(t) }

@@ -1,0 +1,128 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// apply merges the intent of the body into live.
+func (p *patcher) apply(live resources.Object) (resources.Object, error) {
+	intent := p.intent
+	var before runtime.Object
+	if live != nil {
+		before = live
+	}
+	merged, err := p.fields.Apply(before, intent, p.manager, p.force)
+	if err != nil {
+		return nil, p.applyError(intent, err)
+	}
+	if p.doubled != nil && p.validation != metav1.FieldValidationIgnore {
+		if p.validation == metav1.FieldValidationStrict {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", p.doubled))
+		}
+		p.c.warnStrict([]string{p.doubled.Error()})
+	}
+	obj, err := p.own(merged)
+	if err != nil {
+		return nil, p.applyError(intent, err)
+	}
+	if p.c.Hooks.Default != nil {
+		p.c.Hooks.Default(obj)
+	}
+	return obj, nil
+}
+
+// decodeIntent reads the body of an apply.
+func (p *patcher) decodeIntent() error {
+	p.intent = &unstructured.Unstructured{Object: map[string]any{}}
+	if p.of == types.ApplyCBORPatchType {
+		if err := direct.Unmarshal(p.body, &p.intent.Object); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("error decoding CBOR: %v", err))
+		}
+		return nil
+	}
+	// Most intents are JSON, which needs no parser for YAML.
+	if strict, err := kjson.UnmarshalStrict(p.body, &p.intent.Object); err == nil && len(strict) == 0 && p.intent.Object != nil {
+		wholeNumbers(p.intent.Object)
+		return nil
+	}
+	p.intent.Object = map[string]any{}
+	// By way of JSON that keeps whole numbers whole.
+	data, err := yaml.YAMLToJSON(p.body)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &p.intent.Object)
+	}
+	if err != nil {
+		if said := yaml.Unmarshal(p.body, &map[string]any{}); said != nil {
+			err = said // the error that clients know
+		}
+		return apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	if p.intent.Object == nil {
+		p.intent.Object = map[string]any{}
+	}
+	p.doubled = yaml.UnmarshalStrict(p.body, &map[string]any{})
+	return nil
+}
+
+// wholeNumbers makes whole numbers of those that are written like fractions, such
+// as 2.0, in place: YAML does not tell them apart.
+func wholeNumbers(v any) {
+	switch t := v.(type) {
+	case map[string]any:
+		for name, item := range t {
+			if n, ok := item.(float64); ok {
+				t[name] = whole(n)
+			} else {
+				wholeNumbers(item)
+			}
+		}
+	case []any:
+		for i, item := range t {
+			if n, ok := item.(float64); ok {
+				t[i] = whole(n)
+			} else {
+				wholeNumbers(item)
+			}
+		}
+	}
+}
+
+func whole(n float64) any {
+	if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+		return int64(n)
+	}
+	return n
+}
+
+// applyError is the answer to an apply that the engine refuses: a conflict as it
+// is, and a fault of the intent as a 400 where a real server says 500.
+func (p *patcher) applyError(intent *unstructured.Unstructured, err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return err
+	}
+	var fault *fieldmanager.ObjectError
+	if errors.As(err, &fault) && fault.Role == fieldmanager.LiveObject {
+		return err
+	}
+	name := fmt.Sprintf("(%s/%s; %s)", intent.GetNamespace(), intent.GetName(), intent.GroupVersionKind())
+	if fault == nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("failed to convert new object %s to proper version: %v", name, err))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object %s: %v", name, fault.Err))
+}

@@ -1,0 +1,89 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// nameAttempts is how many generated names are tried.
+const nameAttempts = 8
+
+// create stores the object of the body.
+func (c *Call) create() error {
+	options, err := request.Create(c.Request)
+	if err != nil {
+		return err
+	}
+	obj, err := c.body(validationOf(options.FieldValidation), c.Kind, c.Resource.GVK())
+	if err != nil {
+		return err
+	}
+	obj.SetUID("")
+	obj.SetCreationTimestamp(metav1.Time{})
+	obj.SetSelfLink("")
+	obj.SetDeletionTimestamp(nil)
+	obj.SetDeletionGracePeriodSeconds(nil)
+	if err := c.matchNamespace(obj); err != nil {
+		return err
+	}
+	c.warnDuplicateOwners(obj)
+	m, err := c.Kind.Fields("")
+	if err != nil {
+		return err
+	}
+	tracked, err := c.own(m.UpdateNoErrors(nil, obj, c.managerOf(options.FieldManager)))
+	if err != nil {
+		return err
+	}
+	out, err := c.insertNamed(c.Request.Context(), tracked, isDryRun(options.DryRun))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusCreated, out)
+}
+
+// insertNamed is insert for an object whose name may still be to be generated.
+func (c *Call) insertNamed(ctx context.Context, obj resources.Object, dryRun bool) (resources.Object, error) {
+	attempts := 1
+	if obj.GetName() == "" && obj.GetGenerateName() != "" {
+		attempts = nameAttempts
+	}
+	for {
+		named := obj.DeepCopyObject().(resources.Object)
+		out, err := c.insert(ctx, named, dryRun)
+		var conflict *storage.ConflictError
+		if !errors.As(err, &conflict) {
+			return out, err
+		}
+		if attempts--; attempts > 0 {
+			continue
+		}
+		return nil, c.exists(named, conflict.Current)
+	}
+}
+
+// exists is the answer to a create of what is there already.
+func (c *Call) exists(obj resources.Object, record *storage.Record) error {
+	err := apierrors.NewAlreadyExists(c.Resource.GroupResource(), obj.GetName())
+	if obj.GetGenerateName() != "" {
+		err = apierrors.NewGenerateNameConflict(c.Resource.GroupResource(), obj.GetName(), 1)
+	}
+	if record == nil {
+		return err
+	}
+	if live, decodeErr := c.decodeAnew(record.Value, record.Revision); decodeErr == nil && live.GetDeletionTimestamp() != nil {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
+
+func isDryRun(values []string) bool { return slices.Contains(values, metav1.DryRunAll) }

@@ -1,0 +1,185 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// delete removes an object, or marks it when its finalizers hold it.
+func (c *Call) delete() error {
+	body, err := request.Body(c.Request, c.Body)
+	if err != nil {
+		return err
+	}
+	options, err := request.Delete(c.Request, body)
+	if err != nil {
+		return err
+	}
+	obj, gone, err := c.remove(c.Request.Context(), c.Info.Name, options)
+	if err != nil {
+		return err
+	}
+	if !gone {
+		code := http.StatusOK
+		//lint:ignore SA1019 old clients send it
+		if options.OrphanDependents != nil && !*options.OrphanDependents {
+			code = http.StatusAccepted
+		}
+		return c.answer(code, obj)
+	}
+	c.answerStatus(&metav1.Status{
+		Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{
+			Name: obj.GetName(), Group: c.Resource.Group, Kind: c.Resource.Plural, UID: obj.GetUID(),
+		},
+	})
+	return nil
+}
+
+// remove deletes one object; gone is false when it stays for its finalizers, and
+// obj is then as it stays.
+func (c *Call) remove(ctx context.Context, name string, options *metav1.DeleteOptions) (obj resources.Object, gone bool, err error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		obj, gone, err := c.tryRemove(ctx, name, options)
+		var conflict *storage.ConflictError
+		if !errors.As(err, &conflict) {
+			return obj, gone, err
+		}
+	}
+}
+
+func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.DeleteOptions) (obj resources.Object, gone bool, err error) {
+	live, record, _, err := c.read(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	if live == nil {
+		return nil, false, apierrors.NewNotFound(c.Resource.GroupResource(), name)
+	}
+	if err := c.deletable(live, options.Preconditions); err != nil {
+		return nil, false, err
+	}
+	dryRun := isDryRun(options.DryRun)
+	if err := c.admitDelete(ctx, live, dryRun); err != nil {
+		return nil, false, err
+	}
+	marked := live.DeepCopyObject().(resources.Object)
+	stays, err := c.mark(marked)
+	if err != nil {
+		return nil, false, err
+	}
+	if !stays {
+		return live, true, c.drop(ctx, record, live, dryRun)
+	}
+	data, err := c.encodeChanged(marked, live, record)
+	if err != nil || data == nil || dryRun {
+		return marked, false, err
+	}
+	revision, err := c.Store.Put(ctx, record.Key, data, record.Revision)
+	if err != nil {
+		return nil, false, err
+	}
+	marked.SetResourceVersion(versionText(revision))
+	c.tell(marked)
+	return marked, false, nil
+}
+
+// mark makes obj one that is to be deleted, and reports whether it stays for now.
+func (c *Call) mark(obj resources.Object) (stays bool, err error) {
+	now := metav1.NewTime(c.Now()).Rfc3339Copy()
+	if special := c.Deleting[c.Resource.Group+"/"+c.Resource.Plural]; special != nil {
+		return special(obj, now)
+	}
+	if len(obj.GetFinalizers()) == 0 {
+		return false, nil
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	if obj.GetDeletionGracePeriodSeconds() == nil && obj.GetGeneration() > 0 {
+		obj.SetGeneration(obj.GetGeneration() + 1)
+	}
+	var none int64
+	obj.SetDeletionTimestamp(&now)
+	obj.SetDeletionGracePeriodSeconds(&none)
+	return true, nil
+}
+
+// deletable checks the preconditions of a delete.
+func (c *Call) deletable(live resources.Object, p *metav1.Preconditions) error {
+	if p == nil {
+		return nil
+	}
+	kind := schema.GroupResource{Group: c.Resource.Group, Resource: c.Resource.Kind}
+	if p.UID != nil && *p.UID != live.GetUID() {
+		return apierrors.NewConflict(kind, live.GetName(), fmt.Errorf(
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated",
+			*p.UID, live.GetUID()))
+	}
+	if p.ResourceVersion != nil && *p.ResourceVersion != live.GetResourceVersion() {
+		return apierrors.NewConflict(kind, live.GetName(), fmt.Errorf(
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified",
+			*p.ResourceVersion, live.GetResourceVersion()))
+	}
+	return nil
+}
+
+// admitDelete lets the host refuse a delete.
+func (c *Call) admitDelete(ctx context.Context, live resources.Object, dryRun bool) error {
+	if err := c.admit(ctx, admission.Delete, nil, live, dryRun); err != nil {
+		return err
+	}
+	if c.Hooks.Validate == nil {
+		return nil
+	}
+	errs, warnings := c.Hooks.Validate(ctx, c.admission(ctx, admission.Delete, nil, live, dryRun))
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(c.Resource.GroupKind(), live.GetName(), errs)
+	}
+	c.warnings = append(c.warnings, warnings...)
+	return nil
+}
+
+// deleteCollection deletes all that is selected, and answers what that was.
+func (c *Call) deleteCollection() error {
+	body, err := request.Body(c.Request, c.Body)
+	if err != nil {
+		return err
+	}
+	list, err := request.List(c.Request)
+	if err != nil {
+		return err
+	}
+	options, err := request.Delete(c.Request, body)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	items, meta, err := c.collect(ctx, list)
+	if err != nil {
+		return err
+	}
+	namespace := c.Info.Namespace
+	for _, item := range items {
+		c.Info.Namespace = item.GetNamespace()
+		if _, _, err := c.remove(ctx, item.GetName(), options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	c.Info.Namespace = namespace
+	return c.answerList(items, meta)
+}

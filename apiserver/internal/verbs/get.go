@@ -1,0 +1,102 @@
+package verbs
+
+import (
+	"context"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// get answers one object.
+func (c *Call) get() error {
+	options, err := request.Get(c.Request)
+	if err != nil {
+		return err
+	}
+	wanted, err := parseVersion(options.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	obj, _, current, err := c.read(c.Request.Context(), c.Info.Name)
+	if err != nil {
+		return err
+	}
+	if wanted > current {
+		return tooLarge(wanted, current)
+	}
+	if obj == nil {
+		return apierrors.NewNotFound(c.Resource.GroupResource(), c.Info.Name)
+	}
+	return c.answer(200, obj)
+}
+
+// read returns an object as it is now, its record and the store's revision; nil
+// when it is not there.
+func (c *Call) read(ctx context.Context, name string) (resources.Object, *storage.Record, int64, error) {
+	record, current, err := c.Store.Get(ctx, c.key(name), 0)
+	if err != nil || record == nil {
+		return nil, nil, current, err
+	}
+	obj, err := c.decode(record.Key, record.Value, record.Revision)
+	return obj, record, current, err
+}
+
+func (c *Call) key(name string) string { return c.Resource.Key(c.Info.Namespace, name) }
+
+// decode reads a stored object, as it was written at a revision. It is shared: who
+// changes it has to copy it.
+func (c *Call) decode(key string, value []byte, revision int64) (resources.Object, error) {
+	s := state{c.Kind, key, revision}
+	if obj := c.objects.get(s); obj != nil {
+		return obj, nil
+	}
+	obj, err := c.decodeAnew(value, revision)
+	if err == nil {
+		c.objects.put(s, obj)
+	}
+	return obj, err
+}
+
+func (c *Call) decodeAnew(value []byte, revision int64) (resources.Object, error) {
+	obj, err := c.Kind.DecodeStored(value)
+	if err != nil {
+		return nil, err
+	}
+	if c.Hooks.Default != nil {
+		c.Hooks.Default(obj)
+	}
+	obj.SetResourceVersion(versionText(revision))
+	return obj, nil
+}
+
+// parseVersion reads a resourceVersion; 0 for an empty one.
+func parseVersion(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		if _, wide := strconv.ParseUint(text, 10, 64); wide == nil {
+			return 0, apierrors.NewBadRequest("invalid resource version: " + text)
+		}
+		_, err = strconv.ParseUint(text, 10, 64)
+		return 0, field.Invalid(field.NewPath("resourceVersion"), text, err.Error())
+	}
+	return int64(n), nil
+}
+
+// tooLarge is the answer to a version that the store has not reached. Clients ask
+// again.
+func tooLarge(wanted, current int64) error {
+	err := apierrors.NewTimeoutError("Too large resource version: "+versionText(wanted)+", current: "+versionText(current), 1)
+	err.ErrStatus.Details.Causes = tooLargeCauses
+	return err
+}
+
+var tooLargeCauses = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}

@@ -1,0 +1,61 @@
+package verbs
+
+import (
+	"context"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// Internal returns a call by the server itself, for objects in a namespace and
+// writes through a subresource. Written is not told of what it writes.
+func (s *Server) Internal(ctx context.Context, r *resources.Resource, namespace, subresource string) (*Call, error) {
+	kind, err := r.Behaviour()
+	if err != nil {
+		return nil, err
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPatch, "/", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return &Call{
+		Server: s, Request: q, Resource: r, Kind: kind, quiet: true,
+		Info: &request.Info{
+			Resource: true, Group: r.Group, Version: r.Version, Plural: r.Plural, Namespace: namespace, Subresource: subresource,
+		},
+	}, nil
+}
+
+// Get returns an object, nil when it is not there.
+func (c *Call) Get(name string) (resources.Object, error) {
+	obj, _, _, err := c.read(c.Request.Context(), name)
+	return obj, err
+}
+
+// Update changes an object that is there, as manager. change is given a copy of
+// its own and is called anew when another write was faster. The error is a
+// NotFound when it is not there.
+func (c *Call) Update(name, manager string, change func(obj resources.Object) error) (resources.Object, error) {
+	m, err := c.Kind.Fields(c.Info.Subresource)
+	if err != nil {
+		return nil, err
+	}
+	obj, _, err := c.run(write{name: name, change: func(_ context.Context, live resources.Object) (resources.Object, error) {
+		obj := live.DeepCopyObject().(resources.Object)
+		if err := change(obj); err != nil {
+			return nil, err
+		}
+		return c.own(m.UpdateNoErrors(live, obj, manager))
+	}})
+	return obj, err
+}
+
+// Remove deletes an object; gone is false when it stays for its finalizers. The
+// error is a NotFound when it is not there.
+func (c *Call) Remove(name string) (gone bool, err error) {
+	_, gone, err = c.remove(c.Request.Context(), name, &metav1.DeleteOptions{})
+	return gone, err
+}

@@ -1,0 +1,235 @@
+package verbs
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// selection is which objects a list, a watch or a deletecollection is about.
+type selection struct {
+	labels labels.Selector
+	fields fields.Selector
+	// prefix is where they are stored; one, if not empty, is the only key.
+	prefix string
+	one    string
+}
+
+// selection reads the selectors of a request.
+func (c *Call) selection(options *internalversion.ListOptions) (selection, error) {
+	s := selection{labels: options.LabelSelector, fields: options.FieldSelector}
+	if s.labels == nil {
+		s.labels = labels.Everything()
+	}
+	if s.fields == nil {
+		s.fields = fields.Everything()
+	}
+	transformed, err := s.fields.Transform(c.Kind.SelectableField)
+	if err != nil {
+		return s, apierrors.NewBadRequest(err.Error())
+	}
+	s.fields = transformed
+	// The old watch paths have a name in the path.
+	if len(c.Info.Parts) > 1 {
+		name, exact := s.fields.RequiresExactMatch("metadata.name")
+		switch {
+		case s.fields.Empty():
+			s.fields = fields.OneTermEqualSelector("metadata.name", c.Info.Name)
+		case !exact || name != c.Info.Name:
+			return s, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+		}
+	}
+	namespace := c.Info.Namespace
+	if !c.Resource.Namespaced {
+		namespace = ""
+	} else if namespace == "" {
+		if name, ok := s.fields.RequiresExactMatch("metadata.namespace"); ok && !strings.Contains(name, "/") {
+			namespace = name
+		}
+	}
+	s.prefix = c.Resource.KeysIn(namespace)
+	if name, ok := s.fields.RequiresExactMatch("metadata.name"); ok && (namespace != "" || !c.Resource.Namespaced) &&
+		name != "" && !strings.Contains(name, "/") {
+		s.one = c.Resource.Key(namespace, name)
+	}
+	return s, nil
+}
+
+// all reports whether everything under the prefix is selected.
+func (s selection) all() bool { return s.labels.Empty() && s.fields.Empty() }
+
+// has reports whether an object is selected.
+func (s selection) has(kind resources.Kind, obj resources.Object) bool {
+	return s.labels.Matches(labels.Set(obj.GetLabels())) && (s.fields.Empty() || s.fields.Matches(kind.Selectable(obj)))
+}
+
+// list answers the objects that are selected, as they were at one revision.
+func (c *Call) list() error {
+	options, err := request.List(c.Request)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	if done, err := c.listRaw(ctx, options); done || err != nil {
+		return err
+	}
+	items, meta, err := c.collect(ctx, options)
+	if err != nil {
+		return err
+	}
+	return c.answerList(items, meta)
+}
+
+// collect returns a page of what is selected.
+func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions) ([]resources.Object, metav1.ListMeta, error) {
+	var meta metav1.ListMeta
+	s, err := c.selection(options)
+	if err != nil {
+		return nil, meta, err
+	}
+	at, after, err := c.from(ctx, options, s.prefix)
+	if err != nil {
+		return nil, meta, err
+	}
+	prefix := s.prefix
+	if s.one != "" {
+		prefix = s.one
+	}
+	var items []resources.Object
+	for {
+		page, err := c.Store.List(ctx, prefix, storage.ListOptions{Revision: at, After: after, Limit: int(options.Limit)})
+		if err != nil {
+			return nil, meta, c.listError(ctx, err, at)
+		}
+		at = page.Revision
+		for i, record := range page.Records {
+			after = record.Key
+			if s.one != "" && record.Key != s.one {
+				continue
+			}
+			obj, err := c.decodeListed(record)
+			if err != nil {
+				return nil, meta, fmt.Errorf("%s: %w", record.Key, err)
+			}
+			if !s.has(c.Kind, obj) {
+				continue
+			}
+			items = append(items, obj)
+			if options.Limit > 0 && int64(len(items)) == options.Limit {
+				if rest := page.Remaining + int64(len(page.Records)-i-1); rest > 0 && s.one == "" {
+					meta.Continue = continueToken(at, strings.TrimPrefix(after, s.prefix))
+					if s.all() {
+						meta.RemainingItemCount = &rest
+					}
+				}
+				meta.ResourceVersion = versionText(at)
+				return items, meta, nil
+			}
+		}
+		if page.Remaining == 0 || len(page.Records) == 0 || s.one != "" {
+			meta.ResourceVersion = versionText(at)
+			return items, meta, nil
+		}
+	}
+}
+
+// decodeListed is decode for lists, which are too long to be worth keeping.
+func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
+	if obj := c.objects.get(state{c.Kind, record.Key, record.Revision}); obj != nil {
+		return obj, nil
+	}
+	return c.decodeAnew(record.Value, record.Revision)
+}
+
+// from returns the revision that a list is to be of, 0 for now, and the key that
+// it starts behind.
+func (c *Call) from(ctx context.Context, options *internalversion.ListOptions, prefix string) (at int64, after string, err error) {
+	if options.Continue != "" {
+		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
+			return 0, "", apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		at, start, err := parseContinue(options.Continue)
+		if err != nil {
+			return 0, "", apierrors.NewBadRequest("invalid continue token: " + err.Error())
+		}
+		return at, prefix + start, nil
+	}
+	wanted, err := parseVersion(options.ResourceVersion)
+	if err != nil {
+		return 0, "", apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
+	match := options.ResourceVersionMatch
+	if match == "" && wanted > 0 && options.Limit > 0 {
+		match = metav1.ResourceVersionMatchExact
+	}
+	if match == metav1.ResourceVersionMatchExact {
+		at = wanted
+	}
+	if wanted > 0 {
+		current, err := c.Store.Revision(ctx)
+		if err != nil {
+			return 0, "", err
+		}
+		if wanted > current {
+			return 0, "", tooLarge(wanted, current)
+		}
+	}
+	return at, "", nil
+}
+
+// listError says that what a list wants is no longer kept.
+func (c *Call) listError(ctx context.Context, err error, at int64) error {
+	if !errors.Is(err, storage.ErrCompacted) {
+		return err
+	}
+	return apierrors.NewResourceExpired(fmt.Sprintf("The provided continue parameter or resourceVersion is too old to display a consistent list result. "+
+		"You can start a new list without them. (%d)", at))
+}
+
+// continueMark is what a continue token holds, in base64.
+type continueMark struct {
+	Version  string `json:"v"`
+	Revision int64  `json:"rv"`
+	Start    string `json:"start"` // the last key of the page, behind the prefix, and a NUL
+}
+
+const markVersion = "meta.k8s.io/v1"
+
+func continueToken(revision int64, last string) string {
+	// A struct of two strings and a number always has JSON.
+	data, _ := json.Marshal(continueMark{markVersion, revision, last + "\x00"})
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+func parseContinue(token string) (revision int64, last string, err error) {
+	data, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return 0, "", fmt.Errorf("continue key is not valid: %w", err)
+	}
+	var mark continueMark
+	if err := json.Unmarshal(data, &mark); err != nil {
+		return 0, "", fmt.Errorf("continue key is not valid: %w", err)
+	}
+	switch {
+	case mark.Version != markVersion:
+		return 0, "", fmt.Errorf("continue key is not valid: server does not recognize this encoded version %q", mark.Version)
+	case mark.Revision <= 0:
+		return 0, "", errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+	case mark.Start == "" || strings.HasPrefix(mark.Start, "/") || strings.Contains("/"+mark.Start+"/", "/../"):
+		return 0, "", errors.New("continue key is not valid: encoded start key empty or not below the list (version meta.k8s.io/v1)")
+	}
+	return mark.Revision, strings.TrimSuffix(mark.Start, "\x00"), nil
+}

@@ -1,0 +1,78 @@
+package verbs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// namespaceOpen refuses a new object in a namespace that is not there or is
+// going away.
+func (c *Call) namespaceOpen(ctx context.Context, obj resources.Object) error {
+	name := obj.GetNamespace()
+	if !c.Resource.Namespaced || name == "" {
+		return nil
+	}
+	record, _, err := c.Store.Get(ctx, resources.PrefixOf("", "namespaces")+name, 0)
+	if err != nil {
+		return err
+	}
+	if record == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, name)
+	}
+	var namespace struct {
+		Metadata struct {
+			DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(record.Value, &namespace); err != nil {
+		return fmt.Errorf("%s: %w", record.Key, err)
+	}
+	if namespace.Metadata.DeletionTimestamp == nil {
+		return nil
+	}
+	refused := apierrors.NewForbidden(c.Resource.GroupResource(), obj.GetName(),
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", name))
+	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", name), Field: "metadata.namespace",
+	})
+	return refused
+}
+
+// immortal are the namespaces that can't be deleted.
+var immortal = map[string]bool{"default": true, "kube-system": true, "kube-public": true}
+
+// DeleteNamespace is the Deleter of namespaces: they stay until their contents are
+// gone, which their finalizer in spec stands for.
+func DeleteNamespace(obj resources.Object, now metav1.Time) (stays bool, err error) {
+	n, ok := obj.(*corev1.Namespace)
+	if !ok {
+		return false, fmt.Errorf("expected a Namespace, got a %T", obj)
+	}
+	if immortal[n.Name] {
+		return false, apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, n.Name, errors.New("this namespace may not be deleted"))
+	}
+	if n.DeletionTimestamp == nil {
+		n.DeletionTimestamp = &now
+	}
+	n.Status.Phase = corev1.NamespaceTerminating
+	return len(n.Spec.Finalizers) > 0 || len(n.Finalizers) > 0, nil
+}
+
+// mayGo reports whether an object under deletion whose finalizers are gone waits
+// for nothing else.
+func (c *Call) mayGo(obj resources.Object) bool {
+	if n, ok := obj.(*corev1.Namespace); ok {
+		return len(n.Spec.Finalizers) == 0
+	}
+	grace := obj.GetDeletionGracePeriodSeconds()
+	return grace == nil || *grace == 0
+}

@@ -1,0 +1,208 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// Pods are the subresources of Pods that are something to do.
+var Pods = map[string]func(*Call) error{
+	"/pods/binding":  func(c *Call) error { return c.bind(c.Info.Name) },
+	"/bindings":      func(c *Call) error { return c.bind("") },
+	"/pods/eviction": (*Call).evict,
+}
+
+// action reads the body of something to do, as an object of kind.
+func (c *Call) action(kind schema.GroupVersionKind) (resources.Object, bool, error) {
+	k, err := builtin.Review(kind)
+	if err != nil {
+		return nil, false, err
+	}
+	if c.accepted, err = answer.Accept(c.Request, k.Serializers(), false); err != nil {
+		return nil, false, err
+	}
+	options, err := request.Create(c.Request)
+	if err != nil {
+		return nil, false, err
+	}
+	obj, err := c.body(validationOf(options.FieldValidation), k, kind)
+	if err != nil {
+		return nil, false, err
+	}
+	if obj.GetName() == "" {
+		obj.SetName(c.Info.Name)
+	}
+	if c.Info.Name != "" && obj.GetName() != c.Info.Name {
+		return nil, false, apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in %s object", kind.Kind))
+	}
+	if ns := obj.GetNamespace(); ns != "" && ns != c.Info.Namespace {
+		return nil, false, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return obj, isDryRun(options.DryRun), nil
+}
+
+// did answers that something was done.
+func (c *Call) did() {
+	status := &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}
+	status.Kind, status.APIVersion = "Status", "v1"
+	c.send(http.StatusCreated, status)
+}
+
+// pods makes c one for Pods.
+func (c *Call) pods() (err error) {
+	if c.Resource = c.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("pods")); c.Resource == nil {
+		return answer.NotFound()
+	}
+	c.Kind, err = c.Resource.Behaviour()
+	return err
+}
+
+// bind puts a Pod on a node, as schedulers do.
+func (c *Call) bind(name string) error {
+	obj, dryRun, err := c.action(corev1.SchemeGroupVersion.WithKind("Binding"))
+	if err != nil {
+		return err
+	}
+	b := obj.(*corev1.Binding)
+	if b.Target.Name == "" || b.Target.Kind != "" && b.Target.Kind != "Node" {
+		return apierrors.NewBadRequest(fmt.Sprintf("target: expected the name of a Node, got %q %q", b.Target.Kind, b.Target.Name))
+	}
+	if name == "" {
+		name = b.Name
+	}
+	if err := c.pods(); err != nil {
+		return err
+	}
+	m, err := c.Kind.Fields("binding")
+	if err != nil {
+		return err
+	}
+	manager := c.managerOf("")
+	c.Info.Subresource = "binding"
+	_, _, err = c.run(write{name: name, dryRun: dryRun, uid: string(b.UID), change: func(_ context.Context, live resources.Object) (resources.Object, error) {
+		pod := live.DeepCopyObject().(*corev1.Pod)
+		if err := assign(pod, b, c.Now); err != nil {
+			return nil, apierrors.NewConflict(c.Resource.GroupResource(), name, err)
+		}
+		return c.own(m.UpdateNoErrors(live, pod, manager))
+	}})
+	if err != nil {
+		return err
+	}
+	c.did()
+	return nil
+}
+
+// assign puts a Pod on the node of a binding.
+func assign(pod *corev1.Pod, b *corev1.Binding, now func() time.Time) error {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+	case pod.Spec.NodeName != "":
+		return fmt.Errorf("pod %s is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+	case len(pod.Spec.SchedulingGates) > 0:
+		return fmt.Errorf("pod %s has non-empty .spec.schedulingGates", pod.Name)
+	}
+	pod.Spec.NodeName = b.Target.Name
+	if pod.Annotations == nil && len(b.Annotations) > 0 {
+		pod.Annotations = map[string]string{}
+	}
+	maps.Copy(pod.Annotations, b.Annotations)
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodScheduled {
+			pod.Status.Conditions[i].Status = corev1.ConditionTrue
+			return nil
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now()).Rfc3339Copy(),
+	})
+	return nil
+}
+
+// evict deletes a Pod unless a disruption budget forbids it.
+func (c *Call) evict() error {
+	obj, dryRun, err := c.action(policyv1.SchemeGroupVersion.WithKind("Eviction"))
+	if err != nil {
+		return err
+	}
+	if err := c.pods(); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	live, _, _, err := c.read(ctx, c.Info.Name)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		return apierrors.NewNotFound(c.Resource.GroupResource(), c.Info.Name)
+	}
+	if err := c.disruptable(live.(*corev1.Pod)); err != nil {
+		return err
+	}
+	options := obj.(*policyv1.Eviction).DeleteOptions
+	if options == nil {
+		options = &metav1.DeleteOptions{}
+	}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	if _, _, err := c.remove(ctx, c.Info.Name, options); err != nil {
+		return err
+	}
+	c.did()
+	return nil
+}
+
+// disruptable asks the disruption budgets that select a Pod. What they allow is
+// what a controller has written into their status.
+func (c *Call) disruptable(pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed ||
+		pod.Status.Phase == corev1.PodPending {
+		return nil // nobody relies on it
+	}
+	r := c.Tables.Table().Resource(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"))
+	budgets, err := c.Internal(c.Request.Context(), r, pod.Namespace, "")
+	if err != nil {
+		return err
+	}
+	page, err := c.Store.List(c.Request.Context(), r.KeysIn(pod.Namespace), storage.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, record := range page.Records {
+		obj, err := budgets.decodeListed(record)
+		if err != nil {
+			return err
+		}
+		b := obj.(*policyv1.PodDisruptionBudget)
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || !selector.Matches(labels.Set(pod.Labels)) || b.Status.DisruptionsAllowed > 0 {
+			continue
+		}
+		refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+		refused.ErrStatus.Details.Causes = []metav1.StatusCause{{
+			Type: policyv1.DisruptionBudgetCause,
+			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently",
+				b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy),
+		}}
+		return refused
+	}
+	return nil
+}

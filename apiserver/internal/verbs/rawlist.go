@@ -1,0 +1,73 @@
+package verbs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// rawKind is a kind whose stored objects can be listed without being decoded.
+type rawKind interface {
+	Raw(stored []byte, revision string) []byte
+}
+
+// listRaw answers a list of everything in JSON by copying what is stored. It
+// reports false, and has answered nothing, when the list has to be made from
+// objects.
+func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions) (bool, error) {
+	raw, ok := c.Kind.(rawKind)
+	if !ok || c.Hooks.Default != nil || c.accepted.As != nil || c.accepted.Pretty || c.accepted.MediaType != runtime.ContentTypeJSON {
+		return false, nil
+	}
+	s, err := c.selection(options)
+	if err != nil || !s.all() {
+		return false, err
+	}
+	at, after, err := c.from(ctx, options, s.prefix)
+	if err != nil {
+		return false, err
+	}
+	page, err := c.Store.List(ctx, s.prefix, storage.ListOptions{Revision: at, After: after, Limit: int(options.Limit)})
+	if err != nil {
+		return false, c.listError(ctx, err, at)
+	}
+	meta := metav1.ListMeta{ResourceVersion: versionText(page.Revision)}
+	if n := len(page.Records); n > 0 && page.Remaining > 0 {
+		meta.Continue = continueToken(page.Revision, strings.TrimPrefix(page.Records[n-1].Key, s.prefix))
+		meta.RemainingItemCount = &page.Remaining
+	}
+	head, err := json.Marshal(struct {
+		metav1.TypeMeta
+		metav1.ListMeta `json:"metadata"`
+	}{metav1.TypeMeta{Kind: c.Resource.List(), APIVersion: c.Resource.GroupVersion().String()}, meta})
+	if err != nil {
+		return false, err
+	}
+	var out bytes.Buffer
+	out.Write(bytes.TrimSuffix(head, []byte("}")))
+	out.WriteString(`,"items":[`)
+	for i, record := range page.Records {
+		item := raw.Raw(record.Value, versionText(record.Revision))
+		if item == nil {
+			return false, nil
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(item)
+	}
+	out.WriteString("]}\n")
+	c.warn()
+	c.written = true
+	answer.Bytes(c.Writer, c.Request, c.accepted.MediaType, http.StatusOK, out.Bytes())
+	return true, nil
+}

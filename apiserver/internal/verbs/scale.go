@@ -1,0 +1,149 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// scale reads and writes the Scale of an object: its replicas, and nothing else.
+func (c *Call) scale() error {
+	kind := builtin.ScaleOf(c.Kind)
+	var err error
+	if c.accepted, err = answer.Accept(c.Request, kind.Serializers(), false); err != nil {
+		return err
+	}
+	var obj resources.Object
+	switch c.Info.Verb {
+	case "get":
+		obj, _, _, err = c.read(c.Request.Context(), c.Info.Name)
+		if err == nil && obj == nil {
+			err = apierrors.NewNotFound(c.Resource.GroupResource(), c.Info.Name)
+		}
+	case "update":
+		obj, err = c.updateScale(kind)
+	case "patch":
+		obj, _, err = c.patched(kind, func(w write) (resources.Object, bool, error) { return c.runScale(w) }, "scale")
+	default:
+		return answer.MethodNotAllowed()
+	}
+	if err != nil {
+		return err
+	}
+	shown, err := c.scaleOf(obj)
+	if err != nil {
+		return err
+	}
+	c.send(http.StatusOK, shown)
+	return nil
+}
+
+func (c *Call) updateScale(kind resources.Kind) (resources.Object, error) {
+	options, err := request.Update(c.Request)
+	if err != nil {
+		return nil, err
+	}
+	given, err := c.body(validationOf(options.FieldValidation), kind, builtin.ScaleKind)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkName(given); err != nil {
+		return nil, err
+	}
+	m, err := kind.Fields("scale")
+	if err != nil {
+		return nil, err
+	}
+	manager := c.managerOf(options.FieldManager)
+	obj, _, err := c.runScale(write{
+		name: c.Info.Name, dryRun: isDryRun(options.DryRun), uid: string(given.GetUID()),
+		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
+			out, _, err := kind.Admit(m.UpdateNoErrors(live, given.DeepCopyObject(), manager).DeepCopyObject())
+			return out, err
+		},
+	})
+	return obj, err
+}
+
+// runScale does a write to the Scale of an object as one to the object.
+func (c *Call) runScale(w write) (resources.Object, bool, error) {
+	change := w.change
+	w.change = func(ctx context.Context, live resources.Object) (resources.Object, error) {
+		handler, shown, err := c.scaleWithFields(live)
+		if err != nil {
+			return nil, err
+		}
+		changed, err := change(ctx, shown)
+		if err != nil {
+			return nil, err
+		}
+		scale, ok := changed.(*autoscalingv1.Scale)
+		if !ok {
+			return nil, fmt.Errorf("expected a Scale, got a %T", changed)
+		}
+		if errs := validateScale(scale); len(errs) > 0 {
+			return nil, apierrors.NewInvalid(builtin.ScaleKind.GroupKind(), scale.Name, errs)
+		}
+		entries, err := handler.ToParent(scale.ManagedFields)
+		if err != nil {
+			return nil, err
+		}
+		scaled := live.DeepCopyObject().(resources.Object)
+		if err := c.Kind.SetScale(scaled, scale.Spec.Replicas); err != nil {
+			return nil, err
+		}
+		scaled.SetManagedFields(entries)
+		scaled.SetResourceVersion(scale.ResourceVersion)
+		return scaled, nil
+	}
+	return c.run(w)
+}
+
+// scaleWithFields returns the Scale of an object with the managed fields that it
+// has there.
+func (c *Call) scaleWithFields(live resources.Object) (*managedfields.ScaleHandler, *autoscalingv1.Scale, error) {
+	shown, err := c.scaleOf(live)
+	if err != nil {
+		return nil, nil, err
+	}
+	handler := managedfields.NewScaleHandler(live.GetManagedFields(), c.Resource.GroupVersion().String(), c.Kind.Replicas())
+	entries, err := handler.ToSubresource()
+	if err != nil {
+		return nil, nil, err
+	}
+	shown.ManagedFields = entries
+	return handler, shown, nil
+}
+
+// scaleOf returns the Scale of an object.
+func (c *Call) scaleOf(obj resources.Object) (*autoscalingv1.Scale, error) {
+	replicas, ready, selector, err := c.Kind.Scale(obj)
+	if err != nil {
+		return nil, err
+	}
+	scale := &autoscalingv1.Scale{
+		Spec:   autoscalingv1.ScaleSpec{Replicas: replicas},
+		Status: autoscalingv1.ScaleStatus{Replicas: ready, Selector: selector},
+	}
+	scale.SetGroupVersionKind(builtin.ScaleKind)
+	scale.Name, scale.Namespace = obj.GetName(), obj.GetNamespace()
+	scale.UID, scale.ResourceVersion = obj.GetUID(), obj.GetResourceVersion()
+	scale.CreationTimestamp = obj.GetCreationTimestamp()
+	return scale, nil
+}
+
+func validateScale(s *autoscalingv1.Scale) field.ErrorList {
+	return apivalidation.ValidateNonnegativeField(int64(s.Spec.Replicas), field.NewPath("spec", "replicas"))
+}

@@ -1,0 +1,152 @@
+package verbs
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// answer writes an object in the shape and representation that the client
+// accepts, with the warnings.
+func (c *Call) answer(code int, obj resources.Object) error {
+	view, err := c.view()
+	if err != nil {
+		return err
+	}
+	shown, err := view.object(obj)
+	if err != nil {
+		return err
+	}
+	c.send(code, shown)
+	return nil
+}
+
+// answerList writes a list of objects.
+func (c *Call) answerList(items []resources.Object, list metav1.ListMeta) error {
+	view, err := c.view()
+	if err != nil {
+		return err
+	}
+	shown, err := view.list(items, list)
+	if err != nil {
+		return err
+	}
+	c.send(http.StatusOK, shown)
+	return nil
+}
+
+// answerStatus writes a Status, which is shown as itself whatever the client
+// asks for.
+func (c *Call) answerStatus(status *metav1.Status) {
+	status.Kind, status.APIVersion = "Status", "v1"
+	c.send(http.StatusOK, status)
+}
+
+func (c *Call) send(code int, obj runtime.Object) {
+	c.warn()
+	c.written = true
+	answer.Object(c.Writer, c.Request, c.accepted, code, obj)
+}
+
+// view is the shape in which objects are shown.
+type view struct {
+	c       *Call
+	as      *schema.GroupVersionKind // nil: as themselves
+	include metav1.IncludeObjectPolicy
+	headers bool // of a table: whether the columns are defined
+}
+
+func (c *Call) view() (*view, error) {
+	v := &view{c: c, as: c.accepted.As, headers: true}
+	if v.as == nil || v.as.Kind != "Table" {
+		return v, nil
+	}
+	options := &metav1.TableOptions{}
+	if err := request.Options(c.Request, options); err != nil {
+		return nil, err
+	}
+	if errs := metav1validation.ValidateTableOptions(options); len(errs) > 0 {
+		return nil, apierrors.NewBadRequest("Unable to convert to Table as requested: " + errs[0].Error())
+	}
+	v.include = options.IncludeObject
+	v.headers = !options.NoHeaders
+	return v, nil
+}
+
+func (v *view) object(obj resources.Object) (runtime.Object, error) {
+	switch {
+	case v.as == nil:
+		return obj, nil
+	case v.as.Kind == "PartialObjectMetadata":
+		return partial(obj, v.as.GroupVersion()), nil
+	case v.as.Kind == "Table":
+		return v.table([]resources.Object{obj}, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()})
+	}
+	return nil, notAList(v.as.Kind)
+}
+
+func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
+	switch {
+	case v.as == nil:
+		return v.c.Kind.List(items, list), nil
+	case v.as.Kind == "PartialObjectMetadataList", v.as.Kind == "PartialObjectMetadata":
+		out := &metav1.PartialObjectMetadataList{ListMeta: list, Items: []metav1.PartialObjectMetadata{}}
+		out.SetGroupVersionKind(v.as.GroupVersion().WithKind("PartialObjectMetadataList"))
+		for _, item := range items {
+			out.Items = append(out.Items, *partial(item, v.as.GroupVersion()))
+		}
+		return out, nil
+	}
+	return v.table(items, list)
+}
+
+// table shows objects as rows.
+func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
+	columns := v.c.Kind.Table()
+	out := &metav1.Table{ListMeta: list, Rows: []metav1.TableRow{}}
+	out.SetGroupVersionKind(v.as.GroupVersion().WithKind("Table"))
+	if v.headers {
+		out.ColumnDefinitions = columns.Definitions()
+	}
+	for _, item := range items {
+		cells, err := columns.Cells(item)
+		if err != nil {
+			return nil, err
+		}
+		row := metav1.TableRow{Cells: cells}
+		if c, ok := columns.(resources.Concluder); ok {
+			row.Conditions = c.Conditions(item)
+		}
+		switch v.include {
+		case metav1.IncludeObject:
+			row.Object.Object = item
+		case metav1.IncludeNone:
+		default:
+			row.Object.Object = partial(item, v.as.GroupVersion())
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out, nil
+}
+
+func partial(obj resources.Object, gv schema.GroupVersion) *metav1.PartialObjectMetadata {
+	out := meta.AsPartialObjectMetadata(obj)
+	out.SetGroupVersionKind(gv.WithKind("PartialObjectMetadata"))
+	return out
+}
+
+func notAList(kind string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
+		Message: "you requested " + kind + ", but the requested object is not a list",
+	}}
+}

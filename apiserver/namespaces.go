@@ -1,0 +1,100 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// makeNamespaces makes the namespaces that every server has.
+func (s *Server) makeNamespaces(ctx context.Context) error {
+	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
+		n := &corev1.Namespace{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, UID: s.options.NewUID(), CreationTimestamp: metav1.NewTime(s.options.Now()).Rfc3339Copy(),
+				Labels: map[string]string{corev1.LabelMetadataName: name},
+			},
+			Spec:   corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
+			Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive},
+		}
+		data, err := json.Marshal(n)
+		if err != nil {
+			return err
+		}
+		var there *storage.ConflictError
+		if _, err := s.store.Put(ctx, resources.PrefixOf("", "namespaces")+name, data, 0); err != nil && !errors.As(err, &there) {
+			return err
+		}
+	}
+	return nil
+}
+
+// errStays says that a namespace waits for objects that are in it.
+var errStays = errors.New("objects wait for their finalizers")
+
+// finalizeNamespace deletes what is in a namespace that is to be deleted, and then
+// the namespace. It fails, and is to be called again, while something stays.
+func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
+	namespaces := s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	call, err := s.verbs.Internal(ctx, namespaces, "", "")
+	if err != nil {
+		return err
+	}
+	obj, err := call.Get(name)
+	if err != nil || obj == nil || obj.GetDeletionTimestamp() == nil {
+		return err
+	}
+	if err := s.emptyNamespace(ctx, name); err != nil {
+		return err
+	}
+	finalize, err := s.verbs.Internal(ctx, namespaces, "", "finalize")
+	if err != nil {
+		return err
+	}
+	_, err = finalize.Update(name, "kube-apiserver", func(obj resources.Object) error {
+		n := obj.(*corev1.Namespace)
+		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
+		return nil
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// emptyNamespace deletes what is in a namespace.
+func (s *Server) emptyNamespace(ctx context.Context, name string) error {
+	var errs []error
+	for _, r := range s.tables.Table().Stored() {
+		if !r.Namespaced {
+			continue
+		}
+		page, err := s.store.List(ctx, r.KeysIn(name), storage.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, record := range page.Records {
+			call, err := s.verbs.Internal(ctx, r, name, "")
+			if err != nil {
+				return err
+			}
+			gone, err := call.Remove(path.Base(record.Key))
+			if err != nil && !apierrors.IsNotFound(err) {
+				errs = append(errs, err)
+			} else if err == nil && !gone {
+				errs = append(errs, errStays)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,72 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/discovery"
+	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
+)
+
+// paths are those that are not resources.
+func (s *Server) paths() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /version", serveVersion)
+	mux.Handle("GET /metrics", s.metrics)
+	others := []string{"/version", "/metrics"}
+	for _, check := range []string{"healthz", "livez", "readyz"} {
+		mux.HandleFunc("GET /"+check, s.serveHealth(check))
+		mux.HandleFunc("GET /"+check+"/ping", func(w http.ResponseWriter, _ *http.Request) { text(w, "ok") })
+		others = append(others, "/"+check, "/"+check+"/ping")
+	}
+	openapi.New(s.tables, gitVersion).Register(mux)
+	discovery.New(s.tables, append(others, openapi.Paths...)).Register(mux)
+	return mux
+}
+
+func text(w http.ResponseWriter, s string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = fmt.Fprint(w, s)
+}
+
+// serveHealth answers whether the store can be read.
+func (s *Server) serveHealth(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, err := s.store.Revision(r.Context())
+		_, verbose := r.URL.Query()["verbose"]
+		switch {
+		case err != nil:
+			http.Error(w, fmt.Sprintf("[+]ping ok\n[-]store failed: reason withheld\n%s check failed", name), http.StatusInternalServerError)
+		case verbose:
+			text(w, fmt.Sprintf("[+]ping ok\n[+]store ok\n%s check passed\n", name))
+		default:
+			text(w, "ok")
+		}
+	}
+}
+
+// The version of Kubernetes whose API is served: that of the embedded schemas.
+const (
+	major, minor = "1", "36"
+	gitVersion   = "v" + major + "." + minor + ".3"
+)
+
+func serveVersion(w http.ResponseWriter, r *http.Request) {
+	data, err := json.MarshalIndent(version.Info{
+		Major: major, Minor: minor, EmulationMajor: major, EmulationMinor: minor,
+		MinCompatibilityMajor: major, MinCompatibilityMinor: "35",
+		GitVersion: gitVersion, GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
+		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}, "", "  ")
+	if err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	answer.Bytes(w, r, "application/json", http.StatusOK, data)
+}

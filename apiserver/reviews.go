@@ -1,0 +1,172 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
+)
+
+// addReviews serves the resources that are questions of who somebody is and what
+// they may do.
+func (s *Server) addReviews() {
+	authn, authz := authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion
+	for name, r := range map[string]struct {
+		kind schema.GroupVersionKind
+		fill func(context.Context, resources.Object) error
+	}{
+		authn.Group + "/selfsubjectreviews":        {authn.WithKind("SelfSubjectReview"), s.whoAmI},
+		authn.Group + "/tokenreviews":              {authn.WithKind("TokenReview"), s.whoseToken},
+		authz.Group + "/selfsubjectaccessreviews":  {authz.WithKind("SelfSubjectAccessReview"), s.mayI},
+		authz.Group + "/subjectaccessreviews":      {authz.WithKind("SubjectAccessReview"), s.mayThey},
+		authz.Group + "/localsubjectaccessreviews": {authz.WithKind("LocalSubjectAccessReview"), s.mayThey},
+		authz.Group + "/selfsubjectrulesreviews":   {authz.WithKind("SelfSubjectRulesReview"), s.whatMayI},
+	} {
+		s.verbs.Special[name] = func(c *verbs.Call) error { return c.Review(r.kind, r.fill) }
+	}
+	token := authn.WithKind("TokenRequest")
+	s.verbs.Special["/serviceaccounts/token"] = func(c *verbs.Call) error {
+		return c.Review(token, func(ctx context.Context, obj resources.Object) error {
+			return s.accounts.issue(ctx, c.Info.Namespace, c.Info.Name, obj.(*authenticationv1.TokenRequest))
+		})
+	}
+}
+
+// whoAmI answers who sends the request.
+func (s *Server) whoAmI(ctx context.Context, obj resources.Object) error {
+	obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo = userInfo(auth.UserOf(ctx))
+	return nil
+}
+
+func userInfo(u auth.User) authenticationv1.UserInfo {
+	out := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
+	for key, values := range u.Extra {
+		if out.Extra == nil {
+			out.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		out.Extra[key] = values
+	}
+	return out
+}
+
+// whoseToken answers whose a token is.
+func (s *Server) whoseToken(ctx context.Context, obj resources.Object) error {
+	o := obj.(*authenticationv1.TokenReview)
+	if o.Spec.Token == "" {
+		return apierrors.NewBadRequest("token is required for TokenReview in authentication")
+	}
+	o.Status = authenticationv1.TokenReviewStatus{}
+	user, err := s.authenticate(ctx, o.Spec.Token)
+	if apierrors.IsServiceUnavailable(err) {
+		return err
+	}
+	if err == nil {
+		o.Status.Authenticated, o.Status.User = true, userInfo(user)
+		if len(o.Spec.Audiences) > 0 && slices.Contains(o.Spec.Audiences, issuer) {
+			o.Status.Audiences = []string{issuer}
+		}
+	}
+	return nil
+}
+
+// mayI answers whether who sends the request may do something.
+func (s *Server) mayI(ctx context.Context, obj resources.Object) (err error) {
+	o := obj.(*authorizationv1.SelfSubjectAccessReview)
+	o.Status, err = s.review(ctx, o, auth.UserOf(ctx), o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)
+	return err
+}
+
+// mayThey answers whether somebody may do something; of a LocalSubjectAccessReview,
+// in its namespace.
+func (s *Server) mayThey(ctx context.Context, obj resources.Object) (err error) {
+	var spec *authorizationv1.SubjectAccessReviewSpec
+	var status *authorizationv1.SubjectAccessReviewStatus
+	switch o := obj.(type) {
+	case *authorizationv1.SubjectAccessReview:
+		spec, status = &o.Spec, &o.Status
+	case *authorizationv1.LocalSubjectAccessReview:
+		spec, status = &o.Spec, &o.Status
+		if spec.ResourceAttributes == nil || spec.ResourceAttributes.Namespace != o.Namespace {
+			return invalidReview(o, field.Invalid(field.NewPath("spec", "resourceAttributes", "namespace"), spec.ResourceAttributes,
+				"must match metadata.namespace"))
+		}
+	}
+	if spec.User == "" && len(spec.Groups) == 0 {
+		return invalidReview(obj, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
+	}
+	user := auth.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
+	for key, values := range spec.Extra {
+		if user.Extra == nil {
+			user.Extra = map[string][]string{}
+		}
+		user.Extra[key] = values
+	}
+	*status, err = s.review(ctx, obj, user, spec.ResourceAttributes, spec.NonResourceAttributes)
+	return err
+}
+
+// review asks the authorizer.
+func (s *Server) review(ctx context.Context, obj resources.Object, user auth.User, r *authorizationv1.ResourceAttributes, p *authorizationv1.NonResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+	var status authorizationv1.SubjectAccessReviewStatus
+	if (r == nil) == (p == nil) {
+		return status, invalidReview(obj, field.Invalid(field.NewPath("spec", "resourceAttributes"), r,
+			"exactly one of nonResourceAttributes or resourceAttributes must be specified"))
+	}
+	a := auth.Attributes{User: user}
+	if r != nil {
+		a.Verb, a.Group, a.Version, a.Resource = r.Verb, r.Group, r.Version, r.Resource
+		a.Subresource, a.Namespace, a.Name = r.Subresource, r.Namespace, r.Name
+	} else {
+		a.Verb, a.Path = p.Verb, p.Path
+	}
+	allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
+	status.Allowed, status.Reason = allowed && err == nil, reason
+	if err != nil {
+		status.EvaluationError = err.Error()
+	}
+	return status, nil
+}
+
+func invalidReview(obj resources.Object, err *field.Error) error {
+	return apierrors.NewInvalid(obj.GetObjectKind().GroupVersionKind().GroupKind(), "", field.ErrorList{err})
+}
+
+// whatMayI answers what who sends the request may do in a namespace.
+func (s *Server) whatMayI(ctx context.Context, obj resources.Object) error {
+	o := obj.(*authorizationv1.SelfSubjectRulesReview)
+	if o.Spec.Namespace == "" {
+		return apierrors.NewBadRequest("no namespace on request")
+	}
+	o.Status = authorizationv1.SubjectRulesReviewStatus{
+		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{},
+	}
+	lister, ok := s.options.Authorizer.(auth.RuleLister)
+	if !ok {
+		o.Status.Incomplete, o.Status.EvaluationError = true, fmt.Sprintf("%T does not list rules", s.options.Authorizer)
+		return nil
+	}
+	rules, err := lister.Rules(ctx, auth.UserOf(ctx), o.Spec.Namespace)
+	if err != nil {
+		o.Status.Incomplete, o.Status.EvaluationError = true, err.Error()
+	}
+	for _, r := range rules {
+		if len(r.Resources) > 0 {
+			o.Status.ResourceRules = append(o.Status.ResourceRules, authorizationv1.ResourceRule{
+				Verbs: r.Verbs, APIGroups: r.Groups, Resources: r.Resources, ResourceNames: r.ResourceNames,
+			})
+		}
+		if len(r.Paths) > 0 {
+			o.Status.NonResourceRules = append(o.Status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: r.Verbs, NonResourceURLs: r.Paths})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+)
+
+// A Server answers the requests of Kubernetes clients. It is an http.Handler, and
+// safe for concurrent use.
+type Server struct {
+	options  Options
+	store    storage.Store
+	ownStore bool
+	tables   *resources.Current
+	verbs    *verbs.Server
+	admin    auth.Authenticator // of Options.Token
+	accounts *accounts
+	mux      *http.ServeMux
+	metrics  *metrics.Metrics
+
+	definitions *custom.Controller
+	queue       taskQueue
+
+	requests chan struct{} // one place for each request under way
+	watches  chan struct{}
+
+	done   chan struct{} // closed to end watches and tasks
+	stop   func()        // closes done, once
+	close  sync.Once
+	closed error
+	tasks  sync.WaitGroup
+}
+
+// New returns a server that is ready to answer. The namespaces that every server
+// has are made in its store if they are not there. Close ends it.
+func New(ctx context.Context, options Options) (*Server, error) {
+	options = options.withDefaults()
+	s := &Server{
+		options: options, store: options.Store,
+		admin:    &tokenAuthenticator{token: options.Token},
+		requests: make(chan struct{}, options.Limits.Requests),
+		watches:  make(chan struct{}, options.Limits.Watches),
+		done:     make(chan struct{}),
+		queue:    newTaskQueue(),
+	}
+	s.stop = sync.OnceFunc(func() { close(s.done) })
+	if s.store == nil {
+		s.store, s.ownStore = memory.New(memory.Options{}), true
+	}
+	s.accounts = newAccounts(s.store, options.Now)
+	groups := builtin.Groups(builtin.Options{Now: options.Now})
+	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
+	s.verbs = &verbs.Server{
+		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
+		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
+		Body:  request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting},
+		Write: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
+		Bookmarks: options.Limits.Bookmarks, Done: s.done,
+		Special: maps.Clone(verbs.Pods),
+		Deleting: map[string]verbs.Deleter{
+			"/namespaces": verbs.DeleteNamespace,
+			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
+		},
+		Written: s.written,
+	}
+	if guard, ok := options.Authorizer.(auth.Guard); ok {
+		s.verbs.Guard = guard.Guard
+	}
+	s.addReviews()
+	s.definitions = custom.NewController(s.verbs, groups, custom.Options{Now: options.Now, Convert: options.Hooks.Convert})
+	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
+	s.metrics = metrics.New(gitVersion)
+	s.mux = s.paths()
+	if err := s.makeNamespaces(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.startControllers(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close ends all watches and what the server does by itself. Requests under way
+// are not waited for; http.Server.Shutdown does that.
+func (s *Server) Close() error {
+	s.close.Do(func() {
+		s.stop()
+		s.queue.ShutDown()
+		s.tasks.Wait()
+		if s.ownStore {
+			s.closed = s.store.Close()
+		}
+	})
+	return s.closed
+}
+
+// ServeHTTP answers one request: who sends it, whether there is room for it,
+// whether it may be done, and then whose it is.
+func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
+	w := &beganWriter{ResponseWriter: plain}
+	var measured measurement
+	defer func() { measured.end(s, w, r) }()
+	defer s.survive(w, r)
+	user, err := s.authenticate(r.Context(), bearer(r))
+	if err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	info := request.Parse(r)
+	measured.begin(s, r, info)
+	leave, err := s.enter(w, r, info)
+	if err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	defer leave()
+	if user, err = s.impersonate(r, user); err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	r = r.WithContext(auth.WithUser(r.Context(), user))
+	if err := s.authorize(r.Context(), user, r, info); err != nil {
+		answer.Error(w, r, err)
+		return
+	}
+	if info.Resource {
+		if !s.verbs.Serve(w, r, info) {
+			http.NotFound(w, r)
+		}
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+func (s *Server) authorize(ctx context.Context, user auth.User, r *http.Request, i *request.Info) error {
+	a := auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: i.Path}
+	if i.Resource {
+		a = auth.Attributes{
+			User: user, Verb: i.Verb, Group: i.Group, Version: i.Version, Resource: i.Plural,
+			Subresource: i.Subresource, Namespace: i.Namespace, Name: i.Name,
+		}
+	}
+	allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
+	switch {
+	case err == nil && allowed:
+		return nil
+	case errors.Is(err, storage.ErrUnavailable):
+		return apierrors.NewServiceUnavailable(err.Error())
+	}
+	return verbs.Forbidden(user, a.Verb, i, reason)
+}

@@ -1,0 +1,135 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+
+	"golang.org/x/net/netutil"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// A Running is a server that listens. It ends with the context that it was
+// started with, or with Close.
+type Running struct {
+	*Server
+	config *rest.Config
+	http   *http.Server
+	ended  chan struct{}
+
+	stop    sync.Once
+	stopErr error
+}
+
+// Start starts a server on a port of this machine, with TLS and a bearer token,
+// and returns when it answers. It ends when ctx does.
+func Start(ctx context.Context, options Options) (*Running, error) {
+	options = options.withDefaults()
+	listener, err := listen(ctx, options.Listen)
+	if err != nil {
+		return nil, err
+	}
+	server, err := New(ctx, options)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	r, err := start(server, netutil.LimitListener(listener, options.Limits.Connections))
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), server.Close())
+	}
+	context.AfterFunc(ctx, func() { _ = r.Close() })
+	return r, nil
+}
+
+// listen listens on an address of this machine that others do not reach.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %q: %w", address, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("listen on %q: expected a loopback address", address)
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", address)
+}
+
+func start(server *Server, listener net.Listener) (*Running, error) {
+	identity, err := newIdentity(server.options.Now())
+	if err != nil {
+		return nil, err
+	}
+	limits := server.options.Limits
+	r := &Running{
+		Server: server,
+		config: &rest.Config{
+			Host:            "https://" + listener.Addr().String(),
+			BearerToken:     server.options.Token,
+			TLSClientConfig: rest.TLSClientConfig{CAData: identity.ca},
+			QPS:             -1,
+		},
+		http: &http.Server{
+			Handler: server, TLSConfig: identity.config,
+			ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header,
+			// A client that goes away, or speaks no TLS, is nothing to report.
+			ErrorLog: log.New(io.Discard, "", 0),
+		},
+		ended: make(chan struct{}),
+	}
+	if path := server.options.Kubeconfig; path != "" {
+		if err := r.WriteKubeconfig(path); err != nil {
+			return nil, err
+		}
+	}
+	go func() {
+		defer close(r.ended)
+		_ = r.http.ServeTLS(listener, "", "") // ends with Close
+	}()
+	return r, nil
+}
+
+// Config returns how clients reach the server. It is the caller's own copy.
+func (r *Running) Config() *rest.Config { return rest.CopyConfig(r.config) }
+
+// URL is where the server listens.
+func (r *Running) URL() string { return r.config.Host }
+
+// Done is closed when the server has ended.
+func (r *Running) Done() <-chan struct{} { return r.ended }
+
+// WriteKubeconfig writes how clients reach the server to a file of mode 0600.
+func (r *Running) WriteKubeconfig(path string) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["tenure"] = &clientcmdapi.Cluster{Server: r.config.Host, CertificateAuthorityData: r.config.CAData}
+	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: r.config.BearerToken}
+	config.Contexts["tenure"] = &clientcmdapi.Context{Cluster: "tenure", AuthInfo: "admin"}
+	config.CurrentContext = "tenure"
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return err
+	}
+	return writePrivate(path, data)
+}
+
+// Close stops listening, ends all watches, waits a while for other requests, and
+// closes the server.
+func (r *Running) Close() error {
+	r.stop.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), r.options.Limits.Shutdown)
+		defer cancel()
+		r.Server.stop()
+		var err error
+		if r.http.Shutdown(ctx) != nil {
+			err = r.http.Close()
+		}
+		<-r.ended
+		r.stopErr = errors.Join(err, r.Server.Close())
+	})
+	return r.stopErr
+}

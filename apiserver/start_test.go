@@ -1,0 +1,83 @@
+package apiserver_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+)
+
+// A kubeconfig is enough to reach a server, and nobody else may read it.
+func TestStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	ctx, cancel := context.WithCancel(t.Context())
+	server, err := apiserver.Start(ctx, apiserver.Options{Kubeconfig: path})
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	require.Equal(t, server.URL(), config.Host)
+	list := func(config *rest.Config) error {
+		client, err := kubernetes.NewForConfig(config)
+		require.NoError(t, err)
+		_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		return err
+	}
+	require.NoError(t, list(config))
+	wrong := rest.CopyConfig(config)
+	wrong.BearerToken = "wrong"
+	require.Error(t, list(wrong))
+	stranger := rest.CopyConfig(config)
+	stranger.CAData = nil
+	require.Error(t, list(stranger), "nobody else vouches for the server")
+
+	cancel()
+	<-server.Done()
+	require.NoError(t, server.Close(), "closing again is no error")
+	require.Error(t, list(config))
+}
+
+func TestStartRefuses(t *testing.T) {
+	for _, row := range []struct{ name, why, listen string }{
+		{"all addresses", "others would reach it", "0.0.0.0:0"},
+		{"no host", "that means all addresses", ":0"},
+		{"name of another machine", "it may be anywhere", "example.com:0"},
+		{"no port", "it says nothing", "127.0.0.1"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := apiserver.Start(t.Context(), apiserver.Options{Listen: row.listen})
+			require.ErrorContains(t, err, row.listen, row.why)
+		})
+	}
+	_, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: filepath.Join(t.TempDir(), "no", "such", "folder")})
+	require.ErrorContains(t, err, "kubeconfig")
+}
+
+// A host's hook that panics ends its request, not the server.
+func TestPanic(t *testing.T) {
+	h := newHost(t, apiserver.Options{
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Hooks: admission.Hooks{Mutate: func(_ context.Context, w *admission.Write) error {
+			if w.Object.GetName() == "bad" {
+				panic("a bug of the host's")
+			}
+			return nil
+		}},
+	})
+	require.Contains(t, h.refused(http.StatusInternalServerError, "POST", configMaps, "", configMap("bad", "")), "a bug of the host's")
+	h.must("POST", configMaps, "", configMap("good", ""))
+}

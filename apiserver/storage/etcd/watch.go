@@ -1,0 +1,173 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+const (
+	// maxQueue is how many events a watch keeps for who does not take them. It lets
+	// go of etcd then, and comes back for the rest when they are taken.
+	maxQueue = 1000
+	// pause is how long a watch that etcd could not serve waits before the next try.
+	pause = 200 * time.Millisecond
+)
+
+// Watch implements [storage.Store].
+func (s *Store) Watch(ctx context.Context, prefix string, after int64) (storage.Watcher, error) {
+	// A read at the revision tells whether a watch can start there.
+	_, after, err := s.rangeOf(ctx, "/", after, clientv3.WithCountOnly())
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{
+		store:  s,
+		prefix: prefix,
+		events: make(chan storage.Event, 32),
+		told:   after,
+	}
+	if !s.goRun(func() { w.run(ctx) }) {
+		return nil, storage.ErrClosed
+	}
+	return w, nil
+}
+
+// watcher is a running watch. It belongs to run until events is closed.
+type watcher struct {
+	store  *Store
+	prefix string
+	events chan storage.Event
+	told   int64 // every event up to this revision has been queued
+	err    error
+}
+
+// Events implements [storage.Watcher].
+func (w *watcher) Events() <-chan storage.Event { return w.events }
+
+// Err implements [storage.Watcher].
+func (w *watcher) Err() error { return w.err }
+
+// errAgain says that a watch of etcd's has ended, and another is to go on.
+var errAgain = errors.New("again")
+
+func (w *watcher) run(caller context.Context) {
+	defer close(w.events)
+	// All watches of a store share one stream, as their contexts have the same
+	// metadata: so this is not made from the caller's.
+	ctx, cancel := context.WithCancel(w.store.ctx)
+	defer cancel()
+	defer context.AfterFunc(caller, cancel)()
+	for {
+		err := w.follow(ctx)
+		switch {
+		case caller.Err() != nil:
+			return
+		case w.store.ctx.Err() != nil:
+			w.err = storage.ErrClosed
+			return
+		case err == errAgain:
+		case errors.Is(err, storage.ErrUnavailable):
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		default:
+			w.err = fmt.Errorf("watch of %q after revision %d: %w", w.prefix, w.told, err)
+			return
+		}
+	}
+}
+
+// follow sends what comes after told, until ctx ends, etcd ends the watch, or nobody
+// takes the events.
+func (w *watcher) follow(ctx context.Context) error {
+	watchCtx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	options := []clientv3.OpOption{clientv3.WithRev(w.told + 1), clientv3.WithPrevKV(), clientv3.WithProgressNotify()}
+	key := w.store.prefix // no record has it
+	if start, end, ok := storage.Span(w.prefix, ""); ok {
+		key += start
+		options = append(options, clientv3.WithRange(w.store.prefix+end))
+	}
+	responses := w.store.client.Watch(watchCtx, key, options...)
+	var queue []storage.Event
+	var err error // why no more are read, once what is queued is sent
+	for {
+		if err == nil && len(queue) >= maxQueue {
+			cancel()
+			err = errAgain
+		}
+		if err != nil {
+			responses = nil
+			if len(queue) == 0 {
+				return err
+			}
+		}
+		var out chan<- storage.Event
+		var first storage.Event
+		if len(queue) > 0 {
+			out, first = w.events, queue[0]
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case out <- first:
+			queue = queue[1:]
+		case response, ok := <-responses:
+			if !ok {
+				err = storage.ErrUnavailable
+				continue
+			}
+			var events []storage.Event
+			events, err = w.read(response)
+			queue = append(queue, events...)
+		}
+	}
+}
+
+// read returns the events of a response. It holds all of a revision or nothing.
+func (w *watcher) read(response clientv3.WatchResponse) (events []storage.Event, err error) {
+	if err := response.Err(); err != nil {
+		if kind := kindOf(err); kind != nil {
+			return nil, fmt.Errorf("%w: %w", kind, err)
+		}
+		return nil, err
+	}
+	if response.IsProgressNotify() {
+		if response.Header.Revision > w.told {
+			w.told = response.Header.Revision
+			events = append(events, storage.Event{Revision: w.told})
+		}
+		return events, nil
+	}
+	for _, e := range response.Events {
+		key, ok := strings.CutPrefix(string(e.Kv.Key), w.store.prefix)
+		if !ok || storage.CheckKey(key) != nil {
+			continue // not written by a store
+		}
+		event := storage.Event{Key: key, Revision: e.Kv.ModRevision}
+		if e.Type == clientv3.EventTypePut {
+			event.Value = w.store.record(e.Kv).Value
+		}
+		if e.PrevKv != nil {
+			record := w.store.record(e.PrevKv)
+			event.Previous = &record
+		} else if !e.IsCreate() {
+			// etcd sends the event of a revision that it has just compacted, without
+			// what was there before.
+			return nil, fmt.Errorf("what %s was before revision %d: %w", key, event.Revision, storage.ErrCompacted)
+		}
+		events = append(events, event)
+	}
+	if n := len(response.Events); n > 0 {
+		w.told = response.Events[n-1].Kv.ModRevision
+	}
+	return events, nil
+}

@@ -1,0 +1,235 @@
+// Package feed runs the watches of a store that can read its own history.
+//
+// A watch holds no queue of events, only where it has read to; so a slow one costs
+// writers nothing and no memory, and ends only if what it has yet to read is
+// compacted. A write costs a look at each prefix that is watched. The watches under
+// it are woken, and read the history from that write on.
+package feed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// DefaultInterval is how often a watch tells its progress.
+const DefaultInterval = 5 * time.Second
+
+// batch is how many writes are read at once: few enough to hold a lock for.
+const batch = 500
+
+// Read returns the writes under a prefix of the revisions after < r <= upto, in
+// order, reading at most limit of these revisions, and the last revision read. The
+// error is storage.ErrCompacted if some of them are no longer there.
+type Read func(prefix string, after, upto int64, limit int) (events []storage.Event, reached int64, err error)
+
+// Feed tells watches of a store what is written to it.
+type Feed struct {
+	read     Read
+	interval time.Duration
+	done     chan struct{}
+	running  sync.WaitGroup
+
+	mu       sync.Mutex
+	revision int64 // the last published
+	watches  map[string]map[*watcher]struct{}
+	closed   bool
+}
+
+// New returns a feed of a store that is at a revision. The watches tell their
+// progress at an interval, DefaultInterval for 0.
+func New(read Read, revision int64, interval time.Duration) *Feed {
+	if interval <= 0 {
+		interval = DefaultInterval
+	}
+	return &Feed{
+		read:     read,
+		interval: interval,
+		done:     make(chan struct{}),
+		revision: revision,
+		watches:  map[string]map[*watcher]struct{}{},
+	}
+}
+
+// Publish says that a write can be read from now on. Writes are published in the
+// order of their revisions, and each one.
+func (f *Feed) Publish(key string, revision int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.revision = revision
+	for prefix, group := range f.watches {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		for w := range group {
+			if w.unread == 0 && revision > w.after {
+				w.unread = revision
+				w.rouse()
+			}
+		}
+	}
+}
+
+// Watch starts a watch of the writes under a prefix after a revision, which the
+// caller has found to be neither compacted nor in the future; 0 is the revision
+// last published.
+func (f *Feed) Watch(ctx context.Context, prefix string, after int64) (storage.Watcher, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, storage.ErrClosed
+	}
+	if after == 0 {
+		after = f.revision
+	}
+	w := &watcher{
+		feed:   f,
+		prefix: prefix,
+		after:  after,
+		told:   after,
+		events: make(chan storage.Event, 32),
+		wake:   make(chan struct{}, 1),
+	}
+	if after < f.revision {
+		w.unread = after + 1
+	}
+	if f.watches[prefix] == nil {
+		f.watches[prefix] = map[*watcher]struct{}{}
+	}
+	f.watches[prefix][w] = struct{}{}
+	f.running.Go(func() { w.run(ctx) })
+	return w, nil
+}
+
+// Close ends all watches and waits for them; later ones fail. Both with
+// storage.ErrClosed.
+func (f *Feed) Close() {
+	f.mu.Lock()
+	if !f.closed {
+		f.closed = true
+		close(f.done)
+	}
+	f.mu.Unlock()
+	f.running.Wait()
+}
+
+// watcher is a running watch.
+//
+//	unread == 0: every write under prefix up to feed.revision has been read
+//	unread > 0:  every one before unread has been read
+type watcher struct {
+	feed   *Feed
+	prefix string
+	after  int64
+	events chan storage.Event
+	wake   chan struct{} // has room for one
+	unread int64         // guarded by feed.mu
+
+	// What follows belongs to run, until events is closed.
+	told int64 // the revision of the last event sent
+	err  error
+}
+
+// Events implements [storage.Watcher].
+func (w *watcher) Events() <-chan storage.Event { return w.events }
+
+// Err implements [storage.Watcher].
+func (w *watcher) Err() error { return w.err }
+
+func (w *watcher) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+func (w *watcher) run(ctx context.Context) {
+	defer close(w.events)
+	defer w.leave()
+	tick := time.NewTicker(w.feed.interval)
+	defer tick.Stop()
+	due := false // progress is to be told
+	for {
+		after, upto, more := w.take()
+		if more {
+			events, reached, err := w.feed.read(w.prefix, after, upto, batch)
+			if err != nil {
+				w.err = fmt.Errorf("watch of %q after revision %d: %w", w.prefix, w.told, err)
+				return
+			}
+			if reached < upto {
+				w.giveBack(reached + 1)
+			}
+			for _, event := range events {
+				if !w.send(ctx, event) {
+					return
+				}
+			}
+			continue
+		}
+		if due && upto > w.told && !w.send(ctx, storage.Event{Revision: upto}) {
+			return
+		}
+		due = false
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.feed.done:
+			w.err = storage.ErrClosed
+			return
+		case <-w.wake:
+		case <-tick.C:
+			due = true
+		}
+	}
+}
+
+// send hands an event over, and returns false if the watch has ended instead.
+func (w *watcher) send(ctx context.Context, event storage.Event) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.feed.done:
+		w.err = storage.ErrClosed
+		return false
+	case w.events <- event:
+		w.told = event.Revision
+		return true
+	}
+}
+
+// take returns which revisions to read next. more is false if no write in them
+// concerns the watch; upto is then how far it has read.
+func (w *watcher) take() (after, upto int64, more bool) {
+	w.feed.mu.Lock()
+	defer w.feed.mu.Unlock()
+	if w.unread == 0 {
+		return 0, w.feed.revision, false
+	}
+	after, w.unread = w.unread-1, 0
+	return after, w.feed.revision, true
+}
+
+// giveBack says from which revision on a read fell short.
+func (w *watcher) giveBack(revision int64) {
+	w.feed.mu.Lock()
+	defer w.feed.mu.Unlock()
+	w.unread = revision // before any that was published meanwhile
+}
+
+func (w *watcher) leave() {
+	w.feed.mu.Lock()
+	defer w.feed.mu.Unlock()
+	group := w.feed.watches[w.prefix]
+	delete(group, w)
+	if len(group) == 0 {
+		delete(w.feed.watches, w.prefix)
+	}
+}

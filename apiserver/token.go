@@ -1,0 +1,19 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/subtle"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+)
+
+// tokenAuthenticator knows one token, the administrator's.
+type tokenAuthenticator struct{ token string }
+
+// Authenticate compares in a time that does not depend on how much is right.
+func (a *tokenAuthenticator) Authenticate(_ context.Context, token string) (auth.User, bool, error) {
+	if subtle.ConstantTimeCompare([]byte(token), []byte(a.token)) != 1 {
+		return auth.User{}, false, nil
+	}
+	return auth.User{Name: "system:admin", Groups: []string{"system:masters", "system:authenticated"}}, true, nil
+}
