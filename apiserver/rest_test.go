@@ -75,7 +75,9 @@ func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 	defer cancel()
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
-	server, err := apiserver.New(ctx, apiserver.Options{Token: "token", Store: store})
+	// The recorded stories took no second, which entries of one time are sorted by.
+	start := time.Date(2026, 11, 21, 2, 1, 29, 0, time.UTC)
+	server, err := apiserver.New(ctx, apiserver.Options{Token: "token", Store: store, Now: func() time.Time { return start }})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 	r := &replayer{server: server, versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{}}
