@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -203,4 +204,35 @@ func TestRenderFails(t *testing.T) {
 		require.EqualError(t, err, "no space")
 	}
 	t.Fatal("never done")
+}
+
+// TestRenderedValues shows how values stand in the table: JSON, of which there is
+// no more than the column has room for.
+func TestRenderedValues(t *testing.T) {
+	itself := map[string]any{}
+	itself["a"] = itself
+	for _, row := range []struct {
+		name, why string
+		value     any
+		want      string
+	}{
+		{"a map", "keys are in order", map[string]any{"b": true, "a": nil}, `{"a":null,"b":true}`},
+		{"a list", "", []any{int64(1), "x", 1.5}, `[1,"x",1.5]`},
+		{"empty", "", map[string]any{"a": []any{}, "b": map[string]any{}}, `{"a":[],"b":{}}`},
+		{"as Go has them", "a host may have set them", []any{int32(1), uint8(2), float32(0.5)}, `[1,2,0.5]`},
+		{"infinite", "JSON has no word for it", math.Inf(-1), "-Inf"},
+		{"no value of JSON's", "its type is said instead of its text", make(chan int), "chan int"},
+		{"a value that holds itself", "it is cut, not followed for ever", itself, strings.Repeat(`{"a":`, 9) + `{"…`},
+		{"a large list", "", slices.Repeat([]any{"abcdefgh"}, 1000), `["abcdefgh","abcdefgh","abcdefgh","abcdefgh","a…`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var b strings.Builder
+			require.NoError(t, conflicts.Conflicts{{Path: fieldpath.Fields("x"), Owner: applier("a"), Live: row.value, Applied: "-"}}.Render(&b, "x", "me"))
+			cell, ok := strings.CutPrefix(strings.Split(b.String(), "\n")[2], `  .x     "a" (Apply)  `)
+			require.True(t, ok, b.String())
+			cell, ok = strings.CutSuffix(cell, `"-"         unknown`)
+			require.True(t, ok, b.String())
+			require.Equal(t, row.want, strings.TrimRight(cell, " "), row.why)
+		})
+	}
 }

@@ -5,12 +5,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldpath"
-	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 func TestWaysAsText(t *testing.T) {
@@ -60,11 +61,38 @@ func TestStyle(t *testing.T) {
 	require.NotContains(t, plain.String(), "\x1b")
 }
 
-func TestReportJSON(t *testing.T) {
-	data, err := json.Marshal(conflicts.Report{Manager: "me"})
-	require.NoError(t, err)
-	require.JSONEq(t, `{"manager":"me","conflicts":[]}`, string(data))
-	data, err = json.Marshal(conflicts.Conflicts{{Path: fieldpath.Fields("a"), Owner: managedfields.KeyOf("m", managedfields.Update, "v1", "status"), Version: "v1"}})
-	require.NoError(t, err)
-	require.JSONEq(t, `[{"field":".a","owner":{"manager":"m","operation":"Update","apiVersion":"v1","subresource":"status"},"live":null,"applied":null}]`, string(data))
+// TestJSON shows what a program reads; no shape may change unseen.
+func TestJSON(t *testing.T) {
+	since := &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	hpa := updater("hpa", "scale")
+	known := conflicts.Conflict{Path: fieldpath.Fields("spec", "replicas"), Owner: hpa, Version: "apps/v1", Since: since, Live: int64(3), Applied: int64(1)}
+	const hpaJSON = `{"manager":"hpa","operation":"Update","apiVersion":"apps/v1","subresource":"scale"}`
+	for _, row := range []struct {
+		name, why string
+		in        any
+		want      string
+	}{
+		{"all is known", "a time is as on the wire", known,
+			`{"field":".spec.replicas","owner":` + hpaJSON + `,"since":"2026-01-02T03:04:05Z","live":3,"applied":1}`},
+		{"little is known", "what is not known is left out, and values that are not there are null", on(applier("a"), "x"),
+			`{"field":".x","owner":{"manager":"a","operation":"Apply"},"live":null,"applied":null}`},
+		{"the version of an applier", "the key has none, so it comes from the conflict",
+			conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), Version: "v1"},
+			`{"field":".x","owner":{"manager":"a","operation":"Apply","apiVersion":"v1"},"live":null,"applied":null}`},
+		{"a loss", "fields stand in the order of the set",
+			conflicts.Loss{Owner: hpa, Version: "apps/v1", Fields: fieldpath.NewSet(fieldpath.Fields("b"), fieldpath.Fields("a", "c"), fieldpath.Fields("a"))},
+			`{"owner":` + hpaJSON + `,"fields":[".a",".b",".a.c"]}`},
+		{"a loss of nothing", "an empty list, not null", conflicts.Loss{Owner: hpa, Version: "apps/v1"}, `{"owner":` + hpaJSON + `,"fields":[]}`},
+		{"a report of conflicts", "the message is that of the Status",
+			conflicts.Report{Object: "deployment.apps/nginx", Manager: "me", Conflicts: conflicts.Conflicts{on(applier("a"), "x")}},
+			`{"object":"deployment.apps/nginx","manager":"me","message":"Apply failed with 1 conflict: conflict with \"a\": .x",
+			  "conflicts":[{"field":".x","owner":{"manager":"a","operation":"Apply"},"live":null,"applied":null}]}`},
+		{"a report of none", "there is no message, and an empty list", conflicts.Report{Manager: "me"}, `{"manager":"me","conflicts":[]}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			data, err := json.Marshal(row.in)
+			require.NoError(t, err)
+			require.JSONEq(t, row.want, string(data), row.why)
+		})
+	}
 }

@@ -347,3 +347,122 @@ func TestSubresource(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), "unknown Update", "who has no name is unknown")
 }
+
+// TestRestatedInPlace shows for which entries an intent that changes nothing is
+// answered with a Go struct's own memory. What the others come to is in any case what
+// they come to as trees.
+func TestRestatedInPlace(t *testing.T) {
+	type m = map[string]any
+	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/" + version,
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	const args, text = `{"f:spec":{"f:args":{}}}`, `{"f:spec":{"f:text":{}}}`
+	alice := entry("alice", "v1", args)
+	for _, row := range []struct {
+		name, why string
+		entries   []metav1.ManagedFieldsEntry
+		edit      func(*widget)
+		manager   string
+		taken     bool
+	}{
+		{"alone", "", []metav1.ManagedFieldsEntry{alice}, nil, "alice", true},
+		{"beside others", "of other versions, too", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", text), entry("carol", "v2", text)}, nil, "alice", true},
+		{"not the first", "", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", args)}, nil, "bob", true},
+		{"no entry of its own", "it comes to own something", []metav1.ManagedFieldsEntry{alice}, nil, "bob", false},
+		{"not sorted", "a write sorts them", []metav1.ManagedFieldsEntry{entry("bob", "v1", text), alice}, nil, "alice", false},
+		{"another's owns nothing", "a write drops it", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", "{}")}, nil, "alice", false},
+		{"own one of another version", "a write brings it up", []metav1.ManagedFieldsEntry{entry("alice", "v2", args)}, nil, "alice", false},
+		{"a version that is gone", "the host is told", []metav1.ManagedFieldsEntry{alice, entry("bob", "v7", text)}, nil, "alice", false},
+		{"another's is of an older topology", "a write reconciles it", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", `{"f:spec":{"f:args":{"i:0":{}}}}`)}, nil, "alice", false},
+		{"another's can't be decoded", "the host is told", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", `{"f:spec":{"k:{":{}}}`)}, nil, "alice", false},
+		{"kubectl", "", []metav1.ManagedFieldsEntry{entry("kubectl", "v1", args)}, nil, "kubectl", true},
+		{"kubectl with its annotation", "which is kept up", []metav1.ManagedFieldsEntry{entry("kubectl", "v1", args)}, func(w *widget) {
+			w.Annotations = map[string]string{fieldmanager.LastAppliedAnnotation: "{}"}
+		}, "kubectl", false},
+		{"live of another version", "it is converted", []metav1.ManagedFieldsEntry{alice}, func(w *widget) { w.APIVersion = "example.dev/v2" }, "alice", false},
+		{"another value", "it is a write", []metav1.ManagedFieldsEntry{alice}, func(w *widget) { w.Spec.Args = []string{"z"} }, "alice", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			fm := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+			live := newWidget(widgetSpec{Text: "a", Args: []string{"x"}})
+			live.UID, live.ManagedFields = "uid", row.entries
+			if row.edit != nil {
+				row.edit(live)
+			}
+			before := live.DeepCopyObject()
+			intent := &unstructured.Unstructured{Object: m{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": m{"name": "x"}, "spec": m{"args": []any{"x"}}}}
+			out, err := fm.Apply(live, intent, row.manager, true)
+			require.NoError(t, err)
+			got := out.(*widget)
+			require.Equal(t, row.taken, &live.Spec.Args[0] == &got.Spec.Args[0], row.why)
+			require.NotSame(t, live, got)
+			require.Equal(t, before, live.DeepCopyObject())
+
+			want, err := fm.Apply(asTree(t, live), intent, row.manager, true)
+			require.NoError(t, err)
+			require.Equal(t, owners(t, want), owners(t, got))
+			require.True(t, typed.Equal(contents(want), asTree(t, got).Object))
+			if row.taken {
+				p, err := fm.Plan(live, intent, row.manager, fieldmanager.PlanOptions{})
+				require.NoError(t, err)
+				require.Equal(t, fieldmanager.Unchanged, p.Outcome)
+			}
+		})
+	}
+}
+
+// unreadable is a Go struct with a field that has no JSON.
+type unreadable struct {
+	widget `json:",inline"`
+	Signal chan int `json:"signal"`
+}
+
+func (u *unreadable) DeepCopyObject() runtime.Object {
+	return &unreadable{widget: *u.widget.DeepCopyObject().(*widget)}
+}
+
+// TestUnreadableStructs: a Go type that is no JSON is at fault wherever it stands.
+func TestUnreadableStructs(t *testing.T) {
+	m := widgetManager(t, "v1")
+	bad, good := &unreadable{widget: *newWidget(widgetSpec{})}, newWidget(widgetSpec{Text: "a"})
+	for role, write := range map[fieldmanager.Role]func() error{
+		fieldmanager.AppliedObject: func() error { _, err := m.Apply(nil, bad, "a", false); return err },
+		fieldmanager.LiveObject:    func() error { _, err := m.Apply(bad, good, "a", false); return err },
+		fieldmanager.NewObject:     func() error { _, err := m.Update(good, bad, "a"); return err },
+	} {
+		var at *fieldmanager.ObjectError
+		err := write()
+		require.ErrorAs(t, err, &at)
+		require.Equal(t, role, at.Role)
+		require.ErrorContains(t, err, "chan int")
+	}
+	_, err := m.Update(bad, good, "a")
+	var at *fieldmanager.ObjectError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, fieldmanager.LiveObject, at.Role)
+	require.Same(t, bad, m.UpdateNoErrors(good, bad, "a"), "it is stored as it is")
+	require.Same(t, good, m.UpdateNoErrors(bad, good, "a"))
+	_, err = fieldmanager.NoneConverter{}.Convert(bad, widgetKind.GroupVersion())
+	require.ErrorContains(t, err, "chan int")
+}
+
+// TestWithoutACache: what decodes the entries of Go structs makes no difference.
+func TestWithoutACache(t *testing.T) {
+	var want string
+	for i, c := range []*fieldpath.Cache{fieldpath.SharedCache(), nil} {
+		m := widgetManager(t, "v1", fieldmanager.WithCache(c))
+		live, err := m.Apply(nil, newWidget(widgetSpec{Text: "a"}), "alice", false)
+		require.NoError(t, err)
+		now := live.DeepCopyObject().(*widget)
+		now.UID, now.Spec.Text = "uid", "b"
+		live.(*widget).UID = "uid"
+		out, err := m.Update(live, now, "ctl")
+		require.NoError(t, err)
+		if i == 0 {
+			want = owners(t, out)
+		}
+		require.Equal(t, want, owners(t, out))
+	}
+	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", want)
+}

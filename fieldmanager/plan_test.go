@@ -3,6 +3,7 @@ package fieldmanager_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -274,4 +275,129 @@ func TestPlanErrors(t *testing.T) {
 	p, err := m.Plan(live, with("resourceVersion", "7"), "alice", fieldmanager.PlanOptions{})
 	require.NoError(t, err)
 	require.Equal(t, fieldmanager.OwnershipOnly, p.Outcome)
+}
+
+func TestOutcomesAsText(t *testing.T) {
+	for outcome, want := range map[fieldmanager.Outcome]string{
+		fieldmanager.Unchanged: "unchanged", fieldmanager.OwnershipOnly: "ownership only",
+		fieldmanager.Changed: "changed", fieldmanager.Conflict: "conflict", 9: "Outcome(9)",
+	} {
+		text, err := json.Marshal(map[fieldmanager.Outcome]fieldmanager.Outcome{outcome: outcome})
+		require.NoError(t, err)
+		require.JSONEq(t, fmt.Sprintf("{%q: %q}", want, want), string(text))
+	}
+}
+
+// TestPlanOfWhatAServerKeeps: what is put back is as it is in live, also where the
+// write resets items, what live lacks, or all below a path.
+func TestPlanOfWhatAServerKeeps(t *testing.T) {
+	spec := func(below ...fieldpath.Element) fieldpath.Path {
+		return append(fieldpath.Fields("spec"), below...)
+	}
+	for _, row := range []struct {
+		name, why    string
+		reset        fieldpath.Path
+		live, intent string
+		want         string // the changes
+	}{
+		{"an item", "the list stays, empty",
+			spec(fieldpath.Field("set"), fieldpath.Value("p")), "spec: {text: a}", "spec: {text: a, set: [p]}", "changed\nadded .spec.set null []"},
+		{"what neither has", "", spec(fieldpath.Field("labels"), fieldpath.Field("k")), "spec: {text: a}", "spec: {text: b}",
+			"changed\nmodified .spec.text \"a\" \"b\""},
+		{"what the intent has and live has not, inside", "the map stays, empty",
+			spec(fieldpath.Field("labels"), fieldpath.Field("k")), "spec: {text: a}", "spec: {text: a, labels: {k: v}}", "changed\nadded .spec.labels null {}"},
+		{"a list where live has a map", "what is reset is as in live, whatever stands in its place",
+			fieldpath.Fields("status", "at"), "status: {at: x}", "status: [x]", "unchanged"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			kind := fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(row.reset))})
+			m := newManager(t, "v1", kind)
+			object := object
+			if strings.HasPrefix(row.live, "status") {
+				m, object = anyManager(t, "v1", kind), anyAt
+			}
+			live, err := m.Apply(nil, object(t, "v1", row.live), "alice", false)
+			require.NoError(t, err)
+			p, err := m.Plan(stored(live), object(t, "v1", row.intent), "alice", fieldmanager.PlanOptions{})
+			require.NoError(t, err)
+			changes, _, _ := strings.Cut(oneLine(p), "\nalice")
+			require.Equal(t, row.want, changes, row.why)
+		})
+	}
+}
+
+// TestPlanOfABrokenEntry: what an entry owned that can't be decoded counts as
+// nothing, and the host is told.
+func TestPlanOfABrokenEntry(t *testing.T) {
+	type m = map[string]any
+	broken := fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"k:{": m{}}})
+	var warnings []fieldmanager.Warning
+	fm := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	live := storedWith(t, "spec: {text: a, count: 1}", broken, fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:count": m{}}}))
+	p, err := fm.Plan(live, object(t, "v1", "spec: {text: a}"), "alice", fieldmanager.PlanOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "ownership only\nalice gains .spec.text", oneLine(p))
+	require.NotEmpty(t, warnings)
+	p, err = fm.Plan(live, object(t, "v1", "spec: {text: b}"), "bob", fieldmanager.PlanOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "changed\nmodified .spec.text \"a\" \"b\"\nremoved .spec.count 1 null\n"+
+		"bob gains .spec.text loses .spec.count removes .spec.count", oneLine(p), "alice's is kept, as no change of it can be told")
+}
+
+// TestPlansThatCannotBeMade: a plan fails where a defaulter or a Go struct can't take
+// what is merged, as the apply does, and also where only the plan asks.
+func TestPlansThatCannotBeMade(t *testing.T) {
+	large := fieldmanager.WithDefaulter(func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 })
+	live := &counted{widget: *newWidget(widgetSpec{Text: "a"})}
+	live.UID = "uid"
+	for _, row := range []struct {
+		name, why string
+		options   []fieldmanager.Option
+		live      runtime.Object
+		intent    runtime.Object
+		want      string
+		applies   bool // Apply succeeds
+	}{
+		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "*fieldmanager_test.counted: ", false},
+		{"defaults that are no JSON", "", []fieldmanager.Option{large}, live, newWidget(widgetSpec{Text: "b"}), "defaulting Widget x: ", false},
+		{"defaults of what does not change", "an apply does not default it; the plan does, to compare it", []fieldmanager.Option{large}, live, newWidget(widgetSpec{Text: "a"}),
+			"defaulting: ", true},
+		{"live that is no JSON", "the precondition is not told, but the apply's error", nil, newWidget(widgetSpec{Ratio: ptr(inf())}), newWidget(widgetSpec{Text: "a"}),
+			"live object: ", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := widgetManager(t, "v1", row.options...)
+			_, err := m.Plan(row.live, row.intent, "alice", fieldmanager.PlanOptions{Force: true})
+			require.ErrorContains(t, err, row.want, row.why)
+			_, applyErr := m.Apply(row.live, row.intent, "alice", true)
+			if row.applies {
+				require.NoError(t, applyErr)
+			} else {
+				require.EqualError(t, applyErr, err.Error())
+			}
+		})
+	}
+}
+
+// Changes may be left off at any of them.
+func TestChangesStop(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	require.NoError(t, err)
+	p, err := m.Plan(stored(live), object(t, "v1", "spec: {text: b, set: [p]}"), "alice", fieldmanager.PlanOptions{})
+	require.NoError(t, err)
+	var all []string
+	for c := range p.Changes() {
+		all = append(all, c.Path.String())
+	}
+	require.Equal(t, []string{".spec.set", ".spec.text", ".spec.count"}, all)
+	for n := range all {
+		var some []string
+		for c := range p.Changes() {
+			if some = append(some, c.Path.String()); len(some) == n+1 {
+				break
+			}
+		}
+		require.Equal(t, all[:n+1], some)
+	}
 }

@@ -233,3 +233,91 @@ Ways out:
 			{"way":"share","force":false,"intent":{"apiVersion":"v1","kind":"ConfigMap","metadata":`+meta+`,"data":{"key":"some value","color":"red","size":"large"}}}]}`, string(data))
 	require.Equal(t, int32(409), report.Conflicts.Status().Code)
 }
+
+// TestResolveAcrossVersions has conflicts at a version where a field has another
+// name, or is made of others: no way out of them may be promised that there is not.
+func TestResolveAcrossVersions(t *testing.T) {
+	named := func(obj map[string]any, from, to string) {
+		if v, ok := obj[from]; ok {
+			obj[to] = v
+			delete(obj, from)
+		}
+	}
+	for _, row := range []struct {
+		name, why string
+		change    func(from, to string, obj map[string]any) error
+		theirs    string // at v2
+		intent    string // at v1
+		decide    func(conflicts.Conflict) conflicts.Way
+		want      string
+	}{
+		{"another name", "which field of the intent it is can't be told", func(from, to string, obj map[string]any) error {
+			if from == "v1" && to == "v2" {
+				named(obj, "a", "b")
+			} else if from == "v2" && to == "v1" {
+				named(obj, "b", "a")
+			}
+			return nil
+		}, "b: x", "a: z", func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
+			`.b: the conflict with "alice" is about a field of example.dev/v2 that the intent, of example.dev/v1, does not have`},
+		{"a field made of two", "to give up b gives up half of it", func(from, to string, obj map[string]any) error {
+			if from == "v1" && to == "v2" {
+				a, _ := obj["a"].(string)
+				b, _ := obj["b"].(string)
+				obj["b"] = a + b
+			}
+			return nil
+		}, "b: y", "a: z\nb: z", func(conflicts.Conflict) conflicts.Way { return conflicts.GiveUp },
+			`.b: still in conflict with "alice" after it was decided`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := changing(row.change)
+			live, err := anyManager(t, "v2", fieldmanager.WithConverter(c)).Apply(nil, anyAt(t, "v2", row.theirs), "alice", false)
+			require.NoError(t, err)
+			m := anyManager(t, "v1", fieldmanager.WithConverter(c))
+			atV1 := atVersion(t, c, live, "v1")
+			intent := anyAt(t, "v1", row.intent)
+			_, err = m.Resolve(atV1, intent, "bob", row.decide, fieldmanager.PlanOptions{})
+			require.EqualError(t, err, row.want, row.why)
+			report, err := m.WaysOut(atV1, intent, "bob", "any/x", fieldmanager.PlanOptions{})
+			require.NoError(t, err)
+			require.NotEmpty(t, report.Conflicts)
+			for _, way := range report.Ways {
+				require.NotEqual(t, conflicts.GiveUp, way.Way, row.why)
+			}
+		})
+	}
+}
+
+// TestResolvedFor: an intent that forces some of the conflicts is for live as it was
+// seen, if that can be said.
+func TestResolvedFor(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	require.NoError(t, err)
+	for _, row := range []struct {
+		name, version, why string
+		all                bool
+		want               any
+	}{
+		{"some", "7", "", false, "7"},
+		{"all", "7", "who forces all forces what comes as well", true, nil},
+		{"a live object without a version", "", "there is nothing to name", false, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			obj := stored(live)
+			if row.version != "" {
+				obj.SetResourceVersion(row.version)
+			}
+			r, err := m.Resolve(obj, object(t, "v1", "spec: {text: b, count: 2}"), "bob", func(c conflicts.Conflict) conflicts.Way {
+				if row.all || c.Path.String() == ".spec.text" {
+					return conflicts.Force
+				}
+				return conflicts.GiveUp
+			}, fieldmanager.PlanOptions{})
+			require.NoError(t, err)
+			require.True(t, r.Force)
+			require.Equal(t, row.want, r.Intent.Object["metadata"].(map[string]any)["resourceVersion"], row.why)
+		})
+	}
+}

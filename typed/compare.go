@@ -149,15 +149,29 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 		c.check = check
 	default:
 		before, after := t.shapeOf(old), t.shapeOf(now)
-		if before == after {
+		if before == after && holds(after, now) {
 			return c.compareAs(t, after, old, now, depth)
 		}
 		check := c.accept(t, now, depth)
 		d = c.compareAs(t, after, old, now, depth)
-		d.unite(c.compareAs(t, before, old, now, depth))
+		if before != after {
+			d.unite(c.compareAs(t, before, old, now, depth))
+		}
 		c.check = check
 	}
 	return d
+}
+
+// holds reports whether v is of the first of the shapes. What is not counts as an
+// empty container there, so that nothing else would see it.
+func holds(shapes shape, v any) bool {
+	switch shapes.first() {
+	case mapShape:
+		return asMap(v) != nil
+	case listShape:
+		return asList(v) != nil
+	}
+	return true
 }
 
 // compareAs compares as values of the first of the shapes.

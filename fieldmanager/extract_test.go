@@ -1,0 +1,174 @@
+package fieldmanager_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// port80 is the path of an item, and of what is in it.
+func port80(below ...string) fieldpath.Path {
+	key := fieldpath.Key(fieldpath.KeyField{Name: "port", Value: 80}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
+	return append(append(fieldpath.Fields("spec", "ports"), key), fieldpath.Fields(below...)...)
+}
+
+func requireYAML(t *testing.T, want string, got *unstructured.Unstructured, why string) {
+	t.Helper()
+	text, err := yaml.Marshal(got.Object)
+	require.NoError(t, err)
+	require.YAMLEq(t, want, string(text), why)
+}
+
+// TestExtract shows what an entry becomes as an intent (spec rule 7.1).
+func TestExtract(t *testing.T) {
+	const obj = `
+metadata: {name: x, namespace: ns, uid: u, labels: {a: b, c: d}, annotations: {k: v}}
+spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: web}, {port: 90}]}
+`
+	const named = "apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x, namespace: ns}\n"
+	for _, row := range []struct {
+		name, why string
+		set       []fieldpath.Path
+		want      string
+	}{
+		{"nothing", "it still names the object", nil, named},
+		{"leaves", "others' fields stay out", []fieldpath.Path{fieldpath.Fields("spec", "text")}, named + "spec: {text: a}"},
+		{"what is not there", "it has no value to extract", []fieldpath.Path{fieldpath.Fields("spec", "text"), fieldpath.Fields("spec", "atomic")}, named + "spec: {text: a}"},
+		{"a field of an item", "the item has its key, or it would be another",
+			[]fieldpath.Path{port80("name")}, named + "spec: {ports: [{port: 80, name: web}]}"},
+		{"an item", "what is in it belongs to whoever owns that", []fieldpath.Path{port80()}, named + "spec: {ports: [{port: 80}]}"},
+		{"a member of a set", "", []fieldpath.Path{append(fieldpath.Fields("spec", "set"), fieldpath.Value("q"))}, named + "spec: {set: [q]}"},
+		{"a container that others filled", "it is owned as one that is there", []fieldpath.Path{fieldpath.Fields("spec", "labels")}, named + "spec: {labels: {}}"},
+		{"metadata", "beside the names", []fieldpath.Path{fieldpath.Fields("metadata", "labels", "a")},
+			"apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x, namespace: ns, labels: {a: b}}"},
+		{"names, too", "an entry of somebody else's tool may own what nobody owns",
+			[]fieldpath.Path{fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata", "name")}, named},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			given := object(t, "v1", obj)
+			given.Object["metadata"] = parse(t, obj)["metadata"]
+			before := given.DeepCopy()
+			m := newManager(t, "v1")
+			out, err := m.Extract(given, fieldpath.NewSet(row.set...))
+			require.NoError(t, err)
+			requireYAML(t, row.want, out, row.why)
+			require.Equal(t, before, given)
+
+			other := given.DeepCopy()
+			other.SetAPIVersion("example.dev/v2")
+			converted, err := m.Extract(other, fieldpath.NewSet(row.set...))
+			require.NoError(t, err)
+			require.Equal(t, out, converted, "an object of another version is converted")
+		})
+	}
+}
+
+// TestExtractRestates: who applies what was extracted for them changes nothing, and
+// owns what they owned.
+func TestExtractRestates(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := m.Apply(nil, object(t, "v1", "metadata: {name: x, labels: {a: b}}\nspec: {text: a, labels: {}, set: [x], ports: [{port: 80, name: web}]}"), "alice", false)
+	require.NoError(t, err)
+	live, err = m.Apply(stored(live), object(t, "v1", "spec: {count: 1, labels: {k: v}, set: [z], ports: [{port: 80}, {port: 90}]}"), "bob", false)
+	require.NoError(t, err)
+	for _, e := range live.(metav1.Object).GetManagedFields() {
+		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes(), fieldpath.Strict)
+		require.NoError(t, err)
+		intent, err := m.Extract(live, set)
+		require.NoError(t, err)
+		owned, err := m.Owned(intent)
+		require.NoError(t, err)
+		require.Equal(t, set.String(), owned.String(), e.Manager)
+		again, err := m.Apply(live, intent, e.Manager, false)
+		require.NoError(t, err)
+		require.Equal(t, live, again, e.Manager)
+	}
+}
+
+// TestOwned shows what an apply comes to own (spec rules 4.1 to 4.3, 2.7 and 2.9).
+func TestOwned(t *testing.T) {
+	for _, row := range []struct {
+		name, why, text, want string
+	}{
+		{"leaves", "", "spec: {text: a, labels: {k: v}}", ".spec.text\n.spec.labels.k"},
+		{"empty containers", "an empty map is owned, an empty list is nothing", "spec: {labels: {}, set: []}", ".spec.labels"},
+		{"items", "an item, and its fields", "spec: {ports: [{port: 80}]}",
+			".spec.ports[port=80,protocol=\"TCP\"]\n.spec.ports[port=80,protocol=\"TCP\"].port"},
+		{"what nobody owns", "names and what is the server's", "metadata: {name: x, uid: u, resourceVersion: \"7\", labels: {a: b}}", ".metadata.labels.a"},
+		{"what the write resets", "", "spec: {count: 1, text: a}", ".spec.text"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{
+				"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count"))),
+			}))
+			got, err := m.Owned(object(t, "v1", row.text))
+			require.NoError(t, err)
+			require.Equal(t, row.want, got.String(), row.why)
+			out, err := m.Apply(nil, object(t, "v1", row.text), "alice", false)
+			require.NoError(t, err)
+			require.Equal(t, "alice Apply example.dev/v1 "+string(got.AppendJSON(nil))+"\n", owners(t, out))
+		})
+	}
+}
+
+func TestLeaveOut(t *testing.T) {
+	const intent = "spec: {text: a, count: 1, labels: {k: v}, ports: [{port: 80, name: web}]}"
+	for _, row := range []struct {
+		name, why string
+		set       []fieldpath.Path
+		want      string
+	}{
+		{"nothing", "", nil, "text: a, count: 1, labels: {k: v}, ports: [{port: 80, name: web}]"},
+		{"a leaf", "", []fieldpath.Path{fieldpath.Fields("spec", "text")}, "count: 1, labels: {k: v}, ports: [{port: 80, name: web}]"},
+		{"all below a path", "", []fieldpath.Path{fieldpath.Fields("spec", "ports")}, "text: a, count: 1, labels: {k: v}"},
+		{"the last of a map", "an empty one would be owned", []fieldpath.Path{fieldpath.Fields("spec", "labels", "k")}, "text: a, count: 1, ports: [{port: 80, name: web}]"},
+		{"a field of an item", "the item stays", []fieldpath.Path{port80("name")}, "text: a, count: 1, labels: {k: v}, ports: [{port: 80}]"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			given := object(t, "v1", intent)
+			out, err := newManager(t, "v1").LeaveOut(given, fieldpath.NewSet(row.set...))
+			require.NoError(t, err)
+			requireYAML(t, "apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x}\nspec: {"+row.want+"}", out, row.why)
+			require.Equal(t, object(t, "v1", intent), given)
+		})
+	}
+}
+
+// TestExtractErrors shows who is at fault for what can't be read, converted, or does
+// not fit.
+func TestExtractErrors(t *testing.T) {
+	m := newManager(t, "v1")
+	set := fieldpath.NewSet(fieldpath.Fields("spec", "text"))
+	extract := func(obj runtime.Object) error { _, err := m.Extract(obj, set); return err }
+	owned := func(obj runtime.Object) error { _, err := m.Owned(obj); return err }
+	leaveOut := func(obj runtime.Object) error { _, err := m.LeaveOut(obj, set); return err }
+	bad := object(t, "v1", "spec: {text: 1}")
+	for _, row := range []struct {
+		name string
+		do   func(runtime.Object) error
+		obj  runtime.Object
+		role fieldmanager.Role
+		want string
+	}{
+		{"extract of nothing", extract, nil, fieldmanager.LiveObject, "expected an object, got a nil"},
+		{"extract of what does not fit", extract, bad, fieldmanager.LiveObject, ".spec.text: expected string, got 1"},
+		{"owned of nothing", owned, nil, fieldmanager.AppliedObject, "expected an object, got a nil"},
+		{"owned of what does not fit", owned, bad, fieldmanager.AppliedObject, ".spec.text: expected string, got 1"},
+		{"left out of nothing", leaveOut, nil, fieldmanager.AppliedObject, "expected an object, got a nil"},
+		{"left out of what does not fit", leaveOut, bad, fieldmanager.AppliedObject, ".spec.text: expected string, got 1"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var at *fieldmanager.ObjectError
+			require.ErrorAs(t, row.do(row.obj), &at)
+			require.Equal(t, row.role, at.Role)
+			require.ErrorContains(t, at, row.want)
+		})
+	}
+}

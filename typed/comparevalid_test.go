@@ -1,0 +1,172 @@
+package typed_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// TestCompareValid shows what is found to fit while it is compared: only what the
+// old value does not have is asked to.
+func TestCompareValid(t *testing.T) {
+	long := strings.Repeat("x", fieldpath.MaxElement)
+	for _, row := range []struct {
+		name, why, old, now string
+		ok                  bool
+	}{
+		{"nothing", "", `{}`, `{}`, true},
+		{"added", "", `{}`, `{s: a, labels: {a: x}, ports: [{port: 1}], set: [p], args: [a], free: {a: [1]}}`, true},
+		{"created", "", `null`, `{s: a}`, true},
+		{"created, bad", "", `null`, `{s: 1}`, false},
+		{"added, bad", "", `{}`, `{s: 1}`, false},
+		{"added below, bad", "", `{}`, `{labels: {a: 1}}`, false},
+		{"added to a map, bad", "", `{labels: {}}`, `{labels: {a: 1}}`, false},
+		{"modified", "", `{s: a}`, `{s: b}`, true},
+		{"modified, bad", "", `{s: a}`, `{s: 1}`, false},
+		{"it was bad", "what was there before passes", `{s: 1, num: 1}`, `{s: 1, num: 2}`, true},
+		{"another bad one", "a value that was bad may not become another bad one", `{s: 1}`, `{s: 2}`, false},
+		{"put right", "", `{s: 1}`, `{s: a}`, true},
+		{"removed, bad", "", `{s: 1}`, `{}`, true},
+		{"another shape, bad", "", `{set: [p]}`, `{set: {p: q}}`, false},
+		{"a string for a list, bad", "", `{set: [p]}`, `{set: p}`, false},
+		{"a list for a map, bad", "", `{labels: {a: x}}`, `{labels: [a]}`, false},
+		{"a string for a map, bad", "", `{labels: {a: x}}`, `{labels: a}`, false},
+		{"a string for an item's map, bad", "", `{ports: [{port: 1, tags: [a]}]}`, `{ports: [{port: 1, tags: a}]}`, false},
+		{"another shape of nothing, bad", "", `{labels: {}}`, `{labels: a}`, false},
+		{"a null for a list", "it is a value of every type", `{set: [p]}`, `{set: null}`, true},
+		{"a null for a map", "", `{labels: {a: x}}`, `{labels: null}`, true},
+		{"another shape that fits", "", `{free: [1]}`, `{free: {a: 1}}`, true},
+		{"another shape with something bad in it", "", `{scalarMap: 1}`, `{scalarMap: {a: 1}}`, false},
+		{"an atomic list", "", `{args: [a]}`, `{args: [a, b]}`, true},
+		{"an atomic list, bad", "it is a value of its own", `{args: [a]}`, `{args: [a, 1]}`, false},
+		{"an atomic map, bad", "", `{selector: {a: x}}`, `{selector: {a: 1}}`, false},
+		{"emptied", "", `{labels: {a: x}}`, `{labels: {}}`, true},
+		{"unknown field", "what is stored may have them", `{}`, `{nope: {a: 1}}`, true},
+		{"unknown field of a map's entry", "", `{ports: [{port: 1}]}`, `{ports: [{port: 1, nope: 1}]}`, true},
+		{"duplicates", "and those", `{set: [p]}`, `{set: [p, p, q]}`, true},
+		{"an item", "", `{ports: [{port: 1}, {port: 2}]}`, `{ports: [{port: 1}, {port: 2, name: a}]}`, true},
+		{"a field of an item, bad", "", `{ports: [{port: 1}, {port: 2}]}`, `{ports: [{port: 1}, {port: 2, name: 1}]}`, false},
+		{"a field of an item of many", "items that are told apart by hashes", ports(20, `name: a`), ports(20, `name: 1`), false},
+		{"a field of an item of many, changed", "", ports(20, `name: a`), ports(20, `name: b`), true},
+		{"an item more, bad", "", `{ports: [{port: 1}]}`, `{ports: [{port: 1}, {port: 2, name: 1}]}`, false},
+		{"an item more, that was there before", "in another order", `{ports: [{port: 1, name: 1}, {port: 2}]}`, `{ports: [{port: 2}, {port: 1, name: 1}, {port: 3}]}`, true},
+		{"an item without a key", "", `{named: []}`, `{named: [{port: 1}]}`, false},
+		{"an item without a key among others", "", `{named: [{name: a}]}`, `{named: [{name: a}, {port: 1}]}`, false},
+		{"an item without a key that was there", "it is looked at again when its list changes, as it can't be told to be the same",
+			`{named: [{port: 1}]}`, `{named: [{port: 1}, {name: a}]}`, false},
+		{"a member of a set, bad", "", `{set: [p]}`, `{set: [p, 1]}`, false},
+		{"a twin, bad", "", `{ports: [{port: 1}, {port: 1}]}`, `{ports: [{port: 1}, {port: 1, name: 1}]}`, false},
+		{"a name as long as may be", "", `{labels: {}}`, `{labels: {? ` + long + ` : x}}`, true},
+		{"a name that is longer", "no path can have it", `{labels: {}}`, `{labels: {? ` + long + `x : x}}`, false},
+		{"a name that is longer, and was there", "", `{labels: {? ` + long + `x : x}}`, `{labels: {? ` + long + `x : z}}`, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			old, now := tree(t, row.old), tree(t, row.now)
+			got, ok := (*typed.Semantics)(nil).CompareValid(root, old, now)
+			require.Equal(t, row.ok, ok, row.why)
+			if row.ok {
+				requireSameComparison(t, root.Compare(old, now), got)
+			}
+			if row.old == `{}` || row.old == `null` {
+				require.Equal(t, root.Validate(now, typed.Rules{Duplicates: true, Unknown: true}) == nil, ok, "all of it is new")
+			}
+		})
+	}
+}
+
+// ports returns n ports of which the last has a field more.
+func ports(n int, field string) string {
+	var b strings.Builder
+	for i := range n - 1 {
+		fmt.Fprintf(&b, "{port: %d}, ", i)
+	}
+	return `{ports: [` + b.String() + fmt.Sprintf("{port: %d, %s}]}", n, field)
+}
+
+func requireSameComparison(t *testing.T, want, got typed.Comparison) {
+	t.Helper()
+	require.Equal(t, lines(want.Added), lines(got.Added))
+	require.Equal(t, lines(want.Modified), lines(got.Modified))
+	require.Equal(t, lines(want.Removed), lines(got.Removed))
+}
+
+// TestCompareValidExcept shows which field is not looked at: the one at the end of
+// the names, whatever is beside and below it.
+func TestCompareValidExcept(t *testing.T) {
+	for _, row := range []struct {
+		name, why, old, now      string
+		added, modified, removed []string
+		bad                      bool
+	}{
+		{name: "changed", why: "neither compared nor validated", old: `{template: {s: a, t: true}}`, now: `{template: {s: 1, t: false}}`, modified: []string{".template.t"}},
+		{name: "added", why: "", old: `{template: {}}`, now: `{template: {s: 1, t: true}}`, added: []string{".template.t"}},
+		{name: "removed", why: "", old: `{template: {s: a, t: true}}`, now: `{template: {}}`, removed: []string{".template.t"}},
+		{name: "its namesake above", why: "", old: `{s: a, template: {s: a}}`, now: `{s: b, template: {s: b}}`, modified: []string{".s"}},
+		{name: "its namesake beside", why: "", old: `{labels: {s: a}, template: {s: a}}`, now: `{labels: {s: b}, template: {s: b}}`, modified: []string{".labels.s"}},
+		{name: "its namesake below", why: "", old: `{template: {template: {s: a}}}`, now: `{template: {template: {s: b}}}`, modified: []string{".template.template.s"}},
+		{name: "the name of its parent elsewhere", why: "", old: `{maps: {template: {s: a}}}`, now: `{maps: {template: {s: b}}}`, modified: []string{".maps.template.s"}},
+		{name: "its namesake above, bad", why: "", old: `{}`, now: `{s: 1}`, bad: true},
+		{name: "its namesake beside, added and bad", why: "", old: `{labels: {}}`, now: `{labels: {s: 1}}`, bad: true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for range 10 { // maps are walked in any order
+				got, ok := (*typed.Semantics)(nil).CompareValid(root, tree(t, row.old), tree(t, row.now), "template", "s")
+				require.Equal(t, !row.bad, ok, row.why)
+				if ok {
+					require.Equal(t, row.added, lines(got.Added), row.why)
+					require.Equal(t, row.modified, lines(got.Modified), row.why)
+					require.Equal(t, row.removed, lines(got.Removed), row.why)
+				}
+			}
+		})
+	}
+}
+
+// TestCompareValidLimits shows that values are counted (spec rule 12.1), each once.
+func TestCompareValidLimits(t *testing.T) {
+	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	items := func(n, last int, leaf any) []any {
+		out := make([]any, n)
+		for i := range out {
+			list := make([]any, 1<<16)
+			if i == n-1 {
+				list = make([]any, last)
+			}
+			out[i] = map[string]any{"k": int64(i), "v": list}
+		}
+		return append(out, map[string]any{"k": "last", "v": leaf})
+	}
+	for _, row := range []struct {
+		name string
+		last int
+		ok   bool
+	}{{"to the last", typed.MaxValues - 63<<16 - 134, true}, {"one more", typed.MaxValues - 63<<16 - 133, false}} {
+		_, ok := (*typed.Semantics)(nil).CompareValid(keyed, items(64, row.last, "a"), items(64, row.last, "b"))
+		require.Equal(t, row.ok, ok, row.name)
+	}
+
+	// What is new is validated once, however deep it is.
+	deep := any(make([]any, 10_000))
+	for range typed.MaxDepth - 10 {
+		deep = map[string]any{"a": deep}
+	}
+	_, ok := (*typed.Semantics)(nil).CompareValid(typed.Deduced(), map[string]any{}, map[string]any{"a": deep})
+	require.True(t, ok)
+	// And too deep is too deep, also where only its end is new.
+	nested := func(depth int, leaf string) (v any) {
+		v = leaf
+		for range depth {
+			v = map[string]any{"a": v}
+		}
+		return v
+	}
+	for depth, want := range map[int]bool{typed.MaxDepth: true, typed.MaxDepth + 1: false} {
+		_, ok := (*typed.Semantics)(nil).CompareValid(typed.Deduced(), nested(depth, "a"), nested(depth, "b"))
+		require.Equal(t, want, ok, "%d", depth)
+	}
+}
