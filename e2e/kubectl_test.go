@@ -26,14 +26,13 @@ var update = flag.Bool("update", false, "write what is got as what is expected, 
 func TestKubectl(t *testing.T) {
 	t.Run("go.mod", func(t *testing.T) { runScripts(t, "") })
 	t.Run("machine", func(t *testing.T) {
-		path, err := exec.LookPath("kubectl")
-		if err != nil {
+		if machineKubectl == "" {
 			t.Skip("there is no kubectl in PATH (Debian: apt-get install kubernetes-client)")
 		}
-		out, err := exec.Command(path, "version", "--client").CombinedOutput()
+		out, err := exec.Command(machineKubectl, "version", "--client").CombinedOutput()
 		require.NoError(t, err)
-		t.Logf("%s: %s", path, out)
-		runScripts(t, path)
+		t.Logf("%s: %s", machineKubectl, out)
+		runScripts(t, machineKubectl)
 	})
 }
 

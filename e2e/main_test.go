@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strconv"
 	"testing"
@@ -30,11 +31,16 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	// testscript puts kubectl of go.mod in front.
+	machineKubectl, _ = exec.LookPath("kubectl")
 	// Clients log what they then return as an error.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	testscript.Main(m, map[string]func(){"kubectl": kubectl})
 }
+
+// machineKubectl is the kubectl that the machine has; empty if it has none.
+var machineKubectl string
 
 // kubectl is kubectl at the version of go.mod: this binary, called by that name.
 func kubectl() {
