@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+	"k8s.io/component-base/cli"
+	"k8s.io/klog/v2"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
+)
+
+func TestMain(m *testing.M) {
+	if file := os.Getenv(servedFile); file != "" {
+		if err := serveFile(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	// testscript puts kubectl of go.mod in front.
+	machineKubectl, _ = exec.LookPath("kubectl")
+	// Clients log what they then return as an error.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	testscript.Main(m, map[string]func(){"kubectl": kubectl})
+}
+
+// machineKubectl is the kubectl that the machine has; empty if it has none.
+var machineKubectl string
+
+// kubectl is kubectl at the version of go.mod: this binary, called by that name.
+func kubectl() {
+	klog.LogToStderr(true)
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err)
+	}
+}
+
+// servedFile, in the environment, makes this binary serve the objects of a file
+// until it is killed.
+const servedFile = "E2E_SERVE_FILE"
+
+// serveFile writes a kubeconfig beside the file, and then a line to its standard
+// output when it serves.
+func serveFile(file string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	store, err := bbolt.Open(file, bbolt.Options{Retention: storage.Retention{Revisions: -1}})
+	if err != nil {
+		return err
+	}
+	server, err := apiserver.Start(ctx, apiserver.Options{Store: store, Kubeconfig: file + ".kubeconfig"})
+	if err != nil {
+		return err
+	}
+	fmt.Println(server.URL())
+	<-server.Done()
+	return store.Close()
+}
+
+// start starts a server that ends with the test.
+func start(t testing.TB, options apiserver.Options) *apiserver.Running {
+	server, err := apiserver.Start(context.Background(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	return server
+}
+
+// duration is how long a test loads a server.
+func duration(t testing.TB) time.Duration {
+	text := os.Getenv("E2E_DURATION")
+	if text == "" {
+		return 3 * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return d
+}
+
+// kills is how often a test kills a server.
+func kills(t testing.TB) int {
+	text := os.Getenv("E2E_KILLS")
+	if text == "" {
+		return 4
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
