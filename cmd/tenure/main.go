@@ -6,10 +6,11 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cli"
 )
 
 func main() {
-	os.Exit(cli.Main(cli.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, os.Args[1:]))
+	os.Exit(cli.Main(cli.Env{Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, os.Args[1:]))
 }
