@@ -123,6 +123,11 @@ func Main(env Env, args []string) int {
 	return status
 }
 
+// flagError says where to look what the flags of a command are.
+func flagError(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
+}
+
 func newRoot(env *Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenure",
@@ -151,9 +156,7 @@ have others, see their help.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	group := func(id, title string, commands ...*cobra.Command) {
 		root.AddGroup(&cobra.Group{ID: id, Title: title})
 		for _, cmd := range commands {

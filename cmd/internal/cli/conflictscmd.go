@@ -45,7 +45,8 @@ others. It makes the intent that comes of it, asks, and applies it. -o yaml prin
 the intent, to become your manifest, and with --dry-run nothing is applied. With
 --live nothing can be, and the intent is printed.
 
-Live objects are where plan has them, see tenure plan --help.
+Live objects are where plan has them, see tenure plan --help. Values of Secrets are
+shown in intents only.
 
 Exit status: 0 when there is no conflict, or none any more; 2 on a conflict; 3 on
 any error, also when it was not confirmed. Of several documents, the highest.`,
@@ -59,9 +60,7 @@ any error, also when it was not confirmed. Of several documents, the highest.`,
   tenure conflicts -f deployment.yaml --field-manager web --resolve force \
     --field '.spec.template.spec.containers[name=web].image'`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failedWith(statusFailed, flags.run(env, cmd))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
 	}
 	flags.add(cmd)
 	flags.addSubresource(cmd)
@@ -75,7 +74,7 @@ any error, also when it was not confirmed. Of several documents, the highest.`,
 	for _, name := range []string{"resolve", "others"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
 	}
-	return cmd
+	return failsWith(statusFailed, cmd)
 }
 
 // ways reads the ways that were chosen.
@@ -283,7 +282,7 @@ func (f *conflictsFlags) take(ctx context.Context, env *Env, p place, list []res
 			env.explainWish(r.wish, err)
 			failed = true
 		case format != "":
-			err = writeManifest(env, r.Intent.Object, format, i > 0)
+			err = writeManifest(env, r.manifest(r.Intent.Object), format, i > 0)
 		case f.dryRun:
 			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", r.reference())
 		default:

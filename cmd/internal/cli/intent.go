@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -73,6 +74,7 @@ func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, 
 type wish struct {
 	*target
 	where   string // of the document
+	given   map[string]any
 	intent  map[string]any
 	manager string
 	fields  *fieldmanager.FieldManager
@@ -81,7 +83,7 @@ type wish struct {
 // wish reads what is to be done with a document. The wish that comes with an error
 // knows its place, and the object if that could be told.
 func (f *intentFlags) wish(ctx context.Context, env *Env, p place, doc document) (*wish, error) {
-	w := &wish{where: doc.where(), manager: f.manager}
+	w := &wish{where: doc.where(), given: doc.tree, manager: f.manager}
 	if doc.err != nil {
 		return w, doc.err
 	}
@@ -93,7 +95,19 @@ func (f *intentFlags) wish(ctx context.Context, env *Env, p place, doc document)
 	return w, err
 }
 
-// explain says why a wish can't be had.
+// manifest returns an intent without the namespace that was filled in.
+func (w *wish) manifest(intent map[string]any) map[string]any {
+	metadata, ok := intent["metadata"].(map[string]any)
+	if !ok || textAt(w.given, "namespace") != "" {
+		return intent
+	}
+	metadata, intent = maps.Clone(metadata), maps.Clone(intent)
+	delete(metadata, "namespace")
+	intent["metadata"] = metadata
+	return intent
+}
+
+// explainWish says why a wish can't be had.
 func (e *Env) explainWish(w *wish, err error) {
 	ref := ""
 	if w.target != nil {

@@ -172,7 +172,7 @@ who applied them so far has to take them out.
 --to-operation says Update.
 ` + moveHelp,
 		Example: `  # bob applies the replicas from now on
-  tenure transfer deployment/web -n shop --from alice --to bob --field .spec.replicas
+  tenure transfer deployment/web --from alice --to bob --field .spec.replicas
 
   # whatever helm owns is Argo CD's, in all namespaces; look first
   tenure transfer deployments -A --from helm --to argocd --all --dry-run
@@ -221,7 +221,7 @@ func newRelease(env *Env) *cobra.Command {
 else owns is nobody's from then on: whoever applies it owns it, without a conflict,
 and no apply removes it.
 ` + moveHelp,
-		Example: `  tenure release deployment/web -n shop --from alice --field .spec.replicas
+		Example: `  tenure release deployment/web --from alice --field .spec.replicas
   tenure release configmaps -A -l app=web --from kubectl-edit --all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := from.read()

@@ -28,6 +28,18 @@ func failedWith(status int, err error) error {
 	return &statusError{status: status, err: err}
 }
 
+// failsWith gives every error of a command an exit status of its own, that of a
+// mistyped flag as well.
+func failsWith(status int, cmd *cobra.Command) *cobra.Command {
+	args, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, given []string) error { return failedWith(status, args(cmd, given)) }
+	cmd.RunE = func(cmd *cobra.Command, given []string) error { return failedWith(status, run(cmd, given)) }
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return failedWith(status, flagError(cmd, err))
+	})
+	return cmd
+}
+
 type planFlags struct {
 	intentFlags
 	force         bool
@@ -68,9 +80,7 @@ field would, 2 on a conflict, 3 on any error. Of several documents, the highest.
   kubectl get -f manifests/ -o yaml --show-managed-fields > live.yaml
   tenure plan -f manifests/ --live live.yaml --field-manager web -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failedWith(statusFailed, flags.run(env, cmd))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
 	}
 	flags.add(cmd)
 	flags.addSubresource(cmd)
@@ -79,7 +89,7 @@ field would, 2 on a conflict, 3 on any error. Of several documents, the highest.
 	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference of the objects, as diff -u does")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields in the difference too")
 	addFormat(cmd, &flags.format, "json")
-	return cmd
+	return failsWith(statusFailed, cmd)
 }
 
 func (f *planFlags) run(env *Env, cmd *cobra.Command) error {

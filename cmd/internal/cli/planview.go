@@ -72,16 +72,15 @@ func (v planView) one(w io.Writer, p planned) error {
 		outcome = "created"
 	}
 	fmt.Fprintf(w, "%s: %s\n", v.palette.paint(p.title(), color.Bold), v.palette.paint(outcome, outcomeColors[p.Outcome]))
-	switch {
-	case v.diff:
-		if err := v.writeDiff(w, p); err != nil {
-			return err
-		}
-	case p.object != nil:
-		v.changes(w, p)
-	}
+	// Of a new object all is new, and all is its maker's.
 	if p.object != nil {
+		if !v.diff {
+			v.changes(w, p)
+		}
 		v.ownership(w, p)
+	}
+	if v.diff {
+		return v.writeDiff(w, p)
 	}
 	return nil
 }
@@ -128,7 +127,7 @@ func brief(value any) string {
 }
 
 func (v planView) ownership(w io.Writer, p planned) {
-	rows := [][]cell{{{"MANAGER", color.Bold}, {"", 0}, {"FIELD", color.Bold}}}
+	rows := [][]cell{{{"MANAGER", color.Bold}, {"OWNERSHIP", color.Bold}, {"FIELD", color.Bold}}}
 	for _, change := range p.Ownership {
 		who := cell{describeKey(change.Manager), ofManager(change.Manager.Manager)}
 		gains := change.Gains.Difference(change.Shares)
