@@ -198,24 +198,27 @@ func TestHelp(t *testing.T) {
 	visit(newRoot(&Env{}))
 }
 
+// inputs are what people and their programs come with by mistake.
+var inputs = []string{
+	"", "---", "a: b", "{", "[", "{}", "[]", "null", "1", "\x00", "\xff", "{}{}", "{} x", "--- {a: 1}", "%YAML 1.1\n---\na: 1",
+	"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}",
+	"apiVersion: v1\nkind: List\nitems: [1]", "apiVersion: v1\nkind: List\nitems: {}",
+	"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}]",
+	"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, managedFields: 3, uid: 3, generation: x}",
+	"apiVersion: v1\nkind: ConfigMap\nmetadata: [a]",
+	"apiVersion: v1\nkind: Status\nmetadata: {name: a}",
+	"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: null\nstatus: 3",
+	"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n" +
+		"spec: {group: g, scope: Cluster, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {metadata: {type: string}}}}}]}\n" +
+		"---\napiVersion: g/v1\nkind: K\nmetadata: {name: a}\n",
+	"a: &a [b]\nc: [*a, *a]", "? [a]\n: b", "a: .nan", "a: 1e999", "a: !!binary x", strings.Repeat("[", 20000),
+	strings.Repeat("a: {", 2000), strings.Repeat(`{"a":`, 2000),
+}
+
 // No input, however odd, makes the command panic or hang, and what it refuses it
 // refuses with an error.
 func FuzzApply(f *testing.F) {
-	for _, seed := range []string{
-		"", "---", "a: b", "{", "[", "{}", "[]", "null", "1", "\x00", "\xff", "{}{}", "{} x", "--- {a: 1}", "%YAML 1.1\n---\na: 1",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}",
-		"apiVersion: v1\nkind: List\nitems: [1]", "apiVersion: v1\nkind: List\nitems: {}",
-		"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}]",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, managedFields: 3, uid: 3, generation: x}",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: [a]",
-		"apiVersion: v1\nkind: Status\nmetadata: {name: a}",
-		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: null\nstatus: 3",
-		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n" +
-			"spec: {group: g, scope: Cluster, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {metadata: {type: string}}}}}]}\n" +
-			"---\napiVersion: g/v1\nkind: K\nmetadata: {name: a}\n",
-		"a: &a [b]\nc: [*a, *a]", "? [a]\n: b", "a: .nan", "a: 1e999", "a: !!binary x", strings.Repeat("[", 20000),
-		strings.Repeat("a: {", 2000), strings.Repeat(`{"a":`, 2000),
-	} {
+	for _, seed := range inputs {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, input string) {
@@ -231,6 +234,42 @@ func FuzzApply(f *testing.F) {
 				status := Main(Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, args)
 				require.Equal(t, status != 0, errs.Len() > 0, "%v: status %d: %s", args, status, errs.String())
 			}
+		}
+	})
+}
+
+// Nor do the commands about ownership, whatever the live object and the intent are:
+// they refuse with an error, or end with a status that is documented.
+func FuzzOwnership(f *testing.F) {
+	const live = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, resourceVersion: '1', managedFields: [" +
+		"{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {f:data: {f:a: {}}}}]}\ndata: {a: b}"
+	for _, seed := range append(inputs, live) {
+		f.Add(seed, live)
+		f.Add(live, seed)
+	}
+	f.Fuzz(func(t *testing.T, input, other string) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(dir+"/live.yaml", []byte(other), 0o600))
+		for _, row := range []struct {
+			args    []string
+			highest int
+			failed  int // the status of an error
+		}{
+			{[]string{"plan", "-f", "-", "--live", "live.yaml", "--diff"}, 3, 3},
+			{[]string{"conflicts", "-f", "-", "--live", "live.yaml"}, 3, 3},
+			{[]string{"conflicts", "-f", "-", "--live", "live.yaml", "--resolve", "share"}, 3, 3},
+			{[]string{"handover", "-f", "-", "--live", "live.yaml", "--field", ".data.a", "--field-manager", "a"}, 1, 1},
+			{[]string{"blame", "-f", "-"}, 1, 1},
+			{[]string{"transfer", "-f", "-", "--from", "a", "--to", "b", "--field", ".data"}, 1, 1},
+			{[]string{"adopt", "-f", "-", "--to", "b", "--all"}, 1, 1},
+			{[]string{"upgrade", "-f", "-", "--field-manager", "b", "--restarted-at", "--intent", "live.yaml"}, 1, 1},
+			{[]string{"downgrade", "-f", "-", "--field-manager", "a"}, 1, 1},
+		} {
+			var out, errs bytes.Buffer
+			status := Main(Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, row.args)
+			require.LessOrEqual(t, status, row.highest, "%v", row.args)
+			said := strings.HasPrefix(errs.String(), "error: ") || strings.Contains(errs.String(), "\nerror: ")
+			require.Equal(t, status == row.failed, said, "%v: status %d: %s", row.args, status, errs.String())
 		}
 	})
 }
