@@ -42,6 +42,7 @@ type worldKey struct{}
 //	exits STATUS ARGS…     the command, which has to end with that exit status
 //	answers TEXT ARGS…     the command, on a terminal, with TEXT typed into it
 //	cluster                starts a cluster, which an argument @ stands for
+//	secretive              forbids the reading of its CustomResourceDefinitions
 //	create PATH FILE MANAGER  creates an object in it, below a path
 //	put PATH FILE MANAGER  updates an object in it
 //	meddle PATH FILE MANAGER  does so just before the next patch of anybody else
@@ -66,7 +67,10 @@ func runScripts(t *testing.T, dir string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tenure": runTenure, "clock": setClock, "hold": holdStore,
-			"exits": runExits, "answers": runAnswers, "cluster": startCluster, "put": send(http.MethodPut), "create": send(http.MethodPost), "meddle": meddle,
+			"exits": runExits, "answers": runAnswers, "cluster": startCluster, "secretive": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Value(worldKey{}).(*world).cluster.noDefinitions = true
+			},
+			"put": send(http.MethodPut), "create": send(http.MethodPost), "meddle": meddle,
 		},
 	})
 }

@@ -29,6 +29,8 @@ type fakeCluster struct {
 	catalog *catalog
 	now     func() time.Time
 	uids    int
+	// noDefinitions says that CustomResourceDefinitions may not be read.
+	noDefinitions bool
 	// before is told of each patch, before it is done.
 	before func(*http.Request)
 }
@@ -49,6 +51,20 @@ var fakeResources = []fakeResource{
 	{schema.GroupVersionKind{Group: definitionKind.Group, Version: "v1", Kind: definitionKind.Kind}, "customresourcedefinitions", true, true},
 	{schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, "widgets", true, false},
 }
+
+// widgetDocument is what a server publishes of the Widgets of the scripts.
+const widgetDocument = `{"openapi": "3.0.0", "components": {"schemas": {"com.example.v1.Widget": {
+	"type": "object",
+	"properties": {
+		"apiVersion": {"type": "string"}, "kind": {"type": "string"},
+		"metadata": {"type": "object", "properties": {"name": {"type": "string"}, "namespace": {"type": "string"}}},
+		"spec": {"type": "object", "properties": {"ports": {
+			"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+			"items": {"type": "object", "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}}
+		}}}
+	},
+	"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Widget"}]
+}}}}`
 
 func newFakeCluster(now func() time.Time) *fakeCluster {
 	return &fakeCluster{catalog: newCatalog(), now: now}
@@ -101,6 +117,7 @@ func (c *fakeCluster) answer(r *http.Request) (int, any) {
 		if document, ok := openapi.BuiltinDocument(gv); ok {
 			return http.StatusOK, document
 		}
+		return http.StatusOK, []byte(widgetDocument)
 	case parts[0] == "api" && len(parts) >= 2:
 		return c.group(schema.GroupVersion{Version: parts[1]}, parts[2:], r)
 	case parts[0] == "apis" && len(parts) >= 3:
@@ -169,6 +186,9 @@ func (c *fakeCluster) group(gv schema.GroupVersion, rest []string, r *http.Reque
 	}
 	if len(rest) == 1 {
 		return c.list(fakeResources[i], key, r.URL.Query().Get("labelSelector"))
+	}
+	if c.noDefinitions && key.Kind == definitionKind.Kind {
+		return failure(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")
 	}
 	key.Name = rest[1]
 	live, err := c.objects.Get(key)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
@@ -188,6 +189,11 @@ func (f *placeFlags) open(env *Env, cmd *cobra.Command, files []string, readOnly
 	if files == nil && f.store == "" {
 		if len(f.schemas) > 0 {
 			return nil, errors.New("--schema means nothing in a cluster, which has schemas of its own")
+		}
+		// client-go would log the server's warnings, and ours logs nothing.
+		f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
+			config.WarningHandler = rest.NewWarningWriter(env.Stderr, rest.WarningWriterOptions{Deduplicate: true})
+			return config
 		}
 		c, err := cluster.New(f.cluster)
 		if err != nil {
