@@ -51,18 +51,18 @@ func TestAllocations(t *testing.T) {
 			for i, e := range w.Engines() {
 				body, err := c.Bind(e)
 				require.NoError(t, err)
-				// Tables and caches fill with what comes up twice.
-				warm := 3
+				// Upstream is only asked where it is compared with, and once: it takes its
+				// time. Tables and caches of ours fill with what comes up twice.
+				warm, runs := 3, 10
 				if i == 0 {
-					warm = 1
+					warm, runs = 0, 1
+					if !w.NoOp() {
+						continue
+					}
 				}
 				for range warm {
 					_, err := body.Do()
 					require.NoError(t, err)
-				}
-				runs := 10
-				if i == 0 {
-					runs = 1
 				}
 				input := body.Input
 				allocs[i] = testing.AllocsPerRun(runs, func() { _, _ = body.Do() })

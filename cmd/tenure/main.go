@@ -1,15 +1,26 @@
-// Tenure applies Kubernetes-style objects as a server does, without one.
+// Tenure applies Kubernetes-style objects as a server does, shows who owns which
+// field, and moves ownership: in a cluster, and without one.
 //
 //	go install github.com/tenure-ssa/tenure/cmd/tenure@latest
 //	tenure --help
+//
+// Under the name kubectl-tenure it is a plugin of kubectl.
 package main
 
 import (
 	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cli"
 )
 
 func main() {
-	os.Exit(cli.Main(cli.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, os.Args[1:]))
+	// client-go logs the errors that it returns.
+	klog.SetLogger(logr.Discard())
+	os.Exit(cli.Main(cli.Env{
+		Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	}, os.Args[1:]))
 }

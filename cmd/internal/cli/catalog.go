@@ -78,6 +78,8 @@ type kind struct {
 	converts bool
 	// storage is the group and version that objects are stored at.
 	storage string
+	// unknown says why the kind has no schema; nil when it has.
+	unknown error
 }
 
 // kind returns what is known of a kind at a version; the error says what is.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,6 +21,9 @@ import (
 
 // Env is the world of a command.
 type Env struct {
+	// Name is what the command was called: the program's name, without its folder.
+	// As kubectl-tenure it is a plugin, and calls itself kubectl tenure.
+	Name           string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Dir is the folder that relative paths start from; "" for the process's own.
@@ -28,6 +32,11 @@ type Env struct {
 	Now func() time.Time
 	// NewUID makes the uid of an object that is created; random ones when nil.
 	NewUID func() string
+	// Getenv reads the environment; os.Getenv when nil.
+	Getenv func(string) string
+	// Terminal reports whether a stream, one of the three, is a terminal; when nil,
+	// files are that are one.
+	Terminal func(stream any) bool
 	// StoreTimeout is how long to wait for a store that another process has
 	// open; store.DefaultTimeout for 0.
 	StoreTimeout time.Duration
@@ -43,6 +52,21 @@ func (e *Env) path(given string) string {
 
 // errReported ends a command that has said already what went wrong.
 var errReported = errors.New("failed")
+
+// statusError ends a command with an exit status of its own.
+type statusError struct {
+	status int
+	err    error // nil when there is nothing more to say
+}
+
+func (e *statusError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.status)
+	}
+	return e.err.Error()
+}
+
+func (e *statusError) Unwrap() error { return e.err }
 
 // report writes an error to stderr: one line for each of several that are joined.
 func (e *Env) report(err error) {
@@ -61,13 +85,20 @@ func (e *Env) report(err error) {
 }
 
 // Main runs the command with its arguments, without the name of the program, and
-// returns the exit status: 0 when all is well, 1 when anything is not.
+// returns the exit status: 0 when all is well, 1 when anything is not, and what the
+// help of a command says beyond that.
 func Main(env Env, args []string) int {
 	if env.Now == nil {
 		env.Now = time.Now
 	}
 	if env.NewUID == nil {
 		env.NewUID = func() string { return string(uuid.NewUUID()) }
+	}
+	if env.Getenv == nil {
+		env.Getenv = os.Getenv
+	}
+	if env.Terminal == nil {
+		env.Terminal = isTerminal
 	}
 	root := newRoot(&env)
 	root.SetArgs(args)
@@ -78,10 +109,23 @@ func Main(env Env, args []string) int {
 	if err == nil {
 		return 0
 	}
+	status := 1
+	var own *statusError
+	if errors.As(err, &own) {
+		status = own.status
+		if err = own.err; err == nil {
+			return status
+		}
+	}
 	if !errors.Is(err, errReported) {
 		env.report(err)
 	}
-	return 1
+	return status
+}
+
+// flagError says where to look what the flags of a command are.
+func flagError(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
 }
 
 func newRoot(env *Env) *cobra.Command {
@@ -92,22 +136,40 @@ func newRoot(env *Env) *cobra.Command {
 without one: it merges what several managers apply, remembers for every field
 who manages it, and says what is in conflict and what to do about it.
 
-Objects live in a store, a file called tenure.db in the current folder unless
---store names another. The built-in kinds are known from the start; custom ones
-from their CustomResourceDefinitions.
+It also shows who owns what, says what an apply would do, and moves ownership
+without losing fields: in a cluster, in a store, or in files.
 
-Exit status: 0 when all went well, 1 on a conflict or any error.`,
-		Example: `  tenure apply -f deployment.yaml --field-manager web
-  tenure get deploy nginx -o yaml --show-managed-fields`,
+Without a server, objects live in a store, a file called tenure.db in the current
+folder unless --store names another. The built-in kinds are known from the start;
+custom ones from their CustomResourceDefinitions.
+
+Exit status: 0 when all went well, 1 on a conflict or any error; plan and conflicts
+have others, see their help.`,
+		Example: `  # who owns what, and what would this apply do?
+  tenure blame deployment/web -n shop
+  tenure plan -f deployment.yaml --field-manager web
+
+  # the same without a cluster
+  tenure apply -f deployment.yaml --field-manager web
+  tenure blame deployment/web --store tenure.db
+  kubectl get deploy web -o yaml --show-managed-fields | tenure blame -f -`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
-	})
-	root.AddCommand(
-		newApply(env), newReplace(env), newGet(env), newDelete(env),
-		newReplay(env), newTest(env), newVersion(env),
-	)
+	root.SetFlagErrorFunc(flagError)
+	group := func(id, title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: id, Title: title})
+		for _, cmd := range commands {
+			cmd.GroupID = id
+			root.AddCommand(cmd)
+		}
+	}
+	group("see", "See what is, and what would be:", newPlan(env), newConflicts(env), newBlame(env))
+	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
+		newHandover(env), newUpgrade(env), newDowngrade(env))
+	group("store", "Keep objects in a store:", newApply(env), newReplace(env), newGet(env), newDelete(env))
+	group("check", "Check:", newTest(env), newReplay(env))
+	root.AddCommand(newVersion(env))
+	callBy(root, env.Name)
 	return root
 }

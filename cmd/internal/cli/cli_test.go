@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
@@ -20,8 +25,10 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 
 // world is what a script's commands have in common.
 type world struct {
-	now  time.Time
-	uids int
+	now     time.Time
+	uids    int
+	cluster *fakeCluster
+	url     string // of the cluster
 }
 
 type worldKey struct{}
@@ -32,11 +39,26 @@ type worldKey struct{}
 //	tenure [<FILE] ARGS…   the command, with FILE as its stdin
 //	clock TIME             sets its clock, in RFC 3339
 //	hold FILE              keeps a store open, as another process would
+//	exits STATUS ARGS…     the command, which has to end with that exit status
+//	answers TEXT ARGS…     the command, on a terminal, with TEXT typed into it
+//	cluster                starts a cluster, which an argument @ stands for
+//	secretive              forbids the reading of its CustomResourceDefinitions
+//	create PATH FILE MANAGER  creates an object in it, below a path
+//	put PATH FILE MANAGER  updates an object in it
+//	meddle PATH FILE MANAGER  does so just before the next patch of anybody else
 //
 // uids count from 1, and the clock stands still.
 func TestScripts(t *testing.T) {
+	runScripts(t, "testdata/script")
+}
+
+// TestClusterScripts runs the scripts in testdata/cluster, each against a cluster of
+// its own. They say nothing that does not hold for every API server.
+func TestClusterScripts(t *testing.T) { runScripts(t, "testdata/cluster") }
+
+func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
+		Dir:                dir,
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
@@ -45,13 +67,46 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tenure": runTenure, "clock": setClock, "hold": holdStore,
+			"exits": runExits, "answers": runAnswers, "cluster": startCluster, "secretive": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Value(worldKey{}).(*world).cluster.noDefinitions = true
+			},
+			"put": send(http.MethodPut), "create": send(http.MethodPost), "meddle": meddle,
 		},
 	})
 }
 
 func runTenure(ts *testscript.TestScript, neg bool, args []string) {
+	switch status := run(ts, args, nil); {
+	case status == 0 && neg:
+		ts.Fatalf("tenure ended well, expected exit status 1")
+	case status != 0 && !neg:
+		ts.Fatalf("tenure ended with exit status %d", status)
+	case status > 1:
+		ts.Fatalf("tenure ended with exit status %d, expected 1", status)
+	}
+}
+
+func runExits(ts *testscript.TestScript, _ bool, args []string) {
+	if status := fmt.Sprint(run(ts, args[1:], nil)); status != args[0] {
+		ts.Fatalf("tenure ended with exit status %s, expected %s", status, args[0])
+	}
+}
+
+func runAnswers(ts *testscript.TestScript, neg bool, args []string) {
+	status := run(ts, args[1:], func(env *Env) {
+		env.Stdin = strings.NewReader(args[0] + "\n")
+		env.Terminal = func(any) bool { return true }
+	})
+	if (status != 0) != neg {
+		ts.Fatalf("tenure ended with exit status %d", status)
+	}
+}
+
+// run runs the command, as change wants its world to be.
+func run(ts *testscript.TestScript, args []string, change func(*Env)) int {
 	w := ts.Value(worldKey{}).(*world)
 	env := Env{
+		Name: ts.Getenv("PROGRAM"), Getenv: ts.Getenv,
 		Stdout: ts.Stdout(), Stderr: ts.Stderr(), Dir: ts.MkAbs("."),
 		Now:          func() time.Time { return w.now },
 		NewUID:       func() string { w.uids++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", w.uids) },
@@ -61,13 +116,57 @@ func runTenure(ts *testscript.TestScript, neg bool, args []string) {
 		env.Stdin = strings.NewReader(ts.ReadFile(args[0][1:]))
 		args = args[1:]
 	}
-	switch status := Main(env, args); {
-	case status == 0 && neg:
-		ts.Fatalf("tenure ended well, expected exit status 1")
-	case status != 0 && !neg:
-		ts.Fatalf("tenure ended with exit status %d", status)
-	case status > 1:
-		ts.Fatalf("exit status %d is not documented", status)
+	if change != nil {
+		change(&env)
+	}
+	if i := slices.Index(args, "@"); i >= 0 {
+		args = slices.Replace(slices.Clone(args), i, i+1, "--kubeconfig", ts.Getenv("KUBECONFIG"), "--cache-dir", ts.MkAbs(".cache"))
+	}
+	return Main(env, args)
+}
+
+// startCluster starts a cluster, and leaves its kubeconfig in $KUBECONFIG.
+func startCluster(ts *testscript.TestScript, _ bool, _ []string) {
+	w := ts.Value(worldKey{}).(*world)
+	w.cluster = newFakeCluster(func() time.Time { return w.now })
+	server := httptest.NewServer(w.cluster)
+	ts.Defer(server.Close)
+	w.url = server.URL
+	path := ts.MkAbs("kubeconfig")
+	ts.Check(os.WriteFile(path, []byte(kubeconfig(server)), 0o600))
+	ts.Setenv("KUBECONFIG", path)
+}
+
+// send returns a command that sends an object to the cluster.
+func send(method string) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		body, err := yaml.YAMLToJSON([]byte(ts.ReadFile(args[1])))
+		ts.Check(err)
+		url := ts.Value(worldKey{}).(*world).url + args[0] + "?fieldManager=" + args[2]
+		request, err := http.NewRequest(method, url, bytes.NewReader(body))
+		ts.Check(err)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(request)
+		ts.Check(err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		ts.Check(err)
+		if response.StatusCode >= http.StatusBadRequest {
+			ts.Fatalf("%s: %s", response.Status, text)
+		}
+	}
+}
+
+func meddle(ts *testscript.TestScript, _ bool, args []string) {
+	w := ts.Value(worldKey{}).(*world)
+	body, err := yaml.YAMLToJSON([]byte(ts.ReadFile(args[1])))
+	ts.Check(err)
+	w.cluster.before = func(*http.Request) {
+		w.cluster.before = nil
+		request := httptest.NewRequest(http.MethodPut, args[0]+"?fieldManager="+args[2], bytes.NewReader(body))
+		if status, answer := w.cluster.answer(request); status != http.StatusOK {
+			ts.Fatalf("%d: %v", status, answer)
+		}
 	}
 }
 
@@ -103,24 +202,27 @@ func TestHelp(t *testing.T) {
 	visit(newRoot(&Env{}))
 }
 
+// inputs are what people and their programs come with by mistake.
+var inputs = []string{
+	"", "---", "a: b", "{", "[", "{}", "[]", "null", "1", "\x00", "\xff", "{}{}", "{} x", "--- {a: 1}", "%YAML 1.1\n---\na: 1",
+	"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}",
+	"apiVersion: v1\nkind: List\nitems: [1]", "apiVersion: v1\nkind: List\nitems: {}",
+	"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}]",
+	"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, managedFields: 3, uid: 3, generation: x}",
+	"apiVersion: v1\nkind: ConfigMap\nmetadata: [a]",
+	"apiVersion: v1\nkind: Status\nmetadata: {name: a}",
+	"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: null\nstatus: 3",
+	"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n" +
+		"spec: {group: g, scope: Cluster, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {metadata: {type: string}}}}}]}\n" +
+		"---\napiVersion: g/v1\nkind: K\nmetadata: {name: a}\n",
+	"a: &a [b]\nc: [*a, *a]", "? [a]\n: b", "a: .nan", "a: 1e999", "a: !!binary x", strings.Repeat("[", 20000),
+	strings.Repeat("a: {", 2000), strings.Repeat(`{"a":`, 2000),
+}
+
 // No input, however odd, makes the command panic or hang, and what it refuses it
 // refuses with an error.
 func FuzzApply(f *testing.F) {
-	for _, seed := range []string{
-		"", "---", "a: b", "{", "[", "{}", "[]", "null", "1", "\x00", "\xff", "{}{}", "{} x", "--- {a: 1}", "%YAML 1.1\n---\na: 1",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}",
-		"apiVersion: v1\nkind: List\nitems: [1]", "apiVersion: v1\nkind: List\nitems: {}",
-		"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}]",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, managedFields: 3, uid: 3, generation: x}",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: [a]",
-		"apiVersion: v1\nkind: Status\nmetadata: {name: a}",
-		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: null\nstatus: 3",
-		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n" +
-			"spec: {group: g, scope: Cluster, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {metadata: {type: string}}}}}]}\n" +
-			"---\napiVersion: g/v1\nkind: K\nmetadata: {name: a}\n",
-		"a: &a [b]\nc: [*a, *a]", "? [a]\n: b", "a: .nan", "a: 1e999", "a: !!binary x", strings.Repeat("[", 20000),
-		strings.Repeat("a: {", 2000), strings.Repeat(`{"a":`, 2000),
-	} {
+	for _, seed := range inputs {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, input string) {
@@ -136,6 +238,42 @@ func FuzzApply(f *testing.F) {
 				status := Main(Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, args)
 				require.Equal(t, status != 0, errs.Len() > 0, "%v: status %d: %s", args, status, errs.String())
 			}
+		}
+	})
+}
+
+// Nor do the commands about ownership, whatever the live object and the intent are:
+// they refuse with an error, or end with a status that is documented.
+func FuzzOwnership(f *testing.F) {
+	const live = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, resourceVersion: '1', managedFields: [" +
+		"{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {f:data: {f:a: {}}}}]}\ndata: {a: b}"
+	for _, seed := range append(inputs, live) {
+		f.Add(seed, live)
+		f.Add(live, seed)
+	}
+	f.Fuzz(func(t *testing.T, input, other string) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(dir+"/live.yaml", []byte(other), 0o600))
+		for _, row := range []struct {
+			args    []string
+			highest int
+			failed  int // the status of an error
+		}{
+			{[]string{"plan", "-f", "-", "--live", "live.yaml", "--diff"}, 3, 3},
+			{[]string{"conflicts", "-f", "-", "--live", "live.yaml"}, 3, 3},
+			{[]string{"conflicts", "-f", "-", "--live", "live.yaml", "--resolve", "share"}, 3, 3},
+			{[]string{"handover", "-f", "-", "--live", "live.yaml", "--field", ".data.a", "--field-manager", "a"}, 1, 1},
+			{[]string{"blame", "-f", "-"}, 1, 1},
+			{[]string{"transfer", "-f", "-", "--from", "a", "--to", "b", "--field", ".data"}, 1, 1},
+			{[]string{"adopt", "-f", "-", "--to", "b", "--all"}, 1, 1},
+			{[]string{"upgrade", "-f", "-", "--field-manager", "b", "--restarted-at", "--intent", "live.yaml"}, 1, 1},
+			{[]string{"downgrade", "-f", "-", "--field-manager", "a"}, 1, 1},
+		} {
+			var out, errs bytes.Buffer
+			status := Main(Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, row.args)
+			require.LessOrEqual(t, status, row.highest, "%v", row.args)
+			said := strings.HasPrefix(errs.String(), "error: ") || strings.Contains(errs.String(), "\nerror: ")
+			require.Equal(t, status == row.failed, said, "%v: status %d: %s", row.args, status, errs.String())
 		}
 	})
 }

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,59 +13,140 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var projectRoot = filepath.Join("..", "..", "..")
+
 // The commands of the README print what the README says, one after the other,
 // starting without a store.
 func TestReadme(t *testing.T) {
-	root := filepath.Join("..", "..", "..")
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))))
+	readme := testPage(t, "README.md", 10)
 
-	ran := 0
-	for _, block := range consoleBlocks(string(readme)) {
-		for _, cmd := range block {
-			line, ok := strings.CutPrefix(cmd.line, "go run ./cmd/tenure ")
-			if !ok {
-				require.Equal(t, "go test work", cmd.line, "the README has a command that is not tested")
-				require.Empty(t, cmd.want)
-				continue
-			}
-			ran++
-			var out bytes.Buffer
-			Main(Env{
-				Stdout: &out, Stderr: &out, Dir: dir,
-				Now:    func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
-				NewUID: func() string { return "uid" },
-			}, strings.Fields(line))
-			require.Equal(t, cmd.want, out.String(), "%s", cmd.line)
-		}
-	}
-	require.GreaterOrEqual(t, ran, 5)
-
-	_, shown, _ := strings.Cut(string(readme), "```txtar\n")
+	_, shown, _ := strings.Cut(readme, "```txtar\n")
 	shown, _, _ = strings.Cut(shown, "```")
-	example, err := os.ReadFile(filepath.Join(root, "examples", "diverge.txtar"))
+	example, err := os.ReadFile(filepath.Join(projectRoot, "examples", "diverge.txtar"))
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(example), shown), "the README shows the start of the example")
+}
+
+// So do those of the other pages, each on its own.
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(projectRoot, "doc", "*.md"))
+	require.NoError(t, err)
+	ran := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		if strings.Contains(string(text), consoleStart) {
+			ran++
+			t.Run(filepath.Base(page), func(t *testing.T) {
+				testPage(t, filepath.Join("doc", filepath.Base(page)), 1)
+			})
+		}
+	}
+	require.Positive(t, ran)
+}
+
+const (
+	consoleStart = "```console\n"
+	consoleEnd   = "```"
+)
+
+// testPage runs the console blocks of a page, and returns its text. It has to have
+// so many commands at least.
+func testPage(t *testing.T, page string, atLeast int) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(projectRoot, page))
+	require.NoError(t, err)
+	parts := strings.Split(string(data), consoleStart)
+	out := parts[0]
+	c := &console{dir: t.TempDir()}
+	require.NoError(t, os.CopyFS(filepath.Join(c.dir, "examples"), os.DirFS(filepath.Join(projectRoot, "examples"))))
+	for _, part := range parts[1:] {
+		block, rest, ok := strings.Cut(part, consoleEnd)
+		require.True(t, ok, "%s: a console block without an end", page)
+		out += consoleStart
+		for _, cmd := range commands(block) {
+			got, err := c.run(cmd.line)
+			require.NoError(t, err, "%s: %s", page, cmd.line)
+			if !*update {
+				require.Equal(t, cmd.want, got, "%s: %s", page, cmd.line)
+			}
+			out += "$ " + cmd.line + "\n" + got
+		}
+		out += consoleEnd + rest
+	}
+	require.GreaterOrEqual(t, c.ran, atLeast, page)
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join(projectRoot, page), []byte(out), 0o644))
+	} else {
+		require.Equal(t, string(data), out, "%s: something stands before the first command of a block", page)
+	}
+	return string(data)
 }
 
 // command is a line of a console block and what it prints.
 type command struct{ line, want string }
 
-// consoleBlocks returns the commands of each ```console block of a Markdown text.
-func consoleBlocks(text string) (out [][]command) {
-	for _, part := range strings.Split(text, "```console\n")[1:] {
-		part, _, _ = strings.Cut(part, "```")
-		var block []command
-		for line := range strings.Lines(part) {
-			if cmd, ok := strings.CutPrefix(line, "$ "); ok {
-				block = append(block, command{line: strings.TrimSuffix(cmd, "\n")})
-			} else if len(block) > 0 {
-				block[len(block)-1].want += line
-			}
+// commands returns the commands of a console block.
+func commands(block string) (out []command) {
+	for line := range strings.Lines(block) {
+		if cmd, ok := strings.CutPrefix(line, "$ "); ok {
+			out = append(out, command{line: strings.TrimSuffix(cmd, "\n")})
+		} else if len(out) > 0 {
+			out[len(out)-1].want += line
 		}
-		out = append(out, block)
 	}
 	return out
+}
+
+// console does what a shell does, as far as the pages need one: tenure, with > FILE
+// behind it, diff of equal files, and echo $?.
+type console struct {
+	dir    string
+	status int
+	ran    int // tenure
+}
+
+func (c *console) run(line string) (string, error) {
+	// Quotes are for the shell, around brackets; nothing has a blank in it.
+	words := strings.Fields(strings.ReplaceAll(line, "'", ""))
+	for _, program := range [][]string{{"go", "run", "./cmd/tenure"}, {"tenure"}} {
+		if len(words) > len(program) && slices.Equal(words[:len(program)], program) {
+			return c.tenure(words[len(program):])
+		}
+	}
+	switch {
+	case line == "go test work":
+		return "", nil
+	case line == "echo $?":
+		return fmt.Sprintln(c.status), nil
+	case words[0] == "diff" && len(words) == 3:
+		one, err := os.ReadFile(filepath.Join(c.dir, words[1]))
+		if err != nil {
+			return "", err
+		}
+		other, err := os.ReadFile(filepath.Join(c.dir, words[2]))
+		if err == nil && !bytes.Equal(one, other) {
+			err = fmt.Errorf("they differ: %s", one)
+		}
+		return "", err
+	}
+	return "", fmt.Errorf("a command that is not tested")
+}
+
+func (c *console) tenure(args []string) (string, error) {
+	c.ran++
+	var out, file bytes.Buffer
+	env := Env{
+		Stdout: &out, Stderr: &out, Dir: c.dir,
+		Now:    func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
+		NewUID: func() string { return "uid" },
+	}
+	redirected := len(args) > 2 && args[len(args)-2] == ">"
+	if redirected {
+		env.Stdout = &file
+		c.status = Main(env, args[:len(args)-2])
+		return out.String(), os.WriteFile(filepath.Join(c.dir, args[len(args)-1]), file.Bytes(), 0o600)
+	}
+	c.status = Main(env, args)
+	return out.String(), nil
 }

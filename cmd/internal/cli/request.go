@@ -35,11 +35,8 @@ type request struct {
 // it: the object with its managed fields. Neither is changed, and the result
 // shares nothing with them.
 func (r *request) run(live, given map[string]any) (map[string]any, error) {
-	if r.subresource != "" && !r.kind.hasStatus {
-		return nil, fmt.Errorf("%s has no subresource %q", r.kind.GroupKind(), r.subresource)
-	}
-	if version, _ := live["apiVersion"].(string); live != nil && !r.kind.converts && version != r.kind.GroupVersion().String() {
-		return nil, fmt.Errorf(".apiVersion: the object is at %q, and objects of this kind can't be converted", version)
+	if err := r.check(live); err != nil {
+		return nil, err
 	}
 	m, err := fieldmanager.New(r.kind.GroupVersionKind, r.types, r.options()...)
 	if err != nil {
@@ -59,6 +56,20 @@ func (r *request) run(live, given map[string]any) (map[string]any, error) {
 	tree := r.reset(live, out.(*unstructured.Unstructured).Object)
 	tree["apiVersion"] = r.kind.storage
 	return runtime.DeepCopyJSON(tree), nil
+}
+
+// check finds what stands in the way of a write to live, nil for no object.
+func (r *request) check(live map[string]any) error {
+	if r.kind.unknown != nil {
+		return r.kind.unknown
+	}
+	if r.subresource != "" && !r.kind.hasStatus {
+		return fmt.Errorf("%s has no subresource %q", r.kind.GroupKind(), r.subresource)
+	}
+	if version, _ := live["apiVersion"].(string); live != nil && !r.kind.converts && version != r.kind.GroupVersion().String() {
+		return fmt.Errorf(".apiVersion: the object is at %q, and objects of this kind can't be converted", version)
+	}
+	return nil
 }
 
 // options are those of a real server.

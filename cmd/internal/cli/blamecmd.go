@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/blame"
+)
+
+type blameFlags struct {
+	objectFlags
+	managers      []string
+	managedFields bool
+	format        string
+}
+
+func newBlame(env *Env) *cobra.Command {
+	var flags blameFlags
+	cmd := &cobra.Command{
+		Use:   "blame KIND[/NAME] [NAME…] | -f FILE|-",
+		Short: "Show who owns each line of an object",
+		Long: `Blame writes objects as YAML, and before each line all managers that own it, how
+they came to it, through which subresource, and how long ago. "(nobody)" marks what
+could be owned and is not; doc/blame.md of the project says how to read the rest.
+
+The objects are those of the cluster, chosen as with kubectl get; with --store,
+those of a store, where the kind "all" stands for every kind; or those of the files
+that -f names, which have to have their managed fields.
+
+-o html writes one page, for any number of objects, that needs nothing but itself.
+
+Exit status: 0 when all objects could be shown, 1 on any error.`,
+		Example: `  tenure blame deployment/web -n shop
+  tenure blame deployments -A -l team=shop -o html > blame.html
+  tenure blame deployment web --manager hpa
+  kubectl get deploy web -o yaml --show-managed-fields | tenure blame -f -`,
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
+	}
+	flags.add(env, cmd)
+	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil, "only lines of the manager `NAME`, and what these are in; may be given several times")
+	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
+	addFormat(cmd, &flags.format, "text", "json", "html")
+	return cmd
+}
+
+func (f *blameFlags) run(env *Env, cmd *cobra.Command, args []string) error {
+	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
+		return err
+	}
+	p, targets, missing := f.open(env, cmd, args, true)
+	if p == nil || len(targets) == 0 {
+		return missing
+	}
+	reports := make([]*blame.Report, 0, len(targets))
+	for _, t := range targets {
+		report, err := blame.New(t.object, blame.Options{
+			Now: env.Now(), Type: t.kind.typ, Managers: f.managers, ManagedFields: f.managedFields,
+		})
+		if err != nil {
+			missing = errors.Join(missing, fmt.Errorf("%s: %w", t.title(), err))
+			continue
+		}
+		reports = append(reports, report)
+	}
+	var err error
+	switch f.format {
+	case "json":
+		err = blame.JSON(env.Stdout, reports...)
+	case "html":
+		err = blame.HTML(env.Stdout, reports...)
+	default:
+		err = blame.Text(env.Stdout, env.paletteFor(env.Stdout).blame(), reports...)
+	}
+	return errors.Join(missing, err, p.close())
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/store"
+)
+
+// complete completes KIND, KIND NAME and KIND/NAME from where the objects are. What
+// can't be had completes nothing.
+func (f *objectFlags) complete(env *Env, cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp
+	if f.files != nil {
+		return nil, directive
+	}
+	p, err := f.place.open(env, cmd, nil, true)
+	if err != nil {
+		return nil, directive
+	}
+	defer p.close()
+	kindName, name, slash := strings.Cut(text, "/")
+	prefix := kindName + "/"
+	if !slash && len(args) > 0 {
+		kindName, name, prefix = args[0], text, ""
+	}
+	var all []string
+	if !slash && len(args) == 0 {
+		all, name, prefix = kindsIn(p), text, ""
+	} else {
+		targets, _ := p.find(cmd.Context(), selection{args: []string{kindName}, namespace: *f.place.cluster.Namespace, all: f.all})
+		for _, t := range targets {
+			all = append(all, t.name)
+		}
+	}
+	var out []string
+	for _, candidate := range all {
+		if strings.HasPrefix(candidate, name) && !slices.Contains(args, candidate) {
+			out = append(out, prefix+candidate)
+		}
+	}
+	return out, directive
+}
+
+// kindsIn returns the names of the kinds that are in a place.
+func kindsIn(p place) []string {
+	switch p := p.(type) {
+	case *clusterPlace:
+		return p.cluster.Resources()
+	case *storePlace:
+		if objects, err := p.store.List(store.Key{}); err == nil {
+			return kindNames(objects)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/ownership"
+)
+
+type handoverFlags struct {
+	intentFlags
+	fields    []string
+	temporary string
+	dryRun    bool
+	confirm   confirmation
+	output    output
+}
+
+func newHandover(env *Env) *cobra.Command {
+	var flags handoverFlags
+	cmd := &cobra.Command{
+		Use:   "handover -f FILE|- --field PATH",
+		Short: "Leave fields to an autoscaler, without a gap",
+		Long: `Handover takes fields out of what a manager applies and leaves them to an
+autoscaler, or whoever else updates them, without a moment in which they are gone
+and fall to their defaults: first a temporary manager applies them with the values
+that they have now; then the manager applies its manifest without them. The
+autoscaler's next write takes them from the temporary manager, whose entry goes with
+that.
+
+The manifest that -f names may have the fields or not. Take them out of it: the next
+ordinary apply of it has to be without them.
+
+Live objects are where plan has them, see tenure plan --help. It shows what both
+applies do and asks before it sends them; with --live it prints the object as it
+becomes.
+
+Exit status: 0 when all is done, 1 on any error, also when it was not confirmed.`,
+		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
+  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
+    --live live.yaml > next.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
+	}
+	flags.add(cmd)
+	cmd.Flags().StringArrayVar(&flags.fields, "field", nil, "the field at `PATH`, and all in it; may be given several times")
+	cmd.Flags().StringVar(&flags.temporary, "temporary", "handover", "`NAME` of the temporary manager")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show what would be done, and change nothing")
+	cmd.Flags().BoolVarP(&flags.confirm.yes, "yes", "y", false, "do not ask")
+	flags.output.add(cmd, "yaml", "json", "name")
+	return cmd
+}
+
+func (f *handoverFlags) run(env *Env, cmd *cobra.Command) error {
+	if err := f.output.check(); err != nil {
+		return err
+	}
+	if len(f.fields) == 0 {
+		return errors.New("which fields? expected --field")
+	}
+	offline := f.live != ""
+	if !f.dryRun && !offline {
+		if err := f.confirm.possible(env); err != nil {
+			return err
+		}
+	}
+	p, docs, err := f.open(env, cmd, f.dryRun || offline)
+	if err != nil {
+		return err
+	}
+	if len(docs) != 1 {
+		return errors.Join(fmt.Errorf("-f: expected one document, got %d", len(docs)), p.close())
+	}
+	w, err := f.wish(cmd.Context(), env, p, docs[0])
+	if err == nil {
+		err = f.handOver(cmd.Context(), env, p, w)
+	}
+	if err != nil && !errors.Is(err, errDeclined) {
+		env.explainWish(w, err)
+		err = errReported
+	}
+	return errors.Join(err, p.close())
+}
+
+func (f *handoverFlags) handOver(ctx context.Context, env *Env, p place, w *wish) error {
+	if w.object == nil {
+		return errors.New("there is no such object yet")
+	}
+	fields, err := (&chosenFields{fields: f.fields}).there(env, w.target)
+	if err != nil {
+		return err
+	}
+	steps, err := w.mover(env).Handover(wrap(w.object), wrap(w.intent), w.manager, fields, f.temporary)
+	if err != nil {
+		return err
+	}
+	offline := f.live != ""
+	out := env.Stderr
+	if f.dryRun {
+		out = env.Stdout
+	}
+	view := planView{palette: env.paletteFor(out)}
+	for i, step := range steps {
+		fmt.Fprintf(out, "%s: apply %d of %d, of %q: %s\n", w.title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
+		view.changes(out, planned{wish: w, Plan: step.Plan})
+		view.ownership(out, planned{wish: w, Plan: step.Plan})
+	}
+	if f.dryRun {
+		return nil
+	}
+	if !offline {
+		if err := f.confirm.ask(env, fmt.Sprintf("Apply this to %s in %s?", w.title(), p)); err != nil {
+			return err
+		}
+	}
+	object, err := f.apply(ctx, p, w, steps)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.output.format == "" && !offline:
+		fmt.Fprintf(env.Stdout, "%s handed over\n", w.title())
+		return nil
+	case f.output.format == "":
+		f.output.format = "yaml"
+	}
+	f.output.managedFields = f.output.managedFields || offline
+	return f.output.print(env.Stdout, []map[string]any{object}, false)
+}
+
+// apply applies the steps one after the other.
+func (f *handoverFlags) apply(ctx context.Context, p place, w *wish, steps []ownership.Step) (object map[string]any, err error) {
+	for i, step := range steps {
+		if object, err = p.apply(ctx, w.target, step.Intent.Object, step.Manager, false, ""); err != nil {
+			if i > 0 {
+				err = fmt.Errorf("apply %d of %d, of %q; %q owns the fields already, and the same again goes on from there: %w",
+					i+1, len(steps), step.Manager, f.temporary, err)
+			}
+			return nil, err
+		}
+		w.object = object
+	}
+	return object, nil
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// intentFlags say what a manager would apply, and to what.
+type intentFlags struct {
+	place       placeFlags
+	files       []string
+	live        string
+	manager     string
+	subresource string
+	plain       bool
+}
+
+func (f *intentFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE` or folder with what is to be applied, or - for stdin; may be given several times")
+	flags.StringVar(&f.live, "live", "", "`FILE` with the live objects, managed fields and all, in the place of a cluster")
+	flags.StringVar(&f.manager, "field-manager", "tenure", "`NAME` of who applies")
+	f.place.add(cmd)
+}
+
+func (f *intentFlags) addSubresource(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.subresource, "subresource", "", "apply to the subresource `NAME`: status")
+}
+
+func (f *intentFlags) addPlain(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.plain, "plain", false, "compare word by word, as custom resources without defaults are: fill no defaults in, and tell 1000m from 1")
+}
+
+// open opens the place, and reads what is to be applied.
+func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, []document, error) {
+	if len(f.files) == 0 {
+		return nil, nil, errors.New("nothing to read: name files with -f")
+	}
+	if f.manager == "" {
+		return nil, nil, errors.New("--field-manager: the name is empty")
+	}
+	if err := managedfields.ValidateManager(f.manager); err != nil {
+		return nil, nil, fmt.Errorf("--field-manager: %w", err)
+	}
+	if f.subresource != "" && f.subresource != "status" {
+		return nil, nil, fmt.Errorf("--subresource: expected status, got %q", f.subresource)
+	}
+	docs, err := env.readDocuments(f.files)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(docs) == 0 {
+		return nil, nil, errors.New("no objects in what -f names")
+	}
+	var live []string
+	if f.live != "" {
+		live = []string{f.live}
+	}
+	p, err := f.place.open(env, cmd, live, readOnly)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, docs, nil
+}
+
+// wish is what one manager would apply to one object.
+type wish struct {
+	*target
+	where   string // of the document
+	given   map[string]any
+	intent  map[string]any
+	manager string
+	fields  *fieldmanager.FieldManager
+}
+
+// wish reads what is to be done with a document. The wish that comes with an error
+// knows its place, and the object if that could be told.
+func (f *intentFlags) wish(ctx context.Context, env *Env, p place, doc document) (*wish, error) {
+	w := &wish{where: doc.where(), given: doc.tree, manager: f.manager}
+	if doc.err != nil {
+		return w, doc.err
+	}
+	var err error
+	if w.target, w.intent, err = p.live(ctx, doc.tree); err != nil {
+		return w, err
+	}
+	w.fields, err = w.target.manager(env, f.subresource)
+	return w, err
+}
+
+// manifest returns an intent without the namespace that was filled in.
+func (w *wish) manifest(intent map[string]any) map[string]any {
+	metadata, ok := intent["metadata"].(map[string]any)
+	if !ok || textAt(w.given, "namespace") != "" {
+		return intent
+	}
+	metadata, intent = maps.Clone(metadata), maps.Clone(intent)
+	delete(metadata, "namespace")
+	intent["metadata"] = metadata
+	return intent
+}
+
+// explainWish says why a wish can't be had.
+func (e *Env) explainWish(w *wish, err error) {
+	ref := ""
+	if w.target != nil {
+		ref = w.reference()
+	}
+	e.explain(err, w.where, ref, w.manager)
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// clusterPlace is a cluster.
+type clusterPlace struct {
+	env       *Env
+	cluster   *cluster.Cluster
+	namespace string // that was asked for
+}
+
+func (p *clusterPlace) String() string { return "the cluster " + p.cluster.String() }
+
+func (p *clusterPlace) close() error { return nil }
+
+// target returns an object of a kind, with the kind's schema: that of its definition
+// if it is a custom one, and else what the server publishes.
+func (p *clusterPlace) target(ctx context.Context, served cluster.Kind) (*target, error) {
+	t := &target{served: served, server: true}
+	gvk := served.GroupVersionKind
+	k := &kind{GroupVersionKind: gvk, namespaced: served.Namespaced, storage: gvk.GroupVersion().String()}
+	builtin := openapi.Builtin().Versions(gvk.GroupKind()) != nil
+	if !builtin {
+		tree, err := p.cluster.Definition(ctx, served)
+		if err != nil {
+			return nil, err
+		}
+		if tree != nil {
+			d, err := define(tree)
+			if err != nil {
+				return nil, fmt.Errorf("definition of %s: %w", gvk.GroupKind(), err)
+			}
+			version, _ := d.version(gvk.Version)
+			k.hasStatus, k.converts, t.types = version.status, !d.webhook, d.types
+		}
+	}
+	if t.types == nil {
+		var err error
+		if t.types, err = p.cluster.Types(gvk.Group); err != nil {
+			return nil, err
+		}
+		if k.hasStatus, err = p.cluster.HasSubresource(served, "status"); err != nil {
+			return nil, err
+		}
+	}
+	if k.typ = t.types.TypeFor(gvk); k.typ == nil {
+		return nil, fmt.Errorf("the cluster publishes no schema of %s", gvk)
+	}
+	t.kind = k
+	return t, nil
+}
+
+func (p *clusterPlace) live(ctx context.Context, intent map[string]any) (*target, map[string]any, error) {
+	gvk, err := gvkOf(intent)
+	if err != nil {
+		return nil, nil, err
+	}
+	served, err := p.cluster.Kind(gvk)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := p.target(ctx, served)
+	if err != nil {
+		return nil, nil, err
+	}
+	if intent, err = p.identify(t, intent); err != nil {
+		return t, nil, err
+	}
+	t.asked = true
+	if err := p.again(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		return t, nil, err
+	}
+	return t, intent, nil
+}
+
+// identify reads where the object of an intent is, and returns the intent with its
+// namespace.
+func (p *clusterPlace) identify(t *target, intent map[string]any) (map[string]any, error) {
+	metadata, ok := intent["metadata"].(map[string]any)
+	if !ok {
+		return nil, errors.New(".metadata: missing")
+	}
+	var err error
+	if t.name, err = text(metadata, ".metadata", "name"); err != nil {
+		return nil, err
+	}
+	if !t.kind.namespaced {
+		return intent, nil
+	}
+	if t.namespace, err = optionalText(metadata, ".metadata", "namespace"); err != nil {
+		return nil, err
+	}
+	switch {
+	case t.namespace == "":
+		if t.namespace = p.namespace; t.namespace == "" {
+			if t.namespace, err = p.cluster.Namespace(); err != nil {
+				return nil, err
+			}
+		}
+	case p.namespace != "" && p.namespace != t.namespace:
+		return nil, fmt.Errorf(".metadata.namespace: %q is not the namespace that was asked for, %q", t.namespace, p.namespace)
+	}
+	metadata, intent = maps.Clone(metadata), maps.Clone(intent)
+	metadata["namespace"], intent["metadata"] = t.namespace, metadata
+	return intent, nil
+}
+
+func (p *clusterPlace) find(ctx context.Context, s selection) ([]*target, error) {
+	found, err := p.cluster.Find(cluster.Selection{Args: s.args, Selector: s.selector, Namespace: s.namespace, All: s.all})
+	errs := []error{err}
+	known := map[schema.GroupVersionKind]*target{}
+	var out []*target
+	for _, f := range found {
+		of := known[f.Kind.GroupVersionKind]
+		if of == nil {
+			var err error
+			if of, err = p.target(ctx, f.Kind); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			known[f.Kind.GroupVersionKind] = of
+		}
+		t := *of
+		t.object, t.name, t.namespace, t.asked = f.Object, nameOf(f.Object), textAt(f.Object, "namespace"), named(s.args)
+		out = append(out, &t)
+	}
+	return out, errors.Join(errs...)
+}
+
+func (p *clusterPlace) again(ctx context.Context, t *target) (err error) {
+	t.object, err = p.cluster.Get(ctx, t.served, t.namespace, t.name)
+	return err
+}
+
+func (p *clusterPlace) move(ctx context.Context, t *target, m moved) error {
+	_, err := p.cluster.Patch(ctx, t.served, t.namespace, t.name, m.patch, m.manager)
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("%w: %w", errStale, err)
+	}
+	return err
+}
+
+func (p *clusterPlace) apply(ctx context.Context, t *target, intent map[string]any, manager string, force bool, subresource string) (map[string]any, error) {
+	return p.cluster.Apply(ctx, t.served, t.namespace, intent, manager, force, subresource)
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// The exit statuses of plan. Those of conflicts are among them.
+const (
+	statusChanges  = 1
+	statusConflict = 2
+	statusFailed   = 3
+)
+
+// failedWith gives an error an exit status of its own.
+func failedWith(status int, err error) error {
+	if err == nil {
+		return nil
+	}
+	var own *statusError
+	if errors.As(err, &own) {
+		return err
+	}
+	return &statusError{status: status, err: err}
+}
+
+// failsWith gives every error of a command an exit status of its own, that of a
+// mistyped flag as well.
+func failsWith(status int, cmd *cobra.Command) *cobra.Command {
+	args, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, given []string) error { return failedWith(status, args(cmd, given)) }
+	cmd.RunE = func(cmd *cobra.Command, given []string) error { return failedWith(status, run(cmd, given)) }
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return failedWith(status, flagError(cmd, err))
+	})
+	return cmd
+}
+
+type planFlags struct {
+	intentFlags
+	force         bool
+	diff          bool
+	managedFields bool
+	format        string
+}
+
+func newPlan(env *Env) *cobra.Command {
+	var flags planFlags
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE|DIR|-",
+		Short: "Say what an apply would do, and whether it would do anything",
+		Long: `Plan says for every document what would come of applying it: nothing, a change of
+ownership, a change of the object, or a conflict. It shows the fields that would
+change, and which manager gains, shares, loses or removes which fields. Nothing is
+sent that could change anything.
+
+The live objects are those of the cluster, of the store that --store names, or of
+the file that --live names.
+
+Of a cluster it is assumed that the server fills the defaults of the schema in and,
+for built-in kinds, takes 1000m for 1 and empty lists for none; --plain assumes
+neither. "unchanged" then means that the server would write nothing. What webhooks
+do is not known.
+
+Values of Secrets are not shown.
+
+Exit status: 0 when nothing would change, 1 when an object or the ownership of a
+field would, 2 on a conflict, 3 on any error. Of several documents, the highest.`,
+		Example: `  # what would change in the cluster?
+  tenure plan -f deployment.yaml --field-manager web --diff
+
+  # in a pipeline: apply only when there is something to do
+  tenure plan -f manifests/ --field-manager web || kubectl apply --server-side …
+
+  # without a cluster
+  kubectl get -f manifests/ -o yaml --show-managed-fields > live.yaml
+  tenure plan -f manifests/ --live live.yaml --field-manager web -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
+	}
+	flags.add(cmd)
+	flags.addSubresource(cmd)
+	flags.addPlain(cmd)
+	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields that are in conflict")
+	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference of the objects, as diff -u does")
+	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields in the difference too")
+	addFormat(cmd, &flags.format, "json")
+	return failsWith(statusFailed, cmd)
+}
+
+func (f *planFlags) run(env *Env, cmd *cobra.Command) error {
+	if err := checkFormat(f.format, "json"); err != nil {
+		return err
+	}
+	p, docs, err := f.open(env, cmd, true)
+	if err != nil {
+		return err
+	}
+	plans, failed := f.plan(cmd.Context(), env, p, docs)
+	if err := p.close(); err != nil {
+		return err
+	}
+	view := planView{palette: env.paletteFor(env.Stdout), diff: f.diff, managedFields: f.managedFields}
+	if f.format == "json" {
+		err = view.json(env.Stdout, plans)
+	} else {
+		err = view.text(env.Stdout, plans, failed)
+	}
+	if err != nil {
+		return err
+	}
+	status := 0
+	for _, planned := range plans {
+		status = max(status, statusOf(planned.Outcome))
+	}
+	switch {
+	case failed > 0:
+		return &statusError{status: statusFailed}
+	case status > 0:
+		return &statusError{status: status}
+	}
+	return nil
+}
+
+func statusOf(outcome fieldmanager.Outcome) int {
+	switch outcome {
+	case fieldmanager.Unchanged:
+		return 0
+	case fieldmanager.Conflict:
+		return statusConflict
+	}
+	return statusChanges
+}
+
+// planned is the plan of a wish.
+type planned struct {
+	*wish
+	*fieldmanager.Plan
+	options fieldmanager.PlanOptions
+}
+
+// plan plans every document. Of those that it fails for it tells on stderr, and
+// returns how many they are.
+func (f *planFlags) plan(ctx context.Context, env *Env, p place, docs []document) (plans []planned, failed int) {
+	step, done := env.progress("planning", len(docs))
+	var errs []func()
+	for _, doc := range docs {
+		w, err := f.wish(ctx, env, p, doc)
+		if err == nil {
+			one := planned{wish: w, options: w.planOptions(f.plain)}
+			one.options.Force = f.force
+			if one.Plan, err = w.fields.Plan(wrap(w.object), wrap(w.intent), w.manager, one.options); err == nil {
+				plans = append(plans, one)
+			}
+		}
+		if err != nil {
+			failed++
+			errs = append(errs, func() { env.explainWish(w, err) })
+		}
+		step()
+	}
+	done()
+	for _, tell := range errs {
+		tell()
+	}
+	return plans, failed
+}
+
+func addFormat(cmd *cobra.Command, format *string, formats ...string) {
+	usage := "`FORMAT` of what is printed: "
+	for i, name := range formats {
+		if i > 0 {
+			usage += ", "
+		}
+		usage += name
+	}
+	cmd.Flags().StringVarP(format, "output", "o", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func checkFormat(format string, formats ...string) error {
+	o := output{format: format, formats: formats}
+	return o.check()
+}

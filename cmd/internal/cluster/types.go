@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
+
+	types "github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// definitions is where the CustomResourceDefinitions of a cluster are.
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Definition returns the CustomResourceDefinition of a kind; nil when it has none,
+// or when the user may not read it.
+func (c *Cluster) Definition(ctx context.Context, k Kind) (map[string]any, error) {
+	if k.Group == "" {
+		return nil, nil
+	}
+	if tree, ok := c.custom[k.GroupKind()]; ok {
+		return tree, nil
+	}
+	obj, err := c.dynamic.Resource(definitions).Get(ctx, k.Resource.Resource+"."+k.Group, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("definition of %s: %w", k.GroupKind(), err)
+	}
+	var tree map[string]any
+	if err == nil {
+		tree = obj.Object
+	}
+	c.custom[k.GroupKind()] = tree
+	return tree, nil
+}
+
+// Types returns the types of all kinds of a group, at all versions of it that the
+// cluster publishes: entries of other versions than an object's own are compared
+// with it too.
+func (c *Cluster) Types(group string) (*types.Registry, error) {
+	if known := c.types[group]; known != nil {
+		return known, nil
+	}
+	client, err := c.getter.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	paths, err := client.OpenAPIV3().Paths()
+	if err != nil {
+		return nil, fmt.Errorf("schemas: %w", err)
+	}
+	groups, err := client.ServerGroups()
+	if err != nil {
+		return nil, fmt.Errorf("groups: %w", err)
+	}
+	var registries []*types.Registry
+	for _, g := range groups.Groups {
+		if g.Name != group {
+			continue
+		}
+		for _, v := range g.Versions {
+			path := "apis/" + v.GroupVersion
+			if group == "" {
+				path = "api/" + v.GroupVersion
+			}
+			registry, err := compile(paths[path])
+			if err != nil {
+				return nil, fmt.Errorf("schema of %s: %w", v.GroupVersion, err)
+			}
+			registries = append(registries, registry)
+		}
+	}
+	c.types[group] = types.Union(registries...)
+	return c.types[group], nil
+}
+
+func compile(document openapi.GroupVersion) (*types.Registry, error) {
+	if document == nil {
+		return nil, errors.New("the server publishes none in OpenAPI v3")
+	}
+	data, err := document.Schema(runtime.ContentTypeJSON)
+	if err != nil {
+		return nil, err
+	}
+	return types.CompileV3(data)
+}
+
+// HasSubresource reports whether a kind has a subresource.
+func (c *Cluster) HasSubresource(k Kind, name string) (bool, error) {
+	client, err := c.getter.ToDiscoveryClient()
+	if err != nil {
+		return false, err
+	}
+	list, err := client.ServerResourcesForGroupVersion(k.GroupVersion().String())
+	if err != nil {
+		return false, err
+	}
+	for _, r := range list.APIResources {
+		if r.Name == k.Resource.Resource+"/"+name {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Resources returns the names of what can be listed, such as deployments.apps;
+// what discovery can't tell is left out.
+func (c *Cluster) Resources() (out []string) {
+	client, err := c.getter.ToDiscoveryClient()
+	if err != nil {
+		return nil
+	}
+	lists, _ := client.ServerPreferredResources()
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "list") {
+				out = append(out, schema.GroupResource{Group: gv.Group, Resource: r.Name}.String())
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
