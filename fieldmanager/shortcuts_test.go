@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // fieldsEntry is an entry as it stands in an unstructured object, with changes: names
@@ -121,6 +122,10 @@ func TestShortCutsAreTaken(t *testing.T) {
 	out, err = widgetManager(t, "v1").Update(before, after, "ctl")
 	require.NoError(t, err)
 	require.Same(t, &after.Spec.Args[0], &out.(*widget).Spec.Args[0])
+	again := newWidget(widgetSpec{Text: "c", Args: []string{"x"}})
+	out, err = widgetManager(t, "v1").Update(out, again, "ctl")
+	require.NoError(t, err)
+	require.Same(t, &again.Spec.Args[0], &out.(*widget).Spec.Args[0], "with entries of its version, too")
 }
 
 // sameTree reports whether a and b are one map in memory.
@@ -261,4 +266,65 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	badTime := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{}, "time", m{}))
 	w := newWidget(widgetSpec{Text: "a"})
 	require.Same(t, runtime.Object(w), widgetManager(t, "v1").UpdateNoErrors(badTime, w, "ctl"), "a Go struct can't hold live's entries")
+}
+
+// TestNoShortCutPastManagedFields: an intent has no managed fields, not even live's,
+// with which it would change nothing.
+func TestNoShortCutPastManagedFields(t *testing.T) {
+	type m = map[string]any
+	live := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:text": m{}}}))
+	fm := newManager(t, "v1")
+	for _, row := range []struct {
+		name string
+		list any
+		bad  bool
+	}{{"live's", listOf(live), true}, {"none", []any{}, true}, {"null", nil, false}} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, text := range []string{"spec: {text: a}", "spec: {}"} { // the second drops a field
+				intent := object(t, "v1", text)
+				intent.Object["metadata"].(m)["managedFields"] = row.list
+				_, err := fm.Apply(live, intent, "alice", false)
+				_, planErr := fm.Plan(live, intent, "alice", fieldmanager.PlanOptions{})
+				require.Equal(t, row.bad, apierrors.IsBadRequest(err), "%v", err)
+				require.Equal(t, err, planErr)
+				_, err = fm.Apply(nil, intent, "alice", false)
+				require.Equal(t, row.bad, apierrors.IsBadRequest(err), "%v", err)
+			}
+		})
+	}
+}
+
+// TestObjectsOfTwoFields: what has two fields need not be an object that is about to
+// be created.
+func TestObjectsOfTwoFields(t *testing.T) {
+	type m = map[string]any
+	for name, live := range map[string]m{
+		"no kind":    {"apiVersion": "example.dev/v1", "spec": m{"text": "a"}},
+		"no version": {"kind": "Thing", "spec": m{"text": "a"}},
+	} {
+		out, err := newManager(t, "v1", fieldmanager.WithConverter(nil)).Apply(&unstructured.Unstructured{Object: live}, object(t, "v1", "spec: {text: a}"), "alice", false)
+		require.NoError(t, err, name)
+		require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"+
+			"before-first-apply Update example.dev/v1 {\"f:spec\":{\".\":{},\"f:text\":{}}}\n", owners(t, out), name)
+	}
+}
+
+// TestCreatesAgree: an object is created alike by the short cut and without, in
+// either semantics, over any object before it.
+func TestCreatesAgree(t *testing.T) {
+	none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
+	slow := fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none})
+	for _, options := range [][]fieldmanager.Option{
+		nil, {fieldmanager.WithSemantics(typed.Canonical(nil))}, {fieldmanager.WithEmptyObject(object(t, "v1", "spec: {count: 0, text: z}"))},
+	} {
+		for _, text := range []string{"", "spec: {}", "spec: {labels: {}, set: []}", "spec: {text: null, labels: null}", "spec: {text: a, ports: [{port: 1, name: null}], atomic: []}"} {
+			for _, live := range []runtime.Object{nil, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "kind": "Thing"}}} {
+				want, err := newManager(t, "v1", append(options, slow)...).Apply(live, object(t, "v1", text), "alice", false)
+				require.NoError(t, err)
+				got, err := newManager(t, "v1", options...).Apply(live, object(t, "v1", text), "alice", false)
+				require.NoError(t, err)
+				require.Equal(t, contents(want), contents(got), text)
+			}
+		}
+	}
 }
