@@ -1,6 +1,7 @@
 package fieldmanager_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -326,5 +327,46 @@ func TestCreatesAgree(t *testing.T) {
 				require.Equal(t, contents(want), contents(got), text)
 			}
 		}
+	}
+}
+
+// TestEntriesThatAWriteChanges: entries that any write would change are changed by one
+// that changes nothing else, however many there are.
+func TestEntriesThatAWriteChanges(t *testing.T) {
+	type m = map[string]any
+	none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
+	slow := newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none}))
+	text := m{"f:spec": m{"f:text": m{}}}
+	alice := fieldsEntry("alice", "Apply", "v1", text)
+	many := []any{alice}
+	for i := range 25 {
+		many = append(many, fieldsEntry(fmt.Sprintf("b%02d", i), "Apply", "v1", text))
+	}
+	for _, row := range []struct {
+		name, why string
+		entries   []any
+		left      int // entries
+	}{
+		{"many", "", many, 26},
+		{"one of many twice", "the later one counts", append(many[:26:26], many[25]), 26},
+		{"the first of many twice", "", append([]any{alice}, many...), 26},
+		{"what is no member", "an entry that can't be decoded is kept", []any{alice, fieldsEntry("bob", "Apply", "v1", m{"fx": m{}})}, 2},
+		{"a member of a later kind", "an entry that owns nothing is dropped", []any{alice, fieldsEntry("bob", "Apply", "v1", m{"z:a": m{}})}, 1},
+		{"a version that is gone", "it is not touched, whatever it looks like", []any{alice, fieldsEntry("bob", "Apply", "v7",
+			m{"f:spec": m{"f:ports": m{`k:{"b":1,"a":2}`: m{}}}, "z:a": m{}})}, 2},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live := storedWith(t, "spec: {text: a}", row.entries...)
+			want, err := slow.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			require.NoError(t, err)
+			got, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			require.NoError(t, err)
+			require.Equal(t, contents(want), contents(got), row.why)
+			list := listOf(got).([]any)
+			require.Len(t, list, row.left, row.why)
+			if len(row.entries) == row.left {
+				require.Equal(t, row.entries, list, row.why)
+			}
+		})
 	}
 }
