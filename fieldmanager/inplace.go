@@ -182,10 +182,20 @@ func shallowCopy(obj runtime.Object) (out runtime.Object, ok bool) {
 	copied := reflect.New(v.Type())
 	copied.Elem().Set(v)
 	out = copied.Interface().(runtime.Object)
-	a, errA := meta.Accessor(obj)
-	b, errB := meta.Accessor(out)
-	if errA != nil || errB != nil {
-		return nil, false
+	a, b := metadataAt(obj), metadataAt(out)
+	return out, a != 0 && b != 0 && a != b
+}
+
+// metadataAt returns where the metadata of a Go struct is in memory; 0 if that
+// can't be told.
+func metadataAt(obj runtime.Object) uintptr {
+	accessor, ok := obj.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return 0
 	}
-	return out, a != b
+	v := reflect.ValueOf(accessor.GetObjectMeta())
+	if v.Kind() != reflect.Pointer {
+		return 0
+	}
+	return v.Pointer()
 }

@@ -1,6 +1,7 @@
 package fieldmanager_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -230,8 +231,10 @@ func TestGoStructsThatFallBack(t *testing.T) {
 
 	meta := now.ObjectMeta
 	behind := func(text string) *aside { return &aside{now.TypeMeta, meta.DeepCopy(), widgetSpec{Text: text}} }
-	out, err = m.Update(behind("a"), behind("b"), "ctl")
+	given := behind("b")
+	out, err = m.Update(behind("a"), given, "ctl")
 	require.NoError(t, err, "metadata that a copy would share")
+	require.Equal(t, meta, *given.ObjectMeta, "it is not changed")
 	require.Equal(t, want, owners(t, out))
 	out, err = m.Apply(behind("a"), newWidget(widgetSpec{Text: "a"}), "alice", false)
 	require.NoError(t, err)
@@ -376,6 +379,9 @@ func TestRestatedInPlace(t *testing.T) {
 		{"a version that is gone", "the host is told", []metav1.ManagedFieldsEntry{alice, entry("bob", "v7", text)}, nil, "alice", false},
 		{"another's is of an older topology", "a write reconciles it", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", `{"f:spec":{"f:args":{"i:0":{}}}}`)}, nil, "alice", false},
 		{"another's can't be decoded", "the host is told", []metav1.ManagedFieldsEntry{alice, entry("bob", "v1", `{"f:spec":{"k:{":{}}}`)}, nil, "alice", false},
+		{"another with kubectl's annotation", "that is no matter of others", []metav1.ManagedFieldsEntry{alice}, func(w *widget) {
+			w.Annotations = map[string]string{fieldmanager.LastAppliedAnnotation: "{}"}
+		}, "alice", true},
 		{"kubectl", "", []metav1.ManagedFieldsEntry{entry("kubectl", "v1", args)}, nil, "kubectl", true},
 		{"kubectl with its annotation", "which is kept up", []metav1.ManagedFieldsEntry{entry("kubectl", "v1", args)}, func(w *widget) {
 			w.Annotations = map[string]string{fieldmanager.LastAppliedAnnotation: "{}"}
@@ -465,4 +471,130 @@ func TestWithoutACache(t *testing.T) {
 		require.Equal(t, want, owners(t, out))
 	}
 	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", want)
+}
+
+// TestEntriesOfGoStructs shows which bytes of entries stay, and which are written
+// anew: live's stay, whatever they look like, and what a client sends does not.
+func TestEntriesOfGoStructs(t *testing.T) {
+	const odd, plain = ` { "f:spec" : {"f:text":{} } }`, `{"f:spec":{"f:text":{}}}`
+	entry := func(fields string) []metav1.ManagedFieldsEntry {
+		out := metav1.ManagedFieldsEntry{Manager: "alice", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/v1", FieldsType: "FieldsV1"}
+		if fields != "" {
+			out.FieldsV1 = metav1.NewFieldsV1(fields)
+		}
+		return []metav1.ManagedFieldsEntry{out}
+	}
+	twice := append(entry(`{"f:spec":{"f:count":{}}}`), entry(plain)...)
+	const mallory = `{"f:spec":{"f:args":{}}}`
+	for _, row := range []struct {
+		name, why   string
+		live, now   []metav1.ManagedFieldsEntry
+		subresource string
+		want        string
+	}{
+		{"live's, sent back", "", entry(odd), entry(odd), "", odd},
+		{"live's, not sent", "", entry(odd), nil, "", odd},
+		{"written otherwise", "", entry(plain), entry(odd), "", plain},
+		{"more than live's", "", nil, entry(odd), "", plain},
+		{"of nothing", "an entry without fields is dropped", entry(plain), entry(""), "", ""},
+		{"where there was nothing", "", entry(""), entry(odd), "", plain},
+		{"one that stands twice", "the later one counts", twice, nil, "", plain},
+		{"through a subresource", "only live's count", entry(plain), entry(mallory), "status", plain},
+		{"reset, through a subresource", "", entry(plain), []metav1.ManagedFieldsEntry{{}}, "status", plain},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live, now := newWidget(widgetSpec{Text: "a"}), newWidget(widgetSpec{Text: "a"})
+			live.UID, now.UID = "uid", "uid"
+			live.ManagedFields, now.ManagedFields = row.live, row.now
+			out, err := widgetManager(t, "v1", fieldmanager.WithSubresource(row.subresource)).Update(live, now, "ctl")
+			require.NoError(t, err)
+			want := ""
+			if row.want != "" {
+				want = "alice Apply example.dev/v1 " + row.want + "\n"
+			}
+			require.Equal(t, want, owners(t, out), row.why)
+		})
+	}
+}
+
+// TestGoStructsOfOtherVersions: what is converted is whole, also where it could be
+// compared in place.
+func TestGoStructsOfOtherVersions(t *testing.T) {
+	whole := fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+		out, err := plainly(obj, to)
+		if err != nil {
+			return nil, err
+		}
+		spec := contents(out)["spec"].(map[string]any)
+		if spec["count"] == nil {
+			return nil, errWebhook
+		}
+		if obj.GetObjectKind().GroupVersionKind().Version == "v2" && to.Version == "v1" {
+			contents(out)["spec"] = map[string]any{"count": spec["count"], "text": "a"}
+		}
+		return out, nil
+	}))
+	m := widgetManager(t, "v1", whole)
+	live, now := newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))}), newWidget(widgetSpec{Text: "b", Count: ptr(int64(1))})
+	live.UID, now.UID = "uid", "uid"
+	live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "alice", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/v2",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:text":{}}}`)}}
+	out, err := m.Update(live, now, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out), "alice's is compared at v2, where the whole object is needed")
+
+	now.APIVersion = "example.dev/v2"
+	live.ManagedFields[0].APIVersion = "example.dev/v1"
+	out, err = m.Update(live, now, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, owners(t, live), owners(t, out), "what v2 calls b is a at v1, so that nothing changes")
+}
+
+// TestNothingAppliedToGoStructs: an intent of nothing but names changes no field, and
+// is a write all the same where a write changes entries.
+func TestNothingAppliedToGoStructs(t *testing.T) {
+	type m = map[string]any
+	intent := &unstructured.Unstructured{Object: m{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": m{"name": "x"}}}
+	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/" + version,
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	const text = `{"f:spec":{"f:text":{}}}`
+	for name, list := range map[string][]metav1.ManagedFieldsEntry{
+		"none of its own":         {entry("bob", "v1", text)},
+		"one of another version":  {entry("alice", "v2", text)},
+		"not sorted":              {entry("carol", "v1", text), entry("bob", "v1", text)},
+		"another's owns nothing":  {entry("bob", "v1", "{}")},
+		"another's can't be read": {entry("bob", "v1", `{"f:spec":{"k:{":{}}}`)},
+	} {
+		fm := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+		live := newWidget(widgetSpec{Text: "a"})
+		live.UID, live.ManagedFields = "uid", list
+		want, err := fm.Apply(asTree(t, live), intent, "alice", false)
+		require.NoError(t, err, name)
+		got, err := fm.Apply(live, intent, "alice", false)
+		require.NoError(t, err, name)
+		require.Equal(t, owners(t, want), owners(t, got), name)
+		text, _, err := unstructured.NestedString(contents(want), "spec", "text")
+		require.NoError(t, err)
+		require.Equal(t, text, got.(*widget).Spec.Text, name)
+	}
+}
+
+// TestStructsThatAreNoObjects: what has no metadata of an object is read as a tree,
+// and what has no JSON is refused, although it could be read in place.
+func TestStructsThatAreNoObjects(t *testing.T) {
+	fm := anyManager(t, "v1")
+	status := &metav1.Status{Message: "m"}
+	status.SetGroupVersionKind(anyKind)
+	out, err := fm.Apply(status, anyAt(t, "v1", "reason: r"), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, metav1.StatusReason("r"), out.(*metav1.Status).Reason)
+
+	m := widgetManager(t, "v1")
+	live, now := &counted{widget: *newWidget(widgetSpec{Text: "a"})}, &counted{widget: *newWidget(widgetSpec{Text: "b"}), Large: math.MaxUint64}
+	_, err = m.Update(live, now, "ctl")
+	var at *fieldmanager.ObjectError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, fieldmanager.NewObject, at.Role)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
 )
 
 // TestLastApplied shows which conflicts kubectl is excused by what client-side
@@ -53,6 +54,10 @@ func TestLastApplied(t *testing.T) {
 			}
 			_, err = m.Apply(stored(tracked), object(t, "v1", row.intent), "alice", false)
 			require.True(t, apierrors.IsConflict(err), "nobody else is excused")
+			none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
+			m = newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none}))
+			_, err = m.Apply(stored(tracked), object(t, "v1", row.intent), "alice", false)
+			require.True(t, apierrors.IsConflict(err), "by no way")
 		})
 	}
 }

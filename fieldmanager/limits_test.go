@@ -143,3 +143,37 @@ func TestTooLargeObjects(t *testing.T) {
 		require.ErrorContains(t, err, ".a: 1000001 items, expected at most 1000000")
 	}
 }
+
+// TestUpdatesBeyondWhatIsCompared: an update that takes more than one walk can
+// compare is looked at more closely; what is beyond all limits is refused.
+func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
+	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
+	m, err := fieldmanager.New(widgetKind, objectType(keyed))
+	require.NoError(t, err)
+	// Lists in the same order but for the ends are walked twice, which is more than
+	// the values that there may be.
+	large := func(ends ...any) *unstructured.Unstructured {
+		spec := make([]any, 33, 35)
+		for i := range spec {
+			spec[i] = map[string]any{"k": int64(i), "v": make([]any, 1<<16)}
+		}
+		for _, k := range ends {
+			spec = append(spec, map[string]any{"k": k})
+		}
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": map[string]any{"name": "x"}, "spec": spec}}
+	}
+	out, err := m.Update(large("a", "b"), large("c", "a"), "ctl")
+	require.NoError(t, err)
+	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"k:{\\\"k\\\":\\\"c\\\"}\":{\".\":{},\"f:k\":{}}}}\n", owners(t, out))
+
+	free, err := fieldmanager.New(anyKind, anyType{})
+	require.NoError(t, err)
+	endless := map[string]any{}
+	endless["a"] = endless
+	live, now := anyAt(t, "v1", "b: c"), anyAt(t, "v1", "b: d")
+	live.Object["a"] = endless
+	_, err = free.Update(live, now, "ctl")
+	var at *fieldmanager.ObjectError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, fieldmanager.LiveObject, at.Role)
+}

@@ -401,3 +401,16 @@ func TestChangesStop(t *testing.T) {
 		require.Equal(t, all[:n+1], some)
 	}
 }
+
+// TestPlanOfWhatIsOwnedAnew: a manager with an entry that comes to own more, and
+// changes nothing, is no restatement.
+func TestPlanOfWhatIsOwnedAnew(t *testing.T) {
+	m := newManager(t, "v1")
+	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	require.NoError(t, err)
+	live, err = m.Apply(stored(live), object(t, "v1", "spec: {count: 1}"), "bob", false)
+	require.NoError(t, err)
+	p, err := m.Plan(stored(live), object(t, "v1", "spec: {text: a, count: 1}"), "bob", fieldmanager.PlanOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "ownership only\nbob gains .spec.text shares .spec.text", oneLine(p))
+}

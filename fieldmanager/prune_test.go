@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // changing converts like NoneConverter, and then has change rewrite the copy that
@@ -105,10 +106,11 @@ func TestPruneConvertsInOrder(t *testing.T) {
 			return nil
 		}},
 	} {
-		t.Run(row.name, func(t *testing.T) {
+		// Entries of the last apply's version stand before others, and behind them.
+		for _, first := range []string{"aaron", "zoe"} {
 			var live runtime.Object
 			for _, step := range []struct{ version, manager, text string }{
-				{"v2", "aaron", "a: x"}, {"v3", "bob", "b: x"}, {"v1", "carol", "c: x"}, {"v2", "alice", "keep: x\ndrop: x"}, {"v4", "dan", "d: x"},
+				{"v2", first, "a: x"}, {"v3", "bob", "b: x"}, {"v1", "carol", "c: x"}, {"v2", "alice", "keep: x\ndrop: x"}, {"v4", "dan", "d: x"},
 			} {
 				if live != nil {
 					live = atVersion(t, fieldmanager.NoneConverter{}, live, step.version)
@@ -123,11 +125,11 @@ func TestPruneConvertsInOrder(t *testing.T) {
 				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
 			out, err := m.Apply(atVersion(t, fieldmanager.NoneConverter{}, live, "v2"), anyAt(t, "v2", "keep: x"), "alice", false)
 			require.NoError(t, err)
-			require.NotContains(t, contents(out), "drop", row.why)
+			require.NotContains(t, contents(out), "drop", "%s: %s", row.name, row.why)
 			for _, name := range []string{"keep", "a", "b", "c", "d"} {
-				require.Equal(t, "x", contents(out)[name])
+				require.Equal(t, "x", contents(out)[name], row.name)
 			}
-		})
+		}
 	}
 }
 
@@ -177,4 +179,20 @@ func TestNothingDropped(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	require.Equal(t, "alice", warnings[0].Manager.Manager)
+}
+
+// TestWhatStoodBelow: who owned what was inside a container owns it no longer when a
+// scalar takes its place, although that is no conflict over a field of theirs.
+func TestWhatStoodBelow(t *testing.T) {
+	text := &typed.Type{Scalar: typed.String}
+	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
+		"either": {Scalar: typed.String, Map: &typed.Map{Elem: text}}, "text": text,
+	})))
+	require.NoError(t, err)
+	intent := func(text string) *unstructured.Unstructured { return object(t, "v1", "kind: Widget\nspec: "+text) }
+	live, err := m.Apply(nil, intent("{either: {k: v}, text: a}"), "alice", false)
+	require.NoError(t, err)
+	out, err := m.Apply(stored(live), intent("{either: z}"), "bob", false)
+	require.NoError(t, err)
+	require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\nbob Apply example.dev/v1 {\"f:spec\":{\"f:either\":{}}}\n", owners(t, out))
 }

@@ -1,6 +1,7 @@
 package fieldmanager_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // fieldsEntry is an entry as it stands in an unstructured object, with changes: names
@@ -121,6 +123,10 @@ func TestShortCutsAreTaken(t *testing.T) {
 	out, err = widgetManager(t, "v1").Update(before, after, "ctl")
 	require.NoError(t, err)
 	require.Same(t, &after.Spec.Args[0], &out.(*widget).Spec.Args[0])
+	again := newWidget(widgetSpec{Text: "c", Args: []string{"x"}})
+	out, err = widgetManager(t, "v1").Update(out, again, "ctl")
+	require.NoError(t, err)
+	require.Same(t, &again.Spec.Args[0], &out.(*widget).Spec.Args[0], "with entries of its version, too")
 }
 
 // sameTree reports whether a and b are one map in memory.
@@ -223,6 +229,17 @@ func TestUpdatesThatChangeALittle(t *testing.T) {
 	}
 }
 
+// TestUpdateByTheOnlyOwner: an updater has one entry, which grows.
+func TestUpdateByTheOnlyOwner(t *testing.T) {
+	type m = map[string]any
+	live := storedWith(t, "spec: {text: a}", fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}))
+	now := live.DeepCopy()
+	now.Object["spec"].(m)["count"] = int64(1)
+	out, err := newManager(t, "v1").Update(live, now, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"f:count\":{},\"f:text\":{}}}\n", owners(t, out))
+}
+
 // TestUpdatesThatAreWrong has objects that can't be read, where the other one or the
 // entries would hide it.
 func TestUpdatesThatAreWrong(t *testing.T) {
@@ -261,4 +278,137 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	badTime := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{}, "time", m{}))
 	w := newWidget(widgetSpec{Text: "a"})
 	require.Same(t, runtime.Object(w), widgetManager(t, "v1").UpdateNoErrors(badTime, w, "ctl"), "a Go struct can't hold live's entries")
+}
+
+// TestNoShortCutPastManagedFields: an intent has no managed fields, not even live's,
+// with which it would change nothing.
+func TestNoShortCutPastManagedFields(t *testing.T) {
+	type m = map[string]any
+	live := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:text": m{}}}))
+	fm := newManager(t, "v1")
+	for _, row := range []struct {
+		name string
+		list any
+		bad  bool
+	}{{"live's", listOf(live), true}, {"none", []any{}, true}, {"null", nil, false}} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, text := range []string{"spec: {text: a}", "spec: {}"} { // the second drops a field
+				intent := object(t, "v1", text)
+				intent.Object["metadata"].(m)["managedFields"] = row.list
+				_, err := fm.Apply(live, intent, "alice", false)
+				_, planErr := fm.Plan(live, intent, "alice", fieldmanager.PlanOptions{})
+				require.Equal(t, row.bad, apierrors.IsBadRequest(err), "%v", err)
+				require.Equal(t, err, planErr)
+				_, err = fm.Apply(nil, intent, "alice", false)
+				require.Equal(t, row.bad, apierrors.IsBadRequest(err), "%v", err)
+			}
+		})
+	}
+}
+
+// TestObjectsOfTwoFields: what has two fields need not be an object that is about to
+// be created.
+func TestObjectsOfTwoFields(t *testing.T) {
+	type m = map[string]any
+	for name, live := range map[string]m{
+		"no kind":    {"apiVersion": "example.dev/v1", "spec": m{"text": "a"}},
+		"no version": {"kind": "Thing", "spec": m{"text": "a"}},
+	} {
+		out, err := newManager(t, "v1", fieldmanager.WithConverter(nil)).Apply(&unstructured.Unstructured{Object: live}, object(t, "v1", "spec: {text: a}"), "alice", false)
+		require.NoError(t, err, name)
+		require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"+
+			"before-first-apply Update example.dev/v1 {\"f:spec\":{\".\":{},\"f:text\":{}}}\n", owners(t, out), name)
+	}
+}
+
+// TestCreatesAgree: an object is created alike by the short cut and without, in
+// either semantics, over any object before it.
+func TestCreatesAgree(t *testing.T) {
+	none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
+	slow := fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none})
+	for _, options := range [][]fieldmanager.Option{
+		nil, {fieldmanager.WithSemantics(typed.Canonical(nil))}, {fieldmanager.WithEmptyObject(object(t, "v1", "spec: {count: 0, text: z}"))},
+	} {
+		for _, text := range []string{"", "spec: {}", "spec: {labels: {}, set: []}", "spec: {text: null, labels: null}", "spec: {text: a, ports: [{port: 1, name: null}], atomic: []}"} {
+			for _, live := range []runtime.Object{nil, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "kind": "Thing"}}} {
+				want, err := newManager(t, "v1", append(options, slow)...).Apply(live, object(t, "v1", text), "alice", false)
+				require.NoError(t, err)
+				got, err := newManager(t, "v1", options...).Apply(live, object(t, "v1", text), "alice", false)
+				require.NoError(t, err)
+				require.Equal(t, contents(want), contents(got), text)
+			}
+		}
+	}
+}
+
+// TestEntriesThatAWriteChanges: entries that any write would change are changed by one
+// that changes nothing else, however many there are.
+func TestEntriesThatAWriteChanges(t *testing.T) {
+	type m = map[string]any
+	none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
+	slow := newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none}))
+	text := m{"f:spec": m{"f:text": m{}}}
+	alice := fieldsEntry("alice", "Apply", "v1", text)
+	many := []any{alice}
+	for i := range 25 {
+		many = append(many, fieldsEntry(fmt.Sprintf("b%02d", i), "Apply", "v1", text))
+	}
+	for _, row := range []struct {
+		name, why string
+		entries   []any
+		left      int // entries
+	}{
+		{"many", "", many, 26},
+		{"one of many twice", "the later one counts", append(many[:26:26], many[25]), 26},
+		{"the first of many twice", "", append([]any{alice}, many...), 26},
+		{"what is no member", "an entry that can't be decoded is kept", []any{alice, fieldsEntry("bob", "Apply", "v1", m{"fx": m{}})}, 2},
+		{"a member of a later kind", "an entry that owns nothing is dropped", []any{alice, fieldsEntry("bob", "Apply", "v1", m{"z:a": m{}})}, 1},
+		{"a version that is gone", "it is not touched, whatever it looks like", []any{alice, fieldsEntry("bob", "Apply", "v7",
+			m{"f:spec": m{"f:ports": m{`k:{"b":1,"a":2}`: m{}}}, "z:a": m{}})}, 2},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live := storedWith(t, "spec: {text: a}", row.entries...)
+			want, err := slow.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			require.NoError(t, err)
+			got, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			require.NoError(t, err)
+			require.Equal(t, contents(want), contents(got), row.why)
+			list := listOf(got).([]any)
+			require.Len(t, list, row.left, row.why)
+			if len(row.entries) == row.left {
+				require.Equal(t, row.entries, list, row.why)
+			}
+		})
+	}
+}
+
+// TestEntriesOfTrees shows which entries that a client sends stay as they stand:
+// those in canonical form, and live's, whatever those look like.
+func TestEntriesOfTrees(t *testing.T) {
+	type m = map[string]any
+	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
+	plain := fieldsEntry("alice", "Apply", "v1", text)
+	extra := fieldsEntry("alice", "Apply", "v1", text, "extra", "x")
+	for _, row := range []struct {
+		name, why string
+		live, now m
+		want      m
+	}{
+		{"in canonical form", "", plain, fieldsEntry("alice", "Apply", "v1", count), fieldsEntry("alice", "Apply", "v1", count)},
+		{"with a subresource", "", plain, fieldsEntry("alice", "Apply", "v1", count, "subresource", "status"), fieldsEntry("alice", "Apply", "v1", count, "subresource", "status")},
+		{"without a time", "", plain, fieldsEntry("alice", "Apply", "v1", count, "time", nil), fieldsEntry("alice", "Apply", "v1", count, "time", nil)},
+		{"with a member more", "it is not kept", plain, extra, plain},
+		{"with a member more and no time", "", plain, fieldsEntry("alice", "Apply", "v1", text, "extra", "x", "time", nil), fieldsEntry("alice", "Apply", "v1", text, "time", nil)},
+		{"with a member more and a subresource", "", plain, fieldsEntry("alice", "Apply", "v1", text, "extra", "x", "subresource", "s"),
+			fieldsEntry("alice", "Apply", "v1", text, "subresource", "s")},
+		{"live's, with a member more", "it is live's", extra, extra, extra},
+		{"other fields than live's, with a member more", "", extra, fieldsEntry("alice", "Apply", "v1", count, "extra", "x"), fieldsEntry("alice", "Apply", "v1", count)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			const spec = "spec: {text: a, count: 1}"
+			out, err := newManager(t, "v1").Update(storedWith(t, spec, row.live), storedWith(t, spec, row.now), "ctl")
+			require.NoError(t, err)
+			require.Equal(t, []any{row.want}, listOf(out), row.why)
+		})
+	}
 }
