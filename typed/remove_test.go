@@ -61,8 +61,8 @@ func TestRemoveInsideAtomic(t *testing.T) {
 	odd := tree(t, `{set: [a, {}]}`)
 	require.Equal(t, `{"set":[{}]}`, js(t, root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))), "items that nothing can select stay")
 	require.Equal(t, odd, root.Remove(odd, set(t, `{f:set: {'f:': {}}}`)), "also from a field of no name")
-	nameless := tree(t, `{labels: {"": x}}`)
-	require.Equal(t, nameless, root.Remove(nameless, set(t, `{f:labels: {'v:1': {}}}`)), "what selects no entry removes none of no name")
+	one := tree(t, `{labels: {"1": x}}`)
+	require.Equal(t, one, root.Remove(one, set(t, `{f:labels: {'v:1': {}}}`)), "what selects no entry removes none of the same text")
 	wrong := tree(t, `{s: {a: b}, num: [1]}`)
 	require.Equal(t, wrong, root.Remove(wrong, set(t, `{f:s: {f:a: {}}, f:num: {i:0: {}}}`)), "so does what is of no shape of its type")
 	undeclared := tree(t, `{x: {a: b, c: d}}`)
@@ -106,7 +106,7 @@ func TestExtract(t *testing.T) {
 		{"owned item without content", "unless it is owned itself", `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}}}`, `{"named":[{}]}`, `{"named":[{"name":"a"}]}`, ""},
 		{"deduced", "", `{free: {a: {b: 1, c: 2}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"b":1}}}`, "", ""},
 		{"odd elements", "elements that do not fit are passed over", `{labels: {a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
-		{"odd element, empty name", "none is like an entry of no name", `{labels: {"": x, a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
+		{"odd element, same text", "a value is no entry's name", `{labels: {"1": x, a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v, s := tree(t, row.value), set(t, row.set)
