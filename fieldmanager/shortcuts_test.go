@@ -222,6 +222,17 @@ func TestUpdatesThatChangeALittle(t *testing.T) {
 	}
 }
 
+// TestUpdateByTheOnlyOwner: an updater has one entry, which grows.
+func TestUpdateByTheOnlyOwner(t *testing.T) {
+	type m = map[string]any
+	live := storedWith(t, "spec: {text: a}", fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}))
+	now := live.DeepCopy()
+	now.Object["spec"].(m)["count"] = int64(1)
+	out, err := newManager(t, "v1").Update(live, now, "ctl")
+	require.NoError(t, err)
+	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"f:count\":{},\"f:text\":{}}}\n", owners(t, out))
+}
+
 // TestUpdatesThatAreWrong has objects that can't be read, where the other one or the
 // entries would hide it.
 func TestUpdatesThatAreWrong(t *testing.T) {
