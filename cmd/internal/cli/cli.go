@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,8 +29,10 @@ type Env struct {
 	Now func() time.Time
 	// NewUID makes the uid of an object that is created; random ones when nil.
 	NewUID func() string
+	// Context ends what runs until it is interrupted; context.Background() when nil.
+	Context context.Context
 	// StoreTimeout is how long to wait for a store that another process has
-	// open; store.DefaultTimeout for 0.
+	// open, or for an etcd; their packages' DefaultTimeout for 0.
 	StoreTimeout time.Duration
 }
 
@@ -107,7 +110,7 @@ Exit status: 0 when all went well, 1 on a conflict or any error.`,
 	})
 	root.AddCommand(
 		newApply(env), newReplace(env), newGet(env), newDelete(env),
-		newReplay(env), newTest(env), newVersion(env),
+		newServe(env), newReplay(env), newTest(env), newVersion(env),
 	)
 	return root
 }
