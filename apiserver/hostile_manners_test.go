@@ -145,8 +145,8 @@ func idle(t *testing.T, _ attack) {
 
 // fill stores more than the buffers of sockets hold.
 func (s *target) fill(t *testing.T, c *http.Client) {
-	for i := range 20 {
-		body := fmt.Sprintf(`{"metadata":{"name":"large-%d"},"data":{"k":%q}}`, i, strings.Repeat("a", 900<<10))
+	for i := range 100 {
+		body := fmt.Sprintf(`{"metadata":{"name":"large-%d"},"data":{"k":%q}}`, i, strings.Repeat("a", 180<<10))
 		require.Equal(t, http.StatusCreated, s.code(t, c, post, objectsPath, body))
 	}
 }
@@ -159,7 +159,7 @@ func (s *target) deaf(t *testing.T) net.Conn {
 }
 
 func unreadList(t *testing.T, _ attack) {
-	s := attacked(t, apiserver.Limits{Requests: 1, Request: time.Second, Write: brief})
+	s := attacked(t, apiserver.Limits{Requests: 1, Request: 2 * time.Second, Write: brief})
 	c := s.client(t)
 	s.fill(t, c)
 	_, err := io.WriteString(s.deaf(t), attack{}.head(-1))

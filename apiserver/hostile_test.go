@@ -145,7 +145,9 @@ func TestHostileRequests(t *testing.T) {
 			require.Contains(t, body, a.says)
 			require.Less(t, len(body), 1<<20, "an error shows no more than the start of what was sent")
 			allocated := after.TotalAlloc - before.TotalAlloc
-			require.Less(t, allocated, uint64(maxAllocated), "memory")
+			if !raceDetector { // which takes memory of its own
+				require.Less(t, allocated, uint64(maxAllocated), "memory")
+			}
 			if allocated > 32<<20 {
 				t.Logf("%d MiB", allocated>>20)
 			}

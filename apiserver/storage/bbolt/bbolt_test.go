@@ -90,11 +90,11 @@ func TestOpenWhatIsNoStore(t *testing.T) {
 			b, err := tx.CreateBucket([]byte("tenure"))
 			require.NoError(t, err)
 			return b.Put([]byte("format"), []byte("1"))
-		}), `it has format "1", expected "2"`},
+		}), `it has another format: "1", expected "2"`},
 		{"no format", database(func(tx *bolt.Tx) error {
 			_, err := tx.CreateBucket([]byte("tenure"))
 			return err
-		}), `it has format "", expected "2"`},
+		}), `it has another format: "", expected "2"`},
 		{"a part is missing", database(func(tx *bolt.Tx) error {
 			b, err := tx.CreateBucket([]byte("tenure"))
 			require.NoError(t, err)

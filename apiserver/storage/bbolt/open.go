@@ -54,6 +54,13 @@ const format = "2"
 // DefaultTimeout is how long Open waits for another process to let go of the file.
 const DefaultTimeout = 5 * time.Second
 
+// ErrInUse answers the opening of a file that another process has open, ErrFormat
+// of one that another version of this package wrote.
+var (
+	ErrInUse  = errors.New("another process has it open")
+	ErrFormat = errors.New("it has another format")
+)
+
 // Options are how a file is opened. The zero value is fine.
 type Options struct {
 	// Timeout is how long to wait for a file that another process has open;
@@ -129,7 +136,7 @@ func open(path string, options Options) (_ *Store, err error) {
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("another process has it open; gave up after %s", options.Timeout)
+		return nil, fmt.Errorf("%w; gave up after %s", ErrInUse, options.Timeout)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
 		return nil, fmt.Errorf("not a store, or damaged: %w", err)
 	case err != nil:
@@ -167,7 +174,7 @@ func (s *Store) prepare() error {
 		return s.db.View(func(tx *bolt.Tx) error {
 			if about := tx.Bucket(aboutBucket); about != nil {
 				if got := about.Get(formatKey); string(got) != format {
-					return fmt.Errorf("it has format %q, expected %q", got, format)
+					return fmt.Errorf("%w: %q, expected %q", ErrFormat, got, format)
 				}
 				_, err := load(tx)
 				return err

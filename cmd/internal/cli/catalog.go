@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/apiserver/stored"
 	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/typed"
@@ -19,6 +22,7 @@ type catalog struct {
 	base    *openapi.Registry // without the definitions
 	defined map[schema.GroupKind]*definition
 	types   *openapi.Registry // all of it
+	kinds   *stored.Kinds     // as a server has them; nil: not made yet
 }
 
 func newCatalog() *catalog {
@@ -48,7 +52,27 @@ func (c *catalog) rebuild() {
 	for _, d := range c.defined {
 		all = append(all, d.types) // of different kinds, so in any order
 	}
-	c.types = openapi.Union(all...)
+	c.types, c.kinds = openapi.Union(all...), nil
+}
+
+// stored returns the kind as a server has it; nil when no server has it, which can
+// be with the kinds of OpenAPI documents.
+func (c *catalog) stored(k *kind, now func() time.Time) (*stored.Kind, error) {
+	if c.kinds == nil {
+		var trees []map[string]any
+		for _, d := range c.defined {
+			trees = append(trees, d.tree)
+		}
+		var err error
+		if c.kinds, err = stored.NewKinds(stored.Options{Now: now}, trees...); err != nil {
+			return nil, err
+		}
+	}
+	out, err := c.kinds.Kind(k.GroupVersionKind)
+	if errors.Is(err, stored.ErrNotServed) {
+		return nil, nil
+	}
+	return out, err
 }
 
 // defineStored adds the CustomResourceDefinitions in a store.
@@ -67,6 +91,12 @@ func (c *catalog) defineStored(s store.Store) error {
 	return nil
 }
 
+// plain reports whether a kind is of the type that a server has it of, and not of
+// one that an OpenAPI document puts in its place.
+func (c *catalog) plain(gvk schema.GroupVersionKind) bool {
+	return c.defined[gvk.GroupKind()] != nil || c.types.TypeFor(gvk) == openapi.Builtin().TypeFor(gvk)
+}
+
 // kind is a kind at a version, as far as a write needs to know it.
 type kind struct {
 	schema.GroupVersionKind
@@ -76,6 +106,7 @@ type kind struct {
 	// converts says that objects are converted between versions by setting the
 	// apiVersion; otherwise they are not converted.
 	converts bool
+	webhook  bool // a webhook converts
 	// storage is the group and version that objects are stored at.
 	storage string
 	// unknown says why the kind has no schema; nil when it has.
@@ -99,7 +130,7 @@ func (c *catalog) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		if ok && !version.served {
 			return nil, fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
 		}
-		k.namespaced, k.hasStatus, k.converts = d.namespaced, version.status, !d.webhook
+		k.namespaced, k.hasStatus, k.converts, k.webhook = d.namespaced, version.status, !d.webhook, d.webhook
 		if k.converts {
 			k.storage = schema.GroupVersion{Group: gvk.Group, Version: d.storage()}.String()
 		}

@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,8 +38,10 @@ type Env struct {
 	// Terminal reports whether a stream, one of the three, is a terminal; when nil,
 	// files are that are one.
 	Terminal func(stream any) bool
+	// Context ends what runs until it is interrupted; context.Background() when nil.
+	Context context.Context
 	// StoreTimeout is how long to wait for a store that another process has
-	// open; store.DefaultTimeout for 0.
+	// open, or for an etcd; their packages' DefaultTimeout for 0.
 	StoreTimeout time.Duration
 }
 
@@ -167,7 +170,7 @@ have others, see their help.`,
 	group("see", "See what is, and what would be:", newPlan(env), newConflicts(env), newBlame(env))
 	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
 		newHandover(env), newUpgrade(env), newDowngrade(env))
-	group("store", "Keep objects in a store:", newApply(env), newReplace(env), newGet(env), newDelete(env))
+	group("store", "Keep objects in a store, and serve it:", newApply(env), newReplace(env), newGet(env), newDelete(env), newServe(env))
 	group("check", "Check:", newTest(env), newReplay(env))
 	root.AddCommand(newVersion(env))
 	callBy(root, env.Name)

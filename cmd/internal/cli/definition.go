@@ -17,6 +17,8 @@ var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "Cust
 // definition is what a CustomResourceDefinition says of its kind.
 type definition struct {
 	kind       schema.GroupKind
+	tree       map[string]any
+	plural     string
 	names      []string // what people call it, in lower case
 	namespaced bool
 	webhook    bool // versions are converted by a webhook
@@ -39,9 +41,10 @@ func define(tree map[string]any) (*definition, error) {
 	// the compiler has looked at group, names and versions.
 	spec, _ := tree["spec"].(map[string]any)
 	names, _ := spec["names"].(map[string]any)
-	d := &definition{types: types}
+	d := &definition{types: types, tree: tree}
 	d.kind.Group, _ = spec["group"].(string)
 	d.kind.Kind, _ = names["kind"].(string)
+	d.plural, _ = names["plural"].(string)
 	switch scope, _ := spec["scope"].(string); scope {
 	case "Namespaced":
 		d.namespaced = true

@@ -25,7 +25,7 @@ import (
 // to it: discovery, schemas, reads, applies, JSON patches, creates and updates. Below it is a store, and the engine.
 type fakeCluster struct {
 	mu      sync.Mutex
-	objects store.Memory
+	objects objectStore
 	catalog *catalog
 	now     func() time.Time
 	uids    int

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/tenure-ssa/tenure/apiserver/stored"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
@@ -118,17 +119,31 @@ func kindsOf(s store.Store, name string) ([]schema.GroupKind, error) {
 	if err != nil {
 		return nil, err
 	}
-	var stored []schema.GroupKind
+	var kept []schema.GroupKind
 	for _, obj := range all {
-		if gvk, err := gvkOf(obj); err == nil && !slices.Contains(stored, gvk.GroupKind()) {
-			stored = append(stored, gvk.GroupKind())
+		if gvk, err := gvkOf(obj); err == nil && !slices.Contains(kept, gvk.GroupKind()) {
+			kept = append(kept, gvk.GroupKind())
 		}
 	}
-	found := c.find(name, stored)
+	found := c.find(name, kept)
 	if len(found) == 0 {
 		return nil, fmt.Errorf("kind %q is not known", name)
 	}
-	return found, nil
+	return storedAs(found)
+}
+
+// storedAs returns the kinds that objects of kinds are stored as, each once.
+func storedAs(found []schema.GroupKind) (out []schema.GroupKind, err error) {
+	builtin, err := stored.NewKinds(stored.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for _, gk := range found {
+		if gk = builtin.StoredAs(gk); !slices.Contains(out, gk) {
+			out = append(out, gk)
+		}
+	}
+	return out, nil
 }
 
 func list(s store.Store, kindName, namespace string) (out []map[string]any, err error) {
@@ -141,12 +156,7 @@ func list(s store.Store, kindName, namespace string) (out []map[string]any, err 
 		if err != nil {
 			return nil, err
 		}
-		// A key without a group matches every group.
-		for _, obj := range objects {
-			if gvk, err := gvkOf(obj); err == nil && gvk.GroupKind() == gk {
-				out = append(out, obj)
-			}
-		}
+		out = append(out, objects...)
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/apiserver/stored"
 	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
@@ -29,6 +30,8 @@ type request struct {
 	// subresource is "" or status.
 	subresource string
 	now         func() time.Time
+	// served is the kind as a server has it; nil when that is not what counts.
+	served *stored.Kind
 }
 
 // run returns what becomes of live, nil for no object, when given is written to
@@ -38,7 +41,7 @@ func (r *request) run(live, given map[string]any) (map[string]any, error) {
 	if err := r.check(live); err != nil {
 		return nil, err
 	}
-	m, err := fieldmanager.New(r.kind.GroupVersionKind, r.types, r.options()...)
+	m, err := r.fields()
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +73,14 @@ func (r *request) check(live map[string]any) error {
 		return fmt.Errorf(".apiVersion: the object is at %q, and objects of this kind can't be converted", version)
 	}
 	return nil
+}
+
+// fields returns what tracks the fields of the write.
+func (r *request) fields() (*fieldmanager.FieldManager, error) {
+	if r.served != nil {
+		return r.served.Fields(r.subresource)
+	}
+	return fieldmanager.New(r.kind.GroupVersionKind, r.types, r.options()...)
 }
 
 // options are those of a real server.

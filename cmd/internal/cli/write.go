@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/apiserver/stored"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -46,6 +48,9 @@ func (w *writer) write(tree map[string]any) (out outcome, err error) {
 	out.reference = reference(k.GroupKind(), key.Name)
 	r := w.request
 	r.kind, r.types, r.now = k, w.catalog.types, w.env.Now
+	if d := w.catalog.defined[k.GroupKind()]; d != nil {
+		w.store.Define(d.kind, d.plural)
+	}
 	for range attempts {
 		if out.object, out.verb, err = w.try(&r, key, tree); !errors.Is(err, store.ErrStale) {
 			break
@@ -56,24 +61,23 @@ func (w *writer) write(tree map[string]any) (out outcome, err error) {
 
 // try reads, computes and stores.
 func (w *writer) try(r *request, key store.Key, given map[string]any) (_ map[string]any, verb string, err error) {
-	live, err := w.store.Get(key)
+	kept, err := w.store.Get(key)
 	if errors.Is(err, store.ErrNotFound) {
-		live, err = nil, nil
+		kept, err = nil, nil
 		if r.subresource != "" {
 			err = errors.New("not found: a subresource is written on an object that is there")
 		}
 	}
 	if err == nil {
-		err = precondition(live, given)
+		err = precondition(kept, given)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	merged, err := r.run(live, given)
+	merged, err := w.merge(r, kept, given)
 	if err != nil {
 		return nil, "", err
 	}
-	w.fillIn(live, merged)
 
 	// A definition that does not compile must not be stored: it would stand in
 	// the way of everything that follows.
@@ -83,11 +87,11 @@ func (w *writer) try(r *request, key store.Key, given map[string]any) (_ map[str
 			return nil, "", err
 		}
 	}
-	verb = verbOf(r.apply, live == nil)
-	if live != nil && sameButTimes(live, merged) {
-		merged, verb = live, "unchanged"
+	verb = verbOf(r.apply, kept == nil)
+	if kept != nil && sameButTimes(kept, merged) {
+		merged, verb = kept, "unchanged"
 	} else if !w.dryRun {
-		if merged, err = w.store.Put(key, merged, textAt(live, "resourceVersion")); err != nil {
+		if merged, err = w.store.Put(key, merged, textAt(kept, "resourceVersion")); err != nil {
 			return nil, "", err
 		}
 	}
@@ -98,6 +102,55 @@ func (w *writer) try(r *request, key store.Key, given map[string]any) (_ map[str
 		verb += " (dry run)"
 	}
 	return merged, verb, nil
+}
+
+// merge returns what becomes of the object that is stored, nil for none, as it is to
+// be stored, but for its resourceVersion, which stays.
+func (w *writer) merge(r *request, kept, given map[string]any) (map[string]any, error) {
+	served, err := w.catalog.stored(r.kind, w.env.Now)
+	if err != nil {
+		return nil, err
+	}
+	live := kept
+	if served != nil && r.readable(kept) {
+		if live, err = read(served, kept); err != nil {
+			return nil, err
+		}
+	}
+	if r.served = nil; w.catalog.plain(r.kind.GroupVersionKind) {
+		r.served = served
+	}
+	merged, err := r.run(live, given)
+	if err != nil {
+		return nil, err
+	}
+	w.fillIn(live, merged)
+	if served == nil {
+		return merged, nil
+	}
+	merged["apiVersion"] = r.kind.GroupVersion().String()
+	if merged, err = served.Prepare(merged, live, r.subresource); err != nil {
+		return nil, err
+	}
+	if version := textAt(kept, "resourceVersion"); version != "" {
+		merged["metadata"].(map[string]any)["resourceVersion"] = version
+	}
+	return merged, nil
+}
+
+// readable reports whether a stored object can be had at the version of the request.
+func (r *request) readable(kept map[string]any) bool {
+	version, _ := kept["apiVersion"].(string)
+	return kept != nil && (!r.kind.webhook || version == r.kind.GroupVersion().String())
+}
+
+// read returns a stored object as a server would read it, at the kind's version.
+func read(k *stored.Kind, kept map[string]any) (map[string]any, error) {
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	return k.Decode(data, 0)
 }
 
 func verbOf(apply, created bool) string {

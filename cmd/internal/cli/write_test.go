@@ -28,7 +28,7 @@ func testWriter(s store.Store, manager string) *writer {
 // Managers that apply at once lose nothing of each other: each write that comes
 // late is computed again.
 func TestConcurrentApplies(t *testing.T) {
-	s := &store.Memory{}
+	s := store.NewMemory()
 	const managers = attempts - 1 // each can be late once for every other
 	var wg sync.WaitGroup
 	errs := make([]error, managers)
@@ -56,13 +56,13 @@ func (stale) Put(store.Key, map[string]any, string) (map[string]any, error) {
 }
 
 func TestGivesUpWhenAlwaysLate(t *testing.T) {
-	_, err := testWriter(stale{&store.Memory{}}, "m").write(configMap("a", nil))
+	_, err := testWriter(stale{store.NewMemory()}, "m").write(configMap("a", nil))
 	require.ErrorIs(t, err, store.ErrStale)
 }
 
 // What a write is given, it does not change.
 func TestInputsStay(t *testing.T) {
-	s := &store.Memory{}
+	s := store.NewMemory()
 	given := configMap("a", map[string]any{"k": "1"})
 	_, err := testWriter(s, "m").write(given)
 	require.NoError(t, err)

@@ -45,14 +45,14 @@ FILE holds YAML documents, JSON, or lists of objects; of a folder every .yaml,
 CustomResourceDefinition is known to the documents behind it, and, once it is in
 the store, to every later command; what --schema names goes before the store.
 
-The store fills in what a server does: uid, creationTimestamp, resourceVersion,
-generation, and the namespace. It sets no defaults of the schema and prunes
-nothing: a field that the schema does not know is an error. Of a kind with a
-status, status is left as it is; with --subresource status, everything else is.
+The object is stored as a server would have stored it, with defaults, uid and the
+like, once its schema and rules are met; tenure serve serves the file. Namespaces
+need not be there. A field that the schema does not know is an error. Of a kind
+with a status, status is left as it is; with --subresource status, everything else.
 
-With --live, there is no store: the document is merged into the object in that
-file (an empty file is no object), and the result with its managed fields is
-written to stdout, to be the next --live.
+With --live, there is no store, and there are no defaults: the document is merged
+into the object in that file (an empty file is no object), and the result with its
+managed fields is written to stdout, to be the next --live.
 
 Exit status: 0 when all was applied, 1 when any document was not, for a conflict
 or any other reason. The other documents are applied all the same.`,
@@ -212,9 +212,9 @@ func (f *writeFlags) runStore(w *writer, docs []document) error {
 // openStore opens the store. Where nothing will be written, a file that is not
 // there is an empty store, and is not created.
 func openStore(env *Env, path string, readOnly bool) (store.Store, error) {
-	s, err := store.OpenFile(env.path(path), store.Options{ReadOnly: readOnly, Timeout: env.StoreTimeout})
+	s, err := store.OpenFile(env.path(path), store.Options{MustExist: readOnly, Timeout: env.StoreTimeout})
 	if readOnly && errors.Is(err, fs.ErrNotExist) {
-		return &store.Memory{}, nil
+		return store.NewMemory(), nil
 	}
 	if err != nil {
 		return nil, err

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
+	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
+	"github.com/tenure-ssa/tenure/cmd/internal/store"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	store       string
+	etcd        []string
+	listen      string
+	kubeconfig  string
+	definitions []string
+}
+
+func newServe(env *Env) *cobra.Command {
+	var flags serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the store to kubectl and other Kubernetes clients",
+		Long: `Serve starts a Kubernetes API server over the store: the built-in types, and what
+CustomResourceDefinitions define, with server-side apply as a real one does it. No
+controllers run: nothing makes Pods of a Deployment.
+
+The store is the file that tenure apply and tenure get use, which no other command
+can use at the same time; or an etcd, which several servers can share.
+
+It prints where the kubeconfig is, which holds the address, the certificate and the
+token of an administrator, and stays until it is interrupted (SIGINT, SIGTERM). Then
+it ends watches, lets requests under way finish, and closes the store.
+
+Exit status: 0 when it was interrupted, 1 when it could not start, or on any error.`,
+		Example: `  tenure serve
+  tenure serve --store shop.db --listen 127.0.0.1:8443 --crd widgets.yaml
+  tenure serve --etcd-servers http://127.0.0.1:2379`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(env.context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return env.serve(ctx, &flags)
+		},
+	}
+	addStoreFlag(cmd, &flags.store)
+	set := cmd.Flags()
+	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, in the place of a file")
+	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` of this machine to listen on; port 0 is a free one")
+	set.StringVar(&flags.kubeconfig, "kubeconfig", "tenure.kubeconfig", "`FILE` to write the kubeconfig to, of mode 0600")
+	set.StringArrayVar(&flags.definitions, "crd", nil, "`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
+	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
+	return cmd
+}
+
+func (e *Env) context() context.Context {
+	if e.Context == nil {
+		return context.Background()
+	}
+	return e.Context
+}
+
+// serve serves until ctx ends.
+func (e *Env) serve(ctx context.Context, f *serveFlags) (err error) {
+	definitions, err := e.readDefinitions(f.definitions)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := filepath.Abs(e.path(f.kubeconfig))
+	if err != nil {
+		return err
+	}
+	records, name, err := e.openRecords(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, records.Close()) }()
+	server, err := apiserver.Start(context.WithoutCancel(ctx), apiserver.Options{
+		Store: records, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now,
+		NewUID: func() types.UID { return types.UID(e.NewUID()) },
+		Log:    slog.New(slog.NewTextHandler(e.Stderr, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	if err := e.applyDefinitions(ctx, server.Config(), definitions); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Stdout, "serving %s at %s\nkubeconfig: %s\ntry: kubectl --kubeconfig %s get namespaces\n",
+		name, server.URL(), kubeconfig, quoted(kubeconfig))
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-server.Done():
+		return errors.New("the server has ended by itself")
+	}
+}
+
+// openRecords opens what the server keeps its objects in, and names it.
+func (e *Env) openRecords(ctx context.Context, f *serveFlags) (storage.Store, string, error) {
+	if len(f.etcd) == 0 {
+		timeout := e.StoreTimeout
+		if timeout == 0 {
+			timeout = store.DefaultTimeout
+		}
+		records, err := bbolt.Open(e.path(f.store), bbolt.Options{Timeout: timeout, Now: e.Now})
+		if err != nil {
+			return nil, "", store.Explain(err)
+		}
+		return records, f.store, nil
+	}
+	for _, server := range f.etcd {
+		if u, err := url.Parse(server); err != nil || u.Host == "" {
+			return nil, "", fmt.Errorf("--etcd-servers: expected URLs such as http://127.0.0.1:2379, got %q", server)
+		}
+	}
+	name := "the etcd at " + strings.Join(f.etcd, ", ")
+	records, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: f.etcd}, Timeout: e.StoreTimeout})
+	switch {
+	case errors.Is(err, storage.ErrUnavailable):
+		return nil, "", fmt.Errorf("%s does not answer", name)
+	case err != nil:
+		return nil, "", fmt.Errorf("%s: %w", name, err)
+	}
+	return records, name, nil
+}
+
+// quoted returns a path as a shell takes it.
+func quoted(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+@:,%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// readDefinitions reads the CustomResourceDefinitions in files and folders. Other
+// objects in a folder are passed over, so that a folder of manifests will do.
+func (e *Env) readDefinitions(inputs []string) (out []map[string]any, err error) {
+	for _, input := range inputs {
+		docs, err := e.readDocuments([]string{input})
+		if err != nil {
+			return nil, fmt.Errorf("--crd: %w", err)
+		}
+		found := false
+		for _, doc := range docs {
+			if doc.err != nil {
+				return nil, fmt.Errorf("--crd: %s: %w", doc.where(), doc.err)
+			}
+			if gvk, err := gvkOf(doc.tree); err == nil && gvk.GroupKind() == definitionKind {
+				out, found = append(out, doc.tree), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("--crd: %s: no CustomResourceDefinition in it", input)
+		}
+	}
+	return out, nil
+}
+
+// applyDefinitions applies definitions as the manager tenure, whoever owns their
+// fields.
+func (e *Env) applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
+	if len(definitions) == 0 {
+		return nil
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	for _, tree := range definitions {
+		if err := applyDefinition(ctx, client, config.Host, tree); err != nil {
+			return fmt.Errorf("--crd: %s: %w", reference(definitionKind, nameOf(tree)), err)
+		}
+	}
+	return nil
+}
+
+func applyDefinition(ctx context.Context, client *http.Client, host string, tree map[string]any) error {
+	gvk, err := gvkOf(tree)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(tree)
+	if err != nil {
+		return err
+	}
+	to := host + "/apis/" + gvk.GroupVersion().String() + "/customresourcedefinitions/" + url.PathEscape(nameOf(tree)) +
+		"?fieldManager=tenure&force=true&fieldValidation=Strict"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, to, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", string(types.ApplyPatchType))
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode < 300 {
+		return nil
+	}
+	var status metav1.Status
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxInput)).Decode(&status); err != nil || status.Message == "" {
+		return errors.New(answer.Status)
+	}
+	return errors.New(status.Message)
+}

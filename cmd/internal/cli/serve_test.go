@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+	"github.com/tenure-ssa/tenure/cmd/internal/store"
+)
+
+// TestServeScripts runs the scripts in testdata/serve, which have, beside what those
+// in testdata/script have,
+//
+//	serve ARGS…                     tenure serve in the background, until it serves
+//	interrupt                       ends it as an interrupt does; it must end well
+//	ask METHOD PATH [FILE [TYPE]]   asks it, with FILE as the body; the answer is on
+//	                                stdout, and a code of 400 or more is a failure
+func TestServeScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/serve",
+		UpdateScripts:      *update,
+		RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Values[worldKey{}] = &world{now: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)}
+			env.Values[serverKey{}] = &serving{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"tenure": runTenure, "clock": setClock, "serve": startServing, "interrupt": stopServing, "ask": ask,
+		},
+	})
+}
+
+// serving is a tenure serve that runs.
+type serving struct {
+	end    context.CancelFunc
+	status chan int
+	out    *notice
+	errs   *bytes.Buffer // to be read when it has ended
+}
+
+type serverKey struct{}
+
+// notice is an output, and says when something was written to it.
+type notice struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	written chan struct{} // closed with the first write
+}
+
+func newNotice() *notice { return &notice{written: make(chan struct{})} }
+
+func (n *notice) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.text.Len() == 0 {
+		close(n.written)
+	}
+	return n.text.Write(p)
+}
+
+func startServing(ts *testscript.TestScript, neg bool, args []string) {
+	w := ts.Value(worldKey{}).(*world)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &serving{end: cancel, status: make(chan int, 1), out: newNotice(), errs: &bytes.Buffer{}}
+	var uids int
+	env := Env{
+		Stdout: s.out, Stderr: s.errs, Dir: ts.MkAbs("."), Context: ctx,
+		Now:          func() time.Time { return w.now },
+		NewUID:       func() string { uids++; return fmt.Sprintf("00000000-0000-4000-9000-%012d", uids) },
+		StoreTimeout: 50 * time.Millisecond,
+	}
+	go func() { s.status <- Main(env, append([]string{"serve"}, args...)) }()
+	ts.Defer(cancel)
+	select {
+	case <-s.out.written:
+		if neg {
+			ts.Fatalf("it serves")
+		}
+		*ts.Value(serverKey{}).(*serving) = *s
+		fmt.Fprint(ts.Stdout(), s.out.text.String())
+	case status := <-s.status:
+		if !neg || status != 1 {
+			ts.Fatalf("exit status %d: %s", status, s.errs)
+		}
+		fmt.Fprint(ts.Stderr(), s.errs)
+	}
+}
+
+func stopServing(ts *testscript.TestScript, _ bool, _ []string) {
+	s := ts.Value(serverKey{}).(*serving)
+	s.end()
+	if status := <-s.status; status != 0 {
+		ts.Fatalf("exit status %d: %s", status, s.errs)
+	}
+	fmt.Fprint(ts.Stderr(), s.errs)
+}
+
+func ask(ts *testscript.TestScript, neg bool, args []string) {
+	config, err := clientcmd.BuildConfigFromFlags("", ts.MkAbs("tenure.kubeconfig"))
+	ts.Check(err)
+	client, err := rest.HTTPClientFor(config)
+	ts.Check(err)
+	defer client.CloseIdleConnections()
+	var body io.Reader
+	if len(args) > 2 {
+		body = strings.NewReader(ts.ReadFile(args[2]))
+	}
+	q, err := http.NewRequest(args[0], config.Host+args[1], body)
+	ts.Check(err)
+	q.Header.Set("Content-Type", "application/yaml")
+	if len(args) > 3 {
+		q.Header.Set("Content-Type", args[3])
+	}
+	answer, err := client.Do(q)
+	ts.Check(err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%s\n", text)
+	if failed := answer.StatusCode >= 400; failed != neg {
+		ts.Fatalf("%s: %s", answer.Status, text)
+	}
+}
+
+// A signal ends the server, and the store is as it was acknowledged.
+func TestServeSignals(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		dir := t.TempDir()
+		out, errs := newNotice(), &bytes.Buffer{}
+		ended := make(chan int, 1)
+		go func() { ended <- Main(Env{Stdout: out, Stderr: errs, Dir: dir}, []string{"serve"}) }()
+		select {
+		case <-out.written:
+		case status := <-ended:
+			require.Fail(t, "it does not serve", "%d: %s", status, errs)
+		}
+		info, err := os.Stat(filepath.Join(dir, "tenure.kubeconfig"))
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		require.NoError(t, syscall.Kill(os.Getpid(), signal))
+		require.Zero(t, <-ended, "%s: %s", signal, errs)
+		require.Empty(t, errs.String())
+		s, err := store.OpenFile(filepath.Join(dir, "tenure.db"), store.Options{MustExist: true})
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	}
+}
+
+// A port that is taken, and an etcd that is not there, are named.
+func TestServeElsewhere(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	address := taken.Addr().String()
+	for _, row := range []struct {
+		name string // what stands in the way
+		args []string
+		want string
+	}{
+		{"a port in use", []string{"--listen", address}, "error: listen tcp " + address + ": bind: address already in use\n"},
+		{"no etcd", []string{"--etcd-servers", "http://" + address}, "error: the etcd at http://" + address + " does not answer\n"},
+	} {
+		var out, errs bytes.Buffer
+		status := Main(Env{Stdout: &out, Stderr: &errs, Dir: t.TempDir(), Context: t.Context(), StoreTimeout: 50 * time.Millisecond}, append([]string{"serve"}, row.args...))
+		require.Equal(t, 1, status, row.name)
+		require.Empty(t, out.String(), row.name)
+		require.Equal(t, row.want, errs.String(), row.name)
+	}
+}
+
+// What a command stores without a server is what the server stores, byte for byte.
+func TestStoresAsServed(t *testing.T) {
+	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+	script, err := os.ReadFile("testdata/stored.yaml")
+	require.NoError(t, err)
+	offline, served := memory.New(memory.Options{}), memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, offline.Close()); require.NoError(t, served.Close()) })
+
+	uids := 0
+	server, err := apiserver.New(t.Context(), apiserver.Options{
+		Store: served, Token: "token", Now: now,
+		NewUID: func() types.UID { uids++; return types.UID(fmt.Sprintf("uid-%d", uids)) },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	offlineUIDs := uids // behind those of the server's own namespaces
+	w := &writer{
+		env:     &Env{Now: now, NewUID: func() string { offlineUIDs++; return fmt.Sprintf("uid-%d", offlineUIDs) }},
+		catalog: newCatalog(), store: store.New(offline),
+	}
+
+	for _, doc := range split("stored.yaml", script) {
+		require.NoError(t, doc.err)
+		how := doc.tree["how"].(map[string]any)
+		object := doc.tree["object"].(map[string]any)
+		manager, _ := how["manager"].(string)
+		subresource, _ := how["subresource"].(string)
+		isUpdate, _ := how["update"].(bool)
+		force, _ := how["force"].(bool)
+		w.request = request{manager: manager, apply: !isUpdate, force: force, subresource: subresource}
+		_, err := w.write(object)
+		require.NoError(t, err, "%s", doc.where())
+
+		path := how["path"].(string)
+		if subresource != "" {
+			path += "/" + subresource
+		}
+		body, err := json.Marshal(object)
+		require.NoError(t, err)
+		q := httptest.NewRequest(http.MethodPatch, fmt.Sprintf("%s?fieldManager=%s&force=%t&fieldValidation=Strict", path, manager, force), bytes.NewReader(body))
+		q.Header.Set("Content-Type", "application/apply-patch+yaml")
+		if isUpdate {
+			q = httptest.NewRequest(http.MethodPut, path+"?fieldManager="+manager, bytes.NewReader(body))
+			q.Header.Set("Content-Type", "application/json")
+		}
+		q.Header.Set("Authorization", "Bearer token")
+		answer := httptest.NewRecorder()
+		server.ServeHTTP(answer, q)
+		require.Less(t, answer.Code, 300, "%s: %s", doc.where(), answer.Body)
+
+		ours, theirs := recordsOf(t, offline), recordsOf(t, served)
+		for key, value := range ours {
+			require.Equal(t, theirs[key], value, "%s: %s", doc.where(), key)
+		}
+		require.GreaterOrEqual(t, len(ours), 1)
+	}
+	require.Len(t, recordsOf(t, offline), 11)
+}
+
+// recordsOf returns what is in a store, but for the status of definitions, which
+// the server writes when it serves them.
+func recordsOf(t *testing.T, s storage.Store) map[string]string {
+	page, err := s.List(t.Context(), "/", storage.ListOptions{})
+	require.NoError(t, err)
+	out := map[string]string{}
+	for _, record := range page.Records {
+		if strings.HasPrefix(record.Key, "/apiextensions.k8s.io/") {
+			var tree map[string]any
+			require.NoError(t, json.Unmarshal(record.Value, &tree))
+			delete(tree, "status")
+			entries := managedFields(tree).([]any)
+			tree = withManagedFields(tree, entries[:1])
+			record.Value, err = json.Marshal(tree)
+			require.NoError(t, err)
+		}
+		out[record.Key] = string(record.Value)
+	}
+	return out
+}
