@@ -412,3 +412,33 @@ func TestEntriesOfTrees(t *testing.T) {
 		})
 	}
 }
+
+// TestUpdatesAndTheirEntry: the updater's entry is dated when it changes something, and
+// replaced when it can't be read.
+func TestUpdatesAndTheirEntry(t *testing.T) {
+	type m = map[string]any
+	const early = "2020-01-02T03:04:05Z"
+	own := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}, "time", early)
+	broken := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"k:{": m{}}}, "time", early)
+	bare := fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}, "time", early, "extra", "x")
+	count := m{"f:spec": m{"f:count": m{}}}
+	for _, row := range []struct {
+		name, why string
+		entry     m
+		now       string
+		want      m
+	}{
+		{"nothing changes", "its time stays", own, "spec: {text: a}", own},
+		{"something changes", "", own, "spec: {text: a, count: 1}", fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}})},
+		{"nothing changes, and it can't be read", "it is kept", broken, "spec: {text: a}", broken},
+		{"something changes, and it can't be read", "it is replaced", broken, "spec: {text: a, count: 1}", fieldsEntry("ctl", "Update", "v1", count)},
+		{"nothing changes, and it has a member more", "it stands as it is in live", bare, "spec: {text: a}", bare},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live, now := storedWith(t, "spec: {text: a}", row.entry), stored(object(t, "v1", row.now))
+			out, err := newManager(t, "v1").Update(live, now, "ctl")
+			require.NoError(t, err)
+			require.Equal(t, []any{row.want}, listOf(out), row.why)
+		})
+	}
+}

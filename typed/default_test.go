@@ -100,3 +100,21 @@ func TestDefaultInItself(t *testing.T) {
 	}
 	require.LessOrEqual(t, depth, typed.MaxDepth+2)
 }
+
+// TestDefaultOfWhatDoesNotFit: what has no type, or is of another kind than its type
+// says, as what is stored may be, has no defaults, and stays.
+func TestDefaultOfWhatDoesNotFit(t *testing.T) {
+	text := &typed.Type{Scalar: typed.String}
+	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"text": {Type: text}, "list": {Type: &typed.Type{List: &typed.List{Elem: text}}}, "map": {Type: &typed.Type{Map: &typed.Map{Elem: text}}},
+	}}}
+	for _, name := range []string{"text", "list", "map", "undeclared"} {
+		for _, v := range []any{"x", []any{"x"}, map[string]any{"a": "x"}, []any{map[string]any{"a": "x"}}, nil} {
+			if v == nil && name != "undeclared" {
+				continue // a null of a declared field counts as absent
+			}
+			in := map[string]any{name: v}
+			require.Equal(t, map[string]any{name: v}, typ.Default(in), "%s: %v", name, v)
+		}
+	}
+}
