@@ -85,10 +85,13 @@ type owned struct {
 
 // count returns how many members there are, but for a mark of its own.
 func (o owned) count() int {
-	if len(o.tree) == 0 {
+	switch {
+	case len(o.tree) > 0:
+		return entryCount(o.tree)
+	case o.set != nil:
 		return o.set.Width()
 	}
-	return entryCount(o.tree)
+	return 0
 }
 
 // marked reports whether the place itself is owned, of one that has members.
@@ -147,6 +150,11 @@ func (w *overlay) value(t *Type, live, applied any, fields owned, unowned *field
 		return p, false
 	}
 	switch a := applied.(type) {
+	case string:
+		// Most values are texts that stay: they need no more than this.
+		if l, ok := live.(string); ok && l == a && (t.Scalar == String || t.Scalar == Untyped) && fields.count() == 0 {
+			return place{leaf: true}, true
+		}
 	case map[string]any:
 		switch {
 		case t.Map == nil || !isMissing(live) && !isLiveMap(live):
