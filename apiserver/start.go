@@ -22,6 +22,7 @@ type Running struct {
 	*Server
 	config *rest.Config
 	http   *http.Server
+	conns  *connections
 	ended  chan struct{}
 
 	stop    sync.Once
@@ -66,8 +67,9 @@ func start(server *Server, listener net.Listener) (*Running, error) {
 		return nil, err
 	}
 	limits := server.options.Limits
+	conns := &connections{}
 	r := &Running{
-		Server: server,
+		Server: server, conns: conns,
 		config: &rest.Config{
 			Host:            "https://" + listener.Addr().String(),
 			BearerToken:     server.options.Token,
@@ -75,7 +77,7 @@ func start(server *Server, listener net.Listener) (*Running, error) {
 			QPS:             -1,
 		},
 		http: &http.Server{
-			Handler: server, TLSConfig: identity.config,
+			Handler: server, TLSConfig: identity.config, ConnState: conns.changed,
 			ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header,
 			// A client that goes away, or speaks no TLS, is nothing to report.
 			ErrorLog: log.New(io.Discard, "", 0),
@@ -124,10 +126,7 @@ func (r *Running) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), r.options.Limits.Shutdown)
 		defer cancel()
 		r.Server.stop()
-		var err error
-		if r.http.Shutdown(ctx) != nil {
-			err = r.http.Close()
-		}
+		err := r.conns.shutdown(ctx, r.http)
 		<-r.ended
 		r.stopErr = errors.Join(err, r.Server.Close())
 	})

@@ -4,12 +4,15 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -80,4 +83,42 @@ func TestPanic(t *testing.T) {
 	})
 	require.Contains(t, h.refused(http.StatusInternalServerError, "POST", configMaps, "", configMap("bad", "")), "a bug of the host's")
 	h.must("POST", configMaps, "", configMap("good", ""))
+}
+
+// A request that is under way when a server ends is answered.
+func TestCloseWaits(t *testing.T) {
+	began, release := make(chan struct{}), make(chan struct{})
+	server, err := apiserver.Start(t.Context(), apiserver.Options{
+		Hooks: admission.Hooks{Mutate: func(context.Context, *admission.Write) error {
+			close(began)
+			<-release
+			return nil
+		}},
+	})
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(server.Config())
+	require.NoError(t, err)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
+		answered <- err
+	}()
+	<-began
+	closed := make(chan error, 1)
+	go func() { closed <- server.Close() }()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL(), "https://"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}, wait, tick, "it no longer listens")
+	select {
+	case err := <-closed:
+		require.Fail(t, "it did not wait", "%v", err)
+	default:
+	}
+	close(release)
+	require.NoError(t, <-answered)
+	require.NoError(t, <-closed)
 }

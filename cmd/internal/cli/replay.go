@@ -13,7 +13,7 @@ import (
 
 func newReplay(env *Env) *cobra.Command {
 	var schemas []string
-	var verbose bool
+	var verbose, server bool
 	cmd := &cobra.Command{
 		Use:   "replay PATH…",
 		Short: "Replay what a real server answered, and compare",
@@ -33,8 +33,14 @@ from 1. The last lines are
 The schemas are those of the trace's own CustomResourceDefinition, then the
 documents that --openapi names, then the embedded ones.
 
+With --server, each trace is replayed on an API server of its own instead, over
+HTTP, and the whole of every answer is compared, but for what a server generates.
+There are no plans. Skipped are three faults of the recorded server that this one
+does not have, each by name, and values that a server validates in Go code.
+
 Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 		Example: `  tenure replay testdata/traces
+  tenure replay --server testdata/traces
   tenure replay --openapi openapi/ --verbose traces/scenarios/001.json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,14 +59,19 @@ Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 			if len(traces) == 0 {
 				return errors.New("no traces there")
 			}
-			report := replay.Report{Verbose: verbose}
+			report := replay.Report{Verbose: verbose, Unplanned: server}
 			for _, trace := range traces {
 				if env.Dir != "" {
 					if rel, err := filepath.Rel(env.Dir, trace.Name); err == nil {
 						trace.Name = rel
 					}
 				}
-				results, err := runTrace(trace, c.types)
+				var results []replay.Result
+				if server {
+					results, err = replay.RunServer(env.context(), trace)
+				} else {
+					results, err = runTrace(trace, c.types)
+				}
 				if err != nil {
 					return err
 				}
@@ -76,6 +87,8 @@ Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&schemas, "openapi", nil, "`FILE` or folder with OpenAPI v3 documents; may be given several times")
+	cmd.Flags().BoolVar(&server, "server", false, "replay on an API server, over HTTP")
+	cmd.MarkFlagsMutuallyExclusive("server", "openapi")
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "print a line for every step")
 	return cmd
 }

@@ -15,6 +15,8 @@ import (
 type Report struct {
 	// Verbose adds a line for every step.
 	Verbose bool
+	// Unplanned leaves out how many applies were planned.
+	Unplanned bool
 
 	results []Result
 }
@@ -39,7 +41,7 @@ func (r *Report) count(kind string) (n [Skipped + 1]int) {
 // differences; the outcomes by kind of write; the reasons of the skips; and the
 // sums, in last lines of the fixed form
 //
-//	P applies planned
+//	P applies planned                           unless Unplanned
 //	N steps: A agreed, B differed, C skipped
 //
 // Steps are counted from 1.
@@ -69,7 +71,9 @@ func (r *Report) Write(w io.Writer) error {
 			planned++
 		}
 	}
-	fmt.Fprintf(&out, "%d applies planned\n", planned)
+	if !r.Unplanned {
+		fmt.Fprintf(&out, "%d applies planned\n", planned)
+	}
 	n := r.count("")
 	fmt.Fprintf(&out, "%d steps: %d agreed, %d differed, %d skipped\n",
 		len(r.results), n[Agreed], n[Differed], n[Skipped])

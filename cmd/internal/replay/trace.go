@@ -4,112 +4,22 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-// Trace is one object's life on a server.
-type Trace struct {
-	Name   string         `json:"name"`
-	About  string         `json:"about"`
-	Server string         `json:"server"`
-	CRD    map[string]any `json:"crd"`
-	Steps  []Step         `json:"steps"`
-}
-
-// Step is one request and what the server answered.
-type Step struct {
-	Note    string  `json:"note"`
-	Request Request `json:"request"`
-	// Now is the server's clock, in RFC 3339; empty where it wrote nothing.
-	Now      string   `json:"now"`
-	Response Response `json:"response"`
-}
-
-// Request is what was sent. The method CRD is no request: from there on the
-// CustomResourceDefinition in Body is in force.
-type Request struct {
-	Method      string `json:"method"`
-	Path        string `json:"path"`
-	Query       string `json:"query"`
-	ContentType string `json:"contentType"`
-	UserAgent   string `json:"userAgent"`
-	Body        any    `json:"body"`
-}
-
-// Response is what the server answered.
-type Response struct {
-	Code     int            `json:"code"`
-	Warnings []string       `json:"warnings"`
-	Body     map[string]any `json:"body"`
-}
-
-// UnmarshalJSON keeps whole numbers whole, as a server does.
-func (r *Request) UnmarshalJSON(data []byte) error {
-	type plain Request
-	return unmarshalWhole(data, (*plain)(r), func(body any) { r.Body = body })
-}
-
-// UnmarshalJSON keeps whole numbers whole, as a server does.
-func (r *Response) UnmarshalJSON(data []byte) error {
-	type plain Response
-	return unmarshalWhole(data, (*plain)(r), func(body any) { r.Body, _ = body.(map[string]any) })
-}
-
-func unmarshalWhole(data []byte, into any, setBody func(any)) error {
-	if err := json.Unmarshal(data, into); err != nil {
-		return err
-	}
-	var tree map[string]any
-	if err := utiljson.Unmarshal(data, &tree); err != nil {
-		return err
-	}
-	setBody(tree["body"])
-	return nil
-}
+// Trace is one object's life on a server, Step one request and what it answered.
+type (
+	Trace = recorded.Trace
+	Step  = recorded.Step
+)
 
 // Load reads the traces at paths: files, or folders with .json files in them at
-// any depth. They come sorted by path; Name is the path when a trace has none.
-func Load(paths ...string) ([]*Trace, error) {
-	var files []string
-	for _, p := range paths {
-		err := filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && (path == p || filepath.Ext(path) == ".json") {
-				files = append(files, path)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	slices.Sort(files)
-	var out []*Trace
-	for _, file := range slices.Compact(files) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		t := &Trace{}
-		if err := json.Unmarshal(data, t); err != nil {
-			return nil, fmt.Errorf("%s: not a trace: %w", file, err)
-		}
-		if len(t.Steps) == 0 {
-			return nil, fmt.Errorf("%s: not a trace: no steps", file)
-		}
-		t.Name = file
-		out = append(out, t)
-	}
-	return out, nil
-}
+// any depth. They come sorted by path, which is their name.
+func Load(paths ...string) ([]*Trace, error) { return recorded.Load(paths...) }
 
 // target is what a request's path names.
 type target struct {

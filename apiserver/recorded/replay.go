@@ -1,0 +1,270 @@
+package recorded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+)
+
+// An Exception is why a server may answer otherwise than the recorded one.
+type Exception string
+
+// The exceptions: three faults of the recorded server, and what a server checks
+// beyond schemas.
+const (
+	// NoException: the step has to be answered as it was.
+	NoException Exception = ""
+	// ScaleFault: an apply to /scale of a custom resource was answered by 500.
+	ScaleFault Exception = "correction: an apply to /scale of a custom resource is no fault"
+	// NullFault: an empty map or list of an intent came back as null, and of a
+	// custom resource was refused for it.
+	NullFault Exception = "correction: an empty map or list of an intent stays one, and is not null"
+	// SchemaFault: a body that breaks the schema was answered by 500.
+	SchemaFault Exception = "correction: a body that breaks the schema is answered by 400 in place of 500"
+	// HostValidation: values of a built-in type that break rules in Go code.
+	HostValidation Exception = "values of built-in types are validated by a server's Go code, here by a host's hook"
+)
+
+// A Result is what became of one step.
+type Result struct {
+	// Difference is empty where the answer is as recorded; else it has a line for
+	// each place that differs.
+	Difference string
+	// Exception says that the step may differ, and does.
+	Exception Exception
+}
+
+// Replay replays a trace on a server of its own, whose clock is the recorded one,
+// over TLS. It compares code, warnings and the whole answer of every step, and
+// returns a result for each, up to the first that differs without an exception: what
+// follows builds on it. Steps that change the schema agree if the server takes it.
+func Replay(ctx context.Context, trace *Trace) (results []Result, err error) {
+	now := new(atomic.Int64)
+	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
+	store := memory.New(memory.Options{})
+	defer func() { err = errors.Join(err, store.Close()) }()
+	server, err := apiserver.Start(ctx, apiserver.Options{
+		Store: store, Now: func() time.Time { return time.Unix(now.Load(), 0).UTC() },
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	client, err := rest.HTTPClientFor(server.Config())
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	r := OfClient(client, server.URL())
+	r.sameClock = true
+	if trace.CRD != nil {
+		if err := r.define(trace.CRD); err != nil {
+			return nil, err
+		}
+	}
+	for i := range trace.Steps {
+		step := &trace.Steps[i]
+		if step.Now != "" {
+			at, err := time.Parse(time.RFC3339, step.Now)
+			if err != nil {
+				return results, fmt.Errorf("step %d: the server's clock: %w", i+1, err)
+			}
+			now.Store(max(now.Load(), at.Unix()))
+		}
+		result, err := r.replay(ctx, store, step)
+		if err != nil {
+			return results, fmt.Errorf("step %d: %w", i+1, err)
+		}
+		results = append(results, result)
+		if result.Difference != "" && result.Exception == NoException {
+			break
+		}
+	}
+	return results, nil
+}
+
+// replay replays one step. Where it is an exception that the recorded server refused
+// the write, the write is undone.
+func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) (Result, error) {
+	if step.Request.Method == "CRD" {
+		crd, _ := step.Request.Body.(map[string]any)
+		return Result{}, r.define(crd)
+	}
+	before, err := store.List(ctx, "/", storage.ListOptions{})
+	if err != nil {
+		return Result{}, err
+	}
+	target := step.Request.Path
+	if step.Request.Query != "" {
+		target += "?" + step.Request.Query
+	}
+	header := map[string]string{"Content-Type": step.Request.ContentType}
+	if step.Request.UserAgent != "" {
+		header["User-Agent"] = step.Request.UserAgent
+	}
+	body, err := json.Marshal(step.Request.Body)
+	if err != nil {
+		return Result{}, err
+	}
+	answer, err := r.Ask(Request{Method: step.Request.Method, Target: target, Header: header, Body: string(body)})
+	if err != nil {
+		return Result{}, err
+	}
+	result := r.compare(step, answer)
+	if result.Exception != NoException && step.Response.Code >= http.StatusMultipleChoices {
+		err = r.undo(ctx, store, before)
+	}
+	return result, err
+}
+
+// compare compares an answer with the recorded one.
+func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
+	differs := func(format string, args ...any) Result {
+		result.Difference = fmt.Sprintf(format, args...)
+		result.Exception = exceptionOf(step, answer)
+		return result
+	}
+	if answer.Code != step.Response.Code {
+		return differs("code %d, want %d: %.700s", answer.Code, step.Response.Code, answer.Body)
+	}
+	got, want := slices.Sorted(slices.Values(answer.Header.Values("Warning"))), slices.Sorted(slices.Values(step.Response.Warnings))
+	if !slices.Equal(got, want) {
+		return differs("warnings %q, want %q", got, want)
+	}
+	var g map[string]any
+	if err := utiljson.Unmarshal(answer.Body, &g); err != nil {
+		return differs("no JSON: %v: %.200s", err, answer.Body)
+	}
+	sortCauses(g)
+	recorded := runtime.DeepCopyJSON(step.Response.Body)
+	sortCauses(recorded)
+	if faults := r.Difference(g, recorded); len(faults) > 0 {
+		differs("%s", strings.Join(faults, "\n"))
+		isApply := step.Request.ContentType == string(types.ApplyPatchType)
+		if isApply && len(r.Difference(nullEmpty(g), nullEmpty(recorded))) == 0 {
+			result.Exception = NullFault
+		}
+	}
+	return result
+}
+
+// sortCauses sorts the causes of a Status in place: a real server lists them in no
+// order.
+func sortCauses(status map[string]any) {
+	details, _ := status["details"].(map[string]any)
+	causes, _ := details["causes"].([]any)
+	sort.Slice(causes, func(i, j int) bool { return fmt.Sprint(causes[i]) < fmt.Sprint(causes[j]) })
+}
+
+// nullEmpty returns a value with null in the place of empty maps and lists.
+func nullEmpty(v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		if len(t) == 0 {
+			return nil
+		}
+		out := make(map[string]any, len(t))
+		for name, item := range t {
+			out[name] = nullEmpty(item)
+		}
+		return out
+	case []any:
+		if len(t) == 0 {
+			return nil
+		}
+		out := make([]any, len(t))
+		for i, item := range t {
+			out[i] = nullEmpty(item)
+		}
+		return out
+	}
+	return v
+}
+
+// exceptionOf returns which exception a step falls under whose answer differs.
+func exceptionOf(step *Step, answer *Answer) Exception {
+	message, _ := step.Response.Body["message"].(string)
+	group, _, _ := strings.Cut(strings.TrimPrefix(step.Request.Path, "/apis/"), "/")
+	custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
+	switch code := step.Response.Code; {
+	case code == 500 && custom && strings.HasSuffix(step.Request.Path, "/scale") && strings.Contains(message, "invalid group/version"):
+		return ScaleFault
+	case code == 422 && custom && strings.Contains(message, `"null"`):
+		return NullFault
+	case code == 500 && strings.HasPrefix(message, "failed to c") && answer.Code == 400:
+		return SchemaFault
+	case code == 422 && !custom && answer.Code < 300:
+		return HostValidation
+	}
+	return NoException
+}
+
+// define creates a CustomResourceDefinition, or brings it up to date.
+func (r *Replayer) define(crd map[string]any) error {
+	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	metadata, _ := crd["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	body := map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": name}, "spec": crd["spec"],
+	}
+	header := map[string]string{"Content-Type": "application/json"}
+	answer, err := r.Ask(Request{Method: http.MethodPut, Target: path + "/" + name, Header: header, Body: body})
+	if err == nil && answer.Code == http.StatusNotFound {
+		answer, err = r.Ask(Request{Method: http.MethodPost, Target: path, Header: header, Body: body})
+	}
+	if err == nil && answer.Code >= http.StatusMultipleChoices {
+		err = fmt.Errorf("the definition %s is refused: %d: %.700s", name, answer.Code, answer.Body)
+	}
+	return err
+}
+
+// undo brings the store back to what it was.
+func (r *Replayer) undo(ctx context.Context, store storage.Store, before storage.Page) error {
+	was := map[string]storage.Record{}
+	for _, record := range before.Records {
+		was[record.Key] = record
+	}
+	after, err := store.List(ctx, "/", storage.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, now := range after.Records {
+		record, there := was[now.Key]
+		switch {
+		case !there:
+			if _, err := store.Delete(ctx, now.Key, now.Revision); err != nil {
+				return err
+			}
+		case now.Revision != record.Revision:
+			revision, err := store.Put(ctx, now.Key, record.Value, now.Revision)
+			if err != nil {
+				return err
+			}
+			for recorded, ours := range r.versions {
+				if ours == fmt.Sprint(record.Revision) {
+					r.versions[recorded] = fmt.Sprint(revision)
+				}
+			}
+		}
+	}
+	return nil
+}
