@@ -7,44 +7,9 @@ import (
 	"time"
 
 	"github.com/tenure-ssa/tenure/benchmarks/internal/growth"
+	"github.com/tenure-ssa/tenure/benchmarks/internal/markdown"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/measure"
 )
-
-// markdown prints a table; its columns line up for those who read it as text. The
-// first column is aligned to the left, the others to the right.
-func markdown(w io.Writer, rows [][]string) error {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
-		}
-	}
-	var out strings.Builder
-	for n, row := range rows {
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
-			if i == 0 {
-				out.WriteString("| " + cell + pad + " |")
-			} else {
-				out.WriteString(" " + pad + cell + " |")
-			}
-		}
-		out.WriteString("\n")
-		if n == 0 {
-			for i, width := range widths {
-				switch i {
-				case 0:
-					out.WriteString("| " + strings.Repeat("-", width) + " |")
-				default:
-					out.WriteString(" " + strings.Repeat("-", width-1) + ": |")
-				}
-			}
-			out.WriteString("\n")
-		}
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
-}
 
 // table prints the results of the workloads.
 func table(w io.Writer, results []measure.Result) error {
@@ -61,7 +26,7 @@ func table(w io.Writer, results []measure.Result) error {
 			duration(r.Copy), duration(r.Decode), duration(r.Compare),
 		})
 	}
-	return markdown(w, rows)
+	return markdown.Table(w, rows)
 }
 
 // growthTables prints a table for each series.
@@ -81,7 +46,7 @@ func growthTables(w io.Writer, series []growth.Series) error {
 			}
 			rows = append(rows, row)
 		}
-		if err := markdown(w, rows); err != nil {
+		if err := markdown.Table(w, rows); err != nil {
 			return err
 		}
 	}
@@ -96,7 +61,7 @@ func memoryTable(w io.Writer, kept []measure.Retained, wire int) error {
 	for _, k := range kept {
 		rows = append(rows, []string{k.Engine, size(float64(k.Bytes)), size(float64(k.Bytes) / memoryPods), count(float64(k.Objects))})
 	}
-	return markdown(w, rows)
+	return markdown.Table(w, rows)
 }
 
 // parallelTable prints the throughput of one and two goroutines.
@@ -106,7 +71,7 @@ func parallelTable(w io.Writer, scaling []measure.Scaling) error {
 		rows = append(rows, []string{s.Workload, s.Engine, count(s.Rate), fmt.Sprintf("%.2f×", s.Ratio.Median),
 			fmt.Sprintf("%.2f–%.2f", s.Ratio.Low, s.Ratio.High)})
 	}
-	return markdown(w, rows)
+	return markdown.Table(w, rows)
 }
 
 // attackTable prints what attacks on a cache cost, and come to.
@@ -122,7 +87,7 @@ func attackTable(w io.Writer, attacked []measure.Attacked) error {
 			size(float64(a.Sent)), size(float64(a.Cache.Bytes)), size(float64(a.Heap)), fmt.Sprintf("%.0f %%", 100*a.Kept),
 		})
 	}
-	return markdown(w, rows)
+	return markdown.Table(w, rows)
 }
 
 // duration returns d with three digits, as people compare them.

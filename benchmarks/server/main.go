@@ -1,0 +1,128 @@
+// The command server measures the API server and prints Markdown tables: how soon it
+// answers, how many writes a second it takes over each of its stores and how long
+// each takes, and what it weighs with many objects.
+//
+//	go run ./benchmarks/server [-run DURATION] [-clients N] [-objects N] [-store REGEXP] [-json]
+//	go run ./benchmarks/server -store memory -cpuprofile FILE
+//
+// Clients and server share one process and two cores and speak HTTP/2 over TLS, as
+// they do in a test. Start and memory are measured in processes of their own, so that
+// nothing is warm. etcd is measured if it is in PATH.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"time"
+)
+
+// cores is how many the measurements may use.
+const cores = 2
+
+type flags struct {
+	run        time.Duration
+	clients    int
+	objects    int
+	store      string
+	cpuprofile string
+	asJSON     bool
+	part       string
+}
+
+// Results is what -json prints. Times are nanoseconds, sizes bytes.
+type Results struct {
+	Start  Start    `json:"start"`
+	Loads  []Load   `json:"loads"`
+	Memory []Memory `json:"memory"`
+}
+
+func main() {
+	var f flags
+	flag.DurationVar(&f.run, "run", 3*time.Second, "how long each load lasts")
+	flag.IntVar(&f.clients, "clients", 8, "how many clients write at the same time")
+	flag.IntVar(&f.objects, "objects", 10_000, "how many objects to weigh")
+	flag.StringVar(&f.store, "store", "", "measure loads only on stores whose names match `REGEXP`, and nothing else")
+	flag.StringVar(&f.cpuprofile, "cpuprofile", "", "write a CPU profile of the loads to `FILE`")
+	flag.BoolVar(&f.asJSON, "json", false, "print JSON; times are nanoseconds")
+	flag.StringVar(&f.part, "part", "", "measure one `PART` in this process and print it as JSON: what the command starts itself for")
+	flag.Parse()
+	runtime.GOMAXPROCS(cores)
+	if err := f.main(context.Background(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "server:", err)
+		os.Exit(1)
+	}
+}
+
+func (f flags) main(ctx context.Context, out io.Writer) error {
+	if f.clients < 1 || f.objects < 1 || f.run <= 0 {
+		return fmt.Errorf("-clients, -objects and -run must be positive")
+	}
+	if f.part != "" {
+		result, err := f.measurePart(ctx)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(out).Encode(result)
+	}
+	results, err := f.measure(ctx)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(results)
+	}
+	return results.write(out, f.objects)
+}
+
+func (f flags) measure(ctx context.Context) (results Results, err error) {
+	matching, err := regexp.Compile(f.store)
+	if err != nil {
+		return results, fmt.Errorf("-store: %w", err)
+	}
+	if f.store == "" {
+		if results.Start, err = startInProcesses(ctx); err != nil {
+			return results, err
+		}
+		for _, s := range []string{"memory", "bbolt"} {
+			progress("memory with objects in " + s)
+			var m Memory
+			if err := f.inProcess(ctx, "memory:"+s, &m); err != nil {
+				return results, err
+			}
+			results.Memory = append(results.Memory, m)
+		}
+	}
+	if f.cpuprofile != "" {
+		file, err := os.Create(f.cpuprofile)
+		if err != nil {
+			return results, err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return results, err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	for _, s := range stores {
+		if !matching.MatchString(s.name) {
+			continue
+		}
+		loads, err := f.loads(ctx, s)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", s.name, err)
+		}
+		results.Loads = append(results.Loads, loads...)
+	}
+	return results, nil
+}
+
+func progress(what string) { fmt.Fprintln(os.Stderr, "measuring", what) }
