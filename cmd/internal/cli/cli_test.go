@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,11 +26,20 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 
 // world is what a script's commands have in common.
 type world struct {
-	now     time.Time
+	clock   atomic.Pointer[time.Time] // servers read it meanwhile
 	uids    int
 	cluster *fakeCluster
 	url     string // of the cluster
 }
+
+func newWorld() *world {
+	w := &world{}
+	w.set(time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC))
+	return w
+}
+
+func (w *world) now() time.Time    { return *w.clock.Load() }
+func (w *world) set(now time.Time) { w.clock.Store(&now) }
 
 type worldKey struct{}
 
@@ -62,7 +72,7 @@ func runScripts(t *testing.T, dir string) {
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
-			env.Values[worldKey{}] = &world{now: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)}
+			env.Values[worldKey{}] = newWorld()
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -108,7 +118,7 @@ func run(ts *testscript.TestScript, args []string, change func(*Env)) int {
 	env := Env{
 		Name: ts.Getenv("PROGRAM"), Getenv: ts.Getenv,
 		Stdout: ts.Stdout(), Stderr: ts.Stderr(), Dir: ts.MkAbs("."),
-		Now:          func() time.Time { return w.now },
+		Now:          w.now,
 		NewUID:       func() string { w.uids++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", w.uids) },
 		StoreTimeout: 50 * time.Millisecond,
 	}
@@ -128,7 +138,7 @@ func run(ts *testscript.TestScript, args []string, change func(*Env)) int {
 // startCluster starts a cluster, and leaves its kubeconfig in $KUBECONFIG.
 func startCluster(ts *testscript.TestScript, _ bool, _ []string) {
 	w := ts.Value(worldKey{}).(*world)
-	w.cluster = newFakeCluster(func() time.Time { return w.now })
+	w.cluster = newFakeCluster(w.now)
 	server := httptest.NewServer(w.cluster)
 	ts.Defer(server.Close)
 	w.url = server.URL
@@ -173,7 +183,7 @@ func meddle(ts *testscript.TestScript, _ bool, args []string) {
 func setClock(ts *testscript.TestScript, _ bool, args []string) {
 	now, err := time.Parse(time.RFC3339, args[0])
 	ts.Check(err)
-	ts.Value(worldKey{}).(*world).now = now
+	ts.Value(worldKey{}).(*world).set(now)
 }
 
 func holdStore(ts *testscript.TestScript, _ bool, args []string) {

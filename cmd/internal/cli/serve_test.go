@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestServeScripts(t *testing.T) {
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
-			env.Values[worldKey{}] = &world{now: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)}
+			env.Values[worldKey{}] = newWorld()
 			env.Values[serverKey{}] = &serving{}
 			return nil
 		},
@@ -80,15 +81,21 @@ func (n *notice) Write(p []byte) (int, error) {
 	return n.text.Write(p)
 }
 
+func (n *notice) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
 func startServing(ts *testscript.TestScript, neg bool, args []string) {
 	w := ts.Value(worldKey{}).(*world)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &serving{end: cancel, status: make(chan int, 1), out: newNotice(), errs: &bytes.Buffer{}}
-	var uids int
+	var uids atomic.Int64
 	env := Env{
 		Stdout: s.out, Stderr: s.errs, Dir: ts.MkAbs("."), Context: ctx,
-		Now:          func() time.Time { return w.now },
-		NewUID:       func() string { uids++; return fmt.Sprintf("00000000-0000-4000-9000-%012d", uids) },
+		Now:          w.now,
+		NewUID:       func() string { return fmt.Sprintf("00000000-0000-4000-9000-%012d", uids.Add(1)) },
 		StoreTimeout: 50 * time.Millisecond,
 	}
 	go func() { s.status <- Main(env, append([]string{"serve"}, args...)) }()
@@ -99,7 +106,7 @@ func startServing(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("it serves")
 		}
 		*ts.Value(serverKey{}).(*serving) = *s
-		fmt.Fprint(ts.Stdout(), s.out.text.String())
+		fmt.Fprint(ts.Stdout(), s.out.String())
 	case status := <-s.status:
 		if !neg || status != 1 {
 			ts.Fatalf("exit status %d: %s", status, s.errs)
