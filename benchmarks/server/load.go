@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tenure-ssa/tenure/apiserver"
@@ -20,6 +21,9 @@ type Load struct {
 	Rate float64       `json:"rate"`
 	P50  time.Duration `json:"p50"`
 	P99  time.Duration `json:"p99"`
+	// CPU is what a write takes of the cores' time, the client's part included and
+	// etcd's not; unlike the others it is the same on a busy machine.
+	CPU time.Duration `json:"cpu"`
 }
 
 // own is how many objects each client writes in turn.
@@ -96,7 +100,15 @@ func (f flags) load(targets [][]target, do func(t target, n int) error) (Load, e
 	if _, _, err := during(f.run/5, targets, do); err != nil {
 		return Load{}, err
 	}
+	before, err := cpuTime()
+	if err != nil {
+		return Load{}, err
+	}
 	took, elapsed, err := during(f.run, targets, do)
+	if err != nil {
+		return Load{}, err
+	}
+	after, err := cpuTime()
 	if err != nil {
 		return Load{}, err
 	}
@@ -104,7 +116,17 @@ func (f flags) load(targets [][]target, do func(t target, n int) error) (Load, e
 	return Load{
 		Rate: float64(len(took)) / elapsed.Seconds(),
 		P50:  took[len(took)/2], P99: took[len(took)*99/100],
+		CPU: (after - before) / time.Duration(len(took)),
 	}, nil
+}
+
+// cpuTime returns the time that this process has had of the cores.
+func cpuTime() (time.Duration, error) {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0, err
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
 // during returns how long each write took, and all of them.

@@ -19,9 +19,9 @@ func (r Results) write(w io.Writer, objects int) error {
 		})
 	}
 	if len(r.Loads) > 0 {
-		rows := [][]string{{"write", "store", "a second", "p50", "p99"}}
+		rows := [][]string{{"write", "store", "a second", "p50", "p99", "CPU"}}
 		for _, l := range r.Loads {
-			rows = append(rows, []string{l.Write, l.Store, fmt.Sprintf("%.0f", l.Rate), milliseconds(l.P50), milliseconds(l.P99)})
+			rows = append(rows, []string{l.Write, l.Store, fmt.Sprintf("%.0f", l.Rate), milliseconds(l.P50), milliseconds(l.P99), hundredths(l.CPU)})
 		}
 		tables = append(tables, rows)
 	}
@@ -49,6 +49,8 @@ func (r Results) write(w io.Writer, objects int) error {
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }
+
+func hundredths(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 

@@ -270,6 +270,11 @@ func setField(obj resources.Object, name string, from resources.Object) {
 		to.SetZero()
 		return
 	}
+	value := reflect.ValueOf(from).Elem().FieldByName(name)
+	if copied := value.Addr().MethodByName("DeepCopy"); copied.IsValid() {
+		to.Set(copied.Call(nil)[0].Elem())
+		return
+	}
 	to.Set(reflect.ValueOf(from.DeepCopyObject()).Elem().FieldByName(name))
 }
 

@@ -239,6 +239,9 @@ func (c *Call) encodeChanged(obj, live resources.Object, record *storage.Record)
 		if bytes.Equal(data, record.Value) {
 			return nil, nil
 		}
+		if sameTimes(fields, live.GetManagedFields()) {
+			return data, nil
+		}
 		obj.SetManagedFields(fields)
 	}
 	return c.Kind.EncodeStored(obj)
@@ -253,6 +256,11 @@ func sameButTimes(a, b []metav1.ManagedFieldsEntry) bool {
 		}
 		return x.FieldsV1 == nil || bytes.Equal(x.FieldsV1.GetRawBytes(), y.FieldsV1.GetRawBytes())
 	})
+}
+
+// sameTimes reports whether the times of managed fields are equal.
+func sameTimes(a, b []metav1.ManagedFieldsEntry) bool {
+	return slices.EqualFunc(a, b, func(x, y metav1.ManagedFieldsEntry) bool { return x.Time.Equal(y.Time) })
 }
 
 // admit lets the host change the object.
