@@ -16,6 +16,8 @@
 //	auth                 users, authenticators, authorizers
 //	admission            what a host has a say in
 //	storage              the interface of stores; storage/memory, bbolt, etcd
+//	stored               what a server keeps in its store, for programs without one
+//	recorded             what a real server answered, and a comparison with it
 //	internal/request     path, query and body of a request
 //	internal/answer      representations, errors, warnings
 //	internal/resources   the table of what is served; the interface of a kind
