@@ -49,7 +49,7 @@ func TestReadme(t *testing.T) {
 			<-ended
 			cancel()
 			require.Equal(t, generic.ReplaceAllString(cmd.want, "#"),
-				generic.ReplaceAllString(strings.ReplaceAll(out.text.String(), dir, "/home/you/tenure"), "#"), "%s", cmd.line)
+				generic.ReplaceAllString(strings.ReplaceAll(out.String(), dir, "/home/you/tenure"), "#"), "%s", cmd.line)
 		}
 	}
 	require.GreaterOrEqual(t, ran, 5)

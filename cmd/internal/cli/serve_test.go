@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -44,10 +45,11 @@ func TestServeScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Values[worldKey{}] = &world{now: time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)}
 			env.Values[serverKey{}] = &serving{}
+			env.Values[clockKey{}] = &atomic.Int64{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"tenure": runTenure, "clock": setClock, "serve": startServing, "interrupt": stopServing, "ask": ask,
+			"tenure": runTenure, "clock": setServedClock, "serve": startServing, "interrupt": stopServing, "ask": ask,
 		},
 	})
 }
@@ -60,7 +62,15 @@ type serving struct {
 	errs   *bytes.Buffer // to be read when it has ended
 }
 
-type serverKey struct{}
+type (
+	serverKey struct{}
+	clockKey  struct{} // of the server's clock, which it reads at any time: Unix seconds
+)
+
+func setServedClock(ts *testscript.TestScript, neg bool, args []string) {
+	setClock(ts, neg, args)
+	ts.Value(clockKey{}).(*atomic.Int64).Store(ts.Value(worldKey{}).(*world).now.Unix())
+}
 
 // notice is an output, and says when something was written to it.
 type notice struct {
@@ -80,15 +90,23 @@ func (n *notice) Write(p []byte) (int, error) {
 	return n.text.Write(p)
 }
 
+func (n *notice) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
 func startServing(ts *testscript.TestScript, neg bool, args []string) {
 	w := ts.Value(worldKey{}).(*world)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &serving{end: cancel, status: make(chan int, 1), out: newNotice(), errs: &bytes.Buffer{}}
-	var uids int
+	clock := ts.Value(clockKey{}).(*atomic.Int64)
+	clock.Store(w.now.Unix())
+	var uids atomic.Int64
 	env := Env{
 		Stdout: s.out, Stderr: s.errs, Dir: ts.MkAbs("."), Context: ctx,
-		Now:          func() time.Time { return w.now },
-		NewUID:       func() string { uids++; return fmt.Sprintf("00000000-0000-4000-9000-%012d", uids) },
+		Now:          func() time.Time { return time.Unix(clock.Load(), 0) },
+		NewUID:       func() string { return fmt.Sprintf("00000000-0000-4000-9000-%012d", uids.Add(1)) },
 		StoreTimeout: 50 * time.Millisecond,
 	}
 	go func() { s.status <- Main(env, append([]string{"serve"}, args...)) }()
@@ -99,7 +117,7 @@ func startServing(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("it serves")
 		}
 		*ts.Value(serverKey{}).(*serving) = *s
-		fmt.Fprint(ts.Stdout(), s.out.text.String())
+		fmt.Fprint(ts.Stdout(), s.out.String())
 	case status := <-s.status:
 		if !neg || status != 1 {
 			ts.Fatalf("exit status %d: %s", status, s.errs)
