@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // connections knows on which connections requests are under way. http.Server would
@@ -13,8 +14,13 @@ import (
 type connections struct {
 	mu     sync.Mutex
 	active map[net.Conn]struct{}
-	quiet  chan struct{} // closed when there is none; nil: nobody waits
+	quiet  time.Time // since when active is empty, if it is
 }
+
+// grace is for what is still to be sent on a connection without requests: HTTP/2
+// calls it idle when it has the end of the last answer, which is a moment before
+// that is sent.
+const grace = 50 * time.Millisecond
 
 // changed is an http.Server's ConnState.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
@@ -27,48 +33,37 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		c.active[conn] = struct{}{}
 		return
 	}
-	delete(c.active, conn)
-	if len(c.active) == 0 && c.quiet != nil {
-		close(c.quiet)
-		c.quiet = nil
+	if _, was := c.active[conn]; was {
+		delete(c.active, conn)
+		c.quiet = time.Now()
 	}
 }
 
-// wait returns when no request is under way, or ctx's error.
-func (c *connections) wait(ctx context.Context) error {
+// ended reports whether all requests are answered.
+func (c *connections) ended() bool {
 	c.mu.Lock()
-	if len(c.active) == 0 {
-		c.mu.Unlock()
-		return nil
-	}
-	if c.quiet == nil {
-		c.quiet = make(chan struct{})
-	}
-	quiet := c.quiet
-	c.mu.Unlock()
-	select {
-	case <-quiet:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	defer c.mu.Unlock()
+	return len(c.active) == 0 && time.Since(c.quiet) >= grace
 }
 
-// shutdown ends a server as http.Server.Shutdown does, as soon as no request is
-// under way. When ctx ends before, connections are cut.
+// shutdown ends a server as http.Server.Shutdown does, as soon as all requests are
+// answered. When ctx ends before, connections are cut.
 func (c *connections) shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- server.Shutdown(ctx) }()
-	quiet := make(chan error, 1)
-	go func() { quiet <- c.wait(ctx) }()
-	select {
-	case err := <-ended:
-		if err == nil {
-			return nil
+	done := make(chan error, 1)
+	go func() { done <- server.Shutdown(ctx) }()
+	look := time.NewTicker(grace / 10)
+	defer look.Stop()
+	for !c.ended() {
+		select {
+		case err := <-done:
+			if err == nil {
+				return nil
+			}
+			return server.Close()
+		case <-look.C:
 		}
-	case <-quiet:
 	}
 	return server.Close()
 }

@@ -46,7 +46,11 @@ func TestHostileManners(t *testing.T) {
 	}
 }
 
-const brief = 200 * time.Millisecond
+const (
+	brief = 200 * time.Millisecond
+	// unhurried is time enough for a handshake, and for a request but its body.
+	unhurried = 2 * time.Second
+)
 
 func noTLS(t *testing.T, a attack) {
 	s := attacked(t, apiserver.Limits{})
@@ -70,7 +74,7 @@ func ends(t *testing.T, conn net.Conn) {
 }
 
 func noHandshake(t *testing.T, _ attack) {
-	s := attacked(t, apiserver.Limits{Read: brief})
+	s := attacked(t, apiserver.Limits{Read: unhurried})
 	conn, err := net.Dial("tcp", s.address())
 	require.NoError(t, err)
 	defer conn.Close()
@@ -79,13 +83,13 @@ func noHandshake(t *testing.T, _ attack) {
 }
 
 func slowHead(t *testing.T, a attack) {
-	s := attacked(t, apiserver.Limits{Read: brief})
+	s := attacked(t, apiserver.Limits{Read: unhurried})
 	code, _ := converse(t, s.dial(t), http.MethodGet, "GET /version HTTP/1.1\r\nHost: localhost\r\nX-")
 	require.Equal(t, a.code, code)
 }
 
 func slowBody(t *testing.T, a attack) {
-	s := attacked(t, apiserver.Limits{Read: brief})
+	s := attacked(t, apiserver.Limits{Read: unhurried})
 	code, body := converse(t, s.dial(t), post, attack{method: post, headers: asJSON + "\nContent-Length: 100"}.head(0), existing)
 	require.Equal(t, a.code, code, body)
 	require.Contains(t, body, "did not arrive in time")
@@ -119,7 +123,7 @@ func (s *target) code(t *testing.T, c *http.Client, method, path, body string) i
 }
 
 func slowStream(t *testing.T, a attack) {
-	s := attacked(t, apiserver.Limits{Read: brief})
+	s := attacked(t, apiserver.Limits{Read: unhurried})
 	reader, writer := io.Pipe()
 	defer writer.Close()
 	response, err := s.client(t).Do(s.request(t, t.Context(), post, objectsPath, reader))

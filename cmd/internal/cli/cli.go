@@ -29,7 +29,8 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	// Dir is the folder that relative paths start from; "" for the process's own.
 	Dir string
-	// Now is the clock; time.Now when nil.
+	// Now is the clock; time.Now when nil. As NewUID, it may be called from several
+	// goroutines at once.
 	Now func() time.Time
 	// NewUID makes the uid of an object that is created; random ones when nil.
 	NewUID func() string
