@@ -90,7 +90,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 	require.Eventually(t, func() bool { return h.must("GET", widgetsV2+"/w", "", "").GetDeletionTimestamp() != nil }, wait, tick)
 	h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"finalizers":null}}`)
 	h.gone(crdPath + "/widgets.example.com")
-	h.refused(http.StatusNotFound, "GET", widgetsV2, "", "")
+	require.Eventually(t, func() bool { return h.ask("GET", widgetsV2, "", "").Code == http.StatusNotFound }, wait, tick)
 
 	h.must("POST", crdPath, "", definition("v2", none))
 	require.Empty(t, names(h.must("GET", widgetsV2, "", "")), "nothing is left of what was there before")
