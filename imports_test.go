@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,5 +109,19 @@ func TestRootModuleIsLight(t *testing.T) {
 			continue
 		}
 		require.True(t, slices.Contains(direct, fields[0]), "the root module must not depend on %s", fields[0])
+	}
+}
+
+// TestReadingTheSource requires that the files that the README leads to are there.
+func TestReadingTheSource(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, list, found := strings.Cut(string(readme), "\n## Reading the source\n")
+	require.True(t, found)
+	list, _, _ = strings.Cut(list, "\n## ")
+	files := regexp.MustCompile("`([a-z]+/[a-z./]+)`").FindAllStringSubmatch(list, -1)
+	require.Greater(t, len(files), 6)
+	for _, file := range files {
+		require.FileExists(t, file[1])
 	}
 }
