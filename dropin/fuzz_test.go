@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,11 +81,11 @@ func (h host) run(g *oracle.Gen) error {
 		before := text(live)
 		fmt.Fprintf(story, "%s\n", w)
 		differ := func(err error) error { return fmt.Errorf("%s\nlive: %s\n%w", story, before, err) }
-		now := time.Now()
-		up, upErr := w.by(h.upstream(w.version, w.subresource), live.DeepCopyObject())
-		if upErr == nil {
-			now = latest(up, now)
-		}
+		var up runtime.Object
+		var upErr error
+		now := oracle.WithinSecond(func() {
+			up, upErr = w.by(h.upstream(w.version, w.subresource), live.DeepCopyObject())
+		})
 		own, ownErr := w.by(h.tenure(w.version, w.subresource, now), live)
 		if got := text(live); got != before {
 			return differ(fmt.Errorf("tenure changed live to %s", got))

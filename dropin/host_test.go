@@ -272,18 +272,6 @@ func text(obj any) string {
 	return string(b)
 }
 
-// latest returns the time of the youngest entry, if it is later than now, which was
-// before upstream's write: then it is the time of the write.
-func latest(obj runtime.Object, now time.Time) time.Time {
-	now = now.UTC().Truncate(time.Second)
-	for _, e := range obj.(metav1.Object).GetManagedFields() {
-		if e.Time != nil && e.Time.After(now) {
-			now = e.Time.UTC()
-		}
-	}
-	return now
-}
-
 // aged gives obj, which it may change, a UID, and makes its entries older, so that
 // times differ although the clock hardly moves. Times are as a decoder gives them, in
 // whole seconds and local: upstream compares lists in Go structs with DeepEqual, and

@@ -112,10 +112,28 @@ func (w Write) reset() []string {
 	return []string{"status"}
 }
 
+// WithinSecond calls do until it starts and ends in the same second, and returns
+// that second: upstream asks the clock for each entry that it dates, so that a write
+// across the turn of a second gives entries two times. What takes a second each
+// time is called ten times at most.
+func WithinSecond(do func()) time.Time {
+	for tries := 1; ; tries++ {
+		second := time.Now().UTC().Truncate(time.Second)
+		do()
+		if tries == 10 || time.Now().UTC().Truncate(time.Second).Equal(second) {
+			return second
+		}
+	}
+}
+
 // Upstream does the write with apimachinery's field manager. It returns the time
 // that it dated entries with, in whole seconds.
-func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, error) {
-	now := time.Now().UTC().Truncate(time.Second)
+func (w *World) Upstream(write Write) (out *unstructured.Unstructured, now time.Time, err error) {
+	now = WithinSecond(func() { out, err = w.byUpstream(write) })
+	return out, now, err
+}
+
+func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 	reset := &smd.Set{}
 	for _, name := range write.reset() {
 		reset.Insert(smd.MakePathOrDie(name))
@@ -128,7 +146,7 @@ func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, er
 	m, err := managedfields.NewDefaultCRDFieldManager(w.upstream, none{}, none{}, none{}, kind,
 		kind.GroupVersion(), write.Subresource, filters)
 	if err != nil {
-		return nil, now, err
+		return nil, err
 	}
 	live := w.live(write.Version)
 	var out runtime.Object
@@ -138,15 +156,9 @@ func (w *World) Upstream(write Write) (*unstructured.Unstructured, time.Time, er
 		out, err = m.Update(live, write.Object.DeepCopy(), write.Manager)
 	}
 	if err != nil {
-		return nil, now, err
+		return nil, err
 	}
-	u := out.(*unstructured.Unstructured)
-	for _, e := range u.GetManagedFields() {
-		if e.Time != nil && e.Time.After(now) {
-			now = e.Time.UTC()
-		}
-	}
-	return u, now, nil
+	return out.(*unstructured.Unstructured), nil
 }
 
 // manager returns Tenure's field manager for a write at a time.
