@@ -233,7 +233,7 @@ func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) diffe
 		r, ok := now[name]
 		switch {
 		case ok:
-			if both++; !same(l, r) && !c.enter(name, depth) {
+			if both++; !same(l, r) && !c.s.bothAbsent(m, name, l, r, depth) && !c.enter(name, depth) {
 				child(name, l, r)
 			}
 		case !c.s.asAbsent(m, name, l, depth) && !c.enter(name, depth):

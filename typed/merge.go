@@ -81,7 +81,8 @@ func (m *merger) mergeMaps(of *Type, live, applied any) (any, bool) {
 	var out map[string]any // a copy of l, made at the first change
 	for name, rv := range r {
 		lv, ok := l[name]
-		if !ok && m.semantics.asAbsent(t, name, rv, len(m.path)) {
+		if !ok && m.semantics.asAbsent(t, name, rv, len(m.path)) ||
+			ok && m.semantics.bothAbsent(t, name, lv, rv, len(m.path)) {
 			continue
 		}
 		merged := rv

@@ -31,8 +31,8 @@ type Semantics struct {
 
 // Canonical returns semantics in which values that mean the same are equal (spec
 // rule 11.1): equal quantities and times, by the schema's [Format], and an absent
-// field and an empty list, an empty map with free keys, a null of those, or an
-// empty struct where the schema's default is one. equal, when it is not nil, is
+// field, an empty list, an empty map with free keys, a null of those, and an empty
+// struct where the schema's default is one. equal, when it is not nil, is
 // asked about other leaves of type t that are not the same JSON: the caller may
 // know more than the schema does. It must be symmetric, and safe for concurrent
 // use.
@@ -90,7 +90,7 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 		if t == nil {
 			t = deducedType
 		}
-		if !s.sameMeaning(t, av, bv, depth) {
+		if !s.sameMeaning(t, av, bv, depth) && !s.bothAbsent(m, name, av, bv, depth) {
 			return false
 		}
 	}
@@ -147,6 +147,12 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 		return true
 	}
 	return false
+}
+
+// bothAbsent reports whether two values of an entry of m called name count as not
+// being there, each in its own words: a null and an empty list.
+func (s *Semantics) bothAbsent(m *Map, name string, a, b any, depth int) bool {
+	return s != nil && s.asAbsent(m, name, a, depth) && s.asAbsent(m, name, b, depth)
 }
 
 // equal reports whether two scalars are equal in the format.

@@ -92,6 +92,15 @@ func ownedBy(t *target, from managedfields.Key) (owned *fieldpath.Set, found boo
 	return owned, found, nil
 }
 
+// of returns the manager whose fields are chosen.
+func (f *chosenFields) of(manager *keyFlags) (managedfields.Key, error) {
+	key, err := manager.read()
+	if err == nil {
+		err = f.check()
+	}
+	return key, err
+}
+
 // among returns the chosen fields of what a key's entries own; nil for all.
 func (f *chosenFields) among(t *target, from managedfields.Key) (*fieldpath.Set, error) {
 	owned, found, err := ownedBy(t, from)
@@ -157,6 +166,18 @@ func previewMove(w io.Writer, p palette, t *target, result *ownership.Result) er
 	return nil
 }
 
+// runWith runs a move of the fields that choose returns of each object.
+func (f *moveFlags) runWith(env *Env, cmd *cobra.Command, args []string, done string,
+	choose func(*target) (*fieldpath.Set, error), move func(*fieldpath.Set) ownership.Move) error {
+	return f.run(env, cmd, args, done, func(t *target) (moveResult, error) {
+		set, err := choose(t)
+		if err != nil {
+			return moveResult{}, err
+		}
+		return do(env, t, move(set))
+	})
+}
+
 func newTransfer(env *Env) *cobra.Command {
 	var flags moveFlags
 	var from, to keyFlags
@@ -181,10 +202,7 @@ who applied them so far has to take them out.
   tenure transfer -f live.yaml --from alice --to bob \
     --field '.spec.template.spec.containers[name=web].image'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			source, err := from.read()
-			if err == nil {
-				err = fields.check()
-			}
+			source, err := fields.of(&from)
 			if err != nil {
 				return err
 			}
@@ -192,12 +210,9 @@ who applied them so far has to take them out.
 			if err != nil {
 				return err
 			}
-			return flags.run(env, cmd, args, "transferred", func(t *target) (moveResult, error) {
-				set, err := fields.among(t, source)
-				if err != nil {
-					return moveResult{}, err
-				}
-				return do(env, t, ownership.Transfer{Fields: set, All: fields.all, From: source, To: heir})
+			owned := func(t *target) (*fieldpath.Set, error) { return fields.among(t, source) }
+			return flags.runWith(env, cmd, args, "transferred", owned, func(set *fieldpath.Set) ownership.Move {
+				return ownership.Transfer{Fields: set, All: fields.all, From: source, To: heir}
 			})
 		},
 	}
@@ -224,19 +239,13 @@ and no apply removes it.
 		Example: `  tenure release deployment/web --from alice --field .spec.replicas
   tenure release configmaps -A -l app=web --from kubectl-edit --all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			source, err := from.read()
-			if err == nil {
-				err = fields.check()
-			}
+			source, err := fields.of(&from)
 			if err != nil {
 				return err
 			}
-			return flags.run(env, cmd, args, "released", func(t *target) (moveResult, error) {
-				set, err := fields.among(t, source)
-				if err != nil {
-					return moveResult{}, err
-				}
-				return do(env, t, ownership.Release{Fields: set, All: fields.all, From: source})
+			owned := func(t *target) (*fieldpath.Set, error) { return fields.among(t, source) }
+			return flags.runWith(env, cmd, args, "released", owned, func(set *fieldpath.Set) ownership.Move {
+				return ownership.Release{Fields: set, All: fields.all, From: source}
 			})
 		},
 	}
@@ -263,20 +272,13 @@ deletes those that nobody else owns.
 
   tenure adopt -f live.yaml --to argocd --all > adopted.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			manager, err := to.read()
-			if err == nil {
-				err = fields.check()
-			}
+			manager, err := fields.of(&to)
 			if err != nil {
 				return err
 			}
-			version := manager.APIVersion
-			return flags.run(env, cmd, args, "adopted", func(t *target) (moveResult, error) {
-				set, err := fields.there(env, t)
-				if err != nil {
-					return moveResult{}, err
-				}
-				return do(env, t, ownership.Adopt{Fields: set, All: fields.all, To: manager, Version: version})
+			there := func(t *target) (*fieldpath.Set, error) { return fields.there(env, t) }
+			return flags.runWith(env, cmd, args, "adopted", there, func(set *fieldpath.Set) ownership.Move {
+				return ownership.Adopt{Fields: set, All: fields.all, To: manager, Version: manager.APIVersion}
 			})
 		},
 	}
