@@ -20,48 +20,18 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	if *left -= len(fields); *left < 0 || depth >= fieldpath.MaxDepth {
 		return false
 	}
-	// Members are gathered a few at a time, and looked at by turns: what is in their
-	// memory then comes together, and not one waiting for the other.
-	var space [batch]membersOf
-	gathered := space[:0]
 	for name, member := range fields {
 		below, ok := member.(map[string]any)
 		if !ok {
 			return false
 		}
-		gathered = append(gathered, membersOf{name, below})
-		if len(gathered) == batch {
-			if !t.reconciledAll(gathered, depth, left) {
-				return false
-			}
-			gathered = gathered[:0]
-		}
-	}
-	return t.reconciledAll(gathered, depth, left)
-}
-
-const batch = 8
-
-type membersOf struct {
-	name  string
-	below map[string]any
-}
-
-func (t *Type) reconciledAll(gathered []membersOf, depth int, left *int) bool {
-	n := 0
-	for i := range gathered {
-		name := gathered[i].name
 		isField := len(name) >= 2 && name[0] == 'f' && name[1] == ':' && len(name) <= fieldpath.MaxElement
 		if !isField && !fieldpath.IsCanonicalName(name) {
 			return false
 		}
-		if len(gathered[i].below) > 0 {
-			gathered[n] = gathered[i]
-			n++
+		if len(below) == 0 {
+			continue
 		}
-	}
-	for i := range gathered[:n] {
-		name, below := gathered[i].name, gathered[i].below
 		if name == "." {
 			return false
 		}

@@ -225,10 +225,12 @@ func (c chunk) yaml() (any, error) {
 // first that is malformed: where the next one begins can't be told.
 func (c chunk) values(yield func(line int, tree any, err error)) {
 	decoder := json.NewDecoder(strings.NewReader(c.text))
+	line, counted := c.line, 0 // of the text until there
 	for {
 		before := int(decoder.InputOffset())
 		before += len(c.text[before:]) - len(strings.TrimLeft(c.text[before:], " \t\r\n"))
-		line := c.line + strings.Count(c.text[:before], "\n")
+		line += strings.Count(c.text[counted:before], "\n")
+		counted = before
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
 		var syntax *json.SyntaxError
