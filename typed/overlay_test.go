@@ -76,6 +76,7 @@ func TestRestates(t *testing.T) {
 		{"absent scalar", "", `{}`, `{s: a}`, again, false},
 		{"absent null", "a null that was not there is a change", `{}`, `{s: null}`, again, false},
 		{"wrong scalar", "what does not fit its type is for Validate to refuse", `{s: 1}`, `{s: 1}`, again, false},
+		{"wrong text", "", `{num: x}`, `{num: x}`, again, false},
 		{"map", "", `{labels: {a: x, b: z}}`, `{labels: {a: x}}`, again, true},
 		{"empty map", "an empty map leaves live's entries, and is owned", `{labels: {a: x}}`, `{labels: {}}`, again, true},
 		{"empty map, not owned before", "", `{labels: {a: x}}`, `{labels: {}}`, `{}`, false},

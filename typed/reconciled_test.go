@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,12 @@ func TestReconciled(t *testing.T) {
 		})
 	}
 	require.False(t, root.Reconciled(map[string]any{"f:s": "odd"}), "what it does not understand")
+	nothing := map[string]any{}
+	require.False(t, root.Reconciled(map[string]any{"f:s": map[string]any{".": map[string]any{"f:x": nothing}}}), "a mark that holds something")
+	for _, name := range []string{"", "f", "fs", "x:s", "f:" + strings.Repeat("x", fieldpath.MaxElement+1)} {
+		require.False(t, root.Reconciled(map[string]any{name: nothing}), "%.10q is the name of no member", name)
+	}
+	require.True(t, root.Reconciled(map[string]any{"f:" + strings.Repeat("x", fieldpath.MaxElement-2): nothing}), "a long name")
 
 	deep := func(n int) map[string]any {
 		out := map[string]any{}

@@ -95,6 +95,9 @@ func TestCanonical(t *testing.T) {
 			for _, pair := range [][2]m{{row.a, row.b}, {row.b, row.a}} {
 				got := canonical.Compare(typ, pair[0], pair[1])
 				require.Equal(t, row.same, got.Unchanged(), "%s: %v", row.why, got)
+				require.Equal(t, row.same, canonical.Equal(typ, pair[0], pair[1]), row.why)
+				compatible := (*typed.Semantics)(nil).Equal(typ, pair[0], pair[1])
+				require.Equal(t, typed.Equal(pair[0], pair[1]), compatible)
 				merged, err := canonical.Merge(typ, pair[0], pair[1])
 				require.NoError(t, err)
 				if row.same {
