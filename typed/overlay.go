@@ -342,6 +342,9 @@ func (w *overlay) entries(m *Map, live any, applied map[string]any, fields owned
 		}
 		if there {
 			known++
+			if !own && (sub.count() == 0 || sub.marked()) {
+				return p, false // the place itself was dropped
+			}
 		}
 		p.count++
 		if !there || !child.fits(sub, own) {
