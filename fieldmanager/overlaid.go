@@ -279,7 +279,7 @@ func headerOf(entry map[string]any) (h header, ok bool) {
 			return header{}, false
 		}
 		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
+		if err != nil || at.IsZero() {
 			return header{}, false
 		}
 		h.time = &metav1.Time{Time: at}

@@ -126,6 +126,8 @@ func TestCarriedEntries(t *testing.T) {
 		{"one more", "", []any{entry("a", text)}, []any{entry("a", text), entry("b", count)}, []any{entry("a", text), entry("b", count)}},
 		{"one less", "", []any{entry("a", text), entry("b", text)}, []any{entry("b", text)}, []any{entry("b", text)}},
 		{"not canonical", "what a client sends is stored canonical", nil, []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}, []any{entry("a", text)}},
+		{"marks that say nothing", "they are not canonical", nil, []any{entry("a", m{".": m{}, "f:spec": m{"f:text": m{".": m{}}}})}, []any{entry("a", text)}},
+		{"zero time", "written as a Go struct with it is", nil, []any{entry("a", text, "time", "0001-01-01T00:00:00Z")}, []any{m{"manager": "a", "operation": "Apply", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1", "fieldsV1": text, "time": nil}}},
 		{"not canonical, as in live", "what is live's stays as it is", []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}, []any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})},
 			[]any{entry("a", m{"f:spec": m{"f:text": m{}, "q:odd": m{}}})}},
 		{"unusual, as in live", "each is what it says", []any{entry("a", text, "time", "2026-01-02T03:04:05.678Z")}, []any{entry("a", count, "time", "2026-01-02T03:04:05.678Z")}, []any{entry("a", count)}},

@@ -3,9 +3,9 @@ package fieldpath
 import "strings"
 
 // IsCanonical reports whether tree, a FieldsV1 as it stands in an unstructured
-// object, is for certain one that [Set.Tree] could have returned, but for marks
-// that say nothing. It allocates nothing, and may be false for what only decoding
-// can tell: names with escapes, numbers with fractions.
+// object, is for certain one that [Set.Tree] could have returned. It allocates
+// nothing, and may be false for what only decoding can tell: names with escapes,
+// numbers with fractions.
 func IsCanonical(tree map[string]any) bool {
 	left := MaxMembers
 	return isCanonical(tree, 0, &left)
@@ -17,7 +17,7 @@ func isCanonical(tree map[string]any, depth int, left *int) bool {
 	}
 	for name, v := range tree {
 		member, ok := v.(map[string]any)
-		if !ok || !IsCanonicalName(name) || name == "." && len(member) > 0 {
+		if !ok || !IsCanonicalName(name) || name == "." && (len(member) > 0 || len(tree) == 1 || depth == 0) {
 			return false
 		}
 		if len(member) > 0 && !isCanonical(member, depth+1, left) {

@@ -134,7 +134,9 @@ func TestIsCanonical(t *testing.T) {
 		{"unknown kind", "", m{"x:a": m{}}, false},
 		{"no kind", "", m{"a": m{}}, false},
 		{"no map", "", m{"f:a": 1}, false},
-		{"mark with content", "", m{".": m{"f:a": m{}}}, false},
+		{"mark with content", "", m{"f:a": m{".": m{"f:a": m{}}, "f:b": m{}}}, false},
+		{"mark of a leaf", "it says nothing", m{"f:a": m{".": m{}}}, false},
+		{"mark of the root", "nothing selects it", m{".": m{}, "f:a": m{}}, false},
 		{"below", "", m{"f:a": m{"x:a": m{}}}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

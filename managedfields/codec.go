@@ -199,7 +199,11 @@ func EncodeTree(e Entries) []any {
 		if entry.Subresource != "" {
 			m["subresource"] = entry.Subresource
 		}
-		if entry.Time != nil {
+		switch {
+		case entry.Time == nil:
+		case entry.Time.IsZero():
+			m["time"] = nil // as a Go struct with it is written
+		default:
 			m["time"] = entry.Time.UTC().Format(time.RFC3339)
 		}
 		out[i] = m

@@ -83,6 +83,8 @@ func TestUnowned(t *testing.T) {
 		{"status", "who does not reset it may own it", nil, fieldpath.Fields("status"), false},
 		{"reset status", "", fieldpath.NewSet(fieldpath.Fields("status")), fieldpath.Fields("status"), true},
 		{"reset metadata", "what is reset covers all below it", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata", "name"), false},
+		{"reset spec and a field in it", "the longer path says no more than the shorter", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec", "a"), false},
+		{"reset spec with a field in it", "", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec"), true},
 		{"reset metadata itself", "", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata"), true},
 	} {
 		t.Run(row.name, func(t *testing.T) {

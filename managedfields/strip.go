@@ -23,7 +23,20 @@ var unowned = fieldpath.NewSet(
 func Strip(set *fieldpath.Set) *fieldpath.Set { return set.Difference(unowned) }
 
 // Unowned returns the paths that nobody comes to own by an apply that resets the
-// paths of reset and all below them: what Strip takes away, and reset.
+// paths of reset and all below them: what Strip takes away, and reset. None of reset
+// has a longer one in it.
 func Unowned(reset *fieldpath.Set) *fieldpath.Set {
-	return unowned.RecursiveDifference(reset).Union(reset)
+	return unowned.RecursiveDifference(reset).Union(outermost(reset))
+}
+
+// outermost returns the paths of set that are below none of its paths.
+func outermost(set *fieldpath.Set) *fieldpath.Set {
+	return set.Rewrite(func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
+		if e.Member {
+			e.Below = nil
+		} else {
+			e.Below = outermost(e.Below)
+		}
+		return e
+	})
 }

@@ -3,6 +3,8 @@ package typed
 import (
 	"hash/maphash"
 	"math/bits"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
 )
 
 // follower finds the items of one list in another, where they have to stand in
@@ -201,12 +203,11 @@ func hashScalar(v any) (uint64, bool) {
 	return 0, false
 }
 
-// sameItem reports whether two items have the same key or value, without
-// defaults: an item that relies on one is left to the slow path unless the other
-// does too.
+// sameItem reports whether two items have the same element: the same value, or the
+// same key, for which a default stands where one has no key field.
 func (l *List) sameItem(a, b any, keys []string) bool {
 	if l.Kind == SetList {
-		return same(a, b)
+		return sameKey(a, b)
 	}
 	y, ok := b.(map[string]any)
 	if !ok || !isLiveMap(a) {
@@ -220,11 +221,30 @@ func (l *List) sameItem(a, b any, keys []string) bool {
 				return false
 			}
 		}
-		if !same(xv, yv) {
+		if !sameKey(xv, yv) {
 			return false
 		}
 	}
 	return true
+}
+
+// sameKey reports whether two values make the same element: as for all elements,
+// numbers are the same whatever their Go types.
+func sameKey(a, b any) bool {
+	if same(a, b) {
+		return true
+	}
+	switch x := a.(type) {
+	case nil, string, bool:
+		return false
+	case int64:
+		if _, ok := b.(int64); ok {
+			return false
+		}
+	case map[string]any, []any:
+		return Equal(x, b)
+	}
+	return kindOf(a) == isNumber && kindOf(b) == isNumber && fieldpath.Value(a).Equal(fieldpath.Value(b))
 }
 
 func (l *List) orDefault(v any, there bool, key string) any {

@@ -130,7 +130,23 @@ func TestListsThatGiveUp(t *testing.T) {
 		})
 	}
 
-	merged, err := root.Merge(tree(t, `{named: [{port: 1}]}`), tree(t, `{named: [{port: 2}]}`))
+	// One key whose numbers are of two Go types, as JSON has them that says 1 and 1.0.
+	mixed := func(value string) any {
+		return map[string]any{"ports": []any{
+			map[string]any{"port": int64(1), "name": value}, map[string]any{"port": float64(1), "name": "b"},
+		}}
+	}
+	got := root.Compare(mixed("a"), mixed("c"))
+	require.Equal(t, []string{`.ports[port=1,proto="TCP"]`}, lines(got.Modified), "they are twins, too")
+	one := map[string]any{"ports": []any{map[string]any{"port": int64(1), "name": "c"}}}
+	_, ok := root.Overlay(mixed("a"), one, map[string]any{}, nil)
+	require.False(t, ok, "both are replaced by the intent's")
+
+	merged, err := root.Merge(mixed("a"), one)
+	require.NoError(t, err)
+	require.Equal(t, js(t, one), js(t, merged), "both are replaced by the intent's")
+
+	merged, err = root.Merge(tree(t, `{named: [{port: 1}]}`), tree(t, `{named: [{port: 2}]}`))
 	require.NoError(t, err)
 	require.Equal(t, `{"named":[]}`, js(t, merged), "items that nothing can select do not meet")
 }

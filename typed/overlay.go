@@ -119,7 +119,12 @@ type overlay struct {
 	left  int    // how many more values are looked at
 	fixed bool   // nothing can be changed: it is only asked whether something would
 	blind bool   // what is owned is not asked for
+	guess int    // how many guesses of where items stand it is inside of
+	wrong bool   // one of them was wrong, so that there are no more
 }
+
+// maxGuesses bounds how often a value is walked again because of a wrong guess.
+const maxGuesses = 4
 
 // place is what comes of one place of live and applied.
 //
@@ -337,6 +342,9 @@ func (w *overlay) entries(m *Map, live any, applied map[string]any, fields owned
 		}
 		if there {
 			known++
+			if !own && (sub.count() == 0 || sub.marked()) {
+				return p, false // the place itself was dropped
+			}
 		}
 		p.count++
 		if !there || !child.fits(sub, own) {
@@ -410,12 +418,16 @@ func (w *overlay) items(l *List, live any, applied []any, fields owned, depth in
 	}
 	x := follower{list: l, keys: l.sortedKeys()}
 	n, _ := lenOf(live)
-	if n == len(applied) {
+	if n == len(applied) && !w.wrong && w.guess < maxGuesses {
 		// The same items, in the same order: that they are the same is only asked
 		// where they differ.
-		if p, ok, met := w.itemsAt(&x, live, applied, nil, fields, depth, true); met {
+		w.guess++
+		p, ok, met := w.itemsAt(&x, live, applied, nil, fields, depth, true)
+		w.guess--
+		if met {
 			return p, ok
 		}
+		w.wrong = true
 	}
 	switch {
 	case n == 0 && w.fixed:

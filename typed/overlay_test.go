@@ -155,6 +155,8 @@ func TestRestates(t *testing.T) {
 		{"item, more owned", "", `{named: [{name: a, port: 1}]}`, `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:name: {}, f:port: {}}}}`, false},
 		{"more owned", "", `{s: a, num: 1}`, `{s: a}`, `{f:s: {}, f:num: {}}`, false},
 		{"less owned", "", `{s: a, num: 1}`, `{s: a, num: 1}`, `{f:s: {}}`, false},
+		{"owned itself, and now what is in it", "an empty map or null that is filled is dropped", `{template: {s: a}}`, `{template: {s: a}}`, `{f:template: {}}`, false},
+		{"owned itself, with what is in it", "", `{template: {s: a}}`, `{template: {s: a}}`, `{f:template: {.: {}, f:s: {}}}`, false},
 		{"another owned", "as many, but others", `{s: a, num: 1}`, `{s: a}`, `{f:num: {}}`, false},
 		{"the whole marked", "the mark of the object itself does not count", `{s: a}`, `{s: a}`, `{.: {}, f:s: {}}`, true},
 		{"leaf marked", "nor that of a leaf, which says nothing", `{s: a}`, `{s: a}`, `{f:s: {.: {}}}`, true},
@@ -201,6 +203,7 @@ func requireTwins(t *testing.T, typ *typed.Type, live, applied any, fields map[s
 	require.NoError(t, err)
 	require.True(t, owned.Equal(now), "owns %s, not %s", owned, now)
 	require.Equal(t, laid.Moved, !now.Equal(before), "before %s, now %s", before, now)
+	require.Empty(t, lines(before.Difference(now)), "nothing was dropped")
 	if laid.Moved {
 		require.Equal(t, owned.Tree(), laid.Fields)
 	}

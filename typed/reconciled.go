@@ -29,11 +29,11 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		if !isField && !fieldpath.IsCanonicalName(name) {
 			return false
 		}
+		if name == "." && (len(below) > 0 || len(fields) == 1 || depth == 0) {
+			return false
+		}
 		if len(below) == 0 {
 			continue
-		}
-		if name == "." {
-			return false
 		}
 		// The type says how what is below merges; nil is a type that has no say.
 		child := t.childNamed(name)

@@ -46,6 +46,9 @@ func TestReconciled(t *testing.T) {
 			require.Equal(t, row.want, row.typ.Reconcile(s) == s, "as Reconcile has it")
 		})
 	}
+	for _, marked := range []string{`{f:s: {.: {}}}`, `{f:maps: {f:a: {.: {}}}}`, `{.: {}, f:s: {}}`} {
+		require.False(t, root.Reconciled(tree(t, marked).(map[string]any)), "a mark that says nothing is not canonical: %s", marked)
+	}
 	require.False(t, root.Reconciled(map[string]any{"f:s": "odd"}), "what it does not understand")
 	nothing := map[string]any{}
 	require.False(t, root.Reconciled(map[string]any{"f:s": map[string]any{".": map[string]any{"f:x": nothing}}}), "a mark that holds something")

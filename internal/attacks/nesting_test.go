@@ -203,6 +203,21 @@ var nesting = []attack{
 			return updating(manager(), stored(object(tree{"list": nested("a")}), fields), stored(object(tree{"list": nested("b")}), fields))
 		},
 	},
+	{
+		name: "lists of lists of lists, items moved at every level", why: "a guess where items stand that is wrong at every level, behind all that is nested", size: 5,
+		gets: "a result",
+		build: func(n int) func() error {
+			nested := func(a, b string) any {
+				var list []any
+				for range n {
+					list = []any{tree{"name": "x", "list": list}, tree{"name": a}, tree{"name": b}}
+				}
+				return list
+			}
+			fields := entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:list": tree{}}})
+			return apply(manager(), stored(object(tree{"list": nested("a", "b")}), fields), object(tree{"list": nested("b", "a")}), true)
+		},
+	},
 }
 
 // definition returns a CustomResourceDefinition with a schema.

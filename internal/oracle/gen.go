@@ -9,10 +9,17 @@ import (
 
 // Gen makes random things from a string of bytes; when they run out, it makes
 // the simplest ones.
-type Gen struct{ data []byte }
+type Gen struct {
+	data []byte
+	odd  bool // the words are odd, and clients do odd things
+}
 
 // NewGen returns a Gen over data.
-func NewGen(data []byte) *Gen { return &Gen{data} }
+func NewGen(data []byte) *Gen { return &Gen{data: data} }
+
+// NewOddGen returns a Gen over data of rarer things: names and texts that look like
+// something else, one number in several Go types, managed fields that no server wrote.
+func NewOddGen(data []byte) *Gen { return &Gen{data: data, odd: true} }
 
 // Done reports whether the bytes have run out.
 func (g *Gen) Done() bool { return len(g.data) == 0 }
@@ -35,7 +42,32 @@ var (
 	keyNames   = []string{"name", "port", "proto"}
 	texts      = []string{"", "a", "b", "<&>", "\"q\"", "1"}
 	numbers    = []any{int64(0), int64(1), int64(-3), 1.5, float64(2)}
+
+	oddNames   = []string{"a", "b", "", ".", "f:a", "é", "name"}
+	oddTexts   = []string{"", "a", "\u00e9", "\u2028", "\x7f", "{\"a\":1}", "1", "\x01"}
+	oddNumbers = []any{int64(0), int64(1), float64(1), int64(2), float64(2), 1.5, 0.1, int64(100_000), 1e21, float64(0)}
 )
+
+func (g *Gen) name() string {
+	if g.odd {
+		return oddNames[g.Intn(len(oddNames))]
+	}
+	return fieldNames[g.Intn(len(fieldNames))]
+}
+
+func (g *Gen) text() string {
+	if g.odd {
+		return oddTexts[g.Intn(len(oddTexts))]
+	}
+	return texts[g.Intn(len(texts))]
+}
+
+func (g *Gen) number() any {
+	if g.odd {
+		return oddNumbers[g.Intn(len(oddNumbers))]
+	}
+	return numbers[g.Intn(len(numbers))]
+}
 
 // Schema makes the schema of a value, at most depth levels deep.
 func (g *Gen) Schema(depth int) spec.Schema {
@@ -61,6 +93,9 @@ func (g *Gen) Schema(depth int) spec.Schema {
 	case 6:
 		return listOf(g.Schema(depth-1), "atomic")
 	case 7:
+		if g.odd && g.Chance(3) {
+			return listOf(extended(spec.Schema{}, "x-kubernetes-int-or-string", true), "set")
+		}
 		return listOf(g.scalar(), "set")
 	case 8:
 		return g.keyedList(depth)
@@ -74,7 +109,7 @@ func (g *Gen) Struct(depth int) spec.Schema {
 	s := schemaOf("object")
 	s.Properties = map[string]spec.Schema{}
 	for range 1 + g.Intn(4) {
-		s.Properties[fieldNames[g.Intn(len(fieldNames))]] = g.Schema(depth - 1)
+		s.Properties[g.name()] = g.Schema(depth - 1)
 	}
 	if g.Chance(8) {
 		s = extended(s, "x-kubernetes-preserve-unknown-fields", true)
@@ -98,10 +133,16 @@ func (g *Gen) mapType(s spec.Schema) spec.Schema {
 
 func (g *Gen) keyedList(depth int) spec.Schema {
 	item := g.Struct(depth - 1)
+	if g.odd && g.Chance(4) {
+		item = g.mapType(item)
+	}
 	var keys []any
 	for i := range 1 + g.Intn(3) {
 		key := g.scalar()
-		if i > 0 && g.Chance(2) {
+		if g.odd && g.Chance(4) {
+			key = extended(spec.Schema{}, "x-kubernetes-int-or-string", true)
+		}
+		if (i > 0 || g.odd) && g.Chance(2) {
 			key.Default = g.value(&key, 0)
 		}
 		item.Properties[keyNames[i]] = key
@@ -176,17 +217,23 @@ func (g *Gen) value(s *spec.Schema, dup int) any {
 	}
 	switch kind {
 	case "string":
-		return texts[g.Intn(len(texts))]
+		return g.text()
 	case "integer":
+		if g.odd && g.Chance(4) {
+			return float64(g.Intn(3))
+		}
 		return int64(g.Intn(3))
 	case "number":
-		return numbers[g.Intn(len(numbers))]
+		return g.number()
 	case "boolean":
 		return g.Intn(2) == 1
 	case "array":
 		return g.list(s, dup)
 	case "object":
 		return g.object(s, dup)
+	}
+	if g.odd && s.Extensions["x-kubernetes-int-or-string"] == true {
+		return g.free(0) // which may be a key: upstream prints maps in it in any order
 	}
 	return g.free(2)
 }
@@ -198,15 +245,15 @@ func (g *Gen) free(depth int) any {
 	}
 	switch g.Intn(n) {
 	case 0:
-		return texts[g.Intn(len(texts))]
+		return g.text()
 	case 1:
-		return numbers[g.Intn(len(numbers))]
+		return g.number()
 	case 2:
 		return nil
 	case 3:
 		out := map[string]any{}
 		for range g.Intn(3) {
-			out[fieldNames[g.Intn(len(fieldNames))]] = g.free(depth - 1)
+			out[g.name()] = g.free(depth - 1)
 		}
 		return out
 	default:
@@ -228,12 +275,12 @@ func (g *Gen) object(s *spec.Schema, dup int) any {
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
 		for range g.Intn(3) {
-			out[fieldNames[g.Intn(len(fieldNames))]] = g.value(s.AdditionalProperties.Schema, dup)
+			out[g.name()] = g.value(s.AdditionalProperties.Schema, dup)
 		}
 	}
 	if s.Extensions["x-kubernetes-preserve-unknown-fields"] == true {
 		for range g.Intn(3) {
-			name := fieldNames[g.Intn(len(fieldNames))]
+			name := g.name()
 			if _, declared := s.Properties[name]; !declared {
 				out[name] = g.free(2)
 			}

@@ -35,6 +35,16 @@ func FuzzWrites(f *testing.F) {
 	})
 }
 
+// FuzzOddWrites is FuzzWrites with what comes up seldom.
+func FuzzOddWrites(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		require.NoError(t, RunOdd(data))
+	})
+}
+
 // FuzzCanonical has Tenure, in Canonical semantics, come to what upstream comes to
 // when everybody uses the same words.
 func FuzzCanonical(f *testing.F) {

@@ -36,6 +36,8 @@ type World struct {
 	// Live is the object, nil at first.
 	Live *unstructured.Unstructured
 
+	other    *spec.Schema // that of all versions but the first, if it is another
+	resets   [][]string   // what writes to the object itself leave as it is, beside the status
 	upstream managedfields.TypeConverter
 	types    *openapi.Registry
 }
@@ -66,12 +68,16 @@ func (w *World) models() map[string]*spec.Schema {
 		"managedFields":   listOf(spec.Schema{}, "atomic"),
 	}
 	out := map[string]*spec.Schema{"meta": &meta}
-	for _, version := range Versions {
+	for i, version := range Versions {
+		content := w.Spec
+		if i > 0 && w.other != nil {
+			content = *w.other
+		}
 		root := schemaOf("object")
 		root.Properties = map[string]spec.Schema{
 			"apiVersion": schemaOf("string"), "kind": schemaOf("string"),
 			"metadata": {SchemaProps: spec.SchemaProps{Ref: spec.MustCreateRef("#/definitions/meta")}},
-			"spec":     w.Spec, "status": w.Spec,
+			"spec":     content, "status": content,
 		}
 		root = extended(root, "x-kubernetes-group-version-kind", []any{map[string]any{
 			"group": group, "version": version, "kind": "Thing",
@@ -105,11 +111,11 @@ func (w Write) String() string {
 }
 
 // reset returns what a write through a subresource leaves as it is.
-func (w Write) reset() []string {
-	if w.Subresource == "status" {
-		return []string{"spec", "metadata"}
+func (w *World) reset(write Write) [][]string {
+	if write.Subresource == "status" {
+		return [][]string{{"spec"}, {"metadata"}}
 	}
-	return []string{"status"}
+	return append([][]string{{"status"}}, w.resets...)
 }
 
 // WithinSecond calls do until it starts and ends in the same second, and returns
@@ -135,8 +141,12 @@ func (w *World) Upstream(write Write) (out *unstructured.Unstructured, now time.
 
 func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 	reset := &smd.Set{}
-	for _, name := range write.reset() {
-		reset.Insert(smd.MakePathOrDie(name))
+	for _, names := range w.reset(write) {
+		var path smd.Path
+		for _, name := range names {
+			path = append(path, smd.PathElement{FieldName: &name})
+		}
+		reset.Insert(path)
 	}
 	filters := map[smd.APIVersion]smd.Filter{}
 	for _, version := range Versions {
@@ -170,8 +180,8 @@ func (w *World) manager(write Write, now time.Time) (*fieldmanager.FieldManager,
 // options returns how Tenure manages fields in a write.
 func (w *World) options(write Write) []fieldmanager.Option {
 	paths := []fieldpath.Path{}
-	for _, name := range write.reset() {
-		paths = append(paths, fieldpath.Fields(name))
+	for _, names := range w.reset(write) {
+		paths = append(paths, fieldpath.Fields(names...))
 	}
 	filters := map[string]fieldpath.Filter{}
 	for _, version := range Versions {
