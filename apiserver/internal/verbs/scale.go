@@ -105,7 +105,9 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 			return nil, err
 		}
 		scaled.SetManagedFields(entries)
-		scaled.SetResourceVersion(scale.ResourceVersion)
+		if scale.ResourceVersion != "" {
+			scaled.SetResourceVersion(scale.ResourceVersion)
+		}
 		return scaled, nil
 	}
 	return c.run(w)
