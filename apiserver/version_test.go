@@ -55,3 +55,19 @@ func TestUpdateWithoutVersion(t *testing.T) {
 		})
 	}
 }
+
+// A create that gives a version is refused, and an apply that creates is not.
+func TestVersionOfANewObject(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	body := func(name, version string) string {
+		return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `","resourceVersion":"` + version + `"}}`
+	}
+	const none = "should not be set on objects to be created"
+	require.Contains(t, h.refused(http.StatusInternalServerError, "POST", configMaps, "", body("a", "7")), none)
+	h.must("POST", configMaps, "", body("a", "0"))
+	h.must("POST", configMaps, "", body("b", "x"))
+	applied := h.must("PATCH", configMaps+"/c?fieldManager=m", applyPatch, body("c", "7"))
+	require.NotEqual(t, "7", applied.GetResourceVersion())
+	require.Contains(t, h.refused(http.StatusInternalServerError, "PATCH", configMaps+"/d?fieldManager=m", applyPatch, body("d", "x")), "invalid syntax")
+	require.Contains(t, h.refused(http.StatusConflict, "PATCH", configMaps+"/c?fieldManager=m", applyPatch, body("c", "7")), "has been modified")
+}

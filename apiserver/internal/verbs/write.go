@@ -87,8 +87,8 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err := c.validate(ctx, obj, nil, dryRun); err != nil {
 		return nil, err
 	}
-	if obj.GetResourceVersion() != "" {
-		return nil, errors.New("resourceVersion should not be set on objects to be created")
+	if err := c.noVersion(obj); err != nil {
+		return nil, err
 	}
 	data, err := c.Kind.EncodeStored(obj)
 	if err != nil {
@@ -109,6 +109,20 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	obj.SetResourceVersion(versionText(revision))
 	c.tell(obj)
 	return obj, nil
+}
+
+// noVersion takes the resourceVersion from a new object. A create must not give one;
+// of an apply it says what the intent was made from, which is not there any more.
+func (c *Call) noVersion(obj resources.Object) error {
+	said, err := parseVersion(obj.GetResourceVersion())
+	switch {
+	case c.Info.Verb == "patch" && err != nil:
+		return err
+	case c.Info.Verb != "patch" && err == nil && said != 0:
+		return errors.New("resourceVersion should not be set on objects to be created")
+	}
+	obj.SetResourceVersion("")
+	return nil
 }
 
 // prepareNew sets the metadata that a server sets.
