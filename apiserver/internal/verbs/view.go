@@ -91,14 +91,16 @@ func (v *view) object(obj resources.Object) (runtime.Object, error) {
 	case v.as.Kind == "Table":
 		return v.table([]resources.Object{obj}, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()})
 	}
-	return nil, notAList(v.as.Kind)
+	return nil, notAcceptable("you requested " + v.as.Kind + ", but the requested object is not a list")
 }
 
 func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
 	switch {
 	case v.as == nil:
 		return v.c.Kind.List(items, list), nil
-	case v.as.Kind == "PartialObjectMetadataList", v.as.Kind == "PartialObjectMetadata":
+	case v.as.Kind == "PartialObjectMetadata":
+		return nil, notAcceptable("you requested PartialObjectMetadata, but the requested object is a list")
+	case v.as.Kind == "PartialObjectMetadataList":
 		out := &metav1.PartialObjectMetadataList{ListMeta: list, Items: []metav1.PartialObjectMetadata{}}
 		out.SetGroupVersionKind(v.as.GroupVersion().WithKind("PartialObjectMetadataList"))
 		for _, item := range items {
@@ -144,9 +146,9 @@ func partial(obj resources.Object, gv schema.GroupVersion) *metav1.PartialObject
 	return out
 }
 
-func notAList(kind string) error {
+func notAcceptable(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
-		Message: "you requested " + kind + ", but the requested object is not a list",
+		Message: message,
 	}}
 }
