@@ -1,11 +1,13 @@
 package apiserver_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
@@ -42,16 +44,44 @@ func TestCustomRoutes(t *testing.T) {
 	require.Equal(t, http.StatusOK, h.ask("HEAD", widgetsV1+"/w", "", "").Code, "a HEAD is a get, other than of built-in types")
 }
 
+// askAs is a get in a shape.
+func (h *host) askAs(as, path string) *httptest.ResponseRecorder {
+	q := httptest.NewRequest("GET", path, nil)
+	q.Header.Set("Authorization", "Bearer token")
+	q.Header.Set("Accept", "application/json;as="+as+";g=meta.k8s.io;v=v1")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, q)
+	return w
+}
+
 // A list is not to be had as the metadata of one object.
 func TestListAsOneObject(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for as, path := range map[string]string{"PartialObjectMetadata": configMaps, "PartialObjectMetadataList": "/api/v1/namespaces/default"} {
-		q := httptest.NewRequest("GET", path, nil)
-		q.Header.Set("Authorization", "Bearer token")
-		q.Header.Set("Accept", "application/json;as="+as+";g=meta.k8s.io;v=v1")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, q)
+		w := h.askAs(as, path)
 		require.Equal(t, http.StatusNotAcceptable, w.Code, as)
 		require.Contains(t, w.Body.String(), "you requested "+as+", but the requested object is")
+	}
+}
+
+// The Scale of an object has columns of its own.
+func TestScaleAsTable(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", definition("v1", none))
+	h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"replicas":2}}`)
+	h.must("POST", "/apis/apps/v1/namespaces/default/deployments", "",
+		`{"metadata":{"name":"w"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+	for _, path := range []string{widgetsV1 + "/w/scale", "/apis/apps/v1/namespaces/default/deployments/w/scale"} {
+		w := h.askAs("Table", path)
+		require.Equal(t, http.StatusOK, w.Code, path)
+		var table metav1.Table
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &table))
+		var columns []string
+		for _, c := range table.ColumnDefinitions {
+			columns = append(columns, c.Name)
+		}
+		require.Equal(t, []string{"Name", "Desired", "Available", "Age"}, columns, path)
+		require.Len(t, table.Rows, 1)
+		require.Equal(t, []any{"w", 2.0, 0.0}, table.Rows[0].Cells[:3], path)
 	}
 }

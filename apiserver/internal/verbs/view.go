@@ -60,13 +60,14 @@ func (c *Call) send(code int, obj runtime.Object) {
 // view is the shape in which objects are shown.
 type view struct {
 	c       *Call
+	kind    resources.Kind           // of what is shown
 	as      *schema.GroupVersionKind // nil: as themselves
 	include metav1.IncludeObjectPolicy
 	headers bool // of a table: whether the columns are defined
 }
 
 func (c *Call) view() (*view, error) {
-	v := &view{c: c, as: c.accepted.As, headers: true}
+	v := &view{c: c, kind: c.Kind, as: c.accepted.As, headers: true}
 	if v.as == nil || v.as.Kind != "Table" {
 		return v, nil
 	}
@@ -97,7 +98,7 @@ func (v *view) object(obj resources.Object) (runtime.Object, error) {
 func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
 	switch {
 	case v.as == nil:
-		return v.c.Kind.List(items, list), nil
+		return v.kind.List(items, list), nil
 	case v.as.Kind == "PartialObjectMetadata":
 		return nil, notAcceptable("you requested PartialObjectMetadata, but the requested object is a list")
 	case v.as.Kind == "PartialObjectMetadataList":
@@ -113,7 +114,7 @@ func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Obj
 
 // table shows objects as rows.
 func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
-	columns := v.c.Kind.Table()
+	columns := v.kind.Table()
 	out := &metav1.Table{ListMeta: list, Rows: []metav1.TableRow{}}
 	out.SetGroupVersionKind(v.as.GroupVersion().WithKind("Table"))
 	if v.headers {
