@@ -46,9 +46,14 @@ func TestCustomRoutes(t *testing.T) {
 
 // askAs is a get in a shape.
 func (h *host) askAs(as, path string) *httptest.ResponseRecorder {
+	return h.accepting("application/json;as="+as+";g=meta.k8s.io;v=v1", path)
+}
+
+// accepting is a get by a client that accepts only some representations.
+func (h *host) accepting(types, path string) *httptest.ResponseRecorder {
 	q := httptest.NewRequest("GET", path, nil)
 	q.Header.Set("Authorization", "Bearer token")
-	q.Header.Set("Accept", "application/json;as="+as+";g=meta.k8s.io;v=v1")
+	q.Header.Set("Accept", types)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, q)
 	return w
@@ -83,5 +88,19 @@ func TestScaleAsTable(t *testing.T) {
 		require.Equal(t, []string{"Name", "Desired", "Available", "Age"}, columns, path)
 		require.Len(t, table.Rows, 1)
 		require.Equal(t, []any{"w", 2.0, 0.0}, table.Rows[0].Cells[:3], path)
+	}
+}
+
+// A watch can't be had as YAML, which has no frames.
+func TestWatchAsYAML(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", definition("v1", none))
+	for path, types := range map[string]string{configMaps: "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch", widgetsV1: "application/json;stream=watch"} {
+		w := h.accepting("application/yaml", path+"?watch=1")
+		require.Equal(t, http.StatusNotAcceptable, w.Code, path)
+		var status metav1.Status
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &status))
+		require.Equal(t, metav1.StatusReasonNotAcceptable, status.Reason)
+		require.Equal(t, "only the following media types are accepted: "+types, status.Message)
 	}
 }
