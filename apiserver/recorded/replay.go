@@ -227,9 +227,13 @@ func (r *Replayer) define(crd map[string]any) error {
 		"metadata": map[string]any{"name": name}, "spec": crd["spec"],
 	}
 	header := map[string]string{"Content-Type": "application/json"}
-	answer, err := r.Ask(Request{Method: http.MethodPut, Target: path + "/" + name, Header: header, Body: body})
-	if err == nil && answer.Code == http.StatusNotFound {
-		answer, err = r.Ask(Request{Method: http.MethodPost, Target: path, Header: header, Body: body})
+	answer, err := r.Ask(Request{Method: http.MethodPost, Target: path, Header: header, Body: body})
+	if err == nil && answer.Code == http.StatusConflict {
+		// Not by PUT: a definition is replaced only by who knows its version.
+		header["Content-Type"] = "application/json-patch+json"
+		answer, err = r.Ask(Request{Method: http.MethodPatch, Target: path + "/" + name, Header: header, Body: []any{
+			map[string]any{"op": "replace", "path": "/spec", "value": crd["spec"]},
+		}})
 	}
 	if err == nil && answer.Code >= http.StatusMultipleChoices {
 		err = fmt.Errorf("the definition %s is refused: %d: %.700s", name, answer.Code, answer.Body)

@@ -189,6 +189,9 @@ func (k *kind) Fields(subresource string) (*fieldmanager.FieldManager, error) {
 // Strategic returns the kind's Go type.
 func (k *kind) Strategic() any { return k.New() }
 
+// Unconditional reports whether an update may leave its resourceVersion out.
+func (k *kind) Unconditional() bool { return !k.rules.conditional }
+
 // PrepareCreate drops the status of a kind whose status has a subresource.
 func (k *kind) PrepareCreate(obj resources.Object) {
 	if k.rules.hasStatus {

@@ -19,11 +19,12 @@ var equal = equality.Semantic.DeepEqual
 
 // rules are what a kind does to its objects beside storing them.
 type rules struct {
-	kind       schema.GroupKind
-	namespaced bool
-	hasStatus  bool
-	generation bool
-	name       apivalidation.ValidateNameFunc
+	kind        schema.GroupKind
+	namespaced  bool
+	hasStatus   bool
+	generation  bool
+	conditional bool
+	name        apivalidation.ValidateNameFunc
 }
 
 func rulesOf(r *resources.Resource) rules {
@@ -31,8 +32,9 @@ func rulesOf(r *resources.Resource) rules {
 	_, hasStatus := r.Subresource("status")
 	out := rules{
 		kind: gk, namespaced: r.Namespaced, hasStatus: hasStatus,
-		generation: slices.Contains(counted[gk.Group], gk.Kind),
-		name:       apivalidation.NameIsDNSSubdomain,
+		generation:  slices.Contains(counted[gk.Group], gk.Kind),
+		conditional: slices.Contains(conditional[gk.Group], gk.Kind),
+		name:        apivalidation.NameIsDNSSubdomain,
 	}
 	if f, ok := names[gk]; ok {
 		out.name = f
@@ -56,6 +58,25 @@ var counted = map[string][]string{
 	"policy":                       {"PodDisruptionBudget"},
 	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
 	"scheduling.k8s.io":            {"PriorityClass"},
+}
+
+// conditional are the kinds whose objects are replaced only by who says which
+// resourceVersion they have, by group.
+var conditional = map[string][]string{
+	"admissionregistration.k8s.io": {
+		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	},
+	"apiextensions.k8s.io":      {"CustomResourceDefinition"},
+	"apiregistration.k8s.io":    {"APIService"},
+	"certificates.k8s.io":       {"ClusterTrustBundle", "PodCertificateRequest"},
+	"coordination.k8s.io":       {"Lease", "LeaseCandidate"},
+	"internal.apiserver.k8s.io": {"StorageVersion"},
+	"node.k8s.io":               {"RuntimeClass"},
+	"policy":                    {"PodDisruptionBudget"},
+	"resource.k8s.io":           {"ResourcePoolStatusRequest"},
+	"storage.k8s.io":            {"CSIDriver", "CSINode", "CSIStorageCapacity", "VolumeAttachment"},
+	"storagemigration.k8s.io":   {"StorageVersionMigration"},
 }
 
 // names are the rules for names that are not DNS subdomains.

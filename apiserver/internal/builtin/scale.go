@@ -35,8 +35,8 @@ func ScaleFields(now func() time.Time) (*fieldmanager.FieldManager, error) {
 }
 
 // ScaleOf returns the kind of the scale subresource of objects of a kind.
-func ScaleOf(parent resources.Kind) resources.Kind {
-	return scale{parent, typesFor(autoscalingv1.SchemeGroupVersion)}
+func ScaleOf(parent resources.Kind, now func() time.Time) resources.Kind {
+	return scale{parent, typesFor(autoscalingv1.SchemeGroupVersion), now}
 }
 
 // scale is a Scale where that is read and written, and the object that it is of
@@ -44,7 +44,21 @@ func ScaleOf(parent resources.Kind) resources.Kind {
 type scale struct {
 	resources.Kind
 	types *types
+	now   clock
 }
+
+// Table returns the columns of a Scale.
+func (s scale) Table() resources.Columns { return scaleColumns{scales(), s.now} }
+
+// scaleColumns are the columns of a Scale, which has one version.
+type scaleColumns struct {
+	printer
+	now clock
+}
+
+func (c scaleColumns) Definitions() []metav1.TableColumnDefinition { return c.definitions }
+
+func (c scaleColumns) Cells(obj resources.Object) ([]any, error) { return c.cells(obj, c.now), nil }
 
 func (scale) New() resources.Object                   { return newScale() }
 func (scale) Strategic() any                          { return newScale() }

@@ -60,6 +60,10 @@ type Kind interface {
 	PrepareCreate(obj Object)
 	PrepareUpdate(obj, live Object, subresource string)
 
+	// Unconditional reports whether an update may leave out the resourceVersion
+	// of what it replaces.
+	Unconditional() bool
+
 	// Validate says what is wrong with obj, which is about to be stored in the
 	// place of live (nil: created) through a subresource; warnings are for the
 	// client of a write that goes through.

@@ -112,7 +112,7 @@ func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions
 	for {
 		page, err := c.Store.List(ctx, prefix, storage.ListOptions{Revision: at, After: after, Limit: int(options.Limit)})
 		if err != nil {
-			return nil, meta, c.listError(ctx, err, at)
+			return nil, meta, listError(err, options)
 		}
 		at = page.Revision
 		for i, record := range page.Records {
@@ -165,7 +165,7 @@ func (c *Call) from(ctx context.Context, options *internalversion.ListOptions, p
 		if err != nil {
 			return 0, "", apierrors.NewBadRequest("invalid continue token: " + err.Error())
 		}
-		return at, prefix + start, nil
+		return max(at, 0), prefix + start, nil
 	}
 	wanted, err := parseVersion(options.ResourceVersion)
 	if err != nil {
@@ -190,14 +190,32 @@ func (c *Call) from(ctx context.Context, options *internalversion.ListOptions, p
 	return at, "", nil
 }
 
-// listError says that what a list wants is no longer kept.
-func (c *Call) listError(ctx context.Context, err error, at int64) error {
-	if !errors.Is(err, storage.ErrCompacted) {
+// listError says that what a list wants is no longer kept. Who has seen a part of it
+// is told how to see the rest as it is now.
+func listError(err error, options *internalversion.ListOptions) error {
+	switch {
+	case !errors.Is(err, storage.ErrCompacted):
 		return err
+	case options.Continue == "":
+		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
-	return apierrors.NewResourceExpired(fmt.Sprintf("The provided continue parameter or resourceVersion is too old to display a consistent list result. "+
-		"You can start a new list without them. (%d)", at))
+	_, last, parseErr := parseContinue(options.Continue)
+	if parseErr != nil {
+		return parseErr
+	}
+	expired := apierrors.NewResourceExpired("The provided continue parameter is too old " +
+		"to display a consistent list result. You can start a new list without " +
+		"the continue parameter, or use the continue token in this response to " +
+		"retrieve the remainder of the results. Continuing with the provided " +
+		"token results in an inconsistent list - objects that were created, " +
+		"modified, or deleted between the time the first chunk was returned " +
+		"and now may show up in the list.")
+	expired.ErrStatus.Continue = continueToken(atPresent, last)
+	return expired
 }
+
+// atPresent is the revision of a continue token for the list as it is now.
+const atPresent = -1
 
 // continueMark is what a continue token holds, in base64.
 type continueMark struct {
@@ -226,7 +244,7 @@ func parseContinue(token string) (revision int64, last string, err error) {
 	switch {
 	case mark.Version != markVersion:
 		return 0, "", fmt.Errorf("continue key is not valid: server does not recognize this encoded version %q", mark.Version)
-	case mark.Revision <= 0:
+	case mark.Revision == 0:
 		return 0, "", errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
 	case mark.Start == "" || strings.HasPrefix(mark.Start, "/") || strings.Contains("/"+mark.Start+"/", "/../"):
 		return 0, "", errors.New("continue key is not valid: encoded start key empty or not below the list (version meta.k8s.io/v1)")

@@ -38,7 +38,7 @@ func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions
 	}
 	page, err := c.Store.List(ctx, s.prefix, storage.ListOptions{Revision: at, After: after, Limit: int(options.Limit)})
 	if err != nil {
-		return false, c.listError(ctx, err, at)
+		return false, listError(err, options)
 	}
 	meta := metav1.ListMeta{ResourceVersion: versionText(page.Revision)}
 	if n := len(page.Records); n > 0 && page.Remaining > 0 {

@@ -20,9 +20,9 @@ import (
 
 // scale reads and writes the Scale of an object: its replicas, and nothing else.
 func (c *Call) scale() error {
-	kind := builtin.ScaleOf(c.Kind)
+	kind := builtin.ScaleOf(c.Kind, c.Now)
 	var err error
-	if c.accepted, err = answer.Accept(c.Request, kind.Serializers(), false); err != nil {
+	if c.accepted, err = answer.Accept(c.Request, kind.Serializers(), true); err != nil {
 		return err
 	}
 	var obj resources.Object
@@ -42,7 +42,16 @@ func (c *Call) scale() error {
 	if err != nil {
 		return err
 	}
-	shown, err := c.scaleOf(obj)
+	scale, err := c.scaleOf(obj)
+	if err != nil {
+		return err
+	}
+	view, err := c.view()
+	if err != nil {
+		return err
+	}
+	view.kind = kind
+	shown, err := view.object(scale)
 	if err != nil {
 		return err
 	}
@@ -105,7 +114,9 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 			return nil, err
 		}
 		scaled.SetManagedFields(entries)
-		scaled.SetResourceVersion(scale.ResourceVersion)
+		if scale.ResourceVersion != "" {
+			scaled.SetResourceVersion(scale.ResourceVersion)
+		}
 		return scaled, nil
 	}
 	return c.run(w)

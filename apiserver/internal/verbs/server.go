@@ -79,7 +79,7 @@ type Call struct {
 
 // Serve answers a request for a resource. It reports false, and has answered
 // nothing, when there is no such group version, or none with such a custom
-// resource.
+// resource, or the path is not one of it.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *request.Info) bool {
 	table := s.Tables.Table()
 	version, ok := table.Version(info.GVR().GroupVersion())
@@ -94,7 +94,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *request.Inf
 		answer.Error(w, r, answer.NotFound())
 		return true
 	}
-	if err := c.serve(); err != nil && !c.written {
+	err := c.serve()
+	if errors.Is(err, errUnserved) {
+		return false
+	}
+	if err != nil && !c.written {
 		c.warn()
 		answer.Error(w, r, c.outward(err))
 	}
@@ -163,6 +167,9 @@ func (c *Call) serve() (err error) {
 // route refuses paths and methods that are not served.
 func (c *Call) route() error {
 	i, r := c.Info, c.Resource
+	if r.Custom {
+		return c.routeCustom()
+	}
 	if i.Namespace != "" && !r.Namespaced && !(r.Group == "" && r.Plural == "namespaces") {
 		return answer.NotFound()
 	}
@@ -174,10 +181,8 @@ func (c *Call) route() error {
 	if r.Namespaced && i.Namespace == "" && (len(i.Parts) > 1) {
 		return answer.NotFound()
 	}
-	if r.Prefix != "" {
-		if err := storage.CheckKey(r.Key(i.Namespace, i.Name)); err != nil {
-			return apierrors.NewBadRequest(err.Error())
-		}
+	if err := c.checkKey(); err != nil {
+		return err
 	}
 	named := len(i.Parts) > 1
 	switch i.Verb {
@@ -199,6 +204,43 @@ func (c *Call) route() error {
 		return answer.MethodNotAllowed()
 	}
 	return nil
+}
+
+// checkKey refuses a name or namespace that no key has.
+func (c *Call) checkKey() error {
+	if c.Resource.Prefix == "" {
+		return nil
+	}
+	if err := storage.CheckKey(c.Resource.Key(c.Info.Namespace, c.Info.Name)); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// errUnserved says that a path is not one of its custom resource.
+var errUnserved = errors.New("the path is not served")
+
+// routeCustom is route for custom resources, which a real server routes by itself:
+// what is not there is said of the object that the path names.
+func (c *Call) routeCustom() error {
+	i, r := c.Info, c.Resource
+	across := i.Namespace == "" && i.Verb != "list" && i.Verb != "watch"
+	if i.Namespace != "" && !r.Namespaced || r.Namespaced && across {
+		return errUnserved
+	}
+	if i.Subresource != "" {
+		if _, ok := r.Subresource(i.Subresource); !ok {
+			return apierrors.NewNotFound(r.GroupResource(), i.Name)
+		}
+	}
+	named := len(i.Parts) > 1
+	switch {
+	case !r.Allows(i.Verb, i.Subresource), i.Verb == "create" && named:
+		return apierrors.NewMethodNotSupported(r.GroupResource(), i.Verb)
+	case (i.Verb == "update" || i.Verb == "patch") && !named:
+		return apierrors.NewBadRequest("name must be provided")
+	}
+	return c.checkKey()
 }
 
 // authorize asks whether the request may do what was not known to be asked for

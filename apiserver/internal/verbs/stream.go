@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,11 +25,22 @@ type stream struct {
 	object, event bytes.Buffer
 }
 
+// streamed are what a watch can be had as.
+func (c *Call) streamed() (types []string) {
+	for _, info := range c.Kind.Serializers() {
+		// CBOR is served, but clients are not told to use what other servers lack.
+		if info.StreamSerializer != nil && info.MediaType != runtime.ContentTypeCBOR {
+			types = append(types, info.MediaType+";stream=watch")
+		}
+	}
+	return types
+}
+
 // stream begins the answer to a watch.
 func (c *Call) stream() (*stream, error) {
 	info := c.accepted.StreamSerializer
 	if info == nil {
-		return nil, notImplemented(c.Resource, "watch as "+c.accepted.MediaType)
+		return nil, notAcceptable("only the following media types are accepted: " + strings.Join(c.streamed(), ", "))
 	}
 	s := &stream{
 		patience: c.Write,

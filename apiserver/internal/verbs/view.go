@@ -60,13 +60,14 @@ func (c *Call) send(code int, obj runtime.Object) {
 // view is the shape in which objects are shown.
 type view struct {
 	c       *Call
+	kind    resources.Kind           // of what is shown
 	as      *schema.GroupVersionKind // nil: as themselves
 	include metav1.IncludeObjectPolicy
 	headers bool // of a table: whether the columns are defined
 }
 
 func (c *Call) view() (*view, error) {
-	v := &view{c: c, as: c.accepted.As, headers: true}
+	v := &view{c: c, kind: c.Kind, as: c.accepted.As, headers: true}
 	if v.as == nil || v.as.Kind != "Table" {
 		return v, nil
 	}
@@ -91,14 +92,16 @@ func (v *view) object(obj resources.Object) (runtime.Object, error) {
 	case v.as.Kind == "Table":
 		return v.table([]resources.Object{obj}, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()})
 	}
-	return nil, notAList(v.as.Kind)
+	return nil, notAcceptable("you requested " + v.as.Kind + ", but the requested object is not a list")
 }
 
 func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
 	switch {
 	case v.as == nil:
-		return v.c.Kind.List(items, list), nil
-	case v.as.Kind == "PartialObjectMetadataList", v.as.Kind == "PartialObjectMetadata":
+		return v.kind.List(items, list), nil
+	case v.as.Kind == "PartialObjectMetadata":
+		return nil, notAcceptable("you requested PartialObjectMetadata, but the requested object is a list")
+	case v.as.Kind == "PartialObjectMetadataList":
 		out := &metav1.PartialObjectMetadataList{ListMeta: list, Items: []metav1.PartialObjectMetadata{}}
 		out.SetGroupVersionKind(v.as.GroupVersion().WithKind("PartialObjectMetadataList"))
 		for _, item := range items {
@@ -111,7 +114,7 @@ func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Obj
 
 // table shows objects as rows.
 func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
-	columns := v.c.Kind.Table()
+	columns := v.kind.Table()
 	out := &metav1.Table{ListMeta: list, Rows: []metav1.TableRow{}}
 	out.SetGroupVersionKind(v.as.GroupVersion().WithKind("Table"))
 	if v.headers {
@@ -144,9 +147,9 @@ func partial(obj resources.Object, gv schema.GroupVersion) *metav1.PartialObject
 	return out
 }
 
-func notAList(kind string) error {
+func notAcceptable(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
-		Message: "you requested " + kind + ", but the requested object is not a list",
+		Message: message,
 	}}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -86,8 +87,8 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err := c.validate(ctx, obj, nil, dryRun); err != nil {
 		return nil, err
 	}
-	if obj.GetResourceVersion() != "" {
-		return nil, errors.New("resourceVersion should not be set on objects to be created")
+	if err := c.noVersion(obj); err != nil {
+		return nil, err
 	}
 	data, err := c.Kind.EncodeStored(obj)
 	if err != nil {
@@ -108,6 +109,20 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	obj.SetResourceVersion(versionText(revision))
 	c.tell(obj)
 	return obj, nil
+}
+
+// noVersion takes the resourceVersion from a new object. A create must not give one;
+// of an apply it says what the intent was made from, which is not there any more.
+func (c *Call) noVersion(obj resources.Object) error {
+	said, err := parseVersion(obj.GetResourceVersion())
+	switch {
+	case c.Info.Verb == "patch" && err != nil:
+		return err
+	case c.Info.Verb != "patch" && err == nil && said != 0:
+		return errors.New("resourceVersion should not be set on objects to be created")
+	}
+	obj.SetResourceVersion("")
+	return nil
 }
 
 // prepareNew sets the metadata that a server sets.
@@ -171,14 +186,9 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	if obj.GetName() != w.name {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), w.name))
 	}
-	if obj.GetResourceVersion() != "" && obj.GetResourceVersion() != live.GetResourceVersion() {
-		if _, err := parseVersion(obj.GetResourceVersion()); err != nil {
-			return nil, err
-		}
-		return nil, apierrors.NewConflict(c.Resource.GroupResource(), w.name,
-			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	if err := c.matchVersion(obj, live); err != nil {
+		return nil, err
 	}
-	obj.SetResourceVersion(live.GetResourceVersion())
 	c.warnDuplicateOwners(obj)
 	if err := c.admit(ctx, admission.Update, obj, live, w.dryRun); err != nil {
 		return nil, err
@@ -204,6 +214,30 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	obj.SetResourceVersion(versionText(revision))
 	c.tell(obj)
 	return obj, nil
+}
+
+// matchVersion sets the resourceVersion of live, if the object has none and need
+// not have one, and refuses another one. 0 is none.
+func (c *Call) matchVersion(obj, live resources.Object) error {
+	version := obj.GetResourceVersion()
+	if version == live.GetResourceVersion() {
+		return nil
+	}
+	said, err := parseVersion(version)
+	switch {
+	case err != nil:
+		return err
+	case said != 0:
+		return apierrors.NewConflict(c.Resource.GroupResource(), obj.GetName(),
+			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	case !c.Kind.Unconditional():
+		// Of a kind that is named as the resource, as a server has it.
+		return apierrors.NewInvalid(schema.GroupKind{Group: c.Resource.Group, Kind: c.Resource.Plural}, obj.GetName(), field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update"),
+		})
+	}
+	obj.SetResourceVersion(live.GetResourceVersion())
+	return nil
 }
 
 // prepareChanged keeps what no write changes.
