@@ -94,6 +94,9 @@ func (o owned) count() int {
 	return 0
 }
 
+// empty reports whether there are no members, nor a mark of its own in a tree.
+func (o owned) empty() bool { return len(o.tree) == 0 && (o.set == nil || o.set.Width() == 0) }
+
 // marked reports whether the place itself is owned, of one that has members.
 func (o owned) marked() bool {
 	_, mark := o.tree["."]
@@ -342,12 +345,12 @@ func (w *overlay) entries(m *Map, live any, applied map[string]any, fields owned
 		}
 		if there {
 			known++
-			if !own && (sub.count() == 0 || sub.marked()) {
+			if !own && (sub.empty() || sub.marked()) {
 				return p, false // the place itself was dropped
 			}
 		}
 		p.count++
-		if !there || !child.fits(sub, own) {
+		if !there || child.fields != nil || own && !child.fits(sub) {
 			if w.fixed {
 				return p, false
 			}
@@ -379,16 +382,10 @@ func cloneFor(m map[string]any, n int) map[string]any {
 	return out
 }
 
-// fits reports whether what is owned at a place is what its member of fields says;
-// own is whether the place itself is.
-func (p *place) fits(member owned, own bool) bool {
-	if p.fields != nil {
-		return false
-	}
-	if p.count == 0 {
-		return true
-	}
-	return member.marked() == own
+// fits reports whether what is owned at a place, itself among it, is what its member
+// of fields says.
+func (p *place) fits(member owned) bool {
+	return p.fields == nil && (p.count == 0 || member.marked())
 }
 
 // member returns the member of a FieldsV1 that says what is owned at a place; was is
@@ -512,7 +509,7 @@ func (w *overlay) itemsAt(x *follower, live any, applied, merged []any, fields o
 		if w.blind {
 			continue
 		}
-		if !there || !child.fits(sub, true) {
+		if !there || !child.fits(sub) {
 			if w.fixed {
 				return p, false, true
 			}
