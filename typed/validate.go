@@ -159,11 +159,11 @@ func (w *validator) items(l *List, v any) {
 			w.add(reason, "element %d: %v", i, err)
 			continue
 		}
-		w.push(e)
 		if seen[e.Text()] && !w.rules.Duplicates {
 			w.add(Duplicate, "duplicate entries for key %s", shortly{e})
 		}
 		seen[e.Text()] = true
+		w.push(e)
 		w.value(l.Elem, item)
 		w.pop()
 	}
