@@ -132,6 +132,16 @@ func TestWatchTooOld(t *testing.T) {
 	require.Contains(t, message, "too old")
 }
 
+// A watch from a revision that there is not yet ends, as there is no cache that could
+// be behind.
+func TestWatchFromTheFuture(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	e := next(t, h.watch(configMaps+"?watch=1&resourceVersion=99999"))
+	require.Equal(t, "ERROR", e.Type)
+	require.EqualValues(t, http.StatusGatewayTimeout, e.Object.Object["code"])
+	require.Contains(t, e.Object.Object["message"], "Too large resource version: 99999")
+}
+
 // Closing the server ends watches.
 func TestWatchEndsWithServer(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
