@@ -131,18 +131,20 @@ func TestListsThatGiveUp(t *testing.T) {
 	}
 
 	// One key whose numbers are of two Go types, as JSON has them that says 1 and 1.0.
-	mixed := func(value string) any {
+	mixed := func(first, second string) any {
 		return map[string]any{"ports": []any{
-			map[string]any{"port": int64(1), "name": value}, map[string]any{"port": float64(1), "name": "b"},
+			map[string]any{"port": int64(1), "name": first}, map[string]any{"port": float64(1), "name": second},
 		}}
 	}
-	got := root.Compare(mixed("a"), mixed("c"))
-	require.Equal(t, []string{`.ports[port=1,proto="TCP"]`}, lines(got.Modified), "they are twins, too")
+	for _, now := range []any{mixed("c", "b"), mixed("a", "c")} {
+		got := root.Compare(mixed("a", "b"), now)
+		require.Equal(t, []string{`.ports[port=1,proto="TCP"]`}, lines(got.Modified), "they are twins, too")
+	}
 	one := map[string]any{"ports": []any{map[string]any{"port": int64(1), "name": "c"}}}
-	_, ok := root.Overlay(mixed("a"), one, map[string]any{}, nil)
+	_, ok := root.Overlay(mixed("a", "b"), one, map[string]any{}, nil)
 	require.False(t, ok, "both are replaced by the intent's")
 
-	merged, err := root.Merge(mixed("a"), one)
+	merged, err := root.Merge(mixed("a", "b"), one)
 	require.NoError(t, err)
 	require.Equal(t, js(t, one), js(t, merged), "both are replaced by the intent's")
 

@@ -41,6 +41,8 @@ func TestReordered(t *testing.T) {
 		{"keyed", m{"list": []any{named("a"), named("b")}}, m{"list": []any{named("b"), named("a")}}, ".list", "by key"},
 		{"inside items", m{"list": []any{named("a", "x", "y"), named("b")}}, m{"list": []any{named("b"), named("a", "y", "x")}},
 			".list\n.list[name=\"a\"].tags", "and in the items"},
+		{"inside an item alone", m{"list": []any{named("a", "x", "y"), named("b")}}, m{"list": []any{named("a", "y", "x"), named("b")}},
+			".list[name=\"a\"].tags", "the list around it is in order"},
 		{"atomic", m{"atom": []any{"a", "b"}}, m{"atom": []any{"b", "a"}}, "", "which is one value, and modified"},
 		{"not a list", m{"set": "a"}, m{"set": []any{"b", "a"}}, "", "shapes differ"},
 		{"absent", m{}, m{"set": []any{"b", "a"}}, "", "added, not reordered"},

@@ -110,6 +110,16 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
+// TestOverlayOfTooManyItems: a list that is too long is for Validate to refuse.
+func TestOverlayOfTooManyItems(t *testing.T) {
+	items := make([]any, typed.MaxItems+1)
+	for i := range items {
+		items[i] = int64(i)
+	}
+	_, taken := root.Overlay(map[string]any{}, map[string]any{"nums": items}, map[string]any{}, nil)
+	require.False(t, taken)
+}
+
 // TestOverlayWithoutFields: nothing is said of what the intent owns, and so nothing
 // of what it owned is looked at.
 func TestOverlayWithoutFields(t *testing.T) {

@@ -95,7 +95,7 @@ func (o owned) count() int {
 }
 
 // empty reports whether there are no members, nor a mark of its own in a tree.
-func (o owned) empty() bool { return len(o.tree) == 0 && (o.set == nil || o.set.Width() == 0) }
+func (o owned) empty() bool { return len(o.tree) == 0 && o.set.Width() == 0 }
 
 // marked reports whether the place itself is owned, of one that has members.
 func (o owned) marked() bool {
