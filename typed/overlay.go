@@ -85,13 +85,10 @@ type owned struct {
 
 // count returns how many members there are, but for a mark of its own.
 func (o owned) count() int {
-	switch {
-	case len(o.tree) > 0:
+	if len(o.tree) > 0 {
 		return entryCount(o.tree)
-	case o.set != nil:
-		return o.set.Width()
 	}
-	return 0
+	return o.set.Width()
 }
 
 // empty reports whether there are no members, nor a mark of its own in a tree.
