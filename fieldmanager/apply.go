@@ -68,7 +68,14 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 		return nil, apierrors.NewBadRequest("no object to apply")
 	}
 	key := m.key(manager, managedfields.Apply)
-	intent, err := m.intentOf(applied, key)
+	var tree map[string]any
+	var liveErr error
+	if live != nil {
+		if tree, liveErr = treeOf(live); liveErr == nil {
+			liveErr = checkMetadata(tree)
+		}
+	}
+	intent, err := m.intentOf(applied, tree, key)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +84,8 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 		w.live, err = m.emptyObject()
 		return w, err
 	}
-	tree, err := treeOf(live)
-	if err == nil {
-		err = checkMetadata(tree)
-	}
-	if err != nil {
-		return nil, &ObjectError{LiveObject, "", err}
+	if liveErr != nil {
+		return nil, &ObjectError{LiveObject, "", liveErr}
 	}
 	if w.entries, err = readRecords(tree); err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
@@ -108,7 +111,9 @@ func (m *FieldManager) key(manager string, op managedfields.Operation) managedfi
 	return managedfields.KeyOf(manager, op, m.version, m.subresource)
 }
 
-func (m *FieldManager) intentOf(applied runtime.Object, manager managedfields.Key) (object, error) {
+// intentOf returns an intent, validated; live is what it is applied to, nil for
+// nothing.
+func (m *FieldManager) intentOf(applied runtime.Object, live map[string]any, manager managedfields.Key) (object, error) {
 	tree, err := treeOf(applied)
 	if err != nil {
 		return object{}, &ObjectError{AppliedObject, "", err}
@@ -123,19 +128,28 @@ func (m *FieldManager) intentOf(applied runtime.Object, manager managedfields.Ke
 		return object{}, &ObjectError{AppliedObject, "", err}
 	}
 	o := object{tree, m.version, m.typ}
-	if err := m.typ.Validate(tree, typed.Rules{Unknown: m.unknown != RefuseUnknown}); err != nil {
+	if err := m.typ.Validate(tree, m.intentRules(live)); err != nil {
 		return object{}, &ObjectError{AppliedObject, o.name(), err}
 	}
 	if m.unknown != RefuseUnknown {
-		o.tree = m.withoutUnknown(o.tree, manager)
+		o.tree = m.withoutUnknown(o.tree, live, manager)
 	}
 	return o, nil
 }
 
+// intentRules are those of an intent that is applied to live, nil for nothing.
+func (m *FieldManager) intentRules(live map[string]any) typed.Rules {
+	rules := typed.Rules{Unknown: m.unknown != RefuseUnknown}
+	if live != nil {
+		rules.Standing = live
+	}
+	return rules
+}
+
 // withoutUnknown returns an intent without the fields that its type does not
 // declare.
-func (m *FieldManager) withoutUnknown(tree map[string]any, manager managedfields.Key) map[string]any {
-	known, dropped := m.typ.DropUnknown(tree)
+func (m *FieldManager) withoutUnknown(tree, live map[string]any, manager managedfields.Key) map[string]any {
+	known, dropped := m.typ.DropUnknown(tree, m.intentRules(live).Standing)
 	if m.unknown == WarnUnknown && m.warn != nil {
 		for _, e := range dropped {
 			m.warn(Warning{Manager: manager, Version: m.version, Err: e})

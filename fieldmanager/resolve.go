@@ -169,7 +169,7 @@ func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Se
 	part := m.typ.Extract(live, set.Union(all.Difference(all.RecursiveDifference(set))), true)
 	tree, err := m.typ.Merge(intent, part)
 	if err == nil {
-		err = m.typ.Validate(tree, typed.Rules{Unknown: m.unknown != RefuseUnknown})
+		err = m.typ.Validate(tree, m.intentRules(live))
 	}
 	if err != nil {
 		// An update may have left in live what no intent may have (spec rule 1.3).

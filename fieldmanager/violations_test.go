@@ -85,3 +85,36 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		})
 	}
 }
+
+// TestViolationsInAtomicValues: what an atomic list of an intent holds is not asked
+// for where it equals live's, whichever way the apply goes, and how strict it is with
+// unknown fields.
+func TestViolationsInAtomicValues(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		intent    string
+		options   []fieldmanager.Option
+	}{
+		{"nothing else", "it is there as it is", "spec: {atomic: [{a: 1}]}", nil},
+		{"something else", "", "spec: {text: b, atomic: [{a: 1}]}", nil},
+		{"a removal", "which goes the long way", "spec: {count: 2, atomic: [{a: 1}]}", nil},
+		{"canonical", "which goes the long way, too", "spec: {text: b, atomic: [{a: 1}]}", []fieldmanager.Option{fieldmanager.WithSemantics(typed.Canonical(nil))}},
+		{"unknown fields ignored", "it stays whole", "spec: {text: b, nope: 1, atomic: [{a: 1}]}", []fieldmanager.Option{fieldmanager.WithUnknownFields(fieldmanager.IgnoreUnknown)}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := newManager(t, "v1", row.options...)
+			first, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+			require.NoError(t, err)
+			live := stored(first)
+			atomic := []any{map[string]any{"a": int64(1)}}
+			live.Object["spec"].(map[string]any)["atomic"] = atomic
+			for _, manager := range []string{"alice", "bob"} {
+				got, err := m.Apply(live, object(t, "v1", row.intent), manager, true)
+				require.NoError(t, err, "%s: %s", manager, row.why)
+				require.Equal(t, atomic, contents(got)["spec"].(map[string]any)["atomic"])
+			}
+			_, err = m.Apply(live, object(t, "v1", "spec: {atomic: [{a: 2}]}"), "alice", true)
+			require.ErrorContains(t, err, ".spec.atomic[0]: expected string, got a map", "what changes has to fit")
+		})
+	}
+}

@@ -82,7 +82,7 @@ func (c *comparer) run(t *Type, old, now any) Comparison {
 func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
 	if check = c.check; check {
 		v := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
-		v.value(t, now)
+		v.value(t, now, nil)
 		c.invalid = c.invalid || len(v.errs) > 0
 		c.left -= v.values
 		c.check = false

@@ -43,7 +43,7 @@ func FuzzTreesAndSets(f *testing.F) {
 			_ = ty.Validate(a, typed.Rules{})
 			_, _ = ty.Merge(a, b)
 			_, _ = typed.Canonical(nil).Merge(ty, a, b)
-			_, _ = ty.DropUnknown(a)
+			_, _ = ty.DropUnknown(a, b)
 			_, _ = ty.Extract(a, set, true), ty.RemoveToNull(a, set)
 			_, _ = ty.Overlay(a, b, set.Tree(), set)
 			owned := ty.FieldSet(a)

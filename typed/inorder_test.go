@@ -193,7 +193,7 @@ func TestDepthOfOperations(t *testing.T) {
 	require.False(t, typed.Equal(wrapped(typed.MaxDepth+10), wrapped(typed.MaxDepth+10)))
 
 	deep := nested(typed.MaxDepth+10, "x")
-	got, dropped := free.DropUnknown(deep)
+	got, dropped := free.DropUnknown(deep, nil)
 	require.Empty(t, dropped)
 	require.Equal(t, fmt.Sprintf("%p", deep), fmt.Sprintf("%p", got))
 	atomic := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"x": {Type: typed.UntypedAtomic()}}}}

@@ -65,6 +65,7 @@ func TestOverlay(t *testing.T) {
 		{"item, owned from now on", "", `{named: [{name: a, port: 1}, {name: b}]}`, `{named: [{name: a, port: 2}]}`, `{}`, true},
 		{"item, one field more of it", "", `{named: [{name: a}]}`, `{named: [{name: a, port: 2}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:name: {}}}}`, true},
 		{"item without the mark", "", `{named: [{name: a}]}`, `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {f:name: {}}}}`, true},
+		{"item whose member is no set", "as no server wrote it", `{named: [{name: a}]}`, `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': 1}}`, false},
 		{"item that is new", "a list that grows", `{named: [{name: a}]}`, `{named: [{name: a}, {name: b}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:name: {}}}}`, false},
 		{"item dropped", "", `{named: [{name: a}, {name: b}]}`, `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:name: {}}, 'k:{"name":"b"}': {.: {}, f:name: {}}}}`, false},
 		{"items into none", "", `{named: []}`, `{named: [{name: a}, {name: b}]}`, `{}`, true},

@@ -39,8 +39,7 @@ type Overlaid struct {
 // of a value changes. Then [Type.Validate], [Type.Merge] and [Type.FieldSet], its slow
 // twins, have the word. When it is true, they agree:
 //
-//	t.Validate(applied, Rules{}) == nil, but for what is inside an atomic list
-//	    or map that equals live's, which was accepted once
+//	t.Validate(applied, Rules{Standing: live}) == nil
 //	t.Merge(live, applied) equals Merged, and equals live if not Changed
 //	t.FieldSet(applied) without unowned is the set of Fields, and that of fields
 //	    within it
@@ -228,7 +227,7 @@ func (w *overlay) atomic(t *Type, live, applied any, fields owned, depth int) (p
 		}
 	}
 	v := validator{depth: depth}
-	if v.value(t, applied); len(v.errs) > 0 {
+	if v.value(t, applied, nil); len(v.errs) > 0 {
 		return p, false
 	}
 	p.merged, p.changed = applied, true

@@ -52,6 +52,8 @@ func TestReconciled(t *testing.T) {
 	require.False(t, root.Reconciled(map[string]any{"f:s": "odd"}), "what it does not understand")
 	nothing := map[string]any{}
 	require.False(t, root.Reconciled(map[string]any{"f:s": map[string]any{".": map[string]any{"f:x": nothing}}}), "a mark that holds something")
+	beside := map[string]any{".": map[string]any{"f:x": nothing}, "f:y": nothing}
+	require.False(t, root.Reconciled(map[string]any{"f:maps": map[string]any{"f:a": beside}}), "beside others, too")
 	for _, name := range []string{"", "f", "fs", "x:s", "f:" + strings.Repeat("x", fieldpath.MaxElement+1)} {
 		require.False(t, root.Reconciled(map[string]any{name: nothing}), "%.10q is the name of no member", name)
 	}

@@ -150,7 +150,7 @@ func TestDropUnknown(t *testing.T) {
 	items := []any{m{"name": "a", "bad": m{}}, m{"name": "b", "bad": m{}}, m{"name": "c"}}
 	v := m{"text": "x", "nope": int64(1), "items": items,
 		"list": []any{"a"}, "any": m{"all": "fine"}, "sealed": m{"odd": "x"}}
-	got, dropped := typ.DropUnknown(v)
+	got, dropped := typ.DropUnknown(v, nil)
 	require.Equal(t, m{"text": "x", "items": []any{m{"name": "a"}, m{"name": "b"}, m{"name": "c"}},
 		"list": []any{"a"}, "any": m{"all": "fine"}, "sealed": m{}}, got)
 	var paths []string
@@ -162,11 +162,19 @@ func TestDropUnknown(t *testing.T) {
 	require.Equal(t, int64(1), v["nope"], "the value itself is left alone")
 	require.Contains(t, items[0], "bad")
 
-	less, dropped := typ.DropUnknown(m{"nope": nil, "items": []any{m{"bad": "x"}}})
+	less, dropped := typ.DropUnknown(m{"nope": nil, "items": []any{m{"bad": "x"}}}, nil)
 	require.Equal(t, m{"items": []any{m{}}}, less, "nulls too")
 	require.Equal(t, []string{".items[0].bad", ".nope"}, []string{dropped[0].Path.String(), dropped[1].Path.String()}, "an item without a key is told by its place")
 
-	again, dropped := typ.DropUnknown(got)
+	sealed := m{"sealed": m{"nope": "x"}}
+	kept, dropped := typ.DropUnknown(sealed, m{"sealed": m{"nope": "x"}})
+	require.Empty(t, dropped, "an atomic map that stands there already stays as it is")
+	require.Equal(t, any(sealed), kept)
+	kept, dropped = typ.DropUnknown(sealed, m{"sealed": m{"nope": "y"}})
+	require.Len(t, dropped, 1)
+	require.Equal(t, any(m{"sealed": m{}}), kept)
+
+	again, dropped := typ.DropUnknown(got, nil)
 	require.Empty(t, dropped)
 	require.Equal(t, fmt.Sprintf("%p", got), fmt.Sprintf("%p", again), "what has nothing to drop is itself")
 }

@@ -10,34 +10,44 @@ import (
 // DropUnknown returns v without the fields that structs of its type do not
 // declare, at any depth, and an error of reason [UnknownField] for each of them,
 // sorted by path. The result shares memory with v, and is v itself when there
-// are none. v must have been validated with [Rules] that let unknown fields pass.
-func (t *Type) DropUnknown(v any) (any, Errors) {
-	var d dropper
-	out := d.value(t, v)
+// are none. v must have been validated with rules that let unknown fields pass, and
+// with the same standing: an atomic list or map that equals the one there stays.
+func (t *Type) DropUnknown(v, there any) (any, Errors) {
+	d := dropper{standing: standing{left: MaxValues}}
+	out := d.value(t, v, there)
 	err, _ := d.err().(Errors)
 	return out, err
 }
 
-type dropper struct{ faults }
+type dropper struct {
+	faults
+	standing
+}
 
-func (d *dropper) value(t *Type, v any) any {
+func (d *dropper) value(t *Type, v, there any) any {
 	if len(d.path) > MaxDepth {
 		return v
+	}
+	if t.isAtomic(v) {
+		if d.stands(v, there) {
+			return v
+		}
+		there = nil // it is one value
 	}
 	switch x := v.(type) {
 	case map[string]any:
 		if t.Map != nil {
-			return d.entries(t.Map, x)
+			return d.entries(t.Map, x, asMap(there))
 		}
 	case []any:
 		if t.List != nil {
-			return d.items(t.List, x)
+			return d.items(t, x, there)
 		}
 	}
 	return v
 }
 
-func (d *dropper) entries(m *Map, entries map[string]any) map[string]any {
+func (d *dropper) entries(m *Map, entries, there map[string]any) map[string]any {
 	out := entries
 	for name, v := range entries {
 		d.push(fieldpath.Field(name))
@@ -46,7 +56,7 @@ func (d *dropper) entries(m *Map, entries map[string]any) map[string]any {
 		if t == nil {
 			d.add(UnknownField, "field not declared in schema")
 		} else {
-			kept = d.value(t, v)
+			kept = d.value(t, v, there[name])
 		}
 		d.pop()
 		if t != nil && same(kept, v) {
@@ -64,8 +74,8 @@ func (d *dropper) entries(m *Map, entries map[string]any) map[string]any {
 	return out
 }
 
-func (d *dropper) items(l *List, list []any) []any {
-	out := list
+func (d *dropper) items(t *Type, list []any, there any) []any {
+	l, out := t.List, list
 	for i, v := range list {
 		e := fieldpath.Index(i)
 		if l.Kind != AtomicList {
@@ -74,7 +84,7 @@ func (d *dropper) items(l *List, list []any) []any {
 			}
 		}
 		d.push(e)
-		kept := d.value(l.Elem, v)
+		kept := d.value(l.Elem, v, d.item(t, there, e))
 		d.pop()
 		if same(kept, v) {
 			continue

@@ -16,18 +16,22 @@ type Rules struct {
 	// Unknown lets structs hold fields that they do not declare; such a field
 	// is then treated as [Deduced].
 	Unknown bool
+	// Standing is what stands in the value's place already, nil for nothing. An atomic
+	// list or map that equals the one there is not looked into: it was let in once,
+	// and nobody changes it (spec rule 1.3).
+	Standing any
 }
 
 // Validate returns an [Errors] with the violations of t by v, or nil. It keeps the
 // limits of [MaxDepth] and those beside it; a value that is nested too deep, or
 // has too many values in it, is not looked at any further.
 func (t *Type) Validate(v any, rules Rules) error {
-	w := validator{rules: rules}
-	w.value(t, v)
+	w := validator{rules: rules, standing: standing{left: MaxValues}}
+	w.value(t, v, rules.Standing)
 	if w.ended {
 		// Maps have no order: look again, sorted, for the place where it ends.
-		w = validator{rules: rules, ordered: true}
-		w.value(t, v)
+		w = validator{rules: rules, standing: standing{left: MaxValues}, ordered: true}
+		w.value(t, v, rules.Standing)
 	}
 	return w.err()
 }
@@ -39,6 +43,7 @@ type validator struct {
 	ended   bool // beyond a limit, so that what is left is not looked at
 	ordered bool // maps are walked in the order of their keys
 	depth   int  // at which the value stands
+	standing
 }
 
 // within reports whether the walk may go on, and ends it otherwise. A container
@@ -60,13 +65,51 @@ func (w *validator) within() bool {
 	return false
 }
 
-func (w *validator) value(t *Type, v any) {
+// standing finds what stands in the place of values already.
+type standing struct {
+	finder Finder
+	left   int // how many more values are compared
+}
+
+// stands reports whether an atomic list or map equals the one that stands in its
+// place, nil for nothing.
+func (s *standing) stands(v, there any) bool {
+	return there != nil && equal(v, there, 0, &s.left)
+}
+
+// item returns what stands in the place of a list's item, nil for nothing.
+func (s *standing) item(t *Type, list any, e fieldpath.Element) any {
+	if list == nil {
+		return nil
+	}
+	return s.finder.child(t, list, e)
+}
+
+// isAtomic reports whether v is a list or map that t owns and replaces as a whole.
+func (t *Type) isAtomic(v any) bool {
+	switch t.shapeOf(v).first() {
+	case mapShape:
+		return t.Map.Atomic
+	case listShape:
+		return t.List.Kind == AtomicList
+	}
+	return false
+}
+
+// value looks at a value; there is what stands in its place, nil for nothing.
+func (w *validator) value(t *Type, v, there any) {
 	if !w.within() || v == nil {
 		return
 	}
+	if t.isAtomic(v) {
+		if w.stands(v, there) {
+			return
+		}
+		there = nil // it is one value
+	}
 	switch t.shapeOf(v).first() {
 	case mapShape:
-		w.entries(t.Map, v)
+		w.entries(t, v, there)
 	case scalarShape:
 		if !t.Scalar.accepts(v) {
 			w.add(WrongType, "expected %s, got %s", t.Scalar, describe(v))
@@ -74,7 +117,7 @@ func (w *validator) value(t *Type, v any) {
 			w.add(WrongType, "expected a finite number")
 		}
 	case listShape:
-		w.items(t.List, v)
+		w.items(t, v, there)
 	default:
 		w.add(WrongType, "expected no value, got %s", describe(v))
 	}
@@ -95,7 +138,7 @@ func (s Scalar) accepts(v any) bool {
 	return false
 }
 
-func (w *validator) entries(m *Map, v any) {
+func (w *validator) entries(t *Type, v, there any) {
 	entries, ok := v.(map[string]any)
 	if !ok {
 		w.add(WrongType, "expected map, got %s", describe(v))
@@ -103,16 +146,16 @@ func (w *validator) entries(m *Map, v any) {
 	}
 	if w.ordered {
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
-			w.entry(m, name, entries[name])
+			w.entry(t.Map, name, entries[name], asMap(there)[name])
 		}
 		return
 	}
 	for name, value := range entries {
-		w.entry(m, name, value)
+		w.entry(t.Map, name, value, asMap(there)[name])
 	}
 }
 
-func (w *validator) entry(m *Map, name string, v any) {
+func (w *validator) entry(m *Map, name string, v, there any) {
 	if err := checkText("a name", len(name)); err != nil {
 		w.add(TooLarge, "%v", err)
 		return
@@ -121,16 +164,17 @@ func (w *validator) entry(m *Map, name string, v any) {
 	w.push(fieldpath.Field(name))
 	switch {
 	case t != nil:
-		w.value(t, v)
+		w.value(t, v, there)
 	case w.rules.Unknown:
-		w.value(deducedType, v)
+		w.value(deducedType, v, there)
 	default:
 		w.add(UnknownField, "field not declared in schema")
 	}
 	w.pop()
 }
 
-func (w *validator) items(l *List, v any) {
+func (w *validator) items(t *Type, v, there any) {
+	l := t.List
 	list, ok := v.([]any)
 	if !ok {
 		w.add(WrongType, "expected list, got %s", describe(v))
@@ -143,7 +187,7 @@ func (w *validator) items(l *List, v any) {
 	if l.Kind == AtomicList {
 		for i, item := range list {
 			w.push(fieldpath.Index(i))
-			w.value(l.Elem, item)
+			w.value(l.Elem, item, nil)
 			w.pop()
 		}
 		return
@@ -164,7 +208,7 @@ func (w *validator) items(l *List, v any) {
 		}
 		seen[e.Text()] = true
 		w.push(e)
-		w.value(l.Elem, item)
+		w.value(l.Elem, item, w.item(t, there, e))
 		w.pop()
 	}
 }

@@ -91,6 +91,58 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestValidateStanding: an atomic value that stands already is let in as it is, and
+// nothing else is.
+func TestValidateStanding(t *testing.T) {
+	for _, row := range []struct {
+		name, why    string
+		there, value string
+		want         string
+	}{
+		{"atomic map", "nobody changes it", `{selector: {a: 1}}`, `{selector: {a: 1}}`, ""},
+		{"atomic list", "", `{args: [1, x]}`, `{args: [1, x]}`, ""},
+		{"atomic map, changed", "it is one value, and all of it has to fit", `{selector: {a: 1, b: x}}`, `{selector: {a: 1, b: z}}`, `.selector.a: expected string, got 1`},
+		{"atomic list, changed", "", `{args: [1]}`, `{args: [1, x]}`, `.args[0]: expected string, got 1`},
+		{"atomic map, elsewhere", "what stands in another place does not count", `{template: {selector: {a: 1}}}`, `{selector: {a: 1}}`, `.selector.a: expected string, got 1`},
+		{"in a struct", "", `{template: {template: {selector: {a: 1}}}}`, `{template: {template: {selector: {a: 1}, s: x}}}`, ""},
+		{"in a map", "", `{raw: {a: 1}, free: {x: [1]}}`, `{free: {x: [1]}, raw: {a: 1}}`, ""},
+		{"scalar", "a field that is not atomic has to fit", `{num: x}`, `{num: x}`, `.num: expected number, got "x"`},
+		{"undeclared field", "", `{nope: 1}`, `{nope: 1}`, `.nope: field not declared in schema`},
+		{"map entry", "", `{labels: {a: 1}}`, `{labels: {a: 1}}`, `.labels.a: expected string, got 1`},
+		{"nothing there", "", `null`, `{selector: {a: 1}}`, `.selector.a: expected string, got 1`},
+		{"another shape there", "", `{selector: [1], template: x, named: {a: b}}`, `{selector: {a: 1}, template: {s: x}, named: [{name: a}]}`, `.selector.a: expected string, got 1`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			there, value := tree(t, row.there), tree(t, row.value)
+			err := root.Validate(value, typed.Rules{Standing: there})
+			if row.want == "" {
+				require.NoError(t, err, row.why)
+				return
+			}
+			require.EqualError(t, err, row.want, row.why)
+		})
+	}
+
+	list := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: structOf(map[string]typed.Field{
+		"name": {Type: str}, "args": parts["args"],
+	})}}
+	items := tree(t, `[{name: a}, {name: b}, {name: c, args: [1]}, {name: d, args: [2]}]`)
+	require.NoError(t, list.Validate(tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`), typed.Rules{Standing: items}), "items meet by their keys")
+	require.EqualError(t, list.Validate(tree(t, `[{name: d, args: [1]}]`), typed.Rules{Standing: items}), `[name="d"].args[0]: expected string, got 1`, "and not by their places")
+
+	// Beyond a limit it looks again, in order, and at what stands there again.
+	nested := any("x")
+	for range typed.MaxDepth + 1 {
+		nested = map[string]any{"a": nested}
+	}
+	there := map[string]any{"selector": map[string]any{"a": int64(1)}, "free": "x"}
+	value := map[string]any{"selector": map[string]any{"a": int64(1)}, "free": nested}
+	var errs typed.Errors
+	require.ErrorAs(t, root.Validate(value, typed.Rules{Standing: there}), &errs)
+	require.Len(t, errs, 1)
+	require.Equal(t, typed.TooDeep, errs[0].Reason)
+}
+
 // Values that no JSON text makes, so that upstream's answer does not matter.
 func TestValidateGoValues(t *testing.T) {
 	for _, row := range []struct {

@@ -77,7 +77,7 @@ var duplicates = []attack{
 			return all(
 				refused("more errors are not listed", apply(manager(), nil, object(m), false)),
 				func() error {
-					_, dropped := thing.DropUnknown(object(m).Object)
+					_, dropped := thing.DropUnknown(object(m).Object, nil)
 					return check(len(dropped) == typed.MaxErrors+1, "not the first errors")
 				},
 			)

@@ -71,7 +71,7 @@ var nesting = []attack{
 				deduced.Compare(a, b)
 				_, _ = deduced.Merge(a, b)
 				deduced.FieldSet(a)
-				deduced.DropUnknown(a)
+				deduced.DropUnknown(a, b)
 				typed.Canonical(nil).Compare(deduced, a, b)
 				deduced.Overlay(a, b, tree{}, nil)
 				return (conflicts.Conflicts{{Live: a, Applied: b}}).Render(discard{}, "x", "y")
