@@ -31,6 +31,13 @@ func TestValueLimits(t *testing.T) {
 		}
 		return out
 	}
+	entries := func(depth int) any {
+		var v any = "x"
+		for range depth {
+			v = map[string]any{"a": v}
+		}
+		return v
+	}
 	text := func(n int) string { return strings.Repeat("k", n) }
 	for _, c := range []struct {
 		why    string
@@ -54,6 +61,12 @@ func TestValueLimits(t *testing.T) {
 			typed.TooLarge, `key field "k": a text of 262145 bytes, expected at most 262144`},
 		{"key that is a container", keyed, []any{map[string]any{"k": nested(10)}}, []any{map[string]any{"k": nested(1_000_000)}},
 			typed.TooLarge, `key field "k": a value in a key of more than 262144 bytes or 1000 levels`},
+		{"levels of maps in a key", keyed, []any{map[string]any{"k": entries(900)}}, []any{map[string]any{"k": entries(2000)}},
+			typed.TooLarge, `key field "k": a value in a key of more than`},
+		{"levels of lists in a key", keyed, []any{map[string]any{"k": nested(900)}}, []any{map[string]any{"k": nested(2000)}},
+			typed.TooLarge, `key field "k": a value in a key of more than`},
+		{"values in a key", keyed, []any{map[string]any{"k": make([]any, 1000)}}, []any{map[string]any{"k": make([]any, fieldpath.MaxElement+1)}},
+			typed.TooLarge, `key field "k": a value in a key of more than`},
 	} {
 		require.NoError(t, c.typ.Validate(c.within, typed.Rules{Unknown: true}), c.why)
 		err := c.typ.Validate(c.beyond, typed.Rules{Unknown: true})
