@@ -243,14 +243,21 @@ func FuzzCompileV2(f *testing.F) {
 		f.Add(row.definitions)
 	}
 	f.Add(`{"M": {"type": "array", "items": [{}, {}]}, "N": {"type": "x"}, "O": null}`)
+	f.Add(`{"A": null}`)
 	f.Fuzz(func(t *testing.T, schemas string) {
 		document := definitionsOf(schemas)
 		_, err := CompileV2(document)
 		if !json.Valid(document) || strings.Contains(schemas, `\`) || yamlScalars.MatchString(schemas) {
 			return // see TestWordsOfYAML
 		}
-		if _, decodeErr := decodeV2(document); decodeErr != nil {
+		models, decodeErr := decodeV2(document)
+		if decodeErr != nil {
 			return // upstream passes over what is no schema
+		}
+		for _, m := range models {
+			if m == nil {
+				return // and over a null
+			}
 		}
 		upstream, upstreamErr := upstreamV2(document)
 		if upstreamErr != nil {
