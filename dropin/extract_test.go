@@ -43,7 +43,7 @@ func TestExtractInto(t *testing.T) {
 	h := structs()
 	found := 0
 	for seed := range 300 {
-		g := oracle.NewGen(random(uint64(seed), 200))
+		g := oracle.NewGen(oracle.Random(uint64(seed)))
 		live := h.empty("v1")
 		for range 4 {
 			m := h.upstream("v1", []string{"", "status"}[g.Intn(2)])

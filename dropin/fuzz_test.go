@@ -2,7 +2,6 @@ package dropin_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -19,24 +18,14 @@ import (
 // at versions of different shape, and compares objects, managed fields and
 // conflicts after each.
 func FuzzVersions(f *testing.F) {
-	for i := range 150 {
-		f.Add(random(uint64(i), 60+i*3))
+	for _, seed := range oracle.Seeds() {
+		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, h := range []host{structs(), customs(), servedCustoms(), schemaless()} {
 			require.NoError(t, h.run(oracle.NewGen(data)), h.name)
 		}
 	})
-}
-
-// random returns n bytes, the same for the same seed.
-func random(seed uint64, n int) []byte {
-	r := rand.New(rand.NewPCG(seed, 2))
-	data := make([]byte, n)
-	for i := range data {
-		data[i] = byte(r.Uint32())
-	}
-	return data
 }
 
 // write is one write to the host's object.

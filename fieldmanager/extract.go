@@ -77,5 +77,5 @@ func (m *FieldManager) LeaveOut(applied runtime.Object, set *fieldpath.Set) (*un
 	if err := o.validate(); err != nil {
 		return nil, &ObjectError{AppliedObject, "", err}
 	}
-	return &unstructured.Unstructured{Object: leaveOut(m.typ, tree, set)}, nil
+	return &unstructured.Unstructured{Object: leaveOut(m.typ, tree, set, nil)}, nil
 }

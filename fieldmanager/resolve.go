@@ -42,8 +42,8 @@ type Resolution struct {
 // 409 when the object has changed since, and Resolve has to be asked again.
 //
 // Without conflicts, the intent is applied's own. The error is Plan's; or says that
-// two owners' conflicts over one field were decided differently; that live's value is
-// none that an intent may have (duplicates, undeclared fields); or that a conflict
+// two owners' conflicts over one field were decided differently; that a field is to
+// be forced and what holds it is not; that live's value is none that an intent may have (duplicates, undeclared fields); or that a conflict
 // can't be told from here, because it is about a field that another API version has
 // and the intent's has not.
 func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
@@ -81,8 +81,12 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 	if tree, err = m.withShared(tree, liveTree.tree, fieldpath.NewSet(there...)); err != nil {
 		return nil, err
 	}
-	tree = leaveOut(m.typ, tree, ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...)))
-	out.Force = !ways[conflicts.Force].Empty()
+	forced := ways[conflicts.Force]
+	tree = leaveOut(m.typ, tree, ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...)), forced)
+	for p := range forced.Difference(everything(m.typ, tree)).All() {
+		return nil, fmt.Errorf("%s: to be forced, but what holds it is left out", p)
+	}
+	out.Force = !forced.Empty()
 	if out.Force && len(out.Forced) < len(plan.Conflicts) {
 		tree = bound(tree, liveTree.tree)
 	}
@@ -92,7 +96,7 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 		return nil, err
 	}
 	for _, c := range out.Plan.Conflicts {
-		if !ways[conflicts.Force].Has(c.Path) {
+		if !forced.Has(c.Path) {
 			return nil, fmt.Errorf("%s: still in conflict with %q after it was decided", c.Path, c.Owner.Manager)
 		}
 	}
@@ -180,9 +184,10 @@ func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Se
 }
 
 // leaveOut returns an intent without the paths of set, and without the declared
-// fields that held nothing else: an empty one would be owned. Items and entries of
-// maps stay, empty: to own them, too, is to keep what others have in them.
-func leaveOut(t *typed.Type, intent map[string]any, set *fieldpath.Set) map[string]any {
+// fields that held nothing else, but for those of kept: an empty one would be owned.
+// Items and entries of maps stay, empty: to own them, too, is to keep what others have
+// in them.
+func leaveOut(t *typed.Type, intent map[string]any, set, kept *fieldpath.Set) map[string]any {
 	if set.Empty() {
 		return intent
 	}
@@ -190,7 +195,7 @@ func leaveOut(t *typed.Type, intent map[string]any, set *fieldpath.Set) map[stri
 	// which empty lists count, and no item or entry.
 	content := t.FieldSet(intent).Union(everything(t, intent).Leaves())
 	stays := content.RecursiveDifference(set)
-	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays))
+	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays.Union(kept)))
 	out, _ := t.Remove(intent, set.Union(goes)).(map[string]any)
 	return out
 }

@@ -176,6 +176,11 @@ func TestResolveErrors(t *testing.T) {
 	require.NoError(t, err)
 	doubled := stored(live)
 	require.NoError(t, unstructured.SetNestedField(doubled.Object, []any{"a", "a"}, "spec", "set"))
+	// An updater's item that is gone: the item and its fields are in conflict.
+	gone, err := m.Update(stored(live), object(t, "v1", "spec: {text: a, set: [a], ports: [{port: 80, name: a}]}"), "zac")
+	require.NoError(t, err)
+	live = stored(gone)
+	unstructured.RemoveNestedField(live.(*unstructured.Unstructured).Object, "spec", "ports")
 	asked := 0
 	for _, row := range []struct {
 		name   string
@@ -185,6 +190,12 @@ func TestResolveErrors(t *testing.T) {
 	}{
 		{"decided twice", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflict) conflicts.Way { asked++; return conflicts.Way(asked % 3) },
 			".spec.text: decided twice, once share and once force"},
+		{"forced within what is given up", object(t, "v1", "spec: {ports: [{port: 80, name: b}]}"), func(c conflicts.Conflict) conflicts.Way {
+			if strings.HasSuffix(c.Path.String(), "].name") {
+				return conflicts.Force
+			}
+			return conflicts.GiveUp
+		}, ".spec.ports[port=80,protocol=\"TCP\"].name: to be forced, but what holds it is left out"},
 		{"no way", object(t, "v1", "spec: {text: b}"), func(conflicts.Conflict) conflicts.Way { return 9 }, ".spec.text: no such way out of a conflict: Way(9)"},
 		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object Thing x: .spec.text: expected string, got 1"},
 	} {

@@ -50,7 +50,7 @@ func randomSeeds(n int) [][]byte {
 // and with structured-merge-diff, and compares. Operations may not change what
 // they are given, nor panic on values that no type fits.
 func FuzzTyped(f *testing.F) {
-	for _, seed := range randomSeeds(300) {
+	for _, seed := range oracle.Seeds() {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -1,25 +1,67 @@
 package oracle
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
+	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // Gen makes random things from a string of bytes; when they run out, it makes
-// the simplest ones.
+// the simplest ones. A string of at most eight bytes is the seed of a longer one,
+// so that a fuzzer that changes a bit comes to another world.
 type Gen struct {
 	data []byte
 	odd  bool // the words are odd, and clients do odd things
 }
 
 // NewGen returns a Gen over data.
-func NewGen(data []byte) *Gen { return &Gen{data: data} }
+func NewGen(data []byte) *Gen { return &Gen{data: expanded(data)} }
 
 // NewOddGen returns a Gen over data of rarer things: names and texts that look like
 // something else, one number in several Go types, managed fields that no server wrote.
-func NewOddGen(data []byte) *Gen { return &Gen{data: data, odd: true} }
+func NewOddGen(data []byte) *Gen { return &Gen{data: expanded(data), odd: true} }
+
+// expanded returns data, or what it is the seed of.
+func expanded(data []byte) []byte {
+	if len(data) == 0 || len(data) > 8 {
+		return data
+	}
+	var seed [8]byte
+	copy(seed[:], data)
+	return Random(binary.LittleEndian.Uint64(seed[:]))
+}
+
+// Random returns 100 to 999 bytes, the same for the same seed: enough for a type and
+// some writes.
+func Random(seed uint64) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	data := make([]byte, 100+r.IntN(900))
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	return data
+}
+
+// Seeds returns the starts of a fuzzer: random bytes, and seeds of such. The
+// environment's SEEDS asks for others: SEEDS=1000:50000 for 50,000 from the 1000th.
+func Seeds() [][]byte {
+	var out [][]byte
+	for i := range uint64(200) {
+		out = append(out, Random(i))
+	}
+	first, count := uint64(0), uint64(50)
+	if _, err := fmt.Sscanf(os.Getenv("SEEDS"), "%d:%d", &first, &count); err == nil {
+		out = nil
+	}
+	for i := range count {
+		out = append(out, binary.LittleEndian.AppendUint64(nil, (first+i)*0x9e3779b97f4a7c15))
+	}
+	return out
+}
 
 // Done reports whether the bytes have run out.
 func (g *Gen) Done() bool { return len(g.data) == 0 }

@@ -150,7 +150,16 @@ func (w *World) checkMoved(transfer ownership.Transfer, from managedfields.Entry
 	if err != nil {
 		return err
 	}
-	intent, err := m.Extract(w.Live, gained.Fields.Difference(old.Fields))
+	t := w.types.TypeFor(Kind(strings.TrimPrefix(gained.Version, group+"/")))
+	// An entry may hold what the object has no more.
+	gains := gained.Fields.Difference(old.Fields)
+	var there []fieldpath.Path
+	for p := range gains.All() {
+		if _, ok := t.Get(w.Live.Object, p); ok {
+			there = append(there, slices.Clone(p))
+		}
+	}
+	intent, err := m.Extract(w.Live, fieldpath.NewSet(there...))
 	if err != nil {
 		return err
 	}
@@ -158,7 +167,6 @@ func (w *World) checkMoved(transfer ownership.Transfer, from managedfields.Entry
 	if err != nil {
 		return err
 	}
-	t := w.types.TypeFor(Kind(strings.TrimPrefix(gained.Version, group+"/")))
 	for p := range owned.Difference(gained.Fields).All() {
 		if v, _ := t.Get(intent.Object, p); t.FieldSet(intent.Object).Leaves().Has(p) && !typed.Equal(v, map[string]any{}) {
 			return fmt.Errorf("%v does not own %s: %v", gained.Key, p, gained.Fields)

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,25 +8,10 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
-// seeds are the starts of the fuzzer: enough random bytes for a type and some
-// writes.
-func seeds() [][]byte {
-	var out [][]byte
-	for i := range 200 {
-		r := rand.New(rand.NewPCG(uint64(i), 1))
-		data := make([]byte, 100+r.IntN(900))
-		for j := range data {
-			data[j] = byte(r.Uint32())
-		}
-		out = append(out, data)
-	}
-	return out
-}
-
 // FuzzWrites has upstream and Tenure do the same random writes to objects of
 // the same random types.
 func FuzzWrites(f *testing.F) {
-	for _, seed := range seeds() {
+	for _, seed := range Seeds() {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -37,7 +21,7 @@ func FuzzWrites(f *testing.F) {
 
 // FuzzOddWrites is FuzzWrites with what comes up seldom.
 func FuzzOddWrites(f *testing.F) {
-	for _, seed := range seeds() {
+	for _, seed := range Seeds() {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -48,7 +32,7 @@ func FuzzOddWrites(f *testing.F) {
 // FuzzCanonical has Tenure, in Canonical semantics, come to what upstream comes to
 // when everybody uses the same words.
 func FuzzCanonical(f *testing.F) {
-	for _, seed := range seeds() {
+	for _, seed := range Seeds() {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -58,7 +42,7 @@ func FuzzCanonical(f *testing.F) {
 
 // FuzzPlans compares the plan of every apply with the apply itself.
 func FuzzPlans(f *testing.F) {
-	for _, seed := range seeds() {
+	for _, seed := range Seeds() {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -71,7 +55,7 @@ func FuzzPlans(f *testing.F) {
 // about each.
 func TestPlansOfEveryOutcome(t *testing.T) {
 	total := map[fieldmanager.Outcome]int{}
-	for _, seed := range seeds() {
+	for _, seed := range Seeds() {
 		seen, err := RunPlans(seed)
 		require.NoError(t, err)
 		for outcome, n := range seen {
@@ -85,7 +69,7 @@ func TestPlansOfEveryOutcome(t *testing.T) {
 
 // FuzzMoves moves ownership in random objects.
 func FuzzMoves(f *testing.F) {
-	for _, seed := range seeds() {
+	for _, seed := range Seeds() {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -97,7 +81,7 @@ func FuzzMoves(f *testing.F) {
 // The random worlds have objects in which something can be moved.
 func TestMovesAreMade(t *testing.T) {
 	total := 0
-	for _, seed := range seeds() {
+	for _, seed := range Seeds() {
 		moved, err := RunMoves(seed)
 		require.NoError(t, err)
 		total += moved

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -49,9 +50,9 @@ func (g *Gen) run() error {
 		if errors.Is(ownErr, ErrChangedInput) {
 			return w.differ(story, ownErr)
 		}
-		if upErr != nil && ownErr == nil && w.liveViolates() {
-			// What stands in live stops upstream, not Tenure
-			// (doc/differences.md, 19).
+		if stopped(upErr) && !stopped(ownErr) && w.liveViolates() {
+			// What stands in live stops upstream, not Tenure, which may still find
+			// conflicts (doc/differences.md, 19).
 			fmt.Fprintf(story, "  refused by upstream: %v\n", upErr)
 			continue
 		}
@@ -68,7 +69,7 @@ func (g *Gen) run() error {
 			fmt.Fprintf(story, "  refused: %v\n", upErr)
 			continue
 		}
-		if err := Compare(up, own); err != nil && !(g.odd && w.appliedAgain(write, up, own)) {
+		if err := Compare(up, own); err != nil && !w.appliedAgain(write, up, own) {
 			return w.differ(story, err)
 		}
 		fmt.Fprintf(story, "  stored: %s\n", JSON(up.Object))
@@ -76,6 +77,9 @@ func (g *Gen) run() error {
 	}
 	return nil
 }
+
+// stopped reports whether an error is other than conflicts.
+func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // misfits reports whether upstream says that a list of a stored object does not fit
 // its topology, at the version of the write or another.
