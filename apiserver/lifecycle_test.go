@@ -85,6 +85,18 @@ func TestGenerateName(t *testing.T) {
 	h.refused(http.StatusConflict, "POST", configMaps, "", `{"metadata":{"generateName":"x-"}}`)
 }
 
+// A kind that counts no generations keeps the one that it is created with, as a real
+// server does; an update changes it no more.
+func TestGenerationOfTheUncounted(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	created := h.must("POST", configMaps, "", `{"metadata":{"name":"x","generation":5}}`)
+	require.EqualValues(t, 5, created.GetGeneration())
+	updated := h.must("PUT", configMaps+"/x", "", `{"metadata":{"name":"x","generation":9},"data":{"k":"v"}}`)
+	require.EqualValues(t, 5, updated.GetGeneration())
+	require.Contains(t, h.refused(http.StatusUnprocessableEntity, "POST", configMaps, "", `{"metadata":{"name":"y","generation":-1}}`),
+		"metadata.generation: Invalid value: -1")
+}
+
 // Each of many writers adds its own key to the same objects, by apply, by patch
 // and by update: no acknowledged write is lost, and none fails.
 func TestNothingLost(t *testing.T) {

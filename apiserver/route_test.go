@@ -41,6 +41,9 @@ func TestCustomRoutes(t *testing.T) {
 			require.Equal(t, row.want, h.refused(row.code, row.method, row.path, "", ""), row.why)
 		})
 	}
+	created := h.must("POST", widgetsV1+"/any", "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x"}}`)
+	require.Equal(t, "x", created.GetName(), "what is created has the name that the body gives it, whatever the path says")
+	require.Equal(t, http.StatusNotFound, h.ask("GET", widgetsV1+"/any", "", "").Code)
 	require.Equal(t, http.StatusOK, h.ask("HEAD", widgetsV1+"/w", "", "").Code, "a HEAD is a get, other than of built-in types")
 }
 

@@ -199,8 +199,6 @@ func (k *kind) PrepareCreate(obj resources.Object) {
 	}
 	if k.rules.generation {
 		obj.SetGeneration(1)
-	} else {
-		obj.SetGeneration(0)
 	}
 	k.rules.created(obj)
 }

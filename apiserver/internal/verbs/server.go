@@ -235,7 +235,7 @@ func (c *Call) routeCustom() error {
 	}
 	named := len(i.Parts) > 1
 	switch {
-	case !r.Allows(i.Verb, i.Subresource), i.Verb == "create" && named:
+	case !r.Allows(i.Verb, i.Subresource):
 		return apierrors.NewMethodNotSupported(r.GroupResource(), i.Verb)
 	case (i.Verb == "update" || i.Verb == "patch") && !named:
 		return apierrors.NewBadRequest("name must be provided")
