@@ -1,6 +1,10 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import (
+	"slices"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
 
 // Remove returns v without the entries and items whose paths are in set (spec
 // rule 6.1). What is inside an atomic list or map is not removed. A container
@@ -16,7 +20,8 @@ func (t *Type) Remove(v any, set *fieldpath.Set) any {
 // had nothing in it although set speaks of its content, becomes null. That tells
 // it from one that was left empty on purpose: unlike an empty list, a null is
 // owned by itself, so that what held removed items is still found in the
-// [Type.FieldSet] of the result.
+// [Type.FieldSet] of the result. So does a list whose items all became null, which
+// are found by no key any more.
 func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
 	out, _ := remover{toNull: true}.value(t, v, set)
 	return out
@@ -46,7 +51,7 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 			return v, true
 		}
 		kept, unchanged := r.items(t.List, x, set)
-		if r.toNull && len(kept) == 0 {
+		if r.toNull && (len(kept) == 0 || !unchanged && allNull(kept)) {
 			return nil, false
 		}
 		if !unchanged {
@@ -54,6 +59,11 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 		}
 	}
 	return v, true
+}
+
+// allNull reports whether a list holds nothing but nulls.
+func allNull(list []any) bool {
+	return !slices.ContainsFunc(list, func(item any) bool { return item != nil })
 }
 
 func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (out map[string]any, unchanged bool) {

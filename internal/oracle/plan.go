@@ -259,13 +259,17 @@ func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Uns
 			had, hadOK := t.Get(live.Object, c.Path)
 			wanted, _ := t.Get(write.Object.Object, c.Path)
 			owner, _ := entries.Get(c.Owner)
+			// What is in it may have been decided otherwise.
+			whole := !slices.ContainsFunc(all, func(o conflicts.Conflict) bool {
+				return len(o.Path) > len(c.Path) && o.Path[:len(c.Path)].Equal(c.Path)
+			})
 			switch way {
 			case conflicts.Force:
-				if owner.Fields.Has(c.Path) || t.FieldSet(wanted) == nil && !typed.Equal(got, wanted) {
+				if owner.Fields.Has(c.Path) || whole && t.FieldSet(wanted) == nil && !typed.Equal(got, wanted) {
 					return fmt.Errorf("%s: %s is %s of %v, want %s", name, c.Path, JSON(got), owner.Fields, JSON(wanted))
 				}
 			default:
-				if hadOK != gotOK || t.FieldSet(had) == nil && !typed.Equal(got, had) || hadOK && !owner.Fields.Has(c.Path) {
+				if hadOK != gotOK || whole && t.FieldSet(had) == nil && !typed.Equal(got, had) || hadOK && !owner.Fields.Has(c.Path) {
 					return fmt.Errorf("%s: %s is %s of %v, had %s; intent %s", name, c.Path, JSON(got), owner.Fields, JSON(had), JSON(r.Intent.Object))
 				}
 			}
