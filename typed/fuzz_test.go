@@ -36,6 +36,8 @@ import (
 //     nothing is left as a null, and looks for the content of an owned container
 //     among its siblings. Tenure extracts it empty if it is owned itself, and not
 //     at all otherwise (doc/differences.md, 11).
+//   - keysOfDuplicates: upstream adds no keys to items that stand twice, since they
+//     have no fields in a field set. Tenure does: an item without its key is another.
 
 func randomSeeds(n int) [][]byte {
 	out := make([][]byte, n)
@@ -282,10 +284,13 @@ func (d differential) extract(up *smd.TypedValue, v any, s *fieldpath.Set) error
 		if a, b := oracle.JSON(theirs), oracle.JSON(ours); a != b {
 			return fmt.Errorf("extract:\nupstream: %s\ntenure:   %s", a, b)
 		}
+		if d.ours.Validate(v, typed.Rules{}) != nil {
+			continue // keysOfDuplicates
+		}
 		theirs = plain(up.ExtractItems(upstreamSet(set), smd.WithAppendKeyFields()))
 		ours = d.ours.Extract(v, set, true)
-		if a, b := oracle.JSON(theirs), oracle.JSON(ours); a != b {
-			return fmt.Errorf("extract with keys:\nupstream: %s\ntenure:   %s", a, b)
+		if same, _ := oracle.EqualButEmptied(theirs, ours); !same { // extractedNull
+			return fmt.Errorf("extract with keys:\nupstream: %s\ntenure:   %s", oracle.JSON(theirs), oracle.JSON(ours))
 		}
 	}
 	return nil
