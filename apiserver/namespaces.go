@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,9 +37,6 @@ func (s *Server) makeNamespaces(ctx context.Context) error {
 	}
 	return nil
 }
-
-// errStays says that a namespace waits for objects that are in it.
-var errStays = errors.New("objects wait for their finalizers")
 
 // finalizeNamespace deletes what is in a namespace that is to be deleted, and then
 // the namespace. It fails, and is to be called again, while something stays.
@@ -83,18 +79,7 @@ func (s *Server) emptyNamespace(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		for _, record := range page.Records {
-			call, err := s.verbs.Internal(ctx, r, name, "")
-			if err != nil {
-				return err
-			}
-			gone, err := call.Remove(path.Base(record.Key))
-			if err != nil && !apierrors.IsNotFound(err) {
-				errs = append(errs, err)
-			} else if err == nil && !gone {
-				errs = append(errs, errStays)
-			}
-		}
+		errs = append(errs, s.verbs.RemoveAll(ctx, r, page.Records))
 	}
 	return errors.Join(errs...)
 }

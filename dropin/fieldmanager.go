@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // kubectl is the manager that is treated as the successor of client-side apply.
@@ -87,12 +88,12 @@ func (m *FieldManager) atVersion(obj runtime.Object) (*unstructured.Unstructured
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", converted, err)
 	}
-	if _, there := entriesIn(tree); there != carries(obj) {
+	if _, there := managedfields.Of(tree); there != carries(obj) {
 		list, err := entriesOf(obj)
 		if err != nil {
 			return nil, err
 		}
-		tree = replacing(tree, list)
+		tree = managedfields.With(tree, list)
 	}
 	return &unstructured.Unstructured{Object: tree}, nil
 }
@@ -119,7 +120,7 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 		return nil, err
 	}
 	after := out.(*unstructured.Unstructured)
-	list, _ := entriesIn(after.Object)
+	list, _ := managedfields.Of(after.Object)
 	if same(before.Object, after.Object, manager == kubectl) {
 		result, err := withEntries(live.DeepCopyObject(), list)
 		if err == nil && manager == kubectl {
@@ -127,7 +128,7 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 		}
 		return result, err
 	}
-	merged := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(replacing(after.Object, nil))}
+	merged := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(managedfields.With(after.Object, nil))}
 	versioned, err := m.versioned(merged)
 	if err != nil {
 		return nil, fmt.Errorf("merged object: converting to %s: %w", m.version, err)
@@ -170,7 +171,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err != nil {
 		return nil, err
 	}
-	list, _ := entriesIn(out.(*unstructured.Unstructured).Object)
+	list, _ := managedfields.Of(out.(*unstructured.Unstructured).Object)
 	return withEntries(now, list)
 }
 

@@ -27,25 +27,18 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 // carries reports whether obj has managed fields, be it an empty list.
 func carries(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
-		list, there := entriesIn(u.UnstructuredContent())
+		list, there := managedfields.Of(u.UnstructuredContent())
 		return there && list != nil
 	}
 	accessor, err := meta.Accessor(obj)
 	return err == nil && accessor.GetManagedFields() != nil
 }
 
-// entriesIn returns the managed fields that stand in a tree.
-func entriesIn(tree map[string]any) (list any, there bool) {
-	metadata, _ := tree["metadata"].(map[string]any)
-	list, there = metadata["managedFields"]
-	return list, there
-}
-
 // entriesOf returns the managed fields of obj, as they stand in a tree. An empty
 // list that is there is not nil.
 func entriesOf(obj runtime.Object) (any, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
-		list, _ := entriesIn(u.UnstructuredContent())
+		list, _ := managedfields.Of(u.UnstructuredContent())
 		return list, nil
 	}
 	accessor, err := meta.Accessor(obj)
@@ -63,30 +56,11 @@ func entriesOf(obj runtime.Object) (any, error) {
 	}
 }
 
-// replacing returns a tree with list for its managed fields, none for nil. The
-// root and metadata are new maps, the rest is shared.
-func replacing(tree map[string]any, list any) map[string]any {
-	metadata, _ := tree["metadata"].(map[string]any)
-	if _, has := metadata["managedFields"]; !has && list == nil {
-		return tree
-	}
-	out := maps.Clone(tree)
-	copied := make(map[string]any, len(metadata)+1)
-	maps.Copy(copied, metadata)
-	if list == nil {
-		delete(copied, "managedFields")
-	} else {
-		copied["managedFields"] = list
-	}
-	out["metadata"] = copied
-	return out
-}
-
 // withEntries returns obj with the managed fields that stand in a tree. obj stays
 // as it is; the result shares its other fields.
 func withEntries(obj runtime.Object, list any) (runtime.Object, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return &unstructured.Unstructured{Object: replacing(u.Object, list)}, nil
+		return &unstructured.Unstructured{Object: managedfields.With(u.Object, list)}, nil
 	}
 	entries, err := entriesFrom(list)
 	if err != nil {
@@ -135,7 +109,7 @@ func shallow(obj runtime.Object) runtime.Object {
 // same reports whether two trees are the same object, whatever their managed
 // fields and, for the manager that keeps it, the annotation of client-side apply.
 func same(a, b map[string]any, kubectl bool) bool {
-	a, b = replacing(a, nil), replacing(b, nil)
+	a, b = managedfields.With(a, nil), managedfields.With(b, nil)
 	if kubectl {
 		a, b = withoutLastApplied(a), withoutLastApplied(b)
 	}

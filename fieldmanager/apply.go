@@ -121,7 +121,7 @@ func (m *FieldManager) intentOf(applied runtime.Object, live map[string]any, man
 	if gvk := applied.GetObjectKind().GroupVersionKind(); gvk != m.kind {
 		return object{}, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
 	}
-	if v, ok := managedFieldsOf(tree); ok && v != nil {
+	if v, ok := managedfields.Of(tree); ok && v != nil {
 		return object{}, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
 	if err := checkMetadata(tree); err != nil {
@@ -275,7 +275,7 @@ func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error
 		}
 	}
 	if w.changed && w.m.defaulter != nil {
-		out, err := like(shape, deepCopy(withManagedFields(tree, nil)).(map[string]any))
+		out, err := like(shape, deepCopy(managedfields.With(tree, nil)).(map[string]any))
 		if err != nil {
 			return nil, err
 		}
@@ -288,5 +288,5 @@ func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error
 			return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
 		}
 	}
-	return like(shape, withManagedFields(tree, w.entries.encode()))
+	return like(shape, managedfields.With(tree, w.entries.encode()))
 }

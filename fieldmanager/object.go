@@ -2,7 +2,6 @@ package fieldmanager
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -47,37 +47,6 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 		return nil, fmt.Errorf("%T: %w", obj, err)
 	}
 	return tree.(map[string]any), nil
-}
-
-// managedFields returns the managed fields of a tree, as they stand there; nil
-// when there are none.
-func managedFieldsOf(tree map[string]any) (any, bool) {
-	metadata, _ := tree["metadata"].(map[string]any)
-	v, ok := metadata["managedFields"]
-	return v, ok
-}
-
-// withManagedFields returns tree with other managed fields, or none for nil. The
-// root and metadata are new maps; the rest is shared.
-func withManagedFields(tree map[string]any, list []any) map[string]any {
-	metadata, ok := tree["metadata"].(map[string]any)
-	_, has := metadata["managedFields"]
-	if !has && list == nil {
-		return tree
-	}
-	if !ok && tree["metadata"] != nil {
-		return tree
-	}
-	out := maps.Clone(tree)
-	copied := make(map[string]any, len(metadata)+1)
-	maps.Copy(copied, metadata)
-	if list == nil {
-		delete(copied, "managedFields")
-	} else {
-		copied["managedFields"] = list
-	}
-	out["metadata"] = copied
-	return out
 }
 
 // checkMetadata refuses metadata that could not hold managed fields.
@@ -164,7 +133,7 @@ func (m *FieldManager) objectOf(obj runtime.Object) (object, error) {
 
 // stripped returns o without managed fields.
 func (o object) stripped() object {
-	o.tree = withManagedFields(o.tree, nil)
+	o.tree = managedfields.With(o.tree, nil)
 	return o
 }
 
@@ -240,7 +209,7 @@ func (m *FieldManager) at(o object, version string) (object, error) {
 	if err != nil {
 		return object{}, fmt.Errorf("converting to %s: %w", version, err)
 	}
-	return object{withManagedFields(tree, nil), version, t}, nil
+	return object{managedfields.With(tree, nil), version, t}, nil
 }
 
 // like returns tree as an object of the Go type of obj.

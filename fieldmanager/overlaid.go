@@ -97,7 +97,7 @@ func (m *FieldManager) plainIntent(applied runtime.Object) (map[string]any, bool
 	if err != nil || !m.isOwnVersion(intent) || checkMetadata(intent) != nil {
 		return nil, false
 	}
-	v, _ := managedFieldsOf(intent)
+	v, _ := managedfields.Of(intent)
 	return intent, v == nil
 }
 
@@ -111,7 +111,7 @@ func (m *FieldManager) plainLive(live runtime.Object, key managedfields.Key) (l,
 	if key.Manager == kubectl && lastApplied(u.Object) != "" {
 		return nil, nil, false
 	}
-	v, _ := managedFieldsOf(u.Object)
+	v, _ := managedfields.Of(u.Object)
 	list, _ := v.([]any)
 	own, ok = m.settled(list, key)
 	return u.Object, own, ok && len(list) > 0

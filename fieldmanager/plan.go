@@ -218,7 +218,7 @@ func (p *Plan) compare(w *applyWrite, live runtime.Object, defaults bool) error 
 		return err
 	}
 	p.before, p.after = w.live, w.live
-	p.after.tree = withManagedFields(merged, nil)
+	p.after.tree = managedfields.With(merged, nil)
 	if isNil(live) {
 		p.before.tree = nil
 	}
@@ -241,7 +241,7 @@ func (p *Plan) compare(w *applyWrite, live runtime.Object, defaults bool) error 
 			if o.tree, err = treeOf(obj); err != nil {
 				return fmt.Errorf("defaulting: %w", err)
 			}
-			o.tree = withManagedFields(o.tree, nil)
+			o.tree = managedfields.With(o.tree, nil)
 		}
 	}
 	return nil
@@ -261,7 +261,7 @@ func (p *Plan) sameEntries(live runtime.Object) bool {
 
 func entryList(obj runtime.Object) ([]any, error) {
 	tree, err := treeOf(obj)
-	v, _ := managedFieldsOf(tree)
+	v, _ := managedfields.Of(tree)
 	list, _ := v.([]any)
 	return list, err
 }

@@ -41,7 +41,7 @@ type records []record
 // came from. Where two entries have the same key, the later one counts. The
 // fields are not looked at. It fails for an entry without a proper header.
 func readRecords(tree map[string]any) (records, error) {
-	v, _ := managedFieldsOf(tree)
+	v, _ := managedfields.Of(tree)
 	list, ok := v.([]any)
 	if !ok && v != nil {
 		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)

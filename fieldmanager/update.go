@@ -44,10 +44,10 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	entries, keep, err := m.entriesOf(before, withReset(now, newTree))
 	if err != nil {
 		// Nothing can be said of entries that can't be read: they stay as they are.
-		return like(now, withManagedFields(newTree, keep))
+		return like(now, managedfields.With(newTree, keep))
 	}
 	if len(entries) == 0 && !created {
-		return like(now, withManagedFields(newTree, nil))
+		return like(now, managedfields.With(newTree, nil))
 	}
 
 	var old object
@@ -68,7 +68,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 		return nil, err
 	}
 	entries = m.track(entries, changes, manager)
-	return like(now, withManagedFields(newTree, entries.encode()))
+	return like(now, managedfields.With(newTree, entries.encode()))
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
@@ -90,9 +90,9 @@ func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) 
 	if err != nil {
 		return now
 	}
-	kept, _ := managedFieldsOf(liveTree)
+	kept, _ := managedfields.Of(liveTree)
 	list, _ := kept.([]any)
-	if out, err = like(now, withManagedFields(newTree, list)); err != nil {
+	if out, err = like(now, managedfields.With(newTree, list)); err != nil {
 		return now
 	}
 	return out
@@ -111,7 +111,7 @@ func withReset(now runtime.Object, tree map[string]any) map[string]any {
 	if list := accessor.GetManagedFields(); list == nil || len(list) > 0 {
 		return tree
 	}
-	return withManagedFields(tree, []any{})
+	return managedfields.With(tree, []any{})
 }
 
 // liveOf returns the tree of live, and whether the write creates the object: a
@@ -133,7 +133,7 @@ func (m *FieldManager) liveOf(live runtime.Object) (tree map[string]any, created
 // be stored as it is.
 func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, keep []any, err error) {
 	if m.subresource == "" {
-		v, _ := managedFieldsOf(now)
+		v, _ := managedfields.Of(now)
 		if list, ok := v.([]any); ok && managedfields.IsResetTree(list) {
 			return nil, nil, nil
 		}
@@ -142,7 +142,7 @@ func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, kee
 		}
 	}
 	if entries, err = readRecords(live); err != nil {
-		v, _ := managedFieldsOf(live)
+		v, _ := managedfields.Of(live)
 		keep, _ = v.([]any)
 		m.warning(managedfields.Entry{Version: m.version}, err)
 	}

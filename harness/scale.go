@@ -2,7 +2,6 @@ package harness
 
 import (
 	"fmt"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -108,12 +107,5 @@ func withEntries(tree map[string]any, entries []metav1.ManagedFieldsEntry) (map[
 	if err != nil {
 		return nil, err
 	}
-	metadata := maps.Clone(tree["metadata"].(map[string]any))
-	delete(metadata, "managedFields")
-	if list := managedfields.EncodeTree(decoded); list != nil {
-		metadata["managedFields"] = list
-	}
-	out := maps.Clone(tree)
-	out["metadata"] = metadata
-	return out, nil
+	return managedfields.With(tree, managedfields.EncodeTree(decoded)), nil
 }

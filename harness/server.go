@@ -266,7 +266,8 @@ func (s *server) reset(st state, w Write, object map[string]any, version string)
 	// A write to status keeps live but for status, any other just live's status.
 	out, status := maps.Clone(object), live
 	if w.subresource == "status" {
-		out, status = withManagedFieldsOf(live, object), object
+		list, _ := managedfields.Of(object)
+		out, status = maps.Clone(managedfields.With(live, list)), object
 	}
 	if v, ok := status["status"]; ok {
 		out["status"] = v
@@ -350,25 +351,10 @@ func (s *server) store(st state, obj any) (state, error) {
 	return st, nil
 }
 
-// withManagedFieldsOf returns tree with the managed fields of from.
-func withManagedFieldsOf(tree, from map[string]any) map[string]any {
-	out := maps.Clone(tree)
-	metadata, _ := tree["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	source, _ := from["metadata"].(map[string]any)
-	if v, ok := source["managedFields"]; ok {
-		metadata["managedFields"] = v
-	} else {
-		delete(metadata, "managedFields")
-	}
-	out["metadata"] = metadata
-	return out
-}
-
 // timeless returns the tree without the times of its entries.
 func timeless(tree map[string]any) map[string]any {
-	metadata, _ := tree["metadata"].(map[string]any)
-	list, ok := metadata["managedFields"].([]any)
+	v, _ := managedfields.Of(tree)
+	list, ok := v.([]any)
 	if !ok {
 		return tree
 	}
@@ -380,8 +366,5 @@ func timeless(tree map[string]any) map[string]any {
 			entries[i] = e
 		}
 	}
-	out, metadata := maps.Clone(tree), maps.Clone(metadata)
-	metadata["managedFields"] = entries
-	out["metadata"] = metadata
-	return out
+	return managedfields.With(tree, entries)
 }

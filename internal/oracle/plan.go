@@ -263,6 +263,9 @@ func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Uns
 			whole := !slices.ContainsFunc(all, func(o conflicts.Conflict) bool {
 				return len(o.Path) > len(c.Path) && o.Path[:len(c.Path)].Equal(c.Path)
 			})
+			if list, ok := had.([]any); ok && len(list) == 0 && way != conflicts.Force {
+				continue // it goes with a struct of which all else was dropped, as upstream has it
+			}
 			switch way {
 			case conflicts.Force:
 				if owner.Fields.Has(c.Path) || whole && t.FieldSet(wanted) == nil && !typed.Equal(got, wanted) {

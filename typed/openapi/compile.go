@@ -283,22 +283,30 @@ func (c *compiler) scalarOf(typ, format string) typed.Scalar {
 	return typed.Untyped
 }
 
-func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
-	out := &typed.Map{Atomic: c.mapType(m.Extensions) == atomic}
-	if len(m.Properties) > 0 {
-		out.Fields = make(map[string]typed.Field, len(m.Properties))
+// properties compiles the declared fields of a struct, nil when it has none; use
+// returns the type of one.
+func (c *compiler) properties(m *spec.Schema, use func(*spec.Schema) (*typed.Type, bool)) map[string]typed.Field {
+	if len(m.Properties) == 0 {
+		return nil
 	}
+	out := make(map[string]typed.Field, len(m.Properties))
 	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
 		property := m.Properties[name]
 		c.down("properties", name)
-		t, _ := c.use(&property, preserve)
+		t, _ := use(&property)
 		def, err := plain(property.Default, 0)
 		if err != nil {
 			c.fail("default", "%v", err)
 		}
-		out.Fields[name] = typed.Field{Type: t, Default: def, Nullable: property.Nullable}
+		out[name] = typed.Field{Type: t, Default: def, Nullable: property.Nullable}
 		c.up()
 	}
+	return out
+}
+
+func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
+	out := &typed.Map{Atomic: c.mapType(m.Extensions) == atomic}
+	out.Fields = c.properties(m, func(p *spec.Schema) (*typed.Type, bool) { return c.use(p, preserve) })
 	untyped := false
 	switch a := m.AdditionalProperties; {
 	case a == nil:

@@ -3,8 +3,6 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -191,20 +189,7 @@ func (c v2Compiler) fields(m *spec.Schema, preserve bool) *typed.Map {
 		preserve = true
 	}
 	out := &typed.Map{Atomic: c.mapType(m.Extensions) == atomic}
-	if len(m.Properties) > 0 {
-		out.Fields = make(map[string]typed.Field, len(m.Properties))
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
-		property := m.Properties[name]
-		c.down("properties", name)
-		t, _ := c.use(&property, preserve)
-		def, err := plain(property.Default, 0)
-		if err != nil {
-			c.fail("default", "%v", err)
-		}
-		out.Fields[name] = typed.Field{Type: t, Default: def, Nullable: property.Nullable}
-		c.up()
-	}
+	out.Fields = c.properties(m, func(p *spec.Schema) (*typed.Type, bool) { return c.use(p, preserve) })
 	if preserve {
 		out.Elem, out.Untyped = typed.Deduced(), len(m.Properties) == 0
 	}

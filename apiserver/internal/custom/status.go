@@ -2,9 +2,7 @@ package custom
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -113,9 +111,6 @@ func Delete(obj resources.Object, now metav1.Time) (stays bool, err error) {
 	return true, nil
 }
 
-// errStays says that a definition waits for objects of its own.
-var errStays = errors.New("objects wait for their finalizers")
-
 // Finalize deletes the objects of a definition that is to be deleted, and then the
 // definition. It fails, and is to be called again, while some of them stay.
 func (c *Controller) Finalize(ctx context.Context, name string) error {
@@ -152,22 +147,5 @@ func (c *Controller) empty(ctx context.Context, crd *apiextensionsv1.CustomResou
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, record := range page.Records {
-		namespace := ""
-		if r.Namespaced {
-			namespace = path.Base(path.Dir(record.Key))
-		}
-		call, err := c.server.Internal(ctx, r, namespace, "")
-		if err != nil {
-			return err
-		}
-		gone, err := call.Remove(path.Base(record.Key))
-		if err != nil && !apierrors.IsNotFound(err) {
-			errs = append(errs, err)
-		} else if err == nil && !gone {
-			errs = append(errs, errStays)
-		}
-	}
-	return errors.Join(errs...)
+	return c.server.RemoveAll(ctx, r, page.Records)
 }

@@ -111,16 +111,7 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "public, immutable")
 		w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
 	}
-	data := content.data
-	if binary {
-		if data, err = doc.protobuf(); err != nil {
-			answer.Error(w, r, err)
-			return
-		}
-	}
-	w.Header().Set("ETag", strconv.Quote(content.hash))
-	w.Header().Set("Content-Type", mediaType)
-	serve(w, r, data)
+	deliver(w, r, doc, content, mediaType, binary)
 }
 
 func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request) {
@@ -136,14 +127,20 @@ func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request) {
 		answer.Error(w, r, err)
 		return
 	}
-	data := content.data
+	deliver(w, r, doc, content, mediaType, binary)
+}
+
+// deliver writes a document as JSON, which is c, or as protobuf.
+func deliver(w http.ResponseWriter, r *http.Request, doc *document, c content, mediaType string, binary bool) {
+	data := c.data
 	if binary {
+		var err error
 		if data, err = doc.protobuf(); err != nil {
 			answer.Error(w, r, err)
 			return
 		}
 	}
-	w.Header().Set("ETag", strconv.Quote(content.hash))
+	w.Header().Set("ETag", strconv.Quote(c.hash))
 	w.Header().Set("Content-Type", mediaType)
 	serve(w, r, data)
 }

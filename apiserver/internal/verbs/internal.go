@@ -2,12 +2,16 @@ package verbs
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"path"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
 // Internal returns a call by the server itself, for objects in a namespace and
@@ -53,9 +57,28 @@ func (c *Call) Update(name, manager string, change func(obj resources.Object) er
 	return obj, err
 }
 
-// Remove deletes an object; gone is false when it stays for its finalizers. The
-// error is a NotFound when it is not there.
-func (c *Call) Remove(name string) (gone bool, err error) {
-	_, gone, err = c.remove(c.Request.Context(), name, &metav1.DeleteOptions{})
-	return gone, err
+// ErrStays says that objects which are to be removed are still there.
+var ErrStays = errors.New("objects wait for their finalizers")
+
+// RemoveAll deletes the objects of records, which are r's. The error is ErrStays, among
+// others, when some stay for their finalizers; what is gone already is none.
+func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records []storage.Record) error {
+	var errs []error
+	for _, record := range records {
+		namespace := ""
+		if r.Namespaced {
+			namespace = path.Base(path.Dir(record.Key))
+		}
+		call, err := s.Internal(ctx, r, namespace, "")
+		if err != nil {
+			return err
+		}
+		_, gone, err := call.remove(ctx, path.Base(record.Key), &metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, err)
+		} else if err == nil && !gone {
+			errs = append(errs, ErrStays)
+		}
+	}
+	return errors.Join(errs...)
 }

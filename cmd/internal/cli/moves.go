@@ -298,7 +298,7 @@ func (f *chosenFields) there(env *Env, t *target) (*fieldpath.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := m.Owned(wrap(withManagedFields(t.object, nil)))
+	known, err := m.Owned(wrap(managedfields.With(t.object, nil)))
 	if err != nil {
 		return nil, err
 	}

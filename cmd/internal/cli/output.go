@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // output is how objects are printed.
@@ -48,7 +50,7 @@ func (o *output) print(w io.Writer, objects []map[string]any, list bool) error {
 	items := make([]any, len(objects))
 	for i, obj := range objects {
 		if !o.managedFields {
-			obj = withManagedFields(obj, nil)
+			obj = managedfields.With(obj, nil)
 		}
 		items[i] = obj
 	}

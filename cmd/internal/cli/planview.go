@@ -181,7 +181,7 @@ func (v planView) writeDiff(w io.Writer, p planned) error {
 			continue
 		}
 		if !v.managedFields {
-			tree = withManagedFields(tree, nil)
+			tree = managedfields.With(tree, nil)
 		}
 		data, err := yaml.Marshal(tree)
 		if err != nil {

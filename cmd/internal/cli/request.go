@@ -14,6 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -130,7 +131,7 @@ func (r *request) reset(live, tree map[string]any) map[string]any {
 	}
 	out, status := maps.Clone(tree), live
 	if r.subresource == "status" {
-		out, status = withManagedFields(live, managedFields(tree)), tree
+		out, status = maps.Clone(managedfields.With(live, managedFields(tree))), tree
 	}
 	delete(out, "status")
 	if v, ok := status["status"]; ok {
@@ -177,22 +178,6 @@ func wrap(tree map[string]any) runtime.Object {
 }
 
 func managedFields(tree map[string]any) any {
-	metadata, _ := tree["metadata"].(map[string]any)
-	return metadata["managedFields"]
-}
-
-// withManagedFields returns a tree with other managed fields, none for nil. The
-// root and metadata are new; the rest is shared.
-func withManagedFields(tree map[string]any, list any) map[string]any {
-	metadata, _ := tree["metadata"].(map[string]any)
-	if metadata = maps.Clone(metadata); metadata == nil {
-		metadata = map[string]any{}
-	}
-	delete(metadata, "managedFields")
-	if list != nil {
-		metadata["managedFields"] = list
-	}
-	tree = maps.Clone(tree)
-	tree["metadata"] = metadata
-	return tree
+	list, _ := managedfields.Of(tree)
+	return list
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // TestServeScripts runs the scripts in testdata/serve, which have, beside what those
@@ -253,7 +254,7 @@ func TestStoresAsServed(t *testing.T) {
 		}
 		require.GreaterOrEqual(t, len(ours), 1)
 	}
-	require.Len(t, recordsOf(t, offline), 11)
+	require.Len(t, recordsOf(t, offline), 12)
 }
 
 // recordsOf returns what is in a store, but for the status of definitions, which
@@ -268,7 +269,7 @@ func recordsOf(t *testing.T, s storage.Store) map[string]string {
 			require.NoError(t, json.Unmarshal(record.Value, &tree))
 			delete(tree, "status")
 			entries := managedFields(tree).([]any)
-			tree = withManagedFields(tree, entries[:1])
+			tree = managedfields.With(tree, entries[:1])
 			record.Value, err = json.Marshal(tree)
 			require.NoError(t, err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/stored"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -126,6 +127,7 @@ func (w *writer) merge(r *request, kept, given map[string]any) (map[string]any, 
 	}
 	w.fillIn(live, merged)
 	if served == nil {
+		countGeneration(live, merged)
 		return merged, nil
 	}
 	merged["apiVersion"] = r.kind.GroupVersion().String()
@@ -201,7 +203,6 @@ func (w *writer) fillIn(live, merged map[string]any) {
 	if live == nil {
 		metadata["uid"] = w.env.NewUID()
 		metadata["creationTimestamp"] = w.env.Now().UTC().Format(time.RFC3339)
-		metadata["generation"] = int64(1)
 		delete(metadata, "resourceVersion")
 		delete(metadata, "deletionTimestamp")
 		return
@@ -214,8 +215,16 @@ func (w *writer) fillIn(live, merged map[string]any) {
 			delete(metadata, name)
 		}
 	}
-	if !typed.Equal(desired(live), desired(merged)) {
-		generation, _ := before["generation"].(int64)
+}
+
+// countGeneration counts the generation of an object of which no more is known than
+// its schema, in place: 1 when it is created, one more when what is desired changes.
+func countGeneration(live, merged map[string]any) {
+	metadata := merged["metadata"].(map[string]any)
+	if live == nil {
+		metadata["generation"] = int64(1)
+	} else if !typed.Equal(desired(live), desired(merged)) {
+		generation, _ := metadata["generation"].(int64)
 		metadata["generation"] = generation + 1
 	}
 }
@@ -239,7 +248,7 @@ func sameButTimes(live, merged map[string]any) bool {
 func withoutTimes(tree map[string]any) map[string]any {
 	list, _ := managedFields(tree).([]any)
 	if len(list) == 0 {
-		return withManagedFields(tree, nil)
+		return managedfields.With(tree, nil)
 	}
 	list, _ = runtime.DeepCopyJSONValue(list).([]any)
 	for _, item := range list {
@@ -247,5 +256,5 @@ func withoutTimes(tree map[string]any) map[string]any {
 			delete(entry, "time")
 		}
 	}
-	return withManagedFields(tree, list)
+	return managedfields.With(tree, list)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"strings"
 
@@ -25,11 +24,7 @@ func (w *write) checkApply() error {
 	if w.body == nil {
 		return skipHTTP
 	}
-	kind, err := w.kind()
-	if err != nil {
-		return err
-	}
-	m, err := w.fieldManager(kind)
+	m, err := w.objectManager()
 	if err != nil {
 		return err
 	}
@@ -115,11 +110,7 @@ func compareStatus(got metav1.Status, want map[string]any) error {
 // checkUpdate compares a create, update or patch: the server's object, with the
 // managed fields of the request, must come to the server's managed fields.
 func (w *write) checkUpdate() error {
-	kind, err := w.kind()
-	if err != nil {
-		return err
-	}
-	m, err := w.fieldManager(kind)
+	m, err := w.objectManager()
 	if err != nil {
 		return err
 	}
@@ -127,7 +118,7 @@ func (w *write) checkUpdate() error {
 	if err != nil {
 		return err
 	}
-	now := withCarried(w.s.Response.Body, carried)
+	now := managedfields.With(w.s.Response.Body, carried)
 	got, err := m.Update(w.liveObject(), wrap(now), w.manager)
 	if err != nil {
 		return fmt.Errorf("the engine refuses what the server took: %w", err)
@@ -199,20 +190,8 @@ func (w *write) carried() (any, error) {
 }
 
 func managedFieldsIn(tree map[string]any) any {
-	metadata, _ := tree["metadata"].(map[string]any)
-	return metadata["managedFields"]
-}
-
-func withCarried(tree map[string]any, list any) map[string]any {
-	tree = maps.Clone(tree)
-	metadata, _ := tree["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	delete(metadata, "managedFields")
-	if list != nil {
-		metadata["managedFields"] = list
-	}
-	tree["metadata"] = metadata
-	return tree
+	list, _ := managedfields.Of(tree)
+	return list
 }
 
 // checkScale compares a write to the scale subresource: the engine writes to the
@@ -254,7 +233,7 @@ func (w *write) checkScale(isApply bool) error {
 			return w.compareErrors(err)
 		}
 	} else {
-		got, err = m.Update(wrap(live), wrap(withCarried(w.s.Response.Body, nil)), w.manager)
+		got, err = m.Update(wrap(live), wrap(managedfields.With(w.s.Response.Body, nil)), w.manager)
 	}
 	if err != nil {
 		return fmt.Errorf("the engine refuses what the server took: %w", err)

@@ -258,7 +258,17 @@ func (w *write) kind() (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{}, fmt.Errorf("nothing says what kind %s is of", w.plural)
 }
 
-// manager of fields for the write, with the options of a real server.
+// objectManager returns the manager of the fields of the object that is written.
+func (w *write) objectManager() (*fieldmanager.FieldManager, error) {
+	kind, err := w.kind()
+	if err != nil {
+		return nil, err
+	}
+	return w.fieldManager(kind)
+}
+
+// fieldManager returns the manager of the fields of a kind, with the options of a
+// real server.
 func (w *write) fieldManager(kind schema.GroupVersionKind) (*fieldmanager.FieldManager, error) {
 	now, err := w.r.clock(w.s)
 	if err != nil {
