@@ -338,7 +338,6 @@ func (d differential) reaches(v any, s *fieldpath.Set, found place) bool {
 	var walk func(t *typed.Type, v any, s *fieldpath.Set) bool
 	walk = func(t *typed.Type, v any, s *fieldpath.Set) bool {
 		for e, entry := range s.Level() {
-			child, there := t.Get(v, fieldpath.Path{e})
 			var ct *typed.Type
 			if name, ok := e.Field(); ok {
 				if t.Map != nil {
@@ -353,13 +352,34 @@ func (d differential) reaches(v any, s *fieldpath.Set, found place) bool {
 			if ct == nil {
 				ct = typed.Deduced()
 			}
-			if found(ct, child, there, e, entry) || walk(ct, child, entry.Below) {
+			somewhere := false
+			for _, one := range alone(v) {
+				child, there := t.Get(one, fieldpath.Path{e})
+				if somewhere = somewhere || there; there && (found(ct, child, true, e, entry) || walk(ct, child, entry.Below)) {
+					return true
+				}
+			}
+			if !somewhere && found(ct, nil, false, e, entry) {
 				return true
 			}
 		}
 		return false
 	}
 	return walk(d.ours, v, s)
+}
+
+// alone returns each item of a list as a list of its own, so that duplicates are
+// found; anything else as it is.
+func alone(v any) []any {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return []any{v}
+	}
+	out := make([]any, len(list))
+	for i := range list {
+		out[i] = list[i : i+1]
+	}
+	return out
 }
 
 func (d differential) withDeclared(s *fieldpath.Set) error {
