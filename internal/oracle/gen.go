@@ -46,19 +46,19 @@ func Random(seed uint64) []byte {
 	return data
 }
 
-// Seeds returns the starts of a fuzzer: random bytes, and seeds of such. The
-// environment's SEEDS asks for others: SEEDS=1000:50000 for 50,000 from the 1000th.
+// Seeds returns the starts of a fuzzer, random bytes. The environment's SEEDS asks
+// for others: SEEDS=1000:50000 for 50,000 worlds from the 1000th, each by its seed.
 func Seeds() [][]byte {
 	var out [][]byte
-	for i := range uint64(200) {
-		out = append(out, Random(i))
-	}
-	first, count := uint64(0), uint64(50)
+	var first, count uint64
 	if _, err := fmt.Sscanf(os.Getenv("SEEDS"), "%d:%d", &first, &count); err == nil {
-		out = nil
+		for i := range count {
+			out = append(out, binary.LittleEndian.AppendUint64(nil, (first+i)*0x9e3779b97f4a7c15))
+		}
+		return out
 	}
-	for i := range count {
-		out = append(out, binary.LittleEndian.AppendUint64(nil, (first+i)*0x9e3779b97f4a7c15))
+	for i := range uint64(250) {
+		out = append(out, Random(i))
 	}
 	return out
 }
