@@ -11,6 +11,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 var managers = []string{"kubectl", "ctl", "b", "hpa"}
@@ -56,6 +57,12 @@ func (g *Gen) run() error {
 			fmt.Fprintf(story, "  refused by upstream: %v\n", upErr)
 			continue
 		}
+		if stopped(upErr) && ownErr == nil && w.stands(write) {
+			// An atomic value of the intent that equals live's is not looked into
+			// (doc/differences.md, 19).
+			fmt.Fprintf(story, "  refused by upstream: %v\n", upErr)
+			continue
+		}
 		if misfits(upErr) && (g.odd || strings.HasPrefix(upErr.Error(), "failed to prune fields: ")) {
 			// What fits one version's topology need not fit the other's, nor that of
 			// yesterday, which Tenure does not ask (doc/differences.md, 3 and 19); and
@@ -81,6 +88,16 @@ func (g *Gen) run() error {
 
 // stopped reports whether an error is other than conflicts.
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
+
+// stands reports whether an intent fits its type only because of what stands in live.
+func (w *World) stands(write Write) bool {
+	if !write.Apply || w.Live == nil {
+		return false
+	}
+	t := w.types.TypeFor(Kind(write.Version))
+	return t.Validate(write.Object.Object, typed.Rules{}) != nil &&
+		t.Validate(write.Object.Object, typed.Rules{Standing: w.live(write.Version).Object}) == nil
+}
 
 // misfits reports whether upstream says that a list of a stored object does not fit
 // its topology, at the version of the write or another.
