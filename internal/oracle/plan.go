@@ -231,6 +231,16 @@ func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Uns
 			return conflicts.Way(len(c.Path.String()) % 3)
 		},
 	}
+	before, err := managedfields.DecodeTree(managedFields(live.Object))
+	if err != nil {
+		return err
+	}
+	var mine *fieldpath.Set
+	for _, e := range before {
+		if e.Manager == write.Manager && e.Operation == managedfields.Apply {
+			mine = mine.Union(e.Fields)
+		}
+	}
 	for _, name := range sortedKeys(decisions) {
 		r, err := m.Resolve(live, write.Object, write.Manager, decisions[name], fieldmanager.PlanOptions{})
 		var invalid typed.Errors
@@ -259,8 +269,8 @@ func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Uns
 			had, hadOK := t.Get(live.Object, c.Path)
 			wanted, _ := t.Get(write.Object.Object, c.Path)
 			owner, _ := entries.Get(c.Owner)
-			// What is in it may have been decided otherwise.
-			whole := !slices.ContainsFunc(all, func(o conflicts.Conflict) bool {
+			// What is in it may have been decided otherwise, or have been the manager's.
+			whole := mine.RecursiveDifference(fieldpath.NewSet(c.Path)).Len() == mine.Len() && !slices.ContainsFunc(all, func(o conflicts.Conflict) bool {
 				return len(o.Path) > len(c.Path) && o.Path[:len(c.Path)].Equal(c.Path)
 			})
 			if list, ok := had.([]any); ok && len(list) == 0 && way != conflicts.Force {
