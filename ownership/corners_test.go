@@ -29,7 +29,9 @@ func TestMoveErrors(t *testing.T) {
 	}{
 		{"nobody", ownership.Drop{From: manager("nobody")}, `manager "nobody" has no entry`},
 		{"no such entry", ownership.Drop{From: managedfields.KeyOf("argocd", managedfields.Update, "apps/v1", "status")},
-			`manager "argocd" has no entry of an Update through "status"`},
+			`manager "argocd" has no entry of an Update at apps/v1 through "status"`},
+		{"no entry of a subresource", ownership.Drop{From: managedfields.Key{Manager: "argocd", Subresource: "status"}},
+			`manager "argocd" has no entry through "status"`},
 		{"not owned", ownership.Release{Fields: set(t, `{"f:spec":{"f:paused":{}}}`), From: manager("argocd")},
 			`.spec.paused: nothing there that manager "argocd" owns`},
 		{"one of two not owned", ownership.Release{Fields: set(t, `{"f:spec":{"f:paused":{},"f:replicas":{}}}`), From: manager("argocd")},
@@ -68,6 +70,46 @@ func TestMoveErrors(t *testing.T) {
 			_, err = mover.Do(w.live, ownership.Drop{From: manager("kubectl")}, row.move)
 			require.ErrorContains(t, err, "move 2: ")
 			require.Equal(t, before, w.live)
+		})
+	}
+}
+
+// A key without an operation stands for no more than the rest of it says.
+func TestSelects(t *testing.T) {
+	status := managedfields.Key{Manager: "ctl", Subresource: "status"}
+	v1 := managedfields.Key{Manager: "ctl", APIVersion: "apps/v1"}
+	for _, row := range []struct {
+		name string
+		from managedfields.Key
+		left string
+		why  string
+	}{
+		{"a name", manager("ctl"), "", "all entries of that name"},
+		{"a subresource", status, "Apply  , Update apps/v1 , Update apps/v1beta1 ", "the others were not meant"},
+		{"a version", v1, "Apply  , Update apps/v1beta1 ", "an apply has no version in its key"},
+		{"an operation", managedfields.KeyOf("ctl", managedfields.Update, "", ""), "Apply  , Update apps/v1 status",
+			"of all versions, and of the object itself"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live := deployment(t, `spec: {replicas: 3}`)
+			entry := func(op metav1.ManagedFieldsOperationType, version, subresource string) metav1.ManagedFieldsEntry {
+				return metav1.ManagedFieldsEntry{Manager: "ctl", Operation: op, APIVersion: version, Subresource: subresource,
+					FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}}
+			}
+			live.SetManagedFields([]metav1.ManagedFieldsEntry{
+				entry("Apply", "apps/v1", ""), entry("Update", "apps/v1", ""),
+				entry("Update", "apps/v1", "status"), entry("Update", "apps/v1beta1", ""),
+			})
+			r, err := ownership.New(openapi.Builtin(), nil).Do(live, ownership.Drop{From: row.from})
+			require.NoError(t, err)
+			entries, err := managedfields.Decode(r.Object.(*unstructured.Unstructured).GetManagedFields())
+			require.NoError(t, err)
+			var left []string
+			for _, e := range entries {
+				require.False(t, ownership.Selects(row.from, e.Key))
+				left = append(left, fmt.Sprintf("%s %s %s", e.Operation, e.APIVersion, e.Subresource))
+			}
+			require.Equal(t, row.left, strings.Join(left, ", "), row.why)
 		})
 	}
 }

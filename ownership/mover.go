@@ -171,20 +171,37 @@ func (s *state) managerAt(version, subresource string) (*fieldmanager.FieldManag
 	return s.mover.manager(s.kind, version, subresource)
 }
 
+// Selects reports whether the entry of a key is one of those that from stands for as
+// the From of a [Move].
+func Selects(from, entry managedfields.Key) bool {
+	if from.Manager != entry.Manager {
+		return false
+	}
+	if from.Operation == "" {
+		return (from.Subresource == "" || from.Subresource == entry.Subresource) &&
+			(from.APIVersion == "" || from.APIVersion == entry.APIVersion)
+	}
+	return from.Operation == entry.Operation && from.Subresource == entry.Subresource &&
+		(from.APIVersion == "" || from.Operation == managedfields.Apply || from.APIVersion == entry.APIVersion)
+}
+
 // from returns the entries that a key of a move stands for.
 func (s *state) from(k managedfields.Key) ([]managedfields.Entry, error) {
 	var out []managedfields.Entry
 	for _, e := range s.entries {
-		if e.Manager == k.Manager && (k.Operation == "" || e.Operation == k.Operation && e.Subresource == k.Subresource &&
-			(k.APIVersion == "" || e.Operation == managedfields.Apply || e.APIVersion == k.APIVersion)) {
+		if Selects(k, e.Key) {
 			out = append(out, e)
 		}
 	}
 	if len(out) == 0 {
-		if k.Operation == "" {
-			return nil, fmt.Errorf("manager %q has no entry", k.Manager)
+		of := ""
+		if k.Operation != "" {
+			of = fmt.Sprintf(" of an %s", k.Operation)
 		}
-		return nil, fmt.Errorf("manager %q has no entry of an %s%s", k.Manager, k.Operation, through(k.Subresource))
+		if k.APIVersion != "" && k.Operation != managedfields.Apply {
+			of += " at " + k.APIVersion
+		}
+		return nil, fmt.Errorf("manager %q has no entry%s%s", k.Manager, of, through(k.Subresource))
 	}
 	return out, nil
 }

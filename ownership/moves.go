@@ -8,9 +8,10 @@ import (
 // Move is one move of ownership: Transfer, Release, Adopt, Drop or Rename.
 //
 // Where it says From, a Key with nothing but a Manager stands for all entries of
-// that name, whatever their operation, version and subresource; with an Operation,
-// for the one entry of that key, or for an Update without an APIVersion for those
-// of all versions.
+// that name, whatever their operation, version and subresource; a Subresource or an
+// APIVersion narrows that down. With an Operation it stands for the one entry of that
+// key, or for an Update without an APIVersion for those of all versions. [Selects]
+// tells.
 //
 // Where it says To, a Key without an Operation is that of an applier; through
 // which subresource, if it does not say, is for the entry to say from which the

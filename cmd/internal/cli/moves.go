@@ -82,12 +82,9 @@ func ownedBy(t *target, from managedfields.Key) (owned *fieldpath.Set, found boo
 		return nil, false, err
 	}
 	for _, e := range entries {
-		if e.Manager != from.Manager || from.Operation != "" && e.Operation != from.Operation ||
-			from.Subresource != "" && e.Subresource != from.Subresource ||
-			from.APIVersion != "" && e.APIVersion != from.APIVersion {
-			continue
+		if ownership.Selects(from, e.Key) {
+			owned, found = owned.Union(e.Fields), true
 		}
-		owned, found = owned.Union(e.Fields), true
 	}
 	return owned, found, nil
 }
@@ -108,7 +105,11 @@ func (f *chosenFields) among(t *target, from managedfields.Key) (*fieldpath.Set,
 		return nil, err
 	}
 	if !found {
-		return nil, fmt.Errorf("%w: manager %q has no entry", errNothing, from.Manager)
+		such := ""
+		if from != (managedfields.Key{Manager: from.Manager}) {
+			such = "such "
+		}
+		return nil, fmt.Errorf("%w: manager %q has no %sentry", errNothing, from.Manager, such)
 	}
 	if f.all {
 		return nil, nil
