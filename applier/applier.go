@@ -43,6 +43,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
 // Resource is where objects of one kind, in one namespace, are applied.
@@ -147,7 +148,9 @@ func (a *Applier) Apply(ctx context.Context, r Resource, cached, intent *unstruc
 		subresources = []string{a.options.Subresource}
 	}
 	a.count(func(s *Stats) { s.Applied++ })
-	stored, err := r.Apply(ctx, intent.GetName(), intent.DeepCopy(),
+	sent := &unstructured.Unstructured{}
+	sent.Object, _ = trees.Copy(intent.Object).(map[string]any)
+	stored, err := r.Apply(ctx, intent.GetName(), sent,
 		metav1.ApplyOptions{FieldManager: a.options.Manager, Force: a.options.Force}, subresources...)
 	if err != nil {
 		return result, err

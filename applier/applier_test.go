@@ -162,6 +162,23 @@ func TestSubresource(t *testing.T) {
 	require.Equal(t, []string{"status"}, s.sub)
 }
 
+// sink answers every apply with what it was sent.
+type sink struct{}
+
+func (sink) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions, _ ...string) (*unstructured.Unstructured, error) {
+	return obj, nil
+}
+
+// An intent that was made in Go has an int easily, which a client sends as it is.
+func TestNumbersOfGo(t *testing.T) {
+	intent := configMap(map[string]any{"k": []any{map[string]any{"n": 3}}})
+	r, err := applier.New(fieldManager(t), applier.Options{Manager: "me"}).Apply(context.Background(), sink{}, nil, intent)
+	require.NoError(t, err)
+	require.Equal(t, intent, r.Object)
+	r.Object.Object["data"].(map[string]any)["k"].([]any)[0].(map[string]any)["n"] = 4
+	require.Equal(t, configMap(map[string]any{"k": []any{map[string]any{"n": 3}}}), intent, "what is sent is a copy")
+}
+
 // client is a client of the shape of controller-runtime's.
 type client struct {
 	s   *server

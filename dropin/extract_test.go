@@ -158,6 +158,16 @@ func TestApplyGivesAnObjectOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestNumbersOfGo: an intent that was made in Go, not read, has an int easily.
+func TestNumbersOfGo(t *testing.T) {
+	for _, h := range []host{structs(), customs(), schemaless()} {
+		given := intent("v1", tree{"size": 3})
+		out, err := h.tenure("v1", "", start).Apply(nil, given, "a", false)
+		require.NoError(t, err, h.name)
+		require.Regexp(t, `(?i)"size":3\b`, text(out), h.name)
+	}
+}
+
 // scribble changes all that obj holds, in place.
 func scribble(obj runtime.Object) {
 	switch o := obj.(type) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -128,7 +129,7 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 		}
 		return result, err
 	}
-	merged := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(managedfields.With(after.Object, nil))}
+	merged := &unstructured.Unstructured{Object: trees.Copy(managedfields.With(after.Object, nil)).(map[string]any)}
 	versioned, err := m.versioned(merged)
 	if err != nil {
 		return nil, fmt.Errorf("merged object: converting to %s: %w", m.version, err)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -275,7 +276,7 @@ func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error
 		}
 	}
 	if w.changed && w.m.defaulter != nil {
-		out, err := like(shape, deepCopy(managedfields.With(tree, nil)).(map[string]any))
+		out, err := like(shape, trees.Copy(managedfields.With(tree, nil)).(map[string]any))
 		if err != nil {
 			return nil, err
 		}

@@ -77,32 +77,6 @@ func withinLimits(tree map[string]any) error {
 	return typed.Deduced().Validate(tree, typed.Rules{})
 }
 
-// deepCopy copies a tree that fits its type. runtime.DeepCopyJSON panics for
-// numbers that are none of JSON's Go types.
-func deepCopy(v any) any {
-	switch x := v.(type) {
-	case map[string]any:
-		if x == nil {
-			return x
-		}
-		out := make(map[string]any, len(x))
-		for k, item := range x {
-			out[k] = deepCopy(item)
-		}
-		return out
-	case []any:
-		if x == nil {
-			return x
-		}
-		out := make([]any, len(x))
-		for i, item := range x {
-			out[i] = deepCopy(item)
-		}
-		return out
-	}
-	return v
-}
-
 // hasMetadata reports whether obj has metadata that could hold managed fields.
 func hasMetadata(obj runtime.Object) bool {
 	switch obj.(type) {

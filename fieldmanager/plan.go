@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -233,7 +234,7 @@ func (p *Plan) compare(w *applyWrite, live runtime.Object, defaults bool) error 
 			o.tree, _ = o.typ.Default(o.tree).(map[string]any)
 		}
 		if w.m.defaulter != nil {
-			obj, err := like(p.Merged, deepCopy(o.tree).(map[string]any))
+			obj, err := like(p.Merged, trees.Copy(o.tree).(map[string]any))
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"testing"
 
@@ -187,4 +188,17 @@ func TestObjects(t *testing.T) {
 	require.NoError(t, h.Do(harness.Apply("alice", obj)).Err)
 	h.RequireOwner(".metadata.labels.app", "alice")
 	require.Equal(t, "settings", h.Live().GetName())
+}
+
+// TestNumbersOfGo shows that a tree may have any numbers that Go has, as a literal
+// easily does.
+func TestNumbersOfGo(t *testing.T) {
+	h := harness.New(t, harness.WithSchema(twoFields))
+	given := map[string]any{"spec": map[string]any{"a": 1, "b": uint8(2)}}
+	require.NoError(t, h.Do(harness.Apply("alice", given)).Err)
+	require.Equal(t, map[string]any{"a": int64(1), "b": int64(2)}, h.Live().Object["spec"])
+	require.False(t, h.Do(harness.Apply("alice", &unstructured.Unstructured{Object: given})).Changed)
+	require.Equal(t, map[string]any{"spec": map[string]any{"a": 1, "b": uint8(2)}}, given)
+	r := h.Do(harness.Apply("alice", map[string]any{"spec": map[string]any{"a": math.NaN()}}))
+	require.ErrorContains(t, r.Err, "NaN")
 }

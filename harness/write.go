@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -91,13 +92,23 @@ func decode(object any) (map[string]any, error) {
 	case []byte:
 		return decodeYAML(o)
 	case map[string]any:
-		return runtime.DeepCopyJSON(o), nil
+		return sent(o)
 	case runtime.Unstructured:
-		return runtime.DeepCopyJSON(o.UnstructuredContent()), nil
+		return sent(o.UnstructuredContent())
 	case runtime.Object:
 		return runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	}
 	return nil, fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)
+}
+
+// sent returns a tree as it comes out of a request: with the numbers that JSON has,
+// whatever Go types they were made of.
+func sent(tree map[string]any) (map[string]any, error) {
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	return decodeJSON(text)
 }
 
 // decodeYAML decodes one YAML document; an empty one is an object without fields.
@@ -106,6 +117,10 @@ func decodeYAML(data []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeJSON(text)
+}
+
+func decodeJSON(text []byte) (map[string]any, error) {
 	tree := map[string]any{}
 	// utiljson keeps whole numbers whole.
 	if err := utiljson.Unmarshal(text, &tree); err != nil {
