@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -67,9 +68,9 @@ var expectations = []string{"want", "unchanged", "conflict", "error", "warnings"
 // directive is a line of the comment that is for the machine too.
 var directive = regexp.MustCompile(`(?m)^(rules|differs):(.*)\n?`)
 
-// parse reads a scenario. An error names the step.
+// parse reads a scenario. An error names the step. Lines may end as on Windows.
 func parse(data []byte) (*script, error) {
-	archive := txtar.Parse(data)
+	archive := txtar.Parse(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 	s := &script{comment: archive.Comment}
 	for _, m := range directive.FindAllStringSubmatch(string(archive.Comment), -1) {
 		words := strings.FieldsFunc(m[2], func(r rune) bool { return r == ' ' || r == ',' })

@@ -3,6 +3,7 @@ package harness_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -87,4 +88,14 @@ func TestRewritten(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, again.Err())
 	require.Equal(t, string(s.Rewritten()), string(again.Rewritten()))
+}
+
+// TestLineEnds shows that lines may end as on Windows, and that what is written
+// then ends as everywhere.
+func TestLineEnds(t *testing.T) {
+	data, err := os.ReadFile("../examples/diverge.txtar")
+	require.NoError(t, err)
+	s, err := harness.RunFile(written(t, strings.ReplaceAll(string(data), "\n", "\r\n")))
+	require.NoError(t, err)
+	require.NoError(t, s.Err())
 }
