@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -91,6 +92,9 @@ func parse(data []byte) (*script, error) {
 		if err := s.add(file); err != nil {
 			return nil, fmt.Errorf("step %d, %q: %w", i+1, file.Name, err)
 		}
+	}
+	if len(s.steps) == 0 {
+		return nil, errors.New("no steps, expected lines such as -- apply alice --")
 	}
 	for _, st := range s.steps {
 		if st.word == "interleave" && len(st.grouped) == 0 {

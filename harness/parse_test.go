@@ -33,6 +33,7 @@ func TestParseErrors(t *testing.T) {
 		{"words", "an expectation with words", head + "-- apply a --\n-- want x --\n", `unknown word "x"`},
 		{"alone", "an interleave without writes", head + "-- interleave --\n-- orders --\n", `expected writes after it`},
 		{"limit", "a limit that is no number", head + "-- interleave limit=x --\n-- apply a --\n-- orders --\n", `limit: expected a whole number, got "x"`},
+		{"nothing", "a text without steps shows nothing", "apply alice\nspec: {a: 1}\n", "test.txtar: no steps"},
 		{"differs", "a difference that is no number", "differs: six\n", `differs: expected a number, got "six"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
