@@ -85,10 +85,19 @@ func TestRewritten(t *testing.T) {
 	require.Equal(t, []int{3}, s.Differs)
 	require.NotContains(t, s.About, "rules")
 
-	again, err := harness.RunFile(written(t, string(s.Rewritten())))
+	text, err := s.Rewritten()
+	require.NoError(t, err)
+	again, err := harness.RunFile(written(t, string(text)))
 	require.NoError(t, err)
 	require.NoError(t, again.Err())
-	require.Equal(t, string(s.Rewritten()), string(again.Rewritten()))
+	same, err := again.Rewritten()
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(same))
+
+	s, err = harness.RunFile(written(t, "-- schema --\nspec: 7\n-- apply alice --\nspec: {a: 1}\n-- want --\n"))
+	require.NoError(t, err)
+	_, err = s.Rewritten()
+	require.ErrorContains(t, err, `step 1, "schema": `, "what is expected was not to blame")
 }
 
 // TestLineEnds shows that lines may end as on Windows, and that what is written

@@ -40,6 +40,8 @@ type Step struct {
 	// Err says how it did not come to what is expected; nil when it did. Where
 	// texts differ, it has the difference, - for what is expected.
 	Err error
+
+	stage bool // it sets the stage, and nothing can be expected of it
 }
 
 // Err returns what went wrong, nil for nothing.
@@ -54,9 +56,15 @@ func (s *Scenario) Err() error {
 }
 
 // Rewritten returns the file with what the steps came to in the place of what
-// was expected of them.
-func (s *Scenario) Rewritten() []byte {
-	return txtar.Format(&txtar.Archive{Comment: s.comment, Files: s.files})
+// was expected of them. It fails when a step that sets the stage (schema, crd, live)
+// did: no expectation mends that, and those behind it came to something else.
+func (s *Scenario) Rewritten() ([]byte, error) {
+	for i, st := range s.Steps {
+		if st.stage && st.Err != nil {
+			return nil, fmt.Errorf("%s: step %d, %q: %w", s.Path, i+1, st.Name, st.Err)
+		}
+	}
+	return txtar.Format(&txtar.Archive{Comment: s.comment, Files: s.files}), nil
 }
 
 // RunFile runs the scenario in a file. The error says that it can't be read or
@@ -114,7 +122,7 @@ func (r *runner) run(st *step) {
 	if err == nil {
 		err = compareExpectations(st, got)
 	}
-	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err})
+	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err, stage: len(stepWords[st.word]) == 0})
 }
 
 // do does a step and returns what it came to, as files of the archive. An error

@@ -25,7 +25,9 @@ func TestScenarios(t *testing.T) {
 			require.NotEmpty(t, s.About, "a scenario says in words what it shows")
 			require.NotEmpty(t, s.Rules, "a scenario names the rules that it shows")
 			if *update {
-				require.NoError(t, os.WriteFile(path, s.Rewritten(), 0o644))
+				text, err := s.Rewritten()
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(path, text, 0o644))
 				return
 			}
 			harness.Run(t, path)

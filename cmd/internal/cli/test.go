@@ -73,7 +73,13 @@ func (e *Env) runScenario(file string, update, verbose bool) (ok bool, err error
 	err = s.Err()
 	switch {
 	case err != nil && update:
-		if err := os.WriteFile(file, s.Rewritten(), 0o666); err != nil {
+		s.Path = e.shown(file)
+		text, err := s.Rewritten()
+		if err != nil {
+			fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", s.Path, err)
+			return false, nil
+		}
+		if err := os.WriteFile(file, text, 0o666); err != nil {
 			return false, err
 		}
 		fmt.Fprintf(e.Stdout, "updated %s\n", e.shown(file))
