@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,6 +86,34 @@ func TestWritesThatCannotBe(t *testing.T) {
 			r := harness.New(t, options...).Do(w)
 			require.ErrorContains(t, r.Err, c.want, c.why)
 			require.Nil(t, r.Object)
+		})
+	}
+}
+
+// TestWritesToAnotherObject shows that no write makes another object of the one that
+// is there, as none does through a server's URL.
+func TestWritesToAnotherObject(t *testing.T) {
+	const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+	for _, c := range []struct {
+		name string
+		w    harness.Write
+		want string
+	}{
+		{"patch of the kind", harness.Patch("ctl", `kind: Secret`), "kind: expected ConfigMap, got Secret"},
+		{"update of the kind", harness.Update("ctl", "apiVersion: v1\nkind: Secret\nmetadata: {name: settings}\n"), "kind: expected ConfigMap, got Secret"},
+		{"update of the group", harness.Update("ctl", "apiVersion: apps/v1\nkind: ConfigMap\n"), "kind: expected ConfigMap, got ConfigMap.apps"},
+		{"update of an odd version", harness.Update("ctl", "apiVersion: a/b/c\nkind: ConfigMap\n"), "apiVersion: "},
+		{"patch of the name", harness.Patch("ctl", `metadata: {name: other}`), "metadata.name: expected settings, got other"},
+		{"apply of the name", harness.Apply("ctl", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"), "metadata.name: expected settings, got other"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := harness.New(t)
+			require.NoError(t, h.Do(harness.Apply("alice", settings+"data: {a: b}\n")).Err)
+			before := h.Live()
+			r := h.Do(c.w)
+			require.ErrorContains(t, r.Err, c.want)
+			require.True(t, apierrors.IsBadRequest(r.Err))
+			require.Equal(t, before, h.Live())
 		})
 	}
 }

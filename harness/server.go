@@ -148,6 +148,9 @@ func (s *server) writeObject(st state, w Write, body map[string]any, version str
 		body = mergePatch(live, body).(map[string]any)
 	}
 	s.complete(body, gvk, st.live)
+	if err := s.sameObject(w, body, st.live); err != nil {
+		return nil, err
+	}
 	if w.verb != applyVerb {
 		s.keepIdentity(body, st.live)
 	}
@@ -177,6 +180,29 @@ func (s *server) complete(body map[string]any, gvk schema.GroupVersionKind, live
 			metadata["name"] = before["name"]
 		}
 	}
+}
+
+// sameObject refuses a body that is about another object than the request. Of an
+// apply the engine looks at the kind.
+func (s *server) sameObject(w Write, body, live map[string]any) error {
+	before, _ := live["metadata"].(map[string]any)
+	name := body["metadata"].(map[string]any)["name"]
+	if live != nil && name != before["name"] {
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name: expected %v, got %v", before["name"], name))
+	}
+	if w.verb == applyVerb {
+		return nil
+	}
+	apiVersion, _ := body["apiVersion"].(string)
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return apierrors.NewBadRequest("apiVersion: " + err.Error())
+	}
+	kind, _ := body["kind"].(string)
+	if got := (schema.GroupKind{Group: gv.Group, Kind: kind}); got != s.kind {
+		return apierrors.NewBadRequest(fmt.Sprintf("kind: expected %s, got %s", s.kind, got))
+	}
+	return nil
 }
 
 // keepIdentity gives an object that replaces live what a client that read live
