@@ -118,6 +118,31 @@ func TestWritesToAnotherObject(t *testing.T) {
 	}
 }
 
+// TestSubresourcesThatAreNotThere shows that what no server has is not written to.
+func TestSubresourcesThatAreNotThere(t *testing.T) {
+	const settings = "apiVersion: v1\nkind: ConfigMap\n"
+	for _, c := range []struct{ name, kind, subresource, body string }{
+		{"status of a built-in type", settings, "status", `status: {a: b}`},
+		{"scale of a built-in type", settings, "scale", `spec: {replicas: 1}`},
+		{"status of a custom resource", "", "status", `status: {a: b}`},
+		{"scale of a custom resource", "", "scale", `spec: {replicas: 1}`},
+		{"any other", settings, "finalize", `{}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var options []harness.Option
+			if c.kind == "" {
+				options = append(options, harness.WithSchema(twoFields))
+			}
+			h := harness.New(t, options...)
+			require.NoError(t, h.Do(harness.Update("alice", c.kind)).Err)
+			r := h.Do(harness.Patch("ctl", c.body).Through(c.subresource))
+			require.True(t, apierrors.IsNotFound(r.Err), "%v", r.Err)
+			require.ErrorContains(t, r.Err, "/"+c.subresource)
+			require.False(t, r.Changed)
+		})
+	}
+}
+
 // failures is a TB that keeps what it is told.
 type failures struct{ said []string }
 

@@ -1,8 +1,6 @@
 package harness
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,9 +22,6 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 		return nil, err
 	}
 	path := s.scalePath(version)
-	if path == nil {
-		return nil, fmt.Errorf("%s at %s has no scale", s.kind, version)
-	}
 	names := make([]string, len(path))
 	for i := range path {
 		names[i] = path[i].Text()

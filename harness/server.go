@@ -113,6 +113,9 @@ func (s *server) write(st state, w Write) (map[string]any, error) {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind}, objectName)
 	}
 	version := s.versionOf(w, body)
+	if !s.serves(w.subresource, version) {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind + "/" + w.subresource}, objectName)
+	}
 	var object map[string]any
 	if w.subresource == "scale" {
 		object, err = s.scale(st, w, body, version)

@@ -117,10 +117,31 @@ func (s *server) hasStatus(version string) bool {
 	return t != nil && t.Map != nil && t.Map.Fields["status"].Type != nil
 }
 
+// serves reports whether the object has a subresource at a version.
+func (s *server) serves(subresource, version string) bool {
+	switch subresource {
+	case "":
+		return true
+	case "status":
+		return s.hasStatus(version)
+	case "scale":
+		return s.scalePath(version) != nil
+	}
+	return false
+}
+
 // scalePath returns where the object's replicas are at a version, nil when it
-// can't be scaled there. For a built-in type that is always the same.
+// can't be scaled there. A built-in type can if it has spec.replicas.
 func (s *server) scalePath(version string) fieldpath.Path {
 	if s.crd == nil {
+		t := s.types.TypeFor(s.at(version).WithKind(s.kind.Kind))
+		if t == nil || t.Map == nil {
+			return nil
+		}
+		spec := t.Map.Fields["spec"].Type
+		if spec == nil || spec.Map == nil || spec.Map.Fields["replicas"].Type == nil {
+			return nil
+		}
 		return fieldpath.Fields("spec", "replicas")
 	}
 	scale, ok := s.subresource(version, "scale")
