@@ -33,7 +33,8 @@ func newFilePlace(env *Env, c *catalog, files []string, namespace string) (*file
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", doc.where(), err)
 		}
-		t.object, t.asked = doc.tree, true
+		// One object in a file was named with it; many were gathered somehow.
+		t.object, t.asked = doc.tree, len(docs) == 1
 		p.objects = append(p.objects, t)
 	}
 	return p, nil
