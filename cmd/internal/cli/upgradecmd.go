@@ -90,6 +90,9 @@ func (f *upgradeFlags) upgrade(t *target, intents []document) (moveResult, error
 	if o.Intent, err = intentFor(t, intents); err != nil {
 		return moveResult{}, err
 	}
+	if o.Intent == nil && f.intent != "" && t.asked {
+		return moveResult{}, fmt.Errorf("--intent: %s says nothing of this object", f.intent)
+	}
 	if f.restartedAt {
 		o.Also = upgrade.RestartedAt()
 	}
@@ -142,7 +145,7 @@ func intentFor(t *target, docs []document) (runtime.Object, error) {
 			return nil, fmt.Errorf("%s: %w", doc.where(), err)
 		}
 		in := textAt(doc.tree, "namespace")
-		if gvk.GroupKind() == t.kind.GroupKind() && nameOf(doc.tree) == t.name && (in == "" || in == t.namespace) {
+		if gvk.GroupKind() == t.kind.GroupKind() && nameOf(doc.tree) == t.name && (in == "" || in == t.namespace || t.namespace == "") {
 			obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(doc.tree)}
 			if obj.GetNamespace() == "" && t.namespace != "" {
 				obj.SetNamespace(t.namespace)
