@@ -110,15 +110,13 @@ func (f *upgradeFlags) upgrade(t *target, intents []document) (moveResult, error
 // alsoOf returns the paths of --also that an updater owns; a path that nobody has is
 // no error, as it may be that of some objects only.
 func (f *upgradeFlags) alsoOf(t *target) (*fieldpath.Set, error) {
-	entries, err := entriesOf(t)
+	entries, err := upgrade.Owners(wrap(t.object), managedfields.Update, nil)
 	if err != nil {
 		return nil, err
 	}
 	var known, out *fieldpath.Set
 	for _, e := range entries {
-		if e.Operation == managedfields.Update {
-			known = known.Union(e.Fields)
-		}
+		known = known.Union(e.Fields)
 	}
 	for _, text := range f.also {
 		fields, err := namedFields([]string{text}, known)
