@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,11 +40,11 @@ func readRecords(o object) ([]record, error) {
 	last := make(map[managedfields.Key]int, len(list))
 	for i, item := range list {
 		r, err := readRecord(item)
+		var located *managedfields.Error
+		if errors.As(cmp.Or(err, r.err), &located) {
+			located.Index = i
+		}
 		if err != nil {
-			var located *managedfields.Error
-			if errors.As(err, &located) {
-				located.Index = i
-			}
 			return nil, err
 		}
 		// Where two entries have one key the later one counts, as everywhere.

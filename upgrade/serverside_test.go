@@ -473,6 +473,7 @@ func TestUndecodableStays(t *testing.T) {
 	_, err = upgrade.ToServerSide(s.live, upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	var malformed *managedfields.Error
 	require.ErrorAs(t, err, &malformed)
+	require.Equal(t, 1, malformed.Index, "it is the second in the list")
 	_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	require.ErrorAs(t, err, &malformed)
 
