@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
@@ -46,6 +47,15 @@ func (f *keyFlags) read() (managedfields.Key, error) {
 		return f.key, nil
 	}
 	return f.key, fmt.Errorf("--%s-operation: expected Apply or Update, got %q", f.prefix, f.operation)
+}
+
+// ofUpdate refuses a version where it says nothing: an applier has one entry, of
+// whatever version.
+func (f *keyFlags) ofUpdate(operations ...managedfields.Operation) error {
+	if f.key.APIVersion != "" && !slices.Contains(operations, f.key.Operation) {
+		return fmt.Errorf("--%[1]s-version is that of an Update: expected --%[1]s-operation Update", f.prefix)
+	}
+	return nil
 }
 
 // chosenFields say which fields move.
@@ -208,6 +218,12 @@ who applied them so far has to take them out.
 				return err
 			}
 			heir, err := to.read()
+			if err == nil {
+				err = to.ofUpdate(managedfields.Update)
+			}
+			if err == nil {
+				err = from.ofUpdate("", managedfields.Update)
+			}
 			if err != nil {
 				return err
 			}
@@ -241,6 +257,9 @@ and no apply removes it.
   tenure release configmaps -A -l app=web --from kubectl-edit --all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := fields.of(&from)
+			if err == nil {
+				err = from.ofUpdate("", managedfields.Update)
+			}
 			if err != nil {
 				return err
 			}
@@ -331,6 +350,9 @@ else owns is nobody's from then on.
   tenure drop deployments,services -A --from old-controller --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			gone, err := from.read()
+			if err == nil {
+				err = from.ofUpdate("", managedfields.Update)
+			}
 			if err != nil {
 				return err
 			}
@@ -362,6 +384,9 @@ the same operation already, the two become one.
   tenure rename deployments -A --from flux --to kustomize-controller`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			old, err := from.read()
+			if err == nil {
+				err = from.ofUpdate("", managedfields.Update)
+			}
 			if err != nil {
 				return err
 			}
