@@ -202,17 +202,23 @@ func (f *conflictsFlags) runResolve(env *Env, cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	var list []resolved
 	failed := false
+	met := map[string]bool{} // of --field
 	for _, doc := range docs {
 		w, err := f.wish(ctx, env, p, doc)
 		if err == nil {
 			var r *fieldmanager.Resolution
-			if r, err = f.resolution(w, way, others); err == nil {
+			if r, err = f.resolution(w, way, others, met); err == nil {
 				list = append(list, resolved{w, r})
 			}
 		}
 		if err != nil {
 			env.explainWish(w, err)
 			failed = true
+		}
+	}
+	for _, text := range f.fields {
+		if !met[text] && !failed {
+			err = errors.Join(err, &fieldError{text: text})
 		}
 	}
 	if err == nil && !failed {
@@ -225,8 +231,9 @@ func (f *conflictsFlags) runResolve(env *Env, cmd *cobra.Command) error {
 	return err
 }
 
-// resolution decides the conflicts of a wish.
-func (f *conflictsFlags) resolution(w *wish, way, others conflicts.Way) (*fieldmanager.Resolution, error) {
+// resolution decides the conflicts of a wish, and notes in met which fields of
+// --field are among them: those of several documents need not be in each.
+func (f *conflictsFlags) resolution(w *wish, way, others conflicts.Way, met map[string]bool) (*fieldmanager.Resolution, error) {
 	live, intent, options := wrap(w.object), wrap(w.intent), w.planOptions(false)
 	var chosen *fieldpath.Set
 	if len(f.fields) > 0 {
@@ -234,8 +241,17 @@ func (f *conflictsFlags) resolution(w *wish, way, others conflicts.Way) (*fieldm
 		if err != nil {
 			return nil, err
 		}
-		if chosen, err = namedFields(f.fields, plan.Conflicts.Paths()); err != nil {
-			return nil, err
+		for _, text := range f.fields {
+			fields, err := namedFields([]string{text}, plan.Conflicts.Paths())
+			var none *fieldError
+			if errors.As(err, &none) && len(none.found) == 0 {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			met[text] = true
+			chosen = chosen.Union(fields)
 		}
 	}
 	return w.fields.Resolve(live, intent, w.manager, func(c conflicts.Conflict) conflicts.Way {
