@@ -273,8 +273,9 @@ func (d document) expand(tree any, err error) []document {
 		d.err = fmt.Errorf("expected an object, got %s", describe(tree))
 		return []document{d}
 	}
-	items, ok := d.listItems()
+	items, ok, err := d.listItems()
 	if !ok {
+		d.err = err
 		return []document{d}
 	}
 	var out []document
@@ -295,16 +296,19 @@ func (d document) expand(tree any, err error) []document {
 }
 
 // listItems returns the items of a v1 List or of a list of one kind. An object
-// whose kind merely ends in List has a name.
-func (d document) listItems() ([]any, bool) {
+// whose kind merely ends in List has a name. The error says that a List is none.
+func (d document) listItems() (items []any, ok bool, err error) {
 	kind, _ := d.tree["kind"].(string)
-	items, ok := d.tree["items"].([]any)
+	items, ok = d.tree["items"].([]any)
 	metadata, _ := d.tree["metadata"].(map[string]any)
 	_, named := metadata["name"]
 	if !strings.HasSuffix(kind, "List") || named {
-		return nil, false
+		return nil, false, nil
 	}
-	return items, ok || kind == "List"
+	if kind == "List" && !ok && d.tree["items"] != nil {
+		return nil, false, fmt.Errorf(".items: expected a list, got %s", describe(d.tree["items"]))
+	}
+	return items, ok || kind == "List", nil
 }
 
 // inherit gives an item of a PodList the kind that the server left out of it, in
