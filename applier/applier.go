@@ -171,14 +171,19 @@ func keyOf(stored *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: stored.GetNamespace(), Name: stored.GetName()}
 }
 
-// wrote remembers what a write came to.
+// wrote remembers what the last write came to.
 func (a *Applier) wrote(stored *unstructured.Unstructured) {
 	if stored == nil || stored.GetResourceVersion() == "" {
 		return
 	}
+	key, version := keyOf(stored), stored.GetResourceVersion()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.written[keyOf(stored)] = stored.GetResourceVersion()
+	// Of concurrent applies the answers may overtake each other.
+	if order, err := resourceversion.CompareResourceVersion(a.written[key], version); err == nil && order > 0 {
+		return
+	}
+	a.written[key] = version
 }
 
 // isBehind reports whether cached may be older than the last write, and forgets the

@@ -162,6 +162,36 @@ func TestSubresource(t *testing.T) {
 	require.Equal(t, []string{"status"}, s.sub)
 }
 
+// late answers with the resourceVersions of writes of which the answers overtook
+// each other.
+type late struct{ versions []string }
+
+func (l *late) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions, _ ...string) (*unstructured.Unstructured, error) {
+	obj.SetResourceVersion(l.versions[0])
+	l.versions = l.versions[1:]
+	return obj, nil
+}
+
+// The answer of a write that comes late does not make the cache look younger than it is.
+func TestAnswersThatComeLate(t *testing.T) {
+	ctx := context.Background()
+	s := &server{t: t}
+	a := applier.New(fieldManager(t), applier.Options{Manager: "me"})
+	intent := configMap(map[string]any{"k": "1"})
+	r, err := a.Apply(ctx, s, nil, intent)
+	require.NoError(t, err)
+	cached := r.Object
+	l := &late{versions: []string{"107", "105"}}
+	for range 2 {
+		_, err = a.Apply(ctx, l, nil, intent)
+		require.NoError(t, err)
+	}
+	cached.SetResourceVersion("106")
+	r, err = a.Apply(ctx, s, cached, intent)
+	require.NoError(t, err)
+	require.False(t, r.Skipped, "the cache lacks the write that came to 107")
+}
+
 // sink answers every apply with what it was sent.
 type sink struct{}
 
