@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // filePlace is the objects of files. What is written to it is kept in memory.
@@ -14,6 +16,14 @@ type filePlace struct {
 	namespace string
 	names     string
 	objects   []*target
+	named     map[kindName][]*target // objects, in order
+}
+
+// kindName is what objects of one kind and name have in common, in whichever
+// namespaces they are: documents are found by it.
+type kindName struct {
+	kind schema.GroupKind
+	name string
 }
 
 // newFilePlace reads the objects of files. Those whose kind is not known are an
@@ -23,7 +33,7 @@ func newFilePlace(env *Env, c *catalog, files []string, namespace string) (*file
 	if err != nil {
 		return nil, err
 	}
-	p := &filePlace{env: env, catalog: c, namespace: namespace, names: strings.Join(files, ", ")}
+	p := &filePlace{env: env, catalog: c, namespace: namespace, names: strings.Join(files, ", "), named: map[kindName][]*target{}}
 	for _, doc := range docs {
 		err := doc.err
 		var t *target
@@ -36,6 +46,8 @@ func newFilePlace(env *Env, c *catalog, files []string, namespace string) (*file
 		// One object in a file was named with it; many were gathered somehow.
 		t.object, t.asked = doc.tree, len(docs) == 1
 		p.objects = append(p.objects, t)
+		key := kindName{t.kind.GroupKind(), t.name}
+		p.named[key] = append(p.named[key], t)
 	}
 	return p, nil
 }
@@ -80,9 +92,8 @@ func (p *filePlace) live(_ context.Context, intent map[string]any) (*target, map
 	if t.namespace == "" {
 		t.namespace = p.namespace
 	}
-	for _, o := range p.objects {
-		if o.kind.GroupKind() == t.kind.GroupKind() && o.name == t.name &&
-			(o.namespace == t.namespace || o.namespace == "" || t.namespace == "") {
+	for _, o := range p.named[kindName{t.kind.GroupKind(), t.name}] {
+		if o.namespace == t.namespace || o.namespace == "" || t.namespace == "" {
 			t.object = o.object
 			return t, intent, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
 	"github.com/tenure-ssa/tenure/fieldpath"
@@ -47,15 +48,12 @@ applied next, for the preview and for objects without the annotation.
 			if err := checkManager(flags.options.Manager); err != nil {
 				return err
 			}
-			var intents []document
-			if flags.intent != "" {
-				var err error
-				if intents, err = env.readDocuments([]string{flags.intent}); err != nil {
-					return err
-				}
+			next, err := flags.readIntents(env)
+			if err != nil {
+				return err
 			}
 			return flags.run(env, cmd, args, "upgraded", func(t *target) (moveResult, error) {
-				return flags.upgrade(t, intents)
+				return flags.upgrade(t, next)
 			})
 		},
 	}
@@ -83,13 +81,10 @@ func checkManager(name string) error {
 	return nil
 }
 
-func (f *upgradeFlags) upgrade(t *target, intents []document) (moveResult, error) {
+func (f *upgradeFlags) upgrade(t *target, next intents) (moveResult, error) {
 	o := f.options
 	o.Types, o.Converter = t.types, t.converter()
-	var err error
-	if o.Intent, err = intentFor(t, intents); err != nil {
-		return moveResult{}, err
-	}
+	o.Intent = next.about(t)
 	if o.Intent == nil && f.intent != "" && t.asked {
 		return moveResult{}, fmt.Errorf("--intent: %s says nothing of this object", f.intent)
 	}
@@ -132,26 +127,47 @@ func (f *upgradeFlags) alsoOf(t *target) (*fieldpath.Set, error) {
 	return out, nil
 }
 
-// intentFor returns the intent that is about an object, nil for none.
-func intentFor(t *target, docs []document) (runtime.Object, error) {
+// intents are what is applied next.
+type intents map[kindName][]map[string]any
+
+// readIntents reads the intents of --intent.
+func (f *upgradeFlags) readIntents(env *Env) (intents, error) {
+	if f.intent == "" {
+		return nil, nil
+	}
+	docs, err := env.readDocuments([]string{f.intent})
+	if err != nil {
+		return nil, err
+	}
+	out := intents{}
 	for _, doc := range docs {
-		if doc.err != nil {
-			return nil, fmt.Errorf("%s: %w", doc.where(), doc.err)
+		gvk, err := schema.GroupVersionKind{}, doc.err
+		if err == nil {
+			gvk, err = gvkOf(doc.tree)
 		}
-		gvk, err := gvkOf(doc.tree)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", doc.where(), err)
 		}
-		in := textAt(doc.tree, "namespace")
-		if gvk.GroupKind() == t.kind.GroupKind() && nameOf(doc.tree) == t.name && (in == "" || in == t.namespace || t.namespace == "") {
-			obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(doc.tree)}
-			if obj.GetNamespace() == "" && t.namespace != "" {
-				obj.SetNamespace(t.namespace)
-			}
-			return obj, nil
-		}
+		key := kindName{gvk.GroupKind(), nameOf(doc.tree)}
+		out[key] = append(out[key], doc.tree)
 	}
-	return nil, nil
+	return out, nil
+}
+
+// about returns the intent that is about an object, nil for none.
+func (i intents) about(t *target) runtime.Object {
+	for _, tree := range i[kindName{t.kind.GroupKind(), t.name}] {
+		in := textAt(tree, "namespace")
+		if in != "" && t.namespace != "" && in != t.namespace {
+			continue
+		}
+		obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}
+		if in == "" && t.namespace != "" {
+			obj.SetNamespace(t.namespace)
+		}
+		return obj
+	}
+	return nil
 }
 
 // upgraded returns a result of package upgrade as a move.
