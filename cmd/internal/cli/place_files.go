@@ -100,8 +100,12 @@ func (p *filePlace) live(_ context.Context, intent map[string]any) (*target, map
 	}
 	// A file with one object is about that one, and another name a mistake.
 	if len(p.objects) == 1 {
-		if err := sameObject(p.objects[0].object, intent); err != nil {
+		only := p.objects[0]
+		if err := sameObject(only.object, intent); err != nil {
 			return t, nil, err
+		}
+		if only.namespace != "" && t.namespace != "" && only.namespace != t.namespace {
+			return t, nil, fmt.Errorf("the live object is in namespace %q, and %q was asked for", only.namespace, t.namespace)
 		}
 	}
 	return t, intent, nil
