@@ -61,10 +61,10 @@ sent that could change anything.
 The live objects are those of the cluster, of the store that --store names, or of
 the file that --live names.
 
-Of a cluster it is assumed that the server fills the defaults of the schema in and,
-for built-in kinds, takes 1000m for 1 and empty lists for none; --plain assumes
-neither. "unchanged" then means that the server would write nothing. What webhooks
-do is not known.
+Of a cluster, and of --live, it is assumed that the server fills the defaults of the
+schema in and, for built-in kinds, takes 1000m for 1 and empty lists for none;
+--plain assumes neither. "unchanged" then means that the server would write nothing.
+What webhooks do is not known.
 
 Values of Secrets are not shown.
 
