@@ -94,7 +94,7 @@ func TestSelects(t *testing.T) {
 			live := deployment(t, `spec: {replicas: 3}`)
 			entry := func(op metav1.ManagedFieldsOperationType, version, subresource string) metav1.ManagedFieldsEntry {
 				return metav1.ManagedFieldsEntry{Manager: "ctl", Operation: op, APIVersion: version, Subresource: subresource,
-					FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}}
+					FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)}
 			}
 			live.SetManagedFields([]metav1.ManagedFieldsEntry{
 				entry("Apply", "apps/v1", ""), entry("Update", "apps/v1", ""),
