@@ -29,6 +29,7 @@ kind: ClusterRole
 metadata: {name: patcher}
 rules:
 - {verbs: [patch, get], apiGroups: [""], resources: [configmaps]}
+- {verbs: [update], apiGroups: [coordination.k8s.io], resources: [leases]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -180,6 +181,8 @@ func TestAccess(t *testing.T) {
 		{"apply that creates, tried out", asked{"patcher", "PATCH", core + "configmaps/new?fieldManager=m&dryRun=All", nil, intent("new")}, 403, "cannot create", "a dry run needs the same"},
 		{"apply that creates", asked{"applier", "PATCH", core + "configmaps/new?fieldManager=m", nil, intent("new")}, 201, `"uid"`, "patch and create"},
 		{"apply to what is there", asked{"patcher", "PATCH", core + "configmaps/new?fieldManager=m", nil, intent("new")}, 200, `"uid"`, "patch only"},
+		{"update that creates, with update only", asked{"patcher", "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/new", nil, `{"metadata":{"name":"new"}}`}, 403,
+			`leases.coordination.k8s.io \"new\" is forbidden: User \"patcher\" cannot create resource`, "update that creates needs create beside update"},
 		{"in another namespace", asked{"applier", "PATCH", "/api/v1/namespaces/kube-system/configmaps/new?fieldManager=m", nil, intent("new")}, 403, "cannot patch", "a RoleBinding is of its namespace"},
 		{"a subresource", asked{"patcher", "PATCH", core + "configmaps/new/status?fieldManager=m", nil, intent("new")}, 403, "cannot patch resource \\\"configmaps/status\\\"", "it has rules of its own"},
 		{"a list by name", asked{"patcher", "GET", core + "configmaps?fieldSelector=metadata.name=new", nil, nil}, 403, "cannot list", "the verb is list all the same"},
@@ -192,14 +195,14 @@ func TestAccess(t *testing.T) {
 			"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own}, rules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*']}]}"}, 403, "not currently held", "nor by apply"},
 		{"leave the rules as they are", asked{"granter", "PATCH", grants + "roles/own?fieldManager=m", nil,
 			"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own, labels: {a: b}}}"}, 200, "own", "labels grant nothing"},
-		{"escalate", asked{"granter", "PUT", grants + "roles/free", nil, role("free", "delete", "pods")}, 404, "not found", "the verb is allowed for this name, which is not there"},
+		{"escalate", asked{"granter", "PUT", grants + "roles/free", nil, role("free", "delete", "pods")}, 201, "free", "the verb is allowed for this name"},
 		{"bind what one may bind", asked{"granter", "POST", grants + "rolebindings", nil, binding("b", "ClusterRole", "patcher")}, 201, "patcher", "the verb bind is allowed for it"},
 		{"bind what one may not", asked{"granter", "POST", grants + "rolebindings", nil, binding("c", "ClusterRole", "cluster-admin")}, 403, "not currently held", "its rules are more than theirs"},
 		{"bind what one has", asked{"granter", "POST", grants + "rolebindings", nil, binding("d", "Role", "own")}, 201, "own", "its rules are theirs"},
 		{"bind nothing", asked{"granter", "POST", grants + "rolebindings", nil, binding("e", "Role", "not-there")}, 403, "not found", "what it will be is not known"},
 		{"aggregate anything", asked{"granter", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", nil,
 			`{"metadata":{"name":"agg"},"aggregationRule":{"clusterRoleSelectors":[{}]}}`}, 403, "must have cluster-admin privileges", "it may come to select everything"},
-		{"the administrator grants", asked{"admin", "POST", grants + "roles", nil, role("free", "delete", "pods")}, 201, "free", "system:masters may"},
+		{"the administrator grants", asked{"admin", "PUT", grants + "roles/free", nil, role("free", "delete", "secrets")}, 200, "free", "system:masters may"},
 		{"escalate what is there", asked{"granter", "PUT", grants + "roles/free", nil, role("free", "create", "pods")}, 200, "free", "the verb is allowed for this name"},
 
 		{"impersonate", asked{"impersonator", "GET", core + "configmaps/new", map[string]string{"Impersonate-User": "applier"}, nil}, 403, `User \"applier\" cannot get`, "it is the other who may or may not"},

@@ -192,6 +192,9 @@ func (k *kind) Strategic() any { return k.New() }
 // Unconditional reports whether an update may leave its resourceVersion out.
 func (k *kind) Unconditional() bool { return !k.rules.conditional }
 
+// CreatesOnUpdate reports whether an update makes an object that is not there.
+func (k *kind) CreatesOnUpdate() bool { return k.rules.creates }
+
 // PrepareCreate drops the status of a kind whose status has a subresource.
 func (k *kind) PrepareCreate(obj resources.Object) {
 	if k.rules.hasStatus {

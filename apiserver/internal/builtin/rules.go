@@ -24,6 +24,7 @@ type rules struct {
 	hasStatus   bool
 	generation  bool
 	conditional bool
+	creates     bool
 	name        apivalidation.ValidateNameFunc
 }
 
@@ -34,6 +35,7 @@ func rulesOf(r *resources.Resource) rules {
 		kind: gk, namespaced: r.Namespaced, hasStatus: hasStatus,
 		generation:  slices.Contains(counted[gk.Group], gk.Kind),
 		conditional: slices.Contains(conditional[gk.Group], gk.Kind),
+		creates:     slices.Contains(creating[gk.Group], gk.Kind),
 		name:        apivalidation.NameIsDNSSubdomain,
 	}
 	if f, ok := names[gk]; ok {
@@ -77,6 +79,16 @@ var conditional = map[string][]string{
 	"resource.k8s.io":           {"ResourcePoolStatusRequest"},
 	"storage.k8s.io":            {"CSIDriver", "CSINode", "CSIStorageCapacity", "VolumeAttachment"},
 	"storagemigration.k8s.io":   {"StorageVersionMigration"},
+}
+
+// creating are the kinds of which an update makes objects that are not there, by
+// group.
+var creating = map[string][]string{
+	"":                          {"Endpoints", "Event", "LimitRange", "Service"},
+	"coordination.k8s.io":       {"Lease", "LeaseCandidate"},
+	"events.k8s.io":             {"Event"},
+	"node.k8s.io":               {"RuntimeClass"},
+	"rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
 }
 
 // names are the rules for names that are not DNS subdomains.

@@ -263,6 +263,9 @@ func withoutMetadata(tree map[string]any) map[string]any {
 // Unconditional returns false, as for all custom resources.
 func (k *kind) Unconditional() bool { return false }
 
+// CreatesOnUpdate returns false, as for all custom resources.
+func (k *kind) CreatesOnUpdate() bool { return false }
+
 // Validate checks an object as its schema, its rules and its metadata demand.
 func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subresource string) (field.ErrorList, []string) {
 	v, err := k.validators()

@@ -64,6 +64,9 @@ type Kind interface {
 	// of what it replaces.
 	Unconditional() bool
 
+	// CreatesOnUpdate reports whether an update makes an object that is not there.
+	CreatesOnUpdate() bool
+
 	// Validate says what is wrong with obj, which is about to be stored in the
 	// place of live (nil: created) through a subresource; warnings are for the
 	// client of a write that goes through.

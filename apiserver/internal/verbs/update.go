@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// update puts the object of the body in the place of the one that is there.
+// update puts the object of the body in the place of the one that is there, or
+// makes it, of a kind that lets it.
 func (c *Call) update() error {
 	options, err := request.Update(c.Request)
 	if err != nil {
@@ -35,14 +36,26 @@ func (c *Call) update() error {
 		return err
 	}
 	manager := c.managerOf(options.FieldManager)
-	obj, _, err := c.run(write{
+	obj, created, err := c.run(write{
 		name: c.Info.Name, dryRun: isDryRun(options.DryRun), uid: string(given.GetUID()),
+		mayCreate: c.Kind.CreatesOnUpdate() && c.Info.Subresource == "",
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
-			return c.own(m.UpdateNoErrors(live, given.DeepCopyObject(), manager))
+			if live != nil {
+				return c.own(m.UpdateNoErrors(live, given.DeepCopyObject(), manager))
+			}
+			if err := c.authorize("create"); err != nil {
+				return nil, err
+			}
+			made := given.DeepCopyObject().(resources.Object)
+			c.warnDuplicateOwners(made)
+			return c.own(m.UpdateNoErrors(nil, made, manager))
 		},
 	})
 	if err != nil {
 		return err
+	}
+	if created {
+		return c.answer(http.StatusCreated, obj)
 	}
 	return c.answer(http.StatusOK, obj)
 }

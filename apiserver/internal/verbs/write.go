@@ -13,6 +13,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -54,6 +55,9 @@ func (c *Call) run(w write) (obj resources.Object, created bool, err error) {
 		if live == nil {
 			if !w.mayCreate {
 				return nil, false, apierrors.NewNotFound(c.Resource.GroupResource(), w.name)
+			}
+			if w.uid != "" {
+				return nil, false, c.uidConflict(w, "")
 			}
 			obj, err = w.change(ctx, nil)
 			if err == nil {
@@ -112,13 +116,14 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 }
 
 // noVersion takes the resourceVersion from a new object. A create must not give one;
-// of an apply it says what the intent was made from, which is not there any more.
+// of an apply or an update it says what the object was made from, which is not there
+// any more.
 func (c *Call) noVersion(obj resources.Object) error {
 	said, err := parseVersion(obj.GetResourceVersion())
 	switch {
-	case c.Info.Verb == "patch" && err != nil:
+	case c.Info.Verb != "create" && err != nil:
 		return err
-	case c.Info.Verb != "patch" && err == nil && said != 0:
+	case c.Info.Verb == "create" && err == nil && said != 0:
 		return errors.New("resourceVersion should not be set on objects to be created")
 	}
 	obj.SetResourceVersion("")
@@ -174,7 +179,7 @@ func (c *Call) matchNamespace(obj resources.Object) error {
 // replace stores an object in the place of live.
 func (c *Call) replace(ctx context.Context, w write, live resources.Object, record *storage.Record) (resources.Object, error) {
 	if w.uid != "" && w.uid != string(live.GetUID()) {
-		return nil, c.uidConflict(w, live)
+		return nil, c.uidConflict(w, live.GetUID())
 	}
 	obj, err := w.change(ctx, live)
 	if err != nil {
@@ -395,10 +400,10 @@ func (c *Call) warnDuplicateOwners(obj resources.Object) {
 }
 
 // uidConflict is the answer to an update of another object than is there.
-func (c *Call) uidConflict(w write, live resources.Object) error {
+func (c *Call) uidConflict(w write, uid types.UID) error {
 	return apierrors.NewConflict(c.Resource.GroupResource(), w.name, fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: /registry/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
-		c.registryKey(w.name), w.uid, live.GetUID()))
+		c.registryKey(w.name), w.uid, uid))
 }
 
 // registryKey is where a server keeps an object in its own store, as errors show it.

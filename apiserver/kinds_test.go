@@ -1,0 +1,41 @@
+package apiserver_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+// An update makes what is not there, of the kinds that a real server lets it make.
+func TestUpdateThatCreates(t *testing.T) {
+	const (
+		leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+		roles  = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
+	)
+	h := newHost(t, apiserver.Options{})
+	for _, row := range []struct {
+		path, body string
+		code       int
+		why        string
+	}{
+		{leases + "/a?dryRun=All", `{"metadata":{"name":"a"}}`, http.StatusCreated, "a dry run stores nothing"},
+		{leases + "/a", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"x"}}`, http.StatusCreated, "leaders elect each other so"},
+		{leases + "/a", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"y"}}`, http.StatusUnprocessableEntity, "it is there, and needs a resourceVersion"},
+		{leases + "/b", `{"metadata":{"name":"b","resourceVersion":"5"}}`, http.StatusCreated, "what it was made from has gone"},
+		{leases + "/c", `{"metadata":{"name":"c","uid":"u"}}`, http.StatusConflict, "another object was meant"},
+		{"/apis/coordination.k8s.io/v1/namespaces/n/leases/a", `{"metadata":{"name":"a"}}`, http.StatusNotFound, "there is no such namespace"},
+		{roles + "/a", `{"metadata":{"name":"a"}}`, http.StatusCreated, "kinds of RBAC are made so"},
+		{configMaps + "/a", `{"metadata":{"name":"a"}}`, http.StatusNotFound, "most kinds are not"},
+		{"/api/v1/namespaces/default/services/a/status", `{"metadata":{"name":"a"}}`, http.StatusNotFound, "a part is of something"},
+	} {
+		w := h.ask("PUT", row.path, "", row.body)
+		require.Equal(t, row.code, w.Code, "%s: %s", row.why, w.Body)
+	}
+	made := h.must("GET", leases+"/a", "", "")
+	require.Equal(t, "x", spec(made, "holderIdentity"))
+	require.Len(t, made.GetManagedFields(), 1)
+	require.NotEmpty(t, made.GetUID())
+}
