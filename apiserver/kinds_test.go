@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
@@ -38,4 +39,18 @@ func TestUpdateThatCreates(t *testing.T) {
 	require.Equal(t, "x", spec(made, "holderIdentity"))
 	require.Len(t, made.GetManagedFields(), 1)
 	require.NotEmpty(t, made.GetUID())
+}
+
+// A Node is created with its status, as it registers itself; an update leaves that
+// alone.
+func TestStatusOfANewNode(t *testing.T) {
+	const nodes = "/api/v1/nodes"
+	h := newHost(t, apiserver.Options{})
+	made := h.must("POST", nodes, "", `{"metadata":{"name":"n"},"status":{"capacity":{"cpu":"4"},"conditions":[{"type":"Ready","status":"True"}]}}`)
+	for _, path := range []string{"capacity", "allocatable"} {
+		cpu, _, _ := unstructured.NestedString(made.Object, "status", path, "cpu")
+		require.Equal(t, "4", cpu, path)
+	}
+	changed := h.must("PUT", nodes+"/n", "", `{"metadata":{"name":"n","labels":{"k":"v"}},"status":{"capacity":{"cpu":"8"}}}`)
+	require.Equal(t, made.Object["status"], changed.Object["status"])
 }

@@ -195,9 +195,10 @@ func (k *kind) Unconditional() bool { return !k.rules.conditional }
 // CreatesOnUpdate reports whether an update makes an object that is not there.
 func (k *kind) CreatesOnUpdate() bool { return k.rules.creates }
 
-// PrepareCreate drops the status of a kind whose status has a subresource.
+// PrepareCreate drops the status of a kind whose status has a subresource, but for
+// a Node, which says what it is as it joins.
 func (k *kind) PrepareCreate(obj resources.Object) {
-	if k.rules.hasStatus {
+	if _, isNode := obj.(*corev1.Node); k.rules.hasStatus && !isNode {
 		setField(obj, "Status", nil)
 	}
 	if k.rules.generation {
