@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -53,4 +54,28 @@ func TestStatusOfANewNode(t *testing.T) {
 	}
 	changed := h.must("PUT", nodes+"/n", "", `{"metadata":{"name":"n","labels":{"k":"v"}},"status":{"capacity":{"cpu":"8"}}}`)
 	require.Equal(t, made.Object["status"], changed.Object["status"])
+}
+
+// The finalizers in the spec of a Namespace stand for what is in it: only the
+// subresource finalize takes them away, and it leaves the rest alone.
+func TestFinalizersOfANamespace(t *testing.T) {
+	const n = "/api/v1/namespaces/n"
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
+	h.must("POST", n+"/configmaps", "", `{"metadata":{"name":"a","finalizers":["x.io/f"]}}`)
+	for _, finalizers := range []string{`[]`, `["x.io/f"]`} {
+		put := h.must("PUT", n, "", `{"metadata":{"name":"n"},"spec":{"finalizers":`+finalizers+`}}`)
+		require.Equal(t, []any{"kubernetes"}, spec(put, "finalizers"))
+		patched := h.must("PATCH", n, mergePatch, `{"spec":{"finalizers":`+finalizers+`}}`)
+		require.Equal(t, []any{"kubernetes"}, spec(patched, "finalizers"))
+	}
+	h.must("DELETE", n, "", "")
+	h.must("PUT", n, "", `{"metadata":{"name":"n"}}`)
+	h.must("GET", n+"/configmaps/a", "", "")
+	h.must("GET", n, "", "")
+
+	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"other"}}`)
+	finalized := h.must("PUT", "/api/v1/namespaces/other/finalize", "", `{"metadata":{"name":"other"},"status":{"phase":"Terminating"}}`)
+	require.Nil(t, spec(finalized, "finalizers"))
+	require.NotContains(t, fmt.Sprint(finalized.Object["metadata"]), "f:status")
 }

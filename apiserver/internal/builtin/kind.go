@@ -218,6 +218,7 @@ func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
 		if k.rules.hasStatus {
 			setField(obj, "Status", live)
 		}
+		keepForObject(obj, live)
 	default:
 		keepForPart(obj, live, subresource)
 	}

@@ -1,11 +1,22 @@
 package builtin
 
 import (
+	"slices"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
+
+// keepForObject undoes what a write to the object itself may not change, beside its
+// status.
+func keepForObject(obj, live resources.Object) {
+	if o, ok := obj.(*corev1.Namespace); ok {
+		// They go by the subresource finalize, when the contents have gone.
+		o.Spec.Finalizers = slices.Clone(live.(*corev1.Namespace).Spec.Finalizers)
+	}
+}
 
 // keepForPart undoes what a write to a subresource may not change that is a part
 // of its object, other than the status.

@@ -123,7 +123,7 @@ func (r rules) reset(subresource string) *fieldpath.Set {
 	switch {
 	case subresource == "status":
 		return fieldpath.NewSet(append(resetForStatus[r.kind], fieldpath.Fields("spec"))...)
-	case subresource == "" && r.hasStatus:
+	case subresource == "" && r.hasStatus, subresource == "finalize":
 		return fieldpath.NewSet(fieldpath.Fields("status"))
 	}
 	return nil
