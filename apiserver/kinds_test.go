@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,4 +79,75 @@ func TestFinalizersOfANamespace(t *testing.T) {
 	finalized := h.must("PUT", "/api/v1/namespaces/other/finalize", "", `{"metadata":{"name":"other"},"status":{"phase":"Terminating"}}`)
 	require.Nil(t, spec(finalized, "finalizers"))
 	require.NotContains(t, fmt.Sprint(finalized.Object["metadata"]), "f:status")
+}
+
+// A Pod that is on a node stays until its grace period is over, which its kubelet says
+// by deleting it without one.
+func TestGraceOfPods(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, row := range []struct {
+		name   string
+		node   string
+		status string
+		// deletes are the queries of deletes, and what they leave: the seconds of
+		// grace and those until the deletionTimestamp, or nothing.
+		deletes []string
+		left    []string
+	}{
+		{name: "its own", node: "n", deletes: []string{"", ""}, left: []string{"30 30", "30 30"}},
+		{name: "what is asked for", node: "n", deletes: []string{"gracePeriodSeconds=100"}, left: []string{"100 100"}},
+		{
+			name: "only shorter", node: "n",
+			deletes: []string{"gracePeriodSeconds=100", "gracePeriodSeconds=500", "gracePeriodSeconds=50", "gracePeriodSeconds=-1", "gracePeriodSeconds=0"},
+			left:    []string{"100 100", "100 100", "50 50", "1 1", ""},
+		},
+		{name: "tried out", node: "n", deletes: []string{"dryRun=All", "gracePeriodSeconds=0"}, left: []string{"<nil>", ""}},
+		{name: "on no node", deletes: []string{"gracePeriodSeconds=100"}, left: []string{""}},
+		{name: "ended", node: "n", status: `{"status":{"phase":"Succeeded"}}`, deletes: []string{""}, left: []string{""}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := newHost(t, apiserver.Options{Now: func() time.Time { return now }})
+			h.must("POST", pods, "", `{"metadata":{"name":"p"},"spec":{"nodeName":"`+row.node+`","containers":[{"name":"c","image":"i"}]}}`)
+			if row.status != "" {
+				h.must("PATCH", pods+"/p/status", mergePatch, row.status)
+			}
+			for i, query := range row.deletes {
+				h.must("DELETE", pods+"/p?"+query, "", "")
+				if row.left[i] == "" {
+					h.refused(http.StatusNotFound, "GET", pods+"/p", "", "")
+					continue
+				}
+				pod := h.must("GET", pods+"/p", "", "")
+				if row.left[i] == "<nil>" {
+					require.Nil(t, pod.GetDeletionTimestamp())
+					continue
+				}
+				left := pod.GetDeletionTimestamp().Sub(now) / time.Second
+				require.Equal(t, row.left[i], fmt.Sprintf("%d %d", *pod.GetDeletionGracePeriodSeconds(), left), query)
+				require.EqualValues(t, 2, pod.GetGeneration())
+			}
+		})
+	}
+}
+
+// Finalizers and the grace period hold a Pod independently.
+func TestGraceAndFinalizers(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	const pod = `{"metadata":{"name":"p","finalizers":["x.io/f"]},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`
+	h.must("POST", pods, "", pod)
+	h.must("DELETE", pods+"/p", "", "")
+	h.must("PATCH", pods+"/p", mergePatch, `{"metadata":{"finalizers":null}}`)
+	h.must("GET", pods+"/p", "", "")
+	h.must("DELETE", pods+"/p?gracePeriodSeconds=0", "", "")
+	h.refused(http.StatusNotFound, "GET", pods+"/p", "", "")
+
+	h.must("POST", pods, "", pod)
+	h.must("DELETE", pods+"/p?gracePeriodSeconds=0", "", "")
+	h.must("PATCH", pods+"/p", mergePatch, `{"metadata":{"finalizers":null}}`)
+	h.refused(http.StatusNotFound, "GET", pods+"/p", "", "")
+
+	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
+	h.must("POST", "/api/v1/namespaces/n/pods", "", `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
+	h.must("DELETE", "/api/v1/namespaces/n", "", "")
+	h.gone("/api/v1/namespaces/n")
 }

@@ -195,6 +195,28 @@ func (k *kind) Unconditional() bool { return !k.rules.conditional }
 // CreatesOnUpdate reports whether an update makes an object that is not there.
 func (k *kind) CreatesOnUpdate() bool { return k.rules.creates }
 
+// Grace returns the time that a Pod has to end on its node.
+func (k *kind) Grace(obj resources.Object, asked *int64) (seconds int64, graceful bool) {
+	o, ok := obj.(*corev1.Pod)
+	if !ok {
+		return 0, false
+	}
+	ended := o.Status.Phase == corev1.PodFailed || o.Status.Phase == corev1.PodSucceeded
+	switch {
+	case o.Spec.NodeName == "" || ended:
+		return 0, true
+	case asked == nil:
+		asked = o.Spec.TerminationGracePeriodSeconds
+	}
+	switch {
+	case asked == nil:
+		return 0, true
+	case *asked < 0:
+		return 1, true
+	}
+	return *asked, true
+}
+
 // PrepareCreate drops the status of a kind whose status has a subresource, but for
 // a Node, which says what it is as it joins.
 func (k *kind) PrepareCreate(obj resources.Object) {

@@ -263,6 +263,9 @@ func withoutMetadata(tree map[string]any) map[string]any {
 // Unconditional returns false, as for all custom resources.
 func (k *kind) Unconditional() bool { return false }
 
+// Grace returns no time, as for all custom resources.
+func (k *kind) Grace(resources.Object, *int64) (int64, bool) { return 0, false }
+
 // CreatesOnUpdate returns false, as for all custom resources.
 func (k *kind) CreatesOnUpdate() bool { return false }
 

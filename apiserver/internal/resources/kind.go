@@ -67,6 +67,10 @@ type Kind interface {
 	// CreatesOnUpdate reports whether an update makes an object that is not there.
 	CreatesOnUpdate() bool
 
+	// Grace returns how many seconds an object stays after it is deleted, by what
+	// the delete asks for (nil: nothing); graceful is false for kinds that go at once.
+	Grace(obj Object, asked *int64) (seconds int64, graceful bool)
+
 	// Validate says what is wrong with obj, which is about to be stored in the
 	// place of live (nil: created) through a subresource; warnings are for the
 	// client of a write that goes through.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// delete removes an object, or marks it when its finalizers hold it.
+// delete removes an object, or marks it when its finalizers or its grace period hold it.
 func (c *Call) delete() error {
 	body, err := request.Body(c.Request, c.Body)
 	if err != nil {
@@ -47,8 +48,8 @@ func (c *Call) delete() error {
 	return nil
 }
 
-// remove deletes one object; gone is false when it stays for its finalizers, and
-// obj is then as it stays.
+// remove deletes one object; gone is false when it stays for its finalizers or its
+// grace period, and obj is then as it stays.
 func (c *Call) remove(ctx context.Context, name string, options *metav1.DeleteOptions) (obj resources.Object, gone bool, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -78,7 +79,7 @@ func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.Delet
 		return nil, false, err
 	}
 	marked := live.DeepCopyObject().(resources.Object)
-	stays, err := c.mark(marked)
+	stays, err := c.mark(marked, options.GracePeriodSeconds)
 	if err != nil {
 		return nil, false, err
 	}
@@ -98,25 +99,48 @@ func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.Delet
 	return marked, false, nil
 }
 
-// mark makes obj one that is to be deleted, and reports whether it stays for now.
-func (c *Call) mark(obj resources.Object) (stays bool, err error) {
+// mark makes obj one that is to be deleted, and reports whether it stays for now: for
+// its finalizers, or for the grace period in seconds that is asked for (nil: its own).
+func (c *Call) mark(obj resources.Object, asked *int64) (stays bool, err error) {
 	now := metav1.NewTime(c.Now()).Rfc3339Copy()
 	if special := c.Deleting[c.Resource.Group+"/"+c.Resource.Plural]; special != nil {
 		return special(obj, now)
 	}
-	if len(obj.GetFinalizers()) == 0 {
-		return false, nil
+	seconds, graceful := c.Kind.Grace(obj, asked)
+	switch {
+	case obj.GetDeletionTimestamp() != nil:
+		shorten(obj, asked, now)
+	case graceful || len(obj.GetFinalizers()) > 0:
+		if obj.GetDeletionGracePeriodSeconds() == nil && obj.GetGeneration() > 0 {
+			obj.SetGeneration(obj.GetGeneration() + 1)
+		}
+		until := metav1.NewTime(now.Add(time.Duration(seconds) * time.Second))
+		obj.SetDeletionTimestamp(&until)
+		obj.SetDeletionGracePeriodSeconds(&seconds)
 	}
-	if obj.GetDeletionTimestamp() != nil {
-		return true, nil
+	return len(obj.GetFinalizers()) > 0 || !c.mayGo(obj), nil
+}
+
+// shorten makes the grace period of an object under deletion what is asked for, if
+// that is less.
+func shorten(obj resources.Object, asked *int64, now metav1.Time) {
+	grace := obj.GetDeletionGracePeriodSeconds()
+	if grace == nil || asked == nil {
+		return
 	}
-	if obj.GetDeletionGracePeriodSeconds() == nil && obj.GetGeneration() > 0 {
-		obj.SetGeneration(obj.GetGeneration() + 1)
+	seconds := *asked
+	if seconds < 0 {
+		seconds = 1
 	}
-	var none int64
-	obj.SetDeletionTimestamp(&now)
-	obj.SetDeletionGracePeriodSeconds(&none)
-	return true, nil
+	if seconds >= *grace {
+		return
+	}
+	until := metav1.NewTime(obj.GetDeletionTimestamp().Add(time.Duration(seconds-*grace) * time.Second))
+	if until.Before(&now) {
+		until, seconds = now, min(seconds, 1)
+	}
+	obj.SetDeletionTimestamp(&until)
+	obj.SetDeletionGracePeriodSeconds(&seconds)
 }
 
 // deletable checks the preconditions of a delete.

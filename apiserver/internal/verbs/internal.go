@@ -60,10 +60,12 @@ func (c *Call) Update(name, manager string, change func(obj resources.Object) er
 // ErrStays says that objects which are to be removed are still there.
 var ErrStays = errors.New("objects wait for their finalizers")
 
-// RemoveAll deletes the objects of records, which are r's. The error is ErrStays, among
+// RemoveAll deletes the objects of records, which are r's, without a grace period, as
+// there is nobody who would end it. The error is ErrStays, among
 // others, when some stay for their finalizers; what is gone already is none.
 func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records []storage.Record) error {
 	var errs []error
+	var atOnce int64
 	for _, record := range records {
 		namespace := ""
 		if r.Namespaced {
@@ -73,7 +75,7 @@ func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records [
 		if err != nil {
 			return err
 		}
-		_, gone, err := call.remove(ctx, path.Base(record.Key), &metav1.DeleteOptions{})
+		_, gone, err := call.remove(ctx, path.Base(record.Key), &metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		} else if err == nil && !gone {
