@@ -151,3 +151,19 @@ func TestGraceAndFinalizers(t *testing.T) {
 	h.must("DELETE", "/api/v1/namespaces/n", "", "")
 	h.gone("/api/v1/namespaces/n")
 }
+
+// A delete is answered with the object that it took away, of some kinds, and with a
+// Status of the others.
+func TestAnswerOfADelete(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", pods, "", newPod)
+	gone := h.must("DELETE", pods+"/p", "", "")
+	require.Equal(t, "Pod", gone.GetKind())
+	require.NotNil(t, gone.GetDeletionTimestamp())
+	h.must("POST", "/api/v1/namespaces/default/serviceaccounts", "", `{"metadata":{"name":"a"}}`)
+	gone = h.must("DELETE", "/api/v1/namespaces/default/serviceaccounts/a", "", "")
+	require.Equal(t, "ServiceAccount", gone.GetKind())
+	require.Nil(t, gone.GetDeletionTimestamp())
+	h.must("POST", configMaps, "", configMap("a", ""))
+	require.Equal(t, "Status", h.must("DELETE", configMaps+"/a", "", "").GetKind())
+}

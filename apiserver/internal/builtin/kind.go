@@ -195,6 +195,9 @@ func (k *kind) Unconditional() bool { return !k.rules.conditional }
 // CreatesOnUpdate reports whether an update makes an object that is not there.
 func (k *kind) CreatesOnUpdate() bool { return k.rules.creates }
 
+// AnswersDeleted reports whether a delete is answered with what it took away.
+func (k *kind) AnswersDeleted() bool { return k.rules.answers }
+
 // Grace returns the time that a Pod has to end on its node.
 func (k *kind) Grace(obj resources.Object, asked *int64) (seconds int64, graceful bool) {
 	o, ok := obj.(*corev1.Pod)

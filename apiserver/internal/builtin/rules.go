@@ -25,6 +25,7 @@ type rules struct {
 	generation  bool
 	conditional bool
 	creates     bool
+	answers     bool
 	name        apivalidation.ValidateNameFunc
 }
 
@@ -36,6 +37,7 @@ func rulesOf(r *resources.Resource) rules {
 		generation:  slices.Contains(counted[gk.Group], gk.Kind),
 		conditional: slices.Contains(conditional[gk.Group], gk.Kind),
 		creates:     slices.Contains(creating[gk.Group], gk.Kind),
+		answers:     slices.Contains(answering[gk.Group], gk.Kind),
 		name:        apivalidation.NameIsDNSSubdomain,
 	}
 	if f, ok := names[gk]; ok {
@@ -89,6 +91,18 @@ var creating = map[string][]string{
 	"events.k8s.io":             {"Event"},
 	"node.k8s.io":               {"RuntimeClass"},
 	"rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+}
+
+// answering are the kinds of which a delete is answered with the object that it took
+// away, by group.
+var answering = map[string][]string{
+	"": {
+		"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ResourceQuota", "Service", "ServiceAccount",
+	},
+	"resource.k8s.io": {
+		"DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourcePoolStatusRequest", "ResourceSlice",
+	},
+	"storage.k8s.io": {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
 }
 
 // names are the rules for names that are not DNS subdomains.

@@ -266,6 +266,9 @@ func (k *kind) Unconditional() bool { return false }
 // Grace returns no time, as for all custom resources.
 func (k *kind) Grace(resources.Object, *int64) (int64, bool) { return 0, false }
 
+// AnswersDeleted returns false, as for all custom resources.
+func (k *kind) AnswersDeleted() bool { return false }
+
 // CreatesOnUpdate returns false, as for all custom resources.
 func (k *kind) CreatesOnUpdate() bool { return false }
 

@@ -71,6 +71,10 @@ type Kind interface {
 	// the delete asks for (nil: nothing); graceful is false for kinds that go at once.
 	Grace(obj Object, asked *int64) (seconds int64, graceful bool)
 
+	// AnswersDeleted reports whether a delete is answered with the object that it
+	// took away, in the place of a Status.
+	AnswersDeleted() bool
+
 	// Validate says what is wrong with obj, which is about to be stored in the
 	// place of live (nil: created) through a subresource; warnings are for the
 	// client of a write that goes through.

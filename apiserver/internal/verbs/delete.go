@@ -31,10 +31,10 @@ func (c *Call) delete() error {
 	if err != nil {
 		return err
 	}
-	if !gone {
+	if !gone || c.Kind.AnswersDeleted() {
 		code := http.StatusOK
 		//lint:ignore SA1019 old clients send it
-		if options.OrphanDependents != nil && !*options.OrphanDependents {
+		if !gone && options.OrphanDependents != nil && !*options.OrphanDependents {
 			code = http.StatusAccepted
 		}
 		return c.answer(code, obj)
@@ -84,7 +84,7 @@ func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.Delet
 		return nil, false, err
 	}
 	if !stays {
-		return live, true, c.drop(ctx, record, live, dryRun)
+		return marked, true, c.drop(ctx, record, marked, dryRun)
 	}
 	data, err := c.encodeChanged(marked, live, record)
 	if err != nil || data == nil || dryRun {
