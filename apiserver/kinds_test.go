@@ -167,3 +167,77 @@ func TestAnswerOfADelete(t *testing.T) {
 	h.must("POST", configMaps, "", configMap("a", ""))
 	require.Equal(t, "Status", h.must("DELETE", configMaps+"/a", "", "").GetKind())
 }
+
+const services = "/api/v1/namespaces/default/services"
+
+// What is allocated for a Service's type goes with it.
+func TestTypeOfAService(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	const strategic = "application/strategic-merge-patch+json"
+	h.must("POST", services, "", `{"metadata":{"name":"s"},"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80}]}}`)
+	h.must("PATCH", services+"/s/status", mergePatch, `{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`)
+	for _, row := range []struct {
+		patch   string
+		has     []string // members of the spec
+		lacks   []string
+		hasPort bool
+	}{
+		{
+			patch: `{"type":"LoadBalancer"}`, hasPort: true,
+			has: []string{"healthCheckNodePort", "externalTrafficPolicy", "allocateLoadBalancerNodePorts", "clusterIP"},
+		},
+		{
+			patch: `{"type":"NodePort"}`, hasPort: true,
+			has: []string{"externalTrafficPolicy", "clusterIP"}, lacks: []string{"healthCheckNodePort", "allocateLoadBalancerNodePorts"},
+		},
+		{patch: `{"type":"ClusterIP"}`, has: []string{"clusterIP", "clusterIPs", "ipFamilies"}, lacks: []string{"externalTrafficPolicy"}},
+		{
+			patch: `{"type":"ExternalName","externalName":"x.io"}`,
+			lacks: []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"},
+		},
+		{patch: `{"type":"ClusterIP"}`, has: []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"}},
+		{patch: `{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false}`, has: []string{"externalTrafficPolicy"}},
+	} {
+		s := h.must("PATCH", services+"/s", strategic, `{"spec":`+row.patch+`}`)
+		for _, name := range row.has {
+			require.NotNil(t, spec(s, name), "%s: %s", row.patch, name)
+		}
+		for _, name := range row.lacks {
+			require.Nil(t, spec(s, name), "%s: %s", row.patch, name)
+		}
+		_, hasPort := spec(s, "ports").([]any)[0].(map[string]any)["nodePort"]
+		require.Equal(t, row.hasPort, hasPort, row.patch)
+	}
+	s := h.must("GET", services+"/s", "", "")
+	require.Equal(t, map[string]any{"loadBalancer": map[string]any{}}, s.Object["status"])
+}
+
+// A port keeps its node port by its name.
+func TestNodePortsAreKept(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	nodePorts := func(s *unstructured.Unstructured) map[any]any {
+		out := map[any]any{}
+		for _, p := range spec(s, "ports").([]any) {
+			out[p.(map[string]any)["name"]] = p.(map[string]any)["nodePort"]
+		}
+		return out
+	}
+	made := h.must("POST", services, "", `{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"name":"a","port":80},{"name":"b","port":81}]}}`)
+	changed := h.must("PUT", services+"/s", "", `{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"name":"b","port":80},{"name":"a","port":8080}]}}`)
+	require.Equal(t, nodePorts(made), nodePorts(changed))
+}
+
+// The endpoints of a headless Service that selects nothing may be of any family.
+func TestFamiliesOfAHeadlessService(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	for body, want := range map[string]string{
+		`{"clusterIP":"None"}`:                                   "RequireDualStack [IPv4 IPv6]",
+		`{"clusterIP":"None","ipFamilies":["IPv6"]}`:             "RequireDualStack [IPv6 IPv4]",
+		`{"clusterIP":"None","ipFamilyPolicy":"SingleStack"}`:    "SingleStack [IPv4]",
+		`{"clusterIP":"None","selector":{"k":"v"}}`:              "SingleStack [IPv4]",
+		`{"ports":[{"port":80}],"ipFamilyPolicy":"SingleStack"}`: "SingleStack [IPv4]",
+	} {
+		s := h.must("POST", services+"?dryRun=All", "", `{"metadata":{"name":"s"},"spec":`+body+`}`)
+		require.Equal(t, want, fmt.Sprint(spec(s, "ipFamilyPolicy"), " ", spec(s, "ipFamilies")), body)
+	}
+}

@@ -50,6 +50,7 @@ func (r rules) updated(obj, live resources.Object) (counts bool) {
 		return !equal(o.Annotations, live.GetAnnotations())
 	case *corev1.Service:
 		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
+		dropForType(o, live.(*corev1.Service))
 		allocate(&o.Spec, string(live.GetUID()))
 	case *apiextensionsv1.CustomResourceDefinition:
 		addStoredVersion(o)
@@ -126,17 +127,37 @@ func allocate(s *corev1.ServiceSpec, uid string) {
 	if len(s.ClusterIPs) == 0 {
 		s.ClusterIPs = []string{s.ClusterIP}
 	}
-	if len(s.IPFamilies) == 0 && (s.ClusterIP != corev1.ClusterIPNone || len(s.Selector) > 0) {
-		s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	allocateFamilies(s)
+	nodePort := func(i int) int32 { return firstNodePort + int32((h.Sum32()+uint32(i))%nodePorts) }
+	if isChecked(s) {
+		setDefault(&s.HealthCheckNodePort, nodePort(len(s.Ports)))
 	}
-	setPointer(&s.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
-	if s.Type == corev1.ServiceTypeClusterIP {
+	if !hasNodePorts(s) || s.Type == corev1.ServiceTypeLoadBalancer &&
+		s.AllocateLoadBalancerNodePorts != nil && !*s.AllocateLoadBalancerNodePorts {
 		return
 	}
 	for i := range s.Ports {
-		if s.Ports[i].NodePort == 0 {
-			s.Ports[i].NodePort = firstNodePort + int32((h.Sum32()+uint32(i))%nodePorts)
+		setDefault(&s.Ports[i].NodePort, nodePort(i))
+	}
+}
+
+// allocateFamilies makes a Service one of IPv4 alone, but for a headless one whose
+// endpoints are somebody else's: they may be of any family.
+func allocateFamilies(s *corev1.ServiceSpec) {
+	open := s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0
+	if open {
+		setPointer(&s.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
+	}
+	setPointer(&s.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	if len(s.IPFamilies) == 0 {
+		s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	if open && len(s.IPFamilies) == 1 && *s.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
+		other := corev1.IPv6Protocol
+		if s.IPFamilies[0] == other {
+			other = corev1.IPv4Protocol
 		}
+		s.IPFamilies = append(s.IPFamilies, other)
 	}
 }
 
@@ -157,15 +178,11 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	if s.IPFamilyPolicy == nil {
 		s.IPFamilyPolicy = live.IPFamilyPolicy
 	}
-	if s.Type == corev1.ServiceTypeClusterIP {
-		return
+	if hasNodePorts(s) && hasNodePorts(live) {
+		keepNodePorts(s, live)
 	}
-	for i := range s.Ports {
-		for _, p := range live.Ports {
-			if s.Ports[i].NodePort == 0 && p.Port == s.Ports[i].Port && p.Protocol == s.Ports[i].Protocol {
-				s.Ports[i].NodePort = p.NodePort
-			}
-		}
+	if isChecked(s) && isChecked(live) {
+		setDefault(&s.HealthCheckNodePort, live.HealthCheckNodePort)
 	}
 }
 
