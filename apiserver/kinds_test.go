@@ -241,3 +241,26 @@ func TestFamiliesOfAHeadlessService(t *testing.T) {
 		require.Equal(t, want, fmt.Sprint(spec(s, "ipFamilyPolicy"), " ", spec(s, "ipFamilies")), body)
 	}
 }
+
+// A DaemonSet counts its templates in an annotation that only the server writes.
+func TestTemplateGenerationOfADaemonSet(t *testing.T) {
+	const (
+		sets       = "/apis/apps/v1/namespaces/default/daemonsets"
+		annotation = "deprecated.daemonset.template.generation"
+	)
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", sets, "", `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}}}`)
+	for _, row := range []struct{ path, patch, want, why string }{
+		{"", `{}`, "1", "it is new"},
+		{"", `{"metadata":{"annotations":null}}`, "1", "it is not the client's"},
+		{"", `{"spec":{"minReadySeconds":3}}`, "1", "the template is the same"},
+		{"", `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`, "2", "the template is another one"},
+		{"/status", `{"metadata":{"annotations":null},"status":{"numberReady":1}}`, "2", "a status changes no template"},
+	} {
+		require.Equal(t, row.want, h.must("PATCH", sets+"/d"+row.path, mergePatch, row.patch).GetAnnotations()[annotation], row.why)
+	}
+	applied := h.must("PATCH", sets+"/e?fieldManager=m", applyPatch,
+		`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"e"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}}}`)
+	require.Equal(t, "1", applied.GetAnnotations()[annotation])
+	require.NotContains(t, fmt.Sprint(applied.Object["metadata"].(map[string]any)["managedFields"]), annotation)
+}

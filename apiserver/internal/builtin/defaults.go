@@ -251,6 +251,7 @@ func defaultDeployment(o *appsv1.Deployment) {
 }
 
 func defaultDaemonSet(o *appsv1.DaemonSet) {
+	setTemplateGeneration(o, templateGeneration(o))
 	strategy := &o.Spec.UpdateStrategy
 	setDefault(&strategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
 	if strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {

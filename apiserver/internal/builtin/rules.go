@@ -3,6 +3,7 @@ package builtin
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -149,6 +150,8 @@ func (r rules) keepForStatus(obj, live resources.Object) {
 	switch r.kind {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
 		obj.SetLabels(live.GetLabels())
+	case schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
+		setTemplateGeneration(obj.(*appsv1.DaemonSet), templateGeneration(live.(*appsv1.DaemonSet)))
 	case schema.GroupKind{Kind: "Pod"}:
 		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
 		obj.SetOwnerReferences(live.GetOwnerReferences())

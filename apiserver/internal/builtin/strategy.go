@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"net"
 	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,6 +36,8 @@ func (r rules) created(obj resources.Object) {
 		o.Status.Phase = corev1.VolumePending
 	case *corev1.PersistentVolumeClaim:
 		o.Status.Phase = corev1.ClaimPending
+	case *appsv1.DaemonSet:
+		setTemplateGeneration(o, max(templateGeneration(o), 1))
 	case *batchv1.Job:
 		selectPods(o)
 	case *apiextensionsv1.CustomResourceDefinition:
@@ -48,6 +51,13 @@ func (r rules) updated(obj, live resources.Object) (counts bool) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		return !equal(o.Annotations, live.GetAnnotations())
+	case *appsv1.DaemonSet:
+		was := live.(*appsv1.DaemonSet)
+		generation := templateGeneration(was)
+		if !equal(o.Spec.Template, was.Spec.Template) {
+			generation++
+		}
+		setTemplateGeneration(o, generation)
 	case *corev1.Service:
 		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
 		dropForType(o, live.(*corev1.Service))
@@ -184,6 +194,23 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	if isChecked(s) && isChecked(live) {
 		setDefault(&s.HealthCheckNodePort, live.HealthCheckNodePort)
 	}
+}
+
+// templateGeneration returns which template a DaemonSet has, as it counts them in an
+// annotation; 0 if it does not.
+func templateGeneration(o *appsv1.DaemonSet) int64 {
+	n, err := strconv.ParseInt(o.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func setTemplateGeneration(o *appsv1.DaemonSet, n int64) {
+	if o.Annotations == nil {
+		o.Annotations = map[string]string{}
+	}
+	o.Annotations[appsv1.DeprecatedTemplateGeneration] = strconv.FormatInt(n, 10)
 }
 
 // selectPods makes a Job select the Pods that are made for it, unless its author
