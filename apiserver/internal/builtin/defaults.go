@@ -13,12 +13,14 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 // setDefault sets what p points to, unless it is set.
@@ -61,6 +63,7 @@ func setDefaults(obj runtime.Object) {
 		setDefault(&o.Status.Phase, corev1.VolumePending)
 		setDefault(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
 		setPointer(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+		defaultVolumeOfCluster(&o.Spec.PersistentVolumeSource)
 	case *corev1.PersistentVolumeClaim:
 		defaultClaim(o)
 	//lint:ignore SA1019 it is served still
@@ -138,6 +141,14 @@ func setDefaults(obj runtime.Object) {
 		defaultMatch(o.Spec.MatchConstraints)
 	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
 		defaultMatch(o.Spec.MatchResources)
+	case *resourcev1.ResourceClaim:
+		defaultDeviceRequests(o.Spec.Devices.Requests)
+	case *resourcev1.ResourceClaimTemplate:
+		defaultDeviceRequests(o.Spec.Spec.Devices.Requests)
+	case *apiregistrationv1.APIService:
+		if o.Spec.Service != nil {
+			setPointer(&o.Spec.Service.Port, 443)
+		}
 	case *apiextensionsv1.CustomResourceDefinition:
 		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(o)
 	}
@@ -304,6 +315,7 @@ func defaultJobSpec(s *batchv1.JobSpec) {
 	setPointer(&s.BackoffLimit, 6)
 	setPointer(&s.CompletionMode, batchv1.NonIndexedCompletion)
 	setPointer(&s.Suspend, false)
+	setPointer(&s.ManualSelector, false)
 	if s.PodFailurePolicy != nil {
 		for i := range s.PodFailurePolicy.Rules {
 			for j := range s.PodFailurePolicy.Rules[i].OnPodConditions {

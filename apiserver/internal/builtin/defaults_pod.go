@@ -203,3 +203,28 @@ func defaultDownward(items []corev1.DownwardAPIVolumeFile) {
 		}
 	}
 }
+
+// defaultVolumeOfCluster is defaultVolume for volumes that Pods claim.
+func defaultVolumeOfCluster(v *corev1.PersistentVolumeSource) {
+	if v.HostPath != nil {
+		setPointer(&v.HostPath.Type, corev1.HostPathUnset)
+	}
+	if v.ISCSI != nil {
+		setDefault(&v.ISCSI.ISCSIInterface, "default")
+	}
+	if v.RBD != nil {
+		setDefault(&v.RBD.RBDPool, "rbd")
+		setDefault(&v.RBD.RadosUser, "admin")
+		setDefault(&v.RBD.Keyring, "/etc/ceph/keyring")
+	}
+	if v.ScaleIO != nil {
+		setDefault(&v.ScaleIO.StorageMode, "ThinProvisioned")
+		setDefault(&v.ScaleIO.FSType, "xfs")
+	}
+	if v.AzureDisk != nil {
+		setPointer(&v.AzureDisk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
+		setPointer(&v.AzureDisk.Kind, corev1.AzureSharedBlobDisk)
+		setPointer(&v.AzureDisk.FSType, "ext4")
+		setPointer(&v.AzureDisk.ReadOnly, false)
+	}
+}
