@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -24,9 +25,12 @@ func TestBinding(t *testing.T) {
 	pod := h.must("GET", pods+"/p", "", "")
 	require.Equal(t, "n", spec(pod, "nodeName"))
 	require.Equal(t, "v", pod.GetAnnotations()["k"])
+	require.EqualValues(t, 1, pod.GetGeneration(), "who made the pod asked for no node")
+	require.NotContains(t, fmt.Sprint(pod.GetManagedFields()), "binding", "nobody owns the node")
 	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
 	require.Equal(t, "PodScheduled", conditions[0].(map[string]any)["type"])
-	require.Contains(t, h.refused(http.StatusConflict, "POST", pods+"/p/binding", "", `{"target":{"name":"other"}}`), "already assigned")
+	require.Contains(t, h.refused(http.StatusConflict, "POST", pods+"/p/binding", "", `{"target":{"name":"other"}}`),
+		`pods/binding "p": pod p is already assigned to node "n"`)
 	h.refused(http.StatusNotFound, "POST", pods+"/q/binding", "", `{"target":{"name":"n"}}`)
 	h.must("POST", pods, "", `{"metadata":{"name":"q"},"spec":{"containers":[{"name":"c"}]}}`)
 	h.must("POST", "/api/v1/namespaces/default/bindings", "", `{"metadata":{"name":"q"},"target":{"name":"n"}}`)

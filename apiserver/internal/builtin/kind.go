@@ -239,6 +239,8 @@ func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
 	case "status":
 		k.rules.keepForStatus(obj, live)
 		return
+	case "binding":
+		return // the server's own, which is no new generation
 	case "", "scale":
 		if k.rules.hasStatus {
 			setField(obj, "Status", live)

@@ -39,9 +39,6 @@ func keepForPart(obj, live resources.Object, subresource string) {
 
 func keepForPod(o, live *corev1.Pod, subresource string) {
 	wanted := o.Spec
-	if subresource == "binding" {
-		return // the server's own
-	}
 	o.Spec, o.Status = *live.Spec.DeepCopy(), *live.Status.DeepCopy()
 	switch subresource {
 	case "ephemeralcontainers":

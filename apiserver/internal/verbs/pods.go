@@ -89,18 +89,13 @@ func (c *Call) bind(name string) error {
 	if err := c.pods(); err != nil {
 		return err
 	}
-	m, err := c.Kind.Fields("binding")
-	if err != nil {
-		return err
-	}
-	manager := c.managerOf("")
 	c.Info.Subresource = "binding"
 	_, _, err = c.run(write{name: name, dryRun: dryRun, uid: string(b.UID), change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 		pod := live.DeepCopyObject().(*corev1.Pod)
 		if err := assign(pod, b, c.Now); err != nil {
-			return nil, apierrors.NewConflict(c.Resource.GroupResource(), name, err)
+			return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, err)
 		}
-		return c.own(m.UpdateNoErrors(live, pod, manager))
+		return pod, nil // whose node nobody owns
 	}})
 	if err != nil {
 		return err
