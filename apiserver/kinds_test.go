@@ -264,3 +264,30 @@ func TestTemplateGenerationOfADaemonSet(t *testing.T) {
 	require.Equal(t, "1", applied.GetAnnotations()[annotation])
 	require.NotContains(t, fmt.Sprint(applied.Object["metadata"].(map[string]any)["managedFields"]), annotation)
 }
+
+// A Pod says that it waits for its gates, until it is scheduled.
+func TestScheduledCondition(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	scheduled := func() map[string]any {
+		conditions, _, _ := unstructured.NestedSlice(h.must("GET", pods+"/p", "", "").Object, "status", "conditions")
+		require.Len(t, conditions, 1)
+		return conditions[0].(map[string]any)
+	}
+	h.must("POST", pods, "", `{"metadata":{"name":"p"},"spec":{"schedulingGates":[{"name":"x.io/g"}],"containers":[{"name":"c","image":"i"}]}}`)
+	require.Equal(t, "SchedulingGated", scheduled()["reason"])
+	require.Equal(t, "False", scheduled()["status"])
+	h.refused(http.StatusConflict, "POST", pods+"/p/binding", "", `{"target":{"name":"n"}}`)
+	h.must("PATCH", pods+"/p", mergePatch, `{"spec":{"schedulingGates":null}}`)
+	h.must("POST", pods+"/p/binding", "", `{"target":{"name":"n"}}`)
+	require.Equal(t, "True", scheduled()["status"])
+	require.NotContains(t, scheduled(), "reason")
+}
+
+// The quality of service of a Pod follows from its resources, whatever its status is
+// made.
+func TestQualityIsKept(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", pods, "", newPod)
+	changed := h.must("PUT", pods+"/p/status", "", `{"metadata":{"name":"p"},"status":{"phase":"Running"}}`)
+	require.Equal(t, map[string]any{"phase": "Running", "qosClass": "BestEffort"}, changed.Object["status"])
+}

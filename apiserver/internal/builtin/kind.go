@@ -229,7 +229,7 @@ func (k *kind) PrepareCreate(obj resources.Object) {
 	if k.rules.generation {
 		obj.SetGeneration(1)
 	}
-	k.rules.created(obj)
+	k.rules.created(obj, metav1.NewTime(k.options.Now()).Rfc3339Copy())
 }
 
 // PrepareUpdate keeps of live what a write through the subresource leaves alone.

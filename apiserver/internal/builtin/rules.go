@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -155,6 +156,7 @@ func (r rules) keepForStatus(obj, live resources.Object) {
 	case schema.GroupKind{Kind: "Pod"}:
 		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
 		obj.SetOwnerReferences(live.GetOwnerReferences())
+		setDefault(&obj.(*corev1.Pod).Status.QOSClass, live.(*corev1.Pod).Status.QOSClass)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // created does to a new object what its kind does beyond dropping its status, and
 // what the admission of a server does that has the default plugins. Nobody comes
 // to own what is set here.
-func (r rules) created(obj resources.Object) {
+func (r rules) created(obj resources.Object, now metav1.Time) {
 	switch o := obj.(type) {
 	case *corev1.Namespace:
 		o.Status.Phase = corev1.NamespaceActive
@@ -29,7 +29,7 @@ func (r rules) created(obj resources.Object) {
 			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
 		}
 	case *corev1.Pod:
-		admitPod(o)
+		admitPod(o, now)
 	case *corev1.Service:
 		allocate(&o.Spec, string(o.UID))
 	case *corev1.PersistentVolume:
@@ -71,10 +71,16 @@ func (r rules) updated(obj, live resources.Object) (counts bool) {
 // patience is how long a Pod stays on a node that is not well.
 const patience = int64(300)
 
-// admitPod sets what the plugins Priority and DefaultTolerationSeconds set, and
-// the quality of service that follows from the resources.
-func admitPod(o *corev1.Pod) {
+// admitPod sets what the plugins Priority and DefaultTolerationSeconds set, the
+// quality of service that follows from the resources, and that it waits for its gates.
+func admitPod(o *corev1.Pod, now metav1.Time) {
 	o.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosOf(&o.Spec)}
+	if len(o.Spec.SchedulingGates) > 0 {
+		o.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, LastTransitionTime: now,
+			Reason: corev1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates",
+		}}
+	}
 	setPointer(&o.Spec.Priority, 0)
 	setPointer(&o.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {

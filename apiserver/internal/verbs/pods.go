@@ -119,15 +119,16 @@ func assign(pod *corev1.Pod, b *corev1.Binding, now func() time.Time) error {
 		pod.Annotations = map[string]string{}
 	}
 	maps.Copy(pod.Annotations, b.Annotations)
+	scheduled := corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now()).Rfc3339Copy(),
+	}
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == corev1.PodScheduled {
-			pod.Status.Conditions[i].Status = corev1.ConditionTrue
+			pod.Status.Conditions[i] = scheduled
 			return nil
 		}
 	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now()).Rfc3339Copy(),
-	})
+	pod.Status.Conditions = append(pod.Status.Conditions, scheduled)
 	return nil
 }
 
