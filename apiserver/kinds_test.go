@@ -291,3 +291,24 @@ func TestQualityIsKept(t *testing.T) {
 	changed := h.must("PUT", pods+"/p/status", "", `{"metadata":{"name":"p"},"status":{"phase":"Running"}}`)
 	require.Equal(t, map[string]any{"phase": "Running", "qosClass": "BestEffort"}, changed.Object["status"])
 }
+
+// A request for a certificate says who asks for it, as the server knows them, and stays
+// what it was.
+func TestSigningRequests(t *testing.T) {
+	const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	server := guarded(t)
+	ask := func(method, path, body string) *unstructured.Unstructured {
+		code, text := asked{token: "admin", method: method, path: path, body: body}.of(server)
+		require.Less(t, code, 300, text)
+		u := &unstructured.Unstructured{}
+		require.NoError(t, u.UnmarshalJSON([]byte(text)))
+		return u
+	}
+	made := ask("POST", requests, `{"metadata":{"name":"r"},"spec":{"request":"eA==","signerName":"x.io/s","usages":["client auth"],"username":"other","groups":["others"],"extra":{"k":["v"]}}}`)
+	require.Equal(t, "system:admin", spec(made, "username"))
+	require.Equal(t, []any{"system:masters", "system:authenticated"}, spec(made, "groups"))
+	require.Nil(t, spec(made, "extra"))
+	require.Empty(t, made.GetManagedFields(), "nobody owns what is never changed")
+	changed := ask("PUT", requests+"/r", `{"metadata":{"name":"r","labels":{"k":"v"}},"spec":{"request":"eQ==","signerName":"x.io/t","usages":["server auth"]}}`)
+	require.Equal(t, made.Object["spec"], changed.Object["spec"])
+}

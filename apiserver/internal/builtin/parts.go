@@ -12,9 +12,12 @@ import (
 // keepForObject undoes what a write to the object itself may not change, beside its
 // status.
 func keepForObject(obj, live resources.Object) {
-	if o, ok := obj.(*corev1.Namespace); ok {
+	switch o := obj.(type) {
+	case *corev1.Namespace:
 		// They go by the subresource finalize, when the contents have gone.
 		o.Spec.Finalizers = slices.Clone(live.(*corev1.Namespace).Spec.Finalizers)
+	case *certificatesv1.CertificateSigningRequest:
+		setField(obj, "Spec", live) // what was asked for is what is approved
 	}
 }
 

@@ -134,9 +134,21 @@ var resetForStatus = map[schema.GroupKind][]fieldpath.Path{
 	{Group: "apps", Kind: "Deployment"}: {fieldpath.Fields("metadata", "labels")},
 }
 
+// resetForRequests are the fields beside spec that a write to a request for a
+// certificate leaves alone, by subresource.
+var resetForRequests = map[string]fieldpath.Path{
+	"":         fieldpath.Fields("status"),
+	"status":   fieldpath.Fields("status", "conditions"),
+	"approval": fieldpath.Fields("status", "certificate"),
+}
+
+var signingRequest = schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}
+
 // reset returns what a write through a subresource never comes to own.
 func (r rules) reset(subresource string) *fieldpath.Set {
 	switch {
+	case r.kind == signingRequest:
+		return fieldpath.NewSet(fieldpath.Fields("spec"), resetForRequests[subresource])
 	case subresource == "status":
 		return fieldpath.NewSet(append(resetForStatus[r.kind], fieldpath.Fields("spec"))...)
 	case subresource == "" && r.hasStatus, subresource == "finalize":

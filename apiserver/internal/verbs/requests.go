@@ -1,0 +1,21 @@
+package verbs
+
+import (
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/auth"
+)
+
+// setRequester says who asks for a certificate, whatever the request says: who
+// approves it goes by that.
+func setRequester(s *certificatesv1.CertificateSigningRequestSpec, user auth.User) {
+	s.Username, s.UID, s.Groups, s.Extra = user.Name, user.UID, slices.Clone(user.Groups), nil
+	for name, values := range user.Extra {
+		if s.Extra == nil {
+			s.Extra = map[string]certificatesv1.ExtraValue{}
+		}
+		s.Extra[name] = slices.Clone(values)
+	}
+}
