@@ -312,3 +312,22 @@ func TestSigningRequests(t *testing.T) {
 	changed := ask("PUT", requests+"/r", `{"metadata":{"name":"r","labels":{"k":"v"}},"spec":{"request":"eQ==","signerName":"x.io/t","usages":["server auth"]}}`)
 	require.Equal(t, made.Object["spec"], changed.Object["spec"])
 }
+
+// A volume says when it came into its phase.
+func TestPhaseOfAVolume(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	const volumes = "/api/v1/persistentvolumes"
+	h := newHost(t, apiserver.Options{Now: func() time.Time { return now }})
+	since := func(u *unstructured.Unstructured) any {
+		return u.Object["status"].(map[string]any)["lastPhaseTransitionTime"]
+	}
+	require.Equal(t, "2026-01-02T03:04:05Z", since(h.must("POST", volumes, "", `{"metadata":{"name":"v"},"spec":{"hostPath":{"path":"/p"}}}`)))
+	now = now.Add(time.Hour)
+	for _, row := range []struct{ status, want, why string }{
+		{`{"message":"m","lastPhaseTransitionTime":null}`, "2026-01-02T03:04:05Z", "it is in its phase still"},
+		{`{"phase":"Bound"}`, "2026-01-02T04:04:05Z", "now it has come into another"},
+		{`{"phase":"Released","lastPhaseTransitionTime":"2026-01-01T00:00:00Z"}`, "2026-01-01T00:00:00Z", "who writes it knows"},
+	} {
+		require.Equal(t, row.want, since(h.must("PATCH", volumes+"/v/status", mergePatch, `{"status":`+row.status+`}`)), row.why)
+	}
+}

@@ -229,15 +229,18 @@ func (k *kind) PrepareCreate(obj resources.Object) {
 	if k.rules.generation {
 		obj.SetGeneration(1)
 	}
-	k.rules.created(obj, metav1.NewTime(k.options.Now()).Rfc3339Copy())
+	k.rules.created(obj, k.now())
 }
+
+// now is the time as objects have it.
+func (k *kind) now() metav1.Time { return metav1.NewTime(k.options.Now()).Rfc3339Copy() }
 
 // PrepareUpdate keeps of live what a write through the subresource leaves alone.
 func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
 	obj.SetGeneration(live.GetGeneration())
 	switch subresource {
 	case "status":
-		k.rules.keepForStatus(obj, live)
+		k.rules.keepForStatus(obj, live, k.now())
 		return
 	case "binding":
 		return // the server's own, which is no new generation

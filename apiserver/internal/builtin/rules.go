@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -157,9 +158,13 @@ func (r rules) reset(subresource string) *fieldpath.Set {
 	return nil
 }
 
-// keepForStatus undoes what a write to status may not change.
-func (r rules) keepForStatus(obj, live resources.Object) {
+// keepForStatus undoes what a write to status may not change, and sets what follows
+// from it.
+func (r rules) keepForStatus(obj, live resources.Object, now metav1.Time) {
 	setField(obj, "Spec", live)
+	if o, ok := obj.(*corev1.PersistentVolume); ok {
+		setTransition(&o.Status, &live.(*corev1.PersistentVolume).Status, now)
+	}
 	switch r.kind {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
 		obj.SetLabels(live.GetLabels())

@@ -33,7 +33,7 @@ func (r rules) created(obj resources.Object, now metav1.Time) {
 	case *corev1.Service:
 		allocate(&o.Spec, string(o.UID))
 	case *corev1.PersistentVolume:
-		o.Status.Phase = corev1.VolumePending
+		o.Status.Phase, o.Status.LastPhaseTransitionTime = corev1.VolumePending, &now
 	case *corev1.PersistentVolumeClaim:
 		o.Status.Phase = corev1.ClaimPending
 	case *appsv1.DaemonSet:
@@ -199,6 +199,17 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	}
 	if isChecked(s) && isChecked(live) {
 		setDefault(&s.HealthCheckNodePort, live.HealthCheckNodePort)
+	}
+}
+
+// setTransition says when a volume came into its phase, unless the write does.
+func setTransition(s, was *corev1.PersistentVolumeStatus, now metav1.Time) {
+	said := s.LastPhaseTransitionTime != nil && !s.LastPhaseTransitionTime.Equal(was.LastPhaseTransitionTime)
+	switch {
+	case s.Phase != was.Phase && !said:
+		s.LastPhaseTransitionTime = &now
+	case s.Phase == was.Phase && s.LastPhaseTransitionTime == nil:
+		s.LastPhaseTransitionTime = was.LastPhaseTransitionTime
 	}
 }
 
