@@ -331,3 +331,21 @@ func TestPhaseOfAVolume(t *testing.T) {
 		require.Equal(t, row.want, since(h.must("PATCH", volumes+"/v/status", mergePatch, `{"status":`+row.status+`}`)), row.why)
 	}
 }
+
+// Both fields of a claim say what it is filled from.
+func TestDataSources(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	for _, row := range []struct{ given, source, ref, why string }{
+		{`"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}`, "x", "x", "as old clients say it"},
+		{`"dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"x"}`, "x", "x", "as new clients say it"},
+		{`"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"x","namespace":"n"}`, "", "x", "the old field knows no namespaces"},
+		{`"dataSource":{"kind":"ConfigMap","name":"x"}`, "", "", "the old field knows two kinds"},
+		{`"accessModes":[]`, "", "", "nothing is said"},
+	} {
+		claim := h.must("POST", "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All", "", `{"metadata":{"name":"c"},"spec":{`+row.given+`}}`)
+		for field, want := range map[string]string{"dataSource": row.source, "dataSourceRef": row.ref} {
+			got, _, _ := unstructured.NestedString(claim.Object, "spec", field, "name")
+			require.Equal(t, want, got, "%s: %s", row.why, field)
+		}
+	}
+}

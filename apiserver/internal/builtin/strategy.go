@@ -36,6 +36,10 @@ func (r rules) created(obj resources.Object, now metav1.Time) {
 		o.Status.Phase, o.Status.LastPhaseTransitionTime = corev1.VolumePending, &now
 	case *corev1.PersistentVolumeClaim:
 		o.Status.Phase = corev1.ClaimPending
+		if !isDataSource(o.Spec.DataSource) && o.Spec.DataSourceRef == nil {
+			o.Spec.DataSource = nil
+		}
+		alignDataSources(&o.Spec)
 	case *appsv1.DaemonSet:
 		setTemplateGeneration(o, max(templateGeneration(o), 1))
 	case *batchv1.Job:
@@ -62,6 +66,8 @@ func (r rules) updated(obj, live resources.Object) (counts bool) {
 		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
 		dropForType(o, live.(*corev1.Service))
 		allocate(&o.Spec, string(live.GetUID()))
+	case *corev1.PersistentVolumeClaim:
+		alignDataSources(&o.Spec)
 	case *apiextensionsv1.CustomResourceDefinition:
 		addStoredVersion(o)
 	}
