@@ -349,3 +349,13 @@ func TestDataSources(t *testing.T) {
 		}
 	}
 }
+
+// The secrets of a ServiceAccount are those of its namespace, whatever it says.
+func TestSecretsOfAnAccount(t *testing.T) {
+	const accounts = "/api/v1/namespaces/default/serviceaccounts"
+	h := newHost(t, apiserver.Options{})
+	const account = `{"metadata":{"name":"a"},"secrets":[{"name":"s","namespace":"other","kind":"Secret"}]}`
+	for _, got := range []*unstructured.Unstructured{h.must("POST", accounts, "", account), h.must("PUT", accounts+"/a", "", account)} {
+		require.Equal(t, []any{map[string]any{"name": "s"}}, got.Object["secrets"])
+	}
+}

@@ -32,6 +32,8 @@ func (r rules) created(obj resources.Object, now metav1.Time) {
 		admitPod(o, now)
 	case *corev1.Service:
 		allocate(&o.Spec, string(o.UID))
+	case *corev1.ServiceAccount:
+		nameSecrets(o)
 	case *corev1.PersistentVolume:
 		o.Status.Phase, o.Status.LastPhaseTransitionTime = corev1.VolumePending, &now
 	case *corev1.PersistentVolumeClaim:
@@ -66,6 +68,8 @@ func (r rules) updated(obj, live resources.Object) (counts bool) {
 		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
 		dropForType(o, live.(*corev1.Service))
 		allocate(&o.Spec, string(live.GetUID()))
+	case *corev1.ServiceAccount:
+		nameSecrets(o)
 	case *corev1.PersistentVolumeClaim:
 		alignDataSources(&o.Spec)
 	case *apiextensionsv1.CustomResourceDefinition:
@@ -205,6 +209,13 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	}
 	if isChecked(s) && isChecked(live) {
 		setDefault(&s.HealthCheckNodePort, live.HealthCheckNodePort)
+	}
+}
+
+// nameSecrets leaves the names of an account's secrets alone: they are of its namespace.
+func nameSecrets(o *corev1.ServiceAccount) {
+	for i := range o.Secrets {
+		o.Secrets[i] = corev1.ObjectReference{Name: o.Secrets[i].Name}
 	}
 }
 
