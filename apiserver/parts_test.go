@@ -49,6 +49,12 @@ func TestEviction(t *testing.T) {
 	h.must("GET", pods+"/p", "", "")
 	h.must("POST", pods+"/p/eviction", "", `{}`)
 	h.refused(http.StatusNotFound, "GET", pods+"/p", "", "")
+
+	h.must("POST", pods, "", newPod)
+	h.must("PATCH", pods+"/p/status", mergePatch, `{"status":{"phase":"Running"}}`)
+	h.refused(http.StatusTooManyRequests, "POST", pods+"/p/eviction", "", `{}`) // the one that was allowed is taken
+	taken, _, _ := unstructured.NestedMap(h.must("GET", budgets+"/b", "", "").Object, "status", "disruptedPods")
+	require.Contains(t, taken, "p")
 }
 
 // A subresource that is a part of its object changes that part and nothing else.

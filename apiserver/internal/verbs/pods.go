@@ -149,7 +149,7 @@ func (c *Call) evict() error {
 	if live == nil {
 		return apierrors.NewNotFound(c.Resource.GroupResource(), c.Info.Name)
 	}
-	if err := c.disruptable(live.(*corev1.Pod)); err != nil {
+	if err := c.disruptable(live.(*corev1.Pod), dryRun); err != nil {
 		return err
 	}
 	options := obj.(*policyv1.Eviction).DeleteOptions
@@ -166,15 +166,16 @@ func (c *Call) evict() error {
 	return nil
 }
 
-// disruptable asks the disruption budgets that select a Pod. What they allow is
-// what a controller has written into their status.
-func (c *Call) disruptable(pod *corev1.Pod) error {
+// disruptable asks the disruption budgets that select a Pod, and takes from what they
+// allow unless it is a dry run. What they allow is what a controller has written into
+// their status.
+func (c *Call) disruptable(pod *corev1.Pod, dryRun bool) error {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed ||
 		pod.Status.Phase == corev1.PodPending {
 		return nil // nobody relies on it
 	}
 	r := c.Tables.Table().Resource(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"))
-	budgets, err := c.Internal(c.Request.Context(), r, pod.Namespace, "")
+	budgets, err := c.Internal(c.Request.Context(), r, pod.Namespace, "status")
 	if err != nil {
 		return err
 	}
@@ -182,6 +183,7 @@ func (c *Call) disruptable(pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
+	var asked []string
 	for _, record := range page.Records {
 		obj, err := budgets.decodeListed(record)
 		if err != nil {
@@ -189,16 +191,52 @@ func (c *Call) disruptable(pod *corev1.Pod) error {
 		}
 		b := obj.(*policyv1.PodDisruptionBudget)
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil || !selector.Matches(labels.Set(pod.Labels)) || b.Status.DisruptionsAllowed > 0 {
+		if err != nil || !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-		refused.ErrStatus.Details.Causes = []metav1.StatusCause{{
-			Type: policyv1.DisruptionBudgetCause,
-			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently",
-				b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy),
-		}}
-		return refused
+		if err := disrupted(b); err != nil {
+			return err
+		}
+		asked = append(asked, b.Name)
+	}
+	if dryRun {
+		return nil
+	}
+	for _, name := range asked {
+		_, err := budgets.Update(name, "kube-apiserver", func(obj resources.Object) error {
+			return take(obj.(*policyv1.PodDisruptionBudget), pod.Name, c.Now())
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
 	}
 	return nil
+}
+
+// take takes one disruption from those that a budget allows, until its controller
+// counts again.
+func take(b *policyv1.PodDisruptionBudget, pod string, now time.Time) error {
+	if err := disrupted(b); err != nil {
+		return err
+	}
+	b.Status.DisruptionsAllowed--
+	if b.Status.DisruptedPods == nil {
+		b.Status.DisruptedPods = map[string]metav1.Time{}
+	}
+	b.Status.DisruptedPods[pod] = metav1.NewTime(now).Rfc3339Copy()
+	return nil
+}
+
+// disrupted is the answer to a disruption that a budget does not allow.
+func disrupted(b *policyv1.PodDisruptionBudget) error {
+	if b.Status.DisruptionsAllowed > 0 {
+		return nil
+	}
+	refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: policyv1.DisruptionBudgetCause,
+		Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently",
+			b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy),
+	}}
+	return refused
 }
