@@ -359,3 +359,33 @@ func TestSecretsOfAnAccount(t *testing.T) {
 		require.Equal(t, []any{map[string]any{"name": "s"}}, got.Object["secrets"])
 	}
 }
+
+// What is written through another version than the stored one is answered as it is
+// stored, with the defaults of that version.
+func TestAnsweredAsStored(t *testing.T) {
+	const scalers = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+	const body = `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"},` +
+		`"spec":{"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"w"}}}`
+	h := newHost(t, apiserver.Options{})
+	var version string
+	for _, row := range []struct {
+		method, path, kind string
+		replicas           int
+		why                string
+	}{
+		{"PATCH", scalers + "/a?fieldManager=m&dryRun=All", applyPatch, 3, "a dry run answers what would be stored"},
+		{"PATCH", scalers + "/a?fieldManager=m", applyPatch, 3, "version 2 has a metric by default"},
+		{"PATCH", scalers + "/a?fieldManager=m", applyPatch, 3, "nothing changes"},
+		{"PUT", scalers + "/a", "", 4, ""},
+		{"PUT", scalers + "/a?dryRun=All", "", 5, ""},
+	} {
+		o := h.must(row.method, row.path, row.kind, fmt.Sprintf(body, row.replicas))
+		require.EqualValues(t, 80, spec(o, "targetCPUUtilizationPercentage"), row.why)
+		require.EqualValues(t, row.replicas, spec(o, "maxReplicas"), row.why)
+		if row.why == "nothing changes" {
+			require.Equal(t, version, o.GetResourceVersion())
+		}
+		version = o.GetResourceVersion()
+	}
+	require.EqualValues(t, 4, spec(h.must("GET", scalers+"/a", "", ""), "maxReplicas"))
+}

@@ -2,8 +2,8 @@ package builtin
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
+	"reflect"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -93,8 +93,8 @@ func autoscalerToV2(in *autoscalingv1.HorizontalPodAutoscaler) (*autoscalingv2.H
 		if !ok {
 			continue
 		}
-		if err := json.Unmarshal([]byte(text), into); err != nil {
-			return nil, fmt.Errorf("metadata.annotations[%s]: %w", name, err)
+		if json.Unmarshal([]byte(text), into) != nil {
+			reflect.ValueOf(into).Elem().SetZero() // what can't be read is dropped, as a server does
 		}
 		delete(annotations, name)
 	}
@@ -103,15 +103,10 @@ func autoscalerToV2(in *autoscalingv1.HorizontalPodAutoscaler) (*autoscalingv2.H
 	}
 	out.Annotations = annotations
 	if target := in.Spec.TargetCPUUtilizationPercentage; target != nil {
-		cpu := autoscalingv2.MetricSpec{
-			Type: autoscalingv2.ResourceMetricSourceType,
-			Resource: &autoscalingv2.ResourceMetricSource{
-				Name:   corev1.ResourceCPU,
-				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: target},
-			},
-		}
-		out.Spec.Metrics = append([]autoscalingv2.MetricSpec{cpu}, out.Spec.Metrics...)
+		out.Spec.Metrics = append(out.Spec.Metrics, targetCPU(*target))
 	}
+	// It is a default of the conversion, since it depends on the annotations.
+	defaultMetrics(&out.Spec)
 	if current := in.Status.CurrentCPUUtilizationPercentage; current != nil && len(out.Status.CurrentMetrics) == 0 {
 		out.Status.CurrentMetrics = []autoscalingv2.MetricStatus{{
 			Type: autoscalingv2.ResourceMetricSourceType,

@@ -40,14 +40,15 @@ func TestEvents(t *testing.T) {
 	require.Equal(t, obj, through(t, core, events, read))
 }
 
-// An autoscaler keeps in version 1 what that has no fields for.
+// An autoscaler keeps in version 1 what that has no fields for; its CPU target comes
+// after the metrics in the annotation, as a server has it.
 func TestAutoscalers(t *testing.T) {
 	v1, v2 := kindOf(t, "autoscaling", "v1", "horizontalpodautoscalers"), kindOf(t, "autoscaling", "v2", "horizontalpodautoscalers")
 	obj := v2.New().(*autoscalingv2.HorizontalPodAutoscaler)
 	require.NoError(t, json.Unmarshal([]byte(`{"metadata":{"name":"h","annotations":{"a":"b"}},"spec":{"scaleTargetRef":{"kind":"Deployment","name":"d"},
 		"minReplicas":2,"maxReplicas":5,"metrics":[
-			{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":70}}},
-			{"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"1Gi"}}}]},
+			{"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"1Gi"}}},
+			{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":70}}}]},
 		"status":{"currentReplicas":2,"desiredReplicas":3,"conditions":[{"type":"AbleToScale","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`), obj))
 	read := through(t, v2, v1, obj).(*autoscalingv1.HorizontalPodAutoscaler)
 	require.Equal(t, int32(70), *read.Spec.TargetCPUUtilizationPercentage)
@@ -55,4 +56,13 @@ func TestAutoscalers(t *testing.T) {
 	require.Contains(t, read.Annotations, "autoscaling.alpha.kubernetes.io/metrics")
 	require.Equal(t, "b", read.Annotations["a"])
 	require.Equal(t, obj, through(t, v1, v2, read))
+
+	read.Annotations["autoscaling.alpha.kubernetes.io/metrics"] = `[{"type":"Pods"},{"type":1}]`
+	obj.Spec.Metrics = obj.Spec.Metrics[1:]
+	require.Equal(t, obj, through(t, v1, v2, read), "what can't be read is dropped")
+
+	read.Spec.TargetCPUUtilizationPercentage = nil
+	metrics := through(t, v1, v2, read).(*autoscalingv2.HorizontalPodAutoscaler).Spec.Metrics
+	require.Len(t, metrics, 1)
+	require.Equal(t, int32(80), *metrics[0].Resource.Target.AverageUtilization, "something is measured")
 }

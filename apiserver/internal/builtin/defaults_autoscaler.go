@@ -5,20 +5,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultAutoscaler targets 80 % of the CPU that is asked for, where nothing else
-// is measured.
+// defaultAutoscaler sets the defaults of version 2.
 func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	setPointer(&o.Spec.MinReplicas, 1)
-	if len(o.Spec.Metrics) == 0 {
-		utilization := int32(80)
-		o.Spec.Metrics = []autoscalingv2.MetricSpec{{
-			Type: autoscalingv2.ResourceMetricSourceType,
-			Resource: &autoscalingv2.ResourceMetricSource{
-				Name:   corev1.ResourceCPU,
-				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &utilization},
-			},
-		}}
-	}
+	defaultMetrics(&o.Spec)
 	b := o.Spec.Behavior
 	if b == nil {
 		return
@@ -33,6 +23,25 @@ func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	defaultScaling(b.ScaleDown, []autoscalingv2.HPAScalingPolicy{
 		{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15},
 	})
+}
+
+// defaultMetrics targets 80 % of the CPU that is asked for, where nothing else is
+// measured.
+func defaultMetrics(s *autoscalingv2.HorizontalPodAutoscalerSpec) {
+	if len(s.Metrics) == 0 {
+		s.Metrics = []autoscalingv2.MetricSpec{targetCPU(80)}
+	}
+}
+
+// targetCPU is the metric that version 1 has a field for.
+func targetCPU(percent int32) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{
+			Name:   corev1.ResourceCPU,
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
+		},
+	}
 }
 
 func defaultScaling(r *autoscalingv2.HPAScalingRules, policies []autoscalingv2.HPAScalingPolicy) {

@@ -102,6 +102,9 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err != nil {
 		return nil, err
 	}
+	if obj, err = c.asStored(obj, data); err != nil {
+		return nil, err
+	}
 	key := c.Resource.Key(obj.GetNamespace(), obj.GetName())
 	if dryRun {
 		record, _, err := c.Store.Get(ctx, key, 0)
@@ -213,8 +216,11 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	if live.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && c.mayGo(obj) {
 		return obj, c.drop(ctx, record, obj, w.dryRun)
 	}
-	if data == nil || w.dryRun {
-		return obj, nil
+	if data == nil {
+		return c.asStored(obj, record.Value)
+	}
+	if obj, err = c.asStored(obj, data); err != nil || w.dryRun {
+		return obj, err
 	}
 	revision, err := c.Store.Put(ctx, record.Key, data, record.Revision)
 	if err != nil {
@@ -223,6 +229,20 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	obj.SetResourceVersion(versionText(revision))
 	c.tell(obj)
 	return obj, nil
+}
+
+// asStored returns what a read answers of an object that is stored as data. Where it is
+// stored at the version of the request that is the object; else it is converted to that
+// which is stored and back, and has the defaults of that.
+func (c *Call) asStored(obj resources.Object, data []byte) (resources.Object, error) {
+	if c.Resource.Stored == c.Resource.GVK() {
+		return obj, nil
+	}
+	out, err := c.decodeAnew(data, 0)
+	if err == nil {
+		out.SetResourceVersion(obj.GetResourceVersion())
+	}
+	return out, err
 }
 
 // matchVersion sets the resourceVersion of live, if the object has none and need
