@@ -389,3 +389,33 @@ func TestAnsweredAsStored(t *testing.T) {
 	}
 	require.EqualValues(t, 4, spec(h.must("GET", scalers+"/a", "", ""), "maxReplicas"))
 }
+
+// A list that a type always shows is null when it is empty, as what a real server
+// stores; one that is shown only when there is something in it is not there.
+func TestEmptyLists(t *testing.T) {
+	const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+	h := newHost(t, apiserver.Options{})
+	made := h.must("POST", slices, "", `{"metadata":{"name":"a","finalizers":[]},"addressType":"IPv4","endpoints":[],"ports":[{"name":"p","port":80}]}`)
+	for _, o := range []*unstructured.Unstructured{made, h.must("GET", slices+"/a", "", "")} {
+		require.Contains(t, o.Object, "endpoints")
+		require.Nil(t, o.Object["endpoints"])
+		require.Len(t, o.Object["ports"], 1)
+		require.NotContains(t, o.Object["metadata"], "finalizers")
+	}
+	changed := h.must("PUT", slices+"/a", "", `{"metadata":{"name":"a","labels":{"k":"v"}},"addressType":"IPv4","endpoints":[{"addresses":["1.2.3.4"]}],"ports":[]}`)
+	require.Len(t, changed.Object["endpoints"], 1)
+	require.Contains(t, changed.Object, "ports")
+	require.Nil(t, changed.Object["ports"])
+	require.EqualValues(t, 2, changed.GetGeneration())
+	changed = h.must("PATCH", slices+"/a", "application/merge-patch+json", `{"metadata":{"labels":{"k":"w"}}}`)
+	require.EqualValues(t, 3, changed.GetGeneration(), "what selects it counts")
+}
+
+// A Job without labels has those of its template, also in the answer to its creation.
+func TestLabelsOfAJob(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	made := h.must("POST", "/apis/batch/v1/namespaces/default/jobs", "",
+		`{"metadata":{"name":"a"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)
+	require.Equal(t, "a", made.GetLabels()["batch.kubernetes.io/job-name"])
+	require.Equal(t, made.GetLabels(), h.must("GET", "/apis/batch/v1/namespaces/default/jobs/a", "", "").GetLabels())
+}

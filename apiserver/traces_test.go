@@ -54,6 +54,5 @@ func TestRecordedTraces(t *testing.T) {
 		"scenarios/bad-lists 1":               recorded.HostValidation, // ports of Services are between 1 and 65535
 		"scenarios/containers-nested-lists 1": recorded.HostValidation, // volume mounts name volumes
 		"scenarios/pod-status-by-kubelet 3":   recorded.HostValidation, // most of a Pod may not change
-		"scenarios/atomic-lists-and-maps 4":   recorded.NullFault,
 	}, singles)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,7 +121,8 @@ func goName(gvk schema.GroupVersionKind) string {
 	if gvk.Group == "" {
 		return "core." + gvk.Kind
 	}
-	return gvk.Group + "." + gvk.Kind
+	pkg, _, _ := strings.Cut(gvk.Group, ".")
+	return pkg + "." + gvk.Kind
 }
 
 func (k *kind) DecodeStored(data []byte) (resources.Object, error) {
@@ -230,6 +232,10 @@ func (k *kind) PrepareCreate(obj resources.Object) {
 		obj.SetGeneration(1)
 	}
 	k.rules.created(obj, k.now())
+	// What was made now is as good as what was given: a Job without labels has those of
+	// its template.
+	setDefaults(obj)
+	dropEmptyLists(obj)
 }
 
 // now is the time as objects have it.
@@ -237,6 +243,7 @@ func (k *kind) now() metav1.Time { return metav1.NewTime(k.options.Now()).Rfc333
 
 // PrepareUpdate keeps of live what a write through the subresource leaves alone.
 func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
+	defer dropEmptyLists(obj)
 	obj.SetGeneration(live.GetGeneration())
 	switch subresource {
 	case "status":

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +58,8 @@ func (r rules) updated(obj, live resources.Object) (counts bool) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		return !equal(o.Annotations, live.GetAnnotations())
+	case *discoveryv1.EndpointSlice:
+		return !equal(o.Labels, live.GetLabels())
 	case *appsv1.DaemonSet:
 		was := live.(*appsv1.DaemonSet)
 		generation := templateGeneration(was)
