@@ -419,3 +419,21 @@ func TestLabelsOfAJob(t *testing.T) {
 	require.Equal(t, "a", made.GetLabels()["batch.kubernetes.io/job-name"])
 	require.Equal(t, made.GetLabels(), h.must("GET", "/apis/batch/v1/namespaces/default/jobs/a", "", "").GetLabels())
 }
+
+// An update of a Pod is admitted as its creation was: it tolerates nodes that are not
+// well, and keeps its priority.
+func TestUpdateOfAPod(t *testing.T) {
+	const pods = "/api/v1/namespaces/default/pods"
+	const body = `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"tolerations":[%s]}}`
+	h := newHost(t, apiserver.Options{})
+	made := h.must("POST", pods, "", fmt.Sprintf(body, ""))
+	require.Len(t, spec(made, "tolerations"), 2)
+	changed := h.must("PUT", pods+"/a", "", fmt.Sprintf(body, `{"key":"k","operator":"Exists"}`))
+	require.Len(t, spec(changed, "tolerations"), 3)
+	for _, name := range []string{"priority", "preemptionPolicy"} {
+		require.NotNil(t, spec(made, name))
+		require.Equal(t, spec(made, name), spec(changed, name))
+	}
+	same := h.must("PUT", pods+"/a", "", fmt.Sprintf(body, `{"key":"k","operator":"Exists"}`))
+	require.Equal(t, changed.GetResourceVersion(), same.GetResourceVersion(), "nothing changes")
+}

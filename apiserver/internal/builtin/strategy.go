@@ -58,6 +58,8 @@ func (r rules) updated(obj, live resources.Object) (counts bool) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		return !equal(o.Annotations, live.GetAnnotations())
+	case *corev1.Pod:
+		readmitPod(&o.Spec, &live.(*corev1.Pod).Spec)
 	case *discoveryv1.EndpointSlice:
 		return !equal(o.Labels, live.GetLabels())
 	case *appsv1.DaemonSet:
@@ -96,13 +98,30 @@ func admitPod(o *corev1.Pod, now metav1.Time) {
 	}
 	setPointer(&o.Spec.Priority, 0)
 	setPointer(&o.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
+	tolerate(&o.Spec)
+}
+
+// readmitPod is admitPod for an update, which keeps the priority.
+func readmitPod(s, live *corev1.PodSpec) {
+	if s.Priority == nil {
+		s.Priority = live.Priority
+	}
+	if s.PreemptionPolicy == nil {
+		s.PreemptionPolicy = live.PreemptionPolicy
+	}
+	tolerate(s)
+}
+
+// tolerate lets a Pod stay for a while on a node that is not well, unless it says how
+// long itself.
+func tolerate(s *corev1.PodSpec) {
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		tolerated := slices.ContainsFunc(o.Spec.Tolerations, func(t corev1.Toleration) bool {
+		tolerated := slices.ContainsFunc(s.Tolerations, func(t corev1.Toleration) bool {
 			return (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
 		})
 		if !tolerated {
 			seconds := patience
-			o.Spec.Tolerations = append(o.Spec.Tolerations, corev1.Toleration{
+			s.Tolerations = append(s.Tolerations, corev1.Toleration{
 				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
 			})
 		}
