@@ -15,5 +15,6 @@
 //     own fields without changing the object.
 //
 // Decode and Encode speak the wire format as Go structs, and DecodeTree and
-// EncodeTree as it stands in an unstructured object.
+// EncodeTree as it stands in an unstructured object, where Of finds it and With
+// replaces it.
 package managedfields

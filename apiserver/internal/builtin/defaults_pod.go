@@ -168,20 +168,12 @@ func defaultVolume(v *corev1.VolumeSource) {
 		setDefault(&v.ISCSI.ISCSIInterface, "default")
 	}
 	if v.RBD != nil {
-		setDefault(&v.RBD.RBDPool, "rbd")
-		setDefault(&v.RBD.RadosUser, "admin")
-		setDefault(&v.RBD.Keyring, "/etc/ceph/keyring")
+		defaultRBD(&v.RBD.RBDPool, &v.RBD.RadosUser, &v.RBD.Keyring)
 	}
 	if v.ScaleIO != nil {
-		setDefault(&v.ScaleIO.StorageMode, "ThinProvisioned")
-		setDefault(&v.ScaleIO.FSType, "xfs")
+		defaultScaleIO(&v.ScaleIO.StorageMode, &v.ScaleIO.FSType)
 	}
-	if v.AzureDisk != nil {
-		setPointer(&v.AzureDisk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
-		setPointer(&v.AzureDisk.Kind, corev1.AzureSharedBlobDisk)
-		setPointer(&v.AzureDisk.FSType, "ext4")
-		setPointer(&v.AzureDisk.ReadOnly, false)
-	}
+	defaultAzureDisk(v.AzureDisk)
 	if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
 		setPointer(&v.Ephemeral.VolumeClaimTemplate.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 	}
@@ -213,18 +205,34 @@ func defaultVolumeOfCluster(v *corev1.PersistentVolumeSource) {
 		setDefault(&v.ISCSI.ISCSIInterface, "default")
 	}
 	if v.RBD != nil {
-		setDefault(&v.RBD.RBDPool, "rbd")
-		setDefault(&v.RBD.RadosUser, "admin")
-		setDefault(&v.RBD.Keyring, "/etc/ceph/keyring")
+		defaultRBD(&v.RBD.RBDPool, &v.RBD.RadosUser, &v.RBD.Keyring)
 	}
 	if v.ScaleIO != nil {
-		setDefault(&v.ScaleIO.StorageMode, "ThinProvisioned")
-		setDefault(&v.ScaleIO.FSType, "xfs")
+		defaultScaleIO(&v.ScaleIO.StorageMode, &v.ScaleIO.FSType)
 	}
-	if v.AzureDisk != nil {
-		setPointer(&v.AzureDisk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
-		setPointer(&v.AzureDisk.Kind, corev1.AzureSharedBlobDisk)
-		setPointer(&v.AzureDisk.FSType, "ext4")
-		setPointer(&v.AzureDisk.ReadOnly, false)
+	defaultAzureDisk(v.AzureDisk)
+}
+
+// What volumes in Pods and volumes of the cluster have alike stands in types of their
+// own, with the same fields.
+
+func defaultRBD(pool, user, keyring *string) {
+	setDefault(pool, "rbd")
+	setDefault(user, "admin")
+	setDefault(keyring, "/etc/ceph/keyring")
+}
+
+func defaultScaleIO(mode, fsType *string) {
+	setDefault(mode, "ThinProvisioned")
+	setDefault(fsType, "xfs")
+}
+
+func defaultAzureDisk(d *corev1.AzureDiskVolumeSource) {
+	if d == nil {
+		return
 	}
+	setPointer(&d.CachingMode, corev1.AzureDataDiskCachingReadWrite)
+	setPointer(&d.Kind, corev1.AzureSharedBlobDisk)
+	setPointer(&d.FSType, "ext4")
+	setPointer(&d.ReadOnly, false)
 }

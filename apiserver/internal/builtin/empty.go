@@ -39,10 +39,12 @@ func dropEmptyIn(v reflect.Value) {
 	}
 }
 
-// isShown reports whether a field is a list that JSON shows when it is empty.
+// isShown reports whether a field is a list, and not a text in bytes, that JSON shows
+// when it is empty.
 func isShown(f reflect.StructField) bool {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return f.Type.Kind() == reflect.Slice && name != "-" && !strings.Contains(options, "omit")
+	return f.IsExported() && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() != reflect.Uint8 &&
+		name != "-" && !strings.Contains(options, "omit")
 }
 
 // showing remembers showsEmpty by type.
