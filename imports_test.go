@@ -24,6 +24,7 @@ var layers = []struct {
 	name    string
 	imports []string
 }{
+	{"internal/printable", nil},
 	{"fieldpath", nil},
 	{"typed", []string{"fieldpath"}},
 	{"typed/openapi/internal/bundle", nil},
@@ -31,17 +32,17 @@ var layers = []struct {
 	{"typed/openapi", []string{"typed", "typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
 	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
 	{"managedfields", []string{"fieldpath"}},
-	{"conflicts", []string{"fieldpath", "managedfields"}},
+	{"conflicts", []string{"internal/printable", "fieldpath", "managedfields"}},
 	{"internal/gostruct", nil},
 	{"internal/trees", nil},
-	{"blame", []string{"fieldpath", "typed", "managedfields"}},
+	{"blame", []string{"internal/printable", "fieldpath", "typed", "managedfields"}},
 	{"fieldmanager", []string{"fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
 	{"applier", []string{"fieldmanager", "internal/trees"}},
 	{"ownership", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"dropin", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "internal/trees"}},
 	{"smdv4", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"upgrade", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"harness", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
+	{"upgrade", []string{"internal/printable", "fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"harness", []string{"internal/printable", "fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
 	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "ownership"}},
 }
 

@@ -12,6 +12,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 var (
@@ -132,7 +134,7 @@ func newPage(reports []*Report) *page {
 	case 0:
 		p.Summary = "no objects"
 	case 1:
-		p.Summary = plain(reports[0].title())
+		p.Summary = printable.Text(reports[0].title())
 	default:
 		p.Summary = fmt.Sprintf("%d objects", len(reports))
 	}
@@ -177,8 +179,8 @@ func gatherManagers(reports []*Report) map[string]*pageManager {
 				m = &pageManager{}
 				managers[o.Manager] = m
 			}
-			m.hows = add(m.hows, plain(o.how()))
-			m.details = add(m.details, plain(strings.TrimSpace(o.how()+" at "+o.APIVersion)))
+			m.hows = add(m.hows, printable.Text(o.how()))
+			m.details = add(m.details, printable.Text(strings.TrimSpace(o.how()+" at "+o.APIVersion)))
 		}
 	}
 	for i, name := range slices.Sorted(maps.Keys(managers)) {
@@ -195,7 +197,7 @@ func showName(name string) string {
 	if name == "" {
 		return "(no name)"
 	}
-	return plain(name)
+	return printable.Text(name)
 }
 
 // hues returns the hue of each manager's colour, in degrees. Its name says which,
@@ -244,24 +246,24 @@ func digest(text string) string {
 func (p *page) add(r *Report, index int, several bool, managers map[string]*pageManager) {
 	o := pageObject{
 		ID:    fmt.Sprintf("object-%d", index),
-		Title: plain(r.title()), Kind: plain(r.Kind), Namespace: plain(r.Namespace),
-		Name: plain(r.Name), APIVersion: plain(r.APIVersion), Notes: r.Notes(),
+		Title: printable.Text(r.title()), Kind: printable.Text(r.Kind), Namespace: printable.Text(r.Namespace),
+		Name: printable.Text(r.Name), APIVersion: printable.Text(r.APIVersion), Notes: r.Notes(),
 	}
 	d := dataObject{Entries: []dataEntry{}, Lines: []dataLine{}}
 	if several {
-		d.Anchor = plain(strings.ReplaceAll(r.title(), " ", "/"))
+		d.Anchor = printable.Text(strings.ReplaceAll(r.title(), " ", "/"))
 	}
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		class := managers[e.Manager].Class
 		shown := pageEntry{
-			Class: class, Name: showName(e.Manager), How: plain(e.how()), Version: plain(e.APIVersion),
+			Class: class, Name: showName(e.Manager), How: printable.Text(e.how()), Version: printable.Text(e.APIVersion),
 			Time: e.when(), Age: e.Age, Fields: e.Fields, Lines: e.Lines, Problem: e.Problem != "",
 		}
 		o.Entries = append(o.Entries, shown)
 		d.Entries = append(d.Entries, dataEntry{
-			Class: class, Manager: shown.Name, Operation: plain(string(e.Operation)),
-			Subresource: plain(e.Subresource), Version: shown.Version, Time: shown.Time, Age: shown.Age,
+			Class: class, Manager: shown.Name, Operation: printable.Text(string(e.Operation)),
+			Subresource: printable.Text(e.Subresource), Version: shown.Version, Time: shown.Time, Age: shown.Age,
 		})
 	}
 	positions := make(map[int]int, len(r.Lines)) // of lines on the page, by number
@@ -305,7 +307,7 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 func (p *page) addFacts(l *Line, line *pageLine, facts *dataLine, managers map[string]*pageManager) {
 	for i := range l.Fields {
 		f := &l.Fields[i]
-		field := dataField{Path: plain(f.Path.String()), Kind: f.Kind, State: f.State, Owners: []int{}}
+		field := dataField{Path: printable.Text(f.Path.String()), Kind: f.Kind, State: f.State, Owners: []int{}}
 		for j := range f.Owners {
 			field.Owners = append(field.Owners, f.Owners[j].Entry)
 		}

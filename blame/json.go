@@ -5,11 +5,13 @@ import (
 	"io"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // JSON writes reports as a JSON object with one member, objects, that holds them
 // in order: see the tags of Report. Paths are strings as in conflicts.
-// Characters that control a terminal or the direction of text are escaped.
+// Characters that are not printable, such as those that control a terminal or the
+// direction of text, are escaped.
 func JSON(w io.Writer, reports ...*Report) error {
 	if reports == nil {
 		reports = []*Report{}
@@ -20,7 +22,7 @@ func JSON(w io.Writer, reports ...*Report) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(escape(data), '\n'))
+	_, err = w.Write(append(printable.JSON(data), '\n'))
 	return err
 }
 

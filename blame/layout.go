@@ -1,16 +1,14 @@
 package blame
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -59,42 +57,14 @@ type layout struct {
 	begins [][]*node
 }
 
-// toYAML writes an object as kubectl does, through sigs.k8s.io/yaml.
+// toYAML writes an object as kubectl does, but for characters that are not printable:
+// these are escaped.
 func toYAML(obj map[string]any) (string, error) {
 	data, err := json.Marshal(obj)
-	if err != nil {
-		return "", err
+	if err == nil {
+		data, err = printable.YAML(data)
 	}
-	// JSON is read as YAML on the way, which knows fewer characters.
-	if data, err = yaml.JSONToYAML(escape(data)); err != nil {
-		return "", err
-	}
-	return string(data), nil
-}
-
-// escape returns JSON with the characters escaped that control a terminal or the
-// direction of text, or are none of YAML's.
-func escape(data []byte) []byte {
-	var out []byte
-	done := 0
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		if hostile(r) && r != '\n' || r == 0xFEFF || r == 0xFFFE || r == 0xFFFF {
-			out = fmt.Appendf(append(out, data[done:i]...), `\u%04x`, r) // all of them are below U+10000
-			done = i + size
-		}
-		i += size
-	}
-	if out == nil {
-		return data
-	}
-	return append(out, data[done:]...)
-}
-
-// hostile reports whether r does something where it is shown: it controls a
-// terminal, ends a line, or turns around the text next to it.
-func hostile(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
+	return string(data), err
 }
 
 // lay finds every value of obj in its YAML.
@@ -267,24 +237,4 @@ func (l *layout) scalarEnd(line, col int) int {
 		}
 	}
 	return line
-}
-
-// plain returns s without what controls a terminal or the direction of text: such
-// a character is shown by its number.
-func plain(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, hostile) < 0 {
-		return s
-	}
-	var b bytes.Buffer
-	for i, r := range s {
-		switch _, size := utf8.DecodeRuneInString(s[i:]); {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case hostile(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

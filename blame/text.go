@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // Part is a part of what Text writes, for a Style to tell apart.
@@ -57,7 +59,7 @@ func Text(w io.Writer, style Style, reports ...*Report) error {
 			if i > 0 {
 				b.WriteByte('\n')
 			}
-			fmt.Fprintln(b, style(Heading, "", plain(r.title())))
+			fmt.Fprintln(b, style(Heading, "", printable.Text(r.title())))
 		}
 		r.text(b, style)
 	}
@@ -122,13 +124,13 @@ func (r *Report) text(b *bufio.Writer, style Style) {
 func (l *Line) rows(columns int) [][]cell {
 	var rows [][]cell
 	for _, o := range l.owners() {
-		name := short(plain(o.Manager), managerWidth) + o.note
+		name := short(printable.Text(o.Manager), managerWidth) + o.note
 		if len(rows) > 0 {
 			name = "+ " + name
 		}
-		row := []cell{{Manager, o.Manager, name}, {Detail, o.Manager, plain(o.how())}, {Detail, o.Manager, plain(o.Age)}}
+		row := []cell{{Manager, o.Manager, name}, {Detail, o.Manager, printable.Text(o.how())}, {Detail, o.Manager, printable.Text(o.Age)}}
 		if columns > 3 {
-			row = append(row, cell{Detail, o.Manager, plain(o.APIVersion)})
+			row = append(row, cell{Detail, o.Manager, printable.Text(o.APIVersion)})
 		}
 		rows = append(rows, append(row, cell{Code, "", ""}))
 	}
@@ -139,7 +141,7 @@ func (l *Line) rows(columns int) [][]cell {
 		}
 		rows = append(rows, row)
 	}
-	rows[0][columns].text = plain(l.Text)
+	rows[0][columns].text = printable.Text(l.Text)
 	return rows
 }
 
@@ -201,12 +203,12 @@ func (r *Report) notes(b *bufio.Writer, style Style) {
 func (r *Report) Notes() []string {
 	var notes []string
 	if r.Problem != "" {
-		notes = append(notes, plain(r.Problem))
+		notes = append(notes, printable.Text(r.Problem))
 	}
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		if e.Problem != "" {
-			notes = append(notes, plain(fmt.Sprintf("managedFields[%d] of manager %q can't be read: %s", e.Entry, e.Manager, e.Problem)))
+			notes = append(notes, printable.Text(fmt.Sprintf("managedFields[%d] of manager %q can't be read: %s", e.Entry, e.Manager, e.Problem)))
 		}
 		if e.AbsentCount == 0 {
 			continue
@@ -220,7 +222,7 @@ func (r *Report) Notes() []string {
 		if more := e.AbsentCount - len(paths); more > 0 {
 			list = fmt.Sprintf("%s and %d more", list, more)
 		}
-		notes = append(notes, plain(fmt.Sprintf("manager %q (%s) owns what is not in the object: %s", e.Manager, e.how(), list)))
+		notes = append(notes, printable.Text(fmt.Sprintf("manager %q (%s) owns what is not in the object: %s", e.Manager, e.how(), list)))
 	}
 	return notes
 }

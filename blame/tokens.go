@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // token is a piece of a line of YAML. Its class is that of the page's style: in
@@ -17,7 +18,7 @@ func tokens(l *Line) []token {
 	var out []token
 	add := func(class, text string) {
 		if text != "" {
-			out = append(out, token{class, plain(text)})
+			out = append(out, token{class, printable.Text(text)})
 		}
 	}
 	rest := strings.TrimLeft(l.Text, " ")

@@ -9,15 +9,17 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// FuzzRender renders conflicts of any content: nothing panics, and there is a line
-// for each.
+// FuzzRender renders conflicts of any content: nothing panics, there is a line for
+// each, and all of it is printable.
 func FuzzRender(f *testing.F) {
 	f.Add("alice", "status", "v1", `{"a":["<",1,null]}`, `"x"`, "f:a", `k:{"a":"\n"}`)
 	f.Add("a\tb\n", "", "", strings.Repeat("[", 100), `{`, "v:1e300", "i:-1")
 	f.Add("\xff", "é", "日本", `"日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本日本"`, `-0`, "f:", "f:\xff")
+	f.Add("a\x1b[2J", "\u202e", "v1\u009b31m", `"\u202e\u009b"`, `{"\u2066":"\u200b"}`, "f:a\x1b]0;t\a", "f:\u202e")
 	f.Fuzz(func(t *testing.T, manager, subresource, version, live, applied, first, second string) {
 		c := conflicts.Conflict{Owner: managedfields.KeyOf(manager, managedfields.Update, version, subresource)}
 		if json.Unmarshal([]byte(live), &c.Live) != nil {
@@ -37,6 +39,7 @@ func FuzzRender(f *testing.F) {
 		all.Sort()
 		var b strings.Builder
 		require.NoError(t, all.Render(&b, version, manager))
+		require.Equal(t, printable.Lines(b.String()), b.String())
 		require.GreaterOrEqual(t, strings.Count(b.String(), "\n"), 2+len(all)+4)
 		require.Len(t, all.Status().Details.Causes, len(all))
 		_ = all.Paths()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // What a table shows: the columns are as wide as what is widest in them, so that
@@ -55,9 +57,12 @@ func (r Report) Render(w io.Writer, style Style) error {
 		if conflict.Since != nil {
 			since = conflict.Since.UTC().Format(time.RFC3339)
 		}
-		rows = append(rows, []string{conflict.Path.Short(),
-			fmt.Sprintf("%s (%s)", short(describe(conflict.Owner), ownerWidth), conflict.Owner.Operation),
-			show(conflict.Live), show(conflict.Applied), since})
+		owner := short(printable.Text(describe(conflict.Owner)), ownerWidth)
+		rows = append(rows, []string{
+			printable.Text(conflict.Path.Short()),
+			fmt.Sprintf("%s (%s)", owner, printable.Text(string(conflict.Owner.Operation))),
+			show(conflict.Live), show(conflict.Applied), since,
+		})
 	}
 	out.table(rows, []func(string) string{style.Field, style.Owner, style.Theirs, style.Yours, nil}, style.Heading)
 	if len(c) > maxRows {
@@ -94,8 +99,8 @@ func (l *lines) add(line string) {
 	}
 }
 
-// table writes rows, of which the first is the heading, in aligned columns. Widths
-// are those of the text without its decoration.
+// table writes rows of printable cells, of which the first is the heading, in aligned
+// columns. Widths are those of the text without its decoration.
 func (l *lines) table(rows [][]string, styles []func(string) string, heading func(string) string) {
 	widths := make([]int, len(styles))
 	for _, row := range rows {
@@ -124,7 +129,7 @@ const maxLost = 20
 
 func (l *lines) losses(losses []Loss, style Style) {
 	for _, loss := range losses {
-		l.add("           " + decorate(style.Owner, short(describe(loss.Owner), ownerWidth)) + " loses:")
+		l.add("           " + decorate(style.Owner, short(printable.Text(describe(loss.Owner)), ownerWidth)) + " loses:")
 		n := 0
 		for p := range loss.Fields.All() {
 			if n++; n > maxLost {
@@ -136,7 +141,9 @@ func (l *lines) losses(losses []Loss, style Style) {
 	}
 }
 
+// decorate returns text, printable, in a style.
 func decorate(style func(string) string, text string) string {
+	text = printable.Text(text)
 	if style == nil {
 		return text
 	}
@@ -144,7 +151,7 @@ func decorate(style func(string) string, text string) string {
 }
 
 // show returns the JSON of a value as a table shows it.
-func show(v any) string { return short(string(appendJSON(nil, v)), valueWidth) }
+func show(v any) string { return short(printable.Text(string(appendJSON(nil, v))), valueWidth) }
 
 // short returns s, or its start with an ellipsis when it is longer than width
 // characters.

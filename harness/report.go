@@ -1,15 +1,16 @@
 package harness
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // maxRows is how many orders a report lists.
@@ -84,9 +85,12 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// renderYAML renders plain JSON; keys are sorted.
+// renderYAML renders plain JSON, printable; keys are sorted.
 func renderYAML(v any) string {
-	b, err := yaml.Marshal(v)
+	b, err := json.Marshal(v)
+	if err == nil {
+		b, err = printable.YAML(b)
+	}
 	if err != nil {
 		return fmt.Sprintf("%v\n", v)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -138,7 +139,7 @@ func (p Preview) Render(w io.Writer, what string) error {
 	r.printf("%s: manager %q applies at %s\n", what, p.Applier.Manager, p.Version)
 	r.shares("moves", "from", p.Moves)
 	if p.LastApplied.Manager != "" {
-		r.printf("kept by %s (%s)\n  %s\n", p.LastApplied.Manager, p.LastApplied.Operation, annotationPath)
+		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
 	}
 	if !p.Removed.Empty() {
 		r.printf("removed by the next apply\n")
@@ -162,9 +163,10 @@ type renderer struct {
 	err error
 }
 
+// printf writes lines that are printable, whatever is in args.
 func (r *renderer) printf(format string, args ...any) {
 	if r.err == nil {
-		_, r.err = fmt.Fprintf(r.w, format, args...)
+		_, r.err = io.WriteString(r.w, printable.Lines(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -173,7 +175,7 @@ func (r *renderer) shares(title, preposition string, shares []Share) {
 		r.printf("%s\n", title)
 	}
 	for _, s := range shares {
-		r.printf("  %s %s (%s at %s", preposition, s.Manager, s.Operation, s.Version)
+		r.printf("  %s %s (%s at %s", preposition, printable.Text(s.Manager), s.Operation, s.Version)
 		if s.Subresource != "" {
 			r.printf(", %s", s.Subresource)
 		}
@@ -184,6 +186,6 @@ func (r *renderer) shares(title, preposition string, shares []Share) {
 
 func (r *renderer) fields(indent string, set *fieldpath.Set) {
 	for p := range set.All() {
-		r.printf("%s%s\n", indent, p.Short())
+		r.printf("%s%s\n", indent, printable.Text(p.Short()))
 	}
 }

@@ -38,7 +38,7 @@ type attack struct {
 // table lists the rows in the order of doc/attacks.md.
 func table() []attack {
 	var out []attack
-	for _, rows := range [][]attack{nesting, loops, duplicates, keys, numbers, values, metadata, owners, changes, schemas} {
+	for _, rows := range [][]attack{nesting, loops, duplicates, keys, numbers, values, metadata, owners, changes, schemas, printing} {
 		out = append(out, rows...)
 	}
 	return out

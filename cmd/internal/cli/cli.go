@@ -18,6 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 // Env is the world of a command.
@@ -104,11 +106,24 @@ func Main(env Env, args []string) int {
 	if env.Terminal == nil {
 		env.Terminal = isTerminal
 	}
-	root := newRoot(&env)
+	stdout, stderr := env.guard(env.Stdout), env.guard(env.Stderr)
+	env.Stdout, env.Stderr = stdout, stderr
+	status := env.main(args)
+	for _, stream := range []*printable.Writer{stdout, stderr} {
+		if err := stream.Close(); err != nil {
+			status = max(status, 1)
+		}
+	}
+	return status
+}
+
+// main runs the command in a world that is complete.
+func (e *Env) main(args []string) int {
+	root := newRoot(e)
 	root.SetArgs(args)
-	root.SetIn(env.Stdin)
-	root.SetOut(env.Stdout)
-	root.SetErr(env.Stderr)
+	root.SetIn(e.Stdin)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
 	err := root.Execute()
 	if err == nil {
 		return 0
@@ -122,7 +137,7 @@ func Main(env Env, args []string) int {
 		}
 	}
 	if !errors.Is(err, errReported) {
-		env.report(err)
+		e.report(err)
 	}
 	return status
 }

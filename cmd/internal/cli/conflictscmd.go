@@ -2,17 +2,16 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 type conflictsFlags struct {
@@ -300,9 +299,9 @@ func (f *conflictsFlags) take(ctx context.Context, env *Env, p place, list []res
 		case format != "":
 			err = writeManifest(env, r.manifest(r.Intent.Object), format, i > 0)
 		case f.dryRun:
-			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", r.reference())
+			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", printable.Text(r.reference()))
 		default:
-			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied\n", r.reference())
+			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied\n", printable.Text(r.reference()))
 		}
 		if err != nil && !failed {
 			return true, err
@@ -325,12 +324,11 @@ func (v planView) resolved(w interface{ Write([]byte) (int, error) }, r resolved
 
 // writeManifest writes an intent, as one of several documents.
 func writeManifest(env *Env, intent map[string]any, format string, next bool) error {
-	data, err := json.Marshal(intent)
+	marshal := encodeYAML
 	if format == "json" {
-		data, err = encode(intent)
-	} else if err == nil {
-		data, err = yaml.JSONToYAML(data)
+		marshal = encode
 	}
+	data, err := marshal(intent)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/stored"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
 func newGet(env *Env) *cobra.Command {
@@ -211,11 +212,15 @@ func table(w io.Writer, objects []map[string]any, now time.Time, wide, mixed boo
 		if gvk, err := gvkOf(obj); mixed && err == nil {
 			name = reference(gvk.GroupKind(), name)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s", orDash(textAt(obj, "namespace")), name, orDash(managers(obj)), age(obj, now))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s", orDash(textAt(obj, "namespace")), printable.Text(name),
+			orDash(managers(obj)), age(obj, now))
 		if wide {
 			metadata, _ := obj["metadata"].(map[string]any)
-			fmt.Fprintf(tw, "\t%v\t%v\t%s\t%s", obj["apiVersion"], metadata["generation"],
-				textAt(obj, "resourceVersion"), textAt(obj, "uid"))
+			for _, value := range []any{
+				obj["apiVersion"], metadata["generation"], textAt(obj, "resourceVersion"), textAt(obj, "uid"),
+			} {
+				fmt.Fprintf(tw, "\t%s", printable.Text(fmt.Sprint(value)))
+			}
 		}
 		fmt.Fprintln(tw)
 	}
@@ -226,7 +231,7 @@ func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return s
+	return printable.Text(s)
 }
 
 // managers returns the names of an object's managers, each once, sorted.

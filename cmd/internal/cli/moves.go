@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
 )
@@ -157,7 +158,7 @@ func previewMove(w io.Writer, p palette, t *target, result *ownership.Result) er
 		}
 		fmt.Fprintf(w, "  %s\n", head)
 		for path := range fields.Leaves().All() {
-			fmt.Fprintf(w, "    %s\n", p.paint(plain(path.Short()), attribute))
+			fmt.Fprintf(w, "    %s\n", p.paint(path.Short(), attribute))
 		}
 	}
 	for _, change := range result.Changes {
@@ -168,7 +169,7 @@ func previewMove(w io.Writer, p palette, t *target, result *ownership.Result) er
 	for _, next := range result.Next {
 		who := p.paint(describeKey(next.Manager), ofManager(next.Manager.Manager))
 		if next.Err != nil {
-			fmt.Fprintf(w, "  what the next apply of %s does can't be told: %s\n", who, plain(next.Err.Error()))
+			fmt.Fprintf(w, "  what the next apply of %s does can't be told: %s\n", who, printable.Text(next.Err.Error()))
 			continue
 		}
 		list("the next apply of "+who+" deletes, if its manifest stays as it was", next.Deletes, color.FgRed)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -206,7 +207,7 @@ func (m *moving) patches() error {
 		if next.patch == nil {
 			return fmt.Errorf("%s: no patch: the object has no resourceVersion to bind it to", next.title())
 		}
-		if _, err := fmt.Fprintf(m.env.Stdout, "%s\n", next.patch); err != nil {
+		if _, err := fmt.Fprintf(m.env.Stdout, "%s\n", printable.JSON(next.patch)); err != nil {
 			return err
 		}
 	}

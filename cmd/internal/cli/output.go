@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -43,7 +43,7 @@ func (o *output) print(w io.Writer, objects []map[string]any, list bool) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(w, reference(gvk.GroupKind(), nameOf(obj)))
+			fmt.Fprintln(w, printable.Text(reference(gvk.GroupKind(), nameOf(obj))))
 		}
 		return nil
 	}
@@ -58,10 +58,11 @@ func (o *output) print(w io.Writer, objects []map[string]any, list bool) error {
 	if len(items) == 1 && !list {
 		value = items[0]
 	}
-	data, err := encode(value)
-	if err == nil && o.format == "yaml" {
-		data, err = yaml.JSONToYAML(data)
+	marshal := encode
+	if o.format == "yaml" {
+		marshal = encodeYAML
 	}
+	data, err := marshal(value)
 	if err != nil {
 		return err
 	}
@@ -69,12 +70,21 @@ func (o *output) print(w io.Writer, objects []map[string]any, list bool) error {
 	return err
 }
 
-// encode returns a value as indented JSON, with < and > as they are.
+// encode returns a value as indented JSON, printable, with < and > as they are.
 func encode(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(value)
-	return out.Bytes(), err
+	return printable.JSON(out.Bytes()), err
+}
+
+// encodeYAML returns a value as YAML, printable.
+func encodeYAML(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return printable.YAML(data)
 }

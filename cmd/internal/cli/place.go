@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -66,9 +67,9 @@ func (t *target) reference() string { return reference(t.kind.GroupKind(), t.nam
 // title names the object along with its namespace, if it is not the default one.
 func (t *target) title() string {
 	if t.namespace == "" || t.namespace == "default" {
-		return plain(t.reference())
+		return printable.Text(t.reference())
 	}
-	return plain(t.reference() + " in " + t.namespace)
+	return printable.Text(t.reference() + " in " + t.namespace)
 }
 
 // request returns a request about the object.

@@ -11,11 +11,11 @@ import (
 	"github.com/fatih/color"
 	"github.com/pmezard/go-difflib/difflib"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -94,7 +94,7 @@ func (v planView) changes(w io.Writer, p planned) {
 	rows := [][]cell{{{"CHANGE", color.Bold}, {"FIELD", color.Bold}, {"BEFORE", color.Bold}, {"AFTER", color.Bold}}}
 	for change := range p.Changes() {
 		change = hideChange(p.kind.GroupKind(), change)
-		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {plain(change.Path.Short()), color.FgCyan}}
+		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
 		switch change.Kind {
 		case fieldmanager.Added:
 			row = append(row, cell{}, cell{brief(change.After), color.FgGreen})
@@ -119,7 +119,7 @@ func brief(value any) string {
 	if err := encoder.Encode(value); err != nil {
 		return fmt.Sprintf("(%v)", err)
 	}
-	runes := []rune(plain(strings.TrimSpace(b.String())))
+	runes := []rune(printable.Text(strings.TrimSpace(b.String())))
 	if len(runes) > width {
 		return string(runes[:width-1]) + "…"
 	}
@@ -143,7 +143,7 @@ func (v planView) ownership(w io.Writer, p planned) {
 				continue
 			}
 			for path := range leaves.All() {
-				rows = append(rows, []cell{who, {part.word, 0}, {plain(path.Short()), color.FgCyan}})
+				rows = append(rows, []cell{who, {part.word, 0}, {path.Short(), color.FgCyan}})
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func describeKey(k managedfields.Key) string {
 	if k.Subresource != "" {
 		s += fmt.Sprintf(" through %q", k.Subresource)
 	}
-	return plain(s + ")")
+	return printable.Text(s + ")")
 }
 
 // writeDiff writes the unified difference of the object, as YAML.
@@ -183,7 +183,7 @@ func (v planView) writeDiff(w io.Writer, p planned) error {
 		if !v.managedFields {
 			tree = managedfields.With(tree, nil)
 		}
-		data, err := yaml.Marshal(tree)
+		data, err := encodeYAML(tree)
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (v planView) writeDiff(w io.Writer, p planned) error {
 		return err
 	}
 	for line := range strings.Lines(text) {
-		line = plain(strings.TrimSuffix(line, "\n"))
+		line = strings.TrimSuffix(line, "\n")
 		var attribute color.Attribute
 		switch {
 		case strings.HasPrefix(line, "+"):

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/fatih/color"
@@ -17,7 +16,22 @@ import (
 
 	"github.com/tenure-ssa/tenure/blame"
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/printable"
 )
+
+// guard puts a writer in front of a stream to which only what is printable gets
+// through, and what colours it.
+func (e *Env) guard(w io.Writer) *printable.Writer {
+	return printable.NewWriter(w, e.paletteFor(w).on)
+}
+
+// underlying returns the stream behind its guard.
+func underlying(w io.Writer) io.Writer {
+	if guard, ok := w.(*printable.Writer); ok {
+		return guard.Unwrap()
+	}
+	return w
+}
 
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
@@ -30,7 +44,7 @@ type palette struct{ on bool }
 // paletteFor returns the palette of a stream: colours are for terminals, and not
 // for who says NO_COLOR (https://no-color.org).
 func (e *Env) paletteFor(w io.Writer) palette {
-	return palette{on: e.Terminal(w) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
+	return palette{on: e.Terminal(underlying(w)) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
 }
 
 // in returns what colours text; nil when there are no colours.
@@ -43,8 +57,9 @@ func (p palette) in(attributes ...color.Attribute) func(string) string {
 	return func(s string) string { return c.Sprint(s) }
 }
 
-// paint colours text.
+// paint colours text, which may be anybody's: it becomes printable.
 func (p palette) paint(s string, attributes ...color.Attribute) string {
+	s = printable.Text(s)
 	if paint := p.in(attributes...); paint != nil && s != "" {
 		return paint(s)
 	}
@@ -98,11 +113,14 @@ type cell struct {
 	color color.Attribute
 }
 
-// table writes rows with aligned columns, each after an indent.
+// table writes rows with aligned columns, each after an indent. Texts may be
+// anybody's: they become printable.
 func (p palette) table(w io.Writer, indent string, rows [][]cell) {
 	var widths []int
 	for _, row := range rows {
-		for i, c := range row {
+		for i := range row {
+			row[i].text = printable.Text(row[i].text)
+			c := row[i]
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -118,27 +136,6 @@ func (p palette) table(w io.Writer, indent string, rows [][]cell) {
 		}
 		fmt.Fprintln(w)
 	}
-}
-
-// plain returns text without what would control a terminal or turn text around,
-// which is shown by its number instead.
-func plain(s string) string {
-	fine := func(r rune) bool { return r == ' ' || unicode.IsPrint(r) && r != utf8.RuneError }
-	if strings.IndexFunc(s, func(r rune) bool { return !fine(r) }) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case fine(r):
-			b.WriteRune(r)
-		case r == utf8.RuneError:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // confirmation is the flag that stands for a yes.
@@ -176,11 +173,11 @@ func (c confirmation) ask(env *Env, question string) error {
 // returns is to be called after each of them, and the other one at the end.
 func (e *Env) progress(what string, count int) (step, done func()) {
 	const many = 2
-	if count < many || !e.Terminal(e.Stderr) {
+	if count < many || !e.Terminal(underlying(e.Stderr)) {
 		return func() {}, func() {}
 	}
 	bar := progressbar.NewOptions(count,
-		progressbar.OptionSetWriter(e.Stderr),
+		progressbar.OptionSetWriter(underlying(e.Stderr)),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(false),

@@ -10,6 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -193,9 +194,9 @@ func (f *writeFlags) runStore(w *writer, docs []document) error {
 		written = append(written, out.object)
 		switch f.output.format {
 		case "":
-			fmt.Fprintf(w.env.Stdout, "%s %s\n", out.reference, out.verb)
+			fmt.Fprintf(w.env.Stdout, "%s %s\n", printable.Text(out.reference), out.verb)
 		case "name":
-			fmt.Fprintln(w.env.Stdout, out.reference)
+			fmt.Fprintln(w.env.Stdout, printable.Text(out.reference))
 		}
 	}
 	if f.output.format == "yaml" || f.output.format == "json" {
@@ -233,7 +234,7 @@ func (e *Env) explain(err error, where, reference, manager string) {
 		return
 	}
 	if reference != "" {
-		where += ": " + reference
+		where += ": " + printable.Text(reference)
 	}
 	var fault *fieldmanager.ObjectError
 	if errors.As(err, &fault) && fault.Role == fieldmanager.AppliedObject {

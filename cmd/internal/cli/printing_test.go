@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// printing are commands that print what others wrote, on the objects of files.
+var printing = [][]string{
+	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me"},
+	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--force-conflicts", "--diff"},
+	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--force-conflicts", "-o", "json"},
+	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me"},
+	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "-o", "json"},
+	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "-o", "status"},
+	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--resolve", "force", "-o", "yaml"},
+	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--resolve", "share", "-o", "json"},
+	{"blame", "-f", "live.json"},
+	{"blame", "-f", "live.json", "-o", "json", "--show-managed-fields"},
+	{"blame", "-f", "live.json", "-o", "html"},
+	{"apply", "-f", "intent.json", "--live", "live.json"},
+	{"apply", "-f", "intent.json", "--live", "live.json", "--force-conflicts"},
+	{"replace", "-f", "intent.json", "--live", "live.json", "-o", "name"},
+	{"handover", "-f", "intent.json", "--live", "live.json", "--field", ".data", "--field-manager", "me"},
+	{"release", "-f", "live.json", "--from", "plain", "--all"},
+	{"release", "-f", "live.json", "--from", "plain", "--all", "-o", "patch"},
+	{"release", "-f", "live.json", "--from", "plain", "--all", "-o", "name"},
+	{"upgrade", "-f", "live.json", "--field-manager", "me", "--from", "plain", "--everything"},
+	{"downgrade", "-f", "live.json", "--field-manager", "plain"},
+	{"apply", "-f", "intent.json", "--store", "new.db"},
+	{"apply", "-f", "role.json", "--store", "new.db", "-o", "yaml"},
+	{"apply", "-f", "named.json", "--store", "new.db"},
+	{"get", "--store", "new.db", "-o", "wide"},
+	{"get", "--store", "new.db", "-o", "name"},
+	{"get", "--store", "new.db", "-o", "yaml", "--show-managed-fields"},
+	{"blame", "all", "-A", "--store", "new.db"},
+	{"delete", "clusterrole", "a", "--store", "new.db"},
+	{"apply", "-f", "broken.json", "--store", "new.db"},
+	{"test", "scenario.txtar"},
+	{"replay", "trace.json"},
+	{"replay", "--verbose", "trace.json"},
+}
+
+// FuzzPrinting puts a text wherever others can write one: in names, keys, values,
+// managers, versions and messages. Whatever a command prints, on a terminal with
+// colors or none, has no character that does something, and what is YAML or JSON has
+// the text.
+func FuzzPrinting(f *testing.F) {
+	for _, text := range []string{
+		"plain", "a\x1b[2J\x1b]0;title\ab", "\u009b31m", "\u202etxt.exe\u2066", "a\u200bb",
+		"two\nlines\r\t\u2028", "\U000e0041", "\\u202e", "{", `"'\`, "\x1b[31mred\x1b[0m",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		text = strings.ToValidUTF8(text, "\ufffd")
+		if len(text) > 200 {
+			return
+		}
+		dir := t.TempDir()
+		for name, file := range hostileFiles(text) {
+			data, ok := file.([]byte)
+			if !ok {
+				var err error
+				data, err = json.Marshal(file)
+				require.NoError(t, err)
+			}
+			require.NoError(t, os.WriteFile(dir+"/"+name, data, 0o600))
+		}
+		for _, args := range printing {
+			for _, terminal := range []bool{false, true} {
+				if i := slices.Index(args, "--store"); terminal && i >= 0 && args[0] != "get" {
+					continue // once is enough
+				}
+				var out, errs bytes.Buffer
+				Main(Env{
+					Stdout: &out, Stderr: &errs, Dir: dir,
+					Terminal: func(any) bool { return terminal }, Getenv: func(string) string { return "" },
+				}, args)
+				require.NotZero(t, out.Len()+errs.Len(), "%v", args)
+				requireHarmless(t, args, out.String()+errs.String(), terminal)
+				if len(text) > 0 && errs.Len() == 0 && (slices.Contains(args, "yaml") || slices.Contains(args, "json")) {
+					requireText(t, args, out.Bytes(), text)
+				}
+			}
+		}
+	})
+}
+
+// hostileFiles returns files with text in them wherever there can be one.
+func hostileFiles(text string) map[string]any {
+	object := func(name, value string, managed ...any) map[string]any {
+		metadata := map[string]any{"name": name, "annotations": map[string]any{text: text}}
+		if managed != nil {
+			metadata["managedFields"], metadata["resourceVersion"] = managed, "1"
+		}
+		return map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
+			"data": map[string]any{text: value, "other": text + value},
+		}
+	}
+	entry := func(manager, operation, subresource string) any {
+		return map[string]any{
+			"manager": manager, "operation": operation, "apiVersion": "v1", "subresource": subresource,
+			"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:data": map[string]any{
+				".": map[string]any{}, "f:" + text: map[string]any{}, "f:other": map[string]any{},
+			}},
+		}
+	}
+	live := object("a", text, entry(text, "Apply", ""), entry("plain", "Apply", ""), entry(text, "Update", text))
+	step := map[string]any{
+		"request": map[string]any{
+			"method": "PATCH", "path": "/api/v1/namespaces/default/configmaps/a", "query": "fieldManager=a",
+			"contentType": "application/apply-patch+yaml", "body": object("a", "1"),
+		},
+		"now":      "2026-01-02T03:04:05Z",
+		"response": map[string]any{"code": 201, "body": live, "warnings": []any{text}},
+	}
+	refused := map[string]any{
+		"request":  map[string]any{"method": "DELETE", "path": "/api/v1/namespaces/default/configmaps/a"},
+		"response": map[string]any{"code": 503, "body": map[string]any{"message": text}},
+	}
+	role := func(name string) map[string]any {
+		return map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+			"metadata": map[string]any{"name": name},
+			"rules": []any{map[string]any{"verbs": []any{text}, "apiGroups": []any{""}, "resources": []any{"pods"}}},
+		}
+	}
+	return map[string]any{
+		"live.json": live, "intent.json": object("a", text+"2"), "role.json": role("a"), "named.json": role("b" + text),
+		"broken.json": map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, text: text,
+		},
+		"trace.json": map[string]any{"name": text, "steps": []any{step, refused}},
+		"scenario.txtar": []byte("-- apply " + text + " --\n" +
+			`{"apiVersion":"v1","kind":"ConfigMap","data":{"a":` + quotedJSON(text) + "}}\n-- want --\n{}\n"),
+	}
+}
+
+func quotedJSON(text string) string {
+	data, _ := json.Marshal(text)
+	return string(data)
+}
+
+// requireHarmless checks that a text does nothing to a terminal but color it.
+func requireHarmless(t *testing.T, args []string, text string, colors bool) {
+	t.Helper()
+	if colors {
+		for _, sequence := range []string{"\x1b[0m", "\x1b[0;22m", "\x1b[22m", "\x1b[1m", "\x1b[2m"} {
+			text = strings.ReplaceAll(text, sequence, "")
+		}
+		for _, first := range []string{"3", "9"} {
+			for digit := range 8 {
+				text = strings.ReplaceAll(text, "\x1b["+first+string(rune('0'+digit))+"m", "")
+			}
+		}
+	}
+	for _, r := range text {
+		require.True(t, unicode.IsGraphic(r) || r == '\n' || r == '\t', "%v prints %U in %q", args, r, text)
+	}
+}
+
+// requireText checks that documents hold a text as it is.
+func requireText(t *testing.T, args []string, document []byte, text string) {
+	t.Helper()
+	var tree any
+	read := json.Unmarshal
+	if slices.Contains(args, "yaml") {
+		read = func(data []byte, into any) error { return yaml.Unmarshal(data, into) }
+	}
+	require.NoError(t, read(document, &tree), "%v: %s", args, document)
+	found := false
+	var visit func(v any)
+	visit = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, item := range v {
+				found = found || key == text
+				visit(item)
+			}
+		case []any:
+			for _, item := range v {
+				visit(item)
+			}
+		case string:
+			found = found || strings.Contains(v, text)
+		}
+	}
+	visit(tree)
+	require.True(t, found, "%v prints no %q in\n%s", args, text, document)
+}
