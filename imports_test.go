@@ -25,6 +25,7 @@ var layers = []struct {
 	imports []string
 }{
 	{"internal/printable", nil},
+	{"internal/folder", nil}, // for the commands
 	{"fieldpath", nil},
 	{"typed", []string{"fieldpath"}},
 	{"typed/openapi/internal/bundle", nil},

@@ -3,12 +3,12 @@ package recorded
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/internal/folder"
 )
 
 // Trace is one object's life on a server.
@@ -74,21 +74,12 @@ func unmarshalWhole(data []byte, into any, setBody func(any)) error {
 // Load reads the traces at paths: files, or folders with .json files in them at
 // any depth. They come sorted by path; Name is the path when a trace has none.
 func Load(paths ...string) ([]*Trace, error) {
-	var files []string
-	for _, p := range paths {
-		err := filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && (path == p || filepath.Ext(path) == ".json") {
-				files = append(files, path)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+	files, err := folder.AllFiles(paths, func(name string) bool { return filepath.Ext(name) == ".json" })
+	if err != nil {
+		return nil, err
 	}
-	slices.Sort(files)
 	var out []*Trace
-	for _, file := range slices.Compact(files) {
+	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err

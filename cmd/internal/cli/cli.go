@@ -56,6 +56,15 @@ func (e *Env) path(given string) string {
 	return filepath.Join(e.Dir, given)
 }
 
+// paths returns where paths that the user gave are.
+func (e *Env) paths(given []string) []string {
+	out := make([]string, len(given))
+	for i, path := range given {
+		out[i] = e.path(path)
+	}
+	return out
+}
+
 // errReported ends a command that has said already what went wrong.
 var errReported = errors.New("failed")
 

@@ -14,6 +14,8 @@ import (
 
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/internal/folder"
 )
 
 // maxInput is how large a file may be, in bytes.
@@ -80,18 +82,13 @@ func (e *Env) files(input string) (out []string, err error) {
 	if !info.IsDir() {
 		return []string{input}, nil
 	}
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && slices.Contains(extensions, filepath.Ext(path)) {
-			var rel string
-			rel, err = filepath.Rel(root, path)
-			out = append(out, filepath.Join(input, rel))
-		}
-		return err
-	})
+	found, err := folder.Files(root, func(name string) bool { return slices.Contains(extensions, filepath.Ext(name)) })
 	if err != nil {
-		return nil, renamed(err, input)
+		return nil, fmt.Errorf("%s: %w", input, err)
 	}
-	slices.Sort(out)
+	for _, name := range found {
+		out = append(out, filepath.Join(input, name))
+	}
 	return out, nil
 }
 

@@ -132,7 +132,7 @@ func hostileFiles(text string) map[string]any {
 		return map[string]any{
 			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
 			"metadata": map[string]any{"name": name},
-			"rules": []any{map[string]any{"verbs": []any{text}, "apiGroups": []any{""}, "resources": []any{"pods"}}},
+			"rules":    []any{map[string]any{"verbs": []any{text}, "apiGroups": []any{""}, "resources": []any{"pods"}}},
 		}
 	}
 	return map[string]any{

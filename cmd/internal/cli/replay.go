@@ -48,11 +48,7 @@ Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 			if err := c.addSchemas(env, schemas); err != nil {
 				return err
 			}
-			paths := make([]string, len(args))
-			for i, arg := range args {
-				paths[i] = env.path(arg)
-			}
-			traces, err := replay.Load(paths...)
+			traces, err := replay.Load(env.paths(args)...)
 			if err != nil {
 				return err
 			}

@@ -2,14 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-ssa/tenure/harness"
+	"github.com/tenure-ssa/tenure/internal/folder"
 )
 
 func newTest(env *Env) *cobra.Command {
@@ -51,7 +50,8 @@ Exit status: 0 when all passed, 1 when any failed, or on any error.`,
 					failed++
 				}
 			}
-			fmt.Fprintf(env.Stdout, "%d scenarios: %d passed, %d failed\n", len(files), len(files)-failed, failed)
+			fmt.Fprintf(env.Stdout, "%s: %d passed, %d failed\n",
+				counted(len(files), "scenario", "scenarios"), len(files)-failed, failed)
 			if failed > 0 {
 				return errReported
 			}
@@ -107,19 +107,5 @@ func (e *Env) shown(path string) string {
 
 // scenarioFiles returns the files at paths, and the .txtar files in folders.
 func scenarioFiles(env *Env, paths []string) ([]string, error) {
-	var out []string
-	for _, given := range paths {
-		root := env.path(given)
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && (path == root || filepath.Ext(path) == ".txtar") {
-				out = append(out, path)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	return folder.AllFiles(env.paths(paths), func(name string) bool { return filepath.Ext(name) == ".txtar" })
 }
