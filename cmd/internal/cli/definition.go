@@ -14,6 +14,9 @@ import (
 // definitionKind is the kind of CustomResourceDefinitions.
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
+// namespaceKind is the kind of Namespaces.
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
 // definition is what a CustomResourceDefinition says of its kind.
 type definition struct {
 	kind       schema.GroupKind

@@ -7,6 +7,8 @@ import (
 	"maps"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -19,6 +21,7 @@ type intentFlags struct {
 	live        string
 	manager     string
 	subresource string
+	force       bool
 	plain       bool
 }
 
@@ -67,7 +70,22 @@ func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if !p.inOrder() {
+		f.learn(cmd.Context(), env, p, docs)
+	}
 	return p, docs, nil
+}
+
+// learn makes known what documents define, and the namespaces that they make, to the
+// documents before them too. What is wrong with one is said when its turn comes.
+func (f *intentFlags) learn(ctx context.Context, env *Env, p place, docs []document) {
+	for _, kind := range []schema.GroupKind{definitionKind, namespaceKind} {
+		for _, doc := range docs {
+			if gvk, err := gvkOf(doc.tree); doc.err == nil && err == nil && gvk.GroupKind() == kind {
+				_, _ = f.wish(ctx, env, p, doc)
+			}
+		}
+	}
 }
 
 // wish is what one manager would apply to one object.
@@ -92,7 +110,28 @@ func (f *intentFlags) wish(ctx context.Context, env *Env, p place, doc document)
 		return w, err
 	}
 	w.fields, err = w.target.manager(env, f.subresource)
+	if err == nil && w.kind.GroupKind() == definitionKind && f.subresource == "" {
+		err = f.define(p, w)
+	}
 	return w, err
+}
+
+// define makes the kind known that a wish defines, unless it is in conflict.
+func (f *intentFlags) define(p place, w *wish) error {
+	plan, err := w.fields.Plan(wrap(w.object), wrap(w.intent), w.manager, fieldmanager.PlanOptions{Force: f.force})
+	if err != nil || plan.Outcome == fieldmanager.Conflict {
+		return err
+	}
+	merged, ok := plan.Merged.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("expected a plain object, got %T", plan.Merged)
+	}
+	d, err := define(merged.Object)
+	if err != nil {
+		return err
+	}
+	p.define(d)
+	return nil
 }
 
 // manifest returns an intent without the namespace that was filled in.

@@ -37,6 +37,11 @@ type place interface {
 	move(ctx context.Context, t *target, m moved) error
 	// apply applies an intent to a target.
 	apply(ctx context.Context, t *target, intent map[string]any, manager string, force bool, subresource string) (map[string]any, error)
+	// define makes a kind known that the input defines, in the place of what is known
+	// of it.
+	define(d *definition)
+	// inOrder reports whether a definition is known only to the documents behind it.
+	inOrder() bool
 	close() error
 }
 
@@ -59,6 +64,8 @@ type target struct {
 	// At most one of these says where the place has it.
 	key    store.Key
 	served cluster.Kind
+	// unserved says that the cluster does not serve the kind yet.
+	unserved bool
 }
 
 // reference names the object, as kubectl does.
@@ -200,7 +207,10 @@ func (f *placeFlags) open(env *Env, cmd *cobra.Command, files []string, readOnly
 		if err != nil {
 			return nil, err
 		}
-		return &clusterPlace{env: env, cluster: c, namespace: *f.cluster.Namespace}, nil
+		return &clusterPlace{
+			env: env, cluster: c, namespace: *f.cluster.Namespace,
+			defined: map[schema.GroupKind]*definition{}, namespaces: map[string]bool{},
+		}, nil
 	}
 	c := newCatalog()
 	if files != nil {

@@ -7,6 +7,8 @@ import (
 	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
@@ -18,7 +20,15 @@ type clusterPlace struct {
 	env       *Env
 	cluster   *cluster.Cluster
 	namespace string // that was asked for
+	// defined are the definitions of the input, and namespaces those that there are or
+	// that the input makes.
+	defined    map[schema.GroupKind]*definition
+	namespaces map[string]bool
 }
+
+func (p *clusterPlace) define(d *definition) { p.defined[d.kind] = d }
+
+func (p *clusterPlace) inOrder() bool { return false }
 
 func (p *clusterPlace) String() string { return "the cluster " + p.cluster.String() }
 
@@ -30,20 +40,13 @@ func (p *clusterPlace) target(ctx context.Context, served cluster.Kind) (*target
 	t := &target{served: served, server: true}
 	gvk := served.GroupVersionKind
 	k := &kind{GroupVersionKind: gvk, namespaced: served.Namespaced, storage: gvk.GroupVersion().String()}
-	builtin := openapi.Builtin().Versions(gvk.GroupKind()) != nil
-	if !builtin {
-		tree, err := p.cluster.Definition(ctx, served)
-		if err != nil {
-			return nil, err
-		}
-		if tree != nil {
-			d, err := define(tree)
-			if err != nil {
-				return nil, fmt.Errorf("definition of %s: %w", gvk.GroupKind(), err)
-			}
-			version, _ := d.version(gvk.Version)
-			k.hasStatus, k.converts, t.types = version.status, !d.webhook, d.types
-		}
+	d, err := p.definition(ctx, served)
+	if err != nil {
+		return nil, err
+	}
+	if d != nil {
+		version, _ := d.version(gvk.Version)
+		k.hasStatus, k.converts, t.types = version.status, !d.webhook, d.types
 	}
 	if t.types == nil {
 		var err error
@@ -61,12 +64,81 @@ func (p *clusterPlace) target(ctx context.Context, served cluster.Kind) (*target
 	return t, nil
 }
 
+// definition returns the definition of a kind: that of the input, or else the
+// cluster's; nil when it has none.
+func (p *clusterPlace) definition(ctx context.Context, served cluster.Kind) (*definition, error) {
+	gk := served.GroupKind()
+	if d := p.defined[gk]; d != nil {
+		return d, nil
+	}
+	if openapi.Builtin().Versions(gk) != nil {
+		return nil, nil
+	}
+	tree, err := p.cluster.Definition(ctx, served)
+	if err != nil || tree == nil {
+		return nil, err
+	}
+	d, err := define(tree)
+	if err != nil {
+		return nil, fmt.Errorf("definition of %s: %w", gk, err)
+	}
+	return d, nil
+}
+
+// kind returns how a kind is served. One that the input defines need not be served
+// yet; at a version that is not, it is read at another.
+func (p *clusterPlace) kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserved bool, err error) {
+	d := p.defined[gvk.GroupKind()]
+	if d != nil {
+		if version, ok := d.version(gvk.Version); !ok || !version.served {
+			return served, false, fmt.Errorf(".apiVersion: the input defines %s without version %q", gvk.GroupKind(), gvk.Version)
+		}
+	}
+	served, err = p.cluster.Kind(gvk)
+	if d == nil || !meta.IsNoMatchError(err) {
+		return served, false, err
+	}
+	if served, err = p.cluster.Kind(gvk.GroupKind().WithVersion("")); err == nil {
+		served.GroupVersionKind = gvk
+		return served, false, nil
+	}
+	if !meta.IsNoMatchError(err) {
+		return served, false, err
+	}
+	return cluster.Kind{
+		GroupVersionKind: gvk, Resource: gvk.GroupVersion().WithResource(d.plural), Namespaced: d.namespaced,
+	}, true, nil
+}
+
+// hasNamespace fails when the namespace of an object that is to be created is not
+// there: the apply would fail. Who may not read namespaces is not told.
+func (p *clusterPlace) hasNamespace(ctx context.Context, t *target) error {
+	if t.object != nil || t.namespace == "" || t.namespace == metav1.NamespaceDefault || p.namespaces[t.namespace] {
+		return nil
+	}
+	served, err := p.cluster.Kind(namespaceKind.WithVersion("v1"))
+	if err != nil {
+		return err
+	}
+	found, err := p.cluster.Get(ctx, served, "", t.namespace)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return fmt.Errorf("namespace %q is not there: the apply fails unless it is created first", t.namespace)
+	case textAt(found, "deletionTimestamp") != "":
+		return fmt.Errorf("namespace %q is being deleted: the apply fails", t.namespace)
+	case err != nil && !apierrors.IsForbidden(err):
+		return err
+	}
+	p.namespaces[t.namespace] = true
+	return nil
+}
+
 func (p *clusterPlace) live(ctx context.Context, intent map[string]any) (*target, map[string]any, error) {
 	gvk, err := gvkOf(intent)
 	if err != nil {
 		return nil, nil, err
 	}
-	served, err := p.cluster.Kind(gvk)
+	served, unserved, err := p.kind(gvk)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,12 +146,19 @@ func (p *clusterPlace) live(ctx context.Context, intent map[string]any) (*target
 	if err != nil {
 		return nil, nil, err
 	}
+	t.unserved = unserved
 	if intent, err = p.identify(t, intent); err != nil {
 		return t, nil, err
 	}
 	t.asked = true
 	if err := p.again(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
 		return t, nil, err
+	}
+	if err := p.hasNamespace(ctx, t); err != nil {
+		return t, nil, err
+	}
+	if t.kind.GroupKind() == namespaceKind {
+		p.namespaces[t.name] = true
 	}
 	return t, intent, nil
 }
@@ -139,6 +218,9 @@ func (p *clusterPlace) find(ctx context.Context, s selection) ([]*target, error)
 }
 
 func (p *clusterPlace) again(ctx context.Context, t *target) (err error) {
+	if t.unserved {
+		return cluster.ErrNotFound
+	}
 	t.object, err = p.cluster.Get(ctx, t.served, t.namespace, t.name)
 	return err
 }

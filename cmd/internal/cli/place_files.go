@@ -76,6 +76,10 @@ func (p *filePlace) target(tree map[string]any) (*target, error) {
 
 func (p *filePlace) String() string { return p.names }
 
+func (p *filePlace) define(d *definition) { p.catalog.define(d) }
+
+func (p *filePlace) inOrder() bool { return false }
+
 func (p *filePlace) close() error { return nil }
 
 func (p *filePlace) live(_ context.Context, intent map[string]any) (*target, map[string]any, error) {

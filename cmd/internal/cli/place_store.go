@@ -24,6 +24,10 @@ type storePlace struct {
 
 func (p *storePlace) String() string { return "the store " + p.file }
 
+func (p *storePlace) define(d *definition) { p.catalog.define(d) }
+
+func (p *storePlace) inOrder() bool { return true }
+
 func (p *storePlace) close() error { return p.store.Close() }
 
 func (p *storePlace) live(ctx context.Context, intent map[string]any) (*target, map[string]any, error) {

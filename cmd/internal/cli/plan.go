@@ -42,7 +42,6 @@ func failsWith(status int, cmd *cobra.Command) *cobra.Command {
 
 type planFlags struct {
 	intentFlags
-	force         bool
 	diff          bool
 	managedFields bool
 	format        string
@@ -60,6 +59,11 @@ sent that could change anything.
 
 The live objects are those of the cluster, of the store that --store names, or of
 the file that --live names.
+
+The whole input counts as applied: objects may be of a kind, or in a namespace, that
+another document defines or creates, with --store one before them. In a cluster, an
+object whose namespace is not there is an error, as its apply would fail. (kubectl
+apply takes objects of a new kind in a second run only.)
 
 Of a cluster, and of --live, it is assumed that the server fills the defaults of the
 schema in and, for built-in kinds, takes 1000m for 1 and empty lists for none;

@@ -88,9 +88,14 @@ type Kind struct {
 	Namespaced bool
 }
 
-// Kind returns how a kind is served at a version.
+// Kind returns how a kind is served at a version, or at the one that the cluster
+// prefers if the version is empty.
 func (c *Cluster) Kind(gvk schema.GroupVersionKind) (Kind, error) {
-	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	var versions []string
+	if gvk.Version != "" {
+		versions = []string{gvk.Version}
+	}
+	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), versions...)
 	if err != nil {
 		return Kind{}, err
 	}
