@@ -46,10 +46,12 @@ type Replayer struct {
 	versions map[string]string // recorded to ours
 	uids     map[string]string
 	tokens   map[string]string
+	// defined are the groups of the definitions that were made.
+	defined map[string]bool
 }
 
 func newReplayer() *Replayer {
-	return &Replayer{versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{}}
+	return &Replayer{versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{}, defined: map[string]bool{}}
 }
 
 // OfHandler returns a replayer that asks a handler, with a bearer token, without a

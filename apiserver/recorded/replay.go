@@ -26,8 +26,8 @@ import (
 // An Exception is why a server may answer otherwise than the recorded one.
 type Exception string
 
-// The exceptions: three faults of the recorded server, and what a server checks
-// beyond schemas.
+// The exceptions: three faults of the recorded server, what a server checks beyond
+// schemas, and what the trace does not tell.
 const (
 	// NoException: the step has to be answered as it was.
 	NoException Exception = ""
@@ -40,6 +40,8 @@ const (
 	SchemaFault Exception = "correction: a body that breaks the schema is answered by 400 in place of 500"
 	// HostValidation: values of a built-in type that break rules in Go code.
 	HostValidation Exception = "values of built-in types are validated by a server's Go code, here by a host's hook"
+	// NoDefinition: the kind is a custom one, of which the trace has no definition.
+	NoDefinition Exception = "the trace has no CustomResourceDefinition of the group, so that no server could answer"
 )
 
 // A Result is what became of one step.
@@ -80,6 +82,9 @@ func Replay(ctx context.Context, trace *Trace) (results []Result, err error) {
 			return nil, err
 		}
 	}
+	if err := r.makeNamespaces(trace); err != nil {
+		return nil, err
+	}
 	for i := range trace.Steps {
 		step := &trace.Steps[i]
 		if step.Now != "" {
@@ -92,6 +97,9 @@ func Replay(ctx context.Context, trace *Trace) (results []Result, err error) {
 		result, err := r.replay(ctx, store, step)
 		if err != nil {
 			return results, fmt.Errorf("step %d: %w", i+1, err)
+		}
+		if result.Difference != "" && result.Exception == NoException && !r.serves(step) {
+			result.Exception = NoDefinition
 		}
 		results = append(results, result)
 		if result.Difference != "" && result.Exception == NoException {
@@ -139,7 +147,7 @@ func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) 
 func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	differs := func(format string, args ...any) Result {
 		result.Difference = fmt.Sprintf(format, args...)
-		result.Exception = exceptionOf(step, answer)
+		result.Exception = r.exceptionOf(step, answer)
 		return result
 	}
 	if answer.Code != step.Response.Code {
@@ -200,10 +208,9 @@ func nullEmpty(v any) any {
 }
 
 // exceptionOf returns which exception a step falls under whose answer differs.
-func exceptionOf(step *Step, answer *Answer) Exception {
+func (r *Replayer) exceptionOf(step *Step, answer *Answer) Exception {
 	message, _ := step.Response.Body["message"].(string)
-	group, _, _ := strings.Cut(strings.TrimPrefix(step.Request.Path, "/apis/"), "/")
-	custom := strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
+	custom := r.defined[groupOf(step)]
 	switch code := step.Response.Code; {
 	case code == 500 && custom && strings.HasSuffix(step.Request.Path, "/scale") && strings.Contains(message, "invalid group/version"):
 		return ScaleFault
@@ -215,30 +222,6 @@ func exceptionOf(step *Step, answer *Answer) Exception {
 		return HostValidation
 	}
 	return NoException
-}
-
-// define creates a CustomResourceDefinition, or brings it up to date.
-func (r *Replayer) define(crd map[string]any) error {
-	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	metadata, _ := crd["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	body := map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": name}, "spec": crd["spec"],
-	}
-	header := map[string]string{"Content-Type": "application/json"}
-	answer, err := r.Ask(Request{Method: http.MethodPost, Target: path, Header: header, Body: body})
-	if err == nil && answer.Code == http.StatusConflict {
-		// Not by PUT: a definition is replaced only by who knows its version.
-		header["Content-Type"] = "application/json-patch+json"
-		answer, err = r.Ask(Request{Method: http.MethodPatch, Target: path + "/" + name, Header: header, Body: []any{
-			map[string]any{"op": "replace", "path": "/spec", "value": crd["spec"]},
-		}})
-	}
-	if err == nil && answer.Code >= http.StatusMultipleChoices {
-		err = fmt.Errorf("the definition %s is refused: %d: %.700s", name, answer.Code, answer.Body)
-	}
-	return err
 }
 
 // undo brings the store back to what it was.

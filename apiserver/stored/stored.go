@@ -174,6 +174,16 @@ func (k *Kind) Decode(value []byte, revision int64) (map[string]any, error) {
 	return treeOf(obj)
 }
 
+// Default returns an object of the kind's version as a server decodes it: without what
+// its Go type leaves out, or its schema prunes, and with defaults.
+func (k *Kind) Default(tree map[string]any) (map[string]any, error) {
+	obj, err := k.object(tree)
+	if err != nil {
+		return nil, err
+	}
+	return treeOf(obj)
+}
+
 // Encode returns the value of the record of an object, which is of the kind's
 // version. It sets no defaults, as what is read has those of its day. A field that
 // the kind does not have is an error.

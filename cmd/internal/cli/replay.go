@@ -35,8 +35,10 @@ documents that --openapi names, then the embedded ones.
 
 With --server, each trace is replayed on an API server of its own instead, over
 HTTP, and the whole of every answer is compared, but for what a server generates.
-There are no plans. Skipped are three faults of the recorded server that this one
-does not have, each by name, and values that a server validates in Go code.
+The server has the namespaces that the trace writes to. There are no plans. Skipped
+are three faults of the recorded server that this one does not have, each by name,
+values that a server validates in Go code, and custom resources of which the trace
+has no definition.
 
 Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 		Example: `  tenure replay testdata/traces

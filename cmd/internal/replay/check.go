@@ -38,7 +38,11 @@ func (w *write) checkApply() error {
 	if err != nil {
 		return fmt.Errorf("the engine refuses what the server took: %w", err)
 	}
-	tree := unwrap(got)
+	kind, err := w.kind()
+	if err != nil {
+		return err
+	}
+	tree := w.settleTimes(kind, unwrap(got))
 	if err := compareManagedFields(tree, w.s.Response.Body); err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (w *write) checkUpdate() error {
 		return fmt.Errorf("the engine refuses what the server took: %w", err)
 	}
 	err = compareManagedFields(unwrap(got), w.s.Response.Body)
-	if err != nil && w.r.live == nil && w.r.crd == nil && w.changedByAdmission(unwrap(got)) {
+	if err != nil && w.r.live == nil && w.crd() == nil && w.changedByAdmission(unwrap(got)) {
 		return skipAdmission
 	}
 	return err
@@ -198,7 +202,7 @@ func managedFieldsIn(tree map[string]any) any {
 // Scale that the server makes of live, and what comes of it for the whole object
 // is compared at the next read.
 func (w *write) checkScale(isApply bool) error {
-	if isApply && w.s.Response.Code == 500 && w.r.crd != nil {
+	if isApply && w.s.Response.Code == 500 && w.crd() != nil {
 		return skipScaleFault
 	}
 	if w.r.live == nil {
@@ -258,8 +262,8 @@ func (w *write) checkScale(isApply bool) error {
 func (w *write) scalePaths() map[string]fieldpath.Path {
 	replicas := fieldpath.Fields("spec", "replicas")
 	out := map[string]fieldpath.Path{w.gv(): replicas}
-	if w.r.crd != nil {
-		for _, version := range w.r.crd.versions() {
+	if w.crd() != nil {
+		for _, version := range w.crd().versions() {
 			out[w.group+"/"+version.name()] = version.scalePath()
 		}
 	}

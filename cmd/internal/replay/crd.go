@@ -25,6 +25,13 @@ func (c *crd) versions() (out []crdVersion) {
 	return out
 }
 
+// defines reports whether the definition is that of a resource.
+func (c *crd) defines(group, plural string) bool {
+	spec, _ := c.tree["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	return spec["group"] == group && names["plural"] == plural
+}
+
 func (c *crd) version(name string) (crdVersion, error) {
 	for _, v := range c.versions() {
 		if v.name() == name {

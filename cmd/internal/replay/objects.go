@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -18,13 +17,12 @@ import (
 // compared by themselves.
 var filledIn = []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "namespace", "name", "generateName"}
 
-// compareObject compares the object that an apply came to with the server's,
-// after doing to it what a server does outside the engine.
-func (w *write) compareObject(got map[string]any) error {
+// reset returns the object that an apply came to with what the write leaves as it is
+// in live.
+func (w *write) reset(got map[string]any) map[string]any {
 	got = runtime.DeepCopyJSON(got)
 	switch live := w.r.live; {
 	case w.subresource == "status":
-		// A write to status leaves the rest as it is.
 		status, ok := got["status"]
 		got = runtime.DeepCopyJSON(live)
 		delete(got, "status")
@@ -38,23 +36,29 @@ func (w *write) compareObject(got map[string]any) error {
 			got["status"] = runtime.DeepCopyJSONValue(status)
 		}
 	}
-	if w.r.crd != nil {
-		version, err := w.r.crd.version(w.version)
-		if err != nil {
-			return err
-		}
-		version.complete(got)
-		return compareObjects(got, w.s.Response.Body)
+	return got
+}
+
+// compareObject compares the object that an apply came to with the server's, after
+// doing to it what a server does outside the engine.
+func (w *write) compareObject(got map[string]any) error {
+	kind, err := w.kind()
+	if err != nil {
+		return err
 	}
-	return w.compareBuiltin(got)
+	got = w.complete(kind, w.reset(got))
+	if w.isBuiltin() {
+		return w.compareBuiltin(kind, got)
+	}
+	return compareObjects(got, w.s.Response.Body)
 }
 
 func (w *write) hasStatus() bool {
-	if w.r.crd == nil {
+	if w.crd() == nil {
 		kind, err := w.kind()
 		return err == nil && w.r.types.TypeFor(kind).Map.Fields["status"].Type != nil
 	}
-	version, err := w.r.crd.version(w.version)
+	version, err := w.crd().version(w.version)
 	return err == nil && version.hasStatus()
 }
 
@@ -80,14 +84,9 @@ func stripped(tree map[string]any) map[string]any {
 
 // compareBuiltin compares an object of a built-in type. The server's own code
 // sets defaults, so that its object may have more than the engine's; but what
-// the engine has must be there, and what the engine removed must be gone or
-// have come back as a known default.
-func (w *write) compareBuiltin(got map[string]any) error {
-	kind, err := w.kind()
-	if err != nil {
-		return err
-	}
-	got = decodeStringData(got)
+// the engine has must be there, and what the engine removed must be gone or have come
+// back as a default.
+func (w *write) compareBuiltin(kind schema.GroupVersionKind, got map[string]any) error {
 	got, want := withoutEmpty(stripped(got)), withoutEmpty(stripped(w.s.Response.Body))
 	if !within(got, want, "") {
 		return fmt.Errorf("object\n%s", diff(render(want), render(got)))
@@ -101,9 +100,8 @@ func (w *write) compareBuiltin(got map[string]any) error {
 		if _, ok := t.Get(live, p); !ok {
 			continue
 		}
-		if now, _ := t.Get(want, p); !isDefault(p, now) {
-			return fmt.Errorf("object: %s is removed by the engine and not by the server, which has %s", p, render(now))
-		}
+		now, _ := t.Get(want, p)
+		return fmt.Errorf("object: %s is removed by the engine and not by the server, which has %s", p, render(now))
 	}
 	return nil
 }
@@ -149,37 +147,6 @@ func equalQuantities(a, b any) bool {
 	p, err1 := resource.ParseQuantity(x)
 	q, err2 := resource.ParseQuantity(y)
 	return err1 == nil && err2 == nil && p.Cmp(q) == 0
-}
-
-// decodeStringData moves a Secret's stringData into data, as the server does.
-func decodeStringData(tree map[string]any) map[string]any {
-	text, ok := tree["stringData"].(map[string]any)
-	if !ok || tree["kind"] != "Secret" {
-		return tree
-	}
-	tree = maps.Clone(tree)
-	delete(tree, "stringData")
-	data, _ := tree["data"].(map[string]any)
-	if data = maps.Clone(data); data == nil {
-		data = map[string]any{}
-	}
-	for k, v := range text {
-		s, _ := v.(string)
-		data[k] = base64.StdEncoding.EncodeToString([]byte(s))
-	}
-	tree["data"] = data
-	return tree
-}
-
-// defaults are values that the server's code gives to fields of built-in types
-// that are left out, where a trace shows one that an apply removed.
-var defaults = map[string]any{
-	".spec.replicas": int64(1),
-}
-
-func isDefault(p fieldpath.Path, v any) bool {
-	d, ok := defaults[p.String()]
-	return ok && typed.Equal(d, v)
 }
 
 // withoutEmpty returns tree without nulls and empty containers, which Go structs

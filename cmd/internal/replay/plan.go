@@ -19,7 +19,7 @@ func (w *write) checkPlan(m *fieldmanager.FieldManager, live map[string]any) err
 		return nil
 	}
 	options := fieldmanager.PlanOptions{Force: w.query.Get("force") == "true", Defaults: true}
-	if w.r.crd == nil || w.subresource == "scale" {
+	if w.subresource == "scale" || w.isBuiltin() {
 		// The server keeps these as Go structs.
 		options.Semantics = typed.Canonical(nil)
 	}

@@ -46,7 +46,7 @@ type Result struct {
 // Run replays one trace. types holds the kinds that the trace's own
 // CustomResourceDefinition does not define.
 func Run(t *Trace, types *openapi.Registry) []Result {
-	r := &replayer{builtin: types, types: types}
+	r := &replayer{builtin: types, types: types, objects: map[target]object{}}
 	out := make([]Result, 0, len(t.Steps))
 	add := func(i int, kind string, o Outcome, detail string) {
 		out = append(out, Result{t.Name, i, kind, o, detail, r.planned})
@@ -90,6 +90,7 @@ const (
 	skipGoTypes      skipped = "answered by the conversion of values to Go types, above the engine"
 	skipScaleFault   skipped = "apply to /scale of a custom resource, which the server gets wrong"
 	skipSchemaChange skipped = "no request: the schema changes"
+	skipDelete       skipped = "a delete, which tracks no fields"
 )
 
 // kindOf names the kind of write for the table of results.
@@ -123,12 +124,29 @@ type replayer struct {
 	builtin *openapi.Registry
 	types   *openapi.Registry // builtin and the custom resource
 	crd     *crd              // nil for built-in types
-	live    map[string]any    // nil when there is no object
-	// scaled is the object after a write to /scale, as the engine has it; the
-	// next read shows the server's.
-	scaled  map[string]any
+	object                    // that the step is about
+	objects map[target]object
 	now     time.Time // of the latest step
 	planned bool      // the latest step was planned
+}
+
+// object is what is known of one object.
+type object struct {
+	live map[string]any // nil when there is none
+	// scaled is the object after a write to /scale, as the engine has it; the
+	// next read shows the server's.
+	scaled map[string]any
+}
+
+// objectOf names the object that a step is about, whatever the version and
+// subresource.
+func objectOf(s *Step) target {
+	t, _ := parsePath(s.Request.Path)
+	t.version, t.subresource = "", ""
+	if metadata, _ := s.Response.Body["metadata"].(map[string]any); t.name == "" {
+		t.name, _ = metadata["name"].(string)
+	}
+	return t
 }
 
 func (r *replayer) define(tree map[string]any) error {
@@ -143,6 +161,9 @@ func (r *replayer) define(tree map[string]any) error {
 
 // step replays one step; nil means that the engine agrees with the server.
 func (r *replayer) step(s *Step) error {
+	key := objectOf(s)
+	r.object = r.objects[key]
+	defer func() { r.objects[key] = r.object }()
 	switch s.Request.Method {
 	case "CRD":
 		tree, _ := s.Request.Body.(map[string]any)
@@ -152,6 +173,9 @@ func (r *replayer) step(s *Step) error {
 		return skipSchemaChange
 	case "GET":
 		return r.read(s)
+	case "DELETE":
+		r.delete(s)
+		return skipDelete
 	}
 	w, err := r.newWrite(s)
 	if err != nil {
@@ -164,10 +188,22 @@ func (r *replayer) step(s *Step) error {
 	return err
 }
 
+// delete notes what a delete left: the object, if something holds it.
+func (r *replayer) delete(s *Step) {
+	metadata, _ := s.Response.Body["metadata"].(map[string]any)
+	switch {
+	case s.Response.Code >= 300:
+	case metadata["deletionTimestamp"] != nil:
+		r.object = object{live: s.Response.Body}
+	default:
+		r.object = object{}
+	}
+}
+
 // read compares the whole object with what the engine made of the write before.
 func (r *replayer) read(s *Step) error {
-	if s.Response.Code != 200 {
-		return skipHTTP
+	if t, err := parsePath(s.Request.Path); err != nil || t.name == "" || s.Response.Code != 200 {
+		return skipHTTP // a list, or nothing
 	}
 	want := s.Response.Body
 	defer func() { r.live, r.scaled = want, nil }()
@@ -283,6 +319,13 @@ func (w *write) fieldManager(kind schema.GroupVersionKind) (*fieldmanager.FieldM
 	if empty := kinds.Empty(kind); empty != nil {
 		options = append(options, fieldmanager.WithEmptyObject(empty))
 	}
+	if w.subresource != "scale" {
+		options = append(options, fieldmanager.WithDefaulter(func(merged runtime.Object) {
+			if u, ok := merged.(*unstructured.Unstructured); ok {
+				u.Object = w.complete(kind, u.Object)
+			}
+		}))
+	}
 	return fieldmanager.New(kind, w.r.types, options...)
 }
 
@@ -294,20 +337,40 @@ func (w *write) resetFields() map[string]fieldpath.Filter {
 	reset := fieldpath.NewSet(fieldpath.Fields("status"))
 	if w.subresource == "status" {
 		reset = fieldpath.NewSet(fieldpath.Fields("spec"))
-		if w.r.crd != nil {
+		if !w.isBuiltin() {
 			reset = fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("metadata"))
 		}
 	}
-	out := map[string]fieldpath.Filter{w.gv(): fieldpath.Excluding(reset)}
-	if w.r.crd != nil {
+	out := map[string]fieldpath.Filter{}
+	if kind, err := w.kind(); err == nil {
+		for _, version := range w.r.types.Versions(kind.GroupKind()) {
+			gv := schema.GroupVersion{Group: w.group, Version: version}
+			out[gv.String()] = fieldpath.Excluding(reset)
+		}
+	}
+	if w.crd() != nil {
 		clear(out)
-		for _, version := range w.r.crd.versions() {
+		for _, version := range w.crd().versions() {
 			if w.subresource == "status" || version.hasStatus() {
 				out[w.group+"/"+version.name()] = fieldpath.Excluding(reset)
 			}
 		}
 	}
 	return out
+}
+
+// crd returns the definition of what is written; nil when the trace has none of it.
+func (w *write) crd() *crd {
+	if w.r.crd == nil || !w.r.crd.defines(w.group, w.plural) {
+		return nil
+	}
+	return w.r.crd
+}
+
+// isBuiltin reports whether the server has a Go type of what is written.
+func (w *write) isBuiltin() bool {
+	kind, err := w.kind()
+	return w.crd() == nil && err == nil && openapi.Builtin().Versions(kind.GroupKind()) != nil
 }
 
 // clock returns the server's time of a step. A recorder reads it off the newest

@@ -45,7 +45,8 @@ func parsePath(path string) (r target, err error) {
 	default:
 		return r, fmt.Errorf("path %q: expected /api/VERSION/… or /apis/GROUP/VERSION/…", path)
 	}
-	if len(parts) >= 3 && parts[0] == "namespaces" {
+	ofNamespace := len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")
+	if len(parts) >= 3 && parts[0] == "namespaces" && !ofNamespace {
 		r.namespace, parts = parts[1], parts[2:]
 	}
 	for i, into := range []*string{&r.plural, &r.name, &r.subresource} {

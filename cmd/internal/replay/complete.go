@@ -1,0 +1,95 @@
+package replay
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/stored"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// builtinKinds are the kinds with Go types, as a server has them.
+var builtinKinds = sync.OnceValues(func() (*stored.Kinds, error) { return stored.NewKinds(stored.Options{}) })
+
+// complete returns an object as a server has it after the engine merged it, and before
+// it is stored: of a built-in kind as its Go type holds it (without zero values that
+// the type leaves out, a Secret's stringData as data), of others without what the
+// definition prunes; both with their defaults. An object that can't be had so is
+// returned as it is, for the comparison to tell of.
+func (w *write) complete(kind schema.GroupVersionKind, tree map[string]any) map[string]any {
+	if definition := w.crd(); definition != nil {
+		version, err := definition.version(w.version)
+		if err != nil {
+			return tree
+		}
+		tree = runtime.DeepCopyJSON(tree)
+		version.complete(tree)
+		return tree
+	}
+	if w.isBuiltin() {
+		return completeBuiltin(kind, tree)
+	}
+	if t := w.r.types.TypeFor(kind); t != nil {
+		if out, ok := t.Default(tree).(map[string]any); ok {
+			return out
+		}
+	}
+	return tree
+}
+
+func completeBuiltin(kind schema.GroupVersionKind, tree map[string]any) map[string]any {
+	kinds, err := builtinKinds()
+	if err != nil {
+		return tree
+	}
+	served, err := kinds.Kind(kind)
+	if err != nil {
+		return tree
+	}
+	list, _ := managedfields.Of(tree)
+	out, err := served.Default(managedfields.With(tree, nil))
+	if err != nil {
+		return tree
+	}
+	return managedfields.With(out, list)
+}
+
+// settleTimes returns what an apply came to, with the times of live's entries where
+// nothing but times would be written: a server compares what it is about to store,
+// defaults and all, and leaves such an object as it is.
+func (w *write) settleTimes(kind schema.GroupVersionKind, got map[string]any) map[string]any {
+	live := w.r.live
+	if live == nil || !sameButTimes(managedFieldsIn(live), managedFieldsIn(got)) {
+		return got
+	}
+	after := stripped(w.complete(kind, w.reset(got)))
+	before := stripped(w.complete(kind, live))
+	before["apiVersion"] = after["apiVersion"]
+	if !typed.Equal(before, after) {
+		return got
+	}
+	return managedfields.With(got, managedFieldsIn(live))
+}
+
+// sameButTimes reports whether two lists of entries are equal but for their times.
+func sameButTimes(a, b any) bool {
+	return typed.Equal(withoutTimes(a), withoutTimes(b))
+}
+
+func withoutTimes(list any) any {
+	items, _ := list.([]any)
+	out := make([]any, len(items))
+	for i, item := range items {
+		entry, ok := item.(map[string]any)
+		if !ok {
+			return list
+		}
+		out[i] = maps.Clone(entry)
+		delete(out[i].(map[string]any), "time")
+	}
+	return out
+}
