@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +33,8 @@ that -f names, which have to have their managed fields.
 
 -o html writes one page, for any number of objects, that needs nothing but itself.
 
-Exit status: 0 when all objects could be shown, 1 on any error.`,
+Exit status: 0 when all objects could be shown, 1 on any error, also when no manager
+of --manager owns anything.`,
 		Example: `  tenure blame deployment/web -n shop
   tenure blame deployments -A -l team=shop -o html > blame.html
   tenure blame deployment web --manager hpa
@@ -45,11 +48,38 @@ Exit status: 0 when all objects could be shown, 1 on any error.`,
 	return cmd
 }
 
+// ofManagers returns the reports of objects that one of --manager has an entry in. It is
+// an error when there are none.
+func (f *blameFlags) ofManagers(reports []*blame.Report) ([]*blame.Report, error) {
+	if len(f.managers) == 0 || len(reports) == 0 {
+		return reports, nil
+	}
+	known := map[string]bool{}
+	var kept []*blame.Report
+	for _, report := range reports {
+		keep := false
+		for _, entry := range report.Entries {
+			known[entry.Manager] = true
+			keep = keep || slices.Contains(f.managers, entry.Manager)
+		}
+		if keep {
+			kept = append(kept, report)
+		}
+	}
+	switch {
+	case len(kept) > 0:
+		return kept, nil
+	case len(known) == 0:
+		return nil, fmt.Errorf("--manager: %q own nothing: there are no managers", f.managers)
+	}
+	return nil, fmt.Errorf("--manager: %q own nothing: the managers are %q", f.managers, slices.Sorted(maps.Keys(known)))
+}
+
 func (f *blameFlags) run(env *Env, cmd *cobra.Command, args []string) error {
 	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
 		return err
 	}
-	p, targets, missing := f.open(env, cmd, args, true)
+	p, targets, missing := f.open(env, cmd, args)
 	if p == nil || len(targets) == 0 {
 		return missing
 	}
@@ -62,9 +92,19 @@ func (f *blameFlags) run(env *Env, cmd *cobra.Command, args []string) error {
 			missing = errors.Join(missing, fmt.Errorf("%s: %w", t.title(), err))
 			continue
 		}
+		if len(report.Entries) == 0 && report.Problem == "" && f.files != nil {
+			fmt.Fprintf(env.Stderr, "note: %s has no managed fields: kubectl get prints them with --show-managed-fields\n", t.title())
+		}
 		reports = append(reports, report)
 	}
-	var err error
+	reports, err := f.ofManagers(reports)
+	if err != nil {
+		missing = errors.Join(missing, err)
+	}
+	if len(reports) == 0 {
+		return errors.Join(missing, p.close())
+	}
+	err = nil
 	switch f.format {
 	case "json":
 		err = blame.JSON(env.Stdout, reports...)

@@ -16,7 +16,7 @@ func (f *objectFlags) complete(env *Env, cmd *cobra.Command, args []string, text
 	if f.files != nil {
 		return nil, directive
 	}
-	p, err := f.place.open(env, cmd, nil, true)
+	p, err := f.place.open(env, cmd, nil, emptyStore)
 	if err != nil {
 		return nil, directive
 	}

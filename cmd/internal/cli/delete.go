@@ -32,7 +32,7 @@ Exit status: 0 when the object is gone, 1 when it was not there, or on any error
 			if name == "" {
 				return fmt.Errorf("which %s? expected KIND NAME or KIND/NAME", kindName)
 			}
-			s, err := openStore(env, path, false)
+			s, err := openStore(env, path, noStore)
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,11 @@ error.`,
 			if err := out.check(); err != nil {
 				return err
 			}
-			s, err := openStore(env, path, true)
+			missing := emptyStore
+			if cmd.Flags().Changed("store") {
+				missing = noStore
+			}
+			s, err := openStore(env, path, missing)
 			if err != nil {
 				return err
 			}

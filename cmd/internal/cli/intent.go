@@ -29,7 +29,8 @@ func (f *intentFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE` or folder with what is to be applied, or - for stdin; may be given several times")
 	flags.StringVar(&f.live, "live", "", "`FILE` with the live objects, managed fields and all, in the place of a cluster")
-	flags.StringVar(&f.manager, "field-manager", "tenure", "`NAME` of who applies")
+	flags.StringVar(&f.manager, "field-manager", "",
+		fmt.Sprintf("`NAME` of who applies (default %q, in a store %q: what an apply there takes)", kubectlManager, storeManager))
 	f.place.add(cmd)
 }
 
@@ -41,15 +42,30 @@ func (f *intentFlags) addPlain(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "compare word by word, as custom resources without defaults are: fill no defaults in, and tell 1000m from 1")
 }
 
+// The managers of an apply that names none: kubectl apply --server-side, and tenure
+// apply to a store. A plan without a name has to be a plan for one of these: for a
+// manager who applies nothing it would be right for nobody.
+const (
+	kubectlManager = "kubectl"
+	storeManager   = "tenure"
+)
+
+func (f *intentFlags) defaultManager() string {
+	if f.place.store != "" {
+		return storeManager
+	}
+	return kubectlManager
+}
+
 // open opens the place, and reads what is to be applied.
 func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, []document, error) {
 	if len(f.files) == 0 {
 		return nil, nil, errors.New("nothing to read: name files with -f")
 	}
-	if f.manager == "" {
+	if f.manager == "" && cmd.Flags().Changed("field-manager") {
 		return nil, nil, errors.New("--field-manager: the name is empty")
 	}
-	if err := managedfields.ValidateManager(f.manager); err != nil {
+	if err := managedfields.ValidateManager(f.manager); f.manager != "" && err != nil {
 		return nil, nil, fmt.Errorf("--field-manager: %w", err)
 	}
 	if f.subresource != "" && f.subresource != "status" {
@@ -66,7 +82,14 @@ func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, 
 	if f.live != "" {
 		live = []string{f.live}
 	}
-	p, err := f.place.open(env, cmd, live, readOnly)
+	missing := createStore
+	if readOnly {
+		missing = emptyStore
+	}
+	if f.manager == "" {
+		f.manager = f.defaultManager()
+	}
+	p, err := f.place.open(env, cmd, live, missing)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -80,7 +80,7 @@ func (f *moveFlags) run(env *Env, cmd *cobra.Command, args []string, done string
 			return err
 		}
 	}
-	p, targets, missing := f.open(env, cmd, args, !writes)
+	p, targets, missing := f.open(env, cmd, args)
 	if p == nil || len(targets) == 0 {
 		return missing
 	}
@@ -265,8 +265,9 @@ func (m *moving) write(ctx context.Context, confirm confirmation) error {
 		for _, line := range lines {
 			fmt.Fprintln(m.env.Stdout, line)
 		}
-		if total := len(m.all) + len(errs); total > 1 {
-			fmt.Fprintf(m.env.Stdout, "%d objects: %d %s, %d unchanged, %d failed\n", len(lines)+m.failed, m.count, m.done, m.unchanged, m.failed)
+		if total := len(lines) + m.failed; total > 1 {
+			fmt.Fprintf(m.env.Stdout, "%s: %d %s, %d unchanged, %d failed\n",
+				counted(total, "object", "objects"), m.count, m.done, m.unchanged, m.failed)
 		}
 	case "yaml", "json", "name":
 		out := output{format: m.format, managedFields: true}

@@ -186,8 +186,8 @@ func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
 }
 
 // open opens the place: the file with live objects if there is one, then a store,
-// then the cluster.
-func (f *placeFlags) open(env *Env, cmd *cobra.Command, files []string, readOnly bool) (place, error) {
+// then the cluster. missing says what a store is that is not there.
+func (f *placeFlags) open(env *Env, cmd *cobra.Command, files []string, missing missingStore) (place, error) {
 	if other := f.changedClusterFlag(cmd); other != "" && (files != nil || f.store != "") {
 		return nil, fmt.Errorf("--%s is about a cluster, and the objects are in files", other)
 	}
@@ -219,7 +219,7 @@ func (f *placeFlags) open(env *Env, cmd *cobra.Command, files []string, readOnly
 		}
 		return newFilePlace(env, c, files, *f.cluster.Namespace)
 	}
-	s, err := openStore(env, f.store, readOnly)
+	s, err := openStore(env, f.store, missing)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (f *objectFlags) add(env *Env, cmd *cobra.Command) {
 
 // open opens the place and returns it with the objects of a command line, at least
 // one. Objects may come with an error that says why others did not.
-func (f *objectFlags) open(env *Env, cmd *cobra.Command, args []string, readOnly bool) (place, []*target, error) {
+func (f *objectFlags) open(env *Env, cmd *cobra.Command, args []string) (place, []*target, error) {
 	if f.files != nil {
 		switch {
 		case len(args) > 0:
@@ -265,7 +265,7 @@ func (f *objectFlags) open(env *Env, cmd *cobra.Command, args []string, readOnly
 	} else if len(args) == 0 {
 		return nil, nil, errors.New("which objects? expected KIND, KIND NAME or KIND/NAME, or files with -f")
 	}
-	p, err := f.place.open(env, cmd, f.files, readOnly)
+	p, err := f.place.open(env, cmd, f.files, noStore)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -88,7 +88,7 @@ func (e *Env) runScenario(file string, update, verbose bool) (ok bool, err error
 		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", s.Path, s.Err())
 		return false, nil
 	case verbose:
-		fmt.Fprintf(e.Stdout, "ok   %s: %d steps\n", e.shown(file), len(s.Steps))
+		fmt.Fprintf(e.Stdout, "ok   %s: %s\n", e.shown(file), counted(len(s.Steps), "step", "steps"))
 	}
 	return true, nil
 }

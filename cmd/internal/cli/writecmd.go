@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -110,7 +111,7 @@ func (f *writeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE`, folder, or - for stdin; may be given several times")
 	flags.StringVar(&f.live, "live", "", "write to the object in `FILE`, and the result to stdout, without a store")
-	flags.StringVar(&f.manager, "field-manager", "tenure", "`NAME` of who manages what is written")
+	flags.StringVar(&f.manager, "field-manager", storeManager, "`NAME` of who manages what is written")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and store nothing")
 	flags.StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status")
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "`NAMESPACE` of objects that name none (default \"default\")")
@@ -163,7 +164,11 @@ func (f *writeFlags) run(env *Env, cmd *cobra.Command, apply bool) error {
 	if f.live != "" {
 		return f.runLive(w, docs)
 	}
-	if w.store, err = openStore(env, f.store, f.dryRun); err != nil {
+	missing := createStore
+	if f.dryRun {
+		missing = emptyStore
+	}
+	if w.store, err = openStore(env, f.store, missing); err != nil {
 		return err
 	}
 	defer w.store.Close()
@@ -210,17 +215,27 @@ func (f *writeFlags) runStore(w *writer, docs []document) error {
 	return nil
 }
 
-// openStore opens the store. Where nothing will be written, a file that is not
-// there is an empty store, and is not created.
-func openStore(env *Env, path string, readOnly bool) (store.Store, error) {
-	s, err := store.OpenFile(env.path(path), store.Options{MustExist: readOnly, Timeout: env.StoreTimeout})
-	if readOnly && errors.Is(err, fs.ErrNotExist) {
+// missingStore says what a store is whose file is not there.
+type missingStore int
+
+const (
+	createStore missingStore = iota // it is made
+	emptyStore                      // it is empty, and is not made: nothing will be written
+	noStore                         // an error: there is nothing in it to look at
+)
+
+// openStore opens a store.
+func openStore(env *Env, path string, missing missingStore) (store.Store, error) {
+	s, err := store.OpenFile(env.path(path), store.Options{MustExist: missing != createStore, Timeout: env.StoreTimeout})
+	switch {
+	case err == nil:
+		return s, nil
+	case errors.Is(err, fs.ErrNotExist) && missing == emptyStore:
 		return store.NewMemory(), nil
+	case errors.Is(err, fs.ErrNotExist) && missing == noStore:
+		return nil, fmt.Errorf("store %s: %w", path, syscall.ENOENT)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return nil, err
 }
 
 // explain writes to stderr why a document was not written. where is its place,

@@ -322,7 +322,7 @@ SKIPPED  BECAUSE
       2  often
       1  seldom
 
-1 applies planned
+1 apply planned
 5 steps: 1 agreed, 1 differed, 3 skipped
 `
 	const verbose = `agreed   a.json step 1 (apply)

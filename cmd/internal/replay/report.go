@@ -72,13 +72,20 @@ func (r *Report) Write(w io.Writer) error {
 		}
 	}
 	if !r.Unplanned {
-		fmt.Fprintf(&out, "%d applies planned\n", planned)
+		fmt.Fprintf(&out, "%s planned\n", counted(planned, "apply", "applies"))
 	}
 	n := r.count("")
-	fmt.Fprintf(&out, "%d steps: %d agreed, %d differed, %d skipped\n",
-		len(r.results), n[Agreed], n[Differed], n[Skipped])
+	fmt.Fprintf(&out, "%s: %d agreed, %d differed, %d skipped\n",
+		counted(len(r.results), "step", "steps"), n[Agreed], n[Differed], n[Skipped])
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // place says which step a result is of.
