@@ -71,7 +71,7 @@
 //	conflict     message and causes of the Status
 //	error        the error's text
 //	warnings     what the host is told, besides one of the others
-//	orders       of interleave: what [Interleaving.String] says
+//	orders       of interleave: how many there are, and what they come to
 //
 // Without a schema or crd, the object is of the built-in kind that the first
 // write or live names.

@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/big"
 	"math/rand/v2"
@@ -61,6 +63,30 @@ type Interleaving struct {
 	// end differently, as late in the order as there are any; nil if all orders
 	// that were run end alike. In a sample, they need not be in Orders.
 	Diverging *[2]Order
+	// Interrupted says that the run was ended before all of Orders that were to be run
+	// were: what is here is what was known by then.
+	Interrupted bool
+}
+
+// Refused reports whether an error other than a conflict refused a write of the order.
+func (o Order) Refused() bool {
+	return slices.ContainsFunc(o.Errs, refused)
+}
+
+func refused(err error) bool {
+	var c conflicts.Conflicts
+	return err != nil && !errors.As(err, &c)
+}
+
+// allRefused reports whether no write of any order was taken: where they end then
+// says nothing.
+func (r *Interleaving) allRefused() bool {
+	for _, o := range r.Orders {
+		if slices.Contains(o.Errs, nil) {
+			return false
+		}
+	}
+	return len(r.Orders) > 0
 }
 
 // Converges reports whether all orders that were run end with the same object
@@ -77,10 +103,24 @@ func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Ow
 // than n times.
 func (h *Harness) Interleave(sample Sample, sequences ...[]Write) *Interleaving {
 	h.t.Helper()
-	return h.server.interleave(h.state, sample, sequences)
+	return h.server.interleave(h.state, sample, sequences, watch{})
 }
 
-func (s *server) interleave(st state, sample Sample, sequences [][]Write) *Interleaving {
+// watch looks at a long run, and may end it. The zero watch does neither.
+type watch struct {
+	ctx      context.Context
+	progress func(done, total int)
+}
+
+func (w watch) ended() bool { return w.ctx != nil && w.ctx.Err() != nil }
+
+func (w watch) report(done, total int) {
+	if w.progress != nil {
+		w.progress(done, total)
+	}
+}
+
+func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch watch) *Interleaving {
 	limit := sample.Limit
 	if limit <= 0 {
 		limit = defaultLimit
@@ -91,17 +131,24 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write) *Inter
 		report:  &Interleaving{Total: countOrders(sequences)},
 		objects: map[string]int{}, owners: map[string]int{},
 	}
+	orders, count := allOrders(sequences), limit
 	if w.report.Total.Cmp(big.NewInt(int64(limit))) <= 0 {
-		first := inOrder(sequences)
-		for order := first; order != nil; order = nextOrder(order) {
-			w.report.Orders = append(w.report.Orders, w.run(order))
-		}
+		count = int(w.report.Total.Int64())
 	} else {
-		for _, order := range drawOrders(sequences, limit, sample.Seed) {
-			w.report.Orders = append(w.report.Orders, w.run(order))
-		}
+		orders = slices.Values(drawOrders(sequences, limit, sample.Seed, watch))
 	}
-	w.report.Diverging = w.nearest()
+	for order := range orders {
+		if watch.ended() {
+			break
+		}
+		watch.report(len(w.report.Orders), count)
+		w.report.Orders = append(w.report.Orders, w.run(order))
+	}
+	watch.report(len(w.report.Orders), count)
+	w.report.Interrupted = len(w.report.Orders) < count
+	if len(w.report.Orders) > 0 {
+		w.report.Diverging = w.nearest()
+	}
 	return w.report
 }
 
@@ -148,6 +195,14 @@ func inOrder(sequences [][]Write) []int {
 	return out
 }
 
+// allOrders yields every order, sorted.
+func allOrders(sequences [][]Write) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for order := inOrder(sequences); order != nil && yield(order); order = nextOrder(order) {
+		}
+	}
+}
+
 // nextOrder returns the order that follows lexically, nil after the last: the
 // next permutation of a multiset.
 func nextOrder(order []int) []int {
@@ -170,10 +225,10 @@ func nextOrder(order []int) []int {
 
 // drawOrders returns n different orders, sorted. To shuffle all writes and then
 // forget which of a sequence's is which makes every order as likely.
-func drawOrders(sequences [][]Write, n int, seed uint64) [][]int {
+func drawOrders(sequences [][]Write, n int, seed uint64, watch watch) [][]int {
 	r := rand.New(rand.NewPCG(seed, 0))
 	drawn := map[string][]int{}
-	for len(drawn) < n {
+	for len(drawn) < n && !watch.ended() {
 		order := inOrder(sequences)
 		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		drawn[fmt.Sprint(order)] = order

@@ -20,23 +20,34 @@ const maxRows = 24
 // each order, and the two that diverge with the difference of what they end with.
 func (r *Interleaving) String() string {
 	var b strings.Builder
-	conflicting := 0
+	conflicting, refusing := 0, 0
 	for _, o := range r.Orders {
 		if o.Conflicts() {
 			conflicting++
 		}
+		if o.Refused() {
+			refusing++
+		}
 	}
 	fmt.Fprintf(&b, "%d of %s orders run", len(r.Orders), r.Total)
+	if r.Interrupted {
+		b.WriteString(", interrupted")
+	}
 	if r.Total.Cmp(big.NewInt(int64(len(r.Orders)))) > 0 {
 		b.WriteString(", a sample")
 	}
 	verdict := "they converge"
-	if !r.Converges() {
+	switch {
+	case len(r.Orders) == 0:
+		return b.String() + "\n"
+	case !r.Converges():
 		verdict = "they diverge"
+	case r.allRefused():
+		verdict = "every write was refused"
 	}
 	fmt.Fprintf(&b, "; %s: %s, %s; %s\n", verdict,
 		counted(len(r.Objects), "object"), counted(len(r.Owners), "set")+" of owners",
-		counted(conflicting, "order")+" with conflicts")
+		counted(conflicting, "order")+" with conflicts"+withRefused(refusing))
 	for i, o := range r.Orders {
 		if i == maxRows {
 			fmt.Fprintf(&b, "  … and %d more\n", len(r.Orders)-i)
@@ -44,6 +55,7 @@ func (r *Interleaving) String() string {
 		}
 		fmt.Fprintf(&b, "  %s\n", o)
 	}
+	r.refusals(&b)
 	if r.Diverging == nil {
 		return b.String()
 	}
@@ -53,6 +65,30 @@ func (r *Interleaving) String() string {
 	b.WriteString(diff(xs, ys, r.Objects[x.Object], r.Objects[y.Object]))
 	b.WriteString(diff(xs, ys, r.Owners[x.Owners], r.Owners[y.Owners]))
 	return b.String()
+}
+
+func withRefused(orders int) string {
+	if orders == 0 {
+		return ""
+	}
+	return ", " + counted(orders, "order") + " with refused writes"
+}
+
+// refusals says why writes were refused, each reason once.
+func (r *Interleaving) refusals(b *strings.Builder) {
+	met := map[string]bool{}
+	for _, o := range r.Orders {
+		for i, err := range o.Errs {
+			if !refused(err) {
+				continue
+			}
+			line := fmt.Sprintf("%s is refused: %s\n", o.Writes[i], printable.Text(err.Error()))
+			if !met[line] && len(met) < maxRows {
+				met[line] = true
+				b.WriteString(line)
+			}
+		}
+	}
 }
 
 // String gives the order in one line: the writes, where they end, and which were

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -60,7 +61,7 @@ func (s *Scenario) Err() error {
 // did: no expectation mends that, and those behind it came to something else.
 func (s *Scenario) Rewritten() ([]byte, error) {
 	for i, st := range s.Steps {
-		if st.stage && st.Err != nil {
+		if st.Err != nil && (st.stage || errors.Is(st.Err, ErrInterrupted)) {
 			return nil, fmt.Errorf("%s: step %d, %q: %w", s.Path, i+1, st.Name, st.Err)
 		}
 	}
@@ -69,7 +70,23 @@ func (s *Scenario) Rewritten() ([]byte, error) {
 
 // RunFile runs the scenario in a file. The error says that it can't be read or
 // understood; how its steps went is in the result.
-func RunFile(path string) (*Scenario, error) { return runFile(path, nil) }
+func RunFile(path string) (*Scenario, error) { return RunFileWith(path, RunOptions{}) }
+
+// RunOptions look at a run, and may end it. The zero options do neither.
+type RunOptions struct {
+	// Context ends the run: an interleave with what is known by then. The step fails with
+	// ErrInterrupted, and those behind it are not done.
+	Context context.Context
+	// Progress is told, before each order of an interleave and at its end, how many of
+	// them were run.
+	Progress func(step string, done, total int)
+}
+
+// ErrInterrupted says that a run was ended by its context.
+var ErrInterrupted = errors.New("interrupted")
+
+// RunFileWith is RunFile with options.
+func RunFileWith(path string, o RunOptions) (*Scenario, error) { return runFile(path, o, nil) }
 
 // Run runs the scenario in a file as a test, which fails when the scenario does.
 func Run(t TB, path string) {
@@ -84,7 +101,7 @@ func Run(t TB, path string) {
 	}
 }
 
-func runFile(path string, observe func(call)) (*Scenario, error) {
+func runFile(path string, o RunOptions, observe func(call)) (*Scenario, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -96,10 +113,12 @@ func runFile(path string, observe func(call)) (*Scenario, error) {
 	s := &Scenario{
 		Path: path, About: parsed.about, Rules: parsed.rules, Differs: parsed.differs, comment: parsed.comment,
 	}
-	r := &runner{server: newServer(), scenario: s}
+	r := &runner{server: newServer(), scenario: s, options: o}
 	r.server.observe = observe
 	for _, st := range parsed.steps {
-		r.run(st)
+		if r.run(st); o.Context != nil && o.Context.Err() != nil {
+			break
+		}
 	}
 	return s, nil
 }
@@ -109,6 +128,7 @@ type runner struct {
 	server   *server
 	state    state
 	scenario *Scenario
+	options  RunOptions
 }
 
 // run does a step and compares what it came to with what is expected.
@@ -126,7 +146,7 @@ func (r *runner) run(st *step) {
 }
 
 // do does a step and returns what it came to, as files of the archive. An error
-// is for steps that set the stage.
+// is for steps that set the stage, and for one that was interrupted.
 func (r *runner) do(st *step) ([]txtar.File, error) {
 	switch st.word {
 	case "schema", "crd":
@@ -149,7 +169,14 @@ func (r *runner) do(st *step) ([]txtar.File, error) {
 		return []txtar.File{text("want", renderYAML(intent))}, nil
 	case "interleave":
 		sample := Sample{Limit: st.number("limit"), Seed: uint64(st.number("seed"))}
-		report := r.server.interleave(r.state, sample, sequencesOf(st.grouped))
+		w := watch{ctx: r.options.Context}
+		if r.options.Progress != nil {
+			w.progress = func(done, total int) { r.options.Progress(st.name, done, total) }
+		}
+		report := r.server.interleave(r.state, sample, sequencesOf(st.grouped), w)
+		if report.Interrupted {
+			return nil, fmt.Errorf("%w; what is known so far:\n%s", ErrInterrupted, report)
+		}
 		return []txtar.File{text("orders", report.String())}, nil
 	}
 	next, out := r.server.do(r.state, st.write())

@@ -37,7 +37,7 @@ func TestScenariosUpstream(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			var differ error
-			s, err := runFile(path, func(c call) {
+			s, err := runFile(path, RunOptions{}, func(c call) {
 				if err := compareUpstream(c); err != nil {
 					differ = errors.Join(differ, fmt.Errorf("%s: %w", c.write, err))
 				}

@@ -184,6 +184,7 @@ func (e *Env) progress(what string, count int) (step, done func()) {
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionClearOnFinish(),
 	)
+	_ = bar.RenderBlank() // it moves by whole percents, and the first may take long
 	return func() { _ = bar.Add(1) }, func() { _ = bar.Finish() }
 }
 

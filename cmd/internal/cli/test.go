@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +27,22 @@ writes can meet, and say whether they end in one object, which orders conflict, 
 the shortest pair of orders that end differently. PATH is a scenario, or a folder of
 them (.txtar, at any depth).
 
+  Two managers share a field when both apply the same value.
+
+  -- schema --
+  spec: {type: object, properties: {a: {type: integer}}}
+  -- apply alice --
+  spec: {a: 1}
+  -- want --
+  (the whole object with its managed fields; --update writes it)
+  -- apply bob --
+  spec: {a: 2}
+  -- conflict --
+  (the message and the causes of the Status)
+
+` + indented(harness.Grammar) + `
+An interrupt (Ctrl-C) ends the run, and an interleave with what is known by then.
+
 It prints every difference, - for what is expected and + for what came, and as its
 last line
 
@@ -40,19 +60,29 @@ Exit status: 0 when all passed, 1 when any failed, or on any error.`,
 			if len(files) == 0 {
 				return fmt.Errorf("no scenarios there")
 			}
-			failed := 0
+			ctx, stop := signal.NotifyContext(env.context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			context.AfterFunc(ctx, stop) // a second one ends the process
+			run, failed := 0, 0
 			for _, file := range files {
-				ok, err := env.runScenario(file, update, verbose)
+				if ctx.Err() != nil {
+					break
+				}
+				ok, err := env.runScenario(ctx, file, update, verbose)
 				if err != nil {
 					return err
 				}
+				run++
 				if !ok {
 					failed++
 				}
 			}
 			fmt.Fprintf(env.Stdout, "%s: %d passed, %d failed\n",
-				counted(len(files), "scenario", "scenarios"), len(files)-failed, failed)
-			if failed > 0 {
+				counted(run, "scenario", "scenarios"), run-failed, failed)
+			switch {
+			case ctx.Err() != nil:
+				return fmt.Errorf("interrupted: %s not run", counted(len(files)-run, "scenario was", "scenarios were"))
+			case failed > 0:
 				return errReported
 			}
 			return nil
@@ -63,9 +93,29 @@ Exit status: 0 when all passed, 1 when any failed, or on any error.`,
 	return cmd
 }
 
+// indented returns a text with its lines moved to the right.
+func indented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if line != "\n" {
+			line = "  " + line
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
 // runScenario runs one scenario and prints how it went; ok says that it passed.
-func (e *Env) runScenario(file string, update, verbose bool) (ok bool, err error) {
-	s, err := harness.RunFile(file)
+func (e *Env) runScenario(ctx context.Context, file string, update, verbose bool) (ok bool, err error) {
+	step, done := func() {}, func() {}
+	s, err := harness.RunFileWith(file, harness.RunOptions{Context: ctx, Progress: func(what string, ran, total int) {
+		if ran == 0 {
+			step, done = e.progress(what, total)
+		} else {
+			step()
+		}
+	}})
+	done()
 	if err != nil {
 		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", e.shown(file), err)
 		return false, nil
