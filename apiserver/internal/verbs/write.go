@@ -231,11 +231,12 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	return obj, nil
 }
 
-// asStored returns what a read answers of an object that is stored as data. Where it is
-// stored at the version of the request that is the object; else it is converted to that
-// which is stored and back, and has the defaults of that.
+// asStored returns what a read answers of an object that is stored as data. An object of
+// a built-in type that is stored at the version of the request is that already. Any other
+// one is decoded again: a custom resource gets the defaults of fields that the write could
+// not set (those of a status), one of another version what its conversion leaves.
 func (c *Call) asStored(obj resources.Object, data []byte) (resources.Object, error) {
-	if c.Resource.Stored == c.Resource.GVK() {
+	if !c.Resource.Custom && c.Resource.Stored == c.Resource.GVK() {
 		return obj, nil
 	}
 	out, err := c.decodeAnew(data, 0)
