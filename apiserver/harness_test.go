@@ -33,8 +33,10 @@ func newHost(t *testing.T, options apiserver.Options) *host {
 
 // Media types of patches.
 const (
-	applyPatch = "application/apply-patch+yaml"
-	mergePatch = "application/merge-patch+json"
+	applyPatch     = "application/apply-patch+yaml"
+	mergePatch     = "application/merge-patch+json"
+	jsonPatch      = "application/json-patch+json"
+	strategicPatch = "application/strategic-merge-patch+json"
 )
 
 // ask sends a request, whose body is JSON unless the path ends with the type of a

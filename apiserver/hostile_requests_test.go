@@ -11,7 +11,7 @@ import (
 // requests are attacks that are one request, and get one answer.
 func requests() []attack {
 	var out []attack
-	for _, rows := range [][]attack{tokens, paths, queries, headers, bodies, deep, patches} {
+	for _, rows := range [][]attack{tokens, paths, queries, headers, bodies, deep, patches, expansions} {
 		out = append(out, rows...)
 	}
 	return out

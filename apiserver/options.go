@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/auth"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -60,6 +61,7 @@ type Options struct {
 type Limits struct {
 	Body        int64         // of a request, in bytes; 3 MiB
 	Nesting     int           // of a body: how deep lists and maps may be; 1,000
+	Object      int64         // as it is stored, and of what defaults and conversions add to it, in bytes; 1.5 MiB
 	Header      int           // of a request, in bytes; 64 KiB
 	Connections int           // at the same time; 16,384
 	Requests    int           // at the same time, watches aside; 400
@@ -75,7 +77,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Body: or(l.Body, 3<<20), Nesting: or(l.Nesting, 1000), Header: or(l.Header, 64<<10),
+		Body: or(l.Body, 3<<20), Nesting: or(l.Nesting, 1000), Object: or(l.Object, resources.MaxObject), Header: or(l.Header, 64<<10),
 		Connections: or(l.Connections, 16_384), Requests: or(l.Requests, 400), Watches: or(l.Watches, 10_000),
 		Read: or(l.Read, 30*time.Second), Write: or(l.Write, 30*time.Second),
 		Request: or(l.Request, time.Minute), Watch: or(l.Watch, 30*time.Minute),

@@ -70,7 +70,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
 		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
-		Body:  request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting},
+		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
 		Write: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		Bookmarks: options.Limits.Bookmarks, Done: s.done,
 		Special: maps.Clone(verbs.Pods),
@@ -84,7 +84,9 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		s.verbs.Guard = guard.Guard
 	}
 	s.addReviews()
-	s.definitions = custom.NewController(s.verbs, groups, custom.Options{Now: options.Now, Convert: options.Hooks.Convert})
+	s.definitions = custom.NewController(s.verbs, groups, custom.Options{
+		Now: options.Now, Convert: options.Hooks.Convert, MaxObject: options.Limits.Object,
+	})
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.metrics = metrics.New(gitVersion)
 	s.mux = s.paths()

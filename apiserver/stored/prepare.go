@@ -51,6 +51,9 @@ func (k *Kind) Prepare(tree, live map[string]any, subresource string) (map[strin
 	if err != nil {
 		return nil, err
 	}
+	if err := CheckSize(data); err != nil {
+		return nil, err
+	}
 	return parse(data)
 }
 

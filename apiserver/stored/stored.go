@@ -88,6 +88,10 @@ func NewKinds(options Options, definitions ...map[string]any) (*Kinds, error) {
 	return kinds, nil
 }
 
+// CheckSize refuses the value of a record that is larger than a server stores, which is
+// 1.5 MiB. The error names the part of the object that takes most of it.
+func CheckSize(value []byte) error { return resources.CheckSize(value, resources.MaxObject) }
+
 func nameOf(tree map[string]any) any {
 	metadata, _ := tree["metadata"].(map[string]any)
 	return metadata["name"]

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // converter converts between the versions of a definition: by the apiVersion alone
@@ -47,6 +49,9 @@ func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.
 	}
 	if len(converted) != 1 || converted[0].GetAPIVersion() != to.String() || converted[0].GetKind() != gvk.Kind {
 		return nil, fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, to, gvk.Kind)
+	}
+	if err := resources.CheckTree("the object at version "+to.Version, converted[0].Object, c.definition.options.MaxObject); err != nil {
+		return nil, err
 	}
 	return converted[0], nil
 }

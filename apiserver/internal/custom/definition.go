@@ -3,6 +3,7 @@
 package custom
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -29,6 +30,9 @@ import (
 type Options struct {
 	Now     func() time.Time
 	Convert admission.Converter // nil: none
+	// MaxObject bounds what defaults and conversions make of an object, in bytes;
+	// resources.MaxObject if 0.
+	MaxObject int64
 }
 
 // A Definition is a CustomResourceDefinition as it is served. It does not change;
@@ -45,6 +49,7 @@ type Definition struct {
 
 // NewDefinition returns a definition that was validated.
 func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Options) *Definition {
+	options.MaxObject = cmp.Or(options.MaxObject, resources.MaxObject)
 	d := &Definition{crd: crd, options: options}
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {

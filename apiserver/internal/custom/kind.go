@@ -9,7 +9,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +32,7 @@ type kind struct {
 	gvk        schema.GroupVersionKind
 	schemas    map[string]*structuralschema.Structural
 	schema     *structuralschema.Structural // of this version
+	defaulters map[string]*defaulter        // by version
 	converter  converter
 	columns    *columns
 	selectable []selectable
@@ -49,7 +49,10 @@ func open(d *Definition, v *apiextensionsv1.CustomResourceDefinitionVersion, r *
 	}
 	k := &kind{
 		definition: d, version: v, resource: r, gvk: r.GVK(), schemas: schemas, schema: schemas[v.Name],
-		converter: converter{d}, managers: map[string]*fieldmanager.FieldManager{},
+		converter: converter{d}, managers: map[string]*fieldmanager.FieldManager{}, defaulters: map[string]*defaulter{},
+	}
+	for name, s := range schemas {
+		k.defaulters[name] = newDefaulter(s, d.options.MaxObject)
 	}
 	if k.columns, err = columnsOf(v, d.options.Now); err != nil {
 		return nil, err
@@ -108,7 +111,9 @@ func (k *kind) Admit(decoded runtime.Object) (resources.Object, []string, error)
 	for i, path := range unknown {
 		unknown[i] = fmt.Sprintf("unknown field %q", path)
 	}
-	defaulting.Default(u.Object, k.schema)
+	if err := k.defaulters[k.gvk.Version].fill(u.Object); err != nil {
+		return nil, nil, err
+	}
 	return u, unknown, nil
 }
 
@@ -123,7 +128,9 @@ func (k *kind) DecodeStored(data []byte) (resources.Object, error) {
 	if err := coerceStored(u, k.schemas[stored], k.definition.crd.Spec.PreserveUnknownFields); err != nil {
 		return nil, err
 	}
-	defaulting.Default(u.Object, k.schemas[stored])
+	if err := k.defaulters[stored].fill(u.Object); err != nil {
+		return nil, err
+	}
 	if stored == k.gvk.Version {
 		return u, nil
 	}

@@ -74,6 +74,9 @@ func (p *patcher) json(live resources.Object) (resources.Object, error) {
 		return nil, invalid(err.Error())
 	}
 	obj, dropped, err := p.kind.Admit(decoded)
+	if isTooLarge(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, invalid(err.Error())
 	}
@@ -167,10 +170,20 @@ func (p *patcher) strategic(live resources.Object) (resources.Object, error) {
 		return nil, err
 	}
 	admitted, _, err := p.kind.Admit(obj)
+	if isTooLarge(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, invalid(err.Error())
 	}
 	return p.track(live, admitted)
+}
+
+// isTooLarge reports whether an error says that an object became too large, which is
+// answered as it is.
+func isTooLarge(err error) bool {
+	var tooLarge *resources.TooLargeError
+	return errors.As(err, &tooLarge)
 }
 
 // strategicError is the answer to a strategic merge patch that can't be done.

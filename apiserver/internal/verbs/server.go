@@ -34,6 +34,8 @@ type Server struct {
 	Suffix func() string
 	// Body bounds the body of a request.
 	Body request.Limits
+	// MaxObject bounds an object as it is stored, in bytes.
+	MaxObject int64
 	// Write is how long a client may take to read one event of a watch.
 	Write time.Duration
 	// Guard, if not nil, is asked before an object is stored.
@@ -264,6 +266,8 @@ func (c *Call) outward(err error) error {
 	switch {
 	case errors.As(err, &status):
 		return err
+	case errors.Is(err, storage.ErrTooLarge):
+		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	case errors.Is(err, storage.ErrUnavailable):
 		return apierrors.NewServiceUnavailable(err.Error())
 	case errors.Is(err, context.DeadlineExceeded):

@@ -102,6 +102,9 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err != nil {
 		return nil, err
 	}
+	if err := resources.CheckSize(data, c.MaxObject); err != nil {
+		return nil, err
+	}
 	if obj, err = c.asStored(obj, data); err != nil {
 		return nil, err
 	}
@@ -218,6 +221,10 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	}
 	if data == nil {
 		return c.asStored(obj, record.Value)
+	}
+	// What is stored already, and larger than the limit, may become smaller.
+	if err := resources.CheckSize(data, max(c.MaxObject, int64(len(record.Value)))); err != nil {
+		return nil, err
 	}
 	if obj, err = c.asStored(obj, data); err != nil || w.dryRun {
 		return obj, err

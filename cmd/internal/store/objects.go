@@ -191,6 +191,9 @@ func (s *Objects) Put(key Key, obj map[string]any, over string) (map[string]any,
 	if err != nil {
 		return nil, err
 	}
+	if err := stored.CheckSize(value); err != nil {
+		return nil, err
+	}
 	defer s.changed(key)
 	at, err := s.records.Put(context.Background(), place, value, expected)
 	if err != nil {
