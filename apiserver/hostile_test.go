@@ -125,11 +125,10 @@ const maxAllocated = 256 << 20
 
 func TestHostileRequests(t *testing.T) {
 	s := attacked(t, apiserver.Limits{Read: time.Second})
-	code, body := converse(t, s.dial(t), http.MethodPost, attack{method: "POST", headers: "Content-Type: application/json"}.head(len(existing)), existing)
-	require.Equal(t, http.StatusCreated, code, body)
-	definition := bombDefinition()
-	code, body = converse(t, s.dial(t), http.MethodPost, attack{method: "POST", target: crdPath, headers: "Content-Type: application/json"}.head(len(definition)), definition)
-	require.Equal(t, http.StatusCreated, code, body)
+	for _, o := range hostileObjects() {
+		code, body := converse(t, s.dial(t), http.MethodPost, attack{method: "POST", target: o[0], headers: asJSON}.head(len(o[1])), o[1])
+		require.Equal(t, http.StatusCreated, code, body)
+	}
 	for _, a := range requests() {
 		t.Run(a.name, func(t *testing.T) {
 			var sent []string
@@ -156,7 +155,7 @@ func TestHostileRequests(t *testing.T) {
 		})
 	}
 	// After all that, the server is as it was.
-	code, body = converse(t, s.dial(t), http.MethodGet, attack{target: objectsPath + "/there"}.head(0))
+	code, body := converse(t, s.dial(t), http.MethodGet, attack{target: objectsPath + "/there"}.head(0))
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, body, `"k":"v"`)
 }

@@ -18,7 +18,7 @@ import (
 // columns are those that a definition asks for, behind the name.
 type columns struct {
 	definitions []metav1.TableColumnDefinition
-	paths       []*jsonpath.JSONPath
+	paths       []*jsonPath
 	now         func() time.Time
 }
 
@@ -37,8 +37,8 @@ func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion, now func() ti
 		{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
 	}}
 	for _, col := range asked {
-		path := jsonpath.New(col.Name).AllowMissingKeys(true)
-		if err := path.Parse("{" + col.JSONPath + "}"); err != nil {
+		path, err := parseJSONPath(col.Name, col.JSONPath)
+		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", col.Name, err)
 		}
 		description := col.Description
@@ -55,28 +55,31 @@ func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion, now func() ti
 
 func (c *columns) Definitions() []metav1.TableColumnDefinition { return c.definitions }
 
+// Cells returns null for a path that fails, and for those that are left when the paths of
+// the row have visited too many values.
 func (c *columns) Cells(obj resources.Object) ([]any, error) {
 	tree := obj.(*unstructured.Unstructured).Object
 	cells := []any{obj.GetName()}
+	visits := maxVisits
 	for i, path := range c.paths {
-		found, err := path.FindResults(tree)
-		if err != nil || len(found) == 0 || len(found[0]) == 0 {
+		found, err := path.find(tree, &visits)
+		if err != nil || len(found) == 0 {
 			cells = append(cells, nil)
 			continue
 		}
 		// A path that finds more than one value shows the first.
-		cells = append(cells, c.cell(path, found[0][0].Interface(), c.definitions[i+1].Type))
+		cells = append(cells, c.cell(found[0], c.definitions[i+1].Type))
 	}
 	return cells, nil
 }
 
 // cell returns a value as a column of a type shows it; nil when it is of another. A
 // column of strings shows any value, as it prints.
-func (c *columns) cell(path *jsonpath.JSONPath, v any, of string) any {
+func (c *columns) cell(v any, of string) any {
 	switch of {
 	case "string":
 		var text bytes.Buffer
-		if err := path.PrintResults(&text, []reflect.Value{reflect.ValueOf(v)}); err != nil {
+		if err := jsonpath.New("").PrintResults(&text, []reflect.Value{reflect.ValueOf(v)}); err != nil {
 			return nil
 		}
 		return text.String()

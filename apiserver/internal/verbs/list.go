@@ -116,6 +116,9 @@ func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions
 		}
 		at = page.Revision
 		for i, record := range page.Records {
+			if err := ctx.Err(); err != nil {
+				return nil, meta, err
+			}
 			after = record.Key
 			if s.one != "" && record.Key != s.one {
 				continue

@@ -98,9 +98,9 @@ func (p *patcher) change(ctx context.Context, live resources.Object) (resources.
 	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
 		obj, err = p.apply(live)
 	case types.StrategicMergePatchType:
-		obj, err = p.strategic(live)
+		obj, err = p.strategic(ctx, live)
 	default:
-		obj, err = p.json(live)
+		obj, err = p.json(ctx, live)
 	}
 	if err != nil {
 		return nil, err

@@ -1,10 +1,12 @@
 package verbs
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/strategic"
 )
 
 // patcher makes of an object what a patch says.
@@ -50,12 +53,12 @@ func init() {
 }
 
 // json does a JSON patch (RFC 6902) or a JSON merge patch (RFC 7386).
-func (p *patcher) json(live resources.Object) (resources.Object, error) {
+func (p *patcher) json(ctx context.Context, live resources.Object) (resources.Object, error) {
 	current, err := json.Marshal(live)
 	if err != nil {
 		return nil, err
 	}
-	patched, doubled, err := p.patchJSON(current)
+	patched, doubled, err := p.patchJSON(ctx, current)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ func (p *patcher) json(live resources.Object) (resources.Object, error) {
 
 // patchJSON returns current with the patch done, and what is wrong with the patch
 // for a strict reader.
-func (p *patcher) patchJSON(current []byte) (patched []byte, doubled []string, err error) {
+func (p *patcher) patchJSON(ctx context.Context, current []byte) (patched []byte, doubled []string, err error) {
 	var into any = &map[string]any{}
 	prefix := ""
 	if p.of == types.JSONPatchType {
@@ -116,13 +119,33 @@ func (p *patcher) patchJSON(current []byte) (patched []byte, doubled []string, e
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(
 			fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(operations)))
 	}
-	var copied *jsonpatch.AccumulatedCopySizeError
-	if patched, err = operations.Apply(current); errors.As(err, &copied) {
-		return nil, nil, apierrors.NewRequestEntityTooLargeError(err.Error())
-	} else if err != nil {
-		return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	patched, err = p.operate(ctx, current, operations)
+	return patched, doubled, err
+}
+
+// operationsAtOnce is how many operations of a JSON patch are done between two looks at
+// the context and at the size of the object.
+const operationsAtOnce = 250
+
+// operate does the operations of a JSON patch. One may take as long as it takes to read the
+// whole object.
+func (p *patcher) operate(ctx context.Context, doc []byte, operations jsonpatch.Patch) (_ []byte, err error) {
+	limit := max(p.c.Body.Bytes, int64(len(doc))) + p.c.Body.Bytes
+	for some := range slices.Chunk(operations, operationsAtOnce) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var copied *jsonpatch.AccumulatedCopySizeError
+		if doc, err = some.Apply(doc); errors.As(err, &copied) {
+			return nil, apierrors.NewRequestEntityTooLargeError(err.Error())
+		} else if err != nil {
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+		}
+		if int64(len(doc)) > limit {
+			return nil, &resources.TooLargeError{What: "the object after a part of the patch", Size: int64(len(doc)), Limit: limit}
+		}
 	}
-	return patched, doubled, nil
+	return doc, nil
 }
 
 // operation is one operation of a JSON patch, for a strict reader.
@@ -134,7 +157,7 @@ type operation struct {
 }
 
 // strategic does a strategic merge patch.
-func (p *patcher) strategic(live resources.Object) (resources.Object, error) {
+func (p *patcher) strategic(ctx context.Context, live resources.Object) (resources.Object, error) {
 	current, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil, err
@@ -150,7 +173,11 @@ func (p *patcher) strategic(live resources.Object) (resources.Object, error) {
 	}
 	// The patch is changed on the way; the next attempt reads it anew.
 	text := fmt.Sprintf("%+v", patch)
-	patched, err := strategicpatch.StrategicMergeMapPatch(current, patch, p.kind.Strategic())
+	merging, err := strategicpatch.NewPatchMetaFromStruct(p.kind.Strategic())
+	if err != nil {
+		return nil, err
+	}
+	patched, err := strategic.Merge(ctx, current, patch, merging)
 	if err != nil {
 		return nil, strategicError(err)
 	}
@@ -188,6 +215,9 @@ func isTooLarge(err error) bool {
 
 // strategicError is the answer to a strategic merge patch that can't be done.
 func strategicError(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return err
+	}
 	for _, bad := range []error{
 		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
 		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,

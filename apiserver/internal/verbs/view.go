@@ -121,6 +121,9 @@ func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Ob
 		out.ColumnDefinitions = columns.Definitions()
 	}
 	for _, item := range items {
+		if err := v.c.Request.Context().Err(); err != nil {
+			return nil, err
+		}
 		cells, err := columns.Cells(item)
 		if err != nil {
 			return nil, err

@@ -109,6 +109,10 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 		return nil, err
 	}
 	key := c.Resource.Key(obj.GetNamespace(), obj.GetName())
+	// Work that took too long is answered as such, and must not be stored then.
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if dryRun {
 		record, _, err := c.Store.Get(ctx, key, 0)
 		if err == nil && record != nil {
@@ -226,7 +230,10 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	if err := resources.CheckSize(data, max(c.MaxObject, int64(len(record.Value)))); err != nil {
 		return nil, err
 	}
-	if obj, err = c.asStored(obj, data); err != nil || w.dryRun {
+	if obj, err = c.asStored(obj, data); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil || w.dryRun {
 		return obj, err
 	}
 	revision, err := c.Store.Put(ctx, record.Key, data, record.Revision)

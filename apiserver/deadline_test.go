@@ -1,0 +1,105 @@
+package apiserver_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+)
+
+// deeps are custom resources with a column that finds very much in them.
+const deeps = "/apis/example.com/v1/namespaces/default/deeps"
+
+const deepDefinition = `{"metadata":{"name":"deeps.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+	"names":{"plural":"deeps","singular":"deep","kind":"Deep"},"versions":[{"name":"v1","served":true,"storage":true,
+	"additionalPrinterColumns":[{"name":"Much","type":"string","jsonPath":".spec..a..a..a..a"},{"name":"Name","type":"string","jsonPath":".metadata.name"}],
+	"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
+
+func deepObject(levels int) string {
+	return `{"apiVersion":"example.com/v1","kind":"Deep","metadata":{"name":"d"},"spec":` +
+		strings.Repeat(`{"a":`, levels) + `1` + strings.Repeat("}", levels) + `}`
+}
+
+// longEnv returns the entries of a Pod's env, in order and reversed.
+func longEnv(n int) (entries, reversed string) {
+	var a, b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&a, `,{"name":"e%d","value":"v"}`, i)
+		fmt.Fprintf(&b, `,{"name":"e%d"}`, n-1-i)
+	}
+	return a.String()[1:], b.String()[1:]
+}
+
+func longPod(n int) string {
+	entries, _ := longEnv(n)
+	return `{"metadata":{"name":"long"},"spec":{"containers":[{"name":"c","image":"i","env":[` + entries + `]}]}}`
+}
+
+func reversal(n int) string {
+	_, reversed := longEnv(n)
+	return `{"spec":{"containers":[{"name":"c","$setElementOrder/env":[` + reversed + `]}]}}`
+}
+
+// Columns that find very much are cut off: the cell is empty, the row is there.
+func TestColumnsWithoutEnd(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", deepDefinition)
+	h.must("POST", deeps, "", deepObject(120))
+	w := h.askAs("Table", deeps)
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Contains(t, w.Body.String(), `"cells":["d",null,null]`)
+}
+
+// A request that takes longer than it may is answered by 504, whatever it asks for, and
+// changes nothing. No time is waited for here: the limit is over before the work begins.
+func TestRequestTimeout(t *testing.T) {
+	store := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	before := newHost(t, apiserver.Options{Store: store})
+	before.must("POST", crdPath, "", deepDefinition)
+	before.must("POST", deeps, "", deepObject(3))
+	before.must("POST", configMaps, "", `{"metadata":{"name":"m"},"data":{"k":"v"}}`)
+	before.must("POST", pods, "", longPod(3))
+	h := newHost(t, apiserver.Options{Store: store, Limits: apiserver.Limits{Request: time.Nanosecond}})
+	for _, row := range []struct{ name, method, path, contentType, body string }{
+		{"get", "GET", configMaps + "/m", "", ""},
+		{"list", "GET", configMaps + "?labelSelector=a", "", ""},
+		{"list of what is stored", "GET", configMaps, "", ""},
+		{"list of custom resources", "GET", deeps, "", ""},
+		{"create", "POST", configMaps, "", `{"metadata":{"name":"new"}}`},
+		{"update", "PUT", configMaps + "/m", "", `{"metadata":{"name":"m"},"data":{"k":"new"}}`},
+		{"apply", "PATCH", configMaps + "/m?fieldManager=f", applyPatch, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"b":"new"}}`},
+		{"merge patch", "PATCH", configMaps + "/m", mergePatch, `{"data":{"k":"new"}}`},
+		{"JSON patch", "PATCH", configMaps + "/m", jsonPatch, `[{"op":"add","path":"/data/k","value":"new"}]`},
+		{"strategic merge patch", "PATCH", pods + "/long", strategicPatch, reversal(3)},
+		{"delete", "DELETE", configMaps + "/m", "", ""},
+		{"delete collection", "DELETE", configMaps, "", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := &host{t, h.Server}
+			require.Contains(t, h.refused(http.StatusGatewayTimeout, row.method, row.path, row.contentType, row.body), "took too long")
+		})
+	}
+	require.Equal(t, map[string]any{"k": "v"}, before.must("GET", configMaps+"/m", "", "").Object["data"])
+	before.refused(http.StatusNotFound, "GET", configMaps+"/new", "", "")
+}
+
+// A patch of a long list is merged in one go through it.
+func TestLongStrategicMergePatch(t *testing.T) {
+	const n = 10_000
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", pods, "", longPod(n))
+	pod := h.must("PATCH", pods+"/long", strategicPatch, reversal(n))
+	containers, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	require.NoError(t, err)
+	env := containers[0].(map[string]any)["env"].([]any)
+	require.Len(t, env, n)
+	require.Equal(t, map[string]any{"name": fmt.Sprint("e", n-1), "value": "v"}, env[0])
+}
