@@ -86,6 +86,8 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.addReviews()
 	s.definitions = custom.NewController(s.verbs, groups, custom.Options{
 		Now: options.Now, Convert: options.Hooks.Convert, MaxObject: options.Limits.Object,
+		// An answer holds an object, and says a little around it.
+		Webhooks: custom.NewWebhooks(options.Limits.Request, options.Limits.Body+options.Limits.Object),
 	})
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.metrics = metrics.New(gitVersion)

@@ -60,7 +60,8 @@ type Hooks struct {
 	// fields are owned by nobody, as with a real server's webhooks. An error ends
 	// the write; one with a Status is answered as it is, any other with 403.
 	Mutate func(ctx context.Context, w *Write) error
-	// Convert converts custom resources whose definition has the strategy Webhook.
+	// Convert converts custom resources whose definition has the strategy Webhook, in the
+	// place of the webhook; if it is nil the webhook is called.
 	Convert Converter
 	// Validate says what is wrong with a write. warnings are for the client.
 	Validate func(ctx context.Context, w *Write) (errs field.ErrorList, warnings []string)

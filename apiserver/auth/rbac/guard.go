@@ -25,7 +25,8 @@ var everything = []rbacv1.PolicyRule{
 
 // Guard refuses a role whose rules its writer does not have, unless they may
 // "escalate" it, and a binding of a role whose rules its writer does not have,
-// unless they may "bind" it.
+// unless they may "bind" it. A role that does not exist, which they may not bind either, is
+// a NotFound.
 func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live runtime.Object) error {
 	if at.Group != rbacv1.GroupName || slices.Contains(at.User.Groups, auth.Masters) {
 		return nil
@@ -55,8 +56,8 @@ func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live ru
 		at.Namespace = ""
 		err = a.guardBinding(ctx, at, o.RoleRef)
 	}
-	if err == nil {
-		return nil
+	if err == nil || apierrors.IsNotFound(err) {
+		return err
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: at.Group, Resource: at.Resource}, at.Name, err)
 }
@@ -105,7 +106,8 @@ func (a *Authorizer) guardBinding(ctx context.Context, at auth.Attributes, ref r
 	lists, err := a.objects.rulesOf(ref, at.Namespace)
 	a.lock.RUnlock()
 	if err != nil {
-		return err
+		// Who may not bind the role is told that it does not exist, not that it is forbidden.
+		return apierrors.NewNotFound(schema.GroupResource{Group: rbacv1.GroupName, Resource: bind.Resource}, ref.Name)
 	}
 	return a.covers(at, slices.Concat(lists...))
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // converter converts between the versions of a definition: by the apiVersion alone
-// (strategy None), or through the host (strategy Webhook).
+// (strategy None), or by the host or a webhook (strategy Webhook).
 type converter struct{ definition *Definition }
 
-var errNoConverter = errors.New("the definition's conversion is a webhook, and the server has no converter")
+var errNoConverter = errors.New("the definition's conversion is a webhook, which only a server calls")
 
 // Convert returns obj at a version, as a copy that shares no maps at its root; obj
 // itself if it is at that version.
@@ -40,18 +40,33 @@ func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.
 		out.SetAPIVersion(to.String())
 		return out, nil
 	}
-	if c.definition.options.Convert == nil {
+	converted, err := c.byHost(u, to)
+	if err != nil {
+		return nil, err
+	}
+	what := "the object at version " + to.Version
+	if err := resources.CheckTree(what, converted.Object, c.definition.options.MaxObject); err != nil {
+		return nil, err
+	}
+	return converted, nil
+}
+
+// byHost returns an object as the host, or else the webhook of the definition, converts it.
+func (c converter) byHost(u *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error) {
+	gvk, options := u.GroupVersionKind(), c.definition.options
+	switch {
+	case options.Convert != nil:
+	case options.Webhooks != nil:
+		return options.Webhooks.convert(c.definition.crd, u, to)
+	default:
 		return nil, errNoConverter
 	}
-	converted, err := c.definition.options.Convert.Convert(c.definition.crd, []*unstructured.Unstructured{u.DeepCopy()}, to.String())
+	converted, err := options.Convert.Convert(c.definition.crd, []*unstructured.Unstructured{u.DeepCopy()}, to.String())
 	if err != nil {
 		return nil, fmt.Errorf("conversion webhook for %s failed: %w", gvk, err)
 	}
 	if len(converted) != 1 || converted[0].GetAPIVersion() != to.String() || converted[0].GetKind() != gvk.Kind {
 		return nil, fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, to, gvk.Kind)
-	}
-	if err := resources.CheckTree("the object at version "+to.Version, converted[0].Object, c.definition.options.MaxObject); err != nil {
-		return nil, err
 	}
 	return converted[0], nil
 }

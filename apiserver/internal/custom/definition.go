@@ -29,7 +29,9 @@ import (
 // Options are what the kinds have from the server.
 type Options struct {
 	Now     func() time.Time
-	Convert admission.Converter // nil: none
+	Convert admission.Converter // nil: Webhooks
+	// Webhooks convert where Convert is nil; if they are nil too, nobody does.
+	Webhooks *Webhooks
 	// MaxObject bounds what defaults and conversions make of an object, in bytes;
 	// resources.MaxObject if 0.
 	MaxObject int64

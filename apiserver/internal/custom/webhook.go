@@ -1,0 +1,88 @@
+package custom
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+)
+
+// Webhooks call the conversion webhooks of definitions, by the packages of a real server:
+// their errors are its errors. They are safe for concurrent use.
+type Webhooks struct {
+	factory func() (*conversion.CRConverterFactory, error)
+}
+
+// NewWebhooks returns webhooks that have some time for an answer, and as many bytes.
+func NewWebhooks(timeout time.Duration, maxAnswer int64) *Webhooks {
+	bounded := func(config *rest.Config, err error) (*rest.Config, error) {
+		if err != nil {
+			return nil, err
+		}
+		config = rest.CopyConfig(config)
+		config.Timeout = timeout
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &boundedTripper{next, maxAnswer} })
+		return config, nil
+	}
+	resolver := func(next webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+		return &webhook.AuthenticationInfoResolverDelegator{
+			ClientConfigForFunc: func(hostPort string) (*rest.Config, error) { return bounded(next.ClientConfigFor(hostPort)) },
+			ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
+				return bounded(next.ClientConfigForService(name, namespace, port))
+			},
+		}
+	}
+	return &Webhooks{sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
+		return conversion.NewCRConverterFactory(noServices{}, resolver)
+	})}
+}
+
+// convert returns u at a version, as the webhook of its definition converts it.
+func (w *Webhooks) convert(crd *apiextensionsv1.CustomResourceDefinition, u *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error) {
+	factory, err := w.factory()
+	if err != nil {
+		return nil, err
+	}
+	_, unsafe, err := factory.NewConverter(crd) // it does not change what it is given: it sends it
+	if err != nil {
+		return nil, err
+	}
+	out, err := unsafe.ConvertToVersion(u, to)
+	if err != nil {
+		return nil, err
+	}
+	converted, ok := out.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("conversion webhook for %s: expected an object without a Go type, got a %T", u.GroupVersionKind(), out)
+	}
+	return converted, nil
+}
+
+// noServices says that there is no cluster whose Services could be called.
+type noServices struct{}
+
+func (noServices) ResolveEndpoint(namespace, name string, _ int32) (*url.URL, error) {
+	return nil, fmt.Errorf("service %s/%s can't be reached without a cluster: expected a clientConfig with a url", namespace, name)
+}
+
+// boundedTripper bounds what a webhook may answer.
+type boundedTripper struct {
+	next http.RoundTripper
+	max  int64
+}
+
+func (t *boundedTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.next.RoundTrip(r)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, t.max)
+	}
+	return answer, err
+}
