@@ -129,6 +129,9 @@ func (e *Env) openRecords(ctx context.Context, f *serveFlags) (storage.Store, st
 		if err != nil {
 			return nil, "", store.Explain(err)
 		}
+		if err := store.Verify(ctx, records); err != nil {
+			return nil, "", errors.Join(fmt.Errorf("store %s: %w", e.path(f.store), err), records.Close())
+		}
 		return records, f.store, nil
 	}
 	for _, server := range f.etcd {

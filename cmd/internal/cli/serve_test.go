@@ -277,3 +277,39 @@ func recordsOf(t *testing.T, s storage.Store) map[string]string {
 	}
 	return out
 }
+
+// A file that get refuses is not served.
+func TestServeDamagedFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tenure.db")
+	s, err := store.OpenFile(path, store.Options{})
+	require.NoError(t, err)
+	_, err = s.Put(store.Key{Kind: "ConfigMap", Namespace: "default", Name: "a"}, map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "default"},
+		"data": map[string]any{"k": "before the damage"},
+	}, "")
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 1, bytes.Count(data, []byte(`"before the damage"`)))
+	require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte(`"before the damage"`), []byte(`\before the damage"`), 1), 0o600))
+
+	for _, args := range [][]string{{"get", "configmap", "a"}, {"serve"}} {
+		out, errs := newNotice(), &bytes.Buffer{}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			select {
+			case <-out.written: // it serves, which is to be seen below
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		env := Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx, StoreTimeout: time.Second}
+		require.Equal(t, 1, Main(env, args), args[0])
+		cancel()
+		require.Contains(t, errs.String(), "stored object /core/configmaps/default/a: invalid character", args[0])
+		require.Empty(t, out.String(), args[0])
+	}
+	require.NoFileExists(t, filepath.Join(dir, "tenure.kubeconfig"))
+}

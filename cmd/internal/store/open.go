@@ -1,12 +1,14 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"time"
 
+	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
@@ -54,3 +56,29 @@ func Explain(err error) error {
 
 // NewMemory returns an empty store that is gone with the process.
 func NewMemory() *Objects { return New(memory.New(memory.Options{})) }
+
+// verifiedAtOnce is how many records Verify reads at once.
+const verifiedAtOnce = 500
+
+// Verify reads all records, as they are now, and returns what is wrong with the first one
+// that is no object. A file is mapped into memory, page by page as it is read: that it could
+// be opened says little about its records.
+func Verify(ctx context.Context, records storage.Store) error {
+	var options storage.ListOptions
+	options.Limit = verifiedAtOnce
+	for {
+		page, err := records.List(ctx, "/", options)
+		if err != nil {
+			return err
+		}
+		for i := range page.Records {
+			if _, err := decode(&page.Records[i]); err != nil {
+				return err
+			}
+		}
+		if page.Remaining == 0 || len(page.Records) == 0 {
+			return nil
+		}
+		options.Revision, options.After = page.Revision, page.Records[len(page.Records)-1].Key
+	}
+}

@@ -1,9 +1,14 @@
 package store_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
@@ -266,4 +272,55 @@ func TestOpenFileErrors(t *testing.T) {
 			require.ErrorContains(t, err, path)
 		})
 	}
+}
+
+// Verify finds all damage that reading the objects finds.
+func TestVerify(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	s, err := store.OpenFile(path, store.Options{})
+	require.NoError(t, err)
+	for i := range 60 {
+		name := fmt.Sprintf("a%02d", i)
+		_, err := s.Put(key(name), configMap("ns", name, map[string]any{"k": strings.Repeat("v", i*20)}), "")
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	verify := func(path string) error {
+		records, err := bbolt.Open(path, bbolt.Options{Timeout: soon})
+		if err != nil {
+			return err
+		}
+		return errors.Join(store.Verify(t.Context(), records), records.Close())
+	}
+	require.NoError(t, verify(path))
+	r := rand.New(rand.NewPCG(1, 2))
+	refused, onlyByReading := 0, 0
+	for i := range 200 {
+		path := fmt.Sprintf("%s%d", path, i)
+		bad := bytes.Clone(good)
+		page := r.IntN(len(bad)/4096) * 4096
+		for range 1 + r.IntN(8) {
+			bad[page+r.IntN(4096)] = byte(r.IntN(256))
+		}
+		require.NoError(t, os.WriteFile(path, bad, 0o600))
+		s, openErr := store.OpenFile(path, store.Options{Timeout: soon})
+		readErr := openErr
+		if openErr == nil {
+			_, readErr = s.List(store.Key{})
+			require.NoError(t, s.Close())
+		}
+		verifyErr := verify(path)
+		require.Equal(t, readErr == nil, verifyErr == nil, "damage %d: reading says %v, Verify %v", i, readErr, verifyErr)
+		if readErr != nil {
+			refused++
+			if openErr == nil {
+				onlyByReading++
+			}
+		}
+	}
+	require.Greater(t, refused, 20)
+	require.Positive(t, onlyByReading, "opening alone does not tell")
 }
