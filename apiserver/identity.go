@@ -8,11 +8,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -66,24 +63,4 @@ func newIdentity(now time.Time) (*identity, error) {
 			NextProtos:   []string{"h2", "http/1.1"},
 		},
 	}, nil
-}
-
-// writePrivate writes a file that nobody else may read, whole or not at all.
-func writePrivate(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*") // of mode 0600
-	if err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
-	}
-	_, err = f.Write(data)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("kubeconfig: %w", err)
-	}
-	return nil
 }

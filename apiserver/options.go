@@ -45,7 +45,8 @@ type Options struct {
 	// Listen is the address that Start listens on; a free port of 127.0.0.1 if
 	// empty. It must be one of the machine's own (loopback).
 	Listen string
-	// Kubeconfig is where Start writes a kubeconfig, of mode 0600; none if empty.
+	// Kubeconfig is the kubeconfig that Start adds a context to, as WriteKubeconfig does;
+	// none if empty.
 	Kubeconfig string
 
 	Limits Limits

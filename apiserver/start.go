@@ -12,8 +12,6 @@ import (
 
 	"golang.org/x/net/netutil"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // A Running is a server that listens. It ends with the context that it was
@@ -24,6 +22,8 @@ type Running struct {
 	http   *http.Server
 	conns  *connections
 	ended  chan struct{}
+	// context is what the server is called in the kubeconfig that it wrote.
+	context string
 
 	stop    sync.Once
 	stopErr error
@@ -85,7 +85,7 @@ func start(server *Server, listener net.Listener) (*Running, error) {
 		ended: make(chan struct{}),
 	}
 	if path := server.options.Kubeconfig; path != "" {
-		if err := r.WriteKubeconfig(path); err != nil {
+		if r.context, err = r.WriteKubeconfig(path); err != nil {
 			return nil, err
 		}
 	}
@@ -104,20 +104,6 @@ func (r *Running) URL() string { return r.config.Host }
 
 // Done is closed when the server has ended.
 func (r *Running) Done() <-chan struct{} { return r.ended }
-
-// WriteKubeconfig writes how clients reach the server to a file of mode 0600.
-func (r *Running) WriteKubeconfig(path string) error {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["tenure"] = &clientcmdapi.Cluster{Server: r.config.Host, CertificateAuthorityData: r.config.CAData}
-	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: r.config.BearerToken}
-	config.Contexts["tenure"] = &clientcmdapi.Context{Cluster: "tenure", AuthInfo: "admin"}
-	config.CurrentContext = "tenure"
-	data, err := clientcmd.Write(*config)
-	if err != nil {
-		return err
-	}
-	return writePrivate(path, data)
-}
 
 // Close stops listening, ends all watches, waits a while for other requests, and
 // closes the server.

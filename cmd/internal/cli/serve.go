@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
@@ -49,9 +50,11 @@ controllers run: nothing makes Pods of a Deployment.
 The store is the file that tenure apply and tenure get use, which no other command
 can use at the same time; or an etcd, which several servers can share.
 
-It prints where the kubeconfig is, which holds the address, the certificate and the
-token of an administrator, and stays until it is interrupted (SIGINT, SIGTERM). Then
-it ends watches, lets requests under way finish, and closes the store.
+It prints where the kubeconfig is. It adds a context there, tenure or tenure-2 and
+so on, with the address, the certificate and the token of an administrator. Whatever
+else is in the file stays, the current context too. The server stays until it is
+interrupted (SIGINT, SIGTERM). Then it ends watches, lets requests under way finish,
+and closes the store.
 
 Exit status: 0 when it was interrupted, 1 when it could not start, or on any error.`,
 		Example: `  tenure serve
@@ -68,7 +71,7 @@ Exit status: 0 when it was interrupted, 1 when it could not start, or on any err
 	set := cmd.Flags()
 	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, in the place of a file")
 	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` of this machine to listen on; port 0 is a free one")
-	set.StringVar(&flags.kubeconfig, "kubeconfig", "tenure.kubeconfig", "`FILE` to write the kubeconfig to, of mode 0600")
+	set.StringVar(&flags.kubeconfig, "kubeconfig", "tenure.kubeconfig", "`FILE` with the kubeconfig to add a context to")
 	set.StringArrayVar(&flags.definitions, "crd", nil, "`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
 	return cmd
@@ -108,14 +111,27 @@ func (e *Env) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err := e.applyDefinitions(ctx, server.Config(), definitions); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Stdout, "serving %s at %s\nkubeconfig: %s\ntry: kubectl --kubeconfig %s get namespaces\n",
-		name, server.URL(), kubeconfig, quoted(kubeconfig))
+	which, err := contextFlag(kubeconfig, server.Context())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Stdout, "serving %s at %s\nkubeconfig: %s\ntry: kubectl --kubeconfig %s %sget namespaces\n",
+		name, server.URL(), kubeconfig, quoted(kubeconfig), which)
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-server.Done():
 		return errors.New("the server has ended by itself")
 	}
+}
+
+// contextFlag returns kubectl's flag for a context of a kubeconfig, if it needs one.
+func contextFlag(kubeconfig, context string) (string, error) {
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil || config.CurrentContext == context {
+		return "", err
+	}
+	return "--context " + context + " ", nil
 }
 
 // openRecords opens what the server keeps its objects in, and names it.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
@@ -312,4 +313,33 @@ func TestServeDamagedFile(t *testing.T) {
 		require.Empty(t, out.String(), args[0])
 	}
 	require.NoFileExists(t, filepath.Join(dir, "tenure.kubeconfig"))
+}
+
+// The kubeconfig of a user keeps its current context, and what serve prints to try names
+// the one that it added.
+func TestServeIntoKubeconfig(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config")
+	before := clientcmdapi.NewConfig()
+	before.Clusters["prod"] = &clientcmdapi.Cluster{Server: "https://prod.example.com"}
+	before.Contexts["prod"] = &clientcmdapi.Context{Cluster: "prod"}
+	before.CurrentContext = "prod"
+	require.NoError(t, clientcmd.WriteToFile(*before, path))
+	out, errs := newNotice(), &bytes.Buffer{}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		select {
+		case <-out.written:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	require.Zero(t, Main(Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx}, []string{"serve", "--kubeconfig", "config"}), "%s", errs)
+	cancel()
+	require.Contains(t, out.String(), "try: kubectl --kubeconfig "+path+" --context tenure get namespaces\n")
+	after, err := clientcmd.LoadFromFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "prod", after.CurrentContext)
+	require.Equal(t, "https://prod.example.com", after.Clusters["prod"].Server)
+	require.Contains(t, after.Contexts, "tenure")
 }

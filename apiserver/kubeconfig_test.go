@@ -1,0 +1,115 @@
+package apiserver_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+// reach asks the server of a context ("": the current one) for its namespaces, and returns
+// where it is.
+func reach(t *testing.T, path, context string) (string, error) {
+	t.Helper()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	return config.Host, err
+}
+
+func startWith(t *testing.T, path string) *apiserver.Running {
+	t.Helper()
+	s, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: path})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// A kubeconfig of the user's keeps everything that is in it.
+func TestKubeconfigOfUser(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "config")
+	before := clientcmdapi.NewConfig()
+	before.Clusters["prod"] = &clientcmdapi.Cluster{Server: "https://prod.example.com", CertificateAuthority: "ca.pem"}
+	before.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: "precious"}
+	before.Contexts["prod"] = &clientcmdapi.Context{Cluster: "prod", AuthInfo: "admin"}
+	// A cluster of the name tenure that is none of ours.
+	before.Clusters["tenure"] = &clientcmdapi.Cluster{Server: "https://tenure.example.com"}
+	before.AuthInfos["tenure"] = &clientcmdapi.AuthInfo{Token: "precious too"}
+	before.Contexts["tenure"] = &clientcmdapi.Context{Cluster: "tenure", AuthInfo: "tenure"}
+	before.CurrentContext = "prod"
+	require.NoError(t, clientcmd.WriteToFile(*before, path))
+	link := filepath.Join(folder, "link")
+	require.NoError(t, os.Symlink(path, link))
+
+	server := startWith(t, link)
+	require.Equal(t, "tenure-2", server.Context())
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSymlink, info.Mode().Type(), "a link stays one")
+	after, err := clientcmd.LoadFromFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "prod", after.CurrentContext)
+	require.Equal(t, "ca.pem", after.Clusters["prod"].CertificateAuthority, "relative paths stay relative")
+	require.Equal(t, "precious", after.AuthInfos["admin"].Token)
+	require.Equal(t, "precious too", after.AuthInfos["tenure"].Token)
+	at, err := reach(t, path, "tenure-2")
+	require.NoError(t, err)
+	require.Equal(t, server.URL(), at)
+	require.NoFileExists(t, path+".lock")
+}
+
+// What is no kubeconfig is left alone.
+func TestKubeconfigOfOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes")
+	require.NoError(t, os.WriteFile(path, []byte("- my notes\n"), 0o600))
+	_, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: path})
+	require.ErrorContains(t, err, "expected a kubeconfig")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "- my notes\n", string(data))
+	require.NoFileExists(t, path+".lock")
+}
+
+// Servers that write one file are all reached by it, and one that starts anew takes the
+// place that it had.
+func TestKubeconfigOfServers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	first := startWith(t, path)
+	require.Equal(t, "tenure", first.Context())
+	var all sync.WaitGroup
+	others := make([]*apiserver.Running, 3)
+	for i := range others {
+		all.Go(func() { others[i] = startWith(t, path) })
+	}
+	all.Wait()
+	at, err := reach(t, path, "")
+	require.NoError(t, err)
+	require.Equal(t, first.URL(), at, "the current context is still the first one's")
+	seen := map[string]bool{"tenure": true}
+	for _, s := range others {
+		require.False(t, seen[s.Context()], "%s twice", s.Context())
+		seen[s.Context()] = true
+		at, err := reach(t, path, s.Context())
+		require.NoError(t, err)
+		require.Equal(t, s.URL(), at)
+	}
+
+	require.NoError(t, first.Close())
+	again := startWith(t, path)
+	require.Equal(t, "tenure", again.Context(), "the place of one that has ended")
+	at, err = reach(t, path, "")
+	require.NoError(t, err)
+	require.Equal(t, again.URL(), at)
+}
