@@ -19,8 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// manners are attacks by how a client behaves. Their limits are short, so that the
-// test is; what they wait for is that the server acts, however long it takes.
+// manners are attacks by how a client behaves.
 func manners() []attack {
 	return []attack{
 		{name: "a client that speaks no TLS", why: "tokens in the clear", code: 400, do: noTLS},
@@ -46,15 +45,12 @@ func TestHostileManners(t *testing.T) {
 	}
 }
 
-const (
-	brief = 200 * time.Millisecond
-	// unhurried is time enough for a handshake, and for a request but its body.
-	unhurried = 2 * time.Second
-)
+// brief is a limit that is over while a test waits in a bubble.
+const brief = 200 * time.Millisecond
 
 func noTLS(t *testing.T, a attack) {
 	s := attacked(t, apiserver.Limits{})
-	conn, err := net.Dial("tcp", s.address())
+	conn, err := s.open()
 	require.NoError(t, err)
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
@@ -74,35 +70,39 @@ func ends(t *testing.T, conn net.Conn) {
 }
 
 func noHandshake(t *testing.T, _ attack) {
-	s := attacked(t, apiserver.Limits{Read: unhurried})
-	conn, err := net.Dial("tcp", s.address())
-	require.NoError(t, err)
-	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
-	ends(t, conn)
+	inBubble(t, apiserver.Limits{}, func(t *testing.T, s *target) {
+		conn, err := s.open()
+		require.NoError(t, err)
+		defer conn.Close()
+		require.NoError(t, conn.SetDeadline(time.Now().Add(patience+time.Second)))
+		ends(t, conn)
+	})
 }
 
 func slowHead(t *testing.T, a attack) {
-	s := attacked(t, apiserver.Limits{Read: unhurried})
-	code, _ := converse(t, s.dial(t), http.MethodGet, "GET /version HTTP/1.1\r\nHost: localhost\r\nX-")
-	require.Equal(t, a.code, code)
+	inBubble(t, apiserver.Limits{Read: brief}, func(t *testing.T, s *target) {
+		code, _ := converse(t, s.dial(t), http.MethodGet, "GET /version HTTP/1.1\r\nHost: localhost\r\nX-")
+		require.Equal(t, a.code, code)
+	})
 }
 
 func slowBody(t *testing.T, a attack) {
-	s := attacked(t, apiserver.Limits{Read: unhurried})
-	code, body := converse(t, s.dial(t), post, attack{method: post, headers: asJSON + "\nContent-Length: 100"}.head(0), existing)
-	require.Equal(t, a.code, code, body)
-	require.Contains(t, body, "did not arrive in time")
+	inBubble(t, apiserver.Limits{Read: brief}, func(t *testing.T, s *target) {
+		code, body := converse(t, s.dial(t), post, attack{method: post, headers: asJSON + "\nContent-Length: 100"}.head(0), existing)
+		require.Equal(t, a.code, code, body)
+		require.Contains(t, body, "did not arrive in time")
+	})
 }
 
 // client is one that speaks HTTP/2.
 func (s *target) client(t *testing.T) *http.Client {
-	transport := &http.Transport{TLSClientConfig: s.tls.Clone(), ForceAttemptHTTP2: true}
+	transport := &http.Transport{
+		TLSClientConfig: s.tls.Clone(), ForceAttemptHTTP2: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.open() },
+	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
-
-func (s *target) address() string { return strings.TrimPrefix(s.URL(), "https://") }
 
 func (s *target) request(t *testing.T, ctx context.Context, method, path string, body io.Reader) *http.Request {
 	r, err := http.NewRequestWithContext(ctx, method, s.URL()+path, body)
@@ -123,75 +123,77 @@ func (s *target) code(t *testing.T, c *http.Client, method, path, body string) i
 }
 
 func slowStream(t *testing.T, a attack) {
-	s := attacked(t, apiserver.Limits{Read: unhurried})
-	reader, writer := io.Pipe()
-	defer writer.Close()
-	response, err := s.client(t).Do(s.request(t, t.Context(), post, objectsPath, reader))
-	require.NoError(t, err)
-	defer response.Body.Close()
-	require.Equal(t, 2, response.ProtoMajor)
-	require.Equal(t, a.code, response.StatusCode)
+	inBubble(t, apiserver.Limits{Read: brief}, func(t *testing.T, s *target) {
+		reader, writer := io.Pipe()
+		defer writer.Close()
+		response, err := s.client(t).Do(s.request(t, t.Context(), post, objectsPath, reader))
+		require.NoError(t, err)
+		defer response.Body.Close()
+		require.Equal(t, 2, response.ProtoMajor)
+		require.Equal(t, a.code, response.StatusCode)
+	})
 }
 
 func idle(t *testing.T, _ attack) {
-	s := attacked(t, apiserver.Limits{Idle: brief})
-	conn := s.dial(t)
-	_, err := io.WriteString(conn, attack{target: "/version"}.head(-1))
-	require.NoError(t, err)
-	reader := bufio.NewReader(conn)
-	response, err := http.ReadResponse(reader, nil)
-	require.NoError(t, err)
-	_, err = io.Copy(io.Discard, response.Body)
-	require.NoError(t, err)
-	_, err = reader.ReadByte()
-	require.ErrorIs(t, err, io.EOF)
+	inBubble(t, apiserver.Limits{Idle: brief}, func(t *testing.T, s *target) {
+		conn := s.dial(t)
+		_, err := io.WriteString(conn, attack{target: "/version"}.head(-1))
+		require.NoError(t, err)
+		reader := bufio.NewReader(conn)
+		response, err := http.ReadResponse(reader, nil)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+		_, err = reader.ReadByte()
+		require.ErrorIs(t, err, io.EOF)
+	})
 }
 
-// fill stores more than the buffers of sockets hold.
+// fill stores more than an answer buffers.
 func (s *target) fill(t *testing.T, c *http.Client) {
-	for i := range 100 {
+	for i := range 5 {
 		body := fmt.Sprintf(`{"metadata":{"name":"large-%d"},"data":{"k":%q}}`, i, strings.Repeat("a", 180<<10))
 		require.Equal(t, http.StatusCreated, s.code(t, c, post, objectsPath, body))
 	}
 }
 
-// deaf sends a request and reads no more than the head of its answer, over a
-// connection that takes next to nothing before it is read. rest reads what came
+// deaf sends a request and reads no more than the head of its answer. rest reads what came
 // beyond that, and returns how it ends.
 func (s *target) deaf(t *testing.T, a attack) (rest func() error) {
 	conn := s.dial(t)
-	tcp := conn.(*tls.Conn).NetConn().(*net.TCPConn)
-	require.NoError(t, tcp.SetReadBuffer(4096))
 	_, err := io.WriteString(conn, a.head(-1))
 	require.NoError(t, err)
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	return func() error {
-		require.NoError(t, tcp.SetReadBuffer(4<<20))
-		require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+		_ = conn.SetDeadline(time.Now().Add(patience)) // it may be closed
 		_, err := io.Copy(io.Discard, response.Body)
 		return err
 	}
 }
 
 func unreadList(t *testing.T, _ attack) {
-	s := attacked(t, apiserver.Limits{Requests: 1, Request: 2 * time.Second, Write: brief})
-	c := s.client(t)
-	s.fill(t, c)
-	rest := s.deaf(t, attack{})
-	require.Eventually(t, func() bool { return s.code(t, c, http.MethodGet, "/version", "") == http.StatusOK }, patience, time.Millisecond)
-	require.ErrorIs(t, rest(), io.ErrUnexpectedEOF)
+	inBubble(t, apiserver.Limits{Requests: 1, Request: 10 * brief, Write: brief}, func(t *testing.T, s *target) {
+		c := s.client(t)
+		s.fill(t, c)
+		rest := s.deaf(t, attack{})
+		time.Sleep(patience)
+		require.Equal(t, http.StatusOK, s.code(t, c, http.MethodGet, "/version", ""), "there is a place")
+		require.ErrorIs(t, rest(), io.ErrUnexpectedEOF)
+	})
 }
 
 func unreadWatch(t *testing.T, _ attack) {
-	s := attacked(t, apiserver.Limits{Watches: 1, Write: brief})
-	c := s.client(t)
-	s.fill(t, c)
-	rest := s.deaf(t, attack{target: objectsPath + "?watch=1"})
-	another := objectsPath + "?watch=1&resourceVersion=9223372036854775807"
-	require.Eventually(t, func() bool { return s.code(t, c, http.MethodGet, another, "") == http.StatusOK }, patience, time.Millisecond)
-	require.ErrorIs(t, rest(), io.ErrUnexpectedEOF)
+	inBubble(t, apiserver.Limits{Watches: 1, Write: brief}, func(t *testing.T, s *target) {
+		c := s.client(t)
+		s.fill(t, c)
+		rest := s.deaf(t, attack{target: objectsPath + "?watch=1"})
+		time.Sleep(patience)
+		another := objectsPath + "?watch=1&resourceVersion=9223372036854775807"
+		require.Equal(t, http.StatusOK, s.code(t, c, http.MethodGet, another, ""), "there is a place")
+		require.ErrorIs(t, rest(), io.ErrUnexpectedEOF)
+	})
 }
 
 func crowd(t *testing.T, a attack) {
@@ -230,7 +232,7 @@ func connections(t *testing.T, _ attack) {
 	second := make(chan net.Conn)
 	go func() {
 		defer close(second)
-		if conn, err := tls.Dial("tcp", s.address(), s.tls); err == nil {
+		if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL(), "https://"), s.tls); err == nil {
 			second <- conn
 		}
 	}()
@@ -277,24 +279,24 @@ func givenUp(t *testing.T, _ attack) {
 func TestIdleWatch(t *testing.T) {
 	for _, major := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP/%d", major), func(t *testing.T) {
-			t.Parallel()
-			s := attacked(t, apiserver.Limits{Write: 50 * time.Millisecond, Read: 50 * time.Millisecond, Request: 50 * time.Millisecond})
-			c := s.client(t)
-			if major == 1 {
-				c.Transport.(*http.Transport).ForceAttemptHTTP2 = false
-			}
-			require.Equal(t, http.StatusCreated, s.code(t, c, post, objectsPath, existing))
-			response, err := c.Do(s.request(t, t.Context(), http.MethodGet, objectsPath+"?watch=1", nil))
-			require.NoError(t, err)
-			defer response.Body.Close()
-			require.Equal(t, major, response.ProtoMajor)
-			lines := bufio.NewScanner(response.Body)
-			require.True(t, lines.Scan())
-			require.Contains(t, lines.Text(), `"there"`)
-			<-time.After(20 * 50 * time.Millisecond) // the time is what is tried
-			require.Equal(t, http.StatusCreated, s.code(t, c, post, objectsPath, strings.ReplaceAll(existing, "there", "later")))
-			require.True(t, lines.Scan(), "%v", lines.Err())
-			require.Contains(t, lines.Text(), `"later"`)
+			inBubble(t, apiserver.Limits{Write: brief, Read: brief, Request: brief}, func(t *testing.T, s *target) {
+				c := s.client(t)
+				if major == 1 {
+					c.Transport.(*http.Transport).ForceAttemptHTTP2 = false
+				}
+				require.Equal(t, http.StatusCreated, s.code(t, c, post, objectsPath, existing))
+				response, err := c.Do(s.request(t, t.Context(), http.MethodGet, objectsPath+"?watch=1", nil))
+				require.NoError(t, err)
+				defer response.Body.Close()
+				require.Equal(t, major, response.ProtoMajor)
+				lines := bufio.NewScanner(response.Body)
+				require.True(t, lines.Scan())
+				require.Contains(t, lines.Text(), `"there"`)
+				time.Sleep(20 * brief)
+				require.Equal(t, http.StatusCreated, s.code(t, c, post, objectsPath, strings.ReplaceAll(existing, "there", "later")))
+				require.True(t, lines.Scan(), "%v", lines.Err())
+				require.Contains(t, lines.Text(), `"later"`)
+			})
 		})
 	}
 }

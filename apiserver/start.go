@@ -37,11 +37,16 @@ func Start(ctx context.Context, options Options) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startOn(ctx, options, listener)
+}
+
+// startOn starts a server that listens to listener, which it closes.
+func startOn(ctx context.Context, options Options, listener net.Listener) (*Running, error) {
 	server, err := New(ctx, options)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	r, err := start(server, netutil.LimitListener(listener, options.Limits.Connections))
+	r, err := start(server, netutil.LimitListener(listener, server.options.Limits.Connections))
 	if err != nil {
 		return nil, errors.Join(err, listener.Close(), server.Close())
 	}
