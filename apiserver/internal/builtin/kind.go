@@ -270,13 +270,9 @@ func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subreso
 		return validateDefinition(ctx, crd, before, subresource), nil
 	}
 	if live == nil {
-		return k.rules.validateNew(obj), warningsOf(obj)
+		return k.rules.validateNew(obj), warningsOf(obj, nil, "")
 	}
-	errs := k.rules.validateUpdate(obj, live)
-	if _, isPod := obj.(*corev1.Pod); isPod || obj.GetGeneration() == live.GetGeneration() {
-		return errs, nil // who wrote it was warned
-	}
-	return errs, warningsOf(obj)
+	return k.rules.validateUpdate(obj, live), warningsOf(obj, live, subresource)
 }
 
 // converter converts between the versions of built-in kinds.

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/fnv"
 	"net"
 	"slices"
@@ -292,42 +291,4 @@ func selectPods(o *batchv1.Job) {
 		o.Spec.Selector.MatchLabels = map[string]string{}
 	}
 	o.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(o.UID)
-}
-
-// warningsOf warns of what a client may not have meant.
-func warningsOf(obj resources.Object) []string {
-	switch o := obj.(type) {
-	case *corev1.Pod:
-		return podWarnings("spec", &o.Spec)
-	case *appsv1.Deployment:
-		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
-	case *appsv1.ReplicaSet:
-		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
-	case *appsv1.DaemonSet:
-		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
-	case *appsv1.StatefulSet:
-		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
-	case *batchv1.Job:
-		return podWarnings("spec.template.spec", &o.Spec.Template.Spec)
-	case *batchv1.CronJob:
-		return podWarnings("spec.jobTemplate.spec.template.spec", &o.Spec.JobTemplate.Spec.Template.Spec)
-	}
-	return nil
-}
-
-func podWarnings(path string, s *corev1.PodSpec) (out []string) {
-	for field, containers := range map[string][]corev1.Container{"initContainers": s.InitContainers, "containers": s.Containers} {
-		for i, c := range containers {
-			seen := map[string]bool{}
-			for j, env := range c.Env {
-				if seen[env.Name] {
-					out = append(out, fmt.Sprintf("%s.%s[%d].env[%d]: hides previous definition of %q, which may be dropped when using apply",
-						path, field, i, j, env.Name))
-				}
-				seen[env.Name] = true
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
 }
