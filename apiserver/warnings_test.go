@@ -10,9 +10,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// Clients are warned as kube-apiserver v1.36.3 warns them, in its words; those about
-// addresses are in the words of apimachinery.
-func TestWarnings(t *testing.T) {
+// warned is an object that is created, and what its client is warned of.
+type warned struct {
+	name       string
+	path, body string
+	want       []string
+}
+
+func warnedOf() []warned {
 	const (
 		apps     = "/apis/apps/v1/namespaces/default/"
 		core     = "/api/v1/namespaces/default/"
@@ -24,12 +29,7 @@ func TestWarnings(t *testing.T) {
 	container := func(name, rest string) string {
 		return `{"metadata":{"name":"` + name + `"},"spec":{"containers":[{"name":"c","image":"i"` + rest + `}]}}`
 	}
-	h := newHost(t, apiserver.Options{})
-	for _, row := range []struct {
-		name       string
-		path, body string
-		want       []string
-	}{
+	return []warned{
 		{"nothing", core + "pods", pod("plain", ""), nil},
 		{"Pod name", core + "pods", pod("a.b", ""), []string{
 			`metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]`}},
@@ -95,7 +95,14 @@ func TestWarnings(t *testing.T) {
 			`spec.externalID: this field is deprecated, and is unused by Kubernetes`}},
 		{"EndpointSlice", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", `{"metadata":{"name":"e"},"addressType":"FQDN","endpoints":[{"addresses":["example.com"]}]}`, []string{
 			`spec.addressType: FQDN endpoints are deprecated`}},
-	} {
+	}
+}
+
+// Clients are warned as kube-apiserver v1.36.3 warns them, in its words; those about
+// addresses are in the words of apimachinery.
+func TestWarnings(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	for _, row := range warnedOf() {
 		t.Run(row.name, func(t *testing.T) {
 			w := h.ask("POST", row.path, "", row.body)
 			require.Equal(t, http.StatusCreated, w.Code, w.Body.String())

@@ -65,19 +65,25 @@ func (w *warner) pod(path *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpe
 
 const nullSelector = "a null labelSelector results in matching no pod"
 
+// The fields of an affinity.
+const (
+	requiredTerms  = "requiredDuringSchedulingIgnoredDuringExecution"
+	preferredTerms = "preferredDuringSchedulingIgnoredDuringExecution"
+)
+
 func (w *warner) nodeAffinity(path *field.Path, a *corev1.Affinity) {
 	if a == nil || a.NodeAffinity == nil {
 		return
 	}
 	if required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-		at := path.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+		at := path.Child(requiredTerms, "nodeSelectorTerms")
 		for i := range required.NodeSelectorTerms {
 			w.nodeTerm(at.Index(i), &required.NodeSelectorTerms[i], false)
 		}
 	}
 	preferred := a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 	for i := range preferred {
-		w.nodeTerm(path.Child("preferredDuringSchedulingIgnoredDuringExecution").Index(i).Child("preference"), &preferred[i].Preference, true)
+		w.nodeTerm(path.Child(preferredTerms).Index(i).Child("preference"), &preferred[i].Preference, true)
 	}
 }
 
@@ -88,20 +94,22 @@ func (w *warner) podAffinity(path *field.Path, a *corev1.Affinity) {
 	terms := func(path *field.Path, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
 		for i, term := range required {
 			if term.LabelSelector == nil {
-				w.add(path.Child("requiredDuringSchedulingIgnoredDuringExecution").Index(i).Child("labelSelector"), nullSelector)
+				w.add(path.Child(requiredTerms).Index(i).Child("labelSelector"), nullSelector)
 			}
 		}
 		for i, term := range preferred {
 			if term.PodAffinityTerm.LabelSelector == nil {
-				w.add(path.Child("preferredDuringSchedulingIgnoredDuringExecution").Index(i).Child("podAffinityTerm", "labelSelector"), nullSelector)
+				w.add(path.Child(preferredTerms).Index(i).Child("podAffinityTerm", "labelSelector"), nullSelector)
 			}
 		}
 	}
 	if p := a.PodAffinity; p != nil {
-		terms(path.Child("podAffinity"), p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+		terms(path.Child("podAffinity"),
+			p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if p := a.PodAntiAffinity; p != nil {
-		terms(path.Child("podAntiAffinity"), p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+		terms(path.Child("podAntiAffinity"),
+			p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 }
 
@@ -231,7 +239,8 @@ func (w *warner) ports(containers []located) {
 		for i, port := range c.Ports {
 			at := c.path.Child("ports").Index(i)
 			if first, ok := names[port.Name]; ok && port.Name != "" {
-				w.add(at, "duplicate port name %q with %s, services and probes that select ports by name will use %s", port.Name, first, first)
+				w.add(at, "duplicate port name %q with %s, services and probes that select ports by name will use %s",
+					port.Name, first, first)
 			} else {
 				names[port.Name] = at
 			}

@@ -34,7 +34,9 @@ func NewWebhooks(timeout time.Duration, maxAnswer int64) *Webhooks {
 	}
 	resolver := func(next webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 		return &webhook.AuthenticationInfoResolverDelegator{
-			ClientConfigForFunc: func(hostPort string) (*rest.Config, error) { return bounded(next.ClientConfigFor(hostPort)) },
+			ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
+				return bounded(next.ClientConfigFor(hostPort))
+			},
 			ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
 				return bounded(next.ClientConfigForService(name, namespace, port))
 			},
@@ -46,7 +48,9 @@ func NewWebhooks(timeout time.Duration, maxAnswer int64) *Webhooks {
 }
 
 // convert returns u at a version, as the webhook of its definition converts it.
-func (w *Webhooks) convert(crd *apiextensionsv1.CustomResourceDefinition, u *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error) {
+func (w *Webhooks) convert(
+	crd *apiextensionsv1.CustomResourceDefinition, u *unstructured.Unstructured, to schema.GroupVersion,
+) (*unstructured.Unstructured, error) {
 	factory, err := w.factory()
 	if err != nil {
 		return nil, err
@@ -61,7 +65,7 @@ func (w *Webhooks) convert(crd *apiextensionsv1.CustomResourceDefinition, u *uns
 	}
 	converted, ok := out.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("conversion webhook for %s: expected an object without a Go type, got a %T", u.GroupVersionKind(), out)
+		return nil, fmt.Errorf("conversion webhook for %s: expected an *unstructured.Unstructured, got a %T", u.GroupVersionKind(), out)
 	}
 	return converted, nil
 }
