@@ -204,11 +204,10 @@ func (w *applyWrite) run() error {
 func (w *applyWrite) merge(force bool) error {
 	m := w.m
 	known, kept := m.reconcile(w.entries)
-	tree, err := m.semantics.Merge(m.typ, w.live.tree, w.intent.tree)
+	merged, err := w.laidOver(w.live, w.intent.tree)
 	if err != nil {
-		return fmt.Errorf("merging %s: %w", w.intent.name(), err)
+		return err
 	}
-	merged := object{tree.(map[string]any), m.version, m.typ}
 
 	last, applied := w.takeLast(&known, &kept)
 	mine := record{decoded: true, Entry: managedfields.Entry{
@@ -217,7 +216,15 @@ func (w *applyWrite) merge(force bool) error {
 	}}
 	known = append(known, mine)
 	if applied {
-		merged = m.prune(merged, known, mine.Entry, last)
+		pruned := m.prune(merged, known, mine.Entry, last)
+		if !sameTree(pruned.tree, merged.tree) {
+			// What the intent owns is as the intent has it, whatever removal made of it, and
+			// conversions on the way: the same intent again finds nothing to do (spec rule 6.4).
+			owned := managedfields.Strip(mine.Fields)
+			if merged, err = w.laidOver(pruned, m.typ.Extract(w.intent.tree, owned.Leaves(), true)); err != nil {
+				return err
+			}
+		}
 	}
 
 	lost := losses{refuse: !force}
@@ -237,6 +244,19 @@ func (w *applyWrite) merge(force bool) error {
 	}
 	w.entries = append(known, kept...)
 	return nil
+}
+
+// laidOver returns o with an intent laid over it.
+func (w *applyWrite) laidOver(o object, intent any) (object, error) {
+	if intent == nil {
+		return o, nil
+	}
+	tree, err := w.m.semantics.Merge(o.typ, o.tree, intent)
+	if err != nil {
+		return object{}, fmt.Errorf("merging %s: %w", w.intent.name(), err)
+	}
+	o.tree, _ = tree.(map[string]any)
+	return o, nil
 }
 
 // takeLast takes the manager's last entry out of the records, and returns it;

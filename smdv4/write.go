@@ -61,7 +61,15 @@ func (u *Updater) Apply(live, config *v4typed.TypedValue, version v4fieldpath.AP
 	}
 	w.own(set, true)
 	if !last.gone && !last.set.Empty() {
-		merged = w.prune(merged, last)
+		pruned := w.prune(merged, last)
+		// What the intent owns is as the intent has it, whatever removal made of it.
+		if owned := intent.typ.Extract(intent.tree, set.Leaves(), true); owned != nil {
+			if tree, err = intent.typ.Merge(pruned.tree, owned); err != nil {
+				return nil, nil, fmt.Errorf("merging: %w", err)
+			}
+			pruned = pruned.with(tree)
+		}
+		merged = pruned
 	}
 	if _, err = w.settle(merged, force); err != nil {
 		return nil, nil, err

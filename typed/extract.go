@@ -57,15 +57,18 @@ func (x extractor) entries(m *Map, entries map[string]any, set *fieldpath.Set) m
 			out[name] = part
 		case entry.Member:
 			// The container is owned, nothing in it is.
-			out[name] = emptyLike(v)
+			out[name] = ownedLike(v)
 		}
 	}
 	return out
 }
 
-func emptyLike(v any) any {
+// ownedLike returns what an intent has in the place of a container that it owns, and
+// of which it owns no content: an empty list would own nothing (spec rule 4.2), so
+// that a list is null.
+func ownedLike(v any) any {
 	if _, ok := v.([]any); ok {
-		return []any{}
+		return nil
 	}
 	return map[string]any{}
 }

@@ -90,7 +90,7 @@ func TestExtract(t *testing.T) {
 		{"entry", "", `{labels: {a: x, b: z}}`, `{f:labels: {f:b: {}}}`, `{"labels":{"b":"z"}}`, "", ""},
 		{"empty map", "an empty map is owned as such", `{labels: {}}`, `{f:labels: {}}`, `{"labels":{}}`, "", ""},
 		{"owned container", "others filled the map that the manager left empty", `{labels: {a: x}}`, `{f:labels: {}}`, `{"labels":{}}`, "", `{"labels":null}`},
-		{"owned list", "", `{set: [a]}`, `{f:set: {}}`, `{"set":[]}`, "", `{"set":null}`},
+		{"owned list", "an empty list would own nothing", `{set: [a]}`, `{f:set: {}}`, `{"set":null}`, "", ""},
 		{"null", "", `{labels: null}`, `{f:labels: {}}`, `{"labels":null}`, "", ""},
 		{"atomic map", "as a whole", `{selector: {a: x}}`, `{f:selector: {}}`, `{"selector":{"a":"x"}}`, "", ""},
 		{"atomic list", "", `{args: [a, b]}`, `{f:args: {}}`, `{"args":["a","b"]}`, "", ""},

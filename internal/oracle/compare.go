@@ -74,10 +74,11 @@ func sortedCauses(s metav1.Status) []string {
 }
 
 // Compare returns an error when two results differ in the object or in the
-// managed fields, but for what doc/differences.md, 1 says: containers that lost
-// everything are null with upstream and empty with Tenure. Where that is so, the
-// times of the entries may differ too, since a null is a change to an empty
-// container.
+// managed fields, but for what doc/differences.md, 1 and 25 say: containers that lost
+// everything are null with upstream and empty with Tenure, and what an intent has as
+// null or empty is gone with upstream when nothing but empty lists was left in it. Where
+// that is so, the times of the entries may differ too, since a null is a change to an
+// empty container.
 func Compare(upstream, tenure *unstructured.Unstructured) error {
 	up, own := upstream.Object, tenure.Object
 	emptied := false
@@ -126,7 +127,22 @@ func timeless(list []any) []any {
 	return out
 }
 
-// equalBut is typed.Equal, but for nulls in up where own has an empty container.
+// onlyHollow reports whether v is null, an empty map, or a map of such.
+func onlyHollow(v any) bool {
+	if v == nil {
+		return true
+	}
+	m, ok := v.(map[string]any)
+	for _, entry := range m {
+		if !onlyHollow(entry) {
+			return false
+		}
+	}
+	return ok
+}
+
+// equalBut is typed.Equal, but for nulls in up where own has an empty container, and
+// for nulls and empty maps that up lacks, and maps that hold nothing else.
 func equalBut(up, own any, emptied *bool) bool {
 	if up == nil {
 		switch o := own.(type) {
@@ -141,8 +157,16 @@ func equalBut(up, own any, emptied *bool) bool {
 	switch u := up.(type) {
 	case map[string]any:
 		o, ok := own.(map[string]any)
-		if !ok || len(u) != len(o) {
+		if !ok {
 			return false
+		}
+		for k, v := range o {
+			if _, there := u[k]; !there {
+				if !onlyHollow(v) {
+					return false
+				}
+				*emptied = true
+			}
 		}
 		for k := range u {
 			if ov, ok := o[k]; !ok || !equalBut(u[k], ov, emptied) {

@@ -14,8 +14,9 @@ import (
 // the simplest ones. A string of at most eight bytes is the seed of a longer one,
 // so that a fuzzer that changes a bit comes to another world.
 type Gen struct {
-	data []byte
-	odd  bool // the words are odd, and clients do odd things
+	data  []byte
+	odd   bool // the words are odd, and clients do odd things
+	nulls bool // nulls come up often
 }
 
 // NewGen returns a Gen over data.
@@ -250,7 +251,7 @@ func (g *Gen) Retype(s spec.Schema) spec.Schema {
 // value makes a value of a schema. Nulls, empty containers and, when dup > 0,
 // duplicate items come up now and then.
 func (g *Gen) value(s *spec.Schema, dup int) any {
-	if g.Chance(25) {
+	if g.Chance(25) || g.nulls && g.Chance(6) {
 		return nil
 	}
 	kind := ""

@@ -51,6 +51,28 @@ func FuzzPlans(f *testing.F) {
 	})
 }
 
+// FuzzAgain applies every intent twice, and checks the other laws of applies.
+func FuzzAgain(f *testing.F) {
+	for _, seed := range Seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := RunAgain(data)
+		require.NoError(t, err)
+	})
+}
+
+// The random worlds have enough applies that are not refused.
+func TestAppliesAgain(t *testing.T) {
+	total := 0
+	for _, seed := range Seeds() {
+		applied, err := RunAgain(seed)
+		require.NoError(t, err)
+		total += applied
+	}
+	require.Greater(t, total, 500)
+}
+
 // The random worlds have plans of every outcome, so that FuzzPlans says something
 // about each.
 func TestPlansOfEveryOutcome(t *testing.T) {

@@ -1,0 +1,335 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// Laws are what holds of every apply, at whatever type, history and version:
+//
+//   - The same intent again changes nothing: neither the object nor an entry.
+//   - A plan of the same intent again says so.
+//   - What [fieldmanager.FieldManager.Extract] returns of the manager's entry changes
+//     nothing when it is applied.
+//   - The outcome of a plan is the outcome of the apply.
+//
+// There is one exception (spec rule 4.2): an empty list owns nothing, so that a list
+// goes with the last item that an intent drops although the intent has it empty. The
+// second apply brings the empty list, and only that; the third changes nothing.
+type Laws struct {
+	// At returns a field manager whose clock stands at a time. Its options are the same
+	// for every time, and reset no fields.
+	At func(time.Time) (*fieldmanager.FieldManager, error)
+	// Type is that of the objects.
+	Type *typed.Type
+	// Through returns an object as it is stored; nil for as it is. It may drop nulls and
+	// empty containers, as Go structs do. Then times of entries are not compared, for the
+	// next apply of a null changes its merged object again (spec rule 2.3).
+	Through func(runtime.Object) (runtime.Object, error)
+	// Semantics say when the plan of a stored object is unchanged.
+	Semantics *typed.Semantics
+}
+
+// Check applies an intent to live at a time, nil for none yet, and returns an error
+// when a law does not hold. applied is false when the apply was refused.
+func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now time.Time) (applied bool, err error) {
+	m, err := l.At(now)
+	if err != nil {
+		return false, err
+	}
+	first, applyErr := m.Apply(live, intent.DeepCopyObject(), manager, force)
+	options := fieldmanager.PlanOptions{Force: force, Semantics: l.Semantics}
+	plan, planErr := m.Plan(live, intent.DeepCopyObject(), manager, options)
+	if applyErr == nil {
+		if first, err = l.stored(first); err != nil {
+			return false, nil // what no server can store is not applied again
+		}
+	}
+	if err := l.comparePlan(plan, planErr, live, first, applyErr); err != nil || applyErr != nil {
+		return false, err
+	}
+	if m, err = l.At(now.Add(time.Minute)); err != nil {
+		return false, err
+	}
+	stored, err := l.checkAgain(m, first, intent, manager, force)
+	if err != nil {
+		return false, fmt.Errorf("applied again: %w", err)
+	}
+	plan, err = m.Plan(stored, intent.DeepCopyObject(), manager, options)
+	if err != nil {
+		return false, fmt.Errorf("planned again: %w", err)
+	}
+	if plan.Outcome != fieldmanager.Unchanged {
+		return false, fmt.Errorf("planned again: %s, the object is %s", plan.Outcome, JSON(stored))
+	}
+	return true, l.checkExtracted(m, stored, manager)
+}
+
+// checkAgain applies an intent to what its first apply stored. It returns the object
+// to which another apply would change nothing.
+func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Object, manager string, force bool) (runtime.Object, error) {
+	second, err := l.apply(m, first, intent, manager, force)
+	if err != nil {
+		return nil, err
+	}
+	difference := l.compare(first, second)
+	if difference == nil {
+		return second, nil
+	}
+	a, err1 := treeOf(first)
+	b, err2 := treeOf(second)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	if !addsEmptyLists(without(a), without(b)) {
+		return nil, difference
+	}
+	third, err := l.apply(m, second, intent, manager, force)
+	if err != nil {
+		return nil, fmt.Errorf("a third time: %w", err)
+	}
+	if err := l.compare(second, third); err != nil {
+		return nil, fmt.Errorf("a third time: %w", err)
+	}
+	return third, nil
+}
+
+// checkExtracted applies what can be extracted of a manager's entry.
+func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object, manager string) error {
+	tree, err := treeOf(stored)
+	if err != nil {
+		return err
+	}
+	if manager == "kubectl" && strings.Contains(JSON(tree["metadata"]), fieldmanager.LastAppliedAnnotation) {
+		return nil // the annotation is the intent's, and what is extracted is another
+	}
+	entries, err := managedfields.DecodeTree(managedFields(tree))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		version, _ := tree["apiVersion"].(string)
+		if e.Manager != manager || e.Operation != managedfields.Apply || e.Subresource != "" || e.Version != version {
+			continue
+		}
+		extracted, err := m.Extract(stored, e.Fields)
+		var invalid typed.Errors
+		if errors.As(err, &invalid) {
+			continue // what an update left in live
+		}
+		if err != nil {
+			return fmt.Errorf("extracting: %w", err)
+		}
+		owned, err := m.Owned(extracted)
+		if err != nil {
+			return fmt.Errorf("fields of the extracted %s: %w", JSON(extracted.Object), err)
+		}
+		if lost := e.Fields.Difference(owned); !lost.Empty() {
+			if l.ownable(tree, lost) {
+				return fmt.Errorf("the extracted %s does not own %v", JSON(extracted.Object), lost)
+			}
+			continue
+		}
+		again, err := l.apply(m, stored, extracted, manager, false)
+		switch {
+		case err != nil:
+		case owned.Equal(e.Fields):
+			err = l.compare(stored, again)
+		default:
+			// An item has the key fields that live has; an intent that left one to its default
+			// did not own it.
+			err = l.compareObjects(stored, again)
+		}
+		if err != nil {
+			return fmt.Errorf("applying the extracted %s: %w", JSON(extracted.Object), err)
+		}
+	}
+	return nil
+}
+
+// ownable reports whether any path of set is that of something in tree that an intent
+// can own: an empty list is not (spec rule 4.2), nor is what is not there.
+func (l Laws) ownable(tree map[string]any, set *fieldpath.Set) bool {
+	for path := range set.Leaves().All() {
+		v, ok := l.Type.Get(tree, path)
+		if list, isList := v.([]any); ok && !(isList && len(list) == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// comparePlan compares the plan of an apply to live with what the apply stored.
+func (l Laws) comparePlan(plan *fieldmanager.Plan, planErr error, live, stored runtime.Object, applyErr error) error {
+	var conflicting conflicts.Conflicts
+	if errors.As(applyErr, &conflicting) {
+		if planErr == nil && plan.Outcome == fieldmanager.Conflict && reflect.DeepEqual(plan.Conflicts, conflicting) {
+			return nil
+		}
+		return fmt.Errorf("plan: %v, error: %v; apply: %v", plan, planErr, applyErr)
+	}
+	if fmt.Sprint(planErr) != fmt.Sprint(applyErr) {
+		return fmt.Errorf("plan's error: %v, apply's: %v", planErr, applyErr)
+	}
+	if applyErr != nil {
+		return nil
+	}
+	want := fieldmanager.Changed
+	if live != nil {
+		before, err1 := treeOf(live)
+		after, err2 := treeOf(stored)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		switch {
+		case !l.Semantics.Equal(l.Type, clientsOf(before), clientsOf(after)):
+		case reflect.DeepEqual(undated(before), undated(after)):
+			want = fieldmanager.Unchanged
+		default:
+			want = fieldmanager.OwnershipOnly
+		}
+	}
+	if plan.Outcome != want {
+		return fmt.Errorf("plan: %s, apply: %s, stored: %s", plan.Outcome, want, JSON(stored))
+	}
+	return nil
+}
+
+// clientsOf returns a tree without what a server sets itself, which a plan leaves as it
+// is (spec rule 13.1).
+func clientsOf(tree map[string]any) map[string]any {
+	tree = without(tree)
+	metadata, ok := tree["metadata"].(map[string]any)
+	if !ok {
+		return tree
+	}
+	for _, name := range []string{
+		"name", "namespace", "uid", "resourceVersion", "generation", "selfLink", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds",
+	} {
+		delete(metadata, name)
+	}
+	if len(metadata) == 0 {
+		delete(tree, "metadata")
+	}
+	return tree
+}
+
+func (l Laws) apply(m *fieldmanager.FieldManager, live, intent runtime.Object, manager string, force bool) (runtime.Object, error) {
+	out, err := m.Apply(live.DeepCopyObject(), intent.DeepCopyObject(), manager, force)
+	if err != nil {
+		return nil, err
+	}
+	return l.stored(out)
+}
+
+func (l Laws) stored(obj runtime.Object) (runtime.Object, error) {
+	if l.Through == nil {
+		return obj, nil
+	}
+	return l.Through(obj)
+}
+
+// compareObjects returns an error when an apply changed its object, its managed fields
+// aside.
+func (l Laws) compareObjects(before, after runtime.Object) error {
+	a, err1 := treeOf(before)
+	b, err2 := treeOf(after)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(without(a), without(b)) {
+		return fmt.Errorf("the object changed from %s to %s", JSON(without(a)), JSON(without(b)))
+	}
+	return nil
+}
+
+// compare returns an error when an apply changed its object or its managed fields.
+func (l Laws) compare(before, after runtime.Object) error {
+	if err := l.compareObjects(before, after); err != nil {
+		return err
+	}
+	a, err1 := treeOf(before)
+	b, err2 := treeOf(after)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	x, y := managedFields(a), managedFields(b)
+	if l.Through != nil {
+		x, y = timeless(x), timeless(y)
+	}
+	if !reflect.DeepEqual(x, y) {
+		return fmt.Errorf("the managed fields changed from %s to %s", JSON(x), JSON(y))
+	}
+	return nil
+}
+
+// addsEmptyLists reports whether after is before and empty lists that it lacks, in
+// maps or structs that hold nothing else, if these are missing too.
+func addsEmptyLists(before, after any) bool {
+	switch a := after.(type) {
+	case map[string]any:
+		b, ok := before.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name := range b {
+			if _, ok := a[name]; !ok {
+				return false
+			}
+		}
+		for name, v := range a {
+			if old, ok := b[name]; ok && !addsEmptyLists(old, v) || !ok && !onlyEmptyLists(v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := before.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !addsEmptyLists(b[i], a[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(before, after)
+}
+
+// onlyEmptyLists reports whether v is an empty list, or a map of such.
+func onlyEmptyLists(v any) bool {
+	switch x := v.(type) {
+	case []any:
+		return len(x) == 0
+	case map[string]any:
+		for _, entry := range x {
+			if !onlyEmptyLists(entry) {
+				return false
+			}
+		}
+		return len(x) > 0
+	}
+	return false
+}
+
+func treeOf(obj runtime.Object) (map[string]any, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.Object, nil
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+}
