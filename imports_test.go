@@ -43,7 +43,7 @@ var layers = []struct {
 	{"dropin", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "internal/trees"}},
 	{"smdv4", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"upgrade", []string{"internal/printable", "fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"harness", []string{"internal/printable", "fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager"}},
+	{"harness", []string{"internal/printable", "fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "internal/trees"}},
 	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "ownership"}},
 }
 

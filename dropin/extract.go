@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -49,7 +50,7 @@ func ExtractInto(object runtime.Object, objectType *typed.Type, manager string, 
 	// map.
 	fields := map[string]any{}
 	if part, ok := objectType.Extract(tree, owned.Leaves(), false).(map[string]any); ok {
-		fields = runtime.DeepCopyJSON(part)
+		fields = trees.Plain(part).(map[string]any)
 	}
 	if kind := object.GetObjectKind().GroupVersionKind(); fields["kind"] == nil && kind.Kind != "" {
 		fields["kind"], fields["apiVersion"] = kind.Kind, kind.GroupVersion().String()

@@ -123,13 +123,13 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 	after := out.(*unstructured.Unstructured)
 	list, _ := managedfields.Of(after.Object)
 	if same(before.Object, after.Object, manager == kubectl) {
-		result, err := withEntries(live.DeepCopyObject(), list)
+		result, err := withEntries(copied(live), list)
 		if err == nil && manager == kubectl {
 			err = copyLastApplied(result, after.Object)
 		}
 		return result, err
 	}
-	merged := &unstructured.Unstructured{Object: trees.Copy(managedfields.With(after.Object, nil)).(map[string]any)}
+	merged := &unstructured.Unstructured{Object: trees.Plain(managedfields.With(after.Object, nil)).(map[string]any)}
 	versioned, err := m.versioned(merged)
 	if err != nil {
 		return nil, fmt.Errorf("merged object: converting to %s: %w", m.version, err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -88,6 +89,16 @@ func entriesFrom(list any) ([]metav1.ManagedFieldsEntry, error) {
 	var holder metav1.ObjectMeta
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"managedFields": items}, &holder)
 	return holder.ManagedFields, err
+}
+
+// copied returns a deep copy of obj. An unstructured object may hold any of Go's numbers;
+// those of the copy are int64 and float64, so that a host can copy it in turn.
+func copied(obj runtime.Object) runtime.Object {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		out, _ := trees.Plain(u.Object).(map[string]any)
+		return &unstructured.Unstructured{Object: out}
+	}
+	return obj.DeepCopyObject()
 }
 
 // shallow returns a copy of obj whose metadata can be set without changing obj's.

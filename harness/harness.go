@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -184,7 +184,7 @@ func (st state) object() *unstructured.Unstructured {
 	if st.live == nil {
 		return nil
 	}
-	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(st.live)}
+	return &unstructured.Unstructured{Object: trees.Plain(st.live).(map[string]any)}
 }
 
 func (st state) entries() (managedfields.Entries, error) {

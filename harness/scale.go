@@ -2,12 +2,12 @@ package harness
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -62,7 +62,7 @@ func (s *server) scale(st state, w Write, body map[string]any, version string) (
 	if err != nil {
 		return nil, err
 	}
-	object = runtime.DeepCopyJSON(object)
+	object = trees.Plain(object).(map[string]any)
 	unstructured.RemoveNestedField(object, names...)
 	if ok {
 		if err := unstructured.SetNestedField(object, replicas, names...); err != nil {

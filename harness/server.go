@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -230,10 +231,10 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 	}
 	object := &unstructured.Unstructured{Object: body}
 	var stored runtime.Object
-	c := call{server: s, kind: gvk, write: w, object: object.DeepCopy(), now: s.now}
+	c := call{server: s, kind: gvk, write: w, object: &unstructured.Unstructured{Object: trees.Plain(body).(map[string]any)}, now: s.now}
 	if live != nil {
 		u := &unstructured.Unstructured{Object: live}
-		stored, c.live = u, u.DeepCopy()
+		stored, c.live = u, &unstructured.Unstructured{Object: trees.Plain(live).(map[string]any)}
 	}
 	var out runtime.Object
 	if w.verb == applyVerb {

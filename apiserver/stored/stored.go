@@ -43,6 +43,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
 // ErrNotServed answers a kind that no server has, or not without its definition.
@@ -219,7 +220,7 @@ func (k *Kind) object(tree map[string]any) (resources.Object, error) {
 
 // plain returns a tree as what the kind deals with, and no more.
 func (k *Kind) plain(tree map[string]any) (resources.Object, error) {
-	tree = runtime.DeepCopyJSON(tree)
+	tree, _ = trees.Plain(tree).(map[string]any)
 	obj := k.kind.New()
 	if _, ok := obj.(*unstructured.Unstructured); ok {
 		return &unstructured.Unstructured{Object: tree}, nil
@@ -232,7 +233,8 @@ func (k *Kind) plain(tree map[string]any) (resources.Object, error) {
 
 func treeOf(obj resources.Object) (map[string]any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return runtime.DeepCopyJSON(u.Object), nil
+		out, _ := trees.Plain(u.Object).(map[string]any)
+		return out, nil
 	}
 	data, err := json.Marshal(obj)
 	if err != nil {

@@ -1,6 +1,11 @@
 // Package trees copies JSON trees as programs make them.
 package trees
 
+import (
+	"math"
+	"reflect"
+)
+
 // Copy copies the maps and lists of a tree. What else is in it is shared:
 // runtime.DeepCopyJSON panics for numbers that are none of JSON's Go types, and an
 // object made in Go has an int easily.
@@ -24,6 +29,45 @@ func Copy(v any) any {
 			out[i] = Copy(item)
 		}
 		return out
+	}
+	return v
+}
+
+// Plain is [Copy] with whole numbers as int64 and others as float64, as a decoder gives
+// them, so that runtime.DeepCopyJSON can copy the result. A whole number beyond int64
+// becomes a float64.
+func Plain(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		if x == nil {
+			return x
+		}
+		out := make(map[string]any, len(x))
+		for k, item := range x {
+			out[k] = Plain(item)
+		}
+		return out
+	case []any:
+		if x == nil {
+			return x
+		}
+		out := make([]any, len(x))
+		for i, item := range x {
+			out[i] = Plain(item)
+		}
+		return out
+	case int64, float64, string, bool, nil:
+		return v
+	}
+	switch n := reflect.ValueOf(v); {
+	case n.CanInt():
+		return n.Int()
+	case n.CanUint() && n.Uint() > math.MaxInt64:
+		return float64(n.Uint())
+	case n.CanUint():
+		return int64(n.Uint())
+	case n.CanFloat():
+		return n.Float()
 	}
 	return v
 }
