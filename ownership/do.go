@@ -31,7 +31,13 @@ func (r Release) do(s *state) error {
 	return s.take(r.From, chosen{r.Fields, r.All}, func(managedfields.Entry, *fieldpath.Set) error { return nil }, nil)
 }
 
-func (d Drop) do(s *state) error { return Release{All: true, From: d.From}.do(s) }
+func (d Drop) do(s *state) error {
+	entries, err := s.from(d.From)
+	for _, e := range entries {
+		s.entries = s.entries.Without(e.Key)
+	}
+	return err
+}
 
 func (r Rename) do(s *state) error {
 	if r.To == r.From.Manager {
@@ -40,7 +46,7 @@ func (r Rename) do(s *state) error {
 	if err := checkName(r.To); err != nil {
 		return err
 	}
-	entries, err := s.from(r.From)
+	entries, err := s.readable(r.From)
 	if err != nil {
 		return err
 	}
@@ -78,7 +84,7 @@ func (a Adopt) do(s *state) error {
 	if err != nil {
 		return err
 	}
-	there, err := m.Owned(s.live)
+	there, err := m.Owned(s.bare)
 	if err != nil {
 		return err
 	}
@@ -99,7 +105,7 @@ func (a Adopt) do(s *state) error {
 // entry after the other. Entries for which skip is true are passed over.
 func (s *state) take(from managedfields.Key, fields chosen,
 	hand func(managedfields.Entry, *fieldpath.Set) error, skip func(managedfields.Entry) bool) error {
-	entries, err := s.from(from)
+	entries, err := s.readable(from)
 	if err != nil {
 		return err
 	}
@@ -196,6 +202,9 @@ func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpa
 		version = to.APIVersion
 	}
 	into, ok := s.entries.Get(to)
+	if err := s.faults[to]; ok && err != nil {
+		return fmt.Errorf("%w; drop it first", err)
+	}
 	if ok {
 		version = into.Version
 	} else {
@@ -232,7 +241,7 @@ func (s *state) closed(set *fieldpath.Set, version, subresource string) (closed 
 	if err != nil {
 		return nil, nil, err
 	}
-	if intent, err = m.Extract(s.live, set); err != nil {
+	if intent, err = m.Extract(s.bare, set); err != nil {
 		return nil, nil, err
 	}
 	owned, err := m.Owned(intent)

@@ -77,11 +77,16 @@ func (m *Mover) Do(live runtime.Object, moves ...Move) (*Result, error) {
 
 // state is an object while moves are made on it.
 type state struct {
-	mover   *Mover
-	live    runtime.Object
-	kind    schema.GroupVersionKind
-	before  managedfields.Entries
-	wire    map[managedfields.Key]metav1.ManagedFieldsEntry // before, as they stand in live
+	mover  *Mover
+	live   runtime.Object
+	bare   runtime.Object // live without managed fields
+	kind   schema.GroupVersionKind
+	before managedfields.Entries
+	// wire are the entries of before as they stand in live: a map[string]any, or a
+	// metav1.ManagedFieldsEntry in a Go struct.
+	wire map[managedfields.Key]any
+	// faults say which entries can't be decoded. They stay as they are, or are dropped.
+	faults  map[managedfields.Key]error
 	entries managedfields.Entries
 	// applied are what the appliers applied last, as far as it can be told.
 	applied map[managedfields.Key]managedfields.Entry
@@ -89,23 +94,22 @@ type state struct {
 
 func (m *Mover) start(live runtime.Object) (*state, error) {
 	s := &state{mover: m, live: live, applied: map[managedfields.Key]managedfields.Entry{}}
-	list, err := wireOf(live)
-	if err != nil {
+	if live == nil {
+		return nil, errors.New("no object")
+	}
+	if err := s.read(); err != nil {
 		return nil, err
 	}
 	s.kind = live.GetObjectKind().GroupVersionKind()
 	if s.kind.Version == "" || s.kind.Kind == "" {
 		return nil, errors.New("the object has no apiVersion or no kind")
 	}
-	if s.before, err = managedfields.Decode(list); err != nil {
-		return nil, fmt.Errorf("metadata.managedFields: %w", err)
-	}
-	s.wire = make(map[managedfields.Key]metav1.ManagedFieldsEntry, len(list))
-	for _, e := range list {
-		s.wire[managedfields.KeyOf(e.Manager, e.Operation, e.APIVersion, e.Subresource)] = e
+	var err error
+	if s.bare, err = withWire(live, nil); err != nil {
+		return nil, err
 	}
 	for _, e := range s.before {
-		if e.Operation == managedfields.Apply {
+		if e.Operation == managedfields.Apply && s.faults[e.Key] == nil {
 			s.applied[e.Key] = e
 		}
 	}
@@ -113,36 +117,47 @@ func (m *Mover) start(live runtime.Object) (*state, error) {
 	return s, nil
 }
 
-// wireOf returns the managed fields of an object.
-func wireOf(obj runtime.Object) ([]metav1.ManagedFieldsEntry, error) {
-	if obj == nil {
-		return nil, errors.New("no object")
-	}
-	accessor, err := meta.Accessor(obj)
+// read reads the managed fields of live.
+func (s *state) read() (err error) {
+	accessor, err := meta.Accessor(s.live)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	u, ok := obj.(*unstructured.Unstructured)
+	s.wire = map[managedfields.Key]any{}
+	u, ok := s.live.(*unstructured.Unstructured)
 	if !ok {
-		return accessor.GetManagedFields(), nil
+		list := accessor.GetManagedFields()
+		if s.before, s.faults, err = managedfields.DecodeEach(list); err != nil {
+			return fmt.Errorf("metadata.managedFields: %w", err)
+		}
+		for _, e := range list {
+			s.wire[managedfields.KeyOf(e.Manager, e.Operation, e.APIVersion, e.Subresource)] = e
+		}
+		return nil
 	}
 	// Its accessor returns nothing for what is malformed.
 	metadata, ok := u.Object["metadata"].(map[string]any)
 	if !ok && u.Object["metadata"] != nil {
-		return nil, fmt.Errorf("metadata: expected a map, got %T", u.Object["metadata"])
+		return fmt.Errorf("metadata: expected a map, got %T", u.Object["metadata"])
 	}
 	list, ok := metadata["managedFields"].([]any)
 	if !ok && metadata["managedFields"] != nil {
-		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", metadata["managedFields"])
+		return fmt.Errorf("metadata.managedFields: expected a list, got %T", metadata["managedFields"])
 	}
-	if _, err := managedfields.DecodeTree(list); err != nil {
-		return nil, fmt.Errorf("metadata.managedFields: %w", err)
+	if s.before, s.faults, err = managedfields.DecodeTreeEach(list); err != nil {
+		return fmt.Errorf("metadata.managedFields: %w", err)
 	}
-	return accessor.GetManagedFields(), nil
+	for _, item := range list {
+		e, _ := item.(map[string]any)
+		text := func(name string) string { v, _ := e[name].(string); return v }
+		op := managedfields.Operation(text("operation"))
+		s.wire[managedfields.KeyOf(text("manager"), op, text("apiVersion"), text("subresource"))] = e
+	}
+	return nil
 }
 
-// withWire returns an object with other managed fields.
-func withWire(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Object, error) {
+// withWire returns an object with other managed fields, as they stand in its like.
+func withWire(obj runtime.Object, list []any) (runtime.Object, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		tree := maps.Clone(u.Object)
 		metadata, _ := tree["metadata"].(map[string]any)
@@ -150,20 +165,37 @@ func withWire(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Obj
 			metadata = map[string]any{}
 		}
 		delete(metadata, "managedFields")
-		tree["metadata"] = metadata
-		out := &unstructured.Unstructured{Object: tree}
 		if len(list) > 0 {
-			out.SetManagedFields(list)
+			metadata["managedFields"] = list
 		}
-		return out, nil
+		tree["metadata"] = metadata
+		return &unstructured.Unstructured{Object: tree}, nil
 	}
 	out := obj.DeepCopyObject()
 	accessor, err := meta.Accessor(out)
 	if err != nil {
 		return nil, err
 	}
-	accessor.SetManagedFields(list)
+	entries := make([]metav1.ManagedFieldsEntry, len(list))
+	for i := range list {
+		entries[i] = list[i].(metav1.ManagedFieldsEntry)
+	}
+	accessor.SetManagedFields(entries)
 	return out, nil
+}
+
+// readable returns the entries that a move is about and that can be decoded. It fails if
+// there is none (spec rule 14.5).
+func (s *state) readable(from managedfields.Key) ([]managedfields.Entry, error) {
+	entries, err := s.from(from)
+	if err != nil {
+		return nil, err
+	}
+	readable := slices.DeleteFunc(slices.Clone(entries), func(e managedfields.Entry) bool { return s.faults[e.Key] != nil })
+	if len(readable) == 0 {
+		return nil, fmt.Errorf("%w; it can only be dropped", s.faults[entries[0].Key])
+	}
+	return readable, nil
 }
 
 // managerAt returns the field manager of the object's kind at a version.

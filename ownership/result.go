@@ -26,7 +26,11 @@ type Result struct {
 	// Rename applies no more.
 	Next []Next
 
-	managedFields []metav1.ManagedFieldsEntry
+	// Dropped are the entries that could not be decoded and that were dropped: what they
+	// owned can't be told, and is in no change.
+	Dropped []managedfields.Key
+
+	managedFields []any
 	tracked       bool // live has managed fields
 }
 
@@ -67,7 +71,7 @@ func (s *state) result() (*Result, error) {
 		if same[e.Key] {
 			r.managedFields = append(r.managedFields, s.wire[e.Key])
 		} else {
-			r.managedFields = append(r.managedFields, managedfields.Encode(managedfields.Entries{e})...)
+			r.managedFields = append(r.managedFields, s.encode(e))
 		}
 	}
 	var err error
@@ -75,6 +79,12 @@ func (s *state) result() (*Result, error) {
 		return nil, err
 	}
 	r.Changes = s.changes()
+	for key := range s.faults {
+		if _, kept := s.entries.Get(key); !kept {
+			r.Dropped = append(r.Dropped, key)
+		}
+	}
+	managedfields.SortKeys(r.Dropped)
 	for _, c := range r.Changes {
 		_, applied := s.applied[c.Manager]
 		_, owns := s.entries.Get(c.Manager)
@@ -83,6 +93,14 @@ func (s *state) result() (*Result, error) {
 		}
 	}
 	return r, nil
+}
+
+// encode returns an entry as it stands in an object like live.
+func (s *state) encode(e managedfields.Entry) any {
+	if _, ok := s.live.(*unstructured.Unstructured); ok {
+		return managedfields.EncodeTree(managedfields.Entries{e})[0]
+	}
+	return managedfields.Encode(managedfields.Entries{e})[0]
 }
 
 func (s *state) changes() []fieldmanager.OwnershipChange {
@@ -124,7 +142,7 @@ func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
 	}
 	m, err := s.managerAt(last.Version, c.Manager.Subresource)
 	if err == nil {
-		n.Intent, err = m.Extract(s.live, last.Fields)
+		n.Intent, err = m.Extract(s.bare, last.Fields)
 	}
 	if err == nil {
 		n.Plan, err = m.Plan(now, n.Intent, c.Manager.Manager, fieldmanager.PlanOptions{})
@@ -151,7 +169,7 @@ var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 // than live by now; then start again from the object as it is. It makes its sender
 // the owner of nothing, and changes nothing but managed fields.
 func (r *Result) Patch() ([]byte, error) {
-	if len(r.Changes) == 0 {
+	if len(r.Changes) == 0 && len(r.Dropped) == 0 {
 		return nil, nil
 	}
 	accessor, err := meta.Accessor(r.Object)
@@ -167,7 +185,11 @@ func (r *Result) Patch() ([]byte, error) {
 		Path  string `json:"path"`
 		Value any    `json:"value"`
 	}
-	op := operation{"replace", "/metadata/managedFields", r.managedFields}
+	list := make([]any, len(r.managedFields))
+	for i, item := range r.managedFields {
+		list[i] = inOrder(item)
+	}
+	op := operation{"replace", "/metadata/managedFields", list}
 	if !r.tracked {
 		op.Op = "add"
 	}
@@ -181,4 +203,18 @@ func (r *Result) Patch() ([]byte, error) {
 		// refused, with 409, which clients retry.
 		{"replace", "/metadata/resourceVersion", version},
 	})
+}
+
+// inOrder returns an entry as it is written to JSON with its fields in the order of the
+// API. What is no such entry stays a map.
+func inOrder(item any) any {
+	m, ok := item.(map[string]any)
+	if !ok {
+		return item
+	}
+	var e metav1.ManagedFieldsEntry
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(m, &e, true); err != nil {
+		return item
+	}
+	return e
 }

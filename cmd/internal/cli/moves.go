@@ -83,7 +83,8 @@ func entriesOf(t *target) (managedfields.Entries, error) {
 	if !ok && managedFields(t.object) != nil {
 		return nil, fmt.Errorf(".metadata.managedFields: expected a list, got %s", describe(managedFields(t.object)))
 	}
-	return managedfields.DecodeTree(list)
+	entries, _, err := managedfields.DecodeTreeEach(list)
+	return entries, err
 }
 
 // ownedBy returns what the entries that a key means own, and whether there are any.
@@ -165,6 +166,9 @@ func previewMove(w io.Writer, p palette, t *target, result *ownership.Result) er
 		who := p.paint(describeKey(change.Manager), ofManager(change.Manager.Manager))
 		list(who+" gains", change.Gains, color.FgGreen)
 		list(who+" loses", change.Loses, color.FgYellow)
+	}
+	for _, key := range result.Dropped {
+		fmt.Fprintf(w, "  %s loses its entry, which can't be decoded\n", p.paint(describeKey(key), ofManager(key.Manager)))
 	}
 	for _, next := range result.Next {
 		who := p.paint(describeKey(next.Manager), ofManager(next.Manager.Manager))
