@@ -219,4 +219,11 @@ func TestValidateManagedFields(t *testing.T) {
 	require.NoError(t, dropin.ValidateManagedFields(nil))
 	err := dropin.ValidateManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Patch"}})
 	require.EqualError(t, err, `managedFields[0] of manager "m": operation must be Apply or Update, got "Patch"`)
+	for _, text := range []string{"", " \n"} {
+		fields := &metav1.FieldsV1{}
+		fields.SetRawBytes([]byte(text))
+		list := []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields}}
+		require.EqualError(t, dropin.ValidateManagedFields(list), `managedFields[0] of manager "m": fieldsV1: expected an object, got no bytes`)
+		require.Error(t, managedfields.ValidateManagedFields(list), "upstream")
+	}
 }

@@ -18,7 +18,7 @@ import (
 // naiveParse decodes a FieldsV1 the slow way: token by token, and element by element.
 // errRare says that it does not know.
 func naiveParse(data []byte, leniency fieldpath.Leniency) (*fieldpath.Set, error) {
-	if len(bytes.Trim(data, " \t\r\n")) == 0 {
+	if len(bytes.Trim(data, " \t\r\n")) == 0 && leniency == fieldpath.Lenient {
 		return nil, nil
 	}
 	if !json.Valid(data) {

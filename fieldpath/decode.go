@@ -61,7 +61,8 @@ const (
 // Parse decodes a FieldsV1 with members in any order and spacing. It returns a
 // *SyntaxError for anything else: bytes after the end, what is beyond a limit
 // ([MaxDepth] and those beside it), and, when strict, unknown and duplicate
-// members. The set shares no memory with data. No bytes at all are the empty set.
+// members. The set shares no memory with data. No bytes, or blanks only,
+// are the empty set when lenient (doc/differences.md, 8).
 func Parse(data []byte, leniency Leniency) (*Set, error) {
 	l, err := parse(data, leniency)
 	return l.set, err
@@ -74,7 +75,7 @@ func parse(data []byte, leniency Leniency) (level, error) {
 	d := decoder{data: data, stack: newStack(), lenient: leniency == Lenient}
 	defer d.release()
 	d.space()
-	if d.pos == len(data) {
+	if d.pos == len(data) && leniency == Lenient {
 		return level{}, nil
 	}
 	var l level

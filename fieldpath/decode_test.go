@@ -44,8 +44,10 @@ func deep(n int, inner string) string {
 
 var decodeCases = []decodeCase{
 	// What is a set.
-	{name: "no bytes", why: "an entry without fields owns nothing", in: ``, want: `{}`, text: true},
-	{name: "blank", why: "space is no set either", in: " \t\r\n", want: `{}`, text: true},
+	{name: "no bytes", why: "a stored entry without fields owns nothing", in: ``, want: `{}`, text: true,
+		fault: at("", 0, "expected an object, got the end")},
+	{name: "blank", why: "space is no set either", in: " \t\r\n", want: `{}`, text: true,
+		fault: at("", 4, "expected an object, got the end")},
 	{name: "empty object", why: "the empty set", in: `{}`, want: `{}`},
 	{name: "null", why: "what an empty set may stand as", in: `null`, want: `{}`},
 	{name: "one field", why: "the smallest set", in: `{"f:a":{}}`, want: `{"f:a":{}}`},

@@ -156,6 +156,7 @@ var differenceCases = []struct {
 	ours, theirs  string // canonical FieldsV1, or "" when refused
 }{
 	{"nothing", "an entry may come without fields; upstream would lose all entries for it", "", `{}`, ""},
+	{"blanks", "as nothing", " \n", `{}`, ""},
 	{"members that stand twice", "upstream forgets the children of all but the last", `{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, `{"f:a":{"f:b":{},"f:c":{}}}`, `{"f:a":{"f:c":{}}}`},
 	{"whole numbers beyond 2^53", "upstream rounds them, and then owns another item", `{"v:9007199254740993":{}}`, `{"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},
 	{"two whole numbers beyond 2^53", "upstream takes them for one", `{"v:9007199254740992":{},"v:9007199254740993":{}}`, `{"v:9007199254740992":{},"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},

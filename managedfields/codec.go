@@ -1,6 +1,8 @@
 package managedfields
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"time"
 
@@ -73,9 +75,18 @@ func DecodeWith(cache *fieldpath.Cache, list []metav1.ManagedFieldsEntry) (Entri
 }
 
 // Validate returns an *Error when list is not well-formed, else nil.
+// Fields of no bytes are not, although they are read as the empty set where they are
+// stored already.
 func Validate(list []metav1.ManagedFieldsEntry) error {
-	_, err := Decode(list)
-	return err
+	if _, err := Decode(list); err != nil {
+		return err
+	}
+	for i := range list {
+		if f := list[i].FieldsV1; f != nil && len(bytes.TrimSpace(f.GetRawBytes())) == 0 {
+			return &Error{i, list[i].Manager, errors.New("fieldsV1: expected an object, got no bytes")}
+		}
+	}
+	return nil
 }
 
 // newEntry makes the entry without its fields and time.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,8 @@ import (
 //
 // There is one exception (spec rule 4.2): an empty list owns nothing, so that a list
 // goes with the last item that an intent drops although the intent has it empty. The
-// second apply brings the empty list, and only that; the third changes nothing.
+// second apply brings the empty list, and only that, or a conflict over it; the third
+// changes nothing.
 type Laws struct {
 	// At returns a field manager whose clock stands at a time. Its options are the same
 	// for every time, and reset no fields.
@@ -67,6 +69,9 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 	if err != nil {
 		return false, fmt.Errorf("applied again: %w", err)
 	}
+	if stored == nil {
+		return true, nil
+	}
 	plan, err = m.Plan(stored, intent.DeepCopyObject(), manager, options)
 	if err != nil {
 		return false, fmt.Errorf("planned again: %w", err)
@@ -78,9 +83,12 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 }
 
 // checkAgain applies an intent to what its first apply stored. It returns the object
-// to which another apply would change nothing.
+// to which another apply would change nothing, nil for a conflict over an empty list.
 func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Object, manager string, force bool) (runtime.Object, error) {
 	second, err := l.apply(m, first, intent, manager, force)
+	if l.overEmptyLists(err, intent) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +112,21 @@ func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Obj
 		return nil, fmt.Errorf("a third time: %w", err)
 	}
 	return third, nil
+}
+
+// overEmptyLists reports whether an apply is in conflict over nothing but empty lists of
+// its intent, which the first apply left out.
+func (l Laws) overEmptyLists(err error, intent runtime.Object) bool {
+	var all conflicts.Conflicts
+	tree, treeErr := treeOf(intent)
+	if !errors.As(err, &all) || treeErr != nil {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(c conflicts.Conflict) bool {
+		v, ok := l.Type.Get(tree, c.Path)
+		list, isList := v.([]any)
+		return !ok || !isList || len(list) > 0
+	})
 }
 
 // checkExtracted applies what can be extracted of a manager's entry.
