@@ -23,10 +23,11 @@ const (
 
 // Type compiles the type that ref means in s, with everything that it refers to.
 // The error joins an [*Error] for every fault: a name that s does not define, a
-// scalar or relationship that v4 does not have, a list that is neither atomic
+// relationship that v4 does not have, a list that is neither atomic
 // nor associative, a default that is not JSON.
 //
-// A type without any shape is one that no value fits, as in v4. A reference that
+// A type without any shape is one that no value fits, as in v4; so is a scalar that v4
+// does not have. A reference that
 // makes a list separable leaves it as it is: v4 can't merge such a list.
 func Type(s *v4schema.Schema, ref v4schema.TypeRef) (*typed.Type, error) {
 	c := &compiler{schema: s, types: map[use]*typed.Type{}}
@@ -173,7 +174,7 @@ func (c *compiler) atomOf(u use) (v4schema.Atom, bool) {
 
 func (c *compiler) compile(atom v4schema.Atom, u use) (t typed.Type) {
 	if atom.Scalar != nil {
-		t.Scalar = c.scalar(*atom.Scalar)
+		t.Scalar = scalar(*atom.Scalar)
 	}
 	if atom.List != nil {
 		relationship := atom.List.ElementRelationship
@@ -193,7 +194,7 @@ func (c *compiler) compile(atom v4schema.Atom, u use) (t typed.Type) {
 	return t
 }
 
-func (c *compiler) scalar(s v4schema.Scalar) typed.Scalar {
+func scalar(s v4schema.Scalar) typed.Scalar {
 	switch s {
 	case v4schema.Numeric:
 		return typed.Numeric
@@ -204,8 +205,8 @@ func (c *compiler) scalar(s v4schema.Scalar) typed.Scalar {
 	case v4schema.Untyped:
 		return typed.Untyped
 	}
-	c.below(func() { c.fail("no such scalar as %q, want numeric, string, boolean or untyped", s) }, "scalar")
-	return typed.Untyped
+	// A scalar that v4 does not know is a fault of the values only: none but null fits.
+	return typed.NoScalar
 }
 
 func (c *compiler) list(l *v4schema.List, relationship v4schema.ElementRelationship) *typed.List {
