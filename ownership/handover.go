@@ -86,7 +86,7 @@ func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *f
 	now := live
 	for i := range steps {
 		step := &steps[i]
-		if step.Plan, err = fm.Plan(now, step.Intent, step.Manager, fieldmanager.PlanOptions{}); err != nil {
+		if step.Plan, err = fm.Plan(now, step.Intent, step.Manager, m.plans); err != nil {
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, err)
 		}
 		if step.Plan.Outcome == fieldmanager.Conflict {

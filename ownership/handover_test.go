@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -164,5 +165,41 @@ func TestHandoverErrors(t *testing.T) {
 			_, err := mover.Handover(w.live, row.applied, row.manager, row.fields, row.temporary)
 			require.EqualError(t, err, row.want)
 		})
+	}
+}
+
+// TestHandoverInOtherWords: an intent that says the same in other words changes nothing on
+// a server, and a preview with the server's options says so.
+func TestHandoverInOtherWords(t *testing.T) {
+	type m = map[string]any
+	deployment := func(cpu string, more m) *unstructured.Unstructured {
+		spec := m{"replicas": int64(1), "template": m{"spec": m{"containers": []any{
+			m{"name": "c", "resources": m{"limits": m{"cpu": cpu}}},
+		}}}}
+		metadata := m{"name": "x"}
+		for name, v := range more {
+			metadata[name] = v
+		}
+		return &unstructured.Unstructured{Object: m{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}}
+	}
+	live := deployment("1", m{"uid": "u", "managedFields": []any{m{
+		"manager": "web", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": m{"f:spec": m{
+			"f:replicas": m{}, "f:template": m{"f:spec": m{"f:containers": m{`k:{"name":"c"}`: m{
+				".": m{}, "f:name": m{}, "f:resources": m{"f:limits": m{"f:cpu": m{}}},
+			}}}},
+		}},
+	}}})
+	mover := ownership.New(openapi.Builtin(), nil)
+	for _, row := range []struct {
+		mover *ownership.Mover
+		want  fieldmanager.Outcome
+	}{
+		{mover, fieldmanager.Changed},
+		{mover.Planning(fieldmanager.PlanOptions{Semantics: typed.Canonical(nil)}), fieldmanager.OwnershipOnly},
+	} {
+		steps, err := row.mover.Handover(live, deployment("1000m", nil), "web", set(t, `{"f:spec":{"f:replicas":{}}}`), "temporary")
+		require.NoError(t, err)
+		require.Equal(t, fieldmanager.OwnershipOnly, steps[0].Plan.Outcome)
+		require.Equal(t, row.want, steps[1].Plan.Outcome)
 	}
 }

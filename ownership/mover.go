@@ -22,6 +22,7 @@ import (
 type Mover struct {
 	types   fieldmanager.Types
 	options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option
+	plans   fieldmanager.PlanOptions
 }
 
 // New returns a Mover. options, which may be nil, says how a server manages the
@@ -30,6 +31,15 @@ type Mover struct {
 // entries of live's own version can be moved or looked ahead for.
 func New(types fieldmanager.Types, options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option) *Mover {
 	return &Mover{types: types, options: options}
+}
+
+// Planning returns a Mover whose looks ahead ([Next], [Step]) are planned with options:
+// how the server compares what it stores, and whether it fills defaults in. Without it
+// values are compared as JSON, so that 1 in the place of 1000m looks like a change.
+func (m *Mover) Planning(options fieldmanager.PlanOptions) *Mover {
+	out := *m
+	out.plans = options
+	return &out
 }
 
 // manager returns the field manager for writes at a version through a subresource.

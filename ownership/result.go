@@ -145,7 +145,7 @@ func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
 		n.Intent, err = m.Extract(s.bare, last.Fields)
 	}
 	if err == nil {
-		n.Plan, err = m.Plan(now, n.Intent, c.Manager.Manager, fieldmanager.PlanOptions{})
+		n.Plan, err = m.Plan(now, n.Intent, c.Manager.Manager, s.mover.plans)
 	}
 	if err != nil {
 		n.Err = err

@@ -126,7 +126,7 @@ func (f *conflictsFlags) reports(ctx context.Context, env *Env, p place, docs []
 		w, err := f.wish(ctx, env, p, doc)
 		if err == nil {
 			var report conflicts.Report
-			report, err = w.fields.WaysOut(wrap(w.object), wrap(w.intent), w.manager, w.title(), fieldmanager.PlanOptions{})
+			report, err = w.fields.WaysOut(wrap(w.object), wrap(w.intent), w.manager, w.title(), w.planOptions(false))
 			if len(report.Conflicts) > 0 {
 				report.Conflicts = hideConflicts(w.kind.GroupKind(), report.Conflicts)
 				count++

@@ -104,7 +104,9 @@ func (t *target) options(env *Env) func(schema.GroupVersionKind, string) []field
 	}
 }
 
-func (t *target) mover(env *Env) *ownership.Mover { return ownership.New(t.types, t.options(env)) }
+func (t *target) mover(env *Env) *ownership.Mover {
+	return ownership.New(t.types, t.options(env)).Planning(t.planOptions(false))
+}
 
 // converter is nil where objects can't be converted.
 func (t *target) converter() fieldmanager.Converter {
