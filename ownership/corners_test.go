@@ -19,6 +19,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
+// clock is that of adoptions, in part of a second.
+func clock() time.Time { return time.Date(2026, 1, 2, 4, 9, 0, 500, time.UTC) }
+
 func TestMoveErrors(t *testing.T) {
 	app := `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":`
 	replicas := set(t, `{"f:spec":{"f:replicas":{}}}`)
@@ -140,7 +143,7 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 
 func TestPatch(t *testing.T) {
 	w := started(t)
-	mover := ownership.New(openapi.Builtin(), nil)
+	mover := ownership.New(openapi.Builtin(), nil).Clock(clock)
 	r, err := mover.Do(w.live)
 	require.NoError(t, err)
 	patch, err := r.Patch()
@@ -160,7 +163,7 @@ func TestPatch(t *testing.T) {
 	patch, err = r.Patch()
 	require.NoError(t, err)
 	require.JSONEq(t, `[{"op":"add","path":"/metadata/managedFields","value":[
-		{"manager":"b","operation":"Apply","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},
+		{"manager":"b","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-02T04:09:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},
 		{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`, string(patch), "what is not there can't be replaced")
 
 	untracked.SetResourceVersion("")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,8 +78,12 @@ func (a Adopt) do(s *state) error {
 	if err != nil {
 		return err
 	}
+	// An entry that is there keeps its time: its manager's last write is what it says.
+	var date *metav1.Time
 	if e, ok := s.entries.Get(to); ok {
 		version = e.Version
+	} else {
+		date = &metav1.Time{Time: s.mover.now().UTC().Truncate(time.Second)}
 	}
 	m, err := s.managerAt(version, to.Subresource)
 	if err != nil {
@@ -98,7 +103,7 @@ func (a Adopt) do(s *state) error {
 	if there.Empty() {
 		return errors.New("there is nothing to adopt")
 	}
-	return s.give(to, managedfields.Entry{Version: version}, there)
+	return s.give(to, managedfields.Entry{Version: version, Time: date}, there)
 }
 
 // take takes fields from the entries of a key, and hands them over one

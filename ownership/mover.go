@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ type Mover struct {
 	types   fieldmanager.Types
 	options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option
 	plans   fieldmanager.PlanOptions
+	now     func() time.Time
 }
 
 // New returns a Mover. options, which may be nil, says how a server manages the
@@ -30,7 +32,17 @@ type Mover struct {
 // which fields they reset, how objects are converted. Without a converter, only
 // entries of live's own version can be moved or looked ahead for.
 func New(types fieldmanager.Types, options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option) *Mover {
-	return &Mover{types: types, options: options}
+	return &Mover{types: types, options: options, now: time.Now}
+}
+
+// Clock returns a Mover that dates the entry of an adoption with what now returns, in
+// whole seconds; without it, that is the time of the machine. Other moves date nothing:
+// what they move was written when the entry that it came from says. Nor does a handover,
+// whose first apply changes nothing in the object (spec rule 2.3).
+func (m *Mover) Clock(now func() time.Time) *Mover {
+	out := *m
+	out.now = now
+	return &out
 }
 
 // Planning returns a Mover whose looks ahead ([Next], [Step]) are planned with options:

@@ -204,7 +204,7 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 		{"rename an update", []ownership.Move{ownership.Rename{From: manager("kubectl"), To: "argocd"}},
 			argocdOwns + "\n" + strings.Replace(kubectlOwns, "kubectl", "argocd", 1) + "\n" + controlOwns, "", "it stays an update"},
 		{"adopt", []ownership.Move{ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{}},"f:spec":{"f:replicas":{}}}`), To: manager("flux")}},
-			`flux Apply apps/v1  never {"f:metadata":{"f:labels":{"f:team":{},"f:tier":{}}},"f:spec":{"f:replicas":{}}}` + "\n" + argocdOwns + "\n" + rest,
+			argocdOwns + "\n" + `flux Apply apps/v1  09:00 {"f:metadata":{"f:labels":{"f:team":{},"f:tier":{}}},"f:spec":{"f:replicas":{}}}` + "\n" + rest,
 			"flux: | .metadata.labels.team .metadata.labels.tier .spec.replicas |", "along with who owns it"},
 		{"adopt more", []ownership.Move{ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), To: manager("argocd")}},
 			strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec"`, 1) + "\n" + rest,
@@ -230,7 +230,7 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 		t.Run(row.name, func(t *testing.T) {
 			w := started(t)
 			before := w.live.DeepCopy()
-			r, err := ownership.New(openapi.Builtin(), nil).Do(w.live, row.moves...)
+			r, err := ownership.New(openapi.Builtin(), nil).Clock(clock).Do(w.live, row.moves...)
 			require.NoError(t, err)
 			require.Equal(t, row.want, owners(t, r.Object), row.why)
 			require.Equal(t, before, w.live, "live is not changed")
