@@ -50,9 +50,30 @@ func configMap(entries ...any) *unstructured.Unstructured {
 	}}
 }
 
+// TestOrderOfUpgradedEntries: entries are in the order of the wire after an upgrade, in
+// which a server writes them; csaupgrade leaves each in its place (doc/differences.md, 26).
+func TestOrderOfUpgradedEntries(t *testing.T) {
+	const key = `{"f:data":{".":{},"f:key":{}}}`
+	live := configMap(entry("other", key), entry(upgrade.ClientSideManager, key))
+	theirs := live.DeepCopy()
+	require.NoError(t, csaupgrade.UpgradeManagedFields(theirs, sets.New(upgrade.ClientSideManager), "new"))
+	ours, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{
+		Manager: "new", From: []string{upgrade.ClientSideManager}, Everything: true,
+	})
+	require.NoError(t, err)
+	names := func(obj *unstructured.Unstructured) (out []string) {
+		for _, e := range obj.GetManagedFields() {
+			out = append(out, e.Manager+" "+string(e.Operation))
+		}
+		return out
+	}
+	require.Equal(t, []string{"other Update", "new Apply"}, names(theirs), "csaupgrade")
+	require.Equal(t, []string{"new Apply", "other Update"}, names(ours.Object.(*unstructured.Unstructured)))
+}
+
 // TestPublishedUpgrades runs what csaupgrade's own tests are about on both: the
 // managers that are found and united, subresources, the patch. Where Tenure differs
-// the row says how.
+// the row says how. The order is in TestOrderOfUpgradedEntries.
 func TestPublishedUpgrades(t *testing.T) {
 	const (
 		data = `{"f:data":{".":{},"f:key":{},"f:legacy":{}},"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`
