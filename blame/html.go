@@ -313,9 +313,15 @@ func (p *page) addFacts(l *Line, line *pageLine, facts *dataLine, managers map[s
 		}
 		facts.Fields = append(facts.Fields, field)
 	}
-	for i, o := range l.owners() {
+	owners := l.owners()
+	for i, o := range owners {
 		m := managers[o.Manager]
-		line.Chips = append(line.Chips, pageChip{m.Class, m.Name, strings.Trim(o.note, " ()")})
+		switch {
+		case i < MaxOwners:
+			line.Chips = append(line.Chips, pageChip{m.Class, m.Name, strings.Trim(o.note, " ()")})
+		case i == MaxOwners:
+			line.Chips = append(line.Chips, pageChip{Name: fmt.Sprintf("%d more", len(owners)-MaxOwners)})
+		}
 		if i == 0 {
 			line.Age = o.Age
 		}

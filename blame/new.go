@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -168,6 +169,8 @@ func (r *Report) keep(l *layout, managers []string) []bool {
 func (r *Report) addLines(l *layout, kept []bool) {
 	r.Lines = make([]Line, 0, len(l.lines))
 	var current []*node // of the line before
+	shared := ownerLists{entries: r.Entries, lists: map[string][]Owner{}}
+	counted := make([]int, len(r.Entries)) // the last line, from 1, that counts for an entry
 	for i, text := range l.lines {
 		line := Line{Number: i + 1, Last: i + 1, Text: text}
 		nodes := l.begins[i]
@@ -179,15 +182,14 @@ func (r *Report) addLines(l *layout, kept []bool) {
 			nodes = current[len(current)-1:]
 		}
 		line.Fields = make([]Field, len(nodes))
-		counted := map[int]bool{}
 		for j, n := range nodes {
-			line.Fields[j] = r.field(n)
+			line.Fields[j] = Field{Path: n.path(), Kind: n.kind, State: n.state, Owners: shared.of(n.entries)}
 			for _, entry := range n.entries {
-				counted[entry] = true
+				if counted[entry] != i+1 {
+					counted[entry] = i + 1
+					r.Entries[entry].Lines++
+				}
 			}
-		}
-		for entry := range counted {
-			r.Entries[entry].Lines++
 		}
 		if kept == nil || kept[i] {
 			r.Lines = append(r.Lines, line)
@@ -195,10 +197,30 @@ func (r *Report) addLines(l *layout, kept []bool) {
 	}
 }
 
-func (r *Report) field(n *node) Field {
-	f := Field{Path: n.path(), Kind: n.kind, State: n.state}
-	for _, entry := range n.entries {
-		f.Owners = append(f.Owners, r.Entries[entry].Owner)
+// ownerLists makes lists of owners, each once: where two hundred entries own each of
+// thousands of fields, one list in the place of thousands.
+type ownerLists struct {
+	entries []Entry
+	lists   map[string][]Owner
+	key     []byte
+}
+
+// of returns the owners whose entries have the given positions; nil for none.
+func (l *ownerLists) of(entries []int) []Owner {
+	if len(entries) == 0 {
+		return nil
 	}
-	return f
+	l.key = l.key[:0]
+	for _, entry := range entries {
+		l.key = binary.AppendUvarint(l.key, uint64(entry))
+	}
+	list, ok := l.lists[string(l.key)]
+	if !ok {
+		list = make([]Owner, len(entries))
+		for i, entry := range entries {
+			list[i] = l.entries[entry].Owner
+		}
+		l.lists[string(l.key)] = list
+	}
+	return list
 }

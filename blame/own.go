@@ -101,7 +101,9 @@ func (w *walk) distribute(n *node) {
 				if child.elem.Kind() == 0 {
 					child.elem = e
 				}
-				if held.Member && !slices.Contains(child.entries, c.entry) {
+				// Cursors mostly come in the order of their entries.
+				last := len(child.entries) - 1
+				if held.Member && (last < 0 || child.entries[last] < c.entry || !slices.Contains(child.entries, c.entry)) {
 					child.entries = append(child.entries, c.entry)
 				}
 				if held.Below != nil {

@@ -82,6 +82,10 @@ func (o *Owner) when() string {
 	return o.Time.UTC().Format(time.RFC3339)
 }
 
+// MaxOwners is how many owners of one line Text and HTML show; they say how many more
+// there are. A report has all of them.
+const MaxOwners = 20
+
 // MaxAbsent is how many paths Entry.Absent lists.
 const MaxAbsent = 100
 
@@ -138,6 +142,7 @@ type Field struct {
 	State State `json:"state"`
 	// Owners own it: directly when State is Owned, through the atomic list or map
 	// around it when it is Whole. They are in the order of metadata.managedFields.
+	// Fields of the same owners share them.
 	Owners []Owner `json:"owners,omitempty"`
 }
 

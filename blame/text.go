@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -123,7 +124,12 @@ func (r *Report) text(b *bufio.Writer, style Style) {
 // which is empty for the co-owners.
 func (l *Line) rows(columns int) [][]cell {
 	var rows [][]cell
-	for _, o := range l.owners() {
+	owners := l.owners()
+	more := len(owners) - MaxOwners
+	if more > 0 {
+		owners = owners[:MaxOwners]
+	}
+	for _, o := range owners {
 		name := short(printable.Text(o.Manager), managerWidth) + o.note
 		if len(rows) > 0 {
 			name = "+ " + name
@@ -133,6 +139,11 @@ func (l *Line) rows(columns int) [][]cell {
 			row = append(row, cell{Detail, o.Manager, printable.Text(o.APIVersion)})
 		}
 		rows = append(rows, append(row, cell{Code, "", ""}))
+	}
+	if more > 0 {
+		row := make([]cell, columns+1)
+		row[0] = cell{Detail, "", fmt.Sprintf("+ %d more", more)}
+		rows = append(rows, row)
 	}
 	if rows == nil {
 		row := make([]cell, columns+1)
@@ -183,12 +194,8 @@ func (l *Line) owners() []lineOwner {
 }
 
 func (f *Field) ownedBy(entry int) bool {
-	for i := range f.Owners {
-		if f.Owners[i].Entry == entry {
-			return true
-		}
-	}
-	return false
+	_, found := slices.BinarySearchFunc(f.Owners, entry, func(o Owner, entry int) int { return o.Entry - entry })
+	return found
 }
 
 // notes writes what is wrong with the managed fields.
