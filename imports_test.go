@@ -32,7 +32,7 @@ var layers = []struct {
 	{"typed/openapi/internal/remote", []string{"typed/openapi/internal/bundle"}},
 	{"typed/openapi", []string{"typed", "typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
 	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
-	{"managedfields", []string{"fieldpath"}},
+	{"managedfields", []string{"fieldpath", "typed"}},
 	{"conflicts", []string{"internal/printable", "fieldpath", "managedfields"}},
 	{"internal/gostruct", nil},
 	{"internal/trees", nil},

@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -36,9 +38,6 @@ const unknownManager = "unknown"
 // which says which object is at fault: with a typed.Errors in it when the object
 // does not fit its type. live is never changed.
 func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
-	if out, err, ok := m.overlaid(live, applied, manager, force); ok {
-		return out, err
-	}
 	w, err := m.startApply(live, applied, manager, force)
 	if err != nil {
 		return nil, err
@@ -46,21 +45,40 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 	if err := w.run(); err != nil {
 		return nil, err
 	}
-	return w.finish(live, applied)
+	return w.finish()
 }
 
 // applyWrite is one apply on its way through the pipeline.
+//
+//	startApply   read both objects and live's entries; before-first-apply
+//	walk         validate and merge the intent; what it owns, drops and changes
+//	prune        remove what was dropped and nobody else owns
+//	take         take what changed from others, or find the conflicts
+//	finish       date the entry, keep up last-applied, default, encode
 type applyWrite struct {
 	m       *FieldManager
 	key     managedfields.Key
 	force   bool
-	live    object
+	given   runtime.Object // live, as it was given; nil for none
+	applied runtime.Object
 	intent  object
-	entries records // of live, and in the end those that are stored
+	live    liveObject
 
-	merged   object
-	changed  bool // merged differs from live
-	unlisted bool // there are conflicts that the error does not list
+	entries   managedfields.List // of live; in the end, those that are stored
+	isCurrent bool               // entries would be written as they are in live
+	own       *managedfields.Record
+	others    managedfields.List // entries without own, reconciled
+	kept      managedfields.List // entries without own that can't be compared
+
+	walked     typed.Applied
+	merged     map[string]any // with what is not changed as live has it
+	mergedTree map[string]any // merged, as a tree; nil until it is asked for
+	changed    bool           // merged differs from live
+	changes    *comparisons   // how it differs
+	isNoOp     bool           // nothing changes, entries included
+
+	ownsLater bool // what the intent owns is not known yet
+	unlisted  bool // there are conflicts that the error does not list
 }
 
 // startApply checks the request and takes it apart (spec rules 1.1 to 1.3).
@@ -68,40 +86,34 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 	if applied == nil {
 		return nil, apierrors.NewBadRequest("no object to apply")
 	}
-	key := m.key(manager, managedfields.Apply)
-	var tree map[string]any
-	var liveErr error
-	if live != nil {
-		if tree, liveErr = treeOf(live); liveErr == nil {
-			liveErr = checkMetadata(tree)
-		}
+	w := &applyWrite{
+		m: m, key: m.key(manager, managedfields.Apply), force: force, given: live, applied: applied,
 	}
-	intent, err := m.intentOf(applied, tree, key)
-	if err != nil {
+	var err error
+	if w.intent, err = m.readIntent(applied); err != nil {
 		return nil, err
 	}
-	w := &applyWrite{m: m, key: key, force: force, intent: intent}
-	if live == nil {
-		w.live, err = m.emptyObject()
+	if err := w.readLive(); err != nil {
+		if live != nil {
+			err = &ObjectError{LiveObject, "", err}
+		}
+		// A fault of the intent counts before one of live.
+		tree, _ := treeOf(live)
+		if intentErr := m.validateIntent(w.intent, tree); intentErr != nil {
+			err = intentErr
+		}
+		return nil, err
+	}
+	if live != nil && len(w.entries) == 0 {
+		if err := w.trackFromHere(); err != nil {
+			return nil, err
+		}
+	}
+	w.reconcile()
+	if err := w.walk(); err != nil || w.isNoOp {
 		return w, err
 	}
-	if liveErr != nil {
-		return nil, &ObjectError{LiveObject, "", liveErr}
-	}
-	if w.entries, err = readRecords(tree); err != nil {
-		return nil, &ObjectError{LiveObject, "", err}
-	}
-	if w.live, err = m.objectOf(live); err != nil {
-		return nil, &ObjectError{LiveObject, "", err}
-	}
-	w.live = w.live.stripped()
-	if err := w.live.withinLimits(); err != nil {
-		return nil, &ObjectError{LiveObject, "", err}
-	}
-	if len(w.entries) == 0 {
-		return w, w.trackFromHere()
-	}
-	return w, nil
+	return w, w.prune()
 }
 
 // key returns the key of what manager does through this FieldManager.
@@ -112,14 +124,14 @@ func (m *FieldManager) key(manager string, op managedfields.Operation) managedfi
 	return managedfields.KeyOf(manager, op, m.version, m.subresource)
 }
 
-// intentOf returns an intent, validated; live is what it is applied to, nil for
-// nothing.
-func (m *FieldManager) intentOf(applied runtime.Object, live map[string]any, manager managedfields.Key) (object, error) {
+// readIntent returns an intent, which is not yet validated.
+func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
 	tree, err := treeOf(applied)
 	if err != nil {
 		return object{}, &ObjectError{AppliedObject, "", err}
 	}
-	if gvk := applied.GetObjectKind().GroupVersionKind(); gvk != m.kind {
+	if !m.isOwnVersion(tree) {
+		gvk := applied.GetObjectKind().GroupVersionKind()
 		return object{}, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
 	}
 	if v, ok := managedfields.Of(tree); ok && v != nil {
@@ -128,36 +140,52 @@ func (m *FieldManager) intentOf(applied runtime.Object, live map[string]any, man
 	if err := checkMetadata(tree); err != nil {
 		return object{}, &ObjectError{AppliedObject, "", err}
 	}
-	o := object{tree, m.version, m.typ}
-	if err := m.typ.Validate(tree, m.intentRules(live)); err != nil {
-		return object{}, &ObjectError{AppliedObject, o.name(), err}
+	return object{tree, m.version, m.typ}, nil
+}
+
+// isOwnVersion reports whether a tree is of the FieldManager's kind and version.
+func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
+	version, _ := tree["apiVersion"].(string)
+	kind, _ := tree["kind"].(string)
+	return version == m.version && kind == m.kind.Kind
+}
+
+// validateIntent returns what is wrong with an intent that is applied to live, which is
+// nil for nothing.
+func (m *FieldManager) validateIntent(intent object, live map[string]any) error {
+	if err := m.typ.Validate(intent.tree, m.intentRules(live)); err != nil {
+		return &ObjectError{AppliedObject, intent.name(), err}
 	}
-	if m.unknown != RefuseUnknown {
-		o.tree = m.withoutUnknown(o.tree, live, manager)
-	}
-	return o, nil
+	return nil
 }
 
 // intentRules are those of an intent that is applied to live, nil for nothing.
 func (m *FieldManager) intentRules(live map[string]any) typed.Rules {
 	rules := typed.Rules{Unknown: m.unknown != RefuseUnknown}
 	if live != nil {
-		rules.Standing = live
+		rules.Live = live
 	}
 	return rules
 }
 
-// withoutUnknown returns an intent without the fields that its type does not
-// declare.
-func (m *FieldManager) withoutUnknown(tree, live map[string]any, manager managedfields.Key) map[string]any {
-	known, dropped := m.typ.DropUnknown(tree, m.intentRules(live).Standing)
+// dropUnknown takes the fields that the type does not declare out of the intent.
+func (w *applyWrite) dropUnknown() error {
+	m := w.m
+	live, err := w.live.plain()
+	if err != nil {
+		return &ObjectError{LiveObject, "", err}
+	}
+	if err := m.validateIntent(w.intent, live); err != nil {
+		return err
+	}
+	known, dropped := m.typ.DropUnknown(w.intent.tree, m.intentRules(live).Live)
 	if m.unknown == WarnUnknown && m.warn != nil {
 		for _, e := range dropped {
-			m.warn(Warning{Manager: manager, Version: m.version, Err: e})
+			m.warn(Warning{Manager: w.key, Version: m.version, Err: e})
 		}
 	}
-	tree, _ = known.(map[string]any)
-	return tree
+	w.intent.tree, _ = known.(map[string]any)
+	return nil
 }
 
 // validate checks an object that is stored, or about to be: what a server let
@@ -176,124 +204,224 @@ func (w *applyWrite) trackFromHere() error {
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
 	}
-	w.entries = w.m.track(nil, w.m.compare(empty, w.live), BeforeFirstApply)
+	live, err := w.live.plain()
+	if err != nil {
+		return &ObjectError{LiveObject, "", err}
+	}
+	old := object{managedfields.With(live, nil), w.m.version, w.m.typ}
+	if err := old.withinLimits(); err != nil {
+		return &ObjectError{LiveObject, "", err}
+	}
+	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(known(empty), known(old)), BeforeFirstApply), false
 	return nil
 }
 
-// run merges, and excuses the manager called kubectl conflicts over fields that
-// are as client-side apply left them (spec rule 9.1).
+// reconcile takes the manager's own entry out of the others, and brings these up to the
+// topology of today. The walk follows its own as it is in live.
+func (w *applyWrite) reconcile() {
+	rest := w.entries
+	if i := w.entries.Index(w.key); i >= 0 {
+		own := w.entries[i]
+		w.own = &own
+		rest = slices.Delete(w.entries, i, i+1)
+	}
+	isCurrent := false
+	w.others, w.kept, isCurrent = w.m.reconcile(rest)
+	w.isCurrent = w.isCurrent && isCurrent
+}
+
+// walk walks the intent ([typed.Type.Apply]).
+func (w *applyWrite) walk() error {
+	m := w.m
+	// What a manager who is new to the object owns is asked for when it is known that
+	// there is no conflict.
+	w.ownsLater = w.own == nil && len(w.others) > 0 && !w.force && m.unownedKnown
+	options := typed.ApplyOptions{
+		Semantics: m.semantics, Unowned: m.unowned, Compare: len(w.others) > 0,
+		ValuesOnly: w.ownsLater || !m.unownedKnown,
+	}
+	last := w.lastOwned()
+	if w.own != nil && w.own.Version != m.version && w.live.inPlace() {
+		if err := w.live.becomeTree(); err != nil {
+			return &ObjectError{LiveObject, "", err}
+		}
+	}
+	walked, err := m.typ.Apply(w.live.value, w.intent.tree, last, options)
+	var undecodable *typed.LastError
+	if errors.As(err, &undecodable) {
+		w.ignoreOwn(undecodable.Err)
+		last = w.lastOwned()
+		walked, err = m.typ.Apply(w.live.value, w.intent.tree, last, options)
+	}
+	if _, ok := err.(typed.Errors); ok && m.unknown != RefuseUnknown {
+		if err := w.dropUnknown(); err != nil {
+			return err
+		}
+		walked, err = m.typ.Apply(w.live.value, w.intent.tree, last, options)
+	}
+	if err != nil {
+		return &ObjectError{AppliedObject, w.intent.name(), err}
+	}
+	if !m.unownedKnown {
+		w.filterOwned(&walked, last)
+	}
+	if !walked.Dropped.Empty() && w.live.inPlace() {
+		// What was dropped is removed from a tree.
+		if err := w.live.becomeTree(); err != nil {
+			return &ObjectError{LiveObject, "", err}
+		}
+		return w.walk()
+	}
+	w.walked, w.changed = walked, walked.Changed
+	w.merged, _ = walked.Merged.(map[string]any)
+	w.isNoOp = w.own != nil && w.own.Version == m.version && w.isCurrent && !walked.Changed && !walked.Moved &&
+		!isNothing(walked.Owned) && !(w.key.Manager == kubectl && w.live.hasLastApplied())
+	return nil
+}
+
+// isNothing reports whether nothing is owned.
+func isNothing(o typed.Owned) bool { return len(o.Tree) == 0 && o.Set.Empty() }
+
+// lastOwned returns what the manager's last intent owned, in the form that its entry has
+// in live; nothing if it was of another version.
+func (w *applyWrite) lastOwned() typed.Owned {
+	if w.own != nil && w.own.Version == w.m.version {
+		if tree, ok := w.own.Tree(); ok && tree != nil {
+			return typed.Owned{Tree: tree}
+		}
+		set, err := w.own.Fields()
+		if err == nil {
+			return typed.Owned{Set: set}
+		}
+		w.ignoreOwn(err)
+	}
+	if w.live.isStruct {
+		return typed.Owned{}
+	}
+	return typed.Owned{Tree: map[string]any{}}
+}
+
+// ignoreOwn makes the manager's own entry one of no fields: they can't be decoded, so
+// that nothing is removed because of them.
+func (w *applyWrite) ignoreOwn(err error) {
+	w.m.warning(w.own.Header(), err)
+	w.own.SetFields(nil)
+}
+
+// filterOwned sets what the intent owns by a filter that can do anything, not just leave
+// out some paths and all below them.
+func (w *applyWrite) filterOwned(walked *typed.Applied, last typed.Owned) {
+	set := w.m.filter(w.m.version, w.m.typ.FieldSet(w.intent.tree))
+	was := last.Set
+	if last.Tree != nil {
+		was, _ = fieldpath.FromTree(last.Tree, fieldpath.Lenient)
+	}
+	was = w.m.typ.Reconcile(was)
+	walked.Dropped = was.Difference(set)
+	set = managedfields.Strip(set)
+	walked.Owned = typed.Owned{Set: set}
+	if walked.Moved = !set.Equal(was); !walked.Moved {
+		walked.Owned = last
+	}
+}
+
+// run takes what changed from others, and excuses the manager called kubectl conflicts
+// over fields that are as client-side apply left them (spec rule 9.1).
 func (w *applyWrite) run() error {
-	err := w.merge(w.force)
+	if w.isNoOp {
+		return nil
+	}
+	err := w.take(w.force)
 	var conflicting conflicts.Conflicts
 	if w.key.Manager == kubectl && !w.unlisted && errors.As(err, &conflicting) {
-		excused := w.m.clientSideApplied(w.live)
+		live, plainErr := w.live.plain()
+		if plainErr != nil {
+			return plainErr
+		}
+		excused := w.m.clientSideApplied(object{live, w.m.version, w.m.typ}.stripped())
 		if excused.Empty() {
 			return err
 		}
 		if rest := without(conflicting, excused); len(rest) > 0 {
 			return rest
 		}
-		return w.merge(true)
+		return w.take(true)
 	}
 	return err
 }
 
-// merge is the heart of an apply: merged object, entries, conflicts. It dates
-// the entry only if the object changed (spec rule 2.3), and leaves w as it was
-// when there is a conflict.
-func (w *applyWrite) merge(force bool) error {
-	m := w.m
-	known, kept := m.reconcile(w.entries)
-	merged, err := w.laidOver(w.live, w.intent.tree)
-	if err != nil {
-		return err
-	}
-
-	last, applied := w.takeLast(&known, &kept)
-	mine := record{decoded: true, Entry: managedfields.Entry{
-		Key: w.key, Version: m.version, Time: last.Time,
-		Fields: m.filter(m.version, m.typ.FieldSet(w.intent.tree)),
-	}}
-	known = append(known, mine)
-	if applied {
-		pruned := m.prune(merged, known, mine.Entry, last)
-		if !sameTree(pruned.tree, merged.tree) {
-			// What the intent owns is as the intent has it, whatever removal made of it, and
-			// conversions on the way: the same intent again finds nothing to do (spec rule 6.4).
-			owned := managedfields.Strip(mine.Fields)
-			if merged, err = w.laidOver(pruned, m.typ.Extract(w.intent.tree, owned.Leaves(), true)); err != nil {
-				return err
-			}
+// take takes what the write changes from others, and puts the entries together. Without
+// force it leaves w as it was when there is a conflict.
+func (w *applyWrite) take(force bool) error {
+	others := w.others
+	if w.changed {
+		lost := losses{refuse: !force}
+		others = w.m.takeFromOthers(slices.Clone(others), w.key, w.changes, &lost)
+		if len(lost.conflicts) > 0 && !force {
+			w.unlisted = lost.more
+			return lost.conflicts
 		}
+	} else if slices.ContainsFunc(others, isEmpty) {
+		others = slices.DeleteFunc(slices.Clone(others), isEmpty)
 	}
-
-	lost := losses{refuse: !force}
-	known = m.settle(known, w.key, m.compare(w.live, merged), &lost)
-	if len(lost.conflicts) > 0 && !force {
-		w.unlisted = lost.more
-		return lost.conflicts
-	}
-	w.merged, w.changed = merged, !typed.Equal(w.live.tree, merged.tree)
-	if i := known.index(w.key); i >= 0 {
-		mine := &known[i]
-		if mine.set(managedfields.Strip(mine.Fields)); mine.Fields.Empty() {
-			known = slices.Delete(known, i, i+1)
-		} else if w.changed {
-			mine.Time = m.timestamp()
+	if w.ownsLater {
+		found, err := w.m.typ.Apply(nil, w.intent.tree, w.lastOwned(), typed.ApplyOptions{Unowned: w.m.unowned})
+		if err != nil {
+			return &ObjectError{AppliedObject, w.intent.name(), err}
 		}
+		w.ownsLater, w.walked.Owned, w.walked.Moved = false, found.Owned, found.Moved
 	}
-	w.entries = append(known, kept...)
+	w.entries = make(managedfields.List, 0, len(others)+len(w.kept)+1)
+	w.entries = append(w.entries, others...)
+	if mine := w.ownRecord(); !mine.IsEmpty() {
+		w.entries = append(w.entries, mine)
+	}
+	w.entries = append(w.entries, w.kept...)
 	return nil
 }
 
-// laidOver returns o with an intent laid over it.
-func (w *applyWrite) laidOver(o object, intent any) (object, error) {
-	if intent == nil {
-		return o, nil
-	}
-	tree, err := w.m.semantics.Merge(o.typ, o.tree, intent)
-	if err != nil {
-		return object{}, fmt.Errorf("merging %s: %w", w.intent.name(), err)
-	}
-	o.tree, _ = tree.(map[string]any)
-	return o, nil
-}
+func isEmpty(r managedfields.Record) bool { return r.IsEmpty() }
 
-// takeLast takes the manager's last entry out of the records, and returns it;
-// applied is false when there is none that removals could follow.
-func (w *applyWrite) takeLast(known, kept *records) (last managedfields.Entry, applied bool) {
-	if i := kept.index(w.key); i >= 0 {
-		last = managedfields.Entry{Time: (*kept)[i].Time}
-		*kept = slices.Delete(*kept, i, i+1)
+// ownRecord returns the manager's entry. It is dated only if the object changed (spec
+// rule 2.3).
+func (w *applyWrite) ownRecord() managedfields.Record {
+	mine := managedfields.Record{Key: w.key}
+	if w.own != nil {
+		mine = *w.own
 	}
-	i := known.index(w.key)
-	if i < 0 {
-		return last, false
+	if w.walked.Moved || mine.Version != w.m.version {
+		owned := w.walked.Owned
+		if owned.Tree != nil {
+			mine = managedfields.NewTreeRecord(w.key, w.m.version, mine.Time, owned.Tree)
+		} else {
+			entry := managedfields.Entry{Key: w.key, Version: w.m.version, Time: mine.Time, Fields: owned.Set}
+			mine = managedfields.NewRecord(entry)
+		}
 	}
-	r := (*known)[i]
-	*known = slices.Delete(*known, i, i+1)
-	if err := r.decode(); err != nil {
-		w.m.warning(r.Entry, err)
-		return managedfields.Entry{Time: r.Time}, false
+	if w.changed {
+		mine.SetTime(w.m.timestamp())
 	}
-	return r.Entry, true
+	return mine
 }
 
 // finish makes the object that is returned.
-func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error) {
-	shape := live
-	if shape == nil {
-		shape = applied
+func (w *applyWrite) finish() (runtime.Object, error) {
+	if w.live.isStruct {
+		return w.finishStruct()
 	}
-	tree := w.live.tree
-	if w.changed {
-		tree = w.merged.tree
+	tree := w.merged
+	if w.isNoOp {
+		return like(w.given, tree)
 	}
 	if w.key.Manager == kubectl {
 		var err error
 		if tree, err = keepLastApplied(tree, w.intent.tree); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
 		}
+	}
+	shape := w.given
+	if shape == nil {
+		shape = w.applied
 	}
 	if w.changed && w.m.defaulter != nil {
 		out, err := like(shape, trees.Copy(managedfields.With(tree, nil)).(map[string]any))
@@ -309,5 +437,39 @@ func (w *applyWrite) finish(live, applied runtime.Object) (runtime.Object, error
 			return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
 		}
 	}
-	return like(shape, managedfields.With(tree, w.entries.encode()))
+	return like(shape, managedfields.With(tree, w.entries.EncodeTree()))
+}
+
+// finishStruct is finish for a Go struct of the FieldManager's version: what did not
+// change is shared with live.
+func (w *applyWrite) finishStruct() (runtime.Object, error) {
+	if w.isNoOp {
+		return copyStruct(w.given)
+	}
+	out, err := copyStruct(w.given)
+	if w.changed {
+		out, err = patchStruct(w.given, w.merged)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
+	}
+	if w.key.Manager == kubectl {
+		if err := keepLastAppliedStruct(out, w.intent.tree); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
+		}
+	}
+	accessor, err := meta.Accessor(out)
+	if err != nil {
+		return nil, err
+	}
+	if w.changed && w.m.defaulter != nil {
+		accessor.SetManagedFields(nil)
+		out = out.DeepCopyObject()
+		w.m.defaulter(out)
+		if accessor, err = meta.Accessor(out); err != nil {
+			return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
+		}
+	}
+	accessor.SetManagedFields(w.entries.Encode())
+	return out, nil
 }

@@ -142,6 +142,12 @@ type counted struct {
 	Large  uint64 `json:"large,omitempty"`
 }
 
+func (c *counted) DeepCopyObject() runtime.Object {
+	out := *c
+	out.widget = *c.widget.DeepCopyObject().(*widget)
+	return &out
+}
+
 // TestDefaultersThatAreWrong has defaulters do what they must not.
 func TestDefaultersThatAreWrong(t *testing.T) {
 	for _, row := range []struct {
@@ -183,10 +189,13 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 	_, err := m.Apply(live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "alice", false)
 	require.ErrorContains(t, err, "*fieldmanager_test.widget: ")
 
-	// Nor can JSON hold what a Go struct may.
+	// A Go struct may hold what JSON can't: what nobody applies is nobody's business.
 	m = widgetManager(t, "v1", fieldmanager.WithDefaulter(func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }))
-	_, err = m.Apply(&counted{widget: *live}, asTree(t, newWidget(widgetSpec{Text: "b"})), "alice", true)
-	require.ErrorContains(t, err, "defaulting Widget ")
+	given := &counted{widget: *live}
+	out, err := m.Apply(given, asTree(t, newWidget(widgetSpec{Text: "b"})), "alice", true)
+	require.NoError(t, err)
+	require.Equal(t, uint64(math.MaxUint64), out.(*counted).Large)
+	require.Zero(t, given.Large, "it has a copy of its own")
 }
 
 func asTreeWith(t *testing.T, w *widget, field string, v any) *unstructured.Unstructured {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/typed"
@@ -87,7 +90,7 @@ func keepLastApplied(tree, intent map[string]any) (map[string]any, error) {
 	}
 	text, err := encodeIntent(intent)
 	if err != nil {
-		return nil, fmt.Errorf("annotation %s: %w", LastAppliedAnnotation, err)
+		return nil, err
 	}
 	metadata := maps.Clone(tree["metadata"].(map[string]any))
 	annotations := maps.Clone(metadata["annotations"].(map[string]any))
@@ -105,6 +108,29 @@ func keepLastApplied(tree, intent map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
+// keepLastAppliedStruct is keepLastApplied for a Go struct, whose metadata it changes.
+func keepLastAppliedStruct(obj runtime.Object, intent map[string]any) error {
+	accessor, err := meta.Accessor(obj)
+	if err != nil || accessor.GetAnnotations()[LastAppliedAnnotation] == "" {
+		return err
+	}
+	text, err := encodeIntent(intent)
+	if err != nil {
+		return err
+	}
+	annotations := maps.Clone(accessor.GetAnnotations())
+	annotations[LastAppliedAnnotation] = text
+	size := 0
+	for k, v := range annotations {
+		size += len(k) + len(v)
+	}
+	if size > maxAnnotations {
+		delete(annotations, LastAppliedAnnotation)
+	}
+	accessor.SetAnnotations(annotations)
+	return nil
+}
+
 // encodeIntent returns the intent as the annotation holds it: without the
 // annotation itself, on one line that ends with a newline.
 func encodeIntent(intent map[string]any) (string, error) {
@@ -120,7 +146,7 @@ func encodeIntent(intent map[string]any) (string, error) {
 	}
 	b, err := json.Marshal(intent)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("annotation %s: %w", LastAppliedAnnotation, err)
 	}
 	return string(b) + "\n", nil
 }

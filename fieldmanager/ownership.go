@@ -11,41 +11,49 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// reconcile brings the records up to the topology of today (spec rules 8.1 to
-// 8.3). Records that can't be compared come back in kept: nothing is done to
-// them, and they are put back when the write is done (spec rule 10.1). They are
-// of versions that are gone, or can't be decoded.
-func (m *FieldManager) reconcile(rs records) (known, kept records) {
-	known = make(records, 0, len(rs)+1)
-	for _, r := range rs {
+// reconcile brings the entries of a list up to the topology of today (spec rules 8.1 to
+// 8.3). Entries that can't be compared come back in kept: nothing is done to them, and
+// they are put back when the write is done (spec rule 10.1). They are of versions that
+// are gone, or can't be decoded. isCurrent says that no entry changed, and that none
+// owns nothing. l is used up.
+func (m *FieldManager) reconcile(l managedfields.List) (known, kept managedfields.List, isCurrent bool) {
+	known, isCurrent = l[:0], true
+	for _, r := range l {
 		err := ErrVersionGone
 		if t := m.typeAt(r.Version); t != nil {
-			err = r.reconcile(t)
+			err = r.Reconcile(t)
 		}
 		if err != nil {
-			m.warning(r.Entry, err)
+			m.warning(r.Header(), err)
 			kept = append(kept, r)
 			continue
 		}
+		isCurrent = isCurrent && r.IsUnchanged() && !r.IsEmpty()
 		known = append(known, r)
 	}
-	return known, kept
+	return known, kept, isCurrent
 }
 
 // comparisons tells how the object changed, at each version that is asked for.
 type comparisons struct {
 	m        *FieldManager
-	old, now object
+	old, now func() (object, error)
 	done     map[string]*comparison
 	others   int // versions in done besides the write's own
 }
 
+// comparison is how the object changed at one version.
 type comparison struct {
 	typed.Comparison
 	changed  *fieldpath.Set // added or modified
 	finder   typed.Finder   // of values in old and now
-	old, now object
+	old, now func() (object, error)
 	err      error
+}
+
+// known returns an object where one is asked for that may have to be made first.
+func known(o object) func() (object, error) {
+	return func() (object, error) { return o, nil }
 }
 
 // maxVersions is how many versions besides that of the write a write compares (spec
@@ -54,9 +62,8 @@ const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
 
-func (m *FieldManager) compare(old, now object) *comparisons {
-	c := &comparisons{m: m, old: old, now: now, done: map[string]*comparison{}}
-	return c
+func (m *FieldManager) compare(old, now func() (object, error)) *comparisons {
+	return &comparisons{m: m, old: old, now: now, done: map[string]*comparison{}}
 }
 
 // at returns the comparison at a version (spec rule 5.6), without what a write
@@ -65,71 +72,82 @@ func (c *comparisons) at(version string) *comparison {
 	if done, ok := c.done[version]; ok {
 		return done
 	}
-	out := &comparison{}
 	if version != c.m.version {
 		if c.others++; c.others > maxVersions {
-			out.err = errManyVersions
-			return out
+			return &comparison{err: errManyVersions}
 		}
 	}
-	if out.old, out.err = c.m.at(c.old, version); out.err == nil {
-		out.now, out.err = c.m.at(c.now, version)
+	out := &comparison{}
+	var old, now object
+	if old, out.err = c.convert(c.old, version); out.err == nil {
+		now, out.err = c.convert(c.now, version)
 	}
 	if out.err == nil {
-		found := c.m.semantics.Compare(out.old.typ, out.old.tree, out.now.tree)
-		out = c.of(version, out.old, out.now, found)
+		c.set(version, known(old), known(now), c.m.semantics.Compare(old.typ, old.tree, now.tree))
+		return c.done[version]
 	}
 	c.done[version] = out
 	return out
 }
 
-// of returns what was found at a version, without what a write there resets.
-func (c *comparisons) of(version string, old, now object, found typed.Comparison) *comparison {
+func (c *comparisons) convert(o func() (object, error), version string) (object, error) {
+	given, err := o()
+	if err != nil {
+		return object{}, err
+	}
+	return c.m.at(given, version)
+}
+
+// set says how the object changed at a version.
+func (c *comparisons) set(version string, old, now func() (object, error), found typed.Comparison) {
 	if c.m.resetFields[version] != nil {
 		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
 	}
-	return &comparison{Comparison: found, changed: found.Changed(), old: old, now: now}
+	c.done[version] = &comparison{Comparison: found, changed: found.Changed(), old: old, now: now}
 }
 
-// validate compares, and refuses an update that puts something into the object that does not
-// fit its type. What was there before is not the writer's fault, and passes (spec
-// rule 1.3).
-func (c *comparisons) validate() error {
-	found, ok := c.m.semantics.CompareValid(c.now.typ, c.old.tree, c.now.tree, managedFieldsPath...)
+// validate compares two objects, and refuses an update that puts something into the
+// object that does not fit its type. What was there before is not the writer's fault,
+// and passes (spec rule 1.3).
+func (c *comparisons) validate(old, now object) error {
+	found, ok := c.m.semantics.CompareAndValidate(now.typ, old.tree, now.tree, managedFieldsPath...)
 	if ok {
-		c.done[c.m.version] = c.of(c.m.version, c.old, c.now, found)
+		c.set(c.m.version, c.old, c.now, found)
 		return nil
 	}
-	c.old, c.now = c.old.stripped(), c.now.stripped()
+	old, now = old.stripped(), now.stripped()
+	c.old, c.now = known(old), known(now)
 	// Validate says which field it is. It says nothing of a live object that is
 	// beyond all limits.
-	if err := c.now.validate(); err != nil {
+	if err := now.validate(); err != nil {
 		return &ObjectError{NewObject, "", err}
 	}
-	if err := c.old.withinLimits(); err != nil {
+	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
 	return nil
 }
 
-// settle takes from every manager but writer what the write changed or removed
+// takeFromOthers takes from every manager but writer what the write changed or removed
 // (spec rules 5.1, 5.2). What it takes of changed fields goes into lost as
-// conflicts, sorted; without force that is for the caller to refuse. Records that
+// conflicts, sorted; without force that is for the caller to refuse. Entries that
 // own nothing any more are dropped (spec rule 2.10). Those that can't be
-// compared, because the converter fails, stay as they are. rs is used up.
-func (m *FieldManager) settle(rs records, writer managedfields.Key, changes *comparisons, lost *losses) records {
-	out := rs[:0]
-	for _, r := range rs {
+// compared, because the converter fails, stay as they are. l is used up.
+func (m *FieldManager) takeFromOthers(
+	l managedfields.List, writer managedfields.Key, changes *comparisons, lost *losses,
+) managedfields.List {
+	out := l[:0]
+	for _, r := range l {
 		if r.Key != writer {
 			change := changes.at(r.Version)
 			if change.err != nil {
-				m.warning(r.Entry, change.err)
+				m.warning(r.Header(), change.err)
 				out = append(out, r)
 				continue
 			}
-			r.lose(change, lost)
+			takeFrom(&r, change, lost)
 		}
-		if !r.empty() {
+		if !r.IsEmpty() {
 			out = append(out, r)
 		}
 	}
@@ -139,22 +157,16 @@ func (m *FieldManager) settle(rs records, writer managedfields.Key, changes *com
 	return out
 }
 
-// lose takes from r what a change took. What of it is in conflict goes into lost,
+// takeFrom takes from r what a change took. What of it is in conflict goes into lost,
 // which is nil for an update, where nothing is.
-func (r *record) lose(change *comparison, lost *losses) {
-	if r.decoded {
-		taken := r.Fields.Intersection(change.changed)
-		if !lost.add(r.Entry, taken, change) {
-			r.set(r.Fields.Difference(taken).Difference(change.Removed))
-		}
+func takeFrom(r *managedfields.Record, change *comparison, lost *losses) {
+	if !r.Intersects(change.changed) {
+		r.Subtract(change.Removed)
 		return
 	}
-	if !change.changed.Touches(r.tree) && !change.Removed.Touches(r.tree) {
-		return
-	}
-	taken := change.changed.Within(r.tree)
-	if !lost.add(r.Entry, taken, change) {
-		r.setTree(change.Removed.TakenFrom(taken.TakenFrom(r.tree)))
+	if lost == nil || !lost.add(r, change) {
+		r.Subtract(change.changed)
+		r.Subtract(change.Removed)
 	}
 }
 
@@ -171,24 +183,32 @@ type losses struct {
 	more      bool // there are conflicts that are not listed
 }
 
-// add lists the fields of a set, which e owns, with their values before and after.
-// It returns whether there were any that end the write. An update, for which l is
-// nil, is not in conflict.
-func (l *losses) add(e managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
-	if l == nil {
+// add lists the fields that r owns and a change takes, with their values before and
+// after. It returns whether they end the write.
+func (l *losses) add(r *managedfields.Record, change *comparison) (refused bool) {
+	taken := r.Intersection(change.changed)
+	if taken.Empty() {
 		return false
 	}
-	for p, values := range change.finder.Pairs(change.old.typ, taken, change.old.tree, change.now.tree) {
+	old, err := change.old()
+	if err != nil {
+		old = object{typ: typed.Deduced()}
+	}
+	now, err := change.now()
+	if err != nil {
+		now = old
+	}
+	for p, values := range change.finder.Pairs(old.typ, taken, old.tree, now.tree) {
 		if l.steps += len(p); l.steps > maxConflictSteps {
 			l.more = true
 			break
 		}
 		l.conflicts = append(l.conflicts, conflicts.Conflict{
-			Path: slices.Clone(p), Owner: e.Key, Version: e.Version, Since: e.Time,
+			Path: slices.Clone(p), Owner: r.Key, Version: r.Version, Since: r.Time,
 			Live: values[0], Applied: values[1],
 		})
 	}
-	return l.refuse && !taken.Empty()
+	return l.refuse
 }
 
 // isGone reports whether err says that a version does not exist.

@@ -148,12 +148,13 @@ func (m *FieldManager) Plan(live, applied runtime.Object, manager string, option
 	if err := m.checkPreconditions(live, applied); err != nil {
 		return nil, err
 	}
-	if same, ok := m.restated(live, applied, manager); ok {
-		return &Plan{Merged: same}, nil
-	}
 	w, err := m.startApply(live, applied, manager, false)
 	if err != nil {
 		return nil, err
+	}
+	if w.isNoOp {
+		merged, err := w.finish()
+		return &Plan{Merged: merged}, err
 	}
 	p := &Plan{semantics: options.Semantics}
 	if p.semantics == nil {
@@ -161,12 +162,12 @@ func (m *FieldManager) Plan(live, applied runtime.Object, manager string, option
 	}
 	err = w.run()
 	if errors.As(err, &p.Conflicts) {
-		err = w.merge(true)
+		err = w.take(true)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if p.Merged, err = w.finish(live, applied); err != nil {
+	if p.Merged, err = w.finish(); err != nil {
 		return nil, err
 	}
 	if err := p.compare(w, live, options.Defaults); err != nil {
@@ -216,10 +217,12 @@ func (m *FieldManager) checkPreconditions(live, applied runtime.Object) error {
 func (p *Plan) compare(w *applyWrite, live runtime.Object, defaults bool) error {
 	merged, err := treeOf(p.Merged)
 	if err != nil {
+		return fmt.Errorf("merged object: %w", err)
+	}
+	if p.before, err = w.liveObject(); err != nil {
 		return err
 	}
-	p.before, p.after = w.live, w.live
-	p.after.tree = managedfields.With(merged, nil)
+	p.after = object{managedfields.With(merged, nil), w.m.version, w.m.typ}
 	if isNil(live) {
 		p.before.tree = nil
 	}

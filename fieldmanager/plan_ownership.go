@@ -11,27 +11,27 @@ import (
 
 // ownershipChanges returns how the entries of w differ from live's.
 func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, error) {
-	var before records
+	var before managedfields.List
 	if !isNil(live) {
-		tree, err := treeOf(live)
-		if err == nil {
-			before, err = readRecords(tree)
+		var entriesErr, err error
+		if before, entriesErr, err = w.m.readEntries(live); err == nil {
+			err = entriesErr
 		}
 		if err != nil {
 			return nil, &ObjectError{LiveObject, "", err}
 		}
 	}
-	changes := w.m.compare(w.live, w.merged)
-	was := before.positions()
+	changes := w.m.compare(w.liveObject, w.mergedObject)
+	was := before.Positions()
 	var out []OwnershipChange
 	for i := range w.entries {
 		now := &w.entries[i]
 		j, there := was[now.Key]
 		delete(was, now.Key)
-		if now.wire != nil {
-			continue // as it stands in live
+		if now.IsUnchanged() {
+			continue
 		}
-		var old record
+		var old managedfields.Record
 		if there {
 			old = before[j]
 		}
@@ -39,8 +39,9 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 			out = append(out, c)
 		}
 	}
+	none := managedfields.NewRecord(managedfields.Entry{})
 	for _, j := range was {
-		if c, ok := w.ownershipChange(&before[j], &record{decoded: true}, changes); ok {
+		if c, ok := w.ownershipChange(&before[j], &none, changes); ok {
 			out = append(out, c)
 		}
 	}
@@ -50,24 +51,25 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 
 // ownershipChange compares two records of one manager, one of which may be the
 // zero record. ok is false when it owns what it owned.
-func (w *applyWrite) ownershipChange(old, now *record, changes *comparisons) (c OwnershipChange, ok bool) {
+func (w *applyWrite) ownershipChange(old, now *managedfields.Record, changes *comparisons) (c OwnershipChange, ok bool) {
 	c.Manager, c.Version = now.Key, now.Version
 	if c.Version == "" {
 		c.Manager, c.Version = old.Key, old.Version
 	}
-	if err := old.decode(); err != nil {
+	had, err := old.Fields()
+	if err != nil {
 		// What it owned can't be told: it counts as nothing.
-		w.m.warning(old.Entry, err)
-		old.Fields = nil
+		w.m.warning(old.Header(), err)
 	}
-	if now.decode() != nil {
+	has, err := now.Fields()
+	if err != nil {
 		return c, false // it can't be told either, and was kept
 	}
-	if old.Version == now.Version && old.Fields.Equal(now.Fields) {
+	if old.Version == now.Version && had.Equal(has) {
 		return c, false
 	}
-	c.Gains = now.Fields.Difference(old.Fields)
-	c.Loses = old.Fields.Difference(now.Fields)
+	c.Gains = has.Difference(had)
+	c.Loses = had.Difference(has)
 	if !c.Gains.Empty() {
 		c.Shares = w.ownedByOthers(now.Key, now.Version, c.Gains)
 	}
@@ -85,8 +87,8 @@ func (w *applyWrite) ownedByOthers(k managedfields.Key, version string, set *fie
 	var parts []*fieldpath.Set
 	for i := range w.entries {
 		r := &w.entries[i]
-		if r.Key != k && r.Version == version && r.touches(set) && r.decode() == nil {
-			parts = append(parts, r.Fields.Intersection(set))
+		if r.Key != k && r.Version == version {
+			parts = append(parts, r.Intersection(set))
 		}
 	}
 	return fieldpath.UnionOf(parts...)

@@ -359,7 +359,7 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 		applies   bool // Apply succeeds
 	}{
 		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "*fieldmanager_test.counted: ", false},
-		{"defaults that are no JSON", "", []fieldmanager.Option{large}, live, newWidget(widgetSpec{Text: "b"}), "defaulting Widget x: ", false},
+		{"defaults that are no JSON", "an apply makes no JSON of them", []fieldmanager.Option{large}, live, newWidget(widgetSpec{Text: "b"}), "merged object: ", true},
 		{"defaults of what does not change", "an apply does not default it; the plan does, to compare it", []fieldmanager.Option{large}, live, newWidget(widgetSpec{Text: "a"}),
 			"defaulting: ", true},
 		{"live that is no JSON", "the precondition is not told, but the apply's error", nil, newWidget(widgetSpec{Ratio: ptr(inf())}), newWidget(widgetSpec{Text: "a"}),

@@ -4,14 +4,140 @@ import (
 	"slices"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
-// prune removes from merged what the manager applied last time, dropped from
-// this intent, and nobody else owns (spec rule 6.1). rs hold the manager's new
-// entry already, which is now; last is the one before, of which removal follows the
-// version. Where a conversion fails, nothing is removed (spec rule 6.3): what
-// nobody owns any more can be removed by hand, what is lost can't be brought back.
+// prune removes from merged what the manager applied last time, dropped from this
+// intent, and nobody else owns (spec rule 6.1). Where a conversion fails, nothing is
+// removed (spec rule 6.3): what nobody owns any more can be removed by hand, what is lost
+// can't be brought back.
+func (w *applyWrite) prune() error {
+	m := w.m
+	w.changes = m.compare(w.liveObject, w.mergedObject)
+	w.changes.set(m.version, w.liveObject, w.mergedObject, w.walked.Comparison)
+	if w.own == nil || w.own.Version == m.version && w.walked.Dropped.Empty() {
+		// Nothing was dropped. An intent owns every item that it owns something
+		// in, so that what is owned is never removed with an item around it.
+		return nil
+	}
+	pruned, ok := w.pruneInOneVersion()
+	if !ok {
+		pruned = w.pruneBySets()
+	}
+	if sameTree(pruned, w.merged) {
+		return nil
+	}
+	pruned, err := w.mergeOwned(pruned)
+	if err != nil {
+		return &ObjectError{AppliedObject, w.intent.name(), err}
+	}
+	live, err := w.live.plain()
+	if err != nil {
+		return &ObjectError{LiveObject, "", err}
+	}
+	live = managedfields.With(live, nil)
+	w.merged = managedfields.With(pruned, nil)
+	w.changed = !typed.Equal(live, w.merged)
+	w.changes = m.compare(known(object{live, m.version, m.typ}), known(object{w.merged, m.version, m.typ}))
+	return nil
+}
+
+// mergeOwned merges what the intent owns into what pruning left: it is in the object as
+// the intent has it, whatever a removal emptied and a conversion lost on the way, so that
+// the same intent again changes nothing (spec rule 6.4).
+func (w *applyWrite) mergeOwned(pruned map[string]any) (map[string]any, error) {
+	owned := w.walked.Owned.Set
+	if tree := w.walked.Owned.Tree; tree != nil {
+		var err error
+		if owned, err = fieldpath.FromTree(tree, fieldpath.Lenient); err != nil {
+			return nil, err
+		}
+	}
+	intent := w.m.typ.Extract(w.intent.tree, owned.Leaves(), true)
+	if intent == nil {
+		return pruned, nil
+	}
+	merged, err := w.m.semantics.Merge(w.m.typ, pruned, intent)
+	if err != nil {
+		return nil, err
+	}
+	tree, _ := merged.(map[string]any)
+	return tree, nil
+}
+
+// liveObject returns live as a tree, without managed fields.
+func (w *applyWrite) liveObject() (object, error) {
+	tree, err := w.live.plain()
+	return object{tree, w.m.version, w.m.typ}.stripped(), err
+}
+
+// mergedObject returns the merged object as a tree, without managed fields.
+func (w *applyWrite) mergedObject() (object, error) {
+	out := object{w.merged, w.m.version, w.m.typ}
+	if w.merged == nil {
+		return w.liveObject() // it is read in place, and did not change
+	}
+	if w.live.inPlace() {
+		if w.mergedTree == nil {
+			tree, err := gostruct.Plain(w.merged)
+			if err != nil {
+				return object{}, err
+			}
+			w.mergedTree = tree.(map[string]any)
+		}
+		out.tree = w.mergedTree
+	}
+	return out.stripped(), nil
+}
+
+// pruneInOneVersion prunes where everybody owns fields of one version, as nearly always,
+// in one walk down what was dropped ([typed.Type.Prune]).
+func (w *applyWrite) pruneInOneVersion() (map[string]any, bool) {
+	m := w.m
+	if w.own.Version != m.version {
+		return nil, false
+	}
+	owners := []typed.Owned{w.walked.Owned, {Set: m.identity(w.intent.tree)}}
+	for i := range w.others {
+		r := &w.others[i]
+		if r.Version != m.version {
+			return nil, false
+		}
+		if tree, ok := r.Tree(); ok {
+			owners = append(owners, typed.Owned{Tree: tree})
+		} else if set, err := r.Fields(); err == nil {
+			owners = append(owners, typed.Owned{Set: set})
+		}
+	}
+	out, ok := m.typ.Prune(w.merged, w.lastOwned(), w.walked.Dropped, owners)
+	tree, _ := out.(map[string]any)
+	return tree, ok
+}
+
+// identity returns what the intent has of the fields that nobody owns (spec rule 2.7): it
+// does not drop them, nor the metadata around them.
+func (m *FieldManager) identity(intent map[string]any) *fieldpath.Set {
+	part := map[string]any{}
+	metadata, _ := intent["metadata"].(map[string]any)
+	for e, entry := range managedfields.Unowned(nil).Level() {
+		if v, ok := intent[e.Text()]; ok && entry.Below.Empty() {
+			part[e.Text()] = v
+		}
+		for below := range entry.Below.Level() {
+			if v, ok := metadata[below.Text()]; ok {
+				if part["metadata"] == nil {
+					part["metadata"] = map[string]any{}
+				}
+				part["metadata"].(map[string]any)[below.Text()] = v
+			}
+		}
+	}
+	return m.typ.FieldSet(part)
+}
+
+// pruneBySets prunes with sets of whole objects, at each version that has entries.
 //
 //	candidates   what last owned, with the structs that held nothing else
 //	owned        what any entry owns now, which must stay
@@ -19,20 +145,20 @@ import (
 //
 // Each step below is one of these: remove the candidates, put back what is owned
 // at each version, put back what dangles.
-func (m *FieldManager) prune(merged object, rs records, now, last managedfields.Entry) object {
-	if last.Version == now.Version && last.Fields.Difference(now.Fields).Empty() {
-		// Nothing was dropped. An intent owns every item that it owns something
-		// in, so that what is owned is never removed with an item around it.
-		return merged
-	}
-	before, err := m.at(merged, last.Version)
-	var entries managedfields.Entries
+func (w *applyWrite) pruneBySets() map[string]any {
+	m := w.m
+	merged := object{w.merged, m.version, m.typ}.stripped()
+	last, entries, err := w.entriesForPrune()
+	var before object
 	if err == nil {
-		entries, err = rs.decodeAll()
+		err = merged.withinLimits()
+	}
+	if err == nil {
+		before, err = m.at(merged, last.Version)
 	}
 	if err != nil {
 		m.warning(last, err)
-		return merged
+		return w.merged
 	}
 	pruned := before
 	pruned.tree = before.less(before.typ.WithDeclared(last.Fields))
@@ -42,7 +168,7 @@ func (m *FieldManager) prune(merged object, rs records, now, last managedfields.
 	}
 	if err != nil {
 		m.warning(last, err)
-		return merged
+		return w.merged
 	}
 	// What is gone now and was last's goes; everything else comes back.
 	gone := before.owned().Difference(pruned.owned())
@@ -50,11 +176,28 @@ func (m *FieldManager) prune(merged object, rs records, now, last managedfields.
 	pruned = before
 	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
 
-	if pruned, err = m.at(pruned, merged.version); err != nil {
+	if pruned, err = m.at(pruned, m.version); err != nil {
 		m.warning(last, err)
-		return merged
+		return w.merged
 	}
-	return pruned
+	return pruned.tree
+}
+
+// entriesForPrune returns the manager's last entry, and all entries as they would be
+// without a prune.
+func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
+	last = w.own.Header()
+	if t := w.m.typeAt(last.Version); t == nil {
+		err = ErrVersionGone
+	} else if err = w.own.Reconcile(t); err == nil {
+		last, err = w.own.Entry()
+	}
+	if err == nil {
+		entries, err = w.others.Entries()
+	}
+	now := managedfields.Entry{Key: w.key, Version: w.m.version}
+	now.Fields = w.m.filter(w.m.version, w.m.typ.FieldSet(w.intent.tree))
+	return last, append(entries, now), err
 }
 
 // restoreOwned puts back into pruned what it lacks of merged and some entry

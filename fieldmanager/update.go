@@ -1,12 +1,14 @@
 package fieldmanager
 
 import (
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -27,48 +29,25 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if !hasMetadata(now) || live != nil && !hasMetadata(live) {
 		return now, nil
 	}
-	if out, ok := m.updateInPlace(live, now, manager); ok {
-		return out, nil
-	}
-	newTree, err := treeOf(now)
-	if err == nil {
-		err = checkMetadata(newTree)
-	}
-	if err != nil {
-		return nil, &ObjectError{NewObject, "", err}
-	}
-	before, created, err := m.liveOf(live)
-	if err != nil {
-		return nil, &ObjectError{LiveObject, "", err}
-	}
-	entries, keep, err := m.entriesOf(before, withReset(now, newTree))
-	if err != nil {
+	w, err := m.startUpdate(live, now)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.entriesErr != nil:
 		// Nothing can be said of entries that can't be read: they stay as they are.
-		return like(now, managedfields.With(newTree, keep))
+		m.warning(managedfields.Entry{Version: m.version}, w.entriesErr)
+		return withEntriesOf(now, live)
+	case len(w.entries) == 0 && !w.isCreate:
+		return withEntries(now, nil)
 	}
-	if len(entries) == 0 && !created {
-		return like(now, managedfields.With(newTree, nil))
-	}
-
-	var old object
-	if live != nil {
-		old, err = m.objectOf(live)
-	} else {
-		old, err = m.emptyObject()
-	}
-	if err != nil {
-		return nil, &ObjectError{LiveObject, "", err}
-	}
-	new, err := m.objectOf(now)
-	if err != nil {
-		return nil, &ObjectError{NewObject, "", err}
-	}
-	changes := m.compare(old, new)
-	if err := changes.validate(); err != nil {
+	if err := w.readObjects(); err != nil {
 		return nil, err
 	}
-	entries = m.track(entries, changes, manager)
-	return like(now, managedfields.With(newTree, entries.encode()))
+	changes, err := w.compare()
+	if err != nil {
+		return nil, err
+	}
+	return withEntries(now, m.track(w.entries, changes, manager))
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
@@ -76,144 +55,216 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 // fields of live.
 func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
 	out, err := m.Update(live, now, manager)
-	if err == nil {
-		return out
+	if err != nil && live != nil {
+		out, err = withEntriesOf(now, live)
 	}
-	if live == nil {
-		return now
-	}
-	liveTree, err := treeOf(live)
 	if err != nil {
-		return now
-	}
-	newTree, err := treeOf(now)
-	if err != nil {
-		return now
-	}
-	kept, _ := managedfields.Of(liveTree)
-	list, _ := kept.([]any)
-	if out, err = like(now, managedfields.With(newTree, list)); err != nil {
 		return now
 	}
 	return out
 }
 
-// withReset returns the tree of now with the empty list of managed fields that now
-// has, when it is a Go struct, whose trees leave out what is empty.
-func withReset(now runtime.Object, tree map[string]any) map[string]any {
-	if _, ok := now.(runtime.Unstructured); ok {
-		return tree
-	}
-	accessor, err := meta.Accessor(now)
+// updateWrite is one update on its way through the pipeline.
+//
+//	startUpdate   the entries that it starts from: the new object's, or live's
+//	readObjects   both objects as trees; of two Go structs, only what differs
+//	validate      compare them, and validate what is new
+//	track         give the writer what it changed, and take it from others
+type updateWrite struct {
+	m         *FieldManager
+	live, now runtime.Object // live is nil for none
+	isCreate  bool
+
+	entries    managedfields.List
+	entriesErr error // live's entries can't be read, and count
+	old, new   object
+	isSparse   bool // they have only what differs
+}
+
+// startUpdate reads the entries that an update starts from (spec rule 2.6).
+func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, error) {
+	w := &updateWrite{m: m, live: live, now: now, isCreate: true}
+	sent, sentErr, err := m.readEntries(now)
 	if err != nil {
-		return tree
+		return nil, &ObjectError{NewObject, "", err}
 	}
-	if list := accessor.GetManagedFields(); list == nil || len(list) > 0 {
-		return tree
-	}
-	return managedfields.With(tree, []any{})
-}
-
-// liveOf returns the tree of live, and whether the write creates the object: a
-// stored object has a UID.
-func (m *FieldManager) liveOf(live runtime.Object) (tree map[string]any, created bool, err error) {
-	if live == nil {
-		return nil, true, nil
-	}
-	if tree, err = treeOf(live); err != nil {
-		return nil, false, err
-	}
-	metadata, _ := tree["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	return tree, uid == "", nil
-}
-
-// entriesOf returns the entries that an update starts from (spec rule 2.6). When
-// neither object's can be read, the error says so, and keep is what live has, to
-// be stored as it is.
-func (m *FieldManager) entriesOf(live, now map[string]any) (entries records, keep []any, err error) {
-	if m.subresource == "" {
-		v, _ := managedfields.Of(now)
-		if list, ok := v.([]any); ok && managedfields.IsResetTree(list) {
-			return nil, nil, nil
+	var stored managedfields.List
+	if live != nil {
+		if stored, w.entriesErr, err = m.readEntries(live); err != nil {
+			return nil, &ObjectError{LiveObject, "", err}
 		}
-		if entries, err = m.recordsOf(now, live); err == nil && len(entries) > 0 {
-			return entries, nil, nil
+		if accessor, err := meta.Accessor(live); err == nil {
+			w.isCreate = accessor.GetUID() == ""
 		}
 	}
-	if entries, err = readRecords(live); err != nil {
-		v, _ := managedfields.Of(live)
-		keep, _ = v.([]any)
-		m.warning(managedfields.Entry{Version: m.version}, err)
+	w.entries = stored
+	if m.subresource != "" {
+		return w, nil
 	}
-	return entries, keep, err
+	if isReset(now) {
+		w.entries, w.entriesErr = nil, nil
+		return w, nil
+	}
+	if len(sent) > 0 && sentErr == nil {
+		before := func() managedfields.List { return stored }
+		if sent.Sent(before, m.typeAt) == nil {
+			w.entries, w.entriesErr = sent, nil
+		}
+	}
+	return w, nil
 }
+
+// readEntries reads the entries of an object; entriesErr says what is wrong with them,
+// and err what is wrong with the object itself.
+func (m *FieldManager) readEntries(obj runtime.Object) (l managedfields.List, entriesErr, err error) {
+	if _, ok := obj.(runtime.Unstructured); !ok && !isNil(obj) {
+		accessor, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, nil, err
+		}
+		l, _, entriesErr = managedfields.ReadStructs(accessor.GetManagedFields(), m.cache)
+		return l, entriesErr, nil
+	}
+	tree, err := treeOf(obj)
+	if err == nil {
+		err = checkMetadata(tree)
+	}
+	if err == nil {
+		l, _, entriesErr = managedfields.ReadTree(tree, m.cache)
+	}
+	return l, entriesErr, err
+}
+
+// isReset reports whether an object asks for all managed fields to be dropped.
+func isReset(obj runtime.Object) bool {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		v, _ := managedfields.Of(u.UnstructuredContent())
+		list, ok := v.([]any)
+		return ok && managedfields.IsResetTree(list)
+	}
+	accessor, err := meta.Accessor(obj)
+	return err == nil && managedfields.IsReset(accessor.GetManagedFields())
+}
+
+// readObjects reads both objects. Of Go structs of one type that are of the
+// FieldManager's version, as all entries are, only what differs becomes trees.
+func (w *updateWrite) readObjects() error {
+	if w.isSparse = w.readStructs(); w.isSparse {
+		return nil
+	}
+	return w.readTrees()
+}
+
+func (w *updateWrite) readTrees() (err error) {
+	if w.new, err = w.m.objectOf(w.now); err != nil {
+		return &ObjectError{NewObject, "", err}
+	}
+	if w.live != nil {
+		w.old, err = w.m.objectOf(w.live)
+	} else {
+		w.old, err = w.m.emptyObject()
+	}
+	if err != nil {
+		return &ObjectError{LiveObject, "", err}
+	}
+	return nil
+}
+
+// compare compares both objects and validates what is new.
+func (w *updateWrite) compare() (*comparisons, error) {
+	changes := w.m.compare(known(w.old), known(w.new))
+	err := changes.validate(w.old, w.new)
+	if err != nil && w.isSparse {
+		// The error names the object.
+		if err := w.readTrees(); err != nil {
+			return nil, err
+		}
+		err = changes.validate(w.old, w.new)
+	}
+	return changes, err
+}
+
+func (w *updateWrite) readStructs() bool {
+	m, base := w.m, w.live
+	if base == nil {
+		base = m.empty
+	}
+	if reflect.TypeOf(base) != reflect.TypeOf(w.now) {
+		return false
+	}
+	for i := range w.entries {
+		if w.entries[i].Version != m.version {
+			return false
+		}
+	}
+	if _, ok := m.readStruct(w.now); !ok {
+		return false
+	}
+	if _, ok := m.readStruct(base); !ok {
+		return false
+	}
+	old, new, err := gostruct.Sparse(base, w.now, managedFieldsPath)
+	w.old, w.new = object{old, m.version, m.typ}, object{new, m.version, m.typ}
+	return err == nil
+}
+
+// managedFieldsPath is left out of trees that are compared.
+var managedFieldsPath = []string{"metadata", "managedFields"}
 
 // track returns the entries after manager made changes by an update: it owns what
-// it changed, and what it owned before (spec rule 5.5).
-func (m *FieldManager) track(entries records, changes *comparisons, manager string) records {
-	known, kept := m.reconcile(entries)
+// it changed, and what it owned before (spec rule 5.5). entries are used up.
+func (m *FieldManager) track(entries managedfields.List, changes *comparisons, manager string) managedfields.List {
+	known, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
 	key := m.key(manager, managedfields.Update)
-	known = m.settle(known, key, changes, nil)
+	known = m.takeFromOthers(known, key, changes, nil)
 
-	mine := record{decoded: true, Entry: managedfields.Entry{Key: key, Version: m.version}}
-	if i := known.index(key); i >= 0 {
+	mine := managedfields.NewRecord(managedfields.Entry{Key: key, Version: m.version})
+	if i := known.Index(key); i >= 0 {
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)
 	}
 	owned := managedfields.Strip(own.changed)
-	mine.gain(owned, own)
+	mine.Subtract(own.changed.Difference(owned))
+	mine.Subtract(own.Removed)
+	mine.Add(owned)
 	if !owned.Empty() {
-		mine.wire, mine.given, mine.Time = nil, nil, m.timestamp()
+		mine.SetTime(m.timestamp())
 		// An entry of its own that can't be decoded is replaced.
-		if i := kept.index(key); i >= 0 {
+		if i := kept.Index(key); i >= 0 {
 			kept = slices.Delete(kept, i, i+1)
 		}
 	}
-	if !mine.empty() {
+	if !mine.IsEmpty() {
 		known = append(known, mine)
 	}
 	return m.capped(append(known, kept...))
 }
 
-// gain gives r, the writer's, what a change made its own, and takes what the change
-// took from everybody.
-func (r *record) gain(owned *fieldpath.Set, change *comparison) {
-	nobodys := change.changed.Difference(owned)
-	if r.decoded {
-		r.set(owned.Union(r.Fields.Difference(nobodys).Difference(change.Removed)))
-		return
-	}
-	tree := change.Removed.TakenFrom(nobodys.TakenFrom(r.tree))
-	if tree = owned.AddedTo(tree); !sameTree(tree, r.tree) {
-		r.setTree(tree)
-	}
-}
-
-// capped returns the records with no more updates among them than the cap
+// capped returns the entries with no more updates among them than the cap
 // allows (spec rule 2.5).
-func (m *FieldManager) capped(rs records) records {
+func (m *FieldManager) capped(l managedfields.List) managedfields.List {
 	updates := 0
-	for i := range rs {
-		if rs[i].Operation == managedfields.Update {
+	for i := range l {
+		if l[i].Operation == managedfields.Update {
 			updates++
 		}
 	}
 	if updates <= m.cap {
-		return rs
+		return l
 	}
-	entries, err := rs.decodeAll()
+	entries, err := l.Entries()
 	if err != nil {
 		// What can't be decoded can't be merged either.
-		return rs
+		return l
 	}
-	at := rs.positions()
-	out := make(records, 0, len(entries))
+	at := l.Positions()
+	fields := func(i int) *fieldpath.Set { return entries[i].Fields }
+	out := make(managedfields.List, 0, len(entries))
 	for _, e := range managedfields.Cap(entries, m.cap) {
-		r := record{Entry: e, decoded: true}
-		if i, ok := at[e.Key]; ok && rs[i].Fields == e.Fields {
-			r = rs[i]
+		r := managedfields.NewRecord(e)
+		if i, ok := at[e.Key]; ok && fields(i) == e.Fields {
+			r = l[i]
 		}
 		out = append(out, r)
 	}

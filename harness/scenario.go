@@ -313,5 +313,5 @@ func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error
 		intent = map[string]any{}
 	}
 	s.complete(intent, s.at(version).WithKind(s.kind.Kind), live)
-	return intent, t.Validate(intent, typed.Rules{Standing: live})
+	return intent, t.Validate(intent, typed.Rules{Live: live})
 }

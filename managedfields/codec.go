@@ -198,28 +198,34 @@ func EncodeTree(e Entries) []any {
 	}
 	out := make([]any, len(e))
 	for i, entry := range e.Sort() {
-		m := map[string]any{
-			"operation":  string(entry.Operation),
-			"apiVersion": entry.Version,
-			"fieldsType": fieldsType,
-			"fieldsV1":   entry.Fields.Tree(),
-		}
-		if entry.Manager != "" {
-			m["manager"] = entry.Manager
-		}
-		if entry.Subresource != "" {
-			m["subresource"] = entry.Subresource
-		}
-		switch {
-		case entry.Time == nil:
-		case entry.Time.IsZero():
-			m["time"] = nil // as a Go struct with it is written
-		default:
-			m["time"] = entry.Time.UTC().Format(time.RFC3339)
-		}
+		m := encodeTree(entry)
+		m["fieldsV1"] = entry.Fields.Tree()
 		out[i] = m
 	}
 	return out
+}
+
+// encodeTree returns an entry, but for its fields.
+func encodeTree(entry Entry) map[string]any {
+	m := map[string]any{
+		"operation":  string(entry.Operation),
+		"apiVersion": entry.Version,
+		"fieldsType": fieldsType,
+	}
+	if entry.Manager != "" {
+		m["manager"] = entry.Manager
+	}
+	if entry.Subresource != "" {
+		m["subresource"] = entry.Subresource
+	}
+	switch {
+	case entry.Time == nil:
+	case entry.Time.IsZero():
+		m["time"] = nil // as a Go struct with it is written
+	default:
+		m["time"] = entry.Time.UTC().Format(time.RFC3339)
+	}
+	return m
 }
 
 // IsReset reports whether an update that carries list asks for all managed

@@ -145,11 +145,15 @@ func (e Entries) Sort() Entries {
 
 // Compare orders entries as they stand on the wire (spec rule 2.4).
 func Compare(a, b Entry) int {
+	return compareHeaders(&a.Key, &b.Key, a.Version, b.Version, a.Time, b.Time)
+}
+
+func compareHeaders(a, b *Key, aVersion, bVersion string, aTime, bTime *metav1.Time) int {
 	return cmp.Or(
 		strings.Compare(string(a.Operation), string(b.Operation)),
-		cmp.Compare(seconds(a.Time), seconds(b.Time)),
+		cmp.Compare(seconds(aTime), seconds(bTime)),
 		strings.Compare(a.Manager, b.Manager),
-		strings.Compare(a.Version, b.Version),
+		strings.Compare(aVersion, bVersion),
 		strings.Compare(a.Subresource, b.Subresource),
 	)
 }

@@ -1,6 +1,9 @@
 package managedfields
 
-import "maps"
+import (
+	"maps"
+	"reflect"
+)
 
 // Of returns the managed fields of an object's tree as they stand there, whatever
 // that is, and whether there are any: null and an empty list are there.
@@ -32,4 +35,9 @@ func With(tree map[string]any, list any) map[string]any {
 	}
 	out["metadata"] = copied
 	return out
+}
+
+// sameTree reports whether a and b are one map in memory.
+func sameTree(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

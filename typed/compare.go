@@ -49,13 +49,13 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 	return c.run(t, old, now)
 }
 
-// CompareValid is [Semantics.Compare] for a value that need not have been
+// CompareAndValidate is [Semantics.Compare] for a value that need not have been
 // validated. ok is false when what now has and old has not does not fit t, by the
 // rules that what is stored has to fit: unknown fields and duplicates pass. What
 // is the same in old passes, too, whatever it is. It is false as well when the
 // values are beyond the limits of [Type.Validate]. The field that the names of
 // except lead to is not looked at.
-func (s *Semantics) CompareValid(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
+func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: MaxValues, check: true, except: except}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0

@@ -11,9 +11,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// TestCompareValid shows what is found to fit while it is compared: only what the
+// TestCompareAndValidate shows what is found to fit while it is compared: only what the
 // old value does not have is asked to.
-func TestCompareValid(t *testing.T) {
+func TestCompareAndValidate(t *testing.T) {
 	long := strings.Repeat("x", fieldpath.MaxElement)
 	for _, row := range []struct {
 		name, why, old, now string
@@ -67,7 +67,7 @@ func TestCompareValid(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			old, now := tree(t, row.old), tree(t, row.now)
-			got, ok := (*typed.Semantics)(nil).CompareValid(root, old, now)
+			got, ok := (*typed.Semantics)(nil).CompareAndValidate(root, old, now)
 			require.Equal(t, row.ok, ok, row.why)
 			if row.ok {
 				requireSameComparison(t, root.Compare(old, now), got)
@@ -95,9 +95,9 @@ func requireSameComparison(t *testing.T, want, got typed.Comparison) {
 	require.Equal(t, lines(want.Removed), lines(got.Removed))
 }
 
-// TestCompareValidExcept shows which field is not looked at: the one at the end of
+// TestCompareAndValidateExcept shows which field is not looked at: the one at the end of
 // the names, whatever is beside and below it.
-func TestCompareValidExcept(t *testing.T) {
+func TestCompareAndValidateExcept(t *testing.T) {
 	for _, row := range []struct {
 		name, why, old, now      string
 		added, modified, removed []string
@@ -115,7 +115,7 @@ func TestCompareValidExcept(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			for range 10 { // maps are walked in any order
-				got, ok := (*typed.Semantics)(nil).CompareValid(root, tree(t, row.old), tree(t, row.now), "template", "s")
+				got, ok := (*typed.Semantics)(nil).CompareAndValidate(root, tree(t, row.old), tree(t, row.now), "template", "s")
 				require.Equal(t, !row.bad, ok, row.why)
 				if ok {
 					require.Equal(t, row.added, lines(got.Added), row.why)
@@ -127,8 +127,8 @@ func TestCompareValidExcept(t *testing.T) {
 	}
 }
 
-// TestCompareValidLimits shows that values are counted (spec rule 12.1), each once.
-func TestCompareValidLimits(t *testing.T) {
+// TestCompareAndValidateLimits shows that values are counted (spec rule 12.1), each once.
+func TestCompareAndValidateLimits(t *testing.T) {
 	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
 	items := func(n, last int, leaf any) []any {
 		out := make([]any, n)
@@ -146,7 +146,7 @@ func TestCompareValidLimits(t *testing.T) {
 		last int
 		ok   bool
 	}{{"to the last", typed.MaxValues - 63<<16 - 134, true}, {"one more", typed.MaxValues - 63<<16 - 133, false}} {
-		_, ok := (*typed.Semantics)(nil).CompareValid(keyed, items(64, row.last, "a"), items(64, row.last, "b"))
+		_, ok := (*typed.Semantics)(nil).CompareAndValidate(keyed, items(64, row.last, "a"), items(64, row.last, "b"))
 		require.Equal(t, row.ok, ok, row.name)
 	}
 
@@ -155,7 +155,7 @@ func TestCompareValidLimits(t *testing.T) {
 	for range typed.MaxDepth - 10 {
 		deep = map[string]any{"a": deep}
 	}
-	_, ok := (*typed.Semantics)(nil).CompareValid(typed.Deduced(), map[string]any{}, map[string]any{"a": deep})
+	_, ok := (*typed.Semantics)(nil).CompareAndValidate(typed.Deduced(), map[string]any{}, map[string]any{"a": deep})
 	require.True(t, ok)
 	// And too deep is too deep, also where only its end is new.
 	nested := func(depth int, leaf string) (v any) {
@@ -166,7 +166,7 @@ func TestCompareValidLimits(t *testing.T) {
 		return v
 	}
 	for depth, want := range map[int]bool{typed.MaxDepth: true, typed.MaxDepth + 1: false} {
-		_, ok := (*typed.Semantics)(nil).CompareValid(typed.Deduced(), nested(depth, "a"), nested(depth, "b"))
+		_, ok := (*typed.Semantics)(nil).CompareAndValidate(typed.Deduced(), nested(depth, "a"), nested(depth, "b"))
 		require.Equal(t, want, ok, "%d", depth)
 	}
 }

@@ -1,8 +1,10 @@
 package typed
 
-// Container is a map or list that is read in place where a plain one would stand
-// in a live value: one of a Go struct. Its children are plain scalars, plain
-// trees, or Containers.
+import "iter"
+
+// Container is a map or list of a live value that is read in place: one of a Go struct.
+// Its children are plain scalars, plain trees, or Containers; or an error, where a Go
+// value has no JSON value.
 type Container interface {
 	IsMap() bool
 	IsList() bool
@@ -10,10 +12,25 @@ type Container interface {
 	Len() int
 	// Get returns the entry of a map called name, if there is one.
 	Get(name string) (v any, ok bool)
+	// Entries yields the entries of a map.
+	Entries() iter.Seq2[string, any]
 	// At returns an item of a list.
 	At(i int) any
 	// EqualJSON reports whether it is the same JSON value as a plain tree.
 	EqualJSON(tree any) bool
+	// Plain returns it as a plain tree.
+	Plain() (any, error)
+}
+
+// plainTree returns a live value as a plain tree.
+func plainTree(live any) (any, error) {
+	switch l := live.(type) {
+	case Container:
+		return l.Plain()
+	case error:
+		return nil, l
+	}
+	return live, nil
 }
 
 // entryOf returns the entry of a live map called name, if there is one.

@@ -7,15 +7,6 @@ import "slices"
 // that case without computing elements for items that are equal anyway; they
 // give up, and leave it to the general case, whenever an item may stand twice.
 
-// sortedKeys returns the key fields of l's items in the order in which they stand
-// in an element.
-func (l *List) sortedKeys() []string {
-	if slices.IsSorted(l.Keys) {
-		return l.Keys
-	}
-	return slices.Sorted(slices.Values(l.Keys))
-}
-
 // maxTwins is how many items are looked for one by one in their list, to see that
 // they do not stand twice. Where there are more, all items are hashed.
 const maxTwins = 8
@@ -31,7 +22,7 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 	if len(old) != len(now) || depth > maxOrdered {
 		return d, false
 	}
-	f := follower{list: l, keys: l.sortedKeys()}
+	f := l.matcher()
 	var space [maxTwins]int
 	differing := space[:0]
 	for i := range old {
@@ -48,12 +39,12 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 	}
 	// The same elements stand at the same places in both, so that an item stands
 	// twice in both or in neither.
-	if len(differing) > maxTwins && !f.checkDistinct(now) {
+	if len(differing) > maxTwins && !f.hashItems(now) {
 		return d, false
 	}
 	var out differences
 	for _, i := range differing {
-		if !f.distinct && l.twins(now, i, f.keys) {
+		if !f.isTable && l.twins(now, i, f.keys) {
 			return d, false
 		}
 		e, err := l.element(now[i])
@@ -68,9 +59,8 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 // compareHashed compares two lists that hold each item once, in any order. ok is
 // false when one holds an item twice, or one that can't be hashed.
 func (c *comparer) compareHashed(l *List, old, now []any, depth int) (d difference, ok bool) {
-	keys := l.sortedKeys()
-	before, after := follower{list: l, keys: keys}, follower{list: l, keys: keys}
-	if depth > maxOrdered || !before.checkDistinct(old) || !after.checkDistinct(now) {
+	before, after := l.matcher(), l.matcher()
+	if depth > maxOrdered || !before.hashItems(old) || !after.hashItems(now) {
 		return d, false
 	}
 	var out differences
@@ -116,8 +106,8 @@ func (l *List) twins(list []any, i int, keys []string) bool {
 // mergeInOrder merges items of an intent that stand in live in the same order,
 // each once. ok is false when they do not.
 func (m *merger) mergeInOrder(t *List, live, applied []any) (out []any, unchanged, ok bool) {
-	f := follower{list: t, keys: t.sortedKeys()}
-	if !f.checkDistinct(applied) || !f.follow(live, len(live), applied) {
+	f := t.matcher()
+	if !f.hashItems(applied) || !f.match(live, len(live), applied) || !f.sorted {
 		return nil, false, false
 	}
 	for i, item := range applied {
@@ -125,7 +115,7 @@ func (m *merger) mergeInOrder(t *List, live, applied []any) (out []any, unchange
 		if err != nil {
 			return nil, false, false
 		}
-		at := f.at(i)
+		at := f.position(i)
 		m.push(e)
 		merged, kept := m.merge(t.Elem, live[at], item)
 		m.pop()

@@ -15,7 +15,7 @@ import (
 // the others take it as a leaf. The time of an operation follows the size of a
 // value written out as JSON, which is beyond any bound for a container that holds
 // itself twice; Validate refuses that, and must come first for what comes from
-// outside. [Equal], [Type.Overlay] and [Semantics.CompareValid] need no validation.
+// outside. [Equal], [Type.Apply] and [Semantics.CompareAndValidate] need no validation.
 const (
 	// MaxDepth is how deep a value may be nested.
 	MaxDepth = 1000

@@ -33,6 +33,7 @@ func (s *Semantics) Merge(t *Type, live, applied any) (any, error) {
 type merger struct {
 	faults
 	semantics *Semantics
+	depth     int // of the values in the object
 }
 
 // merge returns the merged value, and whether it is live itself. Either value
@@ -46,7 +47,7 @@ func (m *merger) merge(t *Type, live, applied any) (out any, unchanged bool) {
 		return applied, false
 	case same(live, applied):
 		return live, true
-	case len(m.path) > MaxDepth:
+	case m.depth+len(m.path) > MaxDepth:
 		m.add(TooDeep, "nested deeper than %d", MaxDepth)
 		return live, true
 	}
@@ -81,8 +82,8 @@ func (m *merger) mergeMaps(of *Type, live, applied any) (any, bool) {
 	var out map[string]any // a copy of l, made at the first change
 	for name, rv := range r {
 		lv, ok := l[name]
-		if !ok && m.semantics.asAbsent(t, name, rv, len(m.path)) ||
-			ok && m.semantics.bothAbsent(t, name, lv, rv, len(m.path)) {
+		if !ok && m.semantics.asAbsent(t, name, rv, m.depth+len(m.path)) ||
+			ok && m.semantics.bothAbsent(t, name, lv, rv, m.depth+len(m.path)) {
 			continue
 		}
 		merged := rv

@@ -11,43 +11,43 @@ import (
 // declare, at any depth, and an error of reason [UnknownField] for each of them,
 // sorted by path. The result shares memory with v, and is v itself when there
 // are none. v must have been validated with rules that let unknown fields pass, and
-// with the same standing: an atomic list or map that equals the one there stays.
-func (t *Type) DropUnknown(v, there any) (any, Errors) {
-	d := dropper{standing: standing{left: MaxValues}}
-	out := d.value(t, v, there)
+// with the same live: an atomic list or map that equals the one of live stays.
+func (t *Type) DropUnknown(v, live any) (any, Errors) {
+	d := dropper{liveFinder: liveFinder{left: MaxValues}}
+	out := d.value(t, v, live)
 	err, _ := d.err().(Errors)
 	return out, err
 }
 
 type dropper struct {
 	faults
-	standing
+	liveFinder
 }
 
-func (d *dropper) value(t *Type, v, there any) any {
+func (d *dropper) value(t *Type, v, live any) any {
 	if len(d.path) > MaxDepth {
 		return v
 	}
 	if t.isAtomic(v) {
-		if d.stands(v, there) {
+		if d.equalsLive(v, live) {
 			return v
 		}
-		there = nil // it is one value
+		live = nil // it is one value
 	}
 	switch x := v.(type) {
 	case map[string]any:
 		if t.Map != nil {
-			return d.entries(t.Map, x, asMap(there))
+			return d.entries(t.Map, x, asMap(live))
 		}
 	case []any:
 		if t.List != nil {
-			return d.items(t, x, there)
+			return d.items(t, x, live)
 		}
 	}
 	return v
 }
 
-func (d *dropper) entries(m *Map, entries, there map[string]any) map[string]any {
+func (d *dropper) entries(m *Map, entries, live map[string]any) map[string]any {
 	out := entries
 	for name, v := range entries {
 		d.push(fieldpath.Field(name))
@@ -56,7 +56,7 @@ func (d *dropper) entries(m *Map, entries, there map[string]any) map[string]any 
 		if t == nil {
 			d.add(UnknownField, "field not declared in schema")
 		} else {
-			kept = d.value(t, v, there[name])
+			kept = d.value(t, v, live[name])
 		}
 		d.pop()
 		if t != nil && same(kept, v) {
@@ -74,7 +74,7 @@ func (d *dropper) entries(m *Map, entries, there map[string]any) map[string]any 
 	return out
 }
 
-func (d *dropper) items(t *Type, list []any, there any) []any {
+func (d *dropper) items(t *Type, list []any, live any) []any {
 	l, out := t.List, list
 	for i, v := range list {
 		e := fieldpath.Index(i)
@@ -84,7 +84,7 @@ func (d *dropper) items(t *Type, list []any, there any) []any {
 			}
 		}
 		d.push(e)
-		kept := d.value(l.Elem, v, d.item(t, there, e))
+		kept := d.value(l.Elem, v, d.item(t, live, e))
 		d.pop()
 		if same(kept, v) {
 			continue

@@ -16,22 +16,22 @@ type Rules struct {
 	// Unknown lets structs hold fields that they do not declare; such a field
 	// is then treated as [Deduced].
 	Unknown bool
-	// Standing is what stands in the value's place already, nil for nothing. An atomic
-	// list or map that equals the one there is not looked into: it was let in once,
-	// and nobody changes it (spec rule 1.3).
-	Standing any
+	// Live is what is in the value's place already, nil for nothing. An atomic list or
+	// map that equals the one in live is not looked into: it was let in once, and
+	// nobody changes it (spec rule 1.3).
+	Live any
 }
 
 // Validate returns an [Errors] with the violations of t by v, or nil. It keeps the
 // limits of [MaxDepth] and those beside it; a value that is nested too deep, or
 // has too many values in it, is not looked at any further.
 func (t *Type) Validate(v any, rules Rules) error {
-	w := validator{rules: rules, standing: standing{left: MaxValues}}
-	w.value(t, v, rules.Standing)
+	w := validator{rules: rules, liveFinder: liveFinder{left: MaxValues}}
+	w.value(t, v, rules.Live)
 	if w.ended {
 		// Maps have no order: look again, sorted, for the place where it ends.
-		w = validator{rules: rules, standing: standing{left: MaxValues}, ordered: true}
-		w.value(t, v, rules.Standing)
+		w = validator{rules: rules, liveFinder: liveFinder{left: MaxValues}, ordered: true}
+		w.value(t, v, rules.Live)
 	}
 	return w.err()
 }
@@ -42,8 +42,8 @@ type validator struct {
 	values  int  // how many were looked at
 	ended   bool // beyond a limit, so that what is left is not looked at
 	ordered bool // maps are walked in the order of their keys
-	depth   int  // at which the value stands
-	standing
+	depth   int  // of the value in the object
+	liveFinder
 }
 
 // within reports whether the walk may go on, and ends it otherwise. A container
@@ -65,20 +65,20 @@ func (w *validator) within() bool {
 	return false
 }
 
-// standing finds what stands in the place of values already.
-type standing struct {
+// liveFinder finds what live has in the place of values.
+type liveFinder struct {
 	finder Finder
 	left   int // how many more values are compared
 }
 
-// stands reports whether an atomic list or map equals the one that stands in its
-// place, nil for nothing.
-func (s *standing) stands(v, there any) bool {
-	return there != nil && equal(v, there, 0, &s.left)
+// equalsLive reports whether an atomic list or map equals the one of live, which is nil
+// for none.
+func (s *liveFinder) equalsLive(v, live any) bool {
+	return live != nil && equal(v, live, 0, &s.left)
 }
 
-// item returns what stands in the place of a list's item, nil for nothing.
-func (s *standing) item(t *Type, list any, e fieldpath.Element) any {
+// item returns what live has in the place of a list's item, nil for nothing.
+func (s *liveFinder) item(t *Type, list any, e fieldpath.Element) any {
 	if list == nil {
 		return nil
 	}
@@ -96,20 +96,20 @@ func (t *Type) isAtomic(v any) bool {
 	return false
 }
 
-// value looks at a value; there is what stands in its place, nil for nothing.
-func (w *validator) value(t *Type, v, there any) {
+// value looks at a value; live is what live has in its place, nil for nothing.
+func (w *validator) value(t *Type, v, live any) {
 	if !w.within() || v == nil {
 		return
 	}
 	if t.isAtomic(v) {
-		if w.stands(v, there) {
+		if w.equalsLive(v, live) {
 			return
 		}
-		there = nil // it is one value
+		live = nil // it is one value
 	}
 	switch t.shapeOf(v).first() {
 	case mapShape:
-		w.entries(t, v, there)
+		w.entries(t, v, live)
 	case scalarShape:
 		if !t.Scalar.accepts(v) {
 			w.add(WrongType, "expected %s, got %s", t.Scalar, describe(v))
@@ -117,7 +117,7 @@ func (w *validator) value(t *Type, v, there any) {
 			w.add(WrongType, "expected a finite number")
 		}
 	case listShape:
-		w.items(t, v, there)
+		w.items(t, v, live)
 	default:
 		w.add(WrongType, "expected no value, got %s", describe(v))
 	}
@@ -138,7 +138,7 @@ func (s Scalar) accepts(v any) bool {
 	return false
 }
 
-func (w *validator) entries(t *Type, v, there any) {
+func (w *validator) entries(t *Type, v, live any) {
 	entries, ok := v.(map[string]any)
 	if !ok {
 		w.add(WrongType, "expected map, got %s", describe(v))
@@ -146,16 +146,16 @@ func (w *validator) entries(t *Type, v, there any) {
 	}
 	if w.ordered {
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
-			w.entry(t.Map, name, entries[name], asMap(there)[name])
+			w.entry(t.Map, name, entries[name], asMap(live)[name])
 		}
 		return
 	}
 	for name, value := range entries {
-		w.entry(t.Map, name, value, asMap(there)[name])
+		w.entry(t.Map, name, value, asMap(live)[name])
 	}
 }
 
-func (w *validator) entry(m *Map, name string, v, there any) {
+func (w *validator) entry(m *Map, name string, v, live any) {
 	if err := checkText("a name", len(name)); err != nil {
 		w.add(TooLarge, "%v", err)
 		return
@@ -164,16 +164,16 @@ func (w *validator) entry(m *Map, name string, v, there any) {
 	w.push(fieldpath.Field(name))
 	switch {
 	case t != nil:
-		w.value(t, v, there)
+		w.value(t, v, live)
 	case w.rules.Unknown:
-		w.value(deducedType, v, there)
+		w.value(deducedType, v, live)
 	default:
 		w.add(UnknownField, "field not declared in schema")
 	}
 	w.pop()
 }
 
-func (w *validator) items(t *Type, v, there any) {
+func (w *validator) items(t *Type, v, live any) {
 	l := t.List
 	list, ok := v.([]any)
 	if !ok {
@@ -208,7 +208,7 @@ func (w *validator) items(t *Type, v, there any) {
 		}
 		seen[e.Text()] = true
 		w.push(e)
-		w.value(l.Elem, item, w.item(t, there, e))
+		w.value(l.Elem, item, w.item(t, live, e))
 		w.pop()
 	}
 }

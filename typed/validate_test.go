@@ -114,7 +114,7 @@ func TestValidateStanding(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			there, value := tree(t, row.there), tree(t, row.value)
-			err := root.Validate(value, typed.Rules{Standing: there})
+			err := root.Validate(value, typed.Rules{Live: there})
 			if row.want == "" {
 				require.NoError(t, err, row.why)
 				return
@@ -127,8 +127,8 @@ func TestValidateStanding(t *testing.T) {
 		"name": {Type: str}, "args": parts["args"],
 	})}}
 	items := tree(t, `[{name: a}, {name: b}, {name: c, args: [1]}, {name: d, args: [2]}]`)
-	require.NoError(t, list.Validate(tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`), typed.Rules{Standing: items}), "items meet by their keys")
-	require.EqualError(t, list.Validate(tree(t, `[{name: d, args: [1]}]`), typed.Rules{Standing: items}), `[name="d"].args[0]: expected string, got 1`, "and not by their places")
+	require.NoError(t, list.Validate(tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`), typed.Rules{Live: items}), "items meet by their keys")
+	require.EqualError(t, list.Validate(tree(t, `[{name: d, args: [1]}]`), typed.Rules{Live: items}), `[name="d"].args[0]: expected string, got 1`, "and not by their places")
 
 	// Beyond a limit it looks again, in order, and at what stands there again.
 	nested := any("x")
@@ -138,7 +138,7 @@ func TestValidateStanding(t *testing.T) {
 	there := map[string]any{"selector": map[string]any{"a": int64(1)}, "free": "x"}
 	value := map[string]any{"selector": map[string]any{"a": int64(1)}, "free": nested}
 	var errs typed.Errors
-	require.ErrorAs(t, root.Validate(value, typed.Rules{Standing: there}), &errs)
+	require.ErrorAs(t, root.Validate(value, typed.Rules{Live: there}), &errs)
 	require.Len(t, errs, 1)
 	require.Equal(t, typed.TooDeep, errs[0].Reason)
 }

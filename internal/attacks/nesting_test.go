@@ -73,7 +73,7 @@ var nesting = []attack{
 				deduced.FieldSet(a)
 				deduced.DropUnknown(a, b)
 				typed.Canonical(nil).Compare(deduced, a, b)
-				deduced.Overlay(a, b, tree{}, nil)
+				_, _ = deduced.Apply(a, b, typed.Owned{Tree: tree{}}, typed.ApplyOptions{Compare: true})
 				return (conflicts.Conflicts{{Live: a, Applied: b}}).Render(discard{}, "x", "y")
 			}
 		},

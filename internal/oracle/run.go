@@ -96,7 +96,7 @@ func (w *World) stands(write Write) bool {
 	}
 	t := w.types.TypeFor(Kind(write.Version))
 	return t.Validate(write.Object.Object, typed.Rules{}) != nil &&
-		t.Validate(write.Object.Object, typed.Rules{Standing: w.live(write.Version).Object}) == nil
+		t.Validate(write.Object.Object, typed.Rules{Live: w.live(write.Version).Object}) == nil
 }
 
 // misfits reports whether upstream says that a list of a stored object does not fit

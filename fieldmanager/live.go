@@ -1,0 +1,222 @@
+package fieldmanager
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// liveObject is the stored object of a write, at the FieldManager's version: a tree, or
+// a Go struct that is read in place.
+type liveObject struct {
+	value    any            // a map[string]any, or a gostruct.Node
+	tree     map[string]any // value as a tree; nil for a Node until it is asked for
+	isStruct bool           // the object is a Go struct of the FieldManager's version
+}
+
+// inPlace reports whether the object is read in place.
+func (l *liveObject) inPlace() bool {
+	_, isTree := l.value.(map[string]any)
+	return !isTree
+}
+
+// plain returns the object as a tree; nil for no object.
+func (l *liveObject) plain() (map[string]any, error) {
+	if l.tree == nil && l.value != nil {
+		tree, err := gostruct.Plain(l.value)
+		if err != nil {
+			return nil, err
+		}
+		l.tree, _ = tree.(map[string]any)
+	}
+	return l.tree, nil
+}
+
+// becomeTree makes the object one that is not read in place.
+func (l *liveObject) becomeTree() error {
+	tree, err := l.plain()
+	l.value = tree
+	return err
+}
+
+// hasLastApplied reports whether client-side apply left its intent in the object.
+func (l *liveObject) hasLastApplied() bool {
+	if !l.inPlace() {
+		return lastApplied(l.tree) != ""
+	}
+	metadata, _ := l.value.(gostruct.Node).Get("metadata")
+	if m, ok := metadata.(gostruct.Node); ok {
+		annotations, _ := m.Get("annotations")
+		if m, ok := annotations.(gostruct.Node); ok {
+			text, _ := m.Get(LastAppliedAnnotation)
+			return text != nil && text != ""
+		}
+	}
+	return false
+}
+
+// readLive reads the stored object and its entries.
+func (w *applyWrite) readLive() error {
+	m, live := w.m, w.given
+	if live == nil {
+		empty, err := m.emptyObject()
+		w.live = liveObject{value: empty.tree, tree: empty.tree}
+		return err
+	}
+	if o, ok := m.readStruct(live); ok {
+		w.live = liveObject{value: o.Node, isStruct: true}
+		var err error
+		w.entries, w.isCurrent, err = managedfields.ReadStructs(o.meta.GetManagedFields(), m.cache)
+		return err
+	}
+	tree, err := treeOf(live)
+	if err != nil {
+		return err
+	}
+	if err := checkMetadata(tree); err != nil {
+		return err
+	}
+	if w.entries, w.isCurrent, err = managedfields.ReadTree(tree, m.cache); err != nil {
+		return err
+	}
+	o, err := m.objectOf(live)
+	w.live = liveObject{value: o.tree, tree: o.tree}
+	return err
+}
+
+// goStruct is a Go struct of the FieldManager's kind and version, read in place.
+type goStruct struct {
+	gostruct.Node
+	meta metav1.Object
+}
+
+// readStruct returns obj read in place; ok is false when it is no Go struct, has no
+// metadata that can be set apart from obj's, or is of another kind or version.
+func (m *FieldManager) readStruct(obj runtime.Object) (o goStruct, ok bool) {
+	if _, ok := obj.(runtime.Unstructured); ok || isNil(obj) {
+		return goStruct{}, false
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return goStruct{}, false
+	}
+	node, err := gostruct.Of(obj)
+	if err != nil {
+		return goStruct{}, false
+	}
+	version, _ := node.Get("apiVersion")
+	kind, _ := node.Get("kind")
+	return goStruct{node, accessor}, version == m.version && kind == m.kind.Kind
+}
+
+// copyStruct returns a copy of a Go struct with a metadata of its own, which shares all
+// else with it.
+func copyStruct(obj runtime.Object) (runtime.Object, error) {
+	v := reflect.ValueOf(obj).Elem()
+	copied := reflect.New(v.Type())
+	copied.Elem().Set(v)
+	out := copied.Interface().(runtime.Object)
+	if sharesMetadata(obj, out) {
+		return obj.DeepCopyObject(), nil
+	}
+	return out, nil
+}
+
+// patchStruct returns a copy of a Go struct that is tree, with a metadata of its own,
+// which shares with obj what stays.
+func patchStruct(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
+	patched, err := gostruct.Patch(obj, tree)
+	if err == nil {
+		if out := patched.(runtime.Object); !sharesMetadata(obj, out) {
+			return out, nil
+		}
+	}
+	plain, err := gostruct.Plain(tree)
+	if err != nil {
+		return nil, err
+	}
+	return like(obj, plain.(map[string]any))
+}
+
+// sharesMetadata reports whether two objects have one metadata, or may have.
+func sharesMetadata(a, b runtime.Object) bool {
+	x, y := metadataAt(a), metadataAt(b)
+	return x == 0 || y == 0 || x == y
+}
+
+// metadataAt returns where the metadata of a Go struct is in memory; 0 if that
+// can't be told.
+func metadataAt(obj runtime.Object) uintptr {
+	accessor, ok := obj.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return 0
+	}
+	v := reflect.ValueOf(accessor.GetObjectMeta())
+	if v.Kind() != reflect.Pointer {
+		return 0
+	}
+	return v.Pointer()
+}
+
+// withEntries returns obj with the entries of a list; it shares all else with obj.
+func withEntries(obj runtime.Object, list managedfields.List) (runtime.Object, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return like(obj, managedfields.With(u.UnstructuredContent(), list.EncodeTree()))
+	}
+	return withStructEntries(obj, list.Encode())
+}
+
+func withStructEntries(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Object, error) {
+	out, err := copyStruct(obj)
+	if err != nil {
+		return nil, err
+	}
+	accessor, err := meta.Accessor(out)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
+	}
+	accessor.SetManagedFields(list)
+	return out, nil
+}
+
+var errNoObject = errors.New("no object")
+
+// withEntriesOf returns obj with the managed fields of live, whatever they are; it
+// shares all else with obj.
+func withEntriesOf(obj, live runtime.Object) (runtime.Object, error) {
+	if isNil(obj) || isNil(live) {
+		return nil, errNoObject
+	}
+	_, isTree := obj.(runtime.Unstructured)
+	stored, isLiveTree := live.(runtime.Unstructured)
+	if isTree && isLiveTree {
+		v, _ := managedfields.Of(stored.UnstructuredContent())
+		list, _ := v.([]any)
+		return like(obj, managedfields.With(obj.(runtime.Unstructured).UnstructuredContent(), list))
+	}
+	if !isTree && !isLiveTree {
+		accessor, err := meta.Accessor(live)
+		if err != nil {
+			return nil, err
+		}
+		return withStructEntries(obj, accessor.GetManagedFields())
+	}
+	liveTree, err := treeOf(live)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := treeOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	v, _ := managedfields.Of(liveTree)
+	list, _ := v.([]any)
+	return like(obj, managedfields.With(tree, list))
+}

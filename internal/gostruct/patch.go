@@ -1,0 +1,308 @@
+package gostruct
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Plain returns a value as a plain tree; it may be a plain tree that has Nodes inside.
+// What has none is shared, not copied.
+func Plain(v any) (any, error) {
+	switch x := v.(type) {
+	case Node, error:
+		return Tree(v)
+	case map[string]any:
+		out := x
+		for name, item := range x {
+			plain, err := Plain(item)
+			if err != nil {
+				return nil, atField(name, err)
+			}
+			if !isShared(item, plain) {
+				if sameMap(out, x) {
+					out = make(map[string]any, len(x))
+					for k, v := range x {
+						out[k] = v
+					}
+				}
+				out[name] = plain
+			}
+		}
+		return out, nil
+	case []any:
+		out := x
+		for i, item := range x {
+			plain, err := Plain(item)
+			if err != nil {
+				return nil, atItem(i, err)
+			}
+			if !isShared(item, plain) {
+				if &out[0] == &x[0] {
+					out = append([]any(nil), x...)
+				}
+				out[i] = plain
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+func sameMap(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// isShared reports whether b, what became of a, is a itself.
+func isShared(a, b any) bool {
+	switch x := a.(type) {
+	case Node:
+		return false
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && sameMap(x, y)
+	case []any:
+		y, ok := b.([]any)
+		return ok && len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
+	}
+	return true
+}
+
+// Plain returns the node as a plain tree; see [Tree].
+func (n Node) Plain() (any, error) { return n.Tree() }
+
+// ErrNoPatch says that an object is of a type that [Patch] can't copy.
+var ErrNoPatch = errors.New("a struct that marshals itself, or that has a field twice")
+
+// Patch returns a copy of obj, a pointer to a struct, that has the JSON value tree.
+// tree may hold Nodes of obj in the place of what stays as it is; these, and all that is
+// equal, are shared by obj and the copy. What changes is decoded as
+// runtime.DefaultUnstructuredConverter does it. It costs one look at each field around
+// what changes, and decoding the change.
+func Patch(obj any, tree map[string]any) (any, error) {
+	v := reflect.ValueOf(obj)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("expected a pointer to a struct, got %s", describe(v))
+	}
+	v = v.Elem()
+	f := formOf(v.Type())
+	if f.kind != structKind {
+		return nil, ErrNoPatch
+	}
+	out := reflect.New(v.Type())
+	out.Elem().Set(v)
+	if err := patchStruct(f, v, out.Elem(), tree); err != nil {
+		return nil, err
+	}
+	return out.Interface(), nil
+}
+
+// patchStruct makes out, a copy of old, the value of tree.
+func patchStruct(f *form, old, out reflect.Value, tree map[string]any) error {
+	for _, field := range f.fields {
+		was, form, has := field.in(old)
+		want, wants := tree[field.name]
+		if !wants && !has || wants && has && isUnchanged(form, was, want) {
+			continue
+		}
+		if field.before != nil {
+			return ErrNoPatch
+		}
+		to := field.place(out)
+		if !wants {
+			to.SetZero()
+			continue
+		}
+		if err := patch(to, was, want); err != nil {
+			return atField(field.name, err)
+		}
+	}
+	return nil
+}
+
+// place returns the place of the field in a struct, to be set; pointers on the way are
+// copied.
+func (f *field) place(v reflect.Value) reflect.Value {
+	for _, s := range f.outer {
+		v = v.Field(s.index)
+		if s.pointer {
+			p := reflect.New(v.Type().Elem())
+			if !v.IsNil() {
+				p.Elem().Set(v.Elem())
+			}
+			v.Set(p)
+			v = p.Elem()
+		}
+	}
+	return v.Field(f.index)
+}
+
+// isUnchanged reports whether v has the value want.
+func isUnchanged(f *form, v reflect.Value, want any) bool {
+	switch w := want.(type) {
+	case Node:
+		n, ok := valueOf(f, v).(Node)
+		return ok && n.isSame(w)
+	case error:
+		return true // it can only be from v
+	case string:
+		if g, v := settle(f, v); g.kind == stringKind {
+			return v.String() == w
+		}
+	}
+	plain := valueOf(f, v)
+	switch plain.(type) {
+	case Node, error:
+		return false
+	}
+	return equalTrees(plain, want)
+}
+
+// isSame reports whether two nodes are one in memory.
+func (n Node) isSame(o Node) bool {
+	if n.form != o.form {
+		return false
+	}
+	if n.form.kind == structKind {
+		return n.v.CanAddr() && o.v.CanAddr() && n.v.Addr().Pointer() == o.v.Addr().Pointer()
+	}
+	return sameMemory(n.form, n.v, o.v)
+}
+
+// patch sets to to the value want. was is the value in the same place before, which may
+// share what stays; the zero Value for none.
+func patch(to, was reflect.Value, want any) error {
+	if n, ok := want.(Node); ok {
+		if n.setTo(to) {
+			return nil
+		}
+		tree, err := n.Tree()
+		if err != nil {
+			return err
+		}
+		want = tree
+	}
+	f := formOf(to.Type())
+	switch want := want.(type) {
+	case nil:
+		to.SetZero()
+		return nil
+	case string:
+		if f.kind == stringKind {
+			to.SetString(want)
+			return nil
+		}
+	case map[string]any:
+		switch f.kind {
+		case structKind:
+			if was.IsValid() {
+				to.Set(was)
+			} else {
+				to.SetZero()
+				was = reflect.Zero(to.Type())
+			}
+			return patchStruct(f, was, to, want)
+		case mapKind:
+			return patchMap(to, was, want)
+		case pointerKind:
+			return patchPointer(to, was, want)
+		}
+	case []any:
+		switch f.kind {
+		case listKind:
+			return patchList(to, was, want)
+		case pointerKind:
+			return patchPointer(to, was, want)
+		}
+	}
+	plain, err := Plain(want)
+	if err != nil {
+		return err
+	}
+	return decodeInto(to, plain)
+}
+
+// setTo sets to to the node itself, if it is of its type.
+func (n Node) setTo(to reflect.Value) bool {
+	switch {
+	case n.v.Type() == to.Type():
+		to.Set(n.v)
+		return true
+	case to.Kind() == reflect.Pointer && to.Type().Elem() == n.v.Type() && n.v.CanAddr():
+		to.Set(n.v.Addr())
+		return true
+	}
+	return false
+}
+
+func patchPointer(to, was reflect.Value, want any) error {
+	p := reflect.New(to.Type().Elem())
+	var before reflect.Value
+	if was.IsValid() && was.Kind() == reflect.Pointer && !was.IsNil() {
+		before = was.Elem()
+	}
+	if err := patch(p.Elem(), before, want); err != nil {
+		return err
+	}
+	to.Set(p)
+	return nil
+}
+
+func patchMap(to, was reflect.Value, want map[string]any) error {
+	t := to.Type()
+	out := reflect.MakeMapWithSize(t, len(want))
+	for name, item := range want {
+		key := reflect.ValueOf(name).Convert(t.Key())
+		var before reflect.Value
+		if was.IsValid() && was.Type() == t {
+			before = was.MapIndex(key)
+		}
+		entry := reflect.New(t.Elem()).Elem()
+		if err := patch(entry, before, item); err != nil {
+			return atField(name, err)
+		}
+		out.SetMapIndex(key, entry)
+	}
+	to.Set(out)
+	return nil
+}
+
+func patchList(to, was reflect.Value, want []any) error {
+	t := to.Type()
+	out := reflect.MakeSlice(t, len(want), len(want))
+	for i, item := range want {
+		var before reflect.Value
+		if was.IsValid() && was.Type() == t && i < was.Len() {
+			before = was.Index(i)
+		}
+		if err := patch(out.Index(i), before, item); err != nil {
+			return atItem(i, err)
+		}
+	}
+	to.Set(out)
+	return nil
+}
+
+// holders are structs with one field x, by the field's type: what the converter of
+// apimachinery decodes is always a struct.
+var holders sync.Map // reflect.Type → reflect.Type
+
+// decodeInto decodes a plain tree into to.
+func decodeInto(to reflect.Value, plain any) error {
+	holder, ok := holders.Load(to.Type())
+	if !ok {
+		holder, _ = holders.LoadOrStore(to.Type(), reflect.StructOf([]reflect.StructField{
+			{Name: "X", Type: to.Type(), Tag: `json:"x"`},
+		}))
+	}
+	v := reflect.New(holder.(reflect.Type))
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"x": plain}, v.Interface())
+	if err != nil {
+		return err
+	}
+	to.Set(v.Elem().Field(0))
+	return nil
+}

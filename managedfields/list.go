@@ -1,0 +1,472 @@
+package managedfields
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// List holds the entries of one object while something is done to them. No two have the
+// same key. A write touches few of the entries of an object: an entry is decoded only
+// when somebody asks for its fields, changed in place where it is maps of maps, and
+// what nobody changed is written back as it was, even if it can't be decoded.
+//
+// A List belongs to whoever read it. What it was read from is never changed.
+type List []Record
+
+// Record is one entry of a [List].
+//
+// Invariants:
+//
+//	asTree != nil    ⇒  the entry is asTree, in an unstructured object
+//	asStruct != nil  ⇒  the entry is *asStruct, in a Go struct
+//	decoded          ⇒  set is what it owns
+//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or asStruct is
+type Record struct {
+	Key
+	// Version is the group and version that the fields are of.
+	Version string
+	// Time is when the manager last changed the object or what it owns; nil when that
+	// never happened. Use [Record.SetTime] to change it.
+	Time *metav1.Time
+
+	asTree   map[string]any
+	asStruct *metav1.ManagedFieldsEntry
+	tree     map[string]any
+	set      *fieldpath.Set
+	cache    *fieldpath.Cache
+	decoded  bool
+	current  bool // tree is known to be reconciled, and canonical
+}
+
+// NewRecord returns a record of an entry.
+func NewRecord(e Entry) Record {
+	return Record{Key: e.Key, Version: e.Version, Time: e.Time, set: e.Fields, decoded: true}
+}
+
+// NewTreeRecord returns a record that owns tree, a FieldsV1 in canonical form.
+func NewTreeRecord(k Key, version string, at *metav1.Time, tree map[string]any) Record {
+	return Record{Key: k, Version: version, Time: at, tree: tree, current: true}
+}
+
+// ReadTree reads the managed fields of an unstructured object. Where two entries have
+// the same key, the later one counts. isCurrent says that the list would be written as
+// it is: sorted, no key twice, every entry well-formed. The error, for an entry that is
+// not readable but for its fields, is an *[Error].
+func ReadTree(tree map[string]any, cache *fieldpath.Cache) (l List, isCurrent bool, err error) {
+	v, _ := Of(tree)
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, false, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
+	}
+	return read(len(list), func(i int) (Record, bool, error) { return readTree(cache, list[i]) })
+}
+
+// ReadStructs is [ReadTree] for the managed fields of a Go struct.
+func ReadStructs(list []metav1.ManagedFieldsEntry, cache *fieldpath.Cache) (l List, isCurrent bool, err error) {
+	return read(len(list), func(i int) (Record, bool, error) {
+		e := &list[i]
+		header, err := newEntry(e.Manager, e.Operation, e.APIVersion, e.Subresource, e.FieldsType)
+		if err != nil {
+			return Record{}, false, &Error{i, e.Manager, err}
+		}
+		return Record{Key: header.Key, Version: header.Version, Time: e.Time, asStruct: e, cache: cache}, true, nil
+	})
+}
+
+func read(n int, record func(i int) (Record, bool, error)) (l List, isCurrent bool, err error) {
+	if err := CheckCount(n); err != nil {
+		return nil, false, err
+	}
+	l, isCurrent = make(List, 0, n+1), true
+	var at map[Key]int // positions in l, of long lists
+	if n > fewEntries {
+		at = make(map[Key]int, n)
+	}
+	for i := range n {
+		r, ok, err := record(i)
+		if err != nil {
+			var located *Error
+			if errors.As(err, &located) {
+				located.Index = i
+			}
+			return nil, false, err
+		}
+		isCurrent = isCurrent && ok
+		j, twice := at[r.Key]
+		if at == nil {
+			j = l.Index(r.Key)
+			twice = j >= 0
+		}
+		if twice {
+			l[j], isCurrent = r, false
+			continue
+		}
+		if at != nil {
+			at[r.Key] = len(l)
+		}
+		if last := len(l) - 1; last >= 0 && compareRecords(&l[last], &r) > 0 {
+			isCurrent = false
+		}
+		l = append(l, r)
+	}
+	return l, isCurrent, nil
+}
+
+func readTree(cache *fieldpath.Cache, item any) (r Record, wellFormed bool, err error) {
+	if m, ok := item.(map[string]any); ok {
+		if r, ok := readHeader(m); ok {
+			r.asTree, r.cache = m, cache
+			r.tree, _ = m["fieldsV1"].(map[string]any)
+			return r, r.tree != nil, nil
+		}
+	}
+	// An unusual entry is decoded as a whole, or gives a located error.
+	entries, err := DecodeTreeWith(cache, []any{item})
+	if err != nil {
+		return Record{}, false, err
+	}
+	return NewRecord(entries[0]), false, nil
+}
+
+// readHeader reads a well-formed entry, but for its fields, whose time, if it has one,
+// is written as a server writes it.
+func readHeader(entry map[string]any) (r Record, ok bool) {
+	manager, _ := entry["manager"].(string)
+	operation, _ := entry["operation"].(string)
+	r.Version, _ = entry["apiVersion"].(string)
+	format, _ := entry["fieldsType"].(string)
+	subresource := ""
+	if v, has := entry["subresource"]; has {
+		if subresource, ok = v.(string); !ok {
+			return Record{}, false
+		}
+	}
+	if v, has := entry["time"]; has {
+		text, _ := v.(string)
+		if len(text) != len("2006-01-02T15:04:05Z") || text[len(text)-1] != 'Z' {
+			return Record{}, false
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil || at.IsZero() {
+			return Record{}, false
+		}
+		r.Time = &metav1.Time{Time: at}
+	}
+	op := Operation(operation)
+	r.Key = KeyOf(manager, op, r.Version, subresource)
+	return r, manager != "" && r.Version != "" && format == fieldsType && (op == Apply || op == Update)
+}
+
+// Index returns the position of the record of k; -1 if there is none.
+func (l List) Index(k Key) int {
+	for i := range l {
+		if l[i].Key == k {
+			return i
+		}
+	}
+	return -1
+}
+
+// Positions returns the positions of all records, for whoever looks up many.
+func (l List) Positions() map[Key]int {
+	at := make(map[Key]int, len(l))
+	for i := range l {
+		at[l[i].Key] = i
+	}
+	return at
+}
+
+// Entries decodes all records.
+func (l List) Entries() (Entries, error) {
+	out := make(Entries, len(l))
+	for i := range l {
+		e, err := l[i].Entry()
+		if err != nil {
+			return nil, err
+		}
+		out[i] = e
+	}
+	return out, nil
+}
+
+// Sort sorts the records as entries are on the wire (spec rule 2.4).
+func (l List) Sort() {
+	slices.SortStableFunc(l, func(a, b Record) int { return compareRecords(&a, &b) })
+}
+
+func compareRecords(a, b *Record) int {
+	return compareHeaders(&a.Key, &b.Key, a.Version, b.Version, a.Time, b.Time)
+}
+
+// EncodeTree returns the list as an unstructured object has it, sorted; nil for none. It
+// sorts l.
+func (l List) EncodeTree() []any {
+	if len(l) == 0 {
+		return nil
+	}
+	l.Sort()
+	out := make([]any, len(l))
+	for i := range l {
+		out[i] = l[i].encodeTree()
+	}
+	return out
+}
+
+// Encode returns the list as a Go struct has it, sorted; nil for none. It sorts l.
+func (l List) Encode() []metav1.ManagedFieldsEntry {
+	if len(l) == 0 {
+		return nil
+	}
+	l.Sort()
+	out := make([]metav1.ManagedFieldsEntry, len(l))
+	for i := range l {
+		out[i] = l[i].encode()
+	}
+	return out
+}
+
+// Fields returns what the record owns. The error is an *[Error].
+func (r *Record) Fields() (*fieldpath.Set, error) {
+	if r.decoded {
+		return r.set, nil
+	}
+	var err error
+	switch {
+	case r.asStruct == nil:
+		r.set, err = fieldpath.FromTree(r.tree, fieldpath.Lenient)
+	case r.asStruct.FieldsV1 != nil:
+		r.set, err = r.cache.Parse(r.asStruct.FieldsV1.GetRawBytes())
+	}
+	if err != nil {
+		return nil, &Error{Manager: r.Manager, Err: err}
+	}
+	r.decoded = true
+	return r.set, nil
+}
+
+// Tree returns what the record owns as a FieldsV1 that is maps of maps; ok is false if
+// it has another form.
+func (r *Record) Tree() (tree map[string]any, ok bool) {
+	return r.tree, !r.decoded && r.asStruct == nil
+}
+
+// Entry returns the record, decoded. The error is an *[Error].
+func (r *Record) Entry() (Entry, error) {
+	set, err := r.Fields()
+	return Entry{Key: r.Key, Version: r.Version, Time: r.Time, Fields: set}, err
+}
+
+// Header returns the record without its fields.
+func (r *Record) Header() Entry { return Entry{Key: r.Key, Version: r.Version, Time: r.Time} }
+
+// IsUnchanged reports whether the record is as it was read.
+func (r *Record) IsUnchanged() bool { return r.asTree != nil || r.asStruct != nil }
+
+// SetFields gives the record other fields, if they are others: what did not change is
+// written as it was.
+func (r *Record) SetFields(set *fieldpath.Set) {
+	if r.decoded && set == r.set {
+		return
+	}
+	r.set, r.decoded = set, true
+	r.asTree, r.asStruct, r.tree = nil, nil, nil
+}
+
+// SetTime gives the record another time.
+func (r *Record) SetTime(at *metav1.Time) {
+	if r.asStruct != nil {
+		// Its fields are still those bytes.
+		changed := *r.asStruct
+		changed.Time = at
+		r.asStruct = &changed
+	}
+	r.Time, r.asTree = at, nil
+}
+
+// setTree gives the record other fields, in canonical form.
+func (r *Record) setTree(tree map[string]any) {
+	if !sameTree(tree, r.tree) {
+		r.tree, r.asTree = tree, nil
+	}
+}
+
+// IsEmpty reports whether the record owns nothing. What can't be decoded is not empty.
+func (r *Record) IsEmpty() bool {
+	if tree, ok := r.Tree(); ok && ownsAny(tree) {
+		return false
+	}
+	set, err := r.Fields()
+	return err == nil && set.Empty()
+}
+
+// ownsAny reports whether tree, a FieldsV1, has a member of a kind that is known: a
+// mark of its own, and what a later version may have written, do not count.
+func ownsAny(tree map[string]any) bool {
+	for name := range tree {
+		if len(name) > 1 && name[1] == ':' && strings.IndexByte("fkvi", name[0]) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Reconcile brings the record up to the topology of today (spec rules 8.1 to 8.3). After
+// it, the other methods may be used, but not before.
+func (r *Record) Reconcile(t *typed.Type) error {
+	if tree, ok := r.Tree(); ok && (r.current || t.Reconciled(tree)) {
+		r.current = true
+		return nil
+	}
+	set, err := r.Fields()
+	if err != nil {
+		return err
+	}
+	r.SetFields(t.Reconcile(set))
+	return nil
+}
+
+// Intersects reports whether the record owns a path of set.
+func (r *Record) Intersects(set *fieldpath.Set) bool {
+	if tree, ok := r.Tree(); ok {
+		return set.Touches(tree)
+	}
+	own, err := r.Fields()
+	return err == nil && !own.Intersection(set).Empty()
+}
+
+// Intersection returns the paths of set that the record owns.
+func (r *Record) Intersection(set *fieldpath.Set) *fieldpath.Set {
+	if tree, ok := r.Tree(); ok {
+		return set.Within(tree)
+	}
+	own, err := r.Fields()
+	if err != nil {
+		return nil
+	}
+	return own.Intersection(set)
+}
+
+// Subtract takes the paths of set from the record.
+func (r *Record) Subtract(set *fieldpath.Set) {
+	if tree, ok := r.Tree(); ok {
+		r.setTree(set.TakenFrom(tree))
+	} else if own, err := r.Fields(); err == nil {
+		r.SetFields(own.Difference(set))
+	}
+}
+
+// Add adds the paths of set to the record.
+func (r *Record) Add(set *fieldpath.Set) {
+	if tree, ok := r.Tree(); ok {
+		r.setTree(set.AddedTo(tree))
+	} else if own, err := r.Fields(); err == nil {
+		r.SetFields(set.Union(own))
+	}
+}
+
+// Sent makes l, which a client sent, the entries that a write starts from (spec rule
+// 2.6): an entry that it sent as live has it is live's, whatever it is. Any other is
+// brought into canonical form; it is an error, an *[Error], if it can't be decoded.
+// typeAt returns the type of a version, nil if there is none.
+func (l List) Sent(live func() List, typeAt func(version string) *typed.Type) error {
+	var before List
+	var at map[Key]int
+	for i := range l {
+		r := &l[i]
+		if r.isCanonical(typeAt) {
+			continue
+		}
+		if at == nil {
+			before = live()
+			at = before.Positions()
+		}
+		if j, ok := at[r.Key]; ok && r.isSame(&before[j]) {
+			*r = before[j]
+			continue
+		}
+		if _, err := r.Fields(); err != nil {
+			return err
+		}
+		r.asTree, r.asStruct = nil, nil
+	}
+	return nil
+}
+
+// isCanonical reports whether an unstructured object's entry is as it would be written.
+func (r *Record) isCanonical(typeAt func(version string) *typed.Type) bool {
+	n := len(r.asTree)
+	if r.Subresource != "" {
+		n--
+	}
+	if r.Time != nil {
+		n--
+	}
+	if r.tree == nil || n != len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"}) {
+		return false
+	}
+	if t := typeAt(r.Version); t != nil && t.Reconciled(r.tree) {
+		r.current = true
+		return true
+	}
+	return fieldpath.IsCanonical(r.tree)
+}
+
+// isSame reports whether two records are the same as they were read.
+func (r *Record) isSame(o *Record) bool {
+	if r.asStruct != nil && o.asStruct != nil {
+		a, b := r.asStruct, o.asStruct
+		return a.APIVersion == b.APIVersion && a.FieldsType == b.FieldsType &&
+			(a.Time == b.Time || a.Time.Equal(b.Time)) && sameBytes(a.FieldsV1, b.FieldsV1)
+	}
+	return r.asTree != nil && o.asTree != nil && typed.Equal(r.asTree, o.asTree)
+}
+
+func sameBytes(a, b *metav1.FieldsV1) bool {
+	return a == b || a != nil && b != nil && bytes.Equal(a.GetRawBytes(), b.GetRawBytes())
+}
+
+func (r *Record) encodeTree() map[string]any {
+	if r.asTree != nil {
+		return r.asTree
+	}
+	out := encodeTree(r.Header())
+	switch {
+	case r.decoded:
+		out["fieldsV1"] = r.set.Tree()
+	case r.asStruct == nil:
+		out["fieldsV1"] = r.tree
+	default:
+		// It can't be decoded, and goes from a Go struct into an unstructured object.
+		var tree map[string]any
+		if r.asStruct.FieldsV1 != nil && utiljson.Unmarshal(r.asStruct.FieldsV1.GetRawBytes(), &tree) == nil {
+			out["fieldsV1"] = tree
+		}
+	}
+	return out
+}
+
+func (r *Record) encode() metav1.ManagedFieldsEntry {
+	if r.asStruct != nil {
+		return *r.asStruct
+	}
+	set, err := r.Fields()
+	out := Encode(Entries{{Key: r.Key, Version: r.Version, Time: r.Time, Fields: set}})[0]
+	if err != nil {
+		// It can't be decoded, and goes from an unstructured object into a Go struct.
+		if data, err := json.Marshal(r.tree); err == nil {
+			out.FieldsV1.SetRawBytes(data)
+		}
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package typed
+
+import (
+	"maps"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// entries walks a granular map, of which applied has at least one entry.
+func (w *walk) entries(
+	m *Map, live any, applied map[string]any, last owned, unowned *fieldpath.Set, depth int,
+) (p place, ok bool) {
+	if w.left -= len(applied); w.left < 0 {
+		return p, false
+	}
+	created := isMissing(live)
+	plain, isPlain := live.(map[string]any)
+	var merged map[string]any // live with what changes, once something does
+	var below *deltas
+	met := 0 // members of last that were met
+	for name, a := range applied {
+		t, declared := m.field(name)
+		if t == nil || len(name) > fieldpath.MaxElement {
+			return p, false
+		}
+		l, has := missing, false
+		if isPlain {
+			l, has = plain[name]
+		} else if !created {
+			l, has = entryOf(live, name)
+		}
+		if !has {
+			l = missing
+		}
+		var never bool // the place itself is never owned
+		var rest *fieldpath.Set
+		if unowned != nil {
+			never, rest = unowned.At(fieldpath.Field(name))
+		}
+		var sub owned
+		var was bool
+		outer := w.blind
+		if w.blind = outer || never && rest.Empty(); !w.blind {
+			w.name = append(append(w.name[:0], "f:"...), name...)
+			if sub, was = w.find(last, 0); w.stale {
+				return p, false
+			}
+		}
+		child, ok := w.value(t, l, a, sub, rest, depth+1)
+		blind := w.blind
+		if w.blind = outer; !ok {
+			return p, false
+		}
+		if child.changed && w.Semantics != nil && w.isAbsent(m, name, l, a, depth) {
+			child.keepLive()
+		}
+		if child.changed && !created {
+			if merged == nil {
+				merged = cloneEntries(live, len(applied))
+			}
+			merged[name] = child.merged
+		}
+		var gained, dropped bool
+		if !blind {
+			if was {
+				met++
+			}
+			own := !never && (child.leaf || !declared || isEmptyValue(a))
+			gained, dropped = w.member(&p, &child, last, sub, was, own, name)
+		}
+		if child.delta != nil || gained || dropped {
+			if below == nil {
+				below = &deltas{}
+			}
+			below.add(fieldpath.Field(name), child.delta, gained, dropped)
+		}
+	}
+	if met != last.count() {
+		if !w.dropUnmet(&p, &below, last, func(e fieldpath.Element, _ string) bool {
+			name, isField := e.Field()
+			if _, ok := applied[name]; !ok || !isField {
+				return false
+			}
+			never, rest := unowned.At(e)
+			return !never || !rest.Empty()
+		}) {
+			return p, false
+		}
+	}
+	switch {
+	case created:
+		p.merged, p.changed = applied, true
+	case merged != nil:
+		p.merged, p.changed = merged, true
+	}
+	p.delta = below.result(created && w.Compare)
+	return p, true
+}
+
+// member puts what is owned of a field into p: the child below it and, if own, the field
+// itself. sub is what last has of it, if it was there. It returns whether the field
+// itself came to be owned (where last is a set), or to be owned no more.
+func (w *walk) member(p, child *place, last, sub owned, was, own bool, name string) (gained, dropped bool) {
+	wasOwn := was && sub.isMember()
+	isOwned := own || child.count > 0
+	if isOwned {
+		p.count++
+	}
+	if was == isOwned && wasOwn == own && !child.moved {
+		return false, false
+	}
+	p.moved = true
+	if !w.sets && (was || isOwned) {
+		if p.fields == nil {
+			p.fields = cloneFor(last.tree, p.count)
+		}
+		if isOwned {
+			p.fields["f:"+name] = child.fieldsV1(sub.tree, own)
+		} else {
+			delete(p.fields, "f:"+name)
+		}
+	}
+	return w.sets && own && !wasOwn, wasOwn && !own
+}
+
+// fieldsV1 returns the member of a FieldsV1 that says what is owned at a place, itself
+// included if own; was is the one before, which is not changed.
+func (p *place) fieldsV1(was map[string]any, own bool) map[string]any {
+	if p.count == 0 {
+		return map[string]any{}
+	}
+	out := p.fields
+	if out == nil {
+		out = maps.Clone(was)
+	}
+	if own {
+		out["."] = map[string]any{}
+	} else {
+		delete(out, ".")
+	}
+	return out
+}
+
+// isAbsent reports whether what applied has of an entry counts as absent, and live has
+// no more.
+func (w *walk) isAbsent(m *Map, name string, live, applied any, depth int) bool {
+	if isMissing(live) {
+		return w.Semantics.asAbsent(m, name, applied, depth)
+	}
+	tree, err := plainTree(live)
+	return err == nil && w.Semantics.bothAbsent(m, name, tree, applied, depth)
+}
+
+// keepLive makes p a place at which live does not change; what is owned there stays
+// as it is.
+func (p *place) keepLive() {
+	p.changed, p.merged = false, nil
+	if d := p.delta; d != nil {
+		p.delta = &delta{gained: d.gained, dropped: d.dropped}
+	}
+}
+
+// cloneEntries returns a copy of a live map that has room for at least n entries.
+func cloneEntries(live any, n int) map[string]any {
+	if plain, ok := live.(map[string]any); ok {
+		return cloneFor(plain, n)
+	}
+	out := make(map[string]any, n)
+	for name, v := range live.(Container).Entries() {
+		out[name] = v
+	}
+	return out
+}
+
+// cloneFor returns a copy of m that has room for at least n entries.
+func cloneFor(m map[string]any, n int) map[string]any {
+	if len(m) >= n {
+		return maps.Clone(m) // which is faster
+	}
+	out := make(map[string]any, n)
+	maps.Copy(out, m)
+	return out
+}

@@ -1,0 +1,136 @@
+package typed
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// matched are lists whose items are told apart in different ways, and what makes an
+// item of one of a few keys.
+var matched = map[string]struct {
+	list *List
+	item func(r *rand.Rand, k int) any
+}{
+	"set": {
+		&List{Kind: SetList, Elem: &Type{Scalar: Untyped}},
+		func(_ *rand.Rand, k int) any {
+			return []any{"x", "1", int64(1), int64(2), true, false}[k%6 : k%6+1][0]
+		},
+	},
+	"texts": {
+		&List{Kind: SetList, Elem: &Type{Scalar: String}},
+		func(_ *rand.Rand, k int) any { return fmt.Sprint("item-", k) },
+	},
+	"keyed": {
+		&List{Kind: KeyedList, Keys: []string{"port", "proto"}, Elem: &Type{Map: &Map{Fields: map[string]Field{
+			"port":  {Type: &Type{Scalar: Numeric}},
+			"proto": {Type: &Type{Scalar: String}, Default: "TCP"},
+		}}}},
+		func(r *rand.Rand, k int) any {
+			item := map[string]any{"port": int64(k / 2), "other": r.IntN(9)}
+			switch {
+			case k%2 == 1:
+				item["proto"] = "UDP"
+			case r.IntN(2) == 0:
+				item["proto"] = "TCP" // or by default
+			}
+			return item
+		},
+	},
+}
+
+// TestMatch holds a matcher against looking for each item by its canonical text, and the
+// order of a merged list against the twin's.
+func TestMatch(t *testing.T) {
+	for name, row := range matched {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 7))
+			text := func(item any) string {
+				e, err := row.list.element(item)
+				require.NoError(t, err)
+				return e.Text() + fmt.Sprint(e.Kind())
+			}
+			met := map[string]int{}
+			for range 12_000 {
+				// A list, and some of its items: mostly in order, now and then one that is
+				// new, twice there, or out of its place.
+				live := make([]any, r.IntN(30))
+				for i := range live {
+					live[i] = row.item(r, i)
+				}
+				var applied []any
+				for _, item := range live {
+					switch r.IntN(12) {
+					case 0:
+						applied = append(applied, row.item(r, 40+r.IntN(9)))
+					case 1, 2, 3:
+					default:
+						applied = append(applied, item)
+					}
+				}
+				if len(applied) > 1 && r.IntN(3) == 0 {
+					i, j := r.IntN(len(applied)), r.IntN(len(applied))
+					applied[i], applied[j] = applied[j], applied[i]
+				}
+				positions, distinct := map[string]int{}, true
+				for i, item := range live {
+					_, twice := positions[text(item)]
+					distinct = distinct && !twice
+					positions[text(item)] = i
+				}
+				names := map[string]bool{}
+				for _, item := range applied {
+					distinct = distinct && !names[text(item)]
+					names[text(item)] = true
+				}
+				x := row.list.matcher()
+				if !x.match(live, len(live), applied) {
+					require.False(t, distinct, "of distinct items, all are matched")
+					met["not distinct"]++
+					continue
+				}
+				if !distinct {
+					continue // of what it does not look at
+				}
+				met["matched"]++
+				for i, item := range applied {
+					want, ok := positions[text(item)]
+					if !ok {
+						want = -1
+						met["new"]++
+					}
+					require.Equal(t, want, x.position(i))
+				}
+				if len(live) == 0 || len(applied) == 0 {
+					continue
+				}
+				merged, err := (&Type{List: row.list}).Merge(live, applied)
+				require.NoError(t, err)
+				var got []string
+				for _, from := range x.order(len(live), len(applied)) {
+					if from < 0 {
+						got = append(got, text(applied[-1-from]))
+					} else {
+						got = append(got, text(live[from]))
+					}
+				}
+				var want []string
+				for _, item := range merged.([]any) {
+					want = append(want, text(item))
+				}
+				if x.sorted {
+					met["sorted"]++
+				} else {
+					met["reordered"]++
+				}
+				require.Equal(t, want, got)
+			}
+			for _, what := range []string{"matched", "new", "sorted", "reordered"} {
+				require.Greater(t, met[what], 100, what)
+			}
+		})
+	}
+}

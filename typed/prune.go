@@ -1,0 +1,446 @@
+package typed
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// Prune returns v, in which an intent was merged, without what its manager dropped and
+// nobody owns (spec rule 6.1). last is what the manager's intent before owned, dropped
+// what of it the intent does not own, and owners what every manager owns now, the
+// intent's included; all at the version of v. ok is false where that can't be told in
+// one walk; the caller then has to ask what upstream asks, of whole objects.
+//
+// What upstream asks, with C = t.WithDeclared(last), K = t.WithDeclared(all owners), and
+// own(x) = t.WithDeclared(t.FieldSet(x)):
+//
+//	P0    = v without C                              the candidates
+//	P1    = v without (own(v) - own(P0) - K)         with what anybody owns
+//	gone  = (own(v) - own(P1)) ∩ C                   what was last's, and is not in P1
+//	out   = v without gone
+//
+// Here, only what is on a path of dropped can be gone (doc/differences.md, 15). An intent
+// owns every item that it owns something in, so that what it owned before and owns still
+// is in K with all around it.
+// And every field of the root that holds something dropped is in C, so that nothing
+// below it is in P0. So the walk goes down the paths of dropped, with a cursor into each
+// owner, and asks at each place whether it is in K, and if so, whether P1 leaves in it
+// anything that can be owned. It costs as much as is dropped, for each owner, with one
+// look at the entries beside it.
+//
+// For example, with a list keyed by name that another manager owns b of:
+//
+//	v         {items: [{name: a, x: 1}, {name: b}], other: 1}
+//	dropped   .items[name=a], .items[name=a].name, .items[name=a].x
+//	gone      .items[name=a]: items is in K as it holds b, and b stays in it
+//	out       {items: [{name: b}], other: 1}
+//
+// The result shares memory with v, and is v itself if nothing is gone.
+func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) (out any, ok bool) {
+	root, isMap := v.(map[string]any)
+	if !isMap || t.Map == nil || t.Map.Atomic || t.shapeOf(v).first() != mapShape {
+		return v, false
+	}
+	p := pruner{}
+	cursors := make([]owned, len(owners))
+	for i := range owners {
+		cursors[i] = owners[i].cursor()
+	}
+	for e, entry := range dropped.Level() {
+		name, isField := e.Field()
+		if _, declared := t.Map.field(name); !isField || !declared && !entry.Member && !isOwned(last.cursor(), "f:"+name) {
+			return v, false
+		}
+	}
+	out = p.entries(t.Map, root, dropped, last.cursor(), cursors, false, 0)
+	return out, !p.failed
+}
+
+// pruner is one walk of [Type.Prune].
+type pruner struct {
+	name   []byte
+	failed bool
+}
+
+// members returns the members of a name of those cursors that have one.
+func (p *pruner) members(cursors []owned, name string) []owned {
+	var out []owned
+	for _, c := range cursors {
+		if member, ok := c.member(name); ok {
+			out = append(out, member)
+		}
+	}
+	return out
+}
+
+// member returns the member of a name in a FieldsV1, if there is one.
+func (o owned) member(name string) (member owned, ok bool) {
+	if o.set == nil {
+		v, ok := o.tree[name]
+		tree, _ := v.(map[string]any)
+		return owned{tree: tree}, ok
+	}
+	e, err := fieldpath.ParseElement(name)
+	if err != nil {
+		return owned{}, false
+	}
+	self, below := o.set.At(e)
+	return owned{set: below, self: self}, self || below != nil
+}
+
+func isOwned(o owned, name string) bool {
+	member, ok := o.member(name)
+	return ok && member.isMember()
+}
+
+// inKept reports whether a place is in K, by what the owners have of it.
+func inKept(members []owned, declared bool) bool {
+	return slices.ContainsFunc(members, func(o owned) bool {
+		return o.isMember() || declared && o.count() > 0
+	})
+}
+
+// entries removes what is gone from a map. swallowed says that P1 does not have it.
+func (p *pruner) entries(
+	m *Map, v map[string]any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
+) map[string]any {
+	out := v
+	for e, entry := range dropped.Level() {
+		name, isField := e.Field()
+		child, has := v[name]
+		if !isField || !has {
+			continue
+		}
+		t, declared := m.field(name)
+		if t == nil {
+			t = deducedType
+		}
+		if !t.isOwnable(child, declared, depth+1) {
+			continue
+		}
+		here := p.members(owners, "f:"+name)
+		was, _ := last.member("f:" + name)
+		stays := !swallowed && inKept(here, declared) && (t.isLeaf(child) || !declared || p.keeps(t, child, here, depth+1))
+		kept, gone := p.place(t, child, entry, was, here, declared, swallowed, stays, depth+1)
+		if !gone && same(kept, child) {
+			continue
+		}
+		if sameMap(out, v) {
+			out = maps.Clone(v)
+		}
+		if gone {
+			delete(out, name)
+		} else {
+			out[name] = kept
+		}
+	}
+	return out
+}
+
+// place removes what is gone from a place that something was dropped at or below, or
+// says that the place itself is gone. stays says that it is in own(P1).
+func (p *pruner) place(
+	t *Type, v any, dropped fieldpath.Entry, last owned, owners []owned, declared, swallowed, stays bool, depth int,
+) (out any, gone bool) {
+	isCandidate := dropped.Member || declared || last.isMember()
+	if !stays && isCandidate {
+		return nil, true
+	}
+	if dropped.Below.Empty() || t.isLeaf(v) || depth > MaxDepth {
+		return v, false
+	}
+	swallowed = swallowed || !inKept(owners, declared)
+	switch x := v.(type) {
+	case map[string]any:
+		return p.entries(t.Map, x, dropped.Below, last, owners, swallowed, depth), false
+	case []any:
+		return p.items(t.List, x, dropped.Below, last, owners, swallowed, depth), false
+	}
+	return v, false
+}
+
+// items removes what is gone from a set or keyed list.
+func (p *pruner) items(
+	l *List, v []any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
+) []any {
+	if !swallowed && p.changesKeys(l, v, owners, depth) {
+		p.failed = true
+		return v
+	}
+	out := v
+	var remove []int
+	find := p.finder(l, v, dropped.Width())
+	for e, entry := range dropped.Level() {
+		at := find(e)
+		if at < 0 {
+			continue
+		}
+		item := v[at]
+		name := memberName(e)
+		here := p.members(owners, name)
+		was, _ := last.member(name)
+		stays := !swallowed && inKept(here, false) && p.keepsItem(l, item, here, depth+1)
+		kept, gone := p.place(l.Elem, item, entry, was, here, false, swallowed, stays, depth+1)
+		if gone {
+			remove = append(remove, at)
+		} else if !same(kept, item) {
+			if sameList(out, v) {
+				out = slices.Clone(v)
+			}
+			out[at] = kept
+		}
+	}
+	if len(remove) == 0 {
+		return out
+	}
+	slices.Sort(remove)
+	rest := make([]any, 0, len(out)-len(remove))
+	for i, item := range out {
+		if len(remove) > 0 && remove[0] == i {
+			remove = remove[1:]
+			continue
+		}
+		rest = append(rest, item)
+	}
+	return rest
+}
+
+// memberName returns the name of an item's element in a FieldsV1.
+func memberName(e fieldpath.Element) string {
+	switch e.Kind() {
+	case fieldpath.KindKey:
+		return "k:" + e.Text()
+	case fieldpath.KindValue:
+		return "v:" + e.Text()
+	}
+	return e.Text()
+}
+
+// finder returns a function that returns the position of the item of an element; -1 if
+// there is none. It is asked n times. The walk fails where there are several.
+func (p *pruner) finder(l *List, list []any, n int) func(e fieldpath.Element) int {
+	if n > maxSearched {
+		index := l.indexOf(list)
+		return func(e fieldpath.Element) int {
+			i, ok := index.first[e.Text()]
+			if !ok || !index.elems[i].Equal(e) {
+				return -1
+			}
+			p.failed = p.failed || index.times(e) > 1
+			return index.at[i]
+		}
+	}
+	keys := l.sortedKeys()
+	return func(e fieldpath.Element) int {
+		wanted, ok := l.itemLike(e)
+		if !ok {
+			return -1
+		}
+		at := -1
+		for i, item := range list {
+			if l.sameItem(item, wanted, keys) {
+				p.failed = p.failed || at >= 0
+				at = i
+			}
+		}
+		return at
+	}
+}
+
+// itemLike returns an item whose element is e.
+func (l *List) itemLike(e fieldpath.Element) (any, bool) {
+	if l.Kind == SetList {
+		return e.Value()
+	}
+	fields, ok := e.Key()
+	if !ok {
+		return nil, false
+	}
+	item := make(map[string]any, len(fields))
+	for _, f := range fields {
+		item[f.Name] = f.Value
+	}
+	return item, true
+}
+
+// isLeaf reports whether a value is owned as a whole where it is owned: a scalar, a
+// null, an atomic list or map, or an empty map.
+func (t *Type) isLeaf(v any) bool {
+	if isEmptyValue(v) {
+		return true
+	}
+	switch v.(type) {
+	case map[string]any:
+		return t.shapeOf(v).first() != mapShape || t.Map.Atomic
+	case []any:
+		return t.shapeOf(v).first() != listShape || t.List.Kind == AtomicList
+	}
+	return true
+}
+
+// isOwnable reports whether an entry of a map is in own(v): everything but a declared
+// field in which there is nothing to own.
+func (t *Type) isOwnable(v any, declared bool, depth int) bool {
+	if !declared || t.isLeaf(v) || depth > MaxDepth {
+		return true
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		for name, child := range x {
+			ct, declared := t.Map.field(name)
+			if ct == nil {
+				ct = deducedType
+			}
+			if ct.isOwnable(child, declared, depth+1) {
+				return true
+			}
+		}
+	case []any:
+		for _, item := range x {
+			if _, err := t.List.element(item); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keeps reports whether P1 leaves in a granular container that is in K, and not empty,
+// anything that is owned: then the container is in own(P1). So it is when P1 leaves
+// nothing in it, which makes it null.
+func (p *pruner) keeps(t *Type, v any, owners []owned, depth int) bool {
+	owned, _ := p.left(t, v, owners, depth)
+	return owned
+}
+
+// left is keeps; isNull says that P1 has a null for the container.
+func (p *pruner) left(t *Type, v any, owners []owned, depth int) (owned, isNull bool) {
+	if depth > MaxDepth {
+		return true, false
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		return p.leftInMap(t.Map, x, owners, depth)
+	case []any:
+		return p.leftInList(t.List, x, owners, depth)
+	}
+	return true, false
+}
+
+func (p *pruner) leftInMap(m *Map, v map[string]any, owners []owned, depth int) (owned, isNull bool) {
+	kept := 0
+	for name, child := range v {
+		t, declared := m.field(name)
+		if t == nil {
+			t = deducedType
+		}
+		if !t.isOwnable(child, declared, depth+1) {
+			kept++
+			continue
+		}
+		here := p.members(owners, "f:"+name)
+		if !inKept(here, declared) {
+			continue
+		}
+		kept++
+		if !declared || t.isLeaf(child) || p.keeps(t, child, here, depth+1) {
+			return true, false
+		}
+	}
+	return kept == 0, kept == 0
+}
+
+func (p *pruner) leftInList(l *List, v []any, owners []owned, depth int) (owned, isNull bool) {
+	keys := l.sortedKeys()
+	kept, changed, allNull := 0, false, true
+	w := walk{}
+	for _, item := range v {
+		if !w.itemName(l, keys, item) {
+			kept++
+			allNull = allNull && item == nil
+			continue
+		}
+		here := p.members(owners, string(w.name))
+		if !inKept(here, false) {
+			changed = true
+			continue
+		}
+		kept++
+		selectable, itemNull := p.leftOfItem(l, item, here, depth)
+		if selectable {
+			return true, false
+		}
+		changed, allNull = true, allNull && itemNull
+	}
+	isNull = kept == 0 || changed && allNull
+	return isNull, isNull
+}
+
+// leftOfItem reports whether what P1 leaves of an item that is in K has a key, and
+// whether it is null.
+func (p *pruner) leftOfItem(l *List, item any, owners []owned, depth int) (selectable, isNull bool) {
+	m, isMap := item.(map[string]any)
+	if l.Kind == SetList || !isMap || l.Elem.isLeaf(item) {
+		return true, false
+	}
+	for _, key := range l.Keys {
+		_, has := m[key]
+		if has && p.keepsKey(l, key, owners) {
+			return true, false
+		}
+	}
+	if _, isNull = p.left(l.Elem, item, owners, depth+1); isNull {
+		return false, true
+	}
+	return slices.ContainsFunc(l.Keys, func(key string) bool { return l.keyDefault(key) != nil }), false
+}
+
+// keepsKey reports whether a key field of an item is in K.
+func (p *pruner) keepsKey(l *List, key string, owners []owned) bool {
+	declared := false
+	if l.Elem.Map != nil {
+		_, declared = l.Elem.Map.field(key)
+	}
+	return inKept(p.members(owners, "f:"+key), declared)
+}
+
+// changesKeys reports whether P1 leaves an item with another key: some of its key fields
+// are not in K, and others, or defaults, are. It may then have the key of another item.
+func (p *pruner) changesKeys(l *List, list []any, owners []owned, depth int) bool {
+	if len(l.Keys) == 1 && l.keyDefault(l.Keys[0]) == nil || l.Kind == SetList {
+		return false
+	}
+	keys, w := l.sortedKeys(), walk{}
+	for _, item := range list {
+		if !w.itemName(l, keys, item) {
+			continue
+		}
+		here := p.members(owners, string(w.name))
+		if !inKept(here, false) || p.keepsItem(l, item, here, depth+1) {
+			continue
+		}
+		if selectable, _ := p.leftOfItem(l, item, here, depth+1); selectable {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsItem reports whether what P1 leaves of an item that is in K has the same key.
+func (p *pruner) keepsItem(l *List, item any, owners []owned, depth int) bool {
+	if selectable, _ := p.leftOfItem(l, item, owners, depth); !selectable {
+		return false
+	}
+	m, isMap := item.(map[string]any)
+	if l.Kind == SetList || !isMap || l.Elem.isLeaf(item) {
+		return true
+	}
+	for _, key := range l.Keys {
+		if v, has := m[key]; has && !p.keepsKey(l, key, owners) && !sameKey(v, l.keyDefault(key)) {
+			return false
+		}
+	}
+	return true
+}
