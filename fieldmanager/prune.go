@@ -22,16 +22,18 @@ func (w *applyWrite) prune() error {
 		// in, so that what is owned is never removed with an item around it.
 		return nil
 	}
-	pruned, ok := w.pruneInOneVersion()
+	pruned, tookOwned, ok := w.pruneInOneVersion()
 	if !ok {
-		pruned = w.pruneBySets()
+		pruned, tookOwned = w.pruneBySets(), true
 	}
 	if sameTree(pruned, w.merged) {
 		return nil
 	}
-	pruned, err := w.mergeOwned(pruned)
-	if err != nil {
-		return &ObjectError{AppliedObject, w.intent.name(), err}
+	if tookOwned {
+		var err error
+		if pruned, err = w.mergeOwned(pruned); err != nil {
+			return &ObjectError{AppliedObject, w.intent.name(), err}
+		}
 	}
 	live, err := w.live.plain()
 	if err != nil {
@@ -94,16 +96,20 @@ func (w *applyWrite) mergedObject() (object, error) {
 
 // pruneInOneVersion prunes where everybody owns fields of one version, as nearly always,
 // in one walk down what was dropped ([typed.Type.Prune]).
-func (w *applyWrite) pruneInOneVersion() (map[string]any, bool) {
+func (w *applyWrite) pruneInOneVersion() (pruned map[string]any, tookOwned, ok bool) {
 	m := w.m
 	if w.own.Version != m.version {
-		return nil, false
+		return nil, false, false
 	}
-	owners := []typed.Owned{w.walked.Owned, {Set: m.identity(w.intent.tree)}}
+	owners := make([]typed.Owned, 1, len(w.others)+2)
+	owners[0] = w.walked.Owned
+	if dropsMetadata(w.walked.Dropped) {
+		owners = append(owners, typed.Owned{Set: m.identity(w.intent.tree)})
+	}
 	for i := range w.others {
 		r := &w.others[i]
 		if r.Version != m.version {
-			return nil, false
+			return nil, false, false
 		}
 		if tree, ok := r.Tree(); ok {
 			owners = append(owners, typed.Owned{Tree: tree})
@@ -111,9 +117,20 @@ func (w *applyWrite) pruneInOneVersion() (map[string]any, bool) {
 			owners = append(owners, typed.Owned{Set: set})
 		}
 	}
-	out, ok := m.typ.Prune(w.merged, w.lastOwned(), w.walked.Dropped, owners)
-	tree, _ := out.(map[string]any)
-	return tree, ok
+	out, tookOwned, ok := m.typ.Prune(w.merged, w.lastOwned(), w.walked.Dropped, owners)
+	pruned, _ = out.(map[string]any)
+	return pruned, tookOwned, ok
+}
+
+// dropsMetadata reports whether something is dropped of what holds the fields that nobody
+// owns: only then identity says anything.
+func dropsMetadata(dropped *fieldpath.Set) bool {
+	for _, name := range [...]string{"apiVersion", "kind", "metadata"} {
+		if member, below := dropped.At(fieldpath.Field(name)); member || !below.Empty() {
+			return true
+		}
+	}
+	return false
 }
 
 // identity returns what the intent has of the fields that nobody owns (spec rule 2.7): it

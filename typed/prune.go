@@ -37,11 +37,13 @@ import (
 //	gone      .items[name=a]: items is in K as it holds b, and b stays in it
 //	out       {items: [{name: b}], other: 1}
 //
-// The result shares memory with v, and is v itself if nothing is gone.
-func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) (out any, ok bool) {
+// The result shares memory with v, and is v itself if nothing is gone. tookOwned says that
+// something is gone, or empty now, that is owned itself: a struct that the intent has as
+// null or {}, while nothing but empty lists is left in it.
+func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) (out any, tookOwned, ok bool) {
 	root, isMap := v.(map[string]any)
 	if !isMap || t.Map == nil || t.Map.Atomic || t.shapeOf(v).first() != mapShape {
-		return v, false
+		return v, false, false
 	}
 	p := pruner{}
 	cursors := make([]owned, len(owners))
@@ -51,17 +53,17 @@ func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) 
 	for e, entry := range dropped.Level() {
 		name, isField := e.Field()
 		if _, declared := t.Map.field(name); !isField || !declared && !entry.Member && !isOwned(last.cursor(), "f:"+name) {
-			return v, false
+			return v, false, false
 		}
 	}
 	out = p.entries(t.Map, root, dropped, last.cursor(), cursors, false, 0)
-	return out, !p.failed
+	return out, p.tookOwned, !p.failed
 }
 
 // pruner is one walk of [Type.Prune].
 type pruner struct {
-	name   []byte
-	failed bool
+	failed    bool // items can't be told apart
+	tookOwned bool
 }
 
 // members returns the members of a name of those cursors that have one.
@@ -145,20 +147,26 @@ func (p *pruner) place(
 	t *Type, v any, dropped fieldpath.Entry, last owned, owners []owned, declared, swallowed, stays bool, depth int,
 ) (out any, gone bool) {
 	isCandidate := dropped.Member || declared || last.isMember()
+	isKept := inKept(owners, declared)
 	if !stays && isCandidate {
+		p.tookOwned = p.tookOwned || isKept
 		return nil, true
 	}
 	if dropped.Below.Empty() || t.isLeaf(v) || depth > MaxDepth {
 		return v, false
 	}
-	swallowed = swallowed || !inKept(owners, declared)
+	swallowed = swallowed || !isKept
+	size := 0
 	switch x := v.(type) {
 	case map[string]any:
-		return p.entries(t.Map, x, dropped.Below, last, owners, swallowed, depth), false
+		kept := p.entries(t.Map, x, dropped.Below, last, owners, swallowed, depth)
+		out, size = kept, len(kept)
 	case []any:
-		return p.items(t.List, x, dropped.Below, last, owners, swallowed, depth), false
+		kept := p.items(t.List, x, dropped.Below, last, owners, swallowed, depth)
+		out, size = kept, len(kept)
 	}
-	return v, false
+	p.tookOwned = p.tookOwned || size == 0 && slices.ContainsFunc(owners, owned.isMember)
+	return out, false
 }
 
 // items removes what is gone from a set or keyed list.

@@ -76,7 +76,7 @@ func TestPruneAgreesWithSets(t *testing.T) {
 					for i := range owners {
 						forms[i] = form(owners[i])
 					}
-					got, ok := typ.Prune(merged, form(last), last.Difference(now), forms)
+					got, _, ok := typ.Prune(merged, form(last), last.Difference(now), forms)
 					if !ok {
 						continue
 					}

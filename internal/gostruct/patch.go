@@ -153,12 +153,14 @@ func isUnchanged(f *form, v reflect.Value, want any) bool {
 			return v.String() == w
 		}
 	}
-	plain := valueOf(f, v)
-	switch plain.(type) {
-	case Node, error:
+	switch plain := valueOf(f, v).(type) {
+	case Node:
+		return plain.EqualJSON(want)
+	case error:
 		return false
+	default:
+		return equalTrees(plain, want)
 	}
-	return equalTrees(plain, want)
 }
 
 // isSame reports whether two nodes are one in memory.
@@ -195,6 +197,16 @@ func patch(to, was reflect.Value, want any) error {
 			to.SetString(want)
 			return nil
 		}
+	case bool:
+		if f.kind == boolKind {
+			to.SetBool(want)
+			return nil
+		}
+	case int64:
+		if f.kind == intKind && !to.OverflowInt(want) {
+			to.SetInt(want)
+			return nil
+		}
 	case map[string]any:
 		switch f.kind {
 		case structKind:
@@ -207,16 +219,14 @@ func patch(to, was reflect.Value, want any) error {
 			return patchStruct(f, was, to, want)
 		case mapKind:
 			return patchMap(to, was, want)
-		case pointerKind:
-			return patchPointer(to, was, want)
 		}
 	case []any:
-		switch f.kind {
-		case listKind:
+		if f.kind == listKind {
 			return patchList(to, was, want)
-		case pointerKind:
-			return patchPointer(to, was, want)
 		}
+	}
+	if f.kind == pointerKind {
+		return patchPointer(to, was, want)
 	}
 	plain, err := Plain(want)
 	if err != nil {

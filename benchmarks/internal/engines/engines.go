@@ -50,6 +50,9 @@ type Kind struct {
 	// Struct says that live objects are Go structs; they are unstructured
 	// otherwise. It is for Pods only.
 	Struct bool
+	// Canonical says that Tenure takes values as equal that mean the same; upstream
+	// knows no such thing.
+	Canonical bool
 }
 
 // The kinds of the benchmarks.
@@ -75,6 +78,12 @@ func (k Kind) Status() Kind {
 // AsStruct returns k with live objects that are Go structs.
 func (k Kind) AsStruct() Kind {
 	k.Struct = true
+	return k
+}
+
+// Canonically returns k with canonical semantics.
+func (k Kind) Canonically() Kind {
+	k.Canonical = true
 	return k
 }
 

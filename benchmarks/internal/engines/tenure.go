@@ -9,6 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -53,6 +54,9 @@ func tenureManager(k Kind) (FieldManager, error) {
 		fieldmanager.WithResetFields(map[string]fieldpath.Filter{
 			k.GroupVersion().String(): fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(k.reset()))),
 		}),
+	}
+	if k.Canonical {
+		options = append(options, fieldmanager.WithSemantics(typed.Canonical(nil)))
 	}
 	if k.Struct {
 		empty, err := New(k)

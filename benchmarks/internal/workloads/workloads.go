@@ -17,17 +17,22 @@ const (
 // All returns the workloads in the order of the table.
 func All() []Workload {
 	return []Workload{
-		{Name: "Pod: apply, no-op", Prepare: podApply(nil)},
-		{Name: "Pod: apply, one field changes", Prepare: podApply(func(intent *unstructured.Unstructured) {
-			objects.Item(intent, "name", "app", "spec", "containers")["image"] = "registry.example.dev/shop/checkout:2.14.4"
-		})},
+		{Name: "Pod: apply, no-op", Prepare: podApply(engines.Pod, nil)},
+		{Name: "Pod: apply, one field changes", Prepare: podApply(engines.Pod, newImage)},
+		{Name: "Pod: apply, one field is dropped", Prepare: podApply(engines.Pod, withoutArgs)},
+		{Name: "Pod: apply, one field changes, canonical semantics", Prepare: podApply(engines.Pod.Canonically(), newImage)},
 		{Name: "Pod: status update by another manager", Prepare: podUpdate(engines.Pod.Status(), podReady)},
 		{Name: "Pod: update, nothing changes", Prepare: podUpdate(engines.Pod, nil)},
 		{Name: "Pod: first apply", Prepare: podCreate},
 		{Name: "Node: heartbeat", Prepare: nodeHeartbeat},
 		{Name: "Deployment: conflict with two managers", Prepare: deploymentConflict},
-		{Name: "Pod (Go struct): apply, no-op", Prepare: structApply},
+		{Name: "Pod (Go struct): apply, no-op", Prepare: structApply(nil)},
+		{Name: "Pod (Go struct): apply, one field changes", Prepare: structApply(newImage)},
+		{Name: "Pod (Go struct): apply, one field is dropped", Prepare: structApply(withoutArgs)},
+		{Name: "Pod (Go struct): first apply", Prepare: structFirstApply},
 		{Name: "Pod (Go struct): status update", Prepare: structUpdate},
+		{Name: "Pod (Go struct): update, one field is removed", Prepare: structRemoval},
+		{Name: "Pod (Go struct): create", Prepare: structCreate},
 		{Name: "Endpoints, 150 KB: apply, no-op", Prepare: endpointsApply},
 		{Name: "Endpoints, 150 KB: one annotation changes", Prepare: endpointsUpdate},
 		{Name: "CustomResourceDefinition, 300 KB: apply, no-op", Prepare: crdApply},
@@ -58,14 +63,24 @@ func livePod() (*unstructured.Unstructured, error) {
 	return stored(engines.Pod, objects.Pod(), applier, updater)
 }
 
-func podApply(change func(intent *unstructured.Unstructured)) func() (*Case, error) {
+// newImage changes one field of a Pod's intent.
+func newImage(intent *unstructured.Unstructured) {
+	objects.Item(intent, "name", "app", "spec", "containers")["image"] = "registry.example.dev/shop/checkout:2.14.4"
+}
+
+// withoutArgs drops one field of a Pod's intent, which nobody else owns.
+func withoutArgs(intent *unstructured.Unstructured) {
+	delete(objects.Item(intent, "name", "app", "spec", "containers"), "args")
+}
+
+func podApply(k engines.Kind, change func(intent *unstructured.Unstructured)) func() (*Case, error) {
 	return func() (*Case, error) {
 		live, err := livePod()
 		intent := objects.Intent(objects.Pod())
 		if change != nil {
 			change(intent)
 		}
-		return applying(engines.Pod, live, intent, applier), err
+		return applying(k, live, intent, applier), err
 	}
 }
 
@@ -146,9 +161,51 @@ func structPod(change func(*unstructured.Unstructured)) (*corev1.Pod, error) {
 	return objects.Struct[corev1.Pod](live), nil
 }
 
-func structApply() (*Case, error) {
+func structApply(change func(intent *unstructured.Unstructured)) func() (*Case, error) {
+	return func() (*Case, error) {
+		live, err := structPod(nil)
+		intent := objects.Intent(objects.Pod())
+		if change != nil {
+			change(intent)
+		}
+		return applying(engines.Pod.AsStruct(), live, intent, applier), err
+	}
+}
+
+// structFirstApply is [podCreate] for a Go struct.
+func structFirstApply() (*Case, error) {
+	intent := objects.Intent(objects.Pod())
+	empty, err := engines.New(engines.Pod.AsStruct())
+	c := applying(engines.Pod.AsStruct(), empty, intent, applier)
+	c.Object = intent
+	return c, err
+}
+
+// structRemoval is an update that removes an annotation that the applier owns.
+func structRemoval() (*Case, error) {
 	live, err := structPod(nil)
-	return applying(engines.Pod.AsStruct(), live, objects.Intent(objects.Pod()), applier), err
+	if err != nil {
+		return nil, err
+	}
+	now, err := structPod(func(pod *unstructured.Unstructured) {
+		delete(objects.Item(pod, "name", "app", "spec", "containers"), "args")
+	})
+	return updating(engines.Pod.AsStruct(), live, now, updater), err
+}
+
+// structCreate is the create of a Pod that was not applied.
+func structCreate() (*Case, error) {
+	now, err := structPod(func(pod *unstructured.Unstructured) {
+		pod.SetManagedFields(nil)
+		pod.SetUID("")
+	})
+	if err != nil {
+		return nil, err
+	}
+	empty, err := engines.New(engines.Pod.AsStruct())
+	c := updating(engines.Pod.AsStruct(), empty, now, updater)
+	c.Object = now
+	return c, err
 }
 
 func structUpdate() (*Case, error) {
