@@ -13,8 +13,23 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// tidyAll checks that every module is tidy, or writes the tidy go.mod and go.sum.
+// tidyAll checks that every module is tidy, or writes the tidy go.mod and go.sum. What is written for one module may
+// untidy those that require it, so it goes on until nothing is left to write.
 func (w *workspace) tidyAll(write bool) error {
+	for {
+		w.hasWritten = false
+		if err := w.tidyOnce(write); err != nil || !w.hasWritten {
+			return err
+		}
+		next, err := loadWorkspace(w.root, w.out)
+		if err != nil {
+			return err
+		}
+		w.modules = next.modules
+	}
+}
+
+func (w *workspace) tidyOnce(write bool) error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return err
@@ -150,6 +165,7 @@ func (w *workspace) settle(m *workspaceModule, name string, tidy []byte, write b
 		return nil
 	}
 	if write {
+		w.hasWritten = true
 		fmt.Fprintf(w.out, "%s: tidied\n", filepath.ToSlash(filepath.Join(m.dir, name)))
 		return os.WriteFile(file, tidy, 0o666)
 	}

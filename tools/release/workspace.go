@@ -25,6 +25,8 @@ type workspace struct {
 	env     []string // added to the environment of the go command
 	out     io.Writer
 	modules []*workspaceModule // those that are required come before those that require them
+
+	hasWritten bool // by the tidying that goes on
 }
 
 // workspaceModule is one module of the workspace, with go.mod as it is in the tree.
