@@ -132,8 +132,8 @@ func writeZip(p *packedModule, files []treeFile) error {
 	return errors.Join(modzip.Create(file, p.Version, list), file.Close())
 }
 
-// files returns what git tracks, or would add, in the folder of a module. Modules in folders of their own below are left
-// out by package modzip. As the go command does, it adds the LICENSE of the repository to modules without one.
+// files returns what git tracks, or would add, in the folder of a module. Package modzip leaves out modules in folders
+// below it. As the go command does, files adds the LICENSE of the repository to modules without one.
 func (w *workspace) files(m *workspaceModule) ([]treeFile, error) {
 	list, err := capture(filepath.Join(w.root, filepath.FromSlash(m.dir)), nil,
 		"git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")

@@ -148,10 +148,10 @@ func (w *workspace) fullEnv(proxy *fileProxy) ([]string, error) {
 		"GONOSUMDB="+strings.Trim(root+","+unchecked, ",")), nil
 }
 
-// cachedEnv makes the go command take the modules of the workspace from the proxy, and all others from the module cache.
-// Nobody else is asked for modules: the packages of a module that is not published look as if there might be modules of
-// their paths, too, and some proxies answer for these with other errors than "not found", which stops the go command.
-// What is in the cache has been checked against go.sum on its way in.
+// cachedEnv makes the go command take the modules of the workspace from the proxy, and all others from the module
+// cache. It asks no other proxy: the go command also looks for a module with the path of each package that it installs,
+// and an answer other than "not found", which some proxies give for modules that are not public, stops it. The go
+// command checked the checksums of what is in the cache when it put it there.
 func (w *workspace) cachedEnv(proxy *fileProxy) ([]string, error) {
 	cache, err := w.moduleCache()
 	if err != nil {

@@ -199,7 +199,7 @@ func TestTidyWrites(t *testing.T) {
 	require.Regexp(t, `^example.org/other v1.0.0 h1:\S+\nexample.org/other v1.0.0/go.mod h1:\S+\n$`, string(goSum))
 	goMod, err = os.ReadFile(filepath.Join(root, "cmd", "go.mod"))
 	require.NoError(t, err)
-	require.Contains(t, string(goMod), "require example.org/other v1.0.0 // indirect\n", "what requires server needs it, too")
+	require.Contains(t, string(goMod), "require example.org/other v1.0.0 // indirect\n", "cmd requires server")
 
 	require.NoError(t, load(t, root, env, io.Discard).tidyAll(false))
 }

@@ -16,7 +16,7 @@ import (
 // tidyAll checks that every module is tidy, or writes the tidy go.mod and go.sum. What is written for one module may
 // untidy those that require it, so it goes on until nothing is left to write.
 func (w *workspace) tidyAll(write bool) error {
-	for {
+	for range w.modules {
 		w.hasWritten = false
 		if err := w.tidyOnce(write); err != nil || !w.hasWritten {
 			return err
@@ -27,6 +27,7 @@ func (w *workspace) tidyAll(write bool) error {
 		}
 		w.modules = next.modules
 	}
+	return nil
 }
 
 func (w *workspace) tidyOnce(write bool) error {
