@@ -267,7 +267,7 @@ func (w *applyWrite) walk() error {
 	}
 	if !walked.Dropped.Empty() && w.live.inPlace() {
 		// What was dropped is removed from a tree.
-		if err := w.live.becomeTree(); err != nil {
+		if err := w.live.open(walked.Dropped); err != nil {
 			return &ObjectError{LiveObject, "", err}
 		}
 		return w.walk()

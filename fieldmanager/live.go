@@ -9,22 +9,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// liveObject is the stored object of a write, at the FieldManager's version: a tree, or
-// a Go struct that is read in place.
+// liveObject is the stored object of a write, at the FieldManager's version.
 type liveObject struct {
-	value    any            // a map[string]any, or a gostruct.Node
-	tree     map[string]any // value as a tree; nil for a Node until it is asked for
-	isStruct bool           // the object is a Go struct of the FieldManager's version
+	// value is what the write walks: a tree; a gostruct.Node, read in place; or, where
+	// some of it is to be removed, the map of a Node whose other entries are as the Node
+	// has them.
+	value any
+	// tree is value as a plain tree; nil for a Node until it is asked for.
+	tree map[string]any
+	// isStruct says that the object is a Go struct of the FieldManager's version.
+	isStruct bool
 }
 
 // inPlace reports whether the object is read in place.
 func (l *liveObject) inPlace() bool {
-	_, isTree := l.value.(map[string]any)
-	return !isTree
+	_, isNode := l.value.(gostruct.Node)
+	return isNode
+}
+
+// isPlain reports whether what is walked has no Nodes in it.
+func (l *liveObject) isPlain() bool {
+	value, ok := l.value.(map[string]any)
+	return ok && l.tree != nil && sameTree(value, l.tree)
 }
 
 // plain returns the object as a tree; nil for no object.
@@ -46,20 +57,44 @@ func (l *liveObject) becomeTree() error {
 	return err
 }
 
+// open makes the object a map of which the entries that set has something of are plain.
+func (l *liveObject) open(set *fieldpath.Set) error {
+	node, ok := l.value.(gostruct.Node)
+	if !ok {
+		return nil
+	}
+	value := make(map[string]any, node.Len())
+	for name, v := range node.Entries() {
+		if member, below := set.At(fieldpath.Field(name)); member || !below.Empty() {
+			var err error
+			if v, err = gostruct.Plain(v); err != nil {
+				return err
+			}
+		}
+		value[name] = v
+	}
+	l.value = value
+	return nil
+}
+
 // hasLastApplied reports whether client-side apply left its intent in the object.
 func (l *liveObject) hasLastApplied() bool {
-	if !l.inPlace() {
+	if l.isPlain() {
 		return lastApplied(l.tree) != ""
 	}
-	metadata, _ := l.value.(gostruct.Node).Get("metadata")
-	if m, ok := metadata.(gostruct.Node); ok {
-		annotations, _ := m.Get("annotations")
-		if m, ok := annotations.(gostruct.Node); ok {
-			text, _ := m.Get(LastAppliedAnnotation)
-			return text != nil && text != ""
+	v := l.value
+	for _, name := range [...]string{"metadata", "annotations", LastAppliedAnnotation} {
+		switch x := v.(type) {
+		case gostruct.Node:
+			v, _ = x.Get(name)
+		case map[string]any:
+			v = x[name]
+		default:
+			return false
 		}
 	}
-	return false
+	text, _ := v.(string)
+	return text != ""
 }
 
 // readLive reads the stored object and its entries.

@@ -23,26 +23,44 @@ func (w *applyWrite) prune() error {
 		return nil
 	}
 	pruned, tookOwned, ok := w.pruneInOneVersion()
+	if !ok && !w.live.isPlain() {
+		if err := w.live.becomeTree(); err != nil {
+			return &ObjectError{LiveObject, "", err}
+		}
+		if err := w.walk(); err != nil {
+			return err
+		}
+	}
 	if !ok {
 		pruned, tookOwned = w.pruneBySets(), true
 	}
 	if sameTree(pruned, w.merged) {
 		return nil
 	}
-	if tookOwned {
-		var err error
-		if pruned, err = w.mergeOwned(pruned); err != nil {
-			return &ObjectError{AppliedObject, w.intent.name(), err}
-		}
+	if !tookOwned {
+		// It only removed what the walk did not change.
+		found := w.walked.Comparison
+		found.Removed = found.Removed.Union(m.semantics.Compare(m.typ, w.merged, pruned).Removed)
+		w.merged, w.mergedTree, w.changed = pruned, nil, true
+		w.changes = m.compare(w.liveObject, w.mergedObject)
+		w.changes.set(m.version, w.liveObject, w.mergedObject, found)
+		return nil
 	}
-	live, err := w.live.plain()
+	pruned, err := w.mergeOwned(pruned)
+	if err != nil {
+		return &ObjectError{AppliedObject, w.intent.name(), err}
+	}
+	plain, err := gostruct.Plain(pruned)
 	if err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	live = managedfields.With(live, nil)
-	w.merged = managedfields.With(pruned, nil)
-	w.changed = !typed.Equal(live, w.merged)
-	w.changes = m.compare(known(object{live, m.version, m.typ}), known(object{w.merged, m.version, m.typ}))
+	live, err := w.liveObject()
+	if err != nil {
+		return &ObjectError{LiveObject, "", err}
+	}
+	w.merged, w.mergedTree = managedfields.With(plain.(map[string]any), nil), nil
+	w.changed = !typed.Equal(live.tree, w.merged)
+	w.changes = m.compare(known(live), known(object{w.merged, m.version, m.typ}))
 	return nil
 }
 
@@ -81,7 +99,7 @@ func (w *applyWrite) mergedObject() (object, error) {
 	if w.merged == nil {
 		return w.liveObject() // it is read in place, and did not change
 	}
-	if w.live.inPlace() {
+	if !w.live.isPlain() {
 		if w.mergedTree == nil {
 			tree, err := gostruct.Plain(w.merged)
 			if err != nil {

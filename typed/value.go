@@ -255,7 +255,7 @@ func sameList(a, b []any) bool {
 }
 
 // same reports whether a and b are the same value for certain and cheaply: one
-// container in memory, or equal scalars of one Go type.
+// container in memory, one Container, or equal scalars of one Go type.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -268,6 +268,9 @@ func same(a, b any) bool {
 		return a == b
 	case float64:
 		y, ok := b.(float64)
+		return ok && x == y
+	case Container:
+		y, ok := b.(Container)
 		return ok && x == y
 	}
 	return false
