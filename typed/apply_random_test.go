@@ -111,6 +111,9 @@ func requireTwins(
 		require.NoError(t, err, "form %d", form)
 		want := wantApplied(t, typ, live, applied, last, options)
 		requireApplied(t, typ, want, got, live, try.live)
+		plainly, err := typed.ApplyPlainly(typ, try.live, applied, try.last, options)
+		require.NoError(t, err, "form %d, by the plain operations", form)
+		requireApplied(t, typ, want, plainly, live, try.live)
 		if form == 0 {
 			out = got
 		}
