@@ -365,7 +365,8 @@ func (w *applyWrite) take(force bool) error {
 		others = slices.DeleteFunc(slices.Clone(others), isEmpty)
 	}
 	if w.ownsLater {
-		found, err := w.m.typ.Apply(nil, w.intent.tree, w.lastOwned(), typed.ApplyOptions{Unowned: w.m.unowned})
+		options := typed.ApplyOptions{Semantics: w.m.semantics, Unowned: w.m.unowned}
+		found, err := w.m.typ.Apply(w.live.value, w.intent.tree, w.lastOwned(), options)
 		if err != nil {
 			return &ObjectError{AppliedObject, w.intent.name(), err}
 		}

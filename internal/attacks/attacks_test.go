@@ -70,7 +70,7 @@ func TestAttacks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestTable$", "-test.v", "-test.timeout=120s")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestTable$", "-test.v", "-test.timeout=480s")
 	cmd.Env = append(os.Environ(), childMarker+"=1", fmt.Sprintf("GOMEMLIMIT=%d", softLimit))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
