@@ -88,7 +88,10 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	for i, item := range list {
 		e := &r.Entries[i]
 		e.Entry = i
-		entries, err := managedfields.DecodeTree([]any{item})
+		record, err := managedfields.ReadEntry(item, i, fieldpath.SharedCache())
+		if err == nil {
+			sets[i], err = record.Fields()
+		}
 		if err != nil {
 			m, _ := item.(map[string]any)
 			e.Manager, e.Operation = textOf(m, "manager"), managedfields.Operation(textOf(m, "operation"))
@@ -96,13 +99,12 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 			e.Problem = problem(err)
 			continue
 		}
-		entry := entries[0]
-		e.Manager, e.Operation, e.Subresource = entry.Manager, entry.Operation, entry.Subresource
-		e.APIVersion, e.Time = entry.Version, entry.Time
+		e.Manager, e.Operation, e.Subresource = record.Manager, record.Operation, record.Subresource
+		e.APIVersion, e.Time = record.Version, record.Time
 		if e.Time != nil && !now.IsZero() {
 			e.Age = duration.HumanDuration(now.Sub(e.Time.Time))
 		}
-		e.Fields, sets[i] = entry.Fields.Len(), entry.Fields
+		e.Fields = sets[i].Len()
 	}
 	return sets
 }

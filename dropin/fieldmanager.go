@@ -89,14 +89,15 @@ func (m *FieldManager) atVersion(obj runtime.Object) (*unstructured.Unstructured
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", converted, err)
 	}
-	if _, there := managedfields.Of(tree); there != carries(obj) {
-		list, err := entriesOf(obj)
-		if err != nil {
-			return nil, err
-		}
-		tree = managedfields.With(tree, list)
+	out := &unstructured.Unstructured{Object: tree}
+	if _, there := managedfields.Of(tree); there == carries(obj) {
+		return out, nil
 	}
-	return &unstructured.Unstructured{Object: tree}, nil
+	with, err := managedfields.Copy(out, obj)
+	if err != nil {
+		return nil, err
+	}
+	return with.(*unstructured.Unstructured), nil
 }
 
 // Apply returns live with applied, the intent of manager, merged into it, as
@@ -121,9 +122,8 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 		return nil, err
 	}
 	after := out.(*unstructured.Unstructured)
-	list, _ := managedfields.Of(after.Object)
 	if same(before.Object, after.Object, manager == kubectl) {
-		result, err := withEntries(copied(live), list)
+		result, err := managedfields.Copy(copied(live), after)
 		if err == nil && manager == kubectl {
 			err = copyLastApplied(result, after.Object)
 		}
@@ -139,7 +139,7 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 	if err != nil {
 		return nil, fmt.Errorf("merged object: converting to %s: %w", m.hub, err)
 	}
-	return withEntries(result, list)
+	return managedfields.Copy(result, after)
 }
 
 // Update returns now, the object at the hub version that a create, update or patch
@@ -172,8 +172,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err != nil {
 		return nil, err
 	}
-	list, _ := managedfields.Of(out.(*unstructured.Unstructured).Object)
-	return withEntries(now, list)
+	return managedfields.Copy(now, out)
 }
 
 // UpdateNoErrors is [FieldManager.Update] for hosts that store an object even when
@@ -187,11 +186,7 @@ func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) 
 	if live == nil {
 		return now
 	}
-	list, err := entriesOf(live)
-	if err != nil {
-		return now
-	}
-	if out, err = withEntries(now, list); err != nil {
+	if out, err = managedfields.Copy(now, live); err != nil {
 		return now
 	}
 	return out

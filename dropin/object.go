@@ -3,10 +3,8 @@ package dropin
 import (
 	"fmt"
 	"maps"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -35,62 +33,6 @@ func carries(obj runtime.Object) bool {
 	return err == nil && accessor.GetManagedFields() != nil
 }
 
-// entriesOf returns the managed fields of obj, as they stand in a tree. An empty
-// list that is there is not nil.
-func entriesOf(obj runtime.Object) (any, error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		list, _ := managedfields.Of(u.UnstructuredContent())
-		return list, nil
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, err
-	}
-	switch list := accessor.GetManagedFields(); {
-	case list == nil:
-		return nil, nil
-	case len(list) == 0:
-		return []any{}, nil
-	default:
-		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.ObjectMeta{ManagedFields: list})
-		return tree["managedFields"], err
-	}
-}
-
-// withEntries returns obj with the managed fields that stand in a tree. obj stays
-// as it is; the result shares its other fields.
-func withEntries(obj runtime.Object, list any) (runtime.Object, error) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return &unstructured.Unstructured{Object: managedfields.With(u.Object, list)}, nil
-	}
-	entries, err := entriesFrom(list)
-	if err != nil {
-		return nil, err
-	}
-	out := shallow(obj)
-	accessor, err := meta.Accessor(out)
-	if err != nil {
-		return nil, err
-	}
-	accessor.SetManagedFields(entries)
-	return out, nil
-}
-
-// entriesFrom returns the Go structs of managed fields that stand in a tree.
-func entriesFrom(list any) ([]metav1.ManagedFieldsEntry, error) {
-	items, _ := list.([]any)
-	if len(items) == 0 {
-		return nil, nil
-	}
-	if decoded, err := managedfields.DecodeTree(items); err == nil {
-		return managedfields.Encode(decoded), nil
-	}
-	// They were kept although they make no sense, and stay as they are.
-	var holder metav1.ObjectMeta
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"managedFields": items}, &holder)
-	return holder.ManagedFields, err
-}
-
 // copied returns a deep copy of obj. An unstructured object may hold any of Go's numbers;
 // those of the copy are int64 and float64, so that a host can copy it in turn.
 func copied(obj runtime.Object) runtime.Object {
@@ -99,22 +41,6 @@ func copied(obj runtime.Object) runtime.Object {
 		return &unstructured.Unstructured{Object: out}
 	}
 	return obj.DeepCopyObject()
-}
-
-// shallow returns a copy of obj whose metadata can be set without changing obj's.
-func shallow(obj runtime.Object) runtime.Object {
-	v := reflect.ValueOf(obj)
-	from, ok := obj.(metav1.ObjectMetaAccessor)
-	if !ok || v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		return obj.DeepCopyObject()
-	}
-	p := reflect.New(v.Type().Elem())
-	p.Elem().Set(v.Elem())
-	to := p.Interface().(metav1.ObjectMetaAccessor)
-	if from.GetObjectMeta() == to.GetObjectMeta() {
-		return obj.DeepCopyObject() // it holds its metadata by a pointer
-	}
-	return to.(runtime.Object)
 }
 
 // same reports whether two trees are the same object, whatever their managed

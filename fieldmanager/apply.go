@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -445,14 +446,14 @@ func (w *applyWrite) finish() (runtime.Object, error) {
 // change is shared with live.
 func (w *applyWrite) finishStruct() (runtime.Object, error) {
 	if w.isNoOp {
-		return copyStruct(w.given)
+		return gostruct.Copy(w.given), nil
 	}
-	out, err := copyStruct(w.given)
+	out := gostruct.Copy(w.given)
 	if w.changed {
-		out, err = patchStruct(w.given, w.merged)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
+		var err error
+		if out, err = patchStruct(w.given, w.merged); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
+		}
 	}
 	if w.key.Manager == kubectl {
 		if err := keepLastAppliedStruct(out, w.intent.tree); err != nil {

@@ -1,10 +1,6 @@
 package fieldmanager
 
 import (
-	"errors"
-	"fmt"
-	"reflect"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -151,25 +147,12 @@ func (m *FieldManager) readStruct(obj runtime.Object) (o goStruct, ok bool) {
 	return goStruct{node, accessor}, version == m.version && kind == m.kind.Kind
 }
 
-// copyStruct returns a copy of a Go struct with a metadata of its own, which shares all
-// else with it.
-func copyStruct(obj runtime.Object) (runtime.Object, error) {
-	v := reflect.ValueOf(obj).Elem()
-	copied := reflect.New(v.Type())
-	copied.Elem().Set(v)
-	out := copied.Interface().(runtime.Object)
-	if sharesMetadata(obj, out) {
-		return obj.DeepCopyObject(), nil
-	}
-	return out, nil
-}
-
 // patchStruct returns a copy of a Go struct that is tree, with a metadata of its own,
 // which shares with obj what stays.
 func patchStruct(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
 	patched, err := gostruct.Patch(obj, tree)
 	if err == nil {
-		if out := patched.(runtime.Object); !sharesMetadata(obj, out) {
+		if out := patched.(runtime.Object); !gostruct.SharesMetadata(obj, out) {
 			return out, nil
 		}
 	}
@@ -178,80 +161,4 @@ func patchStruct(obj runtime.Object, tree map[string]any) (runtime.Object, error
 		return nil, err
 	}
 	return like(obj, plain.(map[string]any))
-}
-
-// sharesMetadata reports whether two objects have one metadata, or may have.
-func sharesMetadata(a, b runtime.Object) bool {
-	x, y := metadataAt(a), metadataAt(b)
-	return x == 0 || y == 0 || x == y
-}
-
-// metadataAt returns where the metadata of a Go struct is in memory; 0 if that
-// can't be told.
-func metadataAt(obj runtime.Object) uintptr {
-	accessor, ok := obj.(metav1.ObjectMetaAccessor)
-	if !ok {
-		return 0
-	}
-	v := reflect.ValueOf(accessor.GetObjectMeta())
-	if v.Kind() != reflect.Pointer {
-		return 0
-	}
-	return v.Pointer()
-}
-
-// withEntries returns obj with the entries of a list; it shares all else with obj.
-func withEntries(obj runtime.Object, list managedfields.List) (runtime.Object, error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		return like(obj, managedfields.With(u.UnstructuredContent(), list.EncodeTree()))
-	}
-	return withStructEntries(obj, list.Encode())
-}
-
-func withStructEntries(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Object, error) {
-	out, err := copyStruct(obj)
-	if err != nil {
-		return nil, err
-	}
-	accessor, err := meta.Accessor(out)
-	if err != nil {
-		return nil, fmt.Errorf("%T: %w", obj, err)
-	}
-	accessor.SetManagedFields(list)
-	return out, nil
-}
-
-var errNoObject = errors.New("no object")
-
-// withEntriesOf returns obj with the managed fields of live, whatever they are; it
-// shares all else with obj.
-func withEntriesOf(obj, live runtime.Object) (runtime.Object, error) {
-	if isNil(obj) || isNil(live) {
-		return nil, errNoObject
-	}
-	_, isTree := obj.(runtime.Unstructured)
-	stored, isLiveTree := live.(runtime.Unstructured)
-	if isTree && isLiveTree {
-		v, _ := managedfields.Of(stored.UnstructuredContent())
-		list, _ := v.([]any)
-		return like(obj, managedfields.With(obj.(runtime.Unstructured).UnstructuredContent(), list))
-	}
-	if !isTree && !isLiveTree {
-		accessor, err := meta.Accessor(live)
-		if err != nil {
-			return nil, err
-		}
-		return withStructEntries(obj, accessor.GetManagedFields())
-	}
-	liveTree, err := treeOf(live)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := treeOf(obj)
-	if err != nil {
-		return nil, err
-	}
-	v, _ := managedfields.Of(liveTree)
-	list, _ := v.([]any)
-	return like(obj, managedfields.With(tree, list))
 }

@@ -275,9 +275,9 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	// UpdateNoErrors stores what it can: the new object as it is.
 	carrying := storedWith(t, "spec: {text: a}", entry)
 	require.Same(t, runtime.Object(carrying), fm.UpdateNoErrors(none, carrying, "ctl"))
-	badTime := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{}, "time", m{}))
+	noText := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{}, "operation", m{}))
 	w := newWidget(widgetSpec{Text: "a"})
-	require.Same(t, runtime.Object(w), widgetManager(t, "v1").UpdateNoErrors(badTime, w, "ctl"), "a Go struct can't hold live's entries")
+	require.Same(t, runtime.Object(w), widgetManager(t, "v1").UpdateNoErrors(noText, w, "ctl"), "a Go struct can't hold live's entries")
 }
 
 // TestNoShortCutPastManagedFields: an intent has no managed fields, not even live's,

@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 
@@ -36,9 +37,9 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	case w.entriesErr != nil:
 		// Nothing can be said of entries that can't be read: they stay as they are.
 		m.warning(managedfields.Entry{Version: m.version}, w.entriesErr)
-		return withEntriesOf(now, live)
+		return copyEntries(now, live)
 	case len(w.entries) == 0 && !w.isCreate:
-		return withEntries(now, nil)
+		return managedfields.List(nil).Into(now)
 	}
 	if err := w.readObjects(); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err != nil {
 		return nil, err
 	}
-	return withEntries(now, m.track(w.entries, changes, manager))
+	return m.track(w.entries, changes, manager).Into(now)
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
@@ -56,13 +57,23 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
 	out, err := m.Update(live, now, manager)
 	if err != nil && live != nil {
-		out, err = withEntriesOf(now, live)
+		out, err = copyEntries(now, live)
 	}
 	if err != nil {
 		return now
 	}
 	return out
 }
+
+// copyEntries returns now with the managed fields of live, whatever they are.
+func copyEntries(now, live runtime.Object) (runtime.Object, error) {
+	if isNil(now) || isNil(live) {
+		return nil, errNoObject
+	}
+	return managedfields.Copy(now, live)
+}
+
+var errNoObject = errors.New("no object")
 
 // updateWrite is one update on its way through the pipeline.
 //

@@ -98,9 +98,9 @@ func wireEntries(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
 }
 
 func withEntries(tree map[string]any, entries []metav1.ManagedFieldsEntry) (map[string]any, error) {
-	decoded, err := managedfields.Decode(entries)
+	list, _, err := managedfields.ReadStructs(entries, nil)
 	if err != nil {
 		return nil, err
 	}
-	return managedfields.With(tree, managedfields.EncodeTree(decoded)), nil
+	return managedfields.With(tree, list.EncodeTree()), nil
 }

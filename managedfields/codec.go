@@ -155,28 +155,11 @@ func DecodeTreeWith(cache *fieldpath.Cache, list []any) (Entries, error) {
 }
 
 func treeEntry(cache *fieldpath.Cache, m map[string]any) (entry Entry, err error) {
-	text := func(name string) string {
-		v, ok := m[name]
-		s, isString := v.(string)
-		if ok && v != nil && !isString && err == nil {
-			err = fmt.Errorf("%s: expected a string, got %T", name, v)
-		}
-		return s
-	}
-	manager, op, version := text("manager"), Operation(text("operation")), text("apiVersion")
-	subresource, format, at := text("subresource"), text("fieldsType"), text("time")
-	if err != nil {
+	if entry, err = treeHeader(m); err != nil {
 		return Entry{}, err
 	}
-	if entry, err = newEntry(manager, op, version, subresource, format); err != nil {
+	if entry.Time, err = treeTime(m); err != nil {
 		return Entry{}, err
-	}
-	if at != "" {
-		t, err := time.Parse(time.RFC3339, at)
-		if err != nil {
-			return Entry{}, fmt.Errorf("time: expected RFC 3339, got %q", at)
-		}
-		entry.Time = &metav1.Time{Time: t.UTC()}
 	}
 	switch fields := m["fieldsV1"].(type) {
 	case nil:
@@ -188,6 +171,46 @@ func treeEntry(cache *fieldpath.Cache, m map[string]any) (entry Entry, err error
 		return Entry{}, fmt.Errorf("fieldsV1: expected a map, got %T", fields)
 	}
 	return entry, nil
+}
+
+// treeHeader reads an entry without its fields and time.
+func treeHeader(m map[string]any) (entry Entry, err error) {
+	text := func(name string) string {
+		s, textErr := textAt(m, name)
+		if err == nil {
+			err = textErr
+		}
+		return s
+	}
+	manager, op, version := text("manager"), Operation(text("operation")), text("apiVersion")
+	subresource, format := text("subresource"), text("fieldsType")
+	if err != nil {
+		return Entry{}, err
+	}
+	return newEntry(manager, op, version, subresource, format)
+}
+
+// treeTime reads the time of an entry; nil for none.
+func treeTime(m map[string]any) (*metav1.Time, error) {
+	text, err := textAt(m, "time")
+	if err != nil || text == "" {
+		return nil, err
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, fmt.Errorf("time: expected RFC 3339, got %q", text)
+	}
+	return &metav1.Time{Time: at.UTC()}, nil
+}
+
+// textAt returns a string of an entry; none is the empty one.
+func textAt(m map[string]any, name string) (string, error) {
+	v := m[name]
+	s, ok := v.(string)
+	if v != nil && !ok {
+		return "", fmt.Errorf("%s: expected a string, got %T", name, v)
+	}
+	return s, nil
 }
 
 // EncodeTree returns the entries as they stand in an unstructured object,

@@ -14,6 +14,11 @@
 //   - Times have whole seconds. An entry may have none: a manager that came to
 //     own fields without changing the object.
 //
+// A [List] holds the entries of one object while something is done to them: it decodes
+// only what is asked for, and keeps as they were read the entries that nobody changes,
+// those among them that can't be decoded. [Read] reads the list of an object, and
+// [List.Into] puts it into one.
+//
 // Decode and Encode speak the wire format as Go structs, and DecodeTree and
 // EncodeTree as it stands in an unstructured object, where Of finds it and With
 // replaces it.

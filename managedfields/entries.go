@@ -55,12 +55,51 @@ func (k Key) identity() string {
 	return string(b)
 }
 
-// Compare orders keys as a real server orders managers in a conflict.
+// Compare orders keys as a real server orders managers in a conflict: by the JSON of an
+// entry with just these fields. It compares them field by field, in the order that JSON
+// has them, and writes JSON only where the first fields that differ need escapes.
 func (k Key) Compare(o Key) int {
 	if k == o {
 		return 0
 	}
+	for _, pair := range [...][2]string{
+		{k.Manager, o.Manager}, {string(k.Operation), string(o.Operation)},
+		{k.APIVersion, o.APIVersion}, {k.Subresource, o.Subresource},
+	} {
+		if a, b := pair[0], pair[1]; a != b {
+			if a == "" || b == "" || !isPlain(a) || !isPlain(b) {
+				break // an empty field is left out of the JSON
+			}
+			return comparePlain(a, b)
+		}
+	}
 	return strings.Compare(k.identity(), o.identity())
+}
+
+// comparePlain compares strings that differ as their JSON compares: the quote that ends
+// the shorter one is compared with the longer one's next byte.
+func comparePlain(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	byteAt := func(s string) byte {
+		if n < len(s) {
+			return s[n]
+		}
+		return '"'
+	}
+	return cmp.Compare(byteAt(a), byteAt(b))
+}
+
+// isPlain reports whether JSON writes s as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || strings.IndexByte("\"\\<>&", c) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // SortKeys sorts keys as [Key.Compare] orders them.

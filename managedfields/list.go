@@ -3,11 +3,8 @@ package managedfields
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -32,6 +29,7 @@ type List []Record
 //	asStruct != nil  ⇒  the entry is *asStruct, in a Go struct
 //	decoded          ⇒  set is what it owns
 //	!decoded         ⇒  tree, a FieldsV1, is what it owns, or asStruct is
+//	err != nil       ⇒  !decoded: it can't be decoded, and stays as it was read
 type Record struct {
 	Key
 	// Version is the group and version that the fields are of.
@@ -47,6 +45,8 @@ type Record struct {
 	cache    *fieldpath.Cache
 	decoded  bool
 	current  bool // tree is known to be reconciled, and canonical
+	index    int  // the position that it was read from
+	err      error
 }
 
 // NewRecord returns a record of an entry.
@@ -59,115 +59,6 @@ func NewTreeRecord(k Key, version string, at *metav1.Time, tree map[string]any) 
 	return Record{Key: k, Version: version, Time: at, tree: tree, current: true}
 }
 
-// ReadTree reads the managed fields of an unstructured object. Where two entries have
-// the same key, the later one counts. isCurrent says that the list would be written as
-// it is: sorted, no key twice, every entry well-formed. The error, for an entry that is
-// not readable but for its fields, is an *[Error].
-func ReadTree(tree map[string]any, cache *fieldpath.Cache) (l List, isCurrent bool, err error) {
-	v, _ := Of(tree)
-	list, ok := v.([]any)
-	if !ok && v != nil {
-		return nil, false, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
-	}
-	return read(len(list), func(i int) (Record, bool, error) { return readTree(cache, list[i]) })
-}
-
-// ReadStructs is [ReadTree] for the managed fields of a Go struct.
-func ReadStructs(list []metav1.ManagedFieldsEntry, cache *fieldpath.Cache) (l List, isCurrent bool, err error) {
-	return read(len(list), func(i int) (Record, bool, error) {
-		e := &list[i]
-		header, err := newEntry(e.Manager, e.Operation, e.APIVersion, e.Subresource, e.FieldsType)
-		if err != nil {
-			return Record{}, false, &Error{i, e.Manager, err}
-		}
-		return Record{Key: header.Key, Version: header.Version, Time: e.Time, asStruct: e, cache: cache}, true, nil
-	})
-}
-
-func read(n int, record func(i int) (Record, bool, error)) (l List, isCurrent bool, err error) {
-	if err := CheckCount(n); err != nil {
-		return nil, false, err
-	}
-	l, isCurrent = make(List, 0, n+1), true
-	var at map[Key]int // positions in l, of long lists
-	if n > fewEntries {
-		at = make(map[Key]int, n)
-	}
-	for i := range n {
-		r, ok, err := record(i)
-		if err != nil {
-			var located *Error
-			if errors.As(err, &located) {
-				located.Index = i
-			}
-			return nil, false, err
-		}
-		isCurrent = isCurrent && ok
-		j, twice := at[r.Key]
-		if at == nil {
-			j = l.Index(r.Key)
-			twice = j >= 0
-		}
-		if twice {
-			l[j], isCurrent = r, false
-			continue
-		}
-		if at != nil {
-			at[r.Key] = len(l)
-		}
-		if last := len(l) - 1; last >= 0 && compareRecords(&l[last], &r) > 0 {
-			isCurrent = false
-		}
-		l = append(l, r)
-	}
-	return l, isCurrent, nil
-}
-
-func readTree(cache *fieldpath.Cache, item any) (r Record, wellFormed bool, err error) {
-	if m, ok := item.(map[string]any); ok {
-		if r, ok := readHeader(m); ok {
-			r.asTree, r.cache = m, cache
-			r.tree, _ = m["fieldsV1"].(map[string]any)
-			return r, r.tree != nil, nil
-		}
-	}
-	// An unusual entry is decoded as a whole, or gives a located error.
-	entries, err := DecodeTreeWith(cache, []any{item})
-	if err != nil {
-		return Record{}, false, err
-	}
-	return NewRecord(entries[0]), false, nil
-}
-
-// readHeader reads a well-formed entry, but for its fields, whose time, if it has one,
-// is written as a server writes it.
-func readHeader(entry map[string]any) (r Record, ok bool) {
-	manager, _ := entry["manager"].(string)
-	operation, _ := entry["operation"].(string)
-	r.Version, _ = entry["apiVersion"].(string)
-	format, _ := entry["fieldsType"].(string)
-	subresource := ""
-	if v, has := entry["subresource"]; has {
-		if subresource, ok = v.(string); !ok {
-			return Record{}, false
-		}
-	}
-	if v, has := entry["time"]; has {
-		text, _ := v.(string)
-		if len(text) != len("2006-01-02T15:04:05Z") || text[len(text)-1] != 'Z' {
-			return Record{}, false
-		}
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil || at.IsZero() {
-			return Record{}, false
-		}
-		r.Time = &metav1.Time{Time: at}
-	}
-	op := Operation(operation)
-	r.Key = KeyOf(manager, op, r.Version, subresource)
-	return r, manager != "" && r.Version != "" && format == fieldsType && (op == Apply || op == Update)
-}
-
 // Index returns the position of the record of k; -1 if there is none.
 func (l List) Index(k Key) int {
 	for i := range l {
@@ -176,6 +67,23 @@ func (l List) Index(k Key) int {
 		}
 	}
 	return -1
+}
+
+// Get returns the record of k; nil if there is none. It is the list's own, as long as
+// that does not grow.
+func (l List) Get(k Key) *Record {
+	if i := l.Index(k); i >= 0 {
+		return &l[i]
+	}
+	return nil
+}
+
+// Without returns the list without the record of k. l is used up.
+func (l List) Without(k Key) List {
+	if i := l.Index(k); i >= 0 {
+		return slices.Delete(l, i, i+1)
+	}
+	return l
 }
 
 // Positions returns the positions of all records, for whoever looks up many.
@@ -238,8 +146,8 @@ func (l List) Encode() []metav1.ManagedFieldsEntry {
 
 // Fields returns what the record owns. The error is an *[Error].
 func (r *Record) Fields() (*fieldpath.Set, error) {
-	if r.decoded {
-		return r.set, nil
+	if r.decoded || r.err != nil {
+		return r.set, r.err
 	}
 	var err error
 	switch {
@@ -249,7 +157,8 @@ func (r *Record) Fields() (*fieldpath.Set, error) {
 		r.set, err = r.cache.Parse(r.asStruct.FieldsV1.GetRawBytes())
 	}
 	if err != nil {
-		return nil, &Error{Manager: r.Manager, Err: err}
+		r.set, r.err = nil, &Error{r.index, r.Manager, err}
+		return nil, r.err
 	}
 	r.decoded = true
 	return r.set, nil
@@ -258,7 +167,7 @@ func (r *Record) Fields() (*fieldpath.Set, error) {
 // Tree returns what the record owns as a FieldsV1 that is maps of maps; ok is false if
 // it has another form.
 func (r *Record) Tree() (tree map[string]any, ok bool) {
-	return r.tree, !r.decoded && r.asStruct == nil
+	return r.tree, !r.decoded && r.asStruct == nil && r.err == nil
 }
 
 // Entry returns the record, decoded. The error is an *[Error].
@@ -279,7 +188,7 @@ func (r *Record) SetFields(set *fieldpath.Set) {
 	if r.decoded && set == r.set {
 		return
 	}
-	r.set, r.decoded = set, true
+	r.set, r.decoded, r.err = set, true, nil
 	r.asTree, r.asStruct, r.tree = nil, nil, nil
 }
 
@@ -371,7 +280,9 @@ func (r *Record) Add(set *fieldpath.Set) {
 	if tree, ok := r.Tree(); ok {
 		r.setTree(set.AddedTo(tree))
 	} else if own, err := r.Fields(); err == nil {
-		r.SetFields(set.Union(own))
+		if union := set.Union(own); !union.Equal(own) {
+			r.SetFields(union)
+		}
 	}
 }
 
@@ -446,11 +357,12 @@ func (r *Record) encodeTree() map[string]any {
 		out["fieldsV1"] = r.set.Tree()
 	case r.asStruct == nil:
 		out["fieldsV1"] = r.tree
-	default:
-		// It can't be decoded, and goes from a Go struct into an unstructured object.
-		var tree map[string]any
-		if r.asStruct.FieldsV1 != nil && utiljson.Unmarshal(r.asStruct.FieldsV1.GetRawBytes(), &tree) == nil {
-			out["fieldsV1"] = tree
+	case r.asStruct.FieldsV1 != nil:
+		// It was not decoded, or can't be, and goes from a Go struct into an unstructured
+		// object. Bytes that are no JSON have no place there.
+		var fields any
+		if utiljson.Unmarshal(r.asStruct.FieldsV1.GetRawBytes(), &fields) == nil {
+			out["fieldsV1"] = fields
 		}
 	}
 	return out
@@ -464,7 +376,11 @@ func (r *Record) encode() metav1.ManagedFieldsEntry {
 	out := Encode(Entries{{Key: r.Key, Version: r.Version, Time: r.Time, Fields: set}})[0]
 	if err != nil {
 		// It can't be decoded, and goes from an unstructured object into a Go struct.
-		if data, err := json.Marshal(r.tree); err == nil {
+		var fields any = r.tree
+		if r.asTree != nil {
+			fields = r.asTree["fieldsV1"]
+		}
+		if data, err := json.Marshal(fields); err == nil {
 			out.FieldsV1.SetRawBytes(data)
 		}
 	}

@@ -33,9 +33,9 @@ func (r Release) do(s *state) error {
 }
 
 func (d Drop) do(s *state) error {
-	entries, err := s.from(d.From)
-	for _, e := range entries {
-		s.entries = s.entries.Without(e.Key)
+	keys, err := s.from(d.From)
+	for _, k := range keys {
+		s.entries = s.entries.Without(k)
 	}
 	return err
 }
@@ -80,8 +80,8 @@ func (a Adopt) do(s *state) error {
 	}
 	// An entry that is there keeps its time: its manager's last write is what it says.
 	var date *metav1.Time
-	if e, ok := s.entries.Get(to); ok {
-		version = e.Version
+	if r := s.entries.Get(to); r != nil {
+		version = r.Version
 	} else {
 		date = &metav1.Time{Time: s.mover.now().UTC().Truncate(time.Second)}
 	}
@@ -139,9 +139,7 @@ func (s *state) take(from managedfields.Key, fields chosen,
 		if rest.Empty() {
 			s.entries = s.entries.Without(e.Key)
 		} else {
-			left := e
-			left.Fields = rest
-			s.entries = s.entries.With(left)
+			s.entries.Get(e.Key).SetFields(rest)
 		}
 		if err := hand(e, taken); err != nil {
 			return err
@@ -206,26 +204,29 @@ func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpa
 	if to.Operation == managedfields.Update {
 		version = to.APIVersion
 	}
-	into, ok := s.entries.Get(to)
-	if err := s.faults[to]; ok && err != nil {
-		return fmt.Errorf("%w; drop it first", err)
-	}
-	if ok {
+	into := s.entries.Get(to)
+	var owned *fieldpath.Set
+	if into != nil {
+		var err error
+		if owned, err = into.Fields(); err != nil {
+			return fmt.Errorf("%w; drop it first", err)
+		}
 		version = into.Version
-	} else {
-		into = managedfields.Entry{Key: to, Version: version, Time: e.Time}
 	}
 	if version != e.Version {
 		if err := s.sameAt(fields, e.Version, version, to.Subresource); err != nil {
 			return err
 		}
 	}
-	union := into.Fields.Union(fields)
-	if ok && union.Equal(into.Fields) {
+	if into == nil {
+		s.entries = append(s.entries, managedfields.NewRecord(
+			managedfields.Entry{Key: to, Version: version, Time: e.Time, Fields: fields}))
 		return nil
 	}
-	into.Time, into.Fields = later(into.Time, e.Time), union
-	s.entries = s.entries.With(into)
+	if union := owned.Union(fields); !union.Equal(owned) {
+		into.SetTime(later(into.Time, e.Time))
+		into.SetFields(union)
+	}
 	return nil
 }
 

@@ -56,7 +56,7 @@ func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *f
 		return nil, err
 	}
 	owner := managedfields.KeyOf(manager, managedfields.Apply, "", "")
-	entries, err := s.from(owner)
+	entries, err := s.readable(owner)
 	if err != nil {
 		return nil, err
 	}

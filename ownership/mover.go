@@ -3,13 +3,9 @@ package ownership
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -99,17 +95,13 @@ func (m *Mover) Do(live runtime.Object, moves ...Move) (*Result, error) {
 
 // state is an object while moves are made on it.
 type state struct {
-	mover  *Mover
-	live   runtime.Object
-	bare   runtime.Object // live without managed fields
-	kind   schema.GroupVersionKind
-	before managedfields.Entries
-	// wire are the entries of before as they stand in live: a map[string]any, or a
-	// metav1.ManagedFieldsEntry in a Go struct.
-	wire map[managedfields.Key]any
-	// faults say which entries can't be decoded. They stay as they are, or are dropped.
-	faults  map[managedfields.Key]error
-	entries managedfields.Entries
+	mover *Mover
+	live  runtime.Object
+	bare  runtime.Object // live without managed fields
+	kind  schema.GroupVersionKind
+	// before are the entries of live, and entries what the moves make of them. Those that
+	// can't be decoded stay as they are, or are dropped.
+	before, entries managedfields.List
 	// applied are what the appliers applied last, as far as it can be told.
 	applied map[managedfields.Key]managedfields.Entry
 }
@@ -119,103 +111,45 @@ func (m *Mover) start(live runtime.Object) (*state, error) {
 	if live == nil {
 		return nil, errors.New("no object")
 	}
-	if err := s.read(); err != nil {
-		return nil, err
+	var err error
+	if s.before, err = managedfields.Read(live, fieldpath.SharedCache()); err != nil {
+		return nil, fmt.Errorf("metadata.managedFields: %w", err)
 	}
 	s.kind = live.GetObjectKind().GroupVersionKind()
 	if s.kind.Version == "" || s.kind.Kind == "" {
 		return nil, errors.New("the object has no apiVersion or no kind")
 	}
-	var err error
-	if s.bare, err = withWire(live, nil); err != nil {
+	if s.bare, err = managedfields.List(nil).Into(live); err != nil {
 		return nil, err
 	}
-	for _, e := range s.before {
-		if e.Operation == managedfields.Apply && s.faults[e.Key] == nil {
+	for i := range s.before {
+		e, err := s.before[i].Entry()
+		if err == nil && e.Operation == managedfields.Apply {
 			s.applied[e.Key] = e
 		}
 	}
-	s.entries = s.before
+	s.entries = slices.Clone(s.before)
 	return s, nil
-}
-
-// read reads the managed fields of live.
-func (s *state) read() (err error) {
-	accessor, err := meta.Accessor(s.live)
-	if err != nil {
-		return err
-	}
-	s.wire = map[managedfields.Key]any{}
-	u, ok := s.live.(*unstructured.Unstructured)
-	if !ok {
-		list := accessor.GetManagedFields()
-		if s.before, s.faults, err = managedfields.DecodeEach(list); err != nil {
-			return fmt.Errorf("metadata.managedFields: %w", err)
-		}
-		for _, e := range list {
-			s.wire[managedfields.KeyOf(e.Manager, e.Operation, e.APIVersion, e.Subresource)] = e
-		}
-		return nil
-	}
-	// Its accessor returns nothing for what is malformed.
-	metadata, ok := u.Object["metadata"].(map[string]any)
-	if !ok && u.Object["metadata"] != nil {
-		return fmt.Errorf("metadata: expected a map, got %T", u.Object["metadata"])
-	}
-	list, ok := metadata["managedFields"].([]any)
-	if !ok && metadata["managedFields"] != nil {
-		return fmt.Errorf("metadata.managedFields: expected a list, got %T", metadata["managedFields"])
-	}
-	if s.before, s.faults, err = managedfields.DecodeTreeEach(list); err != nil {
-		return fmt.Errorf("metadata.managedFields: %w", err)
-	}
-	for _, item := range list {
-		e, _ := item.(map[string]any)
-		text := func(name string) string { v, _ := e[name].(string); return v }
-		op := managedfields.Operation(text("operation"))
-		s.wire[managedfields.KeyOf(text("manager"), op, text("apiVersion"), text("subresource"))] = e
-	}
-	return nil
-}
-
-// withWire returns an object with other managed fields, as they stand in its like.
-func withWire(obj runtime.Object, list []any) (runtime.Object, error) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		tree := maps.Clone(u.Object)
-		metadata, _ := tree["metadata"].(map[string]any)
-		if metadata = maps.Clone(metadata); metadata == nil {
-			metadata = map[string]any{}
-		}
-		delete(metadata, "managedFields")
-		if len(list) > 0 {
-			metadata["managedFields"] = list
-		}
-		tree["metadata"] = metadata
-		return &unstructured.Unstructured{Object: tree}, nil
-	}
-	out := obj.DeepCopyObject()
-	accessor, err := meta.Accessor(out)
-	if err != nil {
-		return nil, err
-	}
-	entries := make([]metav1.ManagedFieldsEntry, len(list))
-	for i := range list {
-		entries[i] = list[i].(metav1.ManagedFieldsEntry)
-	}
-	accessor.SetManagedFields(entries)
-	return out, nil
 }
 
 // readable returns the entries that a move is about and that can be decoded. It fails if
 // there is none (spec rule 14.5).
-func (s *state) readable(from managedfields.Key) ([]managedfields.Entry, error) {
-	entries, err := s.from(from)
+func (s *state) readable(from managedfields.Key) (readable []managedfields.Entry, err error) {
+	keys, err := s.from(from)
 	if err != nil {
 		return nil, err
 	}
-	readable := slices.DeleteFunc(slices.Clone(entries), func(e managedfields.Entry) bool { return s.faults[e.Key] != nil })
+	var fault error
+	for _, k := range keys {
+		e, err := s.entries.Get(k).Entry()
+		if err == nil {
+			readable = append(readable, e)
+		} else if fault == nil {
+			fault = err
+		}
+	}
 	if len(readable) == 0 {
-		return nil, fmt.Errorf("%w; it can only be dropped", s.faults[entries[0].Key])
+		return nil, fmt.Errorf("%w; it can only be dropped", fault)
 	}
 	return readable, nil
 }
@@ -239,12 +173,12 @@ func Selects(from, entry managedfields.Key) bool {
 		(from.APIVersion == "" || from.Operation == managedfields.Apply || from.APIVersion == entry.APIVersion)
 }
 
-// from returns the entries that a key of a move stands for.
-func (s *state) from(k managedfields.Key) ([]managedfields.Entry, error) {
-	var out []managedfields.Entry
-	for _, e := range s.entries {
-		if Selects(k, e.Key) {
-			out = append(out, e)
+// from returns the keys of the entries that a key of a move stands for.
+func (s *state) from(k managedfields.Key) ([]managedfields.Key, error) {
+	var out []managedfields.Key
+	for i := range s.entries {
+		if key := s.entries[i].Key; Selects(k, key) {
+			out = append(out, key)
 		}
 	}
 	if len(out) == 0 {

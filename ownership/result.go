@@ -1,12 +1,8 @@
 package ownership
 
 import (
-	"encoding/json"
-	"errors"
-	"slices"
+	"cmp"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -30,8 +26,8 @@ type Result struct {
 	// owned can't be told, and is in no change.
 	Dropped []managedfields.Key
 
-	managedFields []any
-	tracked       bool // live has managed fields
+	live    runtime.Object
+	entries managedfields.List
 }
 
 // Next is what becomes of an applier's fields when it applies again what it applied
@@ -58,36 +54,29 @@ type Next struct {
 
 // result puts together what the moves came to.
 func (s *state) result() (*Result, error) {
-	r := &Result{tracked: len(s.before) > 0}
-	same := map[managedfields.Key]bool{}
-	for _, e := range s.entries {
+	for i := range s.entries {
 		// What moved there and back is as it was, its time included.
-		if old, ok := s.before.Get(e.Key); ok && old.Fields.Equal(e.Fields) && old.Version == e.Version {
-			s.entries, same[e.Key] = s.entries.With(old), true
+		r := &s.entries[i]
+		if old := s.before.Get(r.Key); old != nil && isSame(old, r) {
+			*r = *old
 		}
 	}
-	s.entries = s.entries.Sort()
-	for _, e := range s.entries {
-		if same[e.Key] {
-			r.managedFields = append(r.managedFields, s.wire[e.Key])
-		} else {
-			r.managedFields = append(r.managedFields, s.encode(e))
-		}
-	}
+	r := &Result{live: s.live, entries: s.entries}
 	var err error
-	if r.Object, err = withWire(s.live, r.managedFields); err != nil {
+	if r.Object, err = s.entries.Into(s.live); err != nil {
 		return nil, err
 	}
 	r.Changes = s.changes()
-	for key := range s.faults {
-		if _, kept := s.entries.Get(key); !kept {
-			r.Dropped = append(r.Dropped, key)
+	for i := range s.before {
+		old := &s.before[i]
+		if _, err := old.Fields(); err != nil && s.entries.Get(old.Key) == nil {
+			r.Dropped = append(r.Dropped, old.Key)
 		}
 	}
 	managedfields.SortKeys(r.Dropped)
 	for _, c := range r.Changes {
 		_, applied := s.applied[c.Manager]
-		_, owns := s.entries.Get(c.Manager)
+		owns := s.entries.Get(c.Manager) != nil
 		if c.Manager.Operation == managedfields.Apply && (applied || owns) {
 			r.Next = append(r.Next, s.next(c, r.Object))
 		}
@@ -95,42 +84,53 @@ func (s *state) result() (*Result, error) {
 	return r, nil
 }
 
-// encode returns an entry as it stands in an object like live.
-func (s *state) encode(e managedfields.Entry) any {
-	if _, ok := s.live.(*unstructured.Unstructured); ok {
-		return managedfields.EncodeTree(managedfields.Entries{e})[0]
+// isSame reports whether two records own the same; what can't be decoded was not changed.
+func isSame(old, now *managedfields.Record) bool {
+	had, err := old.Fields()
+	if err != nil {
+		return true
 	}
-	return managedfields.Encode(managedfields.Entries{e})[0]
+	has, err := now.Fields()
+	return err == nil && had.Equal(has) && old.Version == now.Version
 }
 
 func (s *state) changes() []fieldmanager.OwnershipChange {
 	var keys []managedfields.Key
-	for _, e := range slices.Concat(s.before, s.entries) {
-		if !slices.Contains(keys, e.Key) {
-			keys = append(keys, e.Key)
+	for i := range s.before {
+		keys = append(keys, s.before[i].Key)
+	}
+	was, is := s.before.Positions(), s.entries.Positions()
+	for i := range s.entries {
+		if _, ok := was[s.entries[i].Key]; !ok {
+			keys = append(keys, s.entries[i].Key)
 		}
 	}
 	managedfields.SortKeys(keys)
 	var out []fieldmanager.OwnershipChange
 	for _, k := range keys {
-		old, _ := s.before.Get(k)
-		now, ok := s.entries.Get(k)
-		if !ok {
-			now.Version = old.Version
-		}
-		c := fieldmanager.OwnershipChange{Manager: k, Version: now.Version,
+		old, now := readable(s.before, was, k), readable(s.entries, is, k)
+		c := fieldmanager.OwnershipChange{Manager: k, Version: cmp.Or(now.Version, old.Version),
 			Gains: now.Fields.Difference(old.Fields), Loses: old.Fields.Difference(now.Fields)}
 		if c.Gains.Empty() && c.Loses.Empty() {
 			continue
 		}
-		for _, other := range s.entries {
-			if other.Key != k && other.Version == now.Version {
-				c.Shares = c.Shares.Union(c.Gains.Intersection(other.Fields))
+		for i := range s.entries {
+			if other := &s.entries[i]; other.Key != k && other.Version == c.Version {
+				c.Shares = c.Shares.Union(other.Intersection(c.Gains))
 			}
 		}
 		out = append(out, c)
 	}
 	return out
+}
+
+// readable returns the entry of k; one that can't be decoded, or is not there, owns
+// nothing.
+func readable(l managedfields.List, at map[managedfields.Key]int, k managedfields.Key) (e managedfields.Entry) {
+	if i, ok := at[k]; ok {
+		e, _ = l[i].Entry()
+	}
+	return e
 }
 
 // next looks ahead to the next apply of a manager whose fields changed.
@@ -162,7 +162,7 @@ func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
 
 // ErrNoResourceVersion says that a patch could not be bound to an object that has
 // no resourceVersion: it might undo what others did in the meantime.
-var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
+var ErrNoResourceVersion = managedfields.ErrNoResourceVersion
 
 // Patch returns the JSON Patch (RFC 6902) that makes the moves on a server, nil when
 // there is nothing to do. A server answers it with 409 when the object is another
@@ -172,49 +172,5 @@ func (r *Result) Patch() ([]byte, error) {
 	if len(r.Changes) == 0 && len(r.Dropped) == 0 {
 		return nil, nil
 	}
-	accessor, err := meta.Accessor(r.Object)
-	if err != nil {
-		return nil, err
-	}
-	version := accessor.GetResourceVersion()
-	if version == "" {
-		return nil, ErrNoResourceVersion
-	}
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}
-	list := make([]any, len(r.managedFields))
-	for i, item := range r.managedFields {
-		list[i] = inOrder(item)
-	}
-	op := operation{"replace", "/metadata/managedFields", list}
-	if !r.tracked {
-		op.Op = "add"
-	}
-	if len(r.managedFields) == 0 {
-		// An empty list would be as good, but reads like one that was forgotten.
-		op.Value = []map[string]any{{}}
-	}
-	return json.Marshal([]operation{
-		op,
-		// A "test" would make it 422; this makes the write itself the one that is
-		// refused, with 409, which clients retry.
-		{"replace", "/metadata/resourceVersion", version},
-	})
-}
-
-// inOrder returns an entry as it is written to JSON with its fields in the order of the
-// API. What is no such entry stays a map.
-func inOrder(item any) any {
-	m, ok := item.(map[string]any)
-	if !ok {
-		return item
-	}
-	var e metav1.ManagedFieldsEntry
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(m, &e, true); err != nil {
-		return item
-	}
-	return e
+	return r.entries.JSONPatch(r.live)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -49,20 +48,20 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	records, err := readRecords(live)
+	records, err := live.entries()
 	if err != nil {
 		return Result{}, err
 	}
 	key := managedfields.KeyOf(o.Manager, managedfields.Apply, "", "")
-	i := slices.IndexFunc(records, func(r record) bool { return r.Key == key })
-	if i < 0 {
+	applier := records.Get(key)
+	if applier == nil {
 		return Result{}, fmt.Errorf("%q: %w", o.Manager, ErrNoApplyEntry)
 	}
-	mine := records[i]
-	if mine.err != nil {
-		return Result{}, mine.err
+	mine, err := applier.Entry()
+	if err != nil {
+		return Result{}, err
 	}
-	records = slices.Delete(records, i, i+1)
+	records = records.Without(key)
 
 	v := versions{o.Types, o.Converter}
 	t, err := v.typeOf(live, mine.Version)
@@ -96,8 +95,11 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	list := encode(records)
-	now, err := live.with(map[string]any{"annotations": annotations, "managedFields": list})
+	list := withoutEmpty(records)
+	now, err := live.with(map[string]any{"annotations": annotations})
+	if err == nil {
+		now, err = now.withEntries(list)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -154,38 +156,40 @@ func (o object) intentOf(t *typed.Type, set *fieldpath.Set) map[string]any {
 
 // asUpdate returns the records after updater wrote the fields of set, which was what
 // mine owned: it owns them, the annotation, and the containers that nobody else owns.
-func asUpdate(records []record, updater managedfields.Key, mine record, set *fieldpath.Set) ([]record, error) {
+func asUpdate(
+	records managedfields.List, updater managedfields.Key, mine managedfields.Entry, set *fieldpath.Set,
+) (managedfields.List, error) {
 	written := fieldpath.NewSet(annotationPath)
 	own := managedfields.Entry{Key: updater, Version: mine.Version, Time: mine.Time}
-	at := -1
 	var others []*fieldpath.Set
 	for i := range records {
 		r := &records[i]
 		if r.Key == updater {
-			at = i
 			continue
 		}
-		if r.err != nil {
+		owned, err := r.Fields()
+		if err != nil {
 			continue
 		}
-		// The annotation is written anew: whoever owned it loses it.
-		r.set(r.Fields.Difference(written))
+		// The annotation is written again: whoever owned it loses it.
+		owned = owned.Difference(written)
+		setFields(r, owned)
 		if r.Version == mine.Version {
-			others = append(others, r.Fields)
+			others = append(others, owned)
 		}
 	}
 	made := set.Difference(set.Leaves()).Difference(mine.Fields)
 	own.Fields = set.Difference(made.Intersection(fieldpath.UnionOf(others...))).Union(written)
-	if at >= 0 {
-		r := records[at]
-		if r.err != nil {
-			return nil, errors.Join(fmt.Errorf("entry of %q", r.Manager), r.err)
+	if r := records.Get(updater); r != nil {
+		before, err := r.Fields()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("entry of %q", r.Manager), err)
 		}
-		own.Fields = own.Fields.Union(r.Fields)
+		own.Fields = own.Fields.Union(before)
 		if own.Time == nil || own.Time.Before(r.Time) {
 			own.Time = r.Time
 		}
-		records = slices.Delete(records, at, at+1)
+		records = records.Without(updater)
 	}
-	return append(records, record{Entry: own}), nil
+	return append(records, managedfields.NewRecord(own)), nil
 }

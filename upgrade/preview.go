@@ -59,33 +59,26 @@ type Preview struct {
 // previewOthers finds what others own that the annotation holds, and half-owned
 // items.
 func (m *move) previewOthers() {
-	var others []*fieldpath.Set
-	for _, r := range m.records {
-		if m.isOther(r) {
-			others = append(others, r.Fields)
+	var others []managedfields.Entry
+	var sets []*fieldpath.Set
+	for i := range m.records {
+		e, err := m.records[i].Entry()
+		if err == nil && e.Key != m.target.Key && e.Version == m.target.Version {
+			others, sets = append(others, e), append(sets, e.Fields)
 		}
 	}
-	sole := m.target.Fields.Difference(fieldpath.UnionOf(others...))
+	sole := m.target.Fields.Difference(fieldpath.UnionOf(sets...))
 	wanted := m.held.Difference(m.before).Difference(m.target.Fields)
-	for _, r := range m.records {
-		if !m.isOther(r) {
-			continue
-		}
-		if m.last != nil && !m.isFrom(r) && r.Manager != LastAppliedManager {
-			if held := r.Fields.Intersection(wanted); !held.Empty() {
-				m.preview.Others = append(m.preview.Others, Share{Key: r.Key, Version: r.Version, Fields: held})
+	for _, e := range others {
+		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
+			if held := e.Fields.Intersection(wanted); !held.Empty() {
+				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, Version: e.Version, Fields: held})
 			}
 		}
-		if half := halves(m.target.Fields, r.Fields, sole); r.Operation == managedfields.Update && !half.Empty() {
-			m.preview.Half = append(m.preview.Half, Share{Key: r.Key, Version: r.Version, Fields: half})
+		if half := halves(m.target.Fields, e.Fields, sole); e.Operation == managedfields.Update && !half.Empty() {
+			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, Version: e.Version, Fields: half})
 		}
 	}
-}
-
-// isOther reports whether r is an entry besides the applier's that can be compared
-// with it.
-func (m *move) isOther(r record) bool {
-	return r.err == nil && r.Key != m.target.Key && r.Version == m.target.Version
 }
 
 // previewApply runs the next apply, as far as it is known.

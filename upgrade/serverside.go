@@ -102,7 +102,7 @@ type move struct {
 	ServerSideOptions
 	versions
 	object  object
-	records []record
+	records managedfields.List
 	target  managedfields.Entry // the applier's
 	exists  bool                // target is among the records
 	before  *fieldpath.Set      // what target owned before
@@ -110,11 +110,11 @@ type move struct {
 	intent  object              // Intent, or the annotation; no tree for neither
 
 	from    map[string]bool
-	moved   []*fieldpath.Set // what target gains
-	held    *fieldpath.Set   // at target's version
-	known   bool             // held says what an intent held
-	kept    bool             // the annotation goes to LastAppliedManager
-	keeper  *record          // LastAppliedManager's new entry, nil for none
+	moved   []*fieldpath.Set      // what target gains
+	held    *fieldpath.Set        // at target's version
+	known   bool                  // held says what an intent held
+	kept    bool                  // the annotation goes to LastAppliedManager
+	keeper  *managedfields.Record // LastAppliedManager's new entry, nil for none
 	preview Preview
 }
 
@@ -127,7 +127,7 @@ func startMove(obj runtime.Object, o ServerSideOptions) (*move, error) {
 	if m.object, err = read(obj); err != nil {
 		return nil, err
 	}
-	if m.records, err = readRecords(m.object); err != nil {
+	if m.records, err = m.object.entries(); err != nil {
 		return nil, err
 	}
 	if m.last, err = m.object.lastAppliedOrNone(); err != nil && !o.Everything {
@@ -165,9 +165,9 @@ func (m *move) readIntent() (err error) {
 	return nil
 }
 
-// isFrom reports whether r is an Update entry that moves.
-func (m *move) isFrom(r record) bool {
-	return r.Operation == managedfields.Update && r.Subresource == m.Subresource && m.from[r.Manager]
+// isFrom reports whether k is that of an Update entry that moves.
+func (m *move) isFrom(k managedfields.Key) bool {
+	return k.Operation == managedfields.Update && k.Subresource == m.Subresource && m.from[k.Manager]
 }
 
 // aim finds the applier's entry, or what version a new one shall be of: the
@@ -175,23 +175,23 @@ func (m *move) isFrom(r record) bool {
 // the first that such an entry is of.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, managedfields.Apply, "", m.Subresource)
-	if i := slices.IndexFunc(m.records, func(r record) bool { return r.Key == key }); i >= 0 {
-		if err := m.records[i].err; err != nil {
-			return err
-		}
-		m.target, m.exists, m.before = m.records[i].Entry, true, m.records[i].Fields
-		return nil
+	if r := m.records.Get(key); r != nil {
+		var err error
+		m.target, err = r.Entry()
+		m.exists, m.before = true, m.target.Fields
+		return err
 	}
 	last, _ := m.last["apiVersion"].(string)
-	rank := func(r record) int {
+	rank := func(r *managedfields.Record) int {
 		return slices.Index([]string{m.object.version(), last}, r.Version)
 	}
 	m.target = managedfields.Entry{Key: key, Version: m.object.version()}
 	best := -2
-	for _, r := range m.records {
+	for i := range m.records {
 		// Records are in the order of their times, so that of equal rank the youngest
 		// comes last.
-		if m.isFrom(r) && rank(r) >= best {
+		r := &m.records[i]
+		if m.isFrom(r.Key) && rank(r) >= best {
 			m.target.Version, best = r.Version, rank(r)
 		}
 	}
@@ -252,17 +252,18 @@ func (o object) sibling(tree map[string]any) (object, error) {
 // take moves fields of an update from its record to the target.
 func (m *move) take(i int) error {
 	r := &m.records[i]
-	from := m.isFrom(*r)
+	from := m.isFrom(r.Key)
 	if r.Operation != managedfields.Update || r.Subresource != m.Subresource || !from && m.Also.Empty() {
 		return nil
 	}
-	if r.err != nil {
+	owned, err := r.Fields()
+	if err != nil {
 		if !from {
 			return nil
 		}
-		return r.err
+		return err
 	}
-	fields := r.Fields
+	fields := owned
 	if m.Types != nil {
 		if t := m.Types.TypeFor(m.object.at(r.Version)); t != nil {
 			fields = t.Reconcile(fields)
@@ -287,7 +288,7 @@ func (m *move) take(i int) error {
 		m.keepLastApplied(r.Version)
 	}
 	if rest.Equal(fields) {
-		rest = r.Fields
+		rest = owned
 	} else {
 		if !moved.Empty() {
 			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, Version: r.Version, Fields: moved})
@@ -303,7 +304,7 @@ func (m *move) take(i int) error {
 			rest = nil
 		}
 	}
-	r.set(rest)
+	setFields(r, rest)
 	return nil
 }
 
@@ -331,17 +332,17 @@ func (m *move) keepLastApplied(version string) {
 		}
 	}
 	key := managedfields.KeyOf(LastAppliedManager, managedfields.Apply, "", "")
-	m.keeper = &record{Entry: managedfields.Entry{Key: key, Version: version, Fields: set}}
+	keeper := managedfields.NewRecord(managedfields.Entry{Key: key, Version: version, Fields: set})
+	m.keeper = &keeper
 }
 
 // finish puts the target among the records and makes the result.
 func (m *move) finish() (Result, error) {
 	m.target.Fields = fieldpath.UnionOf(append(m.moved, m.target.Fields)...)
-	i := slices.IndexFunc(m.records, func(r record) bool { return r.Key == m.target.Key })
-	if i < 0 {
-		m.records = append(m.records, record{Entry: m.target})
+	if r := m.records.Get(m.target.Key); r != nil {
+		setFields(r, m.target.Fields)
 	} else {
-		m.records[i].set(m.target.Fields)
+		m.records = append(m.records, managedfields.NewRecord(m.target))
 	}
 	if m.keeper != nil {
 		m.records = append(m.records, *m.keeper)
@@ -351,10 +352,10 @@ func (m *move) finish() (Result, error) {
 	m.preview.Released = m.Release
 	result := Result{Object: m.object.given}
 	now := m.object
-	if result.Changed = slices.ContainsFunc(m.records, func(r record) bool { return r.wire == nil && !(r.Key == m.target.Key && r.Fields.Empty()) }); result.Changed {
+	if result.Changed = slices.ContainsFunc(m.records, m.isChange); result.Changed {
 		var err error
-		list := encode(m.records)
-		if now, err = m.object.with(map[string]any{"managedFields": list}); err != nil {
+		list := withoutEmpty(m.records)
+		if now, err = m.object.withEntries(list); err != nil {
 			return Result{}, err
 		}
 		result.Object = now.given
@@ -368,4 +369,10 @@ func (m *move) finish() (Result, error) {
 	}
 	result.Preview = m.preview
 	return result, nil
+}
+
+// isChange reports whether r is not as it was in the object. An applier that owned
+// nothing and gets nothing is no change.
+func (m *move) isChange(r managedfields.Record) bool {
+	return !r.IsUnchanged() && !(r.Key == m.target.Key && r.IsEmpty())
 }

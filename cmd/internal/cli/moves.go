@@ -77,25 +77,25 @@ func (f *chosenFields) check() error {
 	return nil
 }
 
-// entriesOf returns the entries of an object.
-func entriesOf(t *target) (managedfields.Entries, error) {
-	list, ok := managedFields(t.object).([]any)
-	if !ok && managedFields(t.object) != nil {
-		return nil, fmt.Errorf(".metadata.managedFields: expected a list, got %s", describe(managedFields(t.object)))
-	}
-	entries, _, err := managedfields.DecodeTreeEach(list)
-	return entries, err
+// ownedBy returns what the entries that a key means own, and whether there are any.
+func ownedBy(t *target, from managedfields.Key) (*fieldpath.Set, bool, error) {
+	return ownedWhere(t, func(k managedfields.Key) bool { return ownership.Selects(from, k) })
 }
 
-// ownedBy returns what the entries that a key means own, and whether there are any.
-func ownedBy(t *target, from managedfields.Key) (owned *fieldpath.Set, found bool, err error) {
-	entries, err := entriesOf(t)
+// ownedWhere returns what the entries own whose keys are chosen, and whether there are
+// any. One that can't be decoded owns nothing.
+func ownedWhere(t *target, isChosen func(managedfields.Key) bool) (owned *fieldpath.Set, found bool, err error) {
+	entries, err := managedfields.Read(wrap(t.object), fieldpath.SharedCache())
 	if err != nil {
 		return nil, false, err
 	}
-	for _, e := range entries {
-		if ownership.Selects(from, e.Key) {
-			owned, found = owned.Union(e.Fields), true
+	for i := range entries {
+		if !isChosen(entries[i].Key) {
+			continue
+		}
+		found = true
+		if fields, err := entries[i].Fields(); err == nil {
+			owned = owned.Union(fields)
 		}
 	}
 	return owned, found, nil
@@ -327,14 +327,11 @@ func (f *chosenFields) there(env *Env, t *target) (*fieldpath.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := entriesOf(t)
+	owned, _, err := ownedWhere(t, func(managedfields.Key) bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		known = known.Union(e.Fields)
-	}
-	fields, err := namedFields(f.fields, known)
+	fields, err := namedFields(f.fields, known.Union(owned))
 	var none *fieldError
 	if errors.As(err, &none) && len(none.found) == 0 {
 		return nil, fmt.Errorf("%w: no field %s in it", errNothing, none.text)

@@ -1,0 +1,390 @@
+package managedfields_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+type m = map[string]any
+
+const at = "2026-01-02T03:04:05Z"
+
+// item returns an entry as an unstructured object has it; change are names and values.
+func item(manager, op string, fields any, change ...any) m {
+	out := m{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1", "time": at, "fieldsV1": fields}
+	for i := 0; i < len(change); i += 2 {
+		if change[i+1] == nil {
+			delete(out, change[i].(string))
+		} else {
+			out[change[i].(string)] = change[i+1]
+		}
+	}
+	return out
+}
+
+func objectWith(items ...any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": "X",
+		"metadata": m{"name": "x", "resourceVersion": "7", "managedFields": items}}}
+}
+
+func itemsOf(obj runtime.Object) any {
+	list, _ := managedfields.Of(obj.(*unstructured.Unstructured).Object)
+	return list
+}
+
+// structOf returns the Go struct with what a server would decode an entry to.
+func structOf(t *testing.T, items ...any) *metav1.PartialObjectMetadata {
+	t.Helper()
+	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", ResourceVersion: "7"}}
+	data, err := json.Marshal(items)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &out.ManagedFields))
+	return out
+}
+
+func owning(name string) m { return m{"f:spec": m{"f:" + name: m{}}} }
+
+func parse(t *testing.T, text string) *fieldpath.Set {
+	t.Helper()
+	set, err := fieldpath.Parse([]byte(text), fieldpath.Lenient)
+	require.NoError(t, err)
+	return set
+}
+
+// TestListReadsBothForms: a Go struct and an unstructured object give the same records,
+// and each goes back into either form as it was.
+func TestListReadsBothForms(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		items     []any
+	}{
+		{"none", "", nil},
+		{"one", "", []any{item("a", "Apply", owning("x"))}},
+		{"several", "", []any{item("a", "Apply", owning("x")), item("u", "Update", owning("y"), "subresource", "status")}},
+		{"no time", "a manager that changed nothing has none", []any{item("a", "Apply", owning("x"), "time", nil)}},
+		{"no fields", "", []any{item("a", "Apply", m{})}},
+		{"a member of no kind", "it can't be decoded", []any{item("a", "Apply", m{"x": m{}})}},
+		{"no JSON in a key", "it can't be decoded", []any{item("a", "Apply", m{"f:spec": m{"k:{": m{}}}), item("b", "Apply", owning("y"))}},
+		{"a text", "it can't be decoded", []any{item("a", "Apply", "text")}},
+		{"a list", "it can't be decoded", []any{item("a", "Apply", []any{"text"})}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			given, as := objectWith(row.items...), structOf(t, row.items...)
+			before, asBefore := given.DeepCopy(), as.DeepCopy()
+			for _, from := range []runtime.Object{given, as} {
+				l, err := managedfields.Read(from, nil)
+				require.NoError(t, err)
+				require.Len(t, l, len(row.items))
+				for range 2 { // as it was read, and when every record was decoded if it can be
+					bare := objectWith()
+					delete(bare.Object["metadata"].(m), "managedFields")
+					intoTree, err := l.Into(bare)
+					require.NoError(t, err)
+					list, _ := itemsOf(intoTree).([]any)
+					require.Equal(t, row.items, list, row.why)
+					intoStruct, err := l.Into(&metav1.PartialObjectMetadata{})
+					require.NoError(t, err)
+					require.Equal(t, plainJSON(t, row.items), plainJSON(t, intoStruct.(*metav1.PartialObjectMetadata).ManagedFields), row.why)
+					for i := range l {
+						_, _ = l[i].Fields()
+					}
+				}
+			}
+			require.Equal(t, before, given, "what was read is not changed")
+			require.Equal(t, asBefore, as)
+		})
+	}
+}
+
+// plainJSON returns v as JSON with sorted names; none is as good as an empty list.
+func plainJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	var plain any
+	require.NoError(t, json.Unmarshal(data, &plain))
+	if plain == nil {
+		plain = []any{}
+	}
+	data, err = json.Marshal(plain)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// TestListKeepsUnusualEntries: what Read read and nobody changed is written as it was;
+// ReadTree writes it as a server does.
+func TestListKeepsUnusualEntries(t *testing.T) {
+	for _, row := range []struct {
+		name        string
+		given, want m
+	}{
+		{"fraction of a second", item("a", "Apply", owning("x"), "time", "2026-01-02T03:04:05.678Z"), item("a", "Apply", owning("x"))},
+		{"other zone", item("a", "Apply", owning("x"), "time", "2026-01-02T04:04:05+01:00"), item("a", "Apply", owning("x"))},
+		{"no such time", item("a", "Apply", owning("x"), "time", "yesterday"), item("a", "Apply", owning("x"), "time", "yesterday")},
+		{"time of another type", item("a", "Apply", owning("x"), "time", int64(1)), item("a", "Apply", owning("x"), "time", int64(1))},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l, err := managedfields.Read(objectWith(row.given), nil)
+			require.NoError(t, err)
+			require.Equal(t, []any{row.given}, l.EncodeTree())
+			l, isCurrent, err := managedfields.ReadTree(objectWith(row.given).Object, nil)
+			require.NoError(t, err)
+			require.False(t, isCurrent)
+			require.Equal(t, []any{row.want}, l.EncodeTree())
+		})
+	}
+}
+
+// TestListErrors: what is wrong with an entry names its place; it is an error of the
+// list only when the key can't be told.
+func TestListErrors(t *testing.T) {
+	good := item("good", "Apply", owning("x"))
+	for _, row := range []struct {
+		name   string
+		bad    any
+		isKept bool
+		want   string
+	}{
+		{"fields", item("bad", "Apply", m{"x": m{}}), true, `managedFields[1] of manager "bad": fieldsV1 at the root`},
+		{"fields are a text", item("bad", "Apply", "text"), true, `managedFields[1] of manager "bad": fieldsV1: expected a map, got string`},
+		{"time", item("bad", "Apply", owning("x"), "time", "yesterday"), true, `managedFields[1] of manager "bad": time: expected RFC 3339`},
+		{"operation", item("bad", "Patch", owning("x")), false, `managedFields[1] of manager "bad": operation must be`},
+		{"manager", item("bad", "Apply", owning("x"), "manager", int64(1)), false, `managedFields[1] of manager "": manager: expected a string`},
+		{"entry", "bad", false, `managedFields[1] of manager "": expected a map, got string`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l, err := managedfields.Read(objectWith(good, row.bad), nil)
+			one, oneErr := managedfields.ReadEntry(row.bad, 1, nil)
+			if row.isKept {
+				require.NoError(t, err)
+				require.NoError(t, oneErr)
+				_, err = l[1].Fields()
+				_, oneErr = one.Fields()
+				require.False(t, l[1].IsEmpty(), "it may own anything")
+				require.False(t, l[1].Intersects(parse(t, `{"f:spec":{"f:x":{}}}`)), "nothing is known to be taken from it")
+				l[1].Subtract(parse(t, `{"f:spec":{}}`))
+				l[1].Add(parse(t, `{"f:spec":{}}`))
+				require.Error(t, l[1].Reconcile(typed.Deduced()))
+				require.Equal(t, row.bad, l.EncodeTree()[0], "sorted, and as it was")
+				_, entriesErr := l.Entries()
+				require.ErrorContains(t, entriesErr, "bad")
+			}
+			require.ErrorContains(t, err, row.want)
+			require.ErrorContains(t, oneErr, row.want)
+			var located *managedfields.Error
+			require.ErrorAs(t, err, &located)
+			require.Equal(t, 1, located.Index)
+		})
+	}
+	for name, metadata := range map[string]any{"expected a map, got string": "x", "expected a list, got string": m{"managedFields": "x"}} {
+		_, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}}, nil)
+		require.ErrorContains(t, err, name)
+	}
+	_, err := managedfields.Read(&metav1.Status{}, nil)
+	require.ErrorContains(t, err, "Status")
+	_, err = managedfields.Read(objectWith(make([]any, managedfields.MaxEntries+1)...), nil)
+	require.ErrorContains(t, err, "entries")
+	bytes := structOf(t, good)
+	bytes.ManagedFields[0].FieldsV1.SetRawBytes([]byte("{no JSON"))
+	l, err := managedfields.Read(bytes, nil)
+	require.NoError(t, err)
+	_, err = l[0].Fields()
+	require.Error(t, err)
+	into, err := l.Into(&metav1.PartialObjectMetadata{})
+	require.NoError(t, err)
+	require.Equal(t, bytes.ManagedFields, into.(*metav1.PartialObjectMetadata).ManagedFields)
+	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "a tree has no place for what is no JSON")
+}
+
+// TestListOrderAndDuplicates: of two entries with one key the later one counts, in the
+// place of the first; what is written is sorted.
+func TestListOrderAndDuplicates(t *testing.T) {
+	for _, n := range []int{0, 30} { // few are looked through, many are hashed
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			a, later := item("a", "Apply", owning("x")), item("a", "Apply", owning("y"), "apiVersion", "v2")
+			u, broken := item("u", "Update", owning("x")), item("u", "Update", m{"x": m{}})
+			var more []any
+			for i := range n {
+				more = append(more, item(fmt.Sprintf("z%02d", i), "Update", owning("x")))
+			}
+			given := append([]any{u, a, later, broken}, more...)
+			l, isCurrent, err := managedfields.ReadTree(objectWith(given...).Object, nil)
+			require.NoError(t, err)
+			require.False(t, isCurrent)
+			require.Equal(t, append([]any{later, broken}, more...), l.EncodeTree())
+			require.Equal(t, "v2", l.Get(managedfields.Key{Manager: "a", Operation: "Apply"}).Version)
+			require.Nil(t, l.Get(managedfields.Key{Manager: "b", Operation: "Apply"}))
+			for k, i := range l.Positions() {
+				require.Equal(t, i, l.Index(k))
+			}
+			sorted, isCurrent, err := managedfields.ReadTree(objectWith(append([]any{a, u}, more...)...).Object, nil)
+			require.NoError(t, err)
+			require.True(t, isCurrent)
+			require.Len(t, sorted.Without(managedfields.Key{Manager: "b"}), 2+n)
+			require.Equal(t, append([]any{u}, more...), sorted.Without(managedfields.Key{Manager: "a", Operation: "Apply"}).EncodeTree())
+			require.Nil(t, managedfields.List{}.EncodeTree())
+			require.Nil(t, managedfields.List{}.Encode())
+		})
+	}
+}
+
+// TestRecordSets: the operations of a record, whatever its form, are those of sets.
+func TestRecordSets(t *testing.T) {
+	texts := []string{`{}`, `{"f:a":{}}`, `{"f:a":{".":{},"f:b":{}}}`, `{"f:a":{"f:b":{}},"f:c":{}}`,
+		`{"f:l":{"k:{\"n\":\"x\"}":{".":{},"f:n":{}}}}`, `{"f:l":{"k:{\"n\":\"x\"}":{"f:v":{}},"v:1":{}}}`}
+	for _, own := range texts {
+		for _, other := range texts {
+			var fields m
+			require.NoError(t, json.Unmarshal([]byte(own), &fields))
+			given, set, other := item("a", "Apply", fields), parse(t, own), parse(t, other)
+			for name, from := range map[string]runtime.Object{"tree": objectWith(given), "struct": structOf(t, given)} {
+				record := func() *managedfields.Record {
+					l, err := managedfields.Read(from.DeepCopyObject(), nil)
+					require.NoError(t, err)
+					return &l[0]
+				}
+				check := func(r *managedfields.Record, want *fieldpath.Set, what string) {
+					t.Helper()
+					same := want.Equal(set)
+					require.Equal(t, same, r.IsUnchanged(), "%s of %s and %s in a %s", what, set, other, name)
+					got, err := r.Fields()
+					require.NoError(t, err)
+					require.Equal(t, want.String(), got.String(), "%s of %s and %s in a %s", what, set, other, name)
+					require.Equal(t, want.Empty(), r.IsEmpty())
+				}
+				r := record()
+				require.Equal(t, set.Intersection(other).String(), r.Intersection(other).String())
+				require.Equal(t, !set.Intersection(other).Empty(), r.Intersects(other))
+				check(r, set, "nothing")
+				r = record()
+				r.Subtract(other)
+				check(r, set.Difference(other), "Subtract")
+				r = record()
+				r.Add(other)
+				check(r, set.Union(other), "Add")
+				r = record()
+				r.Subtract(other)
+				r.Add(other)
+				got, err := r.Fields()
+				require.NoError(t, err)
+				require.Equal(t, set.Union(other).String(), got.String())
+				r = record()
+				r.SetFields(other)
+				got, err = r.Fields()
+				require.NoError(t, err)
+				require.Equal(t, other.String(), got.String())
+				require.False(t, r.IsUnchanged())
+			}
+		}
+	}
+}
+
+// TestRecordChanges: what changed is written, in either form, and the rest as it was.
+func TestRecordChanges(t *testing.T) {
+	other := metav1.NewTime(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC))
+	given := []any{item("a", "Apply", owning("x")), item("b", "Apply", owning("x"))}
+	want := []any{given[0], item("b", "Apply", m{"f:z": m{}}, "time", "2027-01-02T03:04:05Z")}
+	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
+		l, err := managedfields.Read(from, nil)
+		require.NoError(t, err, name)
+		l[1].SetTime(&other)
+		l[1].SetFields(parse(t, `{"f:z":{}}`))
+		require.Equal(t, want, l.EncodeTree(), name)
+		require.Equal(t, plainJSON(t, want), plainJSON(t, l.Encode()), name)
+		fields, err := l[0].Fields()
+		require.NoError(t, err)
+		l[0].SetFields(fields)
+		require.True(t, l[0].IsUnchanged(), "the same set is no change")
+		entry, err := l[1].Entry()
+		require.NoError(t, err)
+		require.Equal(t, "b", l[1].Header().Manager)
+		require.Nil(t, l[1].Header().Fields)
+		require.Equal(t, `{"f:z":{}}`, string(entry.Fields.AppendJSON(nil)))
+	}
+}
+
+// TestSent: entries that a client sent back as live has them are live's, even if they
+// can't be decoded; others have to be well-formed, and are brought into canonical form.
+func TestSent(t *testing.T) {
+	broken := item("b", "Apply", m{"x": m{}})
+	live := []any{item("a", "Apply", owning("x")), broken, item("u", "Update", m{"q:later": m{}, "f:x": m{}})}
+	for _, row := range []struct {
+		name, why string
+		sent      []any
+		want      []any
+		err       string
+	}{
+		{"as it is", "", live, live, ""},
+		{"less", "what is left out is dropped", live[1:], live[1:], ""},
+		{"other fields", "", []any{item("a", "Apply", owning("y"))}, []any{item("a", "Apply", owning("y"))}, ""},
+		{"not canonical", "a mark of its own says nothing beside no others", []any{item("a", "Apply", m{"f:x": m{".": m{}}})}, []any{item("a", "Apply", m{"f:x": m{}})}, ""},
+		{"another that can't be decoded", "nobody may bring that in", []any{item("c", "Apply", m{"x": m{}})}, nil, `manager "c"`},
+		{"that, of another time", "it is not live's", []any{item("b", "Apply", m{"x": m{}}, "time", nil)}, nil, `manager "b"`},
+	} {
+		for name, form := range map[string]func(items ...any) runtime.Object{
+			"tree":   func(items ...any) runtime.Object { return objectWith(items...) },
+			"struct": func(items ...any) runtime.Object { return structOf(t, items...) },
+		} {
+			t.Run(row.name+"/"+name, func(t *testing.T) {
+				sent, err := managedfields.Read(form(row.sent...), nil)
+				require.NoError(t, err)
+				err = sent.Sent(func() managedfields.List {
+					l, err := managedfields.Read(form(live...), nil)
+					require.NoError(t, err)
+					return l
+				}, func(string) *typed.Type { return typed.Deduced() })
+				if row.err != "" {
+					require.ErrorContains(t, err, row.err, row.why)
+					return
+				}
+				require.NoError(t, err)
+				if name == "tree" {
+					require.Equal(t, row.want, sent.EncodeTree(), row.why)
+				} else {
+					require.Equal(t, plainJSON(t, row.want), plainJSON(t, sent.Encode()), row.why)
+				}
+			})
+		}
+	}
+}
+
+// TestCompareKeys: keys are in the order of their JSON, as upstream's are.
+func TestCompareKeys(t *testing.T) {
+	texts := []string{"", "a", "b", "ab", "a b", "a!", `a"`, "a#", `a\`, "a<", "é", "a\n", "\x7f", "\xff", "a\u2028"}
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func() string { return texts[r.IntN(len(texts))] }
+	written := func(k managedfields.Key) string {
+		data, err := json.Marshal(metav1.ManagedFieldsEntry{
+			Manager: k.Manager, Operation: k.Operation, APIVersion: k.APIVersion, Subresource: k.Subresource})
+		require.NoError(t, err)
+		return string(data)
+	}
+	for range 20_000 {
+		a := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(), Subresource: pick()}
+		b := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(), Subresource: pick()}
+		if r.IntN(2) == 0 {
+			b.Manager = a.Manager
+		}
+		want := 0
+		if x, y := written(a), written(b); x < y {
+			want = -1
+		} else if x > y {
+			want = 1
+		}
+		require.Equal(t, want, a.Compare(b), "%s and %s", written(a), written(b))
+	}
+	a, b := managedfields.Key{Manager: "alice", Operation: "Apply"}, managedfields.Key{Manager: "bob", Operation: "Apply"}
+	require.Zero(t, testing.AllocsPerRun(10, func() { a.Compare(b) }), "plain names are compared as they are")
+}

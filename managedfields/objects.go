@@ -1,0 +1,113 @@
+package managedfields
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
+)
+
+// Read reads the managed fields of an object, an unstructured one or a Go struct, as
+// [ReadTree] and [ReadStructs] do. An entry that nobody changes is written as it was
+// read, whatever it is.
+func Read(obj runtime.Object, cache *fieldpath.Cache) (List, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		tree := u.UnstructuredContent()
+		if _, ok := tree["metadata"].(map[string]any); !ok && tree["metadata"] != nil {
+			return nil, fmt.Errorf("metadata: expected a map, got %T", tree["metadata"])
+		}
+		list, err := treeList(tree)
+		if err != nil {
+			return nil, err
+		}
+		l, _, err := read(len(list), func(i int) (Record, bool, error) { return readTree(cache, list[i], i) })
+		return l, err
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
+	}
+	l, _, err := ReadStructs(accessor.GetManagedFields(), cache)
+	return l, err
+}
+
+// Into returns obj, an unstructured object or a Go struct, with the entries of l; it
+// shares all else with obj. It sorts l.
+func (l List) Into(obj runtime.Object) (runtime.Object, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return &unstructured.Unstructured{Object: With(u.UnstructuredContent(), l.EncodeTree())}, nil
+	}
+	return withStructs(obj, l.Encode())
+}
+
+// Copy returns obj with the managed fields of from, whatever they are, even if nobody
+// can read them; it shares all else with obj. Both are unstructured objects or Go
+// structs.
+func Copy(obj, from runtime.Object) (runtime.Object, error) {
+	to, intoTree := obj.(runtime.Unstructured)
+	u, ofTree := from.(runtime.Unstructured)
+	switch {
+	case intoTree && ofTree:
+		v, _ := Of(u.UnstructuredContent())
+		list, _ := v.([]any)
+		return &unstructured.Unstructured{Object: With(to.UnstructuredContent(), list)}, nil
+	case ofTree:
+		list, err := structsOf(u.UnstructuredContent())
+		if err != nil {
+			return nil, err
+		}
+		return withStructs(obj, list)
+	}
+	accessor, err := meta.Accessor(from)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", from, err)
+	}
+	if !intoTree {
+		return withStructs(obj, accessor.GetManagedFields())
+	}
+	list, err := treesOf(accessor.GetManagedFields())
+	if err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: With(to.UnstructuredContent(), list)}, nil
+}
+
+// structsOf returns the managed fields of an unstructured object as Go structs.
+func structsOf(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
+	if l, _, err := ReadTree(tree, nil); err == nil {
+		return l.Encode(), nil
+	}
+	// They make no sense, and stay as they are.
+	list, _ := Of(tree)
+	var holder metav1.ObjectMeta
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"managedFields": list}, &holder)
+	return holder.ManagedFields, err
+}
+
+// treesOf returns the entries of a Go struct as an unstructured object has them. A list
+// that is there and empty is not nil.
+func treesOf(list []metav1.ManagedFieldsEntry) (any, error) {
+	switch {
+	case list == nil:
+		return nil, nil
+	case len(list) == 0:
+		return []any{}, nil
+	}
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.ObjectMeta{ManagedFields: list})
+	return tree["managedFields"], err
+}
+
+func withStructs(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.Object, error) {
+	out := gostruct.Copy(obj)
+	accessor, err := meta.Accessor(out)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", obj, err)
+	}
+	accessor.SetManagedFields(list)
+	return out, nil
+}

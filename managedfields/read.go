@@ -1,0 +1,151 @@
+package managedfields
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/fieldpath"
+)
+
+// ReadTree reads the managed fields of an unstructured object. Where two entries have
+// the same key, the later one counts. isCurrent says that the list would be written as
+// it is: sorted, no key twice, every entry well-formed. An entry that no server writes
+// so, with a fraction in its time for example, is written as a server does.
+//
+// An entry whose key can be told is a record, whatever else is wrong with it:
+// [Record.Fields] says what. The error, for a key that can't be told, is an *[Error].
+func ReadTree(tree map[string]any, cache *fieldpath.Cache) (l List, isCurrent bool, err error) {
+	list, err := treeList(tree)
+	if err != nil {
+		return nil, false, err
+	}
+	return read(len(list), func(i int) (Record, bool, error) {
+		r, ok, err := readTree(cache, list[i], i)
+		if !ok && r.decoded {
+			r.asTree = nil
+		}
+		return r, ok, err
+	})
+}
+
+func treeList(tree map[string]any) ([]any, error) {
+	v, _ := Of(tree)
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
+	}
+	return list, nil
+}
+
+// ReadEntry reads one entry of an unstructured object, the one at index of its list, as
+// [Read] does.
+func ReadEntry(item any, index int, cache *fieldpath.Cache) (Record, error) {
+	r, _, err := readTree(cache, item, index)
+	return r, err
+}
+
+// ReadStructs is [ReadTree] for the managed fields of a Go struct.
+func ReadStructs(list []metav1.ManagedFieldsEntry, cache *fieldpath.Cache) (l List, isCurrent bool, err error) {
+	return read(len(list), func(i int) (Record, bool, error) {
+		e := &list[i]
+		header, err := newEntry(e.Manager, e.Operation, e.APIVersion, e.Subresource, e.FieldsType)
+		if err != nil {
+			return Record{}, false, &Error{i, e.Manager, err}
+		}
+		r := Record{Key: header.Key, Version: header.Version, Time: e.Time, asStruct: e, cache: cache, index: i}
+		return r, true, nil
+	})
+}
+
+func read(n int, record func(i int) (Record, bool, error)) (l List, isCurrent bool, err error) {
+	if err := CheckCount(n); err != nil {
+		return nil, false, err
+	}
+	l, isCurrent = make(List, 0, n+1), true
+	var at map[Key]int // positions in l, of long lists
+	if n > fewEntries {
+		at = make(map[Key]int, n)
+	}
+	for i := range n {
+		r, ok, err := record(i)
+		if err != nil {
+			return nil, false, err
+		}
+		isCurrent = isCurrent && ok
+		j, twice := at[r.Key]
+		if at == nil {
+			j = l.Index(r.Key)
+			twice = j >= 0
+		}
+		if twice {
+			l[j], isCurrent = r, false
+			continue
+		}
+		if at != nil {
+			at[r.Key] = len(l)
+		}
+		if last := len(l) - 1; last >= 0 && compareRecords(&l[last], &r) > 0 {
+			isCurrent = false
+		}
+		l = append(l, r)
+	}
+	return l, isCurrent, nil
+}
+
+// readTree reads an entry. One that is not well-formed is decoded at once, if it can be.
+func readTree(cache *fieldpath.Cache, item any, index int) (r Record, wellFormed bool, err error) {
+	m, ok := item.(map[string]any)
+	if !ok {
+		return Record{}, false, &Error{index, "", fmt.Errorf("expected a map, got %T", item)}
+	}
+	r, ok = readHeader(m)
+	if tree, isTree := m["fieldsV1"].(map[string]any); ok && (isTree || m["fieldsV1"] == nil) {
+		r.asTree, r.tree, r.cache, r.index = m, tree, cache, index
+		return r, isTree, nil
+	}
+	name, _ := m["manager"].(string)
+	entry, err := treeEntry(cache, m)
+	if err == nil {
+		r = NewRecord(entry)
+		r.asTree, r.index = m, index
+		return r, false, nil
+	}
+	err = &Error{index, name, err}
+	header, headerErr := treeHeader(m)
+	if headerErr != nil {
+		return Record{}, false, err
+	}
+	at, _ := treeTime(m)
+	return Record{Key: header.Key, Version: header.Version, Time: at, asTree: m, index: index, err: err}, false, nil
+}
+
+// readHeader reads a well-formed entry, but for its fields, whose time, if it has one,
+// is written as a server writes it.
+func readHeader(entry map[string]any) (r Record, ok bool) {
+	manager, _ := entry["manager"].(string)
+	operation, _ := entry["operation"].(string)
+	r.Version, _ = entry["apiVersion"].(string)
+	format, _ := entry["fieldsType"].(string)
+	subresource := ""
+	if v, has := entry["subresource"]; has {
+		if subresource, ok = v.(string); !ok {
+			return Record{}, false
+		}
+	}
+	if v, has := entry["time"]; has {
+		text, _ := v.(string)
+		if len(text) != len("2006-01-02T15:04:05Z") || text[len(text)-1] != 'Z' {
+			return Record{}, false
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil || at.IsZero() {
+			return Record{}, false
+		}
+		r.Time = &metav1.Time{Time: at}
+	}
+	op := Operation(operation)
+	r.Key = KeyOf(manager, op, r.Version, subresource)
+	return r, manager != "" && r.Version != "" && format == fieldsType && (op == Apply || op == Update)
+}
