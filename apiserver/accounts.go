@@ -97,7 +97,8 @@ func (a *accounts) issue(ctx context.Context, namespace, name string, o *authent
 		life = min(time.Duration(seconds)*time.Second, mostTokenLife)
 	}
 	if o.Spec.BoundObjectRef != nil {
-		return invalidReview(o, field.Forbidden(field.NewPath("spec", "boundObjectRef"), "this server binds tokens to nothing but their ServiceAccount"))
+		return invalidReview(o, field.Forbidden(field.NewPath("spec", "boundObjectRef"),
+			"this server binds tokens to nothing but their ServiceAccount"))
 	}
 	if len(o.Spec.Audiences) == 0 {
 		o.Spec.Audiences = []string{issuer}

@@ -34,7 +34,8 @@ const (
 )
 
 func newTaskQueue() taskQueue {
-	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry))
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry)
+	return workqueue.NewTypedRateLimitingQueue(limiter)
 }
 
 // written is told of every write before it is answered: a definition is served
@@ -77,7 +78,10 @@ func (s *Server) startControllers(ctx context.Context) error {
 
 // follow watches what other servers write, from a revision on, and looks at what is
 // there anew when a watch ends before ctx does.
-func follow(ctx context.Context, revision int64, watch func(context.Context, int64) error, load func(context.Context) (int64, error)) {
+func follow(
+	ctx context.Context, revision int64, watch func(context.Context, int64) error,
+	load func(context.Context) (int64, error),
+) {
 	for ctx.Err() == nil {
 		err := watch(ctx, revision)
 		if err != nil && !errors.Is(err, storage.ErrCompacted) && !sleep(ctx, lastRetry) {

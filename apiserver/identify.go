@@ -147,9 +147,11 @@ func impersonated(h http.Header) (as auth.User, asked bool, err error) {
 	}
 	switch {
 	case count > maxImpersonated:
-		return as, false, apierrors.NewBadRequest(fmt.Sprintf("expected at most %d groups and extra values to impersonate, got %d", maxImpersonated, count))
+		return as, false, apierrors.NewBadRequest(fmt.Sprintf("expected at most %d groups and extra values to "+
+			"impersonate, got %d", maxImpersonated, count))
 	case as.Name == "" && (count > 0 || as.UID != ""):
-		return as, false, apierrors.NewBadRequest("expected the header " + authenticationv1.ImpersonateUserHeader + " beside the others that impersonate")
+		return as, false, apierrors.NewBadRequest("expected the header " + authenticationv1.ImpersonateUserHeader +
+			" beside the others that impersonate")
 	}
 	return as, as.Name != "", nil
 }

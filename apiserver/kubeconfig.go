@@ -92,7 +92,8 @@ func hasEnded(c *clientcmdapi.Cluster) bool {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(c.CertificateAuthorityData)
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: answerTimeout}, "tcp", u.Host, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: answerTimeout}, "tcp", u.Host,
+		&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		var timeout net.Error
 		return !errors.As(err, &timeout) || !timeout.Timeout()

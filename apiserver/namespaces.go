@@ -31,7 +31,8 @@ func (s *Server) makeNamespaces(ctx context.Context) error {
 			return err
 		}
 		var there *storage.ConflictError
-		if _, err := s.store.Put(ctx, resources.PrefixOf("", "namespaces")+name, data, 0); err != nil && !errors.As(err, &there) {
+		if _, err := s.store.Put(ctx, resources.PrefixOf("", "namespaces")+name, data, 0); err != nil &&
+			!errors.As(err, &there) {
 			return err
 		}
 	}
@@ -59,7 +60,9 @@ func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 	}
 	_, err = finalize.Update(name, "kube-apiserver", func(obj resources.Object) error {
 		n := obj.(*corev1.Namespace)
-		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
+		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool {
+			return f == corev1.FinalizerKubernetes
+		})
 		return nil
 	})
 	if apierrors.IsNotFound(err) {

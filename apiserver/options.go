@@ -78,7 +78,8 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Body: or(l.Body, 3<<20), Nesting: or(l.Nesting, 1000), Object: or(l.Object, resources.MaxObject), Header: or(l.Header, 64<<10),
+		Body: or(l.Body, 3<<20), Nesting: or(l.Nesting, 1000), Object: or(l.Object, resources.MaxObject), Header: or(l.Header,
+			64<<10),
 		Connections: or(l.Connections, 16_384), Requests: or(l.Requests, 400), Watches: or(l.Watches, 10_000),
 		Read: or(l.Read, 30*time.Second), Write: or(l.Write, 30*time.Second),
 		Request: or(l.Request, time.Minute), Watch: or(l.Watch, 30*time.Minute),

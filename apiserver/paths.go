@@ -42,7 +42,8 @@ func (s *Server) serveHealth(name string) http.HandlerFunc {
 		_, verbose := r.URL.Query()["verbose"]
 		switch {
 		case err != nil:
-			http.Error(w, fmt.Sprintf("[+]ping ok\n[-]store failed: reason withheld\n%s check failed", name), http.StatusInternalServerError)
+			http.Error(w, fmt.Sprintf("[+]ping ok\n[-]store failed: reason withheld\n%s check failed", name),
+				http.StatusInternalServerError)
 		case verbose:
 			text(w, fmt.Sprintf("[+]ping ok\n[+]store ok\n%s check passed\n", name))
 		default:

@@ -21,7 +21,8 @@ func (s *Server) survive(w *beganWriter, r *http.Request) {
 	if err, ok := p.(error); ok && err == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 		panic(p)
 	}
-	s.options.Log.Error("a request made the server panic", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	s.options.Log.Error("a request made the server panic", "method", r.Method, "path", r.URL.Path, "panic", p, "stack",
+		string(debug.Stack()))
 	if w.code != 0 {
 		panic(http.ErrAbortHandler)
 	}

@@ -96,12 +96,14 @@ func (s *Server) mayThey(ctx context.Context, obj resources.Object) (err error) 
 	case *authorizationv1.LocalSubjectAccessReview:
 		spec, status = &o.Spec, &o.Status
 		if spec.ResourceAttributes == nil || spec.ResourceAttributes.Namespace != o.Namespace {
-			return invalidReview(o, field.Invalid(field.NewPath("spec", "resourceAttributes", "namespace"), spec.ResourceAttributes,
-				"must match metadata.namespace"))
+			return invalidReview(o,
+				field.Invalid(field.NewPath("spec", "resourceAttributes", "namespace"), spec.ResourceAttributes,
+					"must match metadata.namespace"))
 		}
 	}
 	if spec.User == "" && len(spec.Groups) == 0 {
-		return invalidReview(obj, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
+		return invalidReview(obj,
+			field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
 	}
 	user := auth.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
 	for key, values := range spec.Extra {
@@ -115,7 +117,10 @@ func (s *Server) mayThey(ctx context.Context, obj resources.Object) (err error) 
 }
 
 // review asks the authorizer.
-func (s *Server) review(ctx context.Context, obj resources.Object, user auth.User, r *authorizationv1.ResourceAttributes, p *authorizationv1.NonResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+func (s *Server) review(
+	ctx context.Context, obj resources.Object, user auth.User, r *authorizationv1.ResourceAttributes,
+	p *authorizationv1.NonResourceAttributes,
+) (authorizationv1.SubjectAccessReviewStatus, error) {
 	var status authorizationv1.SubjectAccessReviewStatus
 	if (r == nil) == (p == nil) {
 		return status, invalidReview(obj, field.Invalid(field.NewPath("spec", "resourceAttributes"), r,
@@ -165,7 +170,8 @@ func (s *Server) whatMayI(ctx context.Context, obj resources.Object) error {
 			})
 		}
 		if len(r.Paths) > 0 {
-			o.Status.NonResourceRules = append(o.Status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: r.Verbs, NonResourceURLs: r.Paths})
+			o.Status.NonResourceRules = append(o.Status.NonResourceRules,
+				authorizationv1.NonResourceRule{Verbs: r.Verbs, NonResourceURLs: r.Paths})
 		}
 	}
 	return nil

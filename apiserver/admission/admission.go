@@ -74,5 +74,6 @@ type Converter interface {
 	// Convert returns objects at a version (group/version). They are the caller's
 	// own and may be changed. What it returns must keep the metadata but for labels
 	// and annotations.
-	Convert(crd *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to string) ([]*unstructured.Unstructured, error)
+	Convert(crd *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured,
+		to string) ([]*unstructured.Unstructured, error)
 }

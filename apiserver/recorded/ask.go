@@ -51,7 +51,8 @@ type Replayer struct {
 }
 
 func newReplayer() *Replayer {
-	return &Replayer{versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{}, defined: map[string]bool{}}
+	return &Replayer{versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{},
+		defined: map[string]bool{}}
 }
 
 // OfHandler returns a replayer that asks a handler, with a bearer token, without a

@@ -13,7 +13,8 @@ import (
 var generatedText = []*regexp.Regexp{
 	regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
 	regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`),
-	regexp.MustCompile(`(resourceVersion\\?"?: ?\\?"?|in record \(|resource version: |current: |too old resource version: \d+ \()\d+`),
+	regexp.MustCompile(`(resourceVersion\\?"?: ?\\?"?|in record \(|resource version: |` +
+		`current: |too old resource version: \d+ \()\d+`),
 	regexp.MustCompile(`gen-[a-z0-9]{5}\b`),
 	regexp.MustCompile(`\b[0-9A-F]{128}\b`),
 	regexp.MustCompile(`\b10\.\d+\.\d+\.\d+\b`),

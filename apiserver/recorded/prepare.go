@@ -99,7 +99,8 @@ func below(path string) []string {
 // namespaceOf returns the namespace that a step is in; empty for none.
 func namespaceOf(step *Step) string {
 	parts := below(step.Request.Path)
-	if len(parts) < 3 || parts[0] != "namespaces" || len(parts) == 3 && slices.Contains([]string{"status", "finalize"}, parts[2]) {
+	if len(parts) < 3 || parts[0] != "namespaces" ||
+		len(parts) == 3 && slices.Contains([]string{"status", "finalize"}, parts[2]) {
 		return ""
 	}
 	return parts[1]

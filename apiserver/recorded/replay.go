@@ -153,7 +153,9 @@ func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	if answer.Code != step.Response.Code {
 		return differs("code %d, want %d: %.700s", answer.Code, step.Response.Code, answer.Body)
 	}
-	got, want := slices.Sorted(slices.Values(answer.Header.Values("Warning"))), slices.Sorted(slices.Values(step.Response.Warnings))
+	got, want := slices.Sorted(
+		slices.Values(answer.Header.Values("Warning")),
+	), slices.Sorted(slices.Values(step.Response.Warnings))
 	if !slices.Equal(got, want) {
 		return differs("warnings %q, want %q", got, want)
 	}
@@ -212,7 +214,8 @@ func (r *Replayer) exceptionOf(step *Step, answer *Answer) Exception {
 	message, _ := step.Response.Body["message"].(string)
 	custom := r.defined[groupOf(step)]
 	switch code := step.Response.Code; {
-	case code == 500 && custom && strings.HasSuffix(step.Request.Path, "/scale") && strings.Contains(message, "invalid group/version"):
+	case code == 500 && custom && strings.HasSuffix(step.Request.Path, "/scale") &&
+		strings.Contains(message, "invalid group/version"):
 		return ScaleFault
 	case code == 422 && custom && strings.Contains(message, `"null"`):
 		return NullFault

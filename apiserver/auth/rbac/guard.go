@@ -40,7 +40,8 @@ func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live ru
 		err = a.guardRules(ctx, at, o.Rules)
 	case *rbacv1.ClusterRole:
 		before, ok := live.(*rbacv1.ClusterRole)
-		if ok && same(o.Rules, before.Rules) && same(o.AggregationRule, before.AggregationRule) && same(o.Labels, before.Labels) {
+		if ok && same(o.Rules, before.Rules) && same(o.AggregationRule, before.AggregationRule) &&
+			same(o.Labels, before.Labels) {
 			return nil
 		}
 		err = a.guardClusterRole(ctx, at, o, before)
@@ -50,7 +51,8 @@ func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live ru
 		}
 		err = a.guardBinding(ctx, at, o.RoleRef)
 	case *rbacv1.ClusterRoleBinding:
-		if before, ok := live.(*rbacv1.ClusterRoleBinding); ok && same(o.Subjects, before.Subjects) && o.RoleRef == before.RoleRef {
+		if before, ok := live.(*rbacv1.ClusterRoleBinding); ok && same(o.Subjects, before.Subjects) &&
+			o.RoleRef == before.RoleRef {
 			return nil
 		}
 		at.Namespace = ""
@@ -92,7 +94,8 @@ func aggregates(r *rbacv1.ClusterRole) bool {
 
 // guardBinding refuses a role whose rules the user does not have.
 func (a *Authorizer) guardBinding(ctx context.Context, at auth.Attributes, ref rbacv1.RoleRef) error {
-	bind := auth.Attributes{User: at.User, Verb: "bind", Group: ref.APIGroup, Version: "*", Namespace: at.Namespace, Name: ref.Name}
+	bind := auth.Attributes{User: at.User, Verb: "bind", Group: ref.APIGroup, Version: "*", Namespace: at.Namespace,
+		Name: ref.Name}
 	switch ref.Kind {
 	case "Role":
 		bind.Resource = "roles"

@@ -129,7 +129,9 @@ func (o *objects) rules(user auth.User, namespace string) iter.Seq2[*rbacv1.Poli
 }
 
 // visit yields what is bound in one namespace, and reports whether to go on.
-func (o *objects) visit(namespace, user string, groups map[string]bool, yield func(*rbacv1.PolicyRule, error) bool) bool {
+func (o *objects) visit(
+	namespace, user string, groups map[string]bool, yield func(*rbacv1.PolicyRule, error) bool,
+) bool {
 	for _, b := range o.bindings[namespace] {
 		if !b.binds(user, groups, namespace) {
 			continue

@@ -129,7 +129,8 @@ func (a *Authorizer) Rules(_ context.Context, user auth.User, namespace string) 
 	}
 	for _, r := range rules {
 		out = append(out, auth.Rule{
-			Verbs: r.Verbs, Groups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames, Paths: r.NonResourceURLs,
+			Verbs: r.Verbs, Groups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames,
+			Paths: r.NonResourceURLs,
 		})
 	}
 	return out, err

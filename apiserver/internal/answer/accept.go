@@ -36,14 +36,17 @@ func Accept(r *http.Request, known []runtime.SerializerInfo, views bool) (Accept
 
 // AcceptAs is Accept for what can be asked for in the shapes that allowed knows,
 // each in the representation of a media type.
-func AcceptAs(r *http.Request, known []runtime.SerializerInfo, allowed func(as schema.GroupVersionKind, mediaType string) bool) (Accepted, error) {
+func AcceptAs(
+	r *http.Request, known []runtime.SerializerInfo, allowed func(as schema.GroupVersionKind, mediaType string) bool,
+) (Accepted, error) {
 	header := r.Header.Get("Accept")
 	if header == "" {
 		return Accepted{SerializerInfo: known[0], Pretty: isPretty(r)}, nil
 	}
 	for _, clause := range goautoneg.ParseAccept(header) {
 		for _, info := range known {
-			if clause.Type != "*" && (clause.Type != info.MediaTypeType || clause.SubType != "*" && clause.SubType != info.MediaTypeSubType) {
+			if clause.Type != "*" &&
+				(clause.Type != info.MediaTypeType || clause.SubType != "*" && clause.SubType != info.MediaTypeSubType) {
 				continue
 			}
 			if out, ok := withParameters(info, clause.Params, allowed); ok {
@@ -57,7 +60,9 @@ func AcceptAs(r *http.Request, known []runtime.SerializerInfo, allowed func(as s
 
 // withParameters returns a representation with the parameters that stand behind
 // its name; ok is false when it can't be given so.
-func withParameters(info runtime.SerializerInfo, params map[string]string, allowed func(schema.GroupVersionKind, string) bool) (Accepted, bool) {
+func withParameters(
+	info runtime.SerializerInfo, params map[string]string, allowed func(schema.GroupVersionKind, string) bool,
+) (Accepted, bool) {
 	out := Accepted{SerializerInfo: info, Pretty: params["pretty"] == "1"}
 	var as schema.GroupVersionKind
 	asked := false

@@ -13,7 +13,8 @@ func isDataSource(s *corev1.TypedLocalObjectReference) bool {
 	if s.APIGroup != nil {
 		group = *s.APIGroup
 	}
-	return group == "" && s.Kind == "PersistentVolumeClaim" || group == "snapshot.storage.k8s.io" && s.Kind == "VolumeSnapshot"
+	return group == "" && s.Kind == "PersistentVolumeClaim" ||
+		group == "snapshot.storage.k8s.io" && s.Kind == "VolumeSnapshot"
 }
 
 // alignDataSources says in both fields of a claim what it is filled from, where one

@@ -23,9 +23,15 @@ func more(n int) string { return fmt.Sprintf(" + %d more...", n) }
 
 func podTemplates() printer {
 	return show(append([]column[*corev1.PodTemplate]{name[*corev1.PodTemplate]()},
-		col("Containers", "string", containerNames, func(t *corev1.PodTemplate) any { return namesOf(t.Template.Spec.Containers) }),
-		col("Images", "string", containerImages, func(t *corev1.PodTemplate) any { return imagesOf(t.Template.Spec.Containers) }),
-		col("Pod Labels", "string", "The labels for the pod template.", func(t *corev1.PodTemplate) any { return labels.FormatLabels(t.Template.Labels) }),
+		col("Containers", "string", containerNames, func(t *corev1.PodTemplate) any {
+			return namesOf(t.Template.Spec.Containers)
+		}),
+		col("Images", "string", containerImages, func(t *corev1.PodTemplate) any {
+			return imagesOf(t.Template.Spec.Containers)
+		}),
+		col("Pod Labels", "string", "The labels for the pod template.", func(t *corev1.PodTemplate) any {
+			return labels.FormatLabels(t.Template.Labels)
+		}),
 	)...)
 }
 
@@ -68,7 +74,9 @@ func replicationControllers() printer {
 		col("Ready", "integer", status["readyReplicas"], func(c object) any { return int64(c.Status.ReadyReplicas) }),
 		age[object](),
 	}
-	list = append(list, containers(func(c object) []corev1.Container { return orZero(c.Spec.Template).Spec.Containers })...)
+	list = append(list, containers(func(c object) []corev1.Container {
+		return orZero(c.Spec.Template).Spec.Containers
+	})...)
 	return show(append(list, wide(
 		col("Selector", "string", spec["selector"], func(c object) any { return labels.FormatLabels(c.Spec.Selector) }),
 	)...)...)
@@ -140,12 +148,18 @@ func nodes() printer {
 	return show(append([]column[object]{
 		name[object](),
 		col("Status", "string", "The status of the node", func(n object) any { return nodeStatus(n) }),
-		col("Roles", "string", "The roles of the node", func(n object) any { return or(strings.Join(nodeRoles(n), ","), none) }),
+		col("Roles", "string", "The roles of the node", func(n object) any {
+			return or(strings.Join(nodeRoles(n), ","), none)
+		}),
 		age[object](),
 		col("Version", "string", info["kubeletVersion"], func(n object) any { return n.Status.NodeInfo.KubeletVersion }),
 	}, wide(
-		col("Internal-IP", "string", status["addresses"], func(n object) any { return nodeAddress(n, corev1.NodeInternalIP) }),
-		col("External-IP", "string", status["addresses"], func(n object) any { return nodeAddress(n, corev1.NodeExternalIP) }),
+		col("Internal-IP", "string", status["addresses"], func(n object) any {
+			return nodeAddress(n, corev1.NodeInternalIP)
+		}),
+		col("External-IP", "string", status["addresses"], func(n object) any {
+			return nodeAddress(n, corev1.NodeExternalIP)
+		}),
 		col("OS-Image", "string", info["osImage"], func(n object) any { return or(n.Status.NodeInfo.OSImage, unknown) }),
 		col("Kernel-Version", "string", info["kernelVersion"], func(n object) any {
 			version := or(n.Status.NodeInfo.KernelVersion, unknown)
@@ -205,7 +219,9 @@ func events() printer {
 	nameColumn := name[object]()
 	nameColumn.definition.Priority = 1
 	sub := wide(
-		col("Subobject", "string", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"], func(e object) any { return e.InvolvedObject.FieldPath }),
+		col("Subobject", "string", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"], func(e object) any {
+			return e.InvolvedObject.FieldPath
+		}),
 		col("Source", "string", docs["source"], func(e object) any {
 			component, host := or(e.Source.Component, e.ReportingController), or(e.Source.Host, e.ReportingInstance)
 			if host == "" {
@@ -284,7 +300,9 @@ func configMaps() printer {
 	type object = *corev1.ConfigMap
 	return show(
 		name[object](),
-		col("Data", "string", corev1.ConfigMap{}.SwaggerDoc()["data"], func(m object) any { return int64(len(m.Data) + len(m.BinaryData)) }),
+		col("Data", "string", corev1.ConfigMap{}.SwaggerDoc()["data"], func(m object) any {
+			return int64(len(m.Data) + len(m.BinaryData))
+		}),
 		age[object](),
 	)
 }
@@ -310,7 +328,9 @@ func componentStatuses() printer {
 			}
 			return "Unhealthy"
 		}),
-		col("Message", "string", "Message of the component conditions", func(s object) any { return orZero(healthy(s)).Message }),
+		col("Message", "string", "Message of the component conditions", func(s object) any {
+			return orZero(healthy(s)).Message
+		}),
 		col("Error", "string", "Error of the component conditions", func(s object) any { return orZero(healthy(s)).Error }),
 	)
 }
@@ -319,8 +339,14 @@ func resourceQuotas() printer {
 	type object = *corev1.ResourceQuota
 	return show(
 		name[object](),
-		col("Request", "string", "Request represents a minimum amount of cpu/memory that a container may consume.", func(q object) any { return quota(q, false) }),
-		col("Limit", "string", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.", func(q object) any { return quota(q, true) }),
+		col("Request", "string", "Request represents a minimum amount of cpu/memory that a container may consume.",
+			func(q object) any {
+				return quota(q, false)
+			}),
+		col("Limit", "string", "Limits control the maximum amount of cpu/memory that a container may use independent of "+
+			"contention on the node.", func(q object) any {
+			return quota(q, true)
+		}),
 		age[object](),
 	)
 }
@@ -355,16 +381,24 @@ func persistentVolumes() printer {
 			return size.String()
 		}),
 		col("Access Modes", "string", spec["accessModes"], func(v object) any { return accessModes(v.Spec.AccessModes) }),
-		col("Reclaim Policy", "string", spec["persistentVolumeReclaimPolicy"], func(v object) any { return string(v.Spec.PersistentVolumeReclaimPolicy) }),
-		col("Status", "string", status["phase"], func(v object) any { return terminating(string(v.Status.Phase), v.DeletionTimestamp) }),
+		col("Reclaim Policy", "string", spec["persistentVolumeReclaimPolicy"], func(v object) any {
+			return string(v.Spec.PersistentVolumeReclaimPolicy)
+		}),
+		col("Status", "string", status["phase"], func(v object) any {
+			return terminating(string(v.Status.Phase), v.DeletionTimestamp)
+		}),
 		col("Claim", "string", spec["claimRef"], func(v object) any {
 			if v.Spec.ClaimRef == nil {
 				return ""
 			}
 			return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name
 		}),
-		col("StorageClass", "string", "StorageClass of the pv", func(v object) any { return storageClassOf(v.Annotations, v.Spec.StorageClassName) }),
-		col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv", func(v object) any { return orUnset(v.Spec.VolumeAttributesClassName) }),
+		col("StorageClass", "string", "StorageClass of the pv", func(v object) any {
+			return storageClassOf(v.Annotations, v.Spec.StorageClassName)
+		}),
+		col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv", func(v object) any {
+			return orUnset(v.Spec.VolumeAttributesClassName)
+		}),
 		col("Reason", "string", status["reason"], func(v object) any { return v.Status.Reason }),
 		age[object](),
 	}, wide(
@@ -378,7 +412,9 @@ func persistentVolumeClaims() printer {
 	bound := func(c object) bool { return c.Spec.VolumeName != "" }
 	return show(append([]column[object]{
 		name[object](),
-		col("Status", "string", status["phase"], func(c object) any { return terminating(string(c.Status.Phase), c.DeletionTimestamp) }),
+		col("Status", "string", status["phase"], func(c object) any {
+			return terminating(string(c.Status.Phase), c.DeletionTimestamp)
+		}),
 		col("Volume", "string", spec["volumeName"], func(c object) any { return c.Spec.VolumeName }),
 		col("Capacity", "string", status["capacity"], func(c object) any {
 			if !bound(c) {
@@ -396,7 +432,9 @@ func persistentVolumeClaims() printer {
 		col("StorageClass", "string", "StorageClass of the pvc", func(c object) any {
 			return storageClassOf(c.Annotations, orZero(c.Spec.StorageClassName))
 		}),
-		col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc", func(c object) any { return orUnset(c.Spec.VolumeAttributesClassName) }),
+		col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc", func(c object) any {
+			return orUnset(c.Spec.VolumeAttributesClassName)
+		}),
 		age[object](),
 	}, wide(
 		col("VolumeMode", "string", spec["volumeMode"], func(c object) any { return string(orUnset(c.Spec.VolumeMode)) }),
@@ -427,7 +465,8 @@ func accessModes(modes []corev1.PersistentVolumeAccessMode) string {
 		mode corev1.PersistentVolumeAccessMode
 		text string
 	}{
-		{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"}, {corev1.ReadWriteOncePod, "RWOP"},
+		{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"},
+		{corev1.ReadWriteOncePod, "RWOP"},
 	} {
 		if slices.Contains(modes, m.mode) {
 			out = append(out, m.text)

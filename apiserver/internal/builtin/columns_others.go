@@ -28,7 +28,9 @@ func leases() printer {
 	type object = *coordinationv1.Lease
 	return show(
 		name[object](),
-		col("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"], func(l object) any { return orZero(l.Spec.HolderIdentity) }),
+		col("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"], func(l object) any {
+			return orZero(l.Spec.HolderIdentity)
+		}),
 		age[object](),
 	)
 }
@@ -77,7 +79,9 @@ func priorityClasses() printer {
 		col("Value", "integer", docs["value"], func(c object) any { return int64(c.Value) }),
 		col("Global-Default", "boolean", docs["globalDefault"], func(c object) any { return c.GlobalDefault }),
 		age[object](),
-		col("PreemptionPolicy", "string", docs["preemptionPolicy"], func(c object) any { return string(orZero(c.PreemptionPolicy)) }),
+		col("PreemptionPolicy", "string", docs["preemptionPolicy"], func(c object) any {
+			return string(orZero(c.PreemptionPolicy))
+		}),
 	)
 }
 
@@ -85,13 +89,15 @@ func ingresses() printer {
 	type object = *networkingv1.Ingress
 	return show(
 		name[object](),
-		col("Class", "string", "The name of the IngressClass resource that should be used for additional configuration", func(i object) any {
-			if i.Spec.IngressClassName == nil {
-				return none
-			}
-			return *i.Spec.IngressClassName
-		}),
-		col("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule", func(i object) any { return hosts(i.Spec.Rules) }),
+		col("Class", "string", "The name of the IngressClass resource that should be used for additional configuration",
+			func(i object) any {
+				if i.Spec.IngressClassName == nil {
+					return none
+				}
+				return *i.Spec.IngressClassName
+			}),
+		col("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule",
+			func(i object) any { return hosts(i.Spec.Rules) }),
 		col("Address", "string", "Address is a list containing ingress points for the load-balancer", func(i object) any {
 			var list []string
 			for _, in := range i.Status.LoadBalancer.Ingress {
@@ -138,7 +144,9 @@ func ingressClasses() printer {
 	type object = *networkingv1.IngressClass
 	return show(
 		nameAs(func(c object) string { return defaulted(c, networkingv1.AnnotationIsDefaultIngressClass) }),
-		col("Controller", "string", "Controller that is responsible for handling this class", func(c object) any { return c.Spec.Controller }),
+		col("Controller", "string", "Controller that is responsible for handling this class", func(c object) any {
+			return c.Spec.Controller
+		}),
 		col("Parameters", "string", "A reference to a resource with additional parameters", func(c object) any {
 			p := c.Spec.Parameters
 			switch {
@@ -168,7 +176,9 @@ func serviceCIDRs() printer {
 	type object = *networkingv1.ServiceCIDR
 	return show(
 		name[object](),
-		col("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"], func(c object) any { return strings.Join(c.Spec.CIDRs, ",") }),
+		col("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"], func(c object) any {
+			return strings.Join(c.Spec.CIDRs, ",")
+		}),
 		age[object](),
 	)
 }
@@ -208,7 +218,9 @@ func clusterRoleBindings() printer {
 }
 
 // bindings shows which role is given to whom.
-func bindings[T resources.Object](kind, description string, role func(T) rbacv1.RoleRef, subjects func(T) []rbacv1.Subject) printer {
+func bindings[T resources.Object](
+	kind, description string, role func(T) rbacv1.RoleRef, subjects func(T) []rbacv1.Subject,
+) printer {
 	of := func(kind string) func(T) any {
 		return func(obj T) any {
 			var list []string
@@ -237,7 +249,8 @@ func bindings[T resources.Object](kind, description string, role func(T) rbacv1.
 
 func signingRequests() printer {
 	type object = *certificatesv1.CertificateSigningRequest
-	spec, status := certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc(), certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()
+	spec := certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()
+	status := certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()
 	return show(
 		name[object](),
 		age[object](),
@@ -305,10 +318,13 @@ func flowSchemas() printer {
 	spec := flowcontrolv1.FlowSchemaSpec{}.SwaggerDoc()
 	return show(
 		name[object](),
-		col("PriorityLevel", "string", flowcontrolv1.PriorityLevelConfigurationReference{}.SwaggerDoc()["name"], func(s object) any {
-			return s.Spec.PriorityLevelConfiguration.Name
+		col("PriorityLevel", "string", flowcontrolv1.PriorityLevelConfigurationReference{}.SwaggerDoc()["name"],
+			func(s object) any {
+				return s.Spec.PriorityLevelConfiguration.Name
+			}),
+		col("MatchingPrecedence", "string", spec["matchingPrecedence"], func(s object) any {
+			return int64(s.Spec.MatchingPrecedence)
 		}),
-		col("MatchingPrecedence", "string", spec["matchingPrecedence"], func(s object) any { return int64(s.Spec.MatchingPrecedence) }),
 		col("DistinguisherMethod", "string", spec["distinguisherMethod"], func(s object) any {
 			if s.Spec.DistinguisherMethod == nil {
 				return none
@@ -340,28 +356,36 @@ func priorityLevels() printer {
 	}
 	return show(
 		name[object](),
-		col("Type", "string", flowcontrolv1.PriorityLevelConfigurationSpec{}.SwaggerDoc()["type"], func(c object) any { return string(c.Spec.Type) }),
-		col("NominalConcurrencyShares", "string", flowcontrolv1.LimitedPriorityLevelConfiguration{}.SwaggerDoc()["nominalConcurrencyShares"], func(c object) any {
-			if c.Spec.Limited == nil {
-				return none
-			}
-			return orZero(c.Spec.Limited.NominalConcurrencyShares)
+		col("Type", "string", flowcontrolv1.PriorityLevelConfigurationSpec{}.SwaggerDoc()["type"], func(c object) any {
+			return string(c.Spec.Type)
 		}),
-		col("Queues", "string", queuing["queues"], queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.Queues })),
-		col("HandSize", "string", queuing["handSize"], queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.HandSize })),
-		col("QueueLengthLimit", "string", queuing["queueLengthLimit"], queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.QueueLengthLimit })),
+		col("NominalConcurrencyShares", "string",
+			flowcontrolv1.LimitedPriorityLevelConfiguration{}.SwaggerDoc()["nominalConcurrencyShares"], func(c object) any {
+				if c.Spec.Limited == nil {
+					return none
+				}
+				return orZero(c.Spec.Limited.NominalConcurrencyShares)
+			}),
+		col("Queues", "string", queuing["queues"],
+			queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.Queues })),
+		col("HandSize", "string", queuing["handSize"],
+			queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.HandSize })),
+		col("QueueLengthLimit", "string", queuing["queueLengthLimit"],
+			queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.QueueLengthLimit })),
 		age[object](),
 	)
 }
 
 func mutatingWebhooks() printer {
 	type object = *admissionregistrationv1.MutatingWebhookConfiguration
-	return withCount("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration", func(c object) int { return len(c.Webhooks) })
+	return withCount("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration",
+		func(c object) int { return len(c.Webhooks) })
 }
 
 func validatingWebhooks() printer {
 	type object = *admissionregistrationv1.ValidatingWebhookConfiguration
-	return withCount("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration", func(c object) int { return len(c.Webhooks) })
+	return withCount("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration",
+		func(c object) int { return len(c.Webhooks) })
 }
 
 // withCount shows how many of something an object has.
@@ -372,44 +396,56 @@ func withCount[T resources.Object](title, description string, count func(T) int)
 func validatingPolicies() printer {
 	type object = *admissionregistrationv1.ValidatingAdmissionPolicy
 	return policies("Validations", "Validations indicates the number of validation rules defined in this configuration",
-		func(p object) int { return len(p.Spec.Validations) }, func(p object) *admissionregistrationv1.ParamKind { return p.Spec.ParamKind })
+		func(p object) int { return len(p.Spec.Validations) },
+		func(p object) *admissionregistrationv1.ParamKind { return p.Spec.ParamKind })
 }
 
 func mutatingPolicies() printer {
 	type object = *admissionregistrationv1.MutatingAdmissionPolicy
 	return policies("Mutations", "Mutation indicates the number of mutations rules defined in this configuration",
-		func(p object) int { return len(p.Spec.Mutations) }, func(p object) *admissionregistrationv1.ParamKind { return p.Spec.ParamKind })
+		func(p object) int { return len(p.Spec.Mutations) },
+		func(p object) *admissionregistrationv1.ParamKind { return p.Spec.ParamKind })
 }
 
-func policies[T resources.Object](title, description string, count func(T) int, params func(T) *admissionregistrationv1.ParamKind) printer {
+func policies[T resources.Object](
+	title, description string, count func(T) int, params func(T) *admissionregistrationv1.ParamKind,
+) printer {
 	return show(
 		name[T](),
 		col(title, "integer", description, func(p T) any { return int64(count(p)) }),
-		col("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy", func(p T) any {
-			kind := params(p)
-			if kind == nil {
-				return unset
-			}
-			return kind.APIVersion + "/" + kind.Kind
-		}),
+		col("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy",
+			func(p T) any {
+				kind := params(p)
+				if kind == nil {
+					return unset
+				}
+				return kind.APIVersion + "/" + kind.Kind
+			}),
 		age[T](),
 	)
 }
 
 func validatingPolicyBindings() printer {
 	type object = *admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	return policyBindings(func(b object) string { return b.Spec.PolicyName }, func(b object) *admissionregistrationv1.ParamRef { return b.Spec.ParamRef })
+	return policyBindings(
+		func(b object) string { return b.Spec.PolicyName },
+		func(b object) *admissionregistrationv1.ParamRef { return b.Spec.ParamRef })
 }
 
 func mutatingPolicyBindings() printer {
 	type object = *admissionregistrationv1.MutatingAdmissionPolicyBinding
-	return policyBindings(func(b object) string { return b.Spec.PolicyName }, func(b object) *admissionregistrationv1.ParamRef { return b.Spec.ParamRef })
+	return policyBindings(
+		func(b object) string { return b.Spec.PolicyName },
+		func(b object) *admissionregistrationv1.ParamRef { return b.Spec.ParamRef })
 }
 
-func policyBindings[T resources.Object](policy func(T) string, params func(T) *admissionregistrationv1.ParamRef) printer {
+func policyBindings[T resources.Object](
+	policy func(T) string, params func(T) *admissionregistrationv1.ParamRef,
+) printer {
 	return show(
 		name[T](),
-		col("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded to", func(b T) any { return policy(b) }),
+		col("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded to",
+			func(b T) any { return policy(b) }),
 		col("ParamRef", "string", "ParamRef indicates the param resource which sets the configuration param", func(b T) any {
 			switch ref := params(b); {
 			case ref == nil:

@@ -16,7 +16,8 @@ func pods() printer {
 	restarts := column[object]{
 		definition: metav1.TableColumnDefinition{
 			Name: "Restarts", Type: "string",
-			Description: "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
+			Description: "The number of times the containers in this pod have been restarted and when the last container in " +
+				"this pod has restarted.",
 		},
 		cell: func(p object, now clock) any {
 			s := summarize(p)
@@ -33,7 +34,9 @@ func pods() printer {
 			s := summarize(p)
 			return fmt.Sprintf("%d/%d", s.ready, s.containers)
 		}),
-		col("Status", "string", "The aggregate status of the containers in this pod.", func(p object) any { return summarize(p).reason }),
+		col("Status", "string", "The aggregate status of the containers in this pod.", func(p object) any {
+			return summarize(p).reason
+		}),
 		restarts,
 		age[object](),
 	}, wide(
@@ -44,11 +47,14 @@ func pods() printer {
 			return or(p.Status.PodIPs[0].IP, none)
 		}),
 		col("Node", "string", spec["nodeName"], func(p object) any { return or(p.Spec.NodeName, none) }),
-		col("Nominated Node", "string", status["nominatedNodeName"], func(p object) any { return or(p.Status.NominatedNodeName, none) }),
+		col("Nominated Node", "string", status["nominatedNodeName"], func(p object) any {
+			return or(p.Status.NominatedNodeName, none)
+		}),
 		col("Readiness Gates", "string", spec["readinessGates"], func(p object) any { return readinessGates(p) }),
 	)...)...)
 	p.conditions = func(obj any) []metav1.TableRowCondition {
-		message := map[corev1.PodPhase]string{corev1.PodSucceeded: "The pod has completed successfully.", corev1.PodFailed: "The pod failed."}
+		message := map[corev1.PodPhase]string{corev1.PodSucceeded: "The pod has completed successfully.",
+			corev1.PodFailed: "The pod failed."}
 		phase := obj.(*corev1.Pod).Status.Phase
 		if message[phase] == "" {
 			return nil
@@ -99,7 +105,8 @@ func summarize(p *corev1.Pod) podSummary {
 	}
 	sidecars := map[string]bool{}
 	for _, c := range p.Spec.InitContainers {
-		if sidecars[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways; sidecars[c.Name] {
+		if sidecars[c.Name] = c.RestartPolicy != nil &&
+			*c.RestartPolicy == corev1.ContainerRestartPolicyAlways; sidecars[c.Name] {
 			s.containers++
 		}
 	}

@@ -12,7 +12,8 @@ func storageClasses() printer {
 	docs := storagev1.StorageClass{}.SwaggerDoc()
 	return show(
 		nameAs(func(c object) string {
-			return defaulted(c, "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+			return defaulted(c, "storageclass.kubernetes.io/is-default-class",
+				"storageclass.beta.kubernetes.io/is-default-class")
 		}),
 		col("Provisioner", "string", docs["provisioner"], func(c object) any { return c.Provisioner }),
 		col("ReclaimPolicy", "string", docs["reclaimPolicy"], func(c object) any {
@@ -27,7 +28,9 @@ func storageClasses() printer {
 			}
 			return string(*c.VolumeBindingMode)
 		}),
-		col("AllowVolumeExpansion", "string", docs["allowVolumeExpansion"], func(c object) any { return orZero(c.AllowVolumeExpansion) }),
+		col("AllowVolumeExpansion", "string", docs["allowVolumeExpansion"], func(c object) any {
+			return orZero(c.AllowVolumeExpansion)
+		}),
 		age[object](),
 	)
 }
@@ -36,7 +39,9 @@ func volumeAttributesClasses() printer {
 	type object = *storagev1.VolumeAttributesClass
 	return show(
 		name[object](),
-		col("DriverName", "string", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"], func(c object) any { return c.DriverName }),
+		col("DriverName", "string", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"], func(c object) any {
+			return c.DriverName
+		}),
 		age[object](),
 	)
 }
@@ -53,7 +58,9 @@ func volumeAttachments() printer {
 			return orZero(a.Spec.Source.PersistentVolumeName)
 		}),
 		col("Node", "string", spec["nodeName"], func(a object) any { return a.Spec.NodeName }),
-		col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"], func(a object) any { return a.Status.Attached }),
+		col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"], func(a object) any {
+			return a.Status.Attached
+		}),
 		age[object](),
 	)
 }
@@ -68,9 +75,13 @@ func csiDrivers() printer {
 	spec := storagev1.CSIDriverSpec{}.SwaggerDoc()
 	return show(
 		name[object](),
-		col("AttachRequired", "boolean", spec["attachRequired"], func(d object) any { return d.Spec.AttachRequired == nil || *d.Spec.AttachRequired }),
+		col("AttachRequired", "boolean", spec["attachRequired"], func(d object) any {
+			return d.Spec.AttachRequired == nil || *d.Spec.AttachRequired
+		}),
 		col("PodInfoOnMount", "boolean", spec["podInfoOnMount"], func(d object) any { return orZero(d.Spec.PodInfoOnMount) }),
-		col("StorageCapacity", "boolean", spec["storageCapacity"], func(d object) any { return orZero(d.Spec.StorageCapacity) }),
+		col("StorageCapacity", "boolean", spec["storageCapacity"], func(d object) any {
+			return orZero(d.Spec.StorageCapacity)
+		}),
 		col("TokenRequests", "string", spec["tokenRequests"], func(d object) any {
 			if d.Spec.TokenRequests == nil {
 				return unset
@@ -81,7 +92,9 @@ func csiDrivers() printer {
 			}
 			return strings.Join(list, ",")
 		}),
-		col("RequiresRepublish", "boolean", spec["requiresRepublish"], func(d object) any { return orZero(d.Spec.RequiresRepublish) }),
+		col("RequiresRepublish", "boolean", spec["requiresRepublish"], func(d object) any {
+			return orZero(d.Spec.RequiresRepublish)
+		}),
 		col("Modes", "string", spec["volumeLifecycleModes"], func(d object) any {
 			var list []string
 			for _, m := range d.Spec.VolumeLifecycleModes {

@@ -25,9 +25,13 @@ func deployments() printer {
 	spec, status := appsv1.DeploymentSpec{}.SwaggerDoc(), appsv1.DeploymentStatus{}.SwaggerDoc()
 	list := []column[object]{
 		name[object](),
-		col("Ready", "string", readyOf, func(d object) any { return fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, orZero(d.Spec.Replicas)) }),
+		col("Ready", "string", readyOf, func(d object) any {
+			return fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, orZero(d.Spec.Replicas))
+		}),
 		col("Up-to-date", "string", status["updatedReplicas"], func(d object) any { return int64(d.Status.UpdatedReplicas) }),
-		col("Available", "string", status["availableReplicas"], func(d object) any { return int64(d.Status.AvailableReplicas) }),
+		col("Available", "string", status["availableReplicas"], func(d object) any {
+			return int64(d.Status.AvailableReplicas)
+		}),
 		age[object](),
 	}
 	list = append(list, containers(func(d object) []corev1.Container { return d.Spec.Template.Spec.Containers })...)
@@ -54,7 +58,9 @@ func replicaSets() printer {
 	}
 	list = append(list, containers(func(s object) []corev1.Container { return s.Spec.Template.Spec.Containers })...)
 	return show(append(list, wide(
-		col("Selector", "string", spec["selector"], func(s object) any { return metav1.FormatLabelSelector(s.Spec.Selector) }),
+		col("Selector", "string", spec["selector"], func(s object) any {
+			return metav1.FormatLabelSelector(s.Spec.Selector)
+		}),
 	)...)...)
 }
 
@@ -63,10 +69,16 @@ func daemonSets() printer {
 	spec, status := appsv1.DaemonSetSpec{}.SwaggerDoc(), appsv1.DaemonSetStatus{}.SwaggerDoc()
 	list := []column[object]{
 		name[object](),
-		col("Desired", "integer", status["desiredNumberScheduled"], func(s object) any { return int64(s.Status.DesiredNumberScheduled) }),
-		col("Current", "integer", status["currentNumberScheduled"], func(s object) any { return int64(s.Status.CurrentNumberScheduled) }),
+		col("Desired", "integer", status["desiredNumberScheduled"], func(s object) any {
+			return int64(s.Status.DesiredNumberScheduled)
+		}),
+		col("Current", "integer", status["currentNumberScheduled"], func(s object) any {
+			return int64(s.Status.CurrentNumberScheduled)
+		}),
 		col("Ready", "integer", status["numberReady"], func(s object) any { return int64(s.Status.NumberReady) }),
-		col("Up-to-date", "integer", status["updatedNumberScheduled"], func(s object) any { return int64(s.Status.UpdatedNumberScheduled) }),
+		col("Up-to-date", "integer", status["updatedNumberScheduled"], func(s object) any {
+			return int64(s.Status.UpdatedNumberScheduled)
+		}),
 		col("Available", "integer", status["numberAvailable"], func(s object) any { return int64(s.Status.NumberAvailable) }),
 		col("Node Selector", "string", corev1.PodSpec{}.SwaggerDoc()["nodeSelector"], func(s object) any {
 			return labels.FormatLabels(s.Spec.Template.Spec.NodeSelector)
@@ -75,7 +87,9 @@ func daemonSets() printer {
 	}
 	list = append(list, containers(func(s object) []corev1.Container { return s.Spec.Template.Spec.Containers })...)
 	return show(append(list, wide(
-		col("Selector", "string", spec["selector"], func(s object) any { return metav1.FormatLabelSelector(s.Spec.Selector) }),
+		col("Selector", "string", spec["selector"], func(s object) any {
+			return metav1.FormatLabelSelector(s.Spec.Selector)
+		}),
 	)...)...)
 }
 
@@ -83,7 +97,9 @@ func statefulSets() printer {
 	type object = *appsv1.StatefulSet
 	return show(append([]column[object]{
 		name[object](),
-		col("Ready", "string", readyOf, func(s object) any { return fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, orZero(s.Spec.Replicas)) }),
+		col("Ready", "string", readyOf, func(s object) any {
+			return fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, orZero(s.Spec.Replicas))
+		}),
 		age[object](),
 	}, containers(func(s object) []corev1.Container { return s.Spec.Template.Spec.Containers })...)...)
 }
@@ -103,7 +119,9 @@ func controllerRevisions() printer {
 			}
 			return strings.ToLower(kind.String()) + "/" + owner.Name
 		}),
-		col("Revision", "string", appsv1.ControllerRevision{}.SwaggerDoc()["revision"], func(r object) any { return r.Revision }),
+		col("Revision", "string", appsv1.ControllerRevision{}.SwaggerDoc()["revision"], func(r object) any {
+			return r.Revision
+		}),
 		age[object](),
 	)
 }
@@ -123,7 +141,8 @@ func jobs() printer {
 	type object = *batchv1.Job
 	spec, status := batchv1.JobSpec{}.SwaggerDoc(), batchv1.JobStatus{}.SwaggerDoc()
 	took := column[object]{
-		definition: metav1.TableColumnDefinition{Name: "Duration", Type: "string", Description: "Time required to complete the job."},
+		definition: metav1.TableColumnDefinition{Name: "Duration", Type: "string",
+			Description: "Time required to complete the job."},
 		cell: func(j object, now clock) any {
 			switch start, end := j.Status.StartTime, j.Status.CompletionTime; {
 			case start == nil:
@@ -144,7 +163,9 @@ func jobs() printer {
 	}
 	list = append(list, containers(func(j object) []corev1.Container { return j.Spec.Template.Spec.Containers })...)
 	return show(append(list, wide(
-		col("Selector", "string", spec["selector"], func(j object) any { return metav1.FormatLabelSelector(j.Spec.Selector) }),
+		col("Selector", "string", spec["selector"], func(j object) any {
+			return metav1.FormatLabelSelector(j.Spec.Selector)
+		}),
 	)...)...)
 }
 
@@ -186,7 +207,9 @@ func jobStatus(j *batchv1.Job) string {
 func cronJobs() printer {
 	type object = *batchv1.CronJob
 	spec, status := batchv1.CronJobSpec{}.SwaggerDoc(), batchv1.CronJobStatus{}.SwaggerDoc()
-	last := since("Last Schedule", status["lastScheduleTime"], func(j object) time.Time { return orZero(j.Status.LastScheduleTime).Time })
+	last := since("Last Schedule", status["lastScheduleTime"], func(j object) time.Time {
+		return orZero(j.Status.LastScheduleTime).Time
+	})
 	sinceLast := last.cell
 	last.cell = func(j object, now clock) any {
 		if j.Status.LastScheduleTime == nil {
@@ -216,7 +239,9 @@ func cronJobs() printer {
 		last,
 		age[object](),
 	}
-	list = append(list, containers(func(j object) []corev1.Container { return j.Spec.JobTemplate.Spec.Template.Spec.Containers })...)
+	list = append(list, containers(func(j object) []corev1.Container {
+		return j.Spec.JobTemplate.Spec.Template.Spec.Containers
+	})...)
 	return show(append(list, wide(
 		col("Selector", "string", batchv1.JobSpec{}.SwaggerDoc()["selector"], func(j object) any {
 			return metav1.FormatLabelSelector(j.Spec.JobTemplate.Spec.Selector)
@@ -234,18 +259,24 @@ func disruptionBudgets() printer {
 	}
 	return show(
 		name[object](),
-		col("Min Available", "string", "The minimum number of pods that must be available.", func(b object) any { return orNone(b.Spec.MinAvailable) }),
-		col("Max Unavailable", "string", "The maximum number of pods that may be unavailable.", func(b object) any { return orNone(b.Spec.MaxUnavailable) }),
-		col("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.", func(b object) any {
-			return int64(b.Status.DisruptionsAllowed)
+		col("Min Available", "string", "The minimum number of pods that must be available.", func(b object) any {
+			return orNone(b.Spec.MinAvailable)
 		}),
+		col("Max Unavailable", "string", "The maximum number of pods that may be unavailable.", func(b object) any {
+			return orNone(b.Spec.MaxUnavailable)
+		}),
+		col("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.",
+			func(b object) any {
+				return int64(b.Status.DisruptionsAllowed)
+			}),
 		age[object](),
 	)
 }
 
 func autoscalers() printer {
 	type object = *autoscalingv2.HorizontalPodAutoscaler
-	spec, status := autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc(), autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()
+	spec := autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()
+	status := autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()
 	return show(
 		name[object](),
 		col("Reference", "string", spec["scaleTargetRef"], func(a object) any {
@@ -285,9 +316,13 @@ func targets(a *autoscalingv2.HorizontalPodAutoscaler) string {
 func target(m autoscalingv2.MetricSpec, now autoscalingv2.MetricStatus) string {
 	switch {
 	case m.Type == autoscalingv2.ExternalMetricSourceType && m.External != nil:
-		return valueOf(m.External.Target, currentOf(now.External != nil, func() autoscalingv2.MetricValueStatus { return now.External.Current }))
+		return valueOf(m.External.Target, currentOf(now.External != nil, func() autoscalingv2.MetricValueStatus {
+			return now.External.Current
+		}))
 	case m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil:
-		return valueOf(m.Object.Target, currentOf(now.Object != nil, func() autoscalingv2.MetricValueStatus { return now.Object.Current }))
+		return valueOf(m.Object.Target, currentOf(now.Object != nil, func() autoscalingv2.MetricValueStatus {
+			return now.Object.Current
+		}))
 	case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
 		current := unknown
 		if now.Pods != nil {
@@ -298,7 +333,9 @@ func target(m autoscalingv2.MetricSpec, now autoscalingv2.MetricStatus) string {
 		current := currentOf(now.Resource != nil, func() autoscalingv2.MetricValueStatus { return now.Resource.Current })
 		return string(m.Resource.Name) + ": " + utilization(m.Resource.Target, current)
 	case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
-		current := currentOf(now.ContainerResource != nil, func() autoscalingv2.MetricValueStatus { return now.ContainerResource.Current })
+		current := currentOf(now.ContainerResource != nil, func() autoscalingv2.MetricValueStatus {
+			return now.ContainerResource.Current
+		})
 		return string(m.ContainerResource.Name) + ": " + utilization(m.ContainerResource.Target, current)
 	}
 	return "<unknown type>"

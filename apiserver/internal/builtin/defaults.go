@@ -123,12 +123,14 @@ func setDefaults(obj runtime.Object) {
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
 		for i := range o.Webhooks {
 			w := &o.Webhooks[i]
-			defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.ClientConfig.Service, w.Rules)
+			defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds,
+				w.ClientConfig.Service, w.Rules)
 		}
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		for i := range o.Webhooks {
 			w := &o.Webhooks[i]
-			defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.ClientConfig.Service, w.Rules)
+			defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds,
+				w.ClientConfig.Service, w.Rules)
 			setPointer(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
 		}
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
@@ -285,8 +287,10 @@ func defaultStatefulSet(o *appsv1.StatefulSet) {
 		setPointer(&strategy.RollingUpdate.Partition, 0)
 	}
 	setPointer(&o.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
-	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
-	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted,
+		appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled,
+		appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 	setPointer(&o.Spec.Replicas, 1)
 	setPointer(&o.Spec.RevisionHistoryLimit, 10)
 	for i := range o.Spec.VolumeClaimTemplates {
@@ -395,7 +399,8 @@ func defaultPriorityLevel(o *flowcontrolv1.PriorityLevelConfiguration) {
 	}
 }
 
-func defaultWebhook(failure **admissionregistrationv1.FailurePolicyType, match **admissionregistrationv1.MatchPolicyType,
+func defaultWebhook(failure **admissionregistrationv1.FailurePolicyType,
+	match **admissionregistrationv1.MatchPolicyType,
 	namespaces, objects **metav1.LabelSelector, timeout **int32,
 	service *admissionregistrationv1.ServiceReference, rules []admissionregistrationv1.RuleWithOperations) {
 	setPointer(failure, admissionregistrationv1.Fail)

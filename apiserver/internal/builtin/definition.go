@@ -21,7 +21,9 @@ func addStoredVersion(crd *apiextensionsv1.CustomResourceDefinition) {
 
 // validateDefinition checks a CustomResourceDefinition as a server does: a schema
 // that is not structural, for example, is never stored.
-func validateDefinition(ctx context.Context, crd, live *apiextensionsv1.CustomResourceDefinition, subresource string) field.ErrorList {
+func validateDefinition(
+	ctx context.Context, crd, live *apiextensionsv1.CustomResourceDefinition, subresource string,
+) field.ErrorList {
 	now, err := internalDefinition(crd)
 	if err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
@@ -39,9 +41,12 @@ func validateDefinition(ctx context.Context, crd, live *apiextensionsv1.CustomRe
 	return validation.ValidateCustomResourceDefinitionUpdate(ctx, now, before)
 }
 
-func internalDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
+func internalDefinition(
+	crd *apiextensionsv1.CustomResourceDefinition,
+) (*apiextensions.CustomResourceDefinition, error) {
 	out := &apiextensions.CustomResourceDefinition{}
 	// Converting moves some of what it is given.
-	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(), out, nil)
+	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(),
+		out, nil)
 	return out, err
 }

@@ -94,9 +94,11 @@ func (k *kind) Admit(decoded runtime.Object) (resources.Object, []string, error)
 	obj := k.New()
 	switch {
 	case gvk.Group == k.gvk.Group && gvk.Kind == k.gvk.Kind && gvk.Version != k.gvk.Version:
-		return nil, nil, apierrors.NewBadRequest((&resources.VersionError{Got: gvk.GroupVersion(), Expected: k.gvk.GroupVersion()}).Error())
+		return nil, nil, apierrors.NewBadRequest((&resources.VersionError{Got: gvk.GroupVersion(),
+			Expected: k.gvk.GroupVersion()}).Error())
 	case gvk != k.gvk:
-		return nil, nil, fmt.Errorf("converting (%s) to (%s): unknown conversion", goName(gvk), goName(k.gvk.GroupKind().WithVersion("")))
+		return nil, nil,
+			fmt.Errorf("converting (%s) to (%s): unknown conversion", goName(gvk), goName(k.gvk.GroupKind().WithVersion("")))
 	case reflect.TypeOf(decoded) == reflect.TypeOf(obj):
 		obj = decoded.(resources.Object)
 	default:
@@ -264,7 +266,9 @@ func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
 	}
 }
 
-func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subresource string) (field.ErrorList, []string) {
+func (k *kind) Validate(
+	ctx context.Context, obj, live resources.Object, subresource string,
+) (field.ErrorList, []string) {
 	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
 		before, _ := live.(*apiextensionsv1.CustomResourceDefinition)
 		return validateDefinition(ctx, crd, before, subresource), nil

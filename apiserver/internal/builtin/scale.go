@@ -76,7 +76,8 @@ func (scale) Admit(decoded runtime.Object) (resources.Object, []string, error) {
 		}
 	}
 	if !gvk.Empty() && gvk != ScaleKind {
-		return nil, nil, fmt.Errorf("converting (%s) to (%s): unknown conversion", goName(gvk), goName(ScaleKind.GroupKind().WithVersion("")))
+		return nil, nil, fmt.Errorf("converting (%s) to (%s): unknown conversion", goName(gvk),
+			goName(ScaleKind.GroupKind().WithVersion("")))
 	}
 	out.SetGroupVersionKind(ScaleKind)
 	return out, nil, nil

@@ -88,7 +88,8 @@ func typesFor(gv schema.GroupVersion) *types {
 			utilruntime.Must(add(t.scheme))
 		}
 	}
-	t.serializers = serializer.NewCodecFactory(t.scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).SupportedMediaTypes()
+	t.serializers = serializer.NewCodecFactory(t.scheme,
+		serializer.WithSerializer(cbor.NewSerializerInfo)).SupportedMediaTypes()
 	typesOf[gv] = t
 	return t
 }

@@ -46,14 +46,16 @@ func Groups(options Options) []resources.Group {
 // storedAs are the kinds that are stored at another version, or in another
 // group, than they are served.
 var storedAs = map[schema.GroupVersionKind]schema.GroupVersionKind{
-	{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}: {Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
-	{Group: "events.k8s.io", Version: "v1", Kind: "Event"}:                 {Version: "v1", Kind: "Event"},
+	{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}: {Group: "autoscaling", Version: "v2",
+		Kind: "HorizontalPodAutoscaler"},
+	{Group: "events.k8s.io", Version: "v1", Kind: "Event"}: {Version: "v1", Kind: "Event"},
 }
 
 // deprecated are what a server warns the clients of old kinds of.
 var deprecated = map[schema.GroupVersionKind]string{
 	{Version: "v1", Kind: "ComponentStatus"}: "v1 ComponentStatus is deprecated in v1.19+",
-	{Version: "v1", Kind: "Endpoints"}:       "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+	{Version: "v1",
+		Kind: "Endpoints"}: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
 
 // complete sets what the table leaves to be derived.

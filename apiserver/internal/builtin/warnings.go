@@ -215,11 +215,13 @@ func (w *warner) always(obj resources.Object) {
 	case *corev1.PersistentVolume:
 		w.persistentVolume(o)
 	case *corev1.PersistentVolumeClaim:
-		w.annotation(o.Annotations, corev1.BetaStorageClassAnnotation, `deprecated since v1.8; use "storageClassName" attribute instead`)
+		w.annotation(o.Annotations, corev1.BetaStorageClassAnnotation,
+			`deprecated since v1.8; use "storageClassName" attribute instead`)
 		w.claim(field.NewPath("spec"), &o.Spec)
 	case *appsv1.StatefulSet:
 		if n := o.Spec.RevisionHistoryLimit; n != nil && *n < 0 {
-			w.add(nil, "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")
+			w.add(nil,
+				"spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")
 		}
 	case *networkingv1.NetworkPolicy:
 		w.networkPolicy(o)

@@ -20,11 +20,12 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // deprecatedNodeLabels are labels of Nodes that have others now.
 var deprecatedNodeLabels = map[string]string{
-	"beta.kubernetes.io/arch":                       `deprecated since v1.14; use "kubernetes.io/arch" instead`,
-	"beta.kubernetes.io/os":                         `deprecated since v1.14; use "kubernetes.io/os" instead`,
-	"failure-domain.beta.kubernetes.io/region":      `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
-	"failure-domain.beta.kubernetes.io/zone":        `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
-	"beta.kubernetes.io/instance-type":              `deprecated since v1.17; use "node.kubernetes.io/instance-type" instead`,
+	"beta.kubernetes.io/arch":                  `deprecated since v1.14; use "kubernetes.io/arch" instead`,
+	"beta.kubernetes.io/os":                    `deprecated since v1.14; use "kubernetes.io/os" instead`,
+	"failure-domain.beta.kubernetes.io/region": `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
+	"failure-domain.beta.kubernetes.io/zone":   `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
+	"beta.kubernetes.io/instance-type": `deprecated since v1.17; ` +
+		`use "node.kubernetes.io/instance-type" instead`,
 	"app.kubernetes.io/created-by":                  `deprecated since v1.9`,
 	"scheduler.alpha.kubernetes.io/preferAvoidPods": `deprecated since v1.22; use Taints and Tolerations instead`,
 	"node-role.kubernetes.io/master":                `use "node-role.kubernetes.io/control-plane" instead`,
@@ -169,8 +170,10 @@ func (w *warner) networkPolicy(o *networkingv1.NetworkPolicy) {
 }
 
 func (w *warner) persistentVolume(o *corev1.PersistentVolume) {
-	w.annotation(o.Annotations, corev1.BetaStorageClassAnnotation, `deprecated since v1.8; use "storageClassName" attribute instead`)
-	w.annotation(o.Annotations, corev1.MountOptionAnnotation, `deprecated since v1.31; use "mountOptions" attribute instead`)
+	w.annotation(o.Annotations, corev1.BetaStorageClassAnnotation,
+		`deprecated since v1.8; use "storageClassName" attribute instead`)
+	w.annotation(o.Annotations, corev1.MountOptionAnnotation,
+		`deprecated since v1.31; use "mountOptions" attribute instead`)
 	spec := field.NewPath("spec")
 	if o.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		w.add(spec.Child("persistentVolumeReclaimPolicy"),
@@ -215,7 +218,8 @@ func (w *warner) fractions(path *field.Path, list corev1.ResourceList, names ...
 }
 
 func (w *warner) quota(o *corev1.ResourceQuota) {
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceStorage, corev1.ResourceEphemeralStorage} {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceStorage,
+		corev1.ResourceEphemeralStorage} {
 		requests, limits := "requests."+name, "limits."+name
 		request, ok := o.Spec.Hard[requests]
 		if !ok && (name == corev1.ResourceCPU || name == corev1.ResourceMemory) {
@@ -236,7 +240,8 @@ func (w *warner) mountableSecrets(o, live *corev1.ServiceAccount) {
 			return // who set it was warned
 		}
 	}
-	w.annotation(o.Annotations, key, "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets")
+	w.annotation(o.Annotations, key,
+		"deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets")
 }
 
 func (w *warner) tokenRequests(o *storagev1.CSIDriver) {
@@ -254,7 +259,8 @@ func (w *warner) admission(obj resources.Object) {
 		*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyBinding:
 		if strings.HasSuffix(obj.GetName(), ".static.k8s.io") {
 			w.add(field.NewPath("metadata", "name"),
-				`names ending with ".static.k8s.io" are reserved for static manifest-based configurations and cannot be managed via the API`)
+				`names ending with ".static.k8s.io" are reserved for static manifest-based configurations `+
+					`and cannot be managed via the API`)
 		}
 	}
 }

@@ -41,7 +41,8 @@ func (w *warner) pod(path *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpe
 	w.fractions(spec.Child("overhead"), s.Overhead, corev1.ResourceMemory, corev1.ResourceEphemeralStorage)
 	if s.SecurityContext == nil || s.SecurityContext.SeccompProfile == nil {
 		if _, ok := meta.Annotations[corev1.SeccompPodAnnotationKey]; ok {
-			w.add(annotations.Key(corev1.SeccompPodAnnotationKey), `non-functional in v1.27+; use the "seccompProfile" field instead`)
+			w.add(annotations.Key(corev1.SeccompPodAnnotationKey),
+				`non-functional in v1.27+; use the "seccompProfile" field instead`)
 		}
 	}
 	containers := containersOf(spec, s)
@@ -50,7 +51,8 @@ func (w *warner) pod(path *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpe
 	}
 	w.ports(containers)
 	if n := s.TerminationGracePeriodSeconds; n != nil && *n < 0 {
-		w.add(spec.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
+		w.add(spec.Child("terminationGracePeriodSeconds"),
+			"must be >= 0; negative values are invalid and will be treated as 1")
 	}
 	w.podAffinity(spec.Child("affinity"), s.Affinity)
 	if s.DNSConfig != nil {
@@ -179,7 +181,8 @@ func (w *warner) container(c located, annotations *field.Path, meta *metav1.Obje
 		before := "$(" + env.Name + ")"
 		builds := env.ValueFrom == nil && env.Value != before && strings.Contains(env.Value, before)
 		if seen[env.Name] && !builds {
-			w.add(c.path.Child("env").Index(i), "hides previous definition of %q, which may be dropped when using apply", env.Name)
+			w.add(c.path.Child("env").Index(i), "hides previous definition of %q, which may be dropped when using apply",
+				env.Name)
 		}
 		seen[env.Name] = true
 	}

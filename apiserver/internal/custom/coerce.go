@@ -12,7 +12,8 @@ import (
 // not declared are dropped, and returned as paths; metadata gets its Go types. A
 // field whose type is wrong there is an error.
 func (k *kind) coerce(u *unstructured.Unstructured, paths bool) ([]string, error) {
-	meta, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: paths})
+	meta, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object,
+		schemaobjectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: paths})
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +22,8 @@ func (k *kind) coerce(u *unstructured.Unstructured, paths bool) ([]string, error
 			structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: paths})...)
 		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, k.schema)
 	}
-	fieldErr, more := schemaobjectmeta.CoerceWithOptions(nil, u.Object, k.schema, false, schemaobjectmeta.CoerceOptions{ReturnUnknownFieldPaths: paths})
+	fieldErr, more := schemaobjectmeta.CoerceWithOptions(nil, u.Object, k.schema, false,
+		schemaobjectmeta.CoerceOptions{ReturnUnknownFieldPaths: paths})
 	if fieldErr != nil {
 		return nil, fieldErr
 	}
@@ -36,7 +38,8 @@ func (k *kind) coerce(u *unstructured.Unstructured, paths bool) ([]string, error
 // coerceStored is coerce for what was stored under another schema: metadata that
 // does not fit is dropped, so that the object can still be read.
 func coerceStored(u *unstructured.Unstructured, s *structuralschema.Structural, preserve bool) error {
-	meta, found, _, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{DropMalformedFields: true})
+	meta, found, _, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object,
+		schemaobjectmeta.ObjectMetaOptions{DropMalformedFields: true})
 	if err != nil {
 		return err
 	}
@@ -56,7 +59,8 @@ func prune(u *unstructured.Unstructured, s *structuralschema.Structural, preserv
 		pruning.PruneWithOptions(u.Object, s, true, structuralschema.UnknownFieldPathOptions{})
 		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
 	}
-	if err, _ := schemaobjectmeta.CoerceWithOptions(nil, u.Object, s, false, schemaobjectmeta.CoerceOptions{DropInvalidFields: true}); err != nil {
+	if err, _ := schemaobjectmeta.CoerceWithOptions(nil, u.Object, s, false,
+		schemaobjectmeta.CoerceOptions{DropInvalidFields: true}); err != nil {
 		return err
 	}
 	return nil

@@ -20,7 +20,8 @@ import (
 )
 
 // Plural is the resource of definitions.
-var Plural = schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
+var Plural = schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // Prefix is where definitions are stored.
 var Prefix = resources.PrefixOf(Plural.Group, Plural.Resource)
@@ -167,7 +168,9 @@ func (c *Controller) call(ctx context.Context, subresource string) (*verbs.Call,
 
 // accept writes the status of a definition, if it has another one than it should,
 // and returns the definition with it; nil when it is gone by now.
-func (c *Controller) accept(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+func (c *Controller) accept(
+	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
 	wanted := crd.DeepCopy()
 	c.setStatus(wanted)
 	if apiequality.Semantic.DeepEqual(wanted.Status, crd.Status) {

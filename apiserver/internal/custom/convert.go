@@ -66,7 +66,8 @@ func (c converter) byHost(u *unstructured.Unstructured, to schema.GroupVersion) 
 		return nil, fmt.Errorf("conversion webhook for %s failed: %w", gvk, err)
 	}
 	if len(converted) != 1 || converted[0].GetAPIVersion() != to.String() || converted[0].GetKind() != gvk.Kind {
-		return nil, fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, to, gvk.Kind)
+		return nil,
+			fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, to, gvk.Kind)
 	}
 	return converted[0], nil
 }

@@ -162,7 +162,8 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 		r.Subresources = append(r.Subresources, resources.Subresource{Name: "status", Kind: r.GVK(), Verbs: subresourceVerbs})
 	}
 	if s := v.Subresources; s != nil && s.Scale != nil {
-		r.Subresources = append(r.Subresources, resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: builtin.ScaleKind})
+		r.Subresources = append(r.Subresources,
+			resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: builtin.ScaleKind})
 	}
 	r.Open = func() (resources.Kind, error) { return open(d, v, r) }
 	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v, version) }

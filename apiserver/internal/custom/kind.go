@@ -42,7 +42,9 @@ type kind struct {
 	managers map[string]*fieldmanager.FieldManager // by subresource
 }
 
-func open(d *Definition, v *apiextensionsv1.CustomResourceDefinitionVersion, r *resources.Resource) (resources.Kind, error) {
+func open(
+	d *Definition, v *apiextensionsv1.CustomResourceDefinitionVersion, r *resources.Resource,
+) (resources.Kind, error) {
 	schemas, err := d.schemas()
 	if err != nil {
 		return nil, err
@@ -98,7 +100,8 @@ func (k *kind) Admit(decoded runtime.Object) (resources.Object, []string, error)
 	gvk := u.GroupVersionKind()
 	switch {
 	case gvk.GroupVersion() != k.gvk.GroupVersion():
-		return nil, nil, apierrors.NewBadRequest((&resources.VersionError{Got: gvk.GroupVersion(), Expected: k.gvk.GroupVersion()}).Error())
+		return nil, nil, apierrors.NewBadRequest((&resources.VersionError{Got: gvk.GroupVersion(),
+			Expected: k.gvk.GroupVersion()}).Error())
 	case gvk.Kind != k.gvk.Kind:
 		return nil, nil, apierrors.NewInvalid(k.gvk.GroupKind(), u.GetName(), field.ErrorList{
 			field.Invalid(field.NewPath("kind"), gvk.Kind, "must be "+k.gvk.Kind),
@@ -280,7 +283,9 @@ func (k *kind) AnswersDeleted() bool { return false }
 func (k *kind) CreatesOnUpdate() bool { return false }
 
 // Validate checks an object as its schema, its rules and its metadata demand.
-func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subresource string) (field.ErrorList, []string) {
+func (k *kind) Validate(
+	ctx context.Context, obj, live resources.Object, subresource string,
+) (field.ErrorList, []string) {
 	v, err := k.validators()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}, nil

@@ -14,7 +14,9 @@ import (
 // published returns what OpenAPI says of the objects of a version. A schema that is
 // not structural is not published, and version 2 can't say that there may be other
 // fields than the declared ones.
-func (d *Definition) published(v *apiextensionsv1.CustomResourceDefinitionVersion, version int) (resources.PublishedSchema, error) {
+func (d *Definition) published(
+	v *apiextensionsv1.CustomResourceDefinitionVersion, version int,
+) (resources.PublishedSchema, error) {
 	var out resources.PublishedSchema
 	for _, f := range v.SelectableFields {
 		out.Selectable = append(out.Selectable, f.JSONPath)

@@ -72,5 +72,6 @@ func (k *kind) SetScale(obj resources.Object, replicas int32) error {
 	if err != nil {
 		return err
 	}
-	return unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, int64(replicas), pathOf(s.SpecReplicasPath)...)
+	return unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, int64(replicas),
+		pathOf(s.SpecReplicasPath)...)
 }

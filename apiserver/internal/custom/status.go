@@ -20,8 +20,10 @@ import (
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	names, conflict := c.acceptable(crd)
 	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
-	set := func(of apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
-		if was := apihelpers.FindCRDCondition(crd, of); was != nil && was.Status == status && was.Reason == reason && was.Message == message {
+	set := func(of apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason,
+		message string) {
+		if was := apihelpers.FindCRDCondition(crd, of); was != nil && was.Status == status && was.Reason == reason &&
+			was.Message == message {
 			return
 		}
 		apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
@@ -38,7 +40,8 @@ func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 	set(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue, "NoConflicts", "no conflicts found")
 	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
-		set(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
+		set(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted",
+			"the initial names have been accepted")
 	}
 }
 
@@ -47,7 +50,9 @@ type conflict struct{ reason, message string }
 
 // acceptable returns the names that crd may have: those that it asks for and no
 // other resource of its group has; for others it keeps what it had.
-func (c *Controller) acceptable(crd *apiextensionsv1.CustomResourceDefinition) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
+func (c *Controller) acceptable(
+	crd *apiextensionsv1.CustomResourceDefinition,
+) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	taken, kinds := map[string]bool{}, map[string]bool{}
 	for name, other := range c.served {
 		if name == crd.Name || other.crd.Spec.Group != crd.Spec.Group {
@@ -106,7 +111,8 @@ func Delete(obj resources.Object, now metav1.Time) (stays bool, err error) {
 	}
 	apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
 		Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: "InstanceDeletionPending",
-		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", LastTransitionTime: now,
+		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin " +
+			"soon", LastTransitionTime: now,
 	})
 	return true, nil
 }
@@ -127,7 +133,8 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 			return err
 		}
 		_, err = call.Update(name, manager, func(obj resources.Object) error {
-			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition), apiextensionsv1.CustomResourceCleanupFinalizer)
+			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition),
+				apiextensionsv1.CustomResourceCleanupFinalizer)
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -53,7 +53,8 @@ func (k *kind) newValidators() (*validators, error) {
 }
 
 func (v *validators) create(ctx context.Context, u *unstructured.Unstructured) field.ErrorList {
-	errs := apivalidation.ValidateObjectMetaAccessor(u, v.k.resource.Namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := apivalidation.ValidateObjectMetaAccessor(u, v.k.resource.Namespaced, apivalidation.NameIsDNSSubdomain,
+		field.NewPath("metadata"))
 	errs = append(errs, validation.ValidateCustomResource(nil, u.Object, v.object)...)
 	errs = append(errs, v.scale(u, true)...)
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, u.Object, v.k.schema, false)...)
@@ -64,7 +65,8 @@ func (v *validators) create(ctx context.Context, u *unstructured.Unstructured) f
 func (v *validators) update(ctx context.Context, u, before *unstructured.Unstructured) field.ErrorList {
 	same := v.correlated(u, before)
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(u, before, field.NewPath("metadata"))
-	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, before.Object, v.object, validation.WithRatcheting(same))...)
+	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, before.Object, v.object,
+		validation.WithRatcheting(same))...)
 	errs = append(errs, v.scale(u, true)...)
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, u.Object, v.k.schema, false)...)
 	errs = append(errs, v.lists(u, before)...)
@@ -75,8 +77,9 @@ func (v *validators) status(ctx context.Context, u, before *unstructured.Unstruc
 	same := v.correlated(u, before)
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(u, before, field.NewPath("metadata"))
 	if status, ok := u.Object["status"]; ok && v.part != nil {
-		errs = append(errs, validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, before.Object["status"], v.part,
-			validation.WithRatcheting(same.Key("status")))...)
+		errs = append(errs,
+			validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, before.Object["status"], v.part,
+				validation.WithRatcheting(same.Key("status")))...)
 	}
 	errs = append(errs, v.scale(u, false)...)
 	errs = append(errs, v.lists(u, before)...)
@@ -99,15 +102,19 @@ func (v *validators) lists(u, before *unstructured.Unstructured) field.ErrorList
 }
 
 // withRules adds what the rules say, if the object is sound enough to ask them.
-func (v *validators) withRules(ctx context.Context, errs field.ErrorList, u, before *unstructured.Unstructured, options ...cel.Option) field.ErrorList {
+func (v *validators) withRules(
+	ctx context.Context, errs field.ErrorList, u, before *unstructured.Unstructured, options ...cel.Option,
+) field.ErrorList {
 	if v.rules == nil {
 		return errs
 	}
 	for _, err := range errs {
 		switch err.Type {
-		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
+			field.ErrorTypeTypeInvalid:
 			return append(errs, field.Invalid(nil, nil,
-				"some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+				"some validation rules were not checked because the object was invalid; correct the existing errors to complete "+
+					"validation"))
 		}
 	}
 	var old any
@@ -136,7 +143,8 @@ func (v *validators) scale(u *unstructured.Unstructured, spec bool) (errs field.
 		case n < 0:
 			errs = append(errs, field.Invalid(field.NewPath(path), n, "should be a non-negative integer"))
 		case n > math.MaxInt32:
-			errs = append(errs, field.Invalid(field.NewPath(path), n, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)))
+			errs = append(errs,
+				field.Invalid(field.NewPath(path), n, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)))
 		}
 	}
 	if s.LabelSelectorPath != nil {
@@ -148,7 +156,8 @@ func (v *validators) scale(u *unstructured.Unstructured, spec bool) (errs field.
 }
 
 // ownFinalizers are those without a domain that are as they should be.
-var ownFinalizers = []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
+var ownFinalizers = []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents,
+	string(corev1.FinalizerKubernetes)}
 
 // finalizerWarnings warn of new finalizers whose names others may choose too.
 func finalizerWarnings(u, before *unstructured.Unstructured) (out []string) {
@@ -172,7 +181,8 @@ func finalizerWarnings(u, before *unstructured.Unstructured) (out []string) {
 		if strings.Contains(name, ".") {
 			path = " including a path (/)"
 		}
-		out = append(out, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid accidental conflicts with other finalizer writers", name, path))
+		out = append(out, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid "+
+			"accidental conflicts with other finalizer writers", name, path))
 	}
 	return out
 }

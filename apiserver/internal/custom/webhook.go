@@ -65,7 +65,8 @@ func (w *Webhooks) convert(
 	}
 	converted, ok := out.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("conversion webhook for %s: expected an *unstructured.Unstructured, got a %T", u.GroupVersionKind(), out)
+		return nil, fmt.Errorf("conversion webhook for %s: expected an *unstructured.Unstructured, got a %T",
+			u.GroupVersionKind(), out)
 	}
 	return converted, nil
 }
@@ -74,7 +75,8 @@ func (w *Webhooks) convert(
 type noServices struct{}
 
 func (noServices) ResolveEndpoint(namespace, name string, _ int32) (*url.URL, error) {
-	return nil, fmt.Errorf("service %s/%s can't be reached without a cluster: expected a clientConfig with a url", namespace, name)
+	return nil,
+		fmt.Errorf("service %s/%s can't be reached without a cluster: expected a clientConfig with a url", namespace, name)
 }
 
 // boundedTripper bounds what a webhook may answer.

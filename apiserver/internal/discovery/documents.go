@@ -63,7 +63,8 @@ func address(r *http.Request) string {
 }
 
 func groupList(groups []resources.Group) runtime.Object {
-	out := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	out := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+		Groups: []metav1.APIGroup{}}
 	for _, g := range groups {
 		out.Groups = append(out.Groups, group(g))
 	}

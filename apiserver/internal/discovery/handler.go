@@ -153,7 +153,9 @@ func serveAggregated(w http.ResponseWriter, r *http.Request, mediaType string, d
 // get returns a document; ok is false when there is none of that key. There are as
 // many as paths that exist, in each of the few representations: others are not
 // kept.
-func (d *documents) get(key documentKey, create func(*resources.Table) (document, bool, error)) (doc document, ok bool, err error) {
+func (d *documents) get(
+	key documentKey, create func(*resources.Table) (document, bool, error),
+) (doc document, ok bool, err error) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	if doc, ok = d.made[key]; ok {
@@ -166,7 +168,9 @@ func (d *documents) get(key documentKey, create func(*resources.Table) (document
 	return doc, ok, err
 }
 
-func (h *Handler) make(table *resources.Table, r *http.Request, key documentKey, accepted answer.Accepted) (document, bool, error) {
+func (h *Handler) make(
+	table *resources.Table, r *http.Request, key documentKey, accepted answer.Accepted,
+) (document, bool, error) {
 	obj, ok := h.object(table, r, key)
 	if !ok {
 		return document{}, false, nil

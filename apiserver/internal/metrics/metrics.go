@@ -64,7 +64,8 @@ func New(version string) *Metrics {
 			Name: "apiserver_request_total", Help: "Requests, by what they ask for and the code of the answer.",
 		}, []string{"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "apiserver_request_duration_seconds", Help: "How long requests took until their answer was written, in seconds.", Buckets: seconds,
+			Name: "apiserver_request_duration_seconds", Help: "How long requests took until their answer was written, in " +
+				"seconds.", Buckets: seconds,
 		}, []string{"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"}),
 		inflight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "apiserver_current_inflight_requests", Help: "Requests under way, watches aside.",
@@ -84,7 +85,8 @@ func (m *Metrics) newHandler(version string) http.Handler {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "kubernetes_build_info", Help: "The version whose API is served; always 1.",
-			ConstLabels: prometheus.Labels{"git_version": version, "go_version": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH},
+			ConstLabels: prometheus.Labels{"git_version": version, "go_version": runtime.Version(), "platform": runtime.GOOS +
+				"/" + runtime.GOARCH},
 		}, func() float64 { return 1 }))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
@@ -107,6 +109,8 @@ func (m *Metrics) Begin(q Request) (done func()) {
 
 // Count counts a request that was answered.
 func (m *Metrics) Count(q Request, code int, took time.Duration) {
-	m.requests.WithLabelValues(q.Verb, q.DryRun, q.Group, q.Version, q.Resource, q.Subresource, q.Scope, q.component(), strconv.Itoa(code)).Inc()
-	m.durations.WithLabelValues(q.Verb, q.DryRun, q.Group, q.Version, q.Resource, q.Subresource, q.Scope, q.component()).Observe(took.Seconds())
+	m.requests.WithLabelValues(q.Verb, q.DryRun, q.Group, q.Version, q.Resource, q.Subresource, q.Scope, q.component(),
+		strconv.Itoa(code)).Inc()
+	m.durations.WithLabelValues(q.Verb, q.DryRun, q.Group, q.Version, q.Resource, q.Subresource, q.Scope,
+		q.component()).Observe(took.Seconds())
 }

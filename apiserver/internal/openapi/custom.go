@@ -47,7 +47,8 @@ func customSchemas(r *resources.Resource, version int) (map[string]tree, error) 
 		"properties": tree{
 			"items": tree{
 				"type": "array", "items": tree{"$ref": schemaRefs + model(kind)},
-				"description": "List of " + r.Plural + ". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
+				"description": "List of " + r.Plural +
+					". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
 			},
 			"metadata": referTo(listMeta, listDocs["metadata"]),
 		},
@@ -162,6 +163,8 @@ func addEmbedded(t tree, version int) error {
 }
 
 var embeddedDocs = map[string]string{
-	"apiVersion": "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
-	"kind":       "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+	"apiVersion": "apiVersion defines the versioned schema of this representation of an object. More info: " +
+		"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+	"kind": "kind is a string value representing the type of this object. In CamelCase. More info: " +
+		"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 }

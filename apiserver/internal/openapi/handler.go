@@ -93,7 +93,8 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Vary", "Accept")
-	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf")
+	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v3.v1.0+protobuf",
+		"com.github.proto-openapi.spec.v3@v1.0+protobuf")
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
@@ -116,7 +117,8 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf")
+	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v2.v1.0+protobuf",
+		"com.github.proto-openapi.spec.v2@v1.0+protobuf")
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return

@@ -25,7 +25,9 @@ const (
 // metaSchemas are the schemas that all groups share, such as those of metadata, by
 // model, in version 3 with their descriptions. They are not to be changed.
 var metaSchemas = sync.OnceValues(func() (map[string]tree, error) {
-	definitions := generated.GetOpenAPIDefinitions(func(model string) spec.Ref { return spec.MustCreateRef(schemaRefs + model) })
+	definitions := generated.GetOpenAPIDefinitions(func(model string) spec.Ref {
+		return spec.MustCreateRef(schemaRefs + model)
+	})
 	out := make(map[string]tree, len(definitions))
 	for model, definition := range definitions {
 		schema := definition.Schema
@@ -37,7 +39,8 @@ var metaSchemas = sync.OnceValues(func() (map[string]tree, error) {
 		}
 		out[model] = t
 	}
-	for _, kind := range []string{"DeleteOptions", "WatchEvent", "Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"} {
+	for _, kind := range []string{"DeleteOptions", "WatchEvent", "Status", "APIVersions", "APIGroup", "APIGroupList",
+		"APIResourceList"} {
 		out[metaModels+kind][gvkKey] = []any{tree{"group": "", "kind": kind, "version": "v1"}}
 	}
 	out[scaleModel][gvkKey] = []any{tree{"group": "autoscaling", "kind": "Scale", "version": "v1"}}

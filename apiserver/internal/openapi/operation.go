@@ -71,10 +71,13 @@ var returnsObject = map[schema.GroupResource]bool{
 	{Resource: "persistentvolumeclaims"}: true, {Resource: "pods"}: true, {Resource: "podtemplates"}: true,
 	{Resource: "resourcequotas"}: true, {Resource: "serviceaccounts"}: true, {Resource: "services"}: true,
 	{Resource: "persistentvolumes"}:                       true,
-	{Group: "resource.k8s.io", Resource: "deviceclasses"}: true, {Group: "resource.k8s.io", Resource: "resourceclaims"}: true,
-	{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}: true, {Group: "resource.k8s.io", Resource: "resourceslices"}: true,
+	{Group: "resource.k8s.io", Resource: "deviceclasses"}: true, {Group: "resource.k8s.io",
+		Resource: "resourceclaims"}: true,
+	{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}: true, {Group: "resource.k8s.io",
+		Resource: "resourceslices"}: true,
 	{Group: "storage.k8s.io", Resource: "csidrivers"}: true, {Group: "storage.k8s.io", Resource: "csinodes"}: true,
-	{Group: "storage.k8s.io", Resource: "storageclasses"}: true, {Group: "storage.k8s.io", Resource: "volumeattachments"}: true,
+	{Group: "storage.k8s.io", Resource: "storageclasses"}: true, {Group: "storage.k8s.io",
+		Resource: "volumeattachments"}: true,
 	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}: true,
 }
 
@@ -159,10 +162,12 @@ func (a *author) paths() []*path {
 		collection, scope = a.root+"/namespaces/{namespace}/"+r.Plural, "Namespaced"
 		inPath = []parameter{namespaceParameter}
 	}
-	out = append(out, a.path(collection, inPath, a.list(scope, ""), a.create(scope, "", r.GVK()), a.deleteCollection(scope)))
+	out = append(out,
+		a.path(collection, inPath, a.list(scope, ""), a.create(scope, "", r.GVK()), a.deleteCollection(scope)))
 	inItem := append([]parameter{nameParameter(r.Kind)}, inPath...)
 	item := collection + "/{name}"
-	out = append(out, a.path(item, inItem, a.get(scope, "", r.GVK()), a.update(scope, "", r.GVK()), a.patch(scope, "", r.GVK()), a.delete(scope)))
+	out = append(out, a.path(item, inItem, a.get(scope, "", r.GVK()), a.update(scope, "", r.GVK()),
+		a.patch(scope, "", r.GVK()), a.delete(scope)))
 	for _, s := range r.Subresources {
 		if !slices.Contains(notDescribed, s.Name) {
 			inItem := inItem
@@ -170,7 +175,8 @@ func (a *author) paths() []*path {
 				inItem = append([]parameter{nameParameter(s.Kind.Kind)}, inPath...)
 			}
 			out = append(out, a.path(item+"/"+s.Name, inItem,
-				a.create(scope, s.Name, s.Kind), a.get(scope, s.Name, s.Kind), a.update(scope, s.Name, s.Kind), a.patch(scope, s.Name, s.Kind)))
+				a.create(scope, s.Name, s.Kind), a.get(scope, s.Name, s.Kind), a.update(scope, s.Name, s.Kind), a.patch(scope,
+					s.Name, s.Kind)))
 		}
 	}
 	if !r.Custom {
@@ -212,7 +218,9 @@ func (a *author) path(name string, inPath []parameter, operations ...*operation)
 		return p
 	}
 	for _, candidate := range p.operations[0].parameters {
-		isCommon := !slices.ContainsFunc(p.operations, func(o *operation) bool { return !slices.Contains(o.parameters, candidate) })
+		isCommon := !slices.ContainsFunc(p.operations, func(o *operation) bool {
+			return !slices.Contains(o.parameters, candidate)
+		})
 		if isCommon {
 			p.parameters = append(p.parameters, candidate)
 		}
@@ -373,7 +381,8 @@ func (a *author) deleteCollection(scope string) *operation {
 		return o
 	}
 	o.body = deleteOptions
-	o.parameters = withParameters(optionParameters(metav1.DeleteOptions{}), optionParameters(metav1.ListOptions{}), "watch", "allowWatchBookmarks")
+	o.parameters = withParameters(optionParameters(metav1.DeleteOptions{}), optionParameters(metav1.ListOptions{}),
+		"watch", "allowWatchBookmarks")
 	return o
 }
 
@@ -382,7 +391,8 @@ const watchEvent = metaModels + "WatchEvent"
 func (a *author) watch(scope string) *operation {
 	o := a.operation("watch", "", "get", "watch", "watch", scope, "")
 	o.description = "watch changes to an object of kind " + a.r.Kind +
-		". deprecated: use the 'watch' parameter with a list operation instead, filtered to a single item with the 'fieldSelector' parameter."
+		". deprecated: use the 'watch' parameter with a list operation instead, filtered to a single item with the " +
+		"'fieldSelector' parameter."
 	o.answer, o.produces = watchEvent, a.streams
 	o.parameters = optionParameters(metav1.ListOptions{})
 	return o
@@ -390,7 +400,8 @@ func (a *author) watch(scope string) *operation {
 
 func (a *author) watchList(scope, suffix string) *operation {
 	o := a.operation("watch", "", "get", "watchlist", "watch", scope, "List"+suffix)
-	o.description = "watch individual changes to a list of " + a.r.Kind + ". deprecated: use the 'watch' parameter with a list operation instead."
+	o.description = "watch individual changes to a list of " + a.r.Kind +
+		". deprecated: use the 'watch' parameter with a list operation instead."
 	o.answer, o.produces = watchEvent, a.streams
 	o.parameters = optionParameters(metav1.ListOptions{})
 	return o

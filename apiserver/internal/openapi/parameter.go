@@ -21,11 +21,13 @@ func compareParameters(a, b parameter) int {
 
 var (
 	namespaceParameter = parameter{
-		name: "namespace", in: "path", typ: "string", description: "object name and auth scope, such as for teams and projects",
+		name: "namespace", in: "path", typ: "string",
+		description: "object name and auth scope, such as for teams and projects",
 	}
 	prettyParameter = parameter{
 		name: "pretty", in: "query", typ: "string",
-		description: "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or command-line HTTP tool (curl and wget).",
+		description: "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a " +
+			"browser or command-line HTTP tool (curl and wget).",
 	}
 )
 

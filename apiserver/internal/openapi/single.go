@@ -18,15 +18,18 @@ func single(name, text, id, tag, model string, types []string) *path {
 
 func resourcesPath(gv schema.GroupVersion) *path {
 	tag, prefix := names(gv)
-	return single(rootOf(gv)+"/", "get available resources", "get"+prefix+"APIResources", tag, metaModels+"APIResourceList", builtinTypes)
+	return single(rootOf(gv)+"/", "get available resources", "get"+prefix+"APIResources", tag,
+		metaModels+"APIResourceList", builtinTypes)
 }
 
 func groupPath(group string) *path {
 	tag, prefix := names(schema.GroupVersion{Group: group})
 	if group == "" {
-		return single("/api/", "get available API versions", "get"+prefix+"APIVersions", tag, metaModels+"APIVersions", readable)
+		return single("/api/", "get available API versions", "get"+prefix+"APIVersions", tag, metaModels+"APIVersions",
+			readable)
 	}
-	return single("/apis/"+group+"/", "get information of a group", "get"+prefix+"APIGroup", tag, metaModels+"APIGroup", readable)
+	return single("/apis/"+group+"/", "get information of a group", "get"+prefix+"APIGroup", tag, metaModels+"APIGroup",
+		readable)
 }
 
 func groupsPath() *path {

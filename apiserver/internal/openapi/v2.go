@@ -210,7 +210,8 @@ func (o *operation) v2(share shared) (*operationV2, error) {
 	}
 	var list []parameterV2
 	if o.body != "" {
-		list = append(list, parameterV2{In: "body", Name: "body", Required: o.required, Schema: &reference{definitionRefs + o.body}})
+		list = append(list,
+			parameterV2{In: "body", Name: "body", Required: o.required, Schema: &reference{definitionRefs + o.body}})
 	}
 	var err error
 	out.Parameters, err = share.all(append(list, parametersV2(o.parameters)...))
@@ -263,7 +264,8 @@ func isShared(p parameterV2) bool {
 
 // spec returns a parameter as the library has it, whose JSON is what is hashed.
 func (p parameterV2) spec() *spec.Parameter {
-	out := &spec.Parameter{ParamProps: spec.ParamProps{Description: p.Description, Name: p.Name, In: p.In, Required: p.Required}}
+	out := &spec.Parameter{ParamProps: spec.ParamProps{Description: p.Description, Name: p.Name, In: p.In,
+		Required: p.Required}}
 	out.Type, out.UniqueItems = p.Type, p.UniqueItems
 	if p.Schema != nil {
 		out.Schema = spec.RefSchema(p.Schema.Ref)

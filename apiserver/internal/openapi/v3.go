@@ -118,7 +118,8 @@ type (
 )
 
 var securitySchemes = map[string]tree{
-	"BearerToken": {"description": "Bearer Token authentication", "in": "header", "name": "authorization", "type": "apiKey"},
+	"BearerToken": {"description": "Bearer Token authentication", "in": "header", "name": "authorization",
+		"type": "apiKey"},
 }
 
 // marshal returns the document, in JSON. version is that of the server.
@@ -158,7 +159,9 @@ func (p *path) v3() *pathItemV3 {
 
 func (o *operation) v3() *operationV3 {
 	out := &operationV3{
-		Description: o.description, ID: o.id, Parameters: parametersV3(o.parameters), Tags: o.tags, Action: o.action, Kind: o.gvk(),
+		Description: o.description, ID: o.id, Parameters: parametersV3(
+			o.parameters,
+		), Tags: o.tags, Action: o.action, Kind: o.gvk(),
 		Responses: map[string]responseV3{"401": {Description: unauthorized}},
 	}
 	if o.body != "" {

@@ -40,7 +40,8 @@ func Body(r *http.Request, limits Limits) ([]byte, error) {
 		return nil, apierrors.NewBadRequest("error reading the body: " + err.Error())
 	}
 	if deeper(r.Header.Get("Content-Type"), data, limits.Nesting) {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request is nested too deep: expected at most %d levels", limits.Nesting))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request is nested too deep: expected at most %d "+
+			"levels", limits.Nesting))
 	}
 	return data, nil
 }

@@ -114,7 +114,8 @@ func (i *Info) listOrWatch(r *http.Request) {
 	if options.FieldSelector == nil {
 		return
 	}
-	if name, ok := options.FieldSelector.RequiresExactMatch("metadata.name"); ok && len(content.IsPathSegmentName(name)) == 0 {
+	if name, ok := options.FieldSelector.RequiresExactMatch("metadata.name"); ok &&
+		len(content.IsPathSegmentName(name)) == 0 {
 		i.Name = name
 	}
 }

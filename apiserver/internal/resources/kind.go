@@ -114,5 +114,6 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	return "the API version in the data (" + e.Got.String() + ") does not match the expected API version (" + e.Expected.String() + ")"
+	return "the API version in the data (" + e.Got.String() + ") does not match the expected API version (" +
+		e.Expected.String() + ")"
 }

@@ -38,7 +38,8 @@ func (e *TooLargeError) Error() string {
 // Status makes the error an answer.
 func (e *TooLargeError) Status() metav1.Status {
 	return metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusRequestEntityTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge,
+		Status: metav1.StatusFailure, Code: http.StatusRequestEntityTooLarge,
+		Reason:  metav1.StatusReasonRequestEntityTooLarge,
 		Message: "Request entity is too large: " + e.Error(),
 	}
 }

@@ -13,7 +13,9 @@ import (
 // be removed. order is what a $setElementOrder takes for the order of live: that of the
 // items that the patch leaves, and in the places of those that it deletes the ones that it
 // adds.
-func (m *merger) mergeList(live, patch []any, schema Schema, meta strategicpatch.PatchMeta, deletes bool) (merged, order []any, err error) {
+func (m *merger) mergeList(
+	live, patch []any, schema Schema, meta strategicpatch.PatchMeta, deletes bool,
+) (merged, order []any, err error) {
 	strategy, err := strategyOf(meta)
 	if err != nil {
 		return nil, nil, err
@@ -369,7 +371,8 @@ func (l lister) checkOrder(patch, wanted []any) error {
 		}
 		for {
 			if next == len(wanted) {
-				return fmt.Errorf("the order in the patch does not match its %s list: item %d is not behind those before it", "$setElementOrder", i)
+				return fmt.Errorf("the order in the patch does not match its %s list: item %d is not behind those before it",
+					"$setElementOrder", i)
 			}
 			v, err := l.keyOf(item)
 			if err != nil {

@@ -178,7 +178,9 @@ func set(live map[string]any, name string, v any) {
 
 // strategyOf returns how a field merges, apart from retainKeys: that is up to the patch.
 func strategyOf(meta strategicpatch.PatchMeta) (string, error) {
-	strategies := slices.DeleteFunc(slices.Clone(meta.GetPatchStrategies()), func(s string) bool { return s == strategyRetain })
+	strategies := slices.DeleteFunc(slices.Clone(meta.GetPatchStrategies()), func(s string) bool {
+		return s == strategyRetain
+	})
 	switch len(strategies) {
 	case 0:
 		return "", nil

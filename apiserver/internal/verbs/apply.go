@@ -56,7 +56,8 @@ func (p *patcher) decodeIntent() error {
 		return nil
 	}
 	// Most intents are JSON, which needs no parser for YAML.
-	if strict, err := kjson.UnmarshalStrict(p.body, &p.intent.Object); err == nil && len(strict) == 0 && p.intent.Object != nil {
+	if strict, err := kjson.UnmarshalStrict(p.body, &p.intent.Object); err == nil && len(strict) == 0 &&
+		p.intent.Object != nil {
 		wholeNumbers(p.intent.Object)
 		return nil
 	}

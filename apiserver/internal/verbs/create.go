@@ -80,7 +80,8 @@ func (c *Call) exists(obj resources.Object, record *storage.Record) error {
 	if record == nil {
 		return err
 	}
-	if live, decodeErr := c.decodeAnew(record.Value, record.Revision); decodeErr == nil && live.GetDeletionTimestamp() != nil {
+	if live, decodeErr := c.decodeAnew(record.Value, record.Revision); decodeErr == nil &&
+		live.GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
 	return err

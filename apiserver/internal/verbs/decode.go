@@ -29,7 +29,9 @@ func (c *Call) body(validation string, kind resources.Kind, gvk schema.GroupVers
 
 // decodeBody decodes a body. Undeclared and duplicate fields are errors or
 // warnings, as the validation says.
-func (c *Call) decodeBody(data []byte, info runtime.SerializerInfo, validation string, kind resources.Kind, gvk schema.GroupVersionKind) (resources.Object, error) {
+func (c *Call) decodeBody(
+	data []byte, info runtime.SerializerInfo, validation string, kind resources.Kind, gvk schema.GroupVersionKind,
+) (resources.Object, error) {
 	decoder := info.Serializer
 	if validation != metav1.FieldValidationIgnore && info.StrictSerializer != nil {
 		decoder = info.StrictSerializer
@@ -95,9 +97,11 @@ func strictError(texts []string) error {
 // kind that it says it is, as far as that could be read.
 func undecodable(err error, kind schema.GroupVersionKind, got *schema.GroupVersionKind, data []byte) error {
 	if got != nil && got.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, kind.Kind, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version,
+			kind.Kind, err))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind.Kind, err, excerpt(data)))
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
+		kind.Kind, err, excerpt(data)))
 }
 
 // excerptLength is how much of a body an error shows.

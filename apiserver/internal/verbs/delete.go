@@ -50,7 +50,9 @@ func (c *Call) delete() error {
 
 // remove deletes one object; gone is false when it stays for its finalizers or its
 // grace period, and obj is then as it stays.
-func (c *Call) remove(ctx context.Context, name string, options *metav1.DeleteOptions) (obj resources.Object, gone bool, err error) {
+func (c *Call) remove(
+	ctx context.Context, name string, options *metav1.DeleteOptions,
+) (obj resources.Object, gone bool, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
@@ -63,7 +65,9 @@ func (c *Call) remove(ctx context.Context, name string, options *metav1.DeleteOp
 	}
 }
 
-func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.DeleteOptions) (obj resources.Object, gone bool, err error) {
+func (c *Call) tryRemove(
+	ctx context.Context, name string, options *metav1.DeleteOptions,
+) (obj resources.Object, gone bool, err error) {
 	live, record, _, err := c.read(ctx, name)
 	if err != nil {
 		return nil, false, err
@@ -151,12 +155,14 @@ func (c *Call) deletable(live resources.Object, p *metav1.Preconditions) error {
 	kind := schema.GroupResource{Group: c.Resource.Group, Resource: c.Resource.Kind}
 	if p.UID != nil && *p.UID != live.GetUID() {
 		return apierrors.NewConflict(kind, live.GetName(), fmt.Errorf(
-			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated",
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and "+
+				"then recreated",
 			*p.UID, live.GetUID()))
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != live.GetResourceVersion() {
 		return apierrors.NewConflict(kind, live.GetName(), fmt.Errorf(
-			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified",
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object "+
+				"might have been modified",
 			*p.ResourceVersion, live.GetResourceVersion()))
 	}
 	return nil

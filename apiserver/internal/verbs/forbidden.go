@@ -27,7 +27,8 @@ func Forbidden(user auth.User, verb string, i *request.Info, reason string) erro
 	} else {
 		text += " at the cluster scope"
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: i.Group, Resource: i.Plural}, i.Name, errors.New(because(text, reason)))
+	return apierrors.NewForbidden(schema.GroupResource{Group: i.Group, Resource: i.Plural}, i.Name,
+		errors.New(because(text, reason)))
 }
 
 func because(text, reason string) string {

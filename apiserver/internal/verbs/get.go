@@ -94,9 +94,11 @@ func parseVersion(text string) (int64, error) {
 // tooLarge is the answer to a version that the store has not reached. Clients ask
 // again.
 func tooLarge(wanted, current int64) error {
-	err := apierrors.NewTimeoutError("Too large resource version: "+versionText(wanted)+", current: "+versionText(current), 1)
+	err := apierrors.NewTimeoutError("Too large resource version: "+versionText(wanted)+", current: "+versionText(current),
+		1)
 	err.ErrStatus.Details.Causes = tooLargeCauses
 	return err
 }
 
-var tooLargeCauses = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+var tooLargeCauses = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge,
+	Message: "Too large resource version"}}

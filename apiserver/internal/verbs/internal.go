@@ -47,13 +47,14 @@ func (c *Call) Update(name, manager string, change func(obj resources.Object) er
 	if err != nil {
 		return nil, err
 	}
-	obj, _, err := c.run(write{name: name, change: func(_ context.Context, live resources.Object) (resources.Object, error) {
-		obj := live.DeepCopyObject().(resources.Object)
-		if err := change(obj); err != nil {
-			return nil, err
-		}
-		return c.own(m.UpdateNoErrors(live, obj, manager))
-	}})
+	obj, _, err := c.run(write{name: name,
+		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
+			obj := live.DeepCopyObject().(resources.Object)
+			if err := change(obj); err != nil {
+				return nil, err
+			}
+			return c.own(m.UpdateNoErrors(live, obj, manager))
+		}})
 	return obj, err
 }
 

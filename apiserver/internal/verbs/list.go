@@ -94,7 +94,9 @@ func (c *Call) list() error {
 }
 
 // collect returns a page of what is selected.
-func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions) ([]resources.Object, metav1.ListMeta, error) {
+func (c *Call) collect(
+	ctx context.Context, options *internalversion.ListOptions,
+) ([]resources.Object, metav1.ListMeta, error) {
 	var meta metav1.ListMeta
 	s, err := c.selection(options)
 	if err != nil {
@@ -159,7 +161,9 @@ func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
 
 // from returns the revision that a list is to be of, 0 for now, and the key that
 // it starts behind.
-func (c *Call) from(ctx context.Context, options *internalversion.ListOptions, prefix string) (at int64, after string, err error) {
+func (c *Call) from(
+	ctx context.Context, options *internalversion.ListOptions, prefix string,
+) (at int64, after string, err error) {
 	if options.Continue != "" {
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 			return 0, "", apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
@@ -248,9 +252,11 @@ func parseContinue(token string) (revision int64, last string, err error) {
 	case mark.Version != markVersion:
 		return 0, "", fmt.Errorf("continue key is not valid: server does not recognize this encoded version %q", mark.Version)
 	case mark.Revision == 0:
-		return 0, "", errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+		return 0, "",
+			errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
 	case mark.Start == "" || strings.HasPrefix(mark.Start, "/") || strings.Contains("/"+mark.Start+"/", "/../"):
-		return 0, "", errors.New("continue key is not valid: encoded start key empty or not below the list (version meta.k8s.io/v1)")
+		return 0, "",
+			errors.New("continue key is not valid: encoded start key empty or not below the list (version meta.k8s.io/v1)")
 	}
 	return mark.Revision, strings.TrimSuffix(mark.Start, "\x00"), nil
 }

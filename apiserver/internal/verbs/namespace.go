@@ -42,7 +42,8 @@ func (c *Call) namespaceOpen(ctx context.Context, obj resources.Object) error {
 	refused := apierrors.NewForbidden(c.Resource.GroupResource(), obj.GetName(),
 		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", name))
 	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", name), Field: "metadata.namespace",
+		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated",
+			name), Field: "metadata.namespace",
 	})
 	return refused
 }
@@ -58,7 +59,8 @@ func DeleteNamespace(obj resources.Object, now metav1.Time) (stays bool, err err
 		return false, fmt.Errorf("expected a Namespace, got a %T", obj)
 	}
 	if immortal[n.Name] {
-		return false, apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, n.Name, errors.New("this namespace may not be deleted"))
+		return false, apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, n.Name,
+			errors.New("this namespace may not be deleted"))
 	}
 	if n.DeletionTimestamp == nil {
 		n.DeletionTimestamp = &now

@@ -18,7 +18,8 @@ import (
 
 // patch changes an object as the patch in the body says.
 func (c *Call) patch() error {
-	obj, created, err := c.patched(c.Kind, func(w write) (resources.Object, bool, error) { return c.run(w) }, c.Info.Subresource)
+	obj, created, err := c.patched(c.Kind, func(w write) (resources.Object, bool, error) { return c.run(w) },
+		c.Info.Subresource)
 	if err != nil {
 		return err
 	}
@@ -29,7 +30,9 @@ func (c *Call) patch() error {
 }
 
 // patched reads a patch of an object of kind and has run write what comes of it.
-func (c *Call) patched(kind resources.Kind, run func(write) (resources.Object, bool, error), subresource string) (resources.Object, bool, error) {
+func (c *Call) patched(
+	kind resources.Kind, run func(write) (resources.Object, bool, error), subresource string,
+) (resources.Object, bool, error) {
 	of, err := c.patchType(kind)
 	if err != nil {
 		return nil, false, err

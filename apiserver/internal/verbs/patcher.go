@@ -66,7 +66,8 @@ func (p *patcher) json(ctx context.Context, live resources.Object) (resources.Ob
 	gvk := p.kind.New().GetObjectKind().GroupVersionKind()
 	decoded, _, err := info.StrictSerializer.Decode(patched, &gvk, p.kind.New())
 	invalid := func(text string) error {
-		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(patched), text)})
+		return apierrors.NewInvalid(schema.GroupKind{}, "",
+			field.ErrorList{field.Invalid(field.NewPath("patch"), string(patched), text)})
 	}
 	unknown := doubled
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
@@ -139,10 +140,12 @@ func (p *patcher) operate(ctx context.Context, doc []byte, operations jsonpatch.
 		if doc, err = some.Apply(doc); errors.As(err, &copied) {
 			return nil, apierrors.NewRequestEntityTooLargeError(err.Error())
 		} else if err != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "",
+				err.Error(), 0, false)
 		}
 		if int64(len(doc)) > limit {
-			return nil, &resources.TooLargeError{What: "the object after a part of the patch", Size: int64(len(doc)), Limit: limit}
+			return nil,
+				&resources.TooLargeError{What: "the object after a part of the patch", Size: int64(len(doc)), Limit: limit}
 		}
 	}
 	return doc, nil
@@ -228,7 +231,8 @@ func strategicError(err error) error {
 	}
 	for _, bad := range []error{mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys} {
 		if errors.Is(err, bad) {
-			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "",
+				err.Error(), 0, false)
 		}
 	}
 	// The object is one that a server made: what can't be done with it is the patch.

@@ -52,7 +52,8 @@ func (c *Call) action(kind schema.GroupVersionKind) (resources.Object, bool, err
 		return nil, false, apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in %s object", kind.Kind))
 	}
 	if ns := obj.GetNamespace(); ns != "" && ns != c.Info.Namespace {
-		return nil, false, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return nil, false,
+			apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return obj, isDryRun(options.DryRun), nil
 }
@@ -81,7 +82,8 @@ func (c *Call) bind(name string) error {
 	}
 	b := obj.(*corev1.Binding)
 	if b.Target.Name == "" || b.Target.Kind != "" && b.Target.Kind != "Node" {
-		return apierrors.NewBadRequest(fmt.Sprintf("target: expected the name of a Node, got %q %q", b.Target.Kind, b.Target.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("target: expected the name of a Node, got %q %q", b.Target.Kind,
+			b.Target.Name))
 	}
 	if name == "" {
 		name = b.Name
@@ -90,13 +92,14 @@ func (c *Call) bind(name string) error {
 		return err
 	}
 	c.Info.Subresource = "binding"
-	_, _, err = c.run(write{name: name, dryRun: dryRun, uid: string(b.UID), change: func(_ context.Context, live resources.Object) (resources.Object, error) {
-		pod := live.DeepCopyObject().(*corev1.Pod)
-		if err := assign(pod, b, c.Now); err != nil {
-			return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, err)
-		}
-		return pod, nil // whose node nobody owns
-	}})
+	_, _, err = c.run(write{name: name, dryRun: dryRun, uid: string(b.UID),
+		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
+			pod := live.DeepCopyObject().(*corev1.Pod)
+			if err := assign(pod, b, c.Now); err != nil {
+				return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, err)
+			}
+			return pod, nil // whose node nobody owns
+		}})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,8 @@ type rawKind interface {
 // objects.
 func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions) (bool, error) {
 	raw, ok := c.Kind.(rawKind)
-	if !ok || c.Hooks.Default != nil || c.accepted.As != nil || c.accepted.Pretty || c.accepted.MediaType != runtime.ContentTypeJSON {
+	if !ok || c.Hooks.Default != nil || c.accepted.As != nil || c.accepted.Pretty ||
+		c.accepted.MediaType != runtime.ContentTypeJSON {
 		return false, nil
 	}
 	s, err := c.selection(options)

@@ -41,7 +41,8 @@ func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Contex
 			obj.SetNamespace(c.Info.Namespace)
 		case c.Info.Namespace:
 		default:
-			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the " +
+				"request")
 		}
 	}
 	if err := fill(c.Request.Context(), obj); err != nil {

@@ -129,7 +129,8 @@ func (c *Call) scaleWithFields(live resources.Object) (*managedfields.ScaleHandl
 	if err != nil {
 		return nil, nil, err
 	}
-	handler := managedfields.NewScaleHandler(live.GetManagedFields(), c.Resource.GroupVersion().String(), c.Kind.Replicas())
+	handler := managedfields.NewScaleHandler(live.GetManagedFields(), c.Resource.GroupVersion().String(),
+		c.Kind.Replicas())
 	entries, err := handler.ToSubresource()
 	if err != nil {
 		return nil, nil, err

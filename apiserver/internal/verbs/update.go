@@ -63,10 +63,12 @@ func (c *Call) update() error {
 // checkName compares the name of a body with that of the path.
 func (c *Call) checkName(obj resources.Object) error {
 	if obj.GetName() == "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", c.Info.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name "+
+			"must be provided", c.Info.Name))
 	}
 	if obj.GetName() != c.Info.Name {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), c.Info.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
+			obj.GetName(), c.Info.Name))
 	}
 	return nil
 }

@@ -186,7 +186,8 @@ func (c *Call) matchNamespace(obj resources.Object) error {
 		obj.SetNamespace(want)
 	default:
 		if want != "" {
-			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the " +
+				"request")
 		}
 		obj.SetNamespace("")
 	}
@@ -194,7 +195,9 @@ func (c *Call) matchNamespace(obj resources.Object) error {
 }
 
 // replace stores an object in the place of live.
-func (c *Call) replace(ctx context.Context, w write, live resources.Object, record *storage.Record) (resources.Object, error) {
+func (c *Call) replace(
+	ctx context.Context, w write, live resources.Object, record *storage.Record,
+) (resources.Object, error) {
 	if w.uid != "" && w.uid != string(live.GetUID()) {
 		return nil, c.uidConflict(w, live.GetUID())
 	}
@@ -206,7 +209,8 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 		return nil, err
 	}
 	if obj.GetName() != w.name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), w.name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
+			obj.GetName(), w.name))
 	}
 	if err := c.matchVersion(obj, live); err != nil {
 		return nil, err
@@ -279,9 +283,10 @@ func (c *Call) matchVersion(obj, live resources.Object) error {
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	case !c.Kind.Unconditional():
 		// Of a kind that is named as the resource, as a server has it.
-		return apierrors.NewInvalid(schema.GroupKind{Group: c.Resource.Group, Kind: c.Resource.Plural}, obj.GetName(), field.ErrorList{
-			field.Invalid(field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update"),
-		})
+		return apierrors.NewInvalid(schema.GroupKind{Group: c.Resource.Group, Kind: c.Resource.Plural}, obj.GetName(),
+			field.ErrorList{
+				field.Invalid(field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update"),
+			})
 	}
 	obj.SetResourceVersion(live.GetResourceVersion())
 	return nil
@@ -358,7 +363,9 @@ func (c *Call) admit(ctx context.Context, op admission.Operation, obj, live reso
 	return nil
 }
 
-func (c *Call) admission(ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool) *admission.Write {
+func (c *Call) admission(
+	ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool,
+) *admission.Write {
 	w := &admission.Write{
 		Operation: op, Resource: c.Resource.GVR(), Kind: c.Resource.GVK(), Subresource: c.Info.Subresource,
 		User: auth.UserOf(ctx), DryRun: dryRun,
@@ -437,14 +444,16 @@ func (c *Call) warnDuplicateOwners(obj resources.Object) {
 	if len(kept) < len(owners) {
 		obj.SetOwnerReferences(kept)
 		c.warnings = append(c.warnings,
-			".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests")
+			".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "+
+				"reject such requests as early as 1.24; please fix your requests")
 	}
 }
 
 // uidConflict is the answer to an update of another object than is there.
 func (c *Call) uidConflict(w write, uid types.UID) error {
 	return apierrors.NewConflict(c.Resource.GroupResource(), w.name, fmt.Errorf(
-		"StorageError: invalid object, Code: 4, Key: /registry/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
+		"StorageError: invalid object, Code: 4, Key: /registry/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition "+
+			"failed: UID in precondition: %s, UID in object meta: %s",
 		c.registryKey(w.name), w.uid, uid))
 }
 

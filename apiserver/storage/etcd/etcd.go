@@ -155,7 +155,9 @@ func (s *Store) List(ctx context.Context, prefix string, options storage.ListOpt
 }
 
 // rangeOf reads from etcd as of a revision, and returns also which one that is.
-func (s *Store) rangeOf(ctx context.Context, start string, revision int64, options ...clientv3.OpOption) (*clientv3.GetResponse, int64, error) {
+func (s *Store) rangeOf(
+	ctx context.Context, start string, revision int64, options ...clientv3.OpOption,
+) (*clientv3.GetResponse, int64, error) {
 	if revision < 0 {
 		return nil, 0, fmt.Errorf("revision %d: %w", revision, storage.ErrCompacted)
 	}

@@ -99,7 +99,9 @@ func (e *Etcd) Stop() {
 // start returns when etcd says that it serves.
 func (e *Etcd) start() error {
 	e.process = exec.Command("etcd")
-	e.process.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ETCD_") }), e.args...)
+	e.process.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
+		return strings.HasPrefix(s, "ETCD_")
+	}), e.args...)
 	out, err := e.process.StderrPipe()
 	if err != nil {
 		return err

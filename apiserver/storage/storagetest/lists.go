@@ -27,8 +27,10 @@ func testListNarrows(t *testing.T, s storage.Store) {
 		want          []string
 		remaining     int64
 	}{
-		{"no prefix is all", "", "", 0, []string{"/a", "/a/b", "/a/c", "/ab", "/b/a", "/c\U0010ffff", "/c\U0010ffff/x", "/d"}, 0},
-		{"a slash is all", "/", "", 0, []string{"/a", "/a/b", "/a/c", "/ab", "/b/a", "/c\U0010ffff", "/c\U0010ffff/x", "/d"}, 0},
+		{"no prefix is all", "", "", 0, []string{"/a", "/a/b", "/a/c", "/ab", "/b/a", "/c\U0010ffff", "/c\U0010ffff/x", "/d"},
+			0},
+		{"a slash is all", "/", "", 0, []string{"/a", "/a/b", "/a/c", "/ab", "/b/a", "/c\U0010ffff", "/c\U0010ffff/x", "/d"},
+			0},
 		{"a key is a prefix of itself", "/a", "", 0, []string{"/a", "/a/b", "/a/c", "/ab"}, 0},
 		{"a folder", "/a/", "", 0, []string{"/a/b", "/a/c"}, 0},
 		{"a prefix that ends inside a rune", "/c\xf4", "", 0, []string{"/c\U0010ffff", "/c\U0010ffff/x"}, 0},

@@ -109,7 +109,8 @@ func resourceOf(r discovery.APIResourceDiscovery) *resources.Resource {
 	for _, s := range r.Subresources {
 		out.Subresources = append(out.Subresources, resources.Subresource{
 			Name: s.Subresource, Verbs: s.Verbs,
-			Kind: schema.GroupVersionKind{Group: s.ResponseKind.Group, Version: s.ResponseKind.Version, Kind: s.ResponseKind.Kind},
+			Kind: schema.GroupVersionKind{Group: s.ResponseKind.Group, Version: s.ResponseKind.Version,
+				Kind: s.ResponseKind.Kind},
 		})
 	}
 	return out
