@@ -12,7 +12,7 @@ import (
 )
 
 // Table returns the columns of the kind. All versions of a kind have the same.
-func (k *kind) Table() resources.Columns {
+func (k *kind) TableColumns() resources.Columns {
 	if p, ok := printers[k.gvk.GroupKind()]; ok {
 		return &columns{printer: p(), kind: k}
 	}

@@ -38,14 +38,14 @@ func TestColumnsAgainstUpstream(t *testing.T) {
 	table := resources.NewTable(builtin.Groups(builtin.Options{Now: func() time.Time { return want.Now }}), 1)
 	for _, o := range want.Objects {
 		kind, obj := decode(t, table, o.Object)
-		columns := kind.Table()
+		columns := kind.TableColumns()
 		if o.Columns != nil {
 			compareColumns(t, o.Columns, columns.Definitions())
 		}
 		cells, err := columns.Cells(obj)
 		require.NoError(t, err)
 		require.JSONEq(t, string(encode(t, o.Cells)), string(encode(t, cells)), "%s", o.Object)
-		if c, ok := columns.(resources.Concluder); ok {
+		if c, ok := columns.(resources.RowConditioner); ok {
 			require.Equal(t, o.Conditions, c.Conditions(obj), "%s", o.Object)
 		} else {
 			require.Empty(t, o.Conditions)
@@ -65,12 +65,12 @@ func compareColumns(t *testing.T, want, got []metav1.TableColumnDefinition) {
 	}
 }
 
-func decode(t *testing.T, table *resources.Table, data []byte) (resources.Kind, resources.Object) {
+func decode(t *testing.T, table *resources.Table, data []byte) (resources.Strategy, resources.Object) {
 	u := &unstructured.Unstructured{}
 	require.NoError(t, u.UnmarshalJSON(data))
 	r := table.ResourceOf(u.GroupVersionKind())
 	require.NotNil(t, r, "%s", u.GroupVersionKind())
-	kind, err := r.Behaviour()
+	kind, err := r.Strategy()
 	require.NoError(t, err)
 	obj := kind.New()
 	require.NoError(t, json.Unmarshal(data, obj))
@@ -100,17 +100,17 @@ func TestColumnsOfAll(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	table := resources.NewTable(builtin.Groups(builtin.Options{Now: func() time.Time { return now }}), 1)
 	for _, r := range table.Stored() {
-		kind, err := r.Behaviour()
+		kind, err := r.Strategy()
 		require.NoError(t, err, r.GVK())
 		obj := kind.New()
 		obj.SetName("n")
 		obj.SetCreationTimestamp(metav1.NewTime(now.Add(-90 * time.Minute)))
-		cells, err := kind.Table().Cells(obj)
+		cells, err := kind.TableColumns().Cells(obj)
 		require.NoError(t, err, r.GVK())
-		require.GreaterOrEqual(t, len(cells), len(kind.Table().Definitions()), r.GVK())
+		require.GreaterOrEqual(t, len(cells), len(kind.TableColumns().Definitions()), r.GVK())
 		require.Contains(t, cells, "n", r.GVK())
 	}
-	roles, err := table.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}).Behaviour()
+	roles, err := table.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}).Strategy()
 	require.NoError(t, err)
-	require.Equal(t, "Created At", roles.Table().Definitions()[1].Name)
+	require.Equal(t, "Created At", roles.TableColumns().Definitions()[1].Name)
 }

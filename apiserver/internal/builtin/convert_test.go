@@ -14,7 +14,7 @@ import (
 )
 
 // through stores an object as one kind and reads it as another.
-func through(t *testing.T, from, to resources.Kind, obj resources.Object) resources.Object {
+func through(t *testing.T, from, to resources.Strategy, obj resources.Object) resources.Object {
 	t.Helper()
 	data, err := from.EncodeStored(obj)
 	require.NoError(t, err)

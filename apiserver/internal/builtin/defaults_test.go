@@ -11,12 +11,12 @@ import (
 )
 
 // admitted returns an object with its defaults, as a tree.
-func admitted(t *testing.T, k resources.Kind, text string) map[string]any {
+func admitted(t *testing.T, k resources.Strategy, text string) map[string]any {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	require.NoError(t, json.Unmarshal([]byte(text), &u.Object))
 	u.SetGroupVersionKind(k.New().GetObjectKind().GroupVersionKind())
-	obj, unknown, err := k.Admit(u)
+	obj, unknown, err := k.Decode(u)
 	require.NoError(t, err)
 	require.Empty(t, unknown)
 	data, err := json.Marshal(obj)

@@ -38,7 +38,7 @@ type kind struct {
 	managers map[string]*fieldmanager.FieldManager // by subresource
 }
 
-func open(r *resources.Resource, options Options) (resources.Kind, error) {
+func open(r *resources.Resource, options Options) (resources.Strategy, error) {
 	k := &kind{
 		resource: r, gvk: r.GVK(), types: typesFor(r.GroupVersion()), rules: rulesOf(r), options: options,
 		managers: map[string]*fieldmanager.FieldManager{},
@@ -85,8 +85,8 @@ func (k *kind) List(items []resources.Object, list metav1.ListMeta) runtime.Obje
 
 func (k *kind) Serializers() []runtime.SerializerInfo { return k.types.serializers }
 
-// Admit takes the kind's Go type, or a tree that converts to it.
-func (k *kind) Admit(decoded runtime.Object) (resources.Object, []string, error) {
+// Decode takes the kind's Go type, or a tree that converts to it.
+func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error) {
 	gvk := decoded.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
 		gvk = k.gvk
@@ -159,7 +159,7 @@ func (k *kind) EncodeStored(obj resources.Object) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
-func (k *kind) Fields(subresource string) (*fieldmanager.FieldManager, error) {
+func (k *kind) FieldManager(subresource string) (*fieldmanager.FieldManager, error) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	if m := k.managers[subresource]; m != nil {
@@ -191,19 +191,19 @@ func (k *kind) Fields(subresource string) (*fieldmanager.FieldManager, error) {
 }
 
 // Strategic returns the kind's Go type.
-func (k *kind) Strategic() any { return k.New() }
+func (k *kind) PatchMetaStruct() any { return k.New() }
 
-// Unconditional reports whether an update may leave its resourceVersion out.
-func (k *kind) Unconditional() bool { return !k.rules.conditional }
+// AllowUnconditionalUpdate reports whether an update may leave its resourceVersion out.
+func (k *kind) AllowUnconditionalUpdate() bool { return !k.rules.conditional }
 
-// CreatesOnUpdate reports whether an update makes an object that is not there.
-func (k *kind) CreatesOnUpdate() bool { return k.rules.creates }
+// AllowCreateOnUpdate reports whether an update makes an object that is not there.
+func (k *kind) AllowCreateOnUpdate() bool { return k.rules.creates }
 
-// AnswersDeleted reports whether a delete is answered with what it took away.
-func (k *kind) AnswersDeleted() bool { return k.rules.answers }
+// ReturnDeletedObject reports whether a delete is answered with what it took away.
+func (k *kind) ReturnDeletedObject() bool { return k.rules.answers }
 
-// Grace returns the time that a Pod has to end on its node.
-func (k *kind) Grace(obj resources.Object, asked *int64) (seconds int64, graceful bool) {
+// GracefulDelete returns the time that a Pod has to end on its node.
+func (k *kind) GracefulDelete(obj resources.Object, asked *int64) (seconds int64, graceful bool) {
 	o, ok := obj.(*corev1.Pod)
 	if !ok {
 		return 0, false
@@ -224,9 +224,9 @@ func (k *kind) Grace(obj resources.Object, asked *int64) (seconds int64, gracefu
 	return *asked, true
 }
 
-// PrepareCreate drops the status of a kind whose status has a subresource, but for
+// PrepareForCreate drops the status of a kind whose status has a subresource, but for
 // a Node, which says what it is as it joins.
-func (k *kind) PrepareCreate(obj resources.Object) {
+func (k *kind) PrepareForCreate(obj resources.Object) {
 	if _, isNode := obj.(*corev1.Node); k.rules.hasStatus && !isNode {
 		setField(obj, "Status", nil)
 	}
@@ -243,8 +243,8 @@ func (k *kind) PrepareCreate(obj resources.Object) {
 // now is the time as objects have it.
 func (k *kind) now() metav1.Time { return metav1.NewTime(k.options.Now()).Rfc3339Copy() }
 
-// PrepareUpdate keeps of live what a write through the subresource leaves alone.
-func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
+// PrepareForUpdate keeps of live what a write through the subresource leaves alone.
+func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) {
 	defer dropEmptyLists(obj)
 	obj.SetGeneration(live.GetGeneration())
 	switch subresource {

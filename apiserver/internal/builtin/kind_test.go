@@ -21,11 +21,11 @@ func table() *resources.Table {
 	return resources.NewTable(builtin.Groups(builtin.Options{Now: func() time.Time { return noon }}), 1)
 }
 
-func kindOf(t *testing.T, group, version, plural string) resources.Kind {
+func kindOf(t *testing.T, group, version, plural string) resources.Strategy {
 	t.Helper()
 	r := table().Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
 	require.NotNil(t, r)
-	k, err := r.Behaviour()
+	k, err := r.Strategy()
 	require.NoError(t, err)
 	return k
 }
@@ -41,11 +41,11 @@ func TestEveryKind(t *testing.T) {
 					continue
 				}
 				seen++
-				k, err := r.Behaviour()
+				k, err := r.Strategy()
 				require.NoError(t, err, r.GVR())
 				obj := k.New()
 				require.Equal(t, r.GVK(), obj.GetObjectKind().GroupVersionKind())
-				require.NotNil(t, k.Strategic(), r.GVR())
+				require.NotNil(t, k.PatchMetaStruct(), r.GVR())
 
 				obj.SetName("x")
 				list := k.List([]resources.Object{obj, obj}, metav1.ListMeta{ResourceVersion: "7"})
@@ -73,10 +73,10 @@ func TestEveryKind(t *testing.T) {
 				require.Equal(t, "x", back.GetName())
 
 				for _, name := range []string{"metadata.name", "metadata.namespace"} {
-					_, _, err := k.SelectableField(name, "x")
+					_, _, err := k.ConvertFieldLabel(name, "x")
 					require.NoError(t, err, r.GVR())
 				}
-				_, _, err = k.SelectableField("spec.no.such.field", "x")
+				_, _, err = k.ConvertFieldLabel("spec.no.such.field", "x")
 				require.Error(t, err, r.GVR())
 
 				if !r.Allows("update", "") {
@@ -87,7 +87,7 @@ func TestEveryKind(t *testing.T) {
 					if s.Name != "" && s.Name != "status" && s.Name != "scale" {
 						continue
 					}
-					_, err := k.Fields(s.Name)
+					_, err := k.FieldManager(s.Name)
 					require.NoError(t, err, "%s/%s", r.GVR(), s.Name)
 				}
 			}

@@ -35,20 +35,20 @@ func ScaleFields(now func() time.Time) (*fieldmanager.FieldManager, error) {
 }
 
 // ScaleOf returns the kind of the scale subresource of objects of a kind.
-func ScaleOf(parent resources.Kind, now func() time.Time) resources.Kind {
+func ScaleOf(parent resources.Strategy, now func() time.Time) resources.Strategy {
 	return scale{parent, typesFor(autoscalingv1.SchemeGroupVersion), now}
 }
 
 // scale is a Scale where that is read and written, and the object that it is of
 // elsewhere.
 type scale struct {
-	resources.Kind
+	resources.Strategy
 	types *types
 	now   clock
 }
 
 // Table returns the columns of a Scale.
-func (s scale) Table() resources.Columns { return scaleColumns{scales(), s.now} }
+func (s scale) TableColumns() resources.Columns { return scaleColumns{scales(), s.now} }
 
 // scaleColumns are the columns of a Scale, which has one version.
 type scaleColumns struct {
@@ -61,10 +61,10 @@ func (c scaleColumns) Definitions() []metav1.TableColumnDefinition { return c.de
 func (c scaleColumns) Cells(obj resources.Object) ([]any, error) { return c.cells(obj, c.now), nil }
 
 func (scale) New() resources.Object                   { return newScale() }
-func (scale) Strategic() any                          { return newScale() }
+func (scale) PatchMetaStruct() any                    { return newScale() }
 func (s scale) Serializers() []runtime.SerializerInfo { return s.types.serializers }
 
-func (scale) Admit(decoded runtime.Object) (resources.Object, []string, error) {
+func (scale) Decode(decoded runtime.Object) (resources.Object, []string, error) {
 	gvk := decoded.GetObjectKind().GroupVersionKind()
 	out := newScale()
 	switch o := decoded.(type) {
@@ -84,7 +84,7 @@ func (scale) Admit(decoded runtime.Object) (resources.Object, []string, error) {
 }
 
 // Replicas is spec.replicas for every kind that can be scaled.
-func (k *kind) Replicas() map[string]fieldpath.Path {
+func (k *kind) ReplicasPaths() map[string]fieldpath.Path {
 	return map[string]fieldpath.Path{k.gvk.GroupVersion().String(): fieldpath.Fields("spec", "replicas")}
 }
 

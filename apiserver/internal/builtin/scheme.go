@@ -96,6 +96,6 @@ func typesFor(gv schema.GroupVersion) *types {
 
 // Review returns a kind whose objects are questions: they are sent, answered, and
 // not stored.
-func Review(kind schema.GroupVersionKind) (resources.Kind, error) {
+func Review(kind schema.GroupVersionKind) (resources.Strategy, error) {
 	return open(&resources.Resource{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, Options{})
 }

@@ -17,7 +17,7 @@ import (
 
 // Selectable returns an object's name, namespace, and what is documented for its
 // kind.
-func (k *kind) Selectable(obj resources.Object) fields.Set {
+func (k *kind) SelectableFields(obj resources.Object) fields.Set {
 	set := fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
 	switch o := obj.(type) {
 	case *corev1.Pod:
@@ -82,9 +82,9 @@ func (k *kind) Selectable(obj resources.Object) fields.Set {
 	return set
 }
 
-// SelectableField knows the fields that Selectable has for the kind.
-func (k *kind) SelectableField(name, value string) (string, string, error) {
-	known := k.Selectable(k.New())
+// ConvertFieldLabel knows the fields that Selectable has for the kind.
+func (k *kind) ConvertFieldLabel(name, value string) (string, string, error) {
+	known := k.SelectableFields(k.New())
 	if _, ok := known[name]; ok {
 		return name, value, nil
 	}

@@ -36,7 +36,7 @@ func Groups(options Options) []resources.Group {
 			for _, r := range v.Resources {
 				r.Group, r.Version = g.Name, v.Name
 				complete(r)
-				r.Open = func() (resources.Kind, error) { return open(r, options) }
+				r.Open = func() (resources.Strategy, error) { return open(r, options) }
 			}
 		}
 	}

@@ -165,7 +165,7 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 		r.Subresources = append(r.Subresources,
 			resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: builtin.ScaleKind})
 	}
-	r.Open = func() (resources.Kind, error) { return open(d, v, r) }
+	r.Open = func() (resources.Strategy, error) { return open(d, v, r) }
 	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v, version) }
 	return r
 }

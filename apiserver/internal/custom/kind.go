@@ -44,7 +44,7 @@ type kind struct {
 
 func open(
 	d *Definition, v *apiextensionsv1.CustomResourceDefinitionVersion, r *resources.Resource,
-) (resources.Kind, error) {
+) (resources.Strategy, error) {
 	schemas, err := d.schemas()
 	if err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func (k *kind) List(items []resources.Object, list metav1.ListMeta) runtime.Obje
 
 func (k *kind) Serializers() []runtime.SerializerInfo { return serializers() }
 
-// Admit prunes an object and sets its defaults.
-func (k *kind) Admit(decoded runtime.Object) (resources.Object, []string, error) {
+// Decode prunes an object and sets its defaults.
+func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error) {
 	u, ok := decoded.(*unstructured.Unstructured)
 	if !ok {
 		return nil, nil, fmt.Errorf("expected an object without a Go type, got a %T", decoded)
@@ -171,7 +171,7 @@ func (k *kind) EncodeStored(obj resources.Object) ([]byte, error) {
 	return json.Marshal(u.Object)
 }
 
-func (k *kind) Fields(subresource string) (*fieldmanager.FieldManager, error) {
+func (k *kind) FieldManager(subresource string) (*fieldmanager.FieldManager, error) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	if m := k.managers[subresource]; m != nil {
@@ -220,10 +220,10 @@ func (d *Definition) reset(subresource, version string) map[string]fieldpath.Fil
 }
 
 // Strategic returns nil: there is no Go type that says how patches merge.
-func (k *kind) Strategic() any { return nil }
+func (k *kind) PatchMetaStruct() any { return nil }
 
-// PrepareCreate drops the status if it is a subresource.
-func (k *kind) PrepareCreate(obj resources.Object) {
+// PrepareForCreate drops the status if it is a subresource.
+func (k *kind) PrepareForCreate(obj resources.Object) {
 	if k.hasStatus() {
 		delete(obj.(*unstructured.Unstructured).Object, "status")
 	}
@@ -234,8 +234,8 @@ func (k *kind) hasStatus() bool {
 	return k.version.Subresources != nil && k.version.Subresources.Status != nil
 }
 
-// PrepareUpdate keeps the status, or everything else.
-func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
+// PrepareForUpdate keeps the status, or everything else.
+func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) {
 	u, before := obj.(*unstructured.Unstructured), live.(*unstructured.Unstructured)
 	if subresource == "status" {
 		status, has := u.Object["status"]
@@ -270,17 +270,17 @@ func withoutMetadata(tree map[string]any) map[string]any {
 	return out
 }
 
-// Unconditional returns false, as for all custom resources.
-func (k *kind) Unconditional() bool { return false }
+// AllowUnconditionalUpdate returns false, as for all custom resources.
+func (k *kind) AllowUnconditionalUpdate() bool { return false }
 
-// Grace returns no time, as for all custom resources.
-func (k *kind) Grace(resources.Object, *int64) (int64, bool) { return 0, false }
+// GracefulDelete returns no time, as for all custom resources.
+func (k *kind) GracefulDelete(resources.Object, *int64) (int64, bool) { return 0, false }
 
-// AnswersDeleted returns false, as for all custom resources.
-func (k *kind) AnswersDeleted() bool { return false }
+// ReturnDeletedObject returns false, as for all custom resources.
+func (k *kind) ReturnDeletedObject() bool { return false }
 
-// CreatesOnUpdate returns false, as for all custom resources.
-func (k *kind) CreatesOnUpdate() bool { return false }
+// AllowCreateOnUpdate returns false, as for all custom resources.
+func (k *kind) AllowCreateOnUpdate() bool { return false }
 
 // Validate checks an object as its schema, its rules and its metadata demand.
 func (k *kind) Validate(
@@ -302,7 +302,7 @@ func (k *kind) Validate(
 }
 
 // Table returns the columns that the definition asks for.
-func (k *kind) Table() resources.Columns { return k.columns }
+func (k *kind) TableColumns() resources.Columns { return k.columns }
 
 // pathOf splits a simple JSON path, such as .spec.replicas.
 func pathOf(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }

@@ -17,7 +17,7 @@ var errNoScale = errors.New("the kind has no scale subresource")
 
 // Replicas returns where each version of the definition has its replicas; nil for
 // a version without a scale subresource.
-func (k *kind) Replicas() map[string]fieldpath.Path {
+func (k *kind) ReplicasPaths() map[string]fieldpath.Path {
 	out := map[string]fieldpath.Path{}
 	for _, v := range k.definition.crd.Spec.Versions {
 		var path fieldpath.Path

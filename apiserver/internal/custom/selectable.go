@@ -32,7 +32,7 @@ func selectables(v *apiextensionsv1.CustomResourceDefinitionVersion) ([]selectab
 
 // Selectable returns an object's name, namespace and selectable fields. A field
 // that is not there, or not one value, is "".
-func (k *kind) Selectable(obj resources.Object) fields.Set {
+func (k *kind) SelectableFields(obj resources.Object) fields.Set {
 	set := fields.Set{"metadata.name": obj.GetName()}
 	if k.resource.Namespaced {
 		set["metadata.namespace"] = obj.GetNamespace()
@@ -50,8 +50,8 @@ func (k *kind) Selectable(obj resources.Object) fields.Set {
 	return set
 }
 
-// SelectableField knows the fields of Selectable.
-func (k *kind) SelectableField(name, value string) (string, string, error) {
+// ConvertFieldLabel knows the fields of Selectable.
+func (k *kind) ConvertFieldLabel(name, value string) (string, string, error) {
 	if name == "metadata.name" || name == "metadata.namespace" {
 		return name, value, nil
 	}

@@ -21,7 +21,7 @@ type cache struct {
 // resource's own kind, so that a resource that is defined anew finds nothing of
 // its predecessor's.
 type state struct {
-	kind     resources.Kind
+	kind     resources.Strategy
 	key      string
 	revision int64
 }

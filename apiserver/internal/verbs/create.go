@@ -23,7 +23,7 @@ func (c *Call) create() error {
 	if err != nil {
 		return err
 	}
-	obj, err := c.body(validationOf(options.FieldValidation), c.Kind, c.Resource.GVK())
+	obj, err := c.body(validationOf(options.FieldValidation), c.Strategy, c.Resource.GVK())
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (c *Call) create() error {
 		return err
 	}
 	c.warnDuplicateOwners(obj)
-	m, err := c.Kind.Fields("")
+	m, err := c.Strategy.FieldManager("")
 	if err != nil {
 		return err
 	}

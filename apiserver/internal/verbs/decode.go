@@ -15,7 +15,7 @@ import (
 )
 
 // body reads and decodes the body of a create or update into an object of kind.
-func (c *Call) body(validation string, kind resources.Kind, gvk schema.GroupVersionKind) (resources.Object, error) {
+func (c *Call) body(validation string, kind resources.Strategy, gvk schema.GroupVersionKind) (resources.Object, error) {
 	info, err := request.InputSerializer(c.Request.Header.Get("Content-Type"), kind.Serializers())
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (c *Call) body(validation string, kind resources.Kind, gvk schema.GroupVers
 // decodeBody decodes a body. Undeclared and duplicate fields are errors or
 // warnings, as the validation says.
 func (c *Call) decodeBody(
-	data []byte, info runtime.SerializerInfo, validation string, kind resources.Kind, gvk schema.GroupVersionKind,
+	data []byte, info runtime.SerializerInfo, validation string, kind resources.Strategy, gvk schema.GroupVersionKind,
 ) (resources.Object, error) {
 	decoder := info.Serializer
 	if validation != metav1.FieldValidationIgnore && info.StrictSerializer != nil {
@@ -48,7 +48,7 @@ func (c *Call) decodeBody(
 	if err != nil {
 		return nil, undecodable(err, gvk, got, data)
 	}
-	obj, dropped, err := kind.Admit(decoded)
+	obj, dropped, err := kind.Decode(decoded)
 	if err != nil {
 		if _, ok := err.(apierrors.APIStatus); ok {
 			return nil, err

@@ -31,7 +31,7 @@ func (c *Call) delete() error {
 	if err != nil {
 		return err
 	}
-	if !gone || c.Kind.AnswersDeleted() {
+	if !gone || c.Strategy.ReturnDeletedObject() {
 		code := http.StatusOK
 		//lint:ignore SA1019 old clients send it
 		if !gone && options.OrphanDependents != nil && !*options.OrphanDependents {
@@ -110,7 +110,7 @@ func (c *Call) mark(obj resources.Object, asked *int64) (stays bool, err error) 
 	if special := c.Deleting[c.Resource.Group+"/"+c.Resource.Plural]; special != nil {
 		return special(obj, now)
 	}
-	seconds, graceful := c.Kind.Grace(obj, asked)
+	seconds, graceful := c.Strategy.GracefulDelete(obj, asked)
 	switch {
 	case obj.GetDeletionTimestamp() != nil:
 		shorten(obj, asked, now)

@@ -52,7 +52,7 @@ func (c *Call) key(name string) string { return c.Resource.Key(c.Info.Namespace,
 // decode reads a stored object, as it was written at a revision. It is shared: who
 // changes it has to copy it.
 func (c *Call) decode(key string, value []byte, revision int64) (resources.Object, error) {
-	s := state{c.Kind, key, revision}
+	s := state{c.Strategy, key, revision}
 	if obj := c.objects.get(s); obj != nil {
 		return obj, nil
 	}
@@ -64,7 +64,7 @@ func (c *Call) decode(key string, value []byte, revision int64) (resources.Objec
 }
 
 func (c *Call) decodeAnew(value []byte, revision int64) (resources.Object, error) {
-	obj, err := c.Kind.DecodeStored(value)
+	obj, err := c.Strategy.DecodeStored(value)
 	if err != nil {
 		return nil, err
 	}

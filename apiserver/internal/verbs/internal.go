@@ -17,7 +17,7 @@ import (
 // Internal returns a call by the server itself, for objects in a namespace and
 // writes through a subresource. Written is not told of what it writes.
 func (s *Server) Internal(ctx context.Context, r *resources.Resource, namespace, subresource string) (*Call, error) {
-	kind, err := r.Behaviour()
+	strategy, err := r.Strategy()
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (s *Server) Internal(ctx context.Context, r *resources.Resource, namespace,
 		return nil, err
 	}
 	return &Call{
-		Server: s, Request: q, Resource: r, Kind: kind, quiet: true,
+		Server: s, Request: q, Resource: r, Strategy: strategy, quiet: true,
 		Info: &request.Info{
 			Resource: true, Group: r.Group, Version: r.Version, Plural: r.Plural, Namespace: namespace, Subresource: subresource,
 		},
@@ -43,7 +43,7 @@ func (c *Call) Get(name string) (resources.Object, error) {
 // its own and is called anew when another write was faster. The error is a
 // NotFound when it is not there.
 func (c *Call) Update(name, manager string, change func(obj resources.Object) error) (resources.Object, error) {
-	m, err := c.Kind.Fields(c.Info.Subresource)
+	m, err := c.Strategy.FieldManager(c.Info.Subresource)
 	if err != nil {
 		return nil, err
 	}

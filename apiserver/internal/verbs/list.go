@@ -37,7 +37,7 @@ func (c *Call) selection(options *internalversion.ListOptions) (selection, error
 	if s.fields == nil {
 		s.fields = fields.Everything()
 	}
-	transformed, err := s.fields.Transform(c.Kind.SelectableField)
+	transformed, err := s.fields.Transform(c.Strategy.ConvertFieldLabel)
 	if err != nil {
 		return s, apierrors.NewBadRequest(err.Error())
 	}
@@ -72,8 +72,8 @@ func (c *Call) selection(options *internalversion.ListOptions) (selection, error
 func (s selection) all() bool { return s.labels.Empty() && s.fields.Empty() }
 
 // has reports whether an object is selected.
-func (s selection) has(kind resources.Kind, obj resources.Object) bool {
-	return s.labels.Matches(labels.Set(obj.GetLabels())) && (s.fields.Empty() || s.fields.Matches(kind.Selectable(obj)))
+func (s selection) has(kind resources.Strategy, obj resources.Object) bool {
+	return s.labels.Matches(labels.Set(obj.GetLabels())) && (s.fields.Empty() || s.fields.Matches(kind.SelectableFields(obj)))
 }
 
 // list answers the objects that are selected, as they were at one revision.
@@ -129,7 +129,7 @@ func (c *Call) collect(
 			if err != nil {
 				return nil, meta, fmt.Errorf("%s: %w", record.Key, err)
 			}
-			if !s.has(c.Kind, obj) {
+			if !s.has(c.Strategy, obj) {
 				continue
 			}
 			items = append(items, obj)
@@ -153,7 +153,7 @@ func (c *Call) collect(
 
 // decodeListed is decode for lists, which are too long to be worth keeping.
 func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
-	if obj := c.objects.get(state{c.Kind, record.Key, record.Revision}); obj != nil {
+	if obj := c.objects.get(state{c.Strategy, record.Key, record.Revision}); obj != nil {
 		return obj, nil
 	}
 	return c.decodeAnew(record.Value, record.Revision)

@@ -18,7 +18,7 @@ import (
 
 // patch changes an object as the patch in the body says.
 func (c *Call) patch() error {
-	obj, created, err := c.patched(c.Kind, func(w write) (resources.Object, bool, error) { return c.run(w) },
+	obj, created, err := c.patched(c.Strategy, func(w write) (resources.Object, bool, error) { return c.run(w) },
 		c.Info.Subresource)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (c *Call) patch() error {
 
 // patched reads a patch of an object of kind and has run write what comes of it.
 func (c *Call) patched(
-	kind resources.Kind, run func(write) (resources.Object, bool, error), subresource string,
+	kind resources.Strategy, run func(write) (resources.Object, bool, error), subresource string,
 ) (resources.Object, bool, error) {
 	of, err := c.patchType(kind)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Call) patched(
 		validation: validationOf(options.FieldValidation), manager: options.FieldManager,
 		force: options.Force != nil && *options.Force,
 	}
-	if p.fields, err = kind.Fields(subresource); err != nil {
+	if p.fields, err = kind.FieldManager(subresource); err != nil {
 		return nil, false, err
 	}
 	isApply := of == types.ApplyYAMLPatchType || of == types.ApplyCBORPatchType
@@ -66,15 +66,15 @@ func (c *Call) patched(
 }
 
 // patchTypes are the types of patches that an object of kind can be sent.
-func patchTypes(kind resources.Kind) []string {
+func patchTypes(kind resources.Strategy) []string {
 	out := []string{string(types.JSONPatchType), string(types.MergePatchType)}
-	if kind.Strategic() != nil {
+	if kind.PatchMetaStruct() != nil {
 		out = append(out, string(types.StrategicMergePatchType))
 	}
 	return append(out, string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType))
 }
 
-func (c *Call) patchType(kind resources.Kind) (types.PatchType, error) {
+func (c *Call) patchType(kind resources.Strategy) (types.PatchType, error) {
 	contentType, _, _ := strings.Cut(c.Request.Header.Get("Content-Type"), ";")
 	contentType = strings.TrimSpace(contentType)
 	known := patchTypes(kind)

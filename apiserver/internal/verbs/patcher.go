@@ -28,7 +28,7 @@ import (
 // patcher makes of an object what a patch says.
 type patcher struct {
 	c          *Call
-	kind       resources.Kind
+	kind       resources.Strategy
 	of         types.PatchType
 	body       []byte
 	validation string
@@ -77,7 +77,7 @@ func (p *patcher) json(ctx context.Context, live resources.Object) (resources.Ob
 	} else if err != nil {
 		return nil, invalid(err.Error())
 	}
-	obj, dropped, err := p.kind.Admit(decoded)
+	obj, dropped, err := p.kind.Decode(decoded)
 	if isTooLarge(err) {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (p *patcher) strategic(ctx context.Context, live resources.Object) (resourc
 	}
 	// The patch is changed on the way; the next attempt reads it anew.
 	text := fmt.Sprintf("%+v", patch)
-	merging, err := strategicpatch.NewPatchMetaFromStruct(p.kind.Strategic())
+	merging, err := strategicpatch.NewPatchMetaFromStruct(p.kind.PatchMetaStruct())
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (p *patcher) strategic(ctx context.Context, live resources.Object) (resourc
 	if err := p.strict(unknown, invalid); err != nil {
 		return nil, err
 	}
-	admitted, _, err := p.kind.Admit(obj)
+	admitted, _, err := p.kind.Decode(obj)
 	if isTooLarge(err) {
 		return nil, err
 	}
@@ -250,6 +250,6 @@ func (p *patcher) track(live, obj resources.Object) (resources.Object, error) {
 
 // own is Call.own for the kind that is patched.
 func (p *patcher) own(obj runtime.Object) (resources.Object, error) {
-	out, _, err := p.kind.Admit(obj.DeepCopyObject())
+	out, _, err := p.kind.Decode(obj.DeepCopyObject())
 	return out, err
 }

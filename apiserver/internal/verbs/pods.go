@@ -70,7 +70,7 @@ func (c *Call) pods() (err error) {
 	if c.Resource = c.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("pods")); c.Resource == nil {
 		return answer.NotFound()
 	}
-	c.Kind, err = c.Resource.Behaviour()
+	c.Strategy, err = c.Resource.Strategy()
 	return err
 }
 

@@ -24,7 +24,7 @@ type rawKind interface {
 // reports false, and has answered nothing, when the list has to be made from
 // objects.
 func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions) (bool, error) {
-	raw, ok := c.Kind.(rawKind)
+	raw, ok := c.Strategy.(rawKind)
 	if !ok || c.Hooks.Default != nil || c.accepted.As != nil || c.accepted.Pretty ||
 		c.accepted.MediaType != runtime.ContentTypeJSON {
 		return false, nil

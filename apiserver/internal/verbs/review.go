@@ -21,7 +21,7 @@ func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Contex
 	if err != nil {
 		return err
 	}
-	if c.Kind = k; c.Info.Verb != "create" {
+	if c.Strategy = k; c.Info.Verb != "create" {
 		return answer.MethodNotAllowed()
 	}
 	if c.accepted, err = answer.Accept(c.Request, k.Serializers(), false); err != nil {

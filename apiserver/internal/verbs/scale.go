@@ -20,7 +20,7 @@ import (
 
 // scale reads and writes the Scale of an object: its replicas, and nothing else.
 func (c *Call) scale() error {
-	kind := builtin.ScaleOf(c.Kind, c.Now)
+	kind := builtin.ScaleOf(c.Strategy, c.Now)
 	var err error
 	if c.accepted, err = answer.Accept(c.Request, kind.Serializers(), true); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c *Call) scale() error {
 	return nil
 }
 
-func (c *Call) updateScale(kind resources.Kind) (resources.Object, error) {
+func (c *Call) updateScale(kind resources.Strategy) (resources.Object, error) {
 	options, err := request.Update(c.Request)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (c *Call) updateScale(kind resources.Kind) (resources.Object, error) {
 	if err := c.checkName(given); err != nil {
 		return nil, err
 	}
-	m, err := kind.Fields("scale")
+	m, err := kind.FieldManager("scale")
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c *Call) updateScale(kind resources.Kind) (resources.Object, error) {
 	obj, _, err := c.runScale(write{
 		name: c.Info.Name, dryRun: isDryRun(options.DryRun), uid: string(given.GetUID()),
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
-			out, _, err := kind.Admit(m.UpdateNoErrors(live, given.DeepCopyObject(), manager).DeepCopyObject())
+			out, _, err := kind.Decode(m.UpdateNoErrors(live, given.DeepCopyObject(), manager).DeepCopyObject())
 			return out, err
 		},
 	})
@@ -110,7 +110,7 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 			return nil, err
 		}
 		scaled := live.DeepCopyObject().(resources.Object)
-		if err := c.Kind.SetScale(scaled, scale.Spec.Replicas); err != nil {
+		if err := c.Strategy.SetScale(scaled, scale.Spec.Replicas); err != nil {
 			return nil, err
 		}
 		scaled.SetManagedFields(entries)
@@ -130,7 +130,7 @@ func (c *Call) scaleWithFields(live resources.Object) (*managedfields.ScaleHandl
 		return nil, nil, err
 	}
 	handler := managedfields.NewScaleHandler(live.GetManagedFields(), c.Resource.GroupVersion().String(),
-		c.Kind.Replicas())
+		c.Strategy.ReplicasPaths())
 	entries, err := handler.ToSubresource()
 	if err != nil {
 		return nil, nil, err
@@ -141,7 +141,7 @@ func (c *Call) scaleWithFields(live resources.Object) (*managedfields.ScaleHandl
 
 // scaleOf returns the Scale of an object.
 func (c *Call) scaleOf(obj resources.Object) (*autoscalingv1.Scale, error) {
-	replicas, ready, selector, err := c.Kind.Scale(obj)
+	replicas, ready, selector, err := c.Strategy.Scale(obj)
 	if err != nil {
 		return nil, err
 	}

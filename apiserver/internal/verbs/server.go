@@ -71,7 +71,7 @@ type Call struct {
 	Request  *http.Request
 	Info     *request.Info
 	Resource *resources.Resource
-	Kind     resources.Kind
+	Strategy resources.Strategy
 
 	accepted answer.Accepted
 	warnings []string
@@ -121,13 +121,13 @@ func (c *Call) serve() (err error) {
 	if special := c.Special[name]; special != nil {
 		return special(c)
 	}
-	if c.Kind, err = c.Resource.Behaviour(); err != nil {
+	if c.Strategy, err = c.Resource.Strategy(); err != nil {
 		return err
 	}
 	if c.Resource.Deprecated != "" {
 		c.warnings = append(c.warnings, c.Resource.Deprecated)
 	}
-	if c.accepted, err = answer.Accept(c.Request, c.Kind.Serializers(), true); err != nil {
+	if c.accepted, err = answer.Accept(c.Request, c.Strategy.Serializers(), true); err != nil {
 		return err
 	}
 	if c.Info.Verb != "watch" && c.Timeout > 0 {

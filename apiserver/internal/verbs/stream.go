@@ -27,7 +27,7 @@ type stream struct {
 
 // streamed are what a watch can be had as.
 func (c *Call) streamed() (types []string) {
-	for _, info := range c.Kind.Serializers() {
+	for _, info := range c.Strategy.Serializers() {
 		// CBOR is served, but clients are not told to use what other servers lack.
 		if info.StreamSerializer != nil && info.MediaType != runtime.ContentTypeCBOR {
 			types = append(types, info.MediaType+";stream=watch")

@@ -20,7 +20,7 @@ func (c *Call) update() error {
 	if err != nil {
 		return err
 	}
-	given, err := c.body(validationOf(options.FieldValidation), c.Kind, c.Resource.GVK())
+	given, err := c.body(validationOf(options.FieldValidation), c.Strategy, c.Resource.GVK())
 	if err != nil {
 		return err
 	}
@@ -31,14 +31,14 @@ func (c *Call) update() error {
 		return err
 	}
 	askReset(given)
-	m, err := c.Kind.Fields(c.Info.Subresource)
+	m, err := c.Strategy.FieldManager(c.Info.Subresource)
 	if err != nil {
 		return err
 	}
 	manager := c.managerOf(options.FieldManager)
 	obj, created, err := c.run(write{
 		name: c.Info.Name, dryRun: isDryRun(options.DryRun), uid: string(given.GetUID()),
-		mayCreate: c.Kind.CreatesOnUpdate() && c.Info.Subresource == "",
+		mayCreate: c.Strategy.AllowCreateOnUpdate() && c.Info.Subresource == "",
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 			if live != nil {
 				return c.own(m.UpdateNoErrors(live, given.DeepCopyObject(), manager))
@@ -84,6 +84,6 @@ func askReset(obj resources.Object) {
 // own returns what a field manager returned as an object that shares no memory
 // with what it was made of, so that it may be changed.
 func (c *Call) own(obj runtime.Object) (resources.Object, error) {
-	out, _, err := c.Kind.Admit(obj.DeepCopyObject())
+	out, _, err := c.Strategy.Decode(obj.DeepCopyObject())
 	return out, err
 }

@@ -60,14 +60,14 @@ func (c *Call) send(code int, obj runtime.Object) {
 // view is the shape in which objects are shown.
 type view struct {
 	c       *Call
-	kind    resources.Kind           // of what is shown
+	kind    resources.Strategy       // of what is shown
 	as      *schema.GroupVersionKind // nil: as themselves
 	include metav1.IncludeObjectPolicy
 	headers bool // of a table: whether the columns are defined
 }
 
 func (c *Call) view() (*view, error) {
-	v := &view{c: c, kind: c.Kind, as: c.accepted.As, headers: true}
+	v := &view{c: c, kind: c.Strategy, as: c.accepted.As, headers: true}
 	if v.as == nil || v.as.Kind != "Table" {
 		return v, nil
 	}
@@ -114,7 +114,7 @@ func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Obj
 
 // table shows objects as rows.
 func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
-	columns := v.kind.Table()
+	columns := v.kind.TableColumns()
 	out := &metav1.Table{ListMeta: list, Rows: []metav1.TableRow{}}
 	out.SetGroupVersionKind(v.as.GroupVersion().WithKind("Table"))
 	if v.headers {
@@ -129,7 +129,7 @@ func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Ob
 			return nil, err
 		}
 		row := metav1.TableRow{Cells: cells}
-		if c, ok := columns.(resources.Concluder); ok {
+		if c, ok := columns.(resources.RowConditioner); ok {
 			row.Conditions = c.Conditions(item)
 		}
 		switch v.include {

@@ -116,7 +116,7 @@ func (w *watcher) initial(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", record.Key, err)
 		}
-		if !w.s.has(w.c.Kind, obj) {
+		if !w.s.has(w.c.Strategy, obj) {
 			continue
 		}
 		if err := w.send(apiwatch.Added, obj); err != nil {
@@ -187,7 +187,7 @@ func (w *watcher) event(e storage.Event) error {
 			return fmt.Errorf("%s: %w", e.Key, err)
 		}
 	}
-	is := obj != nil && w.s.has(w.c.Kind, obj)
+	is := obj != nil && w.s.has(w.c.Strategy, obj)
 	was := e.Previous != nil
 	// What was there is not decoded where it says nothing.
 	if was && (!is || !w.s.all()) {
@@ -195,7 +195,7 @@ func (w *watcher) event(e storage.Event) error {
 		if before, err = w.c.decodeAnew(e.Previous.Value, e.Revision); err != nil {
 			return fmt.Errorf("%s: %w", e.Key, err)
 		}
-		was = w.s.has(w.c.Kind, before)
+		was = w.s.has(w.c.Strategy, before)
 	}
 	switch {
 	case is && was:
@@ -221,7 +221,7 @@ func (w *watcher) send(of apiwatch.EventType, obj resources.Object) error {
 // bookmark tells the client up to where it has seen everything; end says that
 // the initial objects were all sent.
 func (w *watcher) bookmark(end bool) error {
-	obj := w.c.Kind.New()
+	obj := w.c.Strategy.New()
 	obj.SetResourceVersion(versionText(w.reached))
 	if end {
 		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})

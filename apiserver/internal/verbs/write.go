@@ -88,7 +88,7 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err := c.admit(ctx, admission.Create, obj, nil, dryRun); err != nil {
 		return nil, err
 	}
-	c.Kind.PrepareCreate(obj)
+	c.Strategy.PrepareForCreate(obj)
 	if r, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
 		setRequester(&r.Spec, auth.UserOf(ctx))
 	}
@@ -98,7 +98,7 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err := c.noVersion(obj, dryRun); err != nil {
 		return nil, err
 	}
-	data, err := c.Kind.EncodeStored(obj)
+	data, err := c.Strategy.EncodeStored(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (c *Call) matchVersion(obj, live resources.Object) error {
 	case said != 0:
 		return apierrors.NewConflict(c.Resource.GroupResource(), obj.GetName(),
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
-	case !c.Kind.Unconditional():
+	case !c.Strategy.AllowUnconditionalUpdate():
 		// Of a kind that is named as the resource, as a server has it.
 		return apierrors.NewInvalid(schema.GroupKind{Group: c.Resource.Group, Kind: c.Resource.Plural}, obj.GetName(),
 			field.ErrorList{
@@ -295,7 +295,7 @@ func (c *Call) matchVersion(obj, live resources.Object) error {
 // prepareChanged keeps what no write changes.
 func (c *Call) prepareChanged(obj, live resources.Object) {
 	obj.SetSelfLink("")
-	c.Kind.PrepareUpdate(obj, live, c.Info.Subresource)
+	c.Strategy.PrepareForUpdate(obj, live, c.Info.Subresource)
 	if obj.GetUID() == "" {
 		obj.SetUID(live.GetUID())
 	}
@@ -318,7 +318,7 @@ func (c *Call) encodeChanged(obj, live resources.Object, record *storage.Record)
 	fields := obj.GetManagedFields()
 	if sameButTimes(fields, live.GetManagedFields()) {
 		obj.SetManagedFields(live.GetManagedFields())
-		data, err := c.Kind.EncodeStored(obj)
+		data, err := c.Strategy.EncodeStored(obj)
 		if err != nil {
 			return nil, err
 		}
@@ -330,7 +330,7 @@ func (c *Call) encodeChanged(obj, live resources.Object, record *storage.Record)
 		}
 		obj.SetManagedFields(fields)
 	}
-	return c.Kind.EncodeStored(obj)
+	return c.Strategy.EncodeStored(obj)
 }
 
 // sameButTimes reports whether managed fields are equal but for their times.
@@ -387,7 +387,7 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun 
 		op = admission.Update
 		errs = apivalidation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))
 	}
-	more, warnings := c.Kind.Validate(ctx, obj, live, c.Info.Subresource)
+	more, warnings := c.Strategy.Validate(ctx, obj, live, c.Info.Subresource)
 	errs = append(errs, more...)
 	if live == nil && len(errs) == 0 {
 		errs = apivalidation.ValidateObjectMetaAccessor(obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
