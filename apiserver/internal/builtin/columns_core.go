@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +23,7 @@ const (
 func more(n int) string { return fmt.Sprintf(" + %d more...", n) }
 
 func podTemplates() printer {
-	return show(append([]column[*corev1.PodTemplate]{name[*corev1.PodTemplate]()},
+	return newPrinter(append([]column[*corev1.PodTemplate]{name[*corev1.PodTemplate]()},
 		col("Containers", "string", containerNames, func(t *corev1.PodTemplate) any {
 			return namesOf(t.Template.Spec.Containers)
 		}),
@@ -56,7 +57,7 @@ func imagesOf(containers []corev1.Container) string {
 	return strings.Join(out, ",")
 }
 
-// containers are the columns of kinds that have a template for pods.
+// containers returns the columns of kinds with a Pod template.
 func containers[T any](of func(T) []corev1.Container) []column[T] {
 	return wide(
 		col("Containers", "string", containerNames, func(obj T) any { return namesOf(of(obj)) }),
@@ -77,7 +78,7 @@ func replicationControllers() printer {
 	list = append(list, containers(func(c object) []corev1.Container {
 		return orZero(c.Spec.Template).Spec.Containers
 	})...)
-	return show(append(list, wide(
+	return newPrinter(append(list, wide(
 		col("Selector", "string", spec["selector"], func(c object) any { return labels.FormatLabels(c.Spec.Selector) }),
 	)...)...)
 }
@@ -85,7 +86,7 @@ func replicationControllers() printer {
 func services() printer {
 	type object = *corev1.Service
 	spec := corev1.ServiceSpec{}.SwaggerDoc()
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
 		col("Type", "string", spec["type"], func(s object) any { return string(s.Spec.Type) }),
 		col("Cluster-IP", "string", spec["clusterIP"], func(s object) any {
@@ -95,14 +96,15 @@ func services() printer {
 			return s.Spec.ClusterIPs[0]
 		}),
 		col("External-IP", "string", spec["externalIPs"], func(s object) any { return externalIP(s) }),
-		col("Port(s)", "string", spec["ports"], func(s object) any { return or(servicePorts(s.Spec.Ports), none) }),
+		col("Port(s)", "string", spec["ports"], func(s object) any { return cmp.Or(servicePorts(s.Spec.Ports), none) }),
 		age[object](),
 	}, wide(
 		col("Selector", "string", spec["selector"], func(s object) any { return labels.FormatLabels(s.Spec.Selector) }),
 	)...)...)
 }
 
-// externalIP is where a service is reached from outside.
+// externalIP returns the addresses at which a Service is reachable from outside the
+// cluster.
 func externalIP(s *corev1.Service) string {
 	switch s.Spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
@@ -113,17 +115,17 @@ func externalIP(s *corev1.Service) string {
 	case corev1.ServiceTypeLoadBalancer:
 		var list []string
 		for _, i := range s.Status.LoadBalancer.Ingress {
-			list = append(list, or(i.IP, i.Hostname))
+			list = append(list, cmp.Or(i.IP, i.Hostname))
 		}
 		list = append(uniqueSorted(list), s.Spec.ExternalIPs...)
-		return or(strings.Join(list, ","), "<pending>")
+		return cmp.Or(strings.Join(list, ","), "<pending>")
 	case corev1.ServiceTypeExternalName:
 		return s.Spec.ExternalName
 	}
 	return unknown
 }
 
-// uniqueSorted returns the texts of a list that are not empty, each once.
+// uniqueSorted returns the sorted strings of a list without empty and duplicate ones.
 func uniqueSorted(list []string) []string {
 	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
 	slices.Sort(list)
@@ -145,11 +147,11 @@ func servicePorts(ports []corev1.ServicePort) string {
 func nodes() printer {
 	type object = *corev1.Node
 	info, status := corev1.NodeSystemInfo{}.SwaggerDoc(), corev1.NodeStatus{}.SwaggerDoc()
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
 		col("Status", "string", "The status of the node", func(n object) any { return nodeStatus(n) }),
 		col("Roles", "string", "The roles of the node", func(n object) any {
-			return or(strings.Join(nodeRoles(n), ","), none)
+			return cmp.Or(strings.Join(nodeRoles(n), ","), none)
 		}),
 		age[object](),
 		col("Version", "string", info["kubeletVersion"], func(n object) any { return n.Status.NodeInfo.KubeletVersion }),
@@ -160,16 +162,16 @@ func nodes() printer {
 		col("External-IP", "string", status["addresses"], func(n object) any {
 			return nodeAddress(n, corev1.NodeExternalIP)
 		}),
-		col("OS-Image", "string", info["osImage"], func(n object) any { return or(n.Status.NodeInfo.OSImage, unknown) }),
+		col("OS-Image", "string", info["osImage"], func(n object) any { return cmp.Or(n.Status.NodeInfo.OSImage, unknown) }),
 		col("Kernel-Version", "string", info["kernelVersion"], func(n object) any {
-			version := or(n.Status.NodeInfo.KernelVersion, unknown)
+			version := cmp.Or(n.Status.NodeInfo.KernelVersion, unknown)
 			if architecture := n.Status.NodeInfo.Architecture; architecture != "" {
 				version += " (" + architecture + ")"
 			}
 			return version
 		}),
 		col("Container-Runtime", "string", info["containerRuntimeVersion"], func(n object) any {
-			return or(n.Status.NodeInfo.ContainerRuntimeVersion, unknown)
+			return cmp.Or(n.Status.NodeInfo.ContainerRuntimeVersion, unknown)
 		}),
 	)...)...)
 }
@@ -191,7 +193,7 @@ func nodeStatus(n *corev1.Node) string {
 	return status
 }
 
-// nodeRoles are told by labels.
+// nodeRoles returns the roles of a Node, which are in its labels.
 func nodeRoles(n *corev1.Node) []string {
 	var out []string
 	for key, value := range n.Labels {
@@ -223,7 +225,7 @@ func events() printer {
 			return e.InvolvedObject.FieldPath
 		}),
 		col("Source", "string", docs["source"], func(e object) any {
-			component, host := or(e.Source.Component, e.ReportingController), or(e.Source.Host, e.ReportingInstance)
+			component, host := cmp.Or(e.Source.Component, e.ReportingController), cmp.Or(e.Source.Host, e.ReportingInstance)
 			if host == "" {
 				return component
 			}
@@ -242,7 +244,7 @@ func events() printer {
 			return int64(e.Count)
 		}),
 	)
-	return show(
+	return newPrinter(
 		since("Last Seen", docs["lastTimestamp"], lastSeen),
 		col("Type", "string", docs["type"], func(e object) any { return e.Type }),
 		col("Reason", "string", docs["reason"], func(e object) any { return e.Reason }),
@@ -278,7 +280,7 @@ func lastSeen(e *corev1.Event) time.Time {
 
 func namespaces() printer {
 	type object = *corev1.Namespace
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Status", "string", "The status of the namespace", func(n object) any { return string(n.Status.Phase) }),
 		age[object](),
@@ -288,7 +290,7 @@ func namespaces() printer {
 func secrets() printer {
 	type object = *corev1.Secret
 	docs := corev1.Secret{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Type", "string", docs["type"], func(s object) any { return string(s.Type) }),
 		col("Data", "string", docs["data"], func(s object) any { return int64(len(s.Data)) }),
@@ -298,7 +300,7 @@ func secrets() printer {
 
 func configMaps() printer {
 	type object = *corev1.ConfigMap
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Data", "string", corev1.ConfigMap{}.SwaggerDoc()["data"], func(m object) any {
 			return int64(len(m.Data) + len(m.BinaryData))
@@ -317,7 +319,7 @@ func componentStatuses() printer {
 		}
 		return nil
 	}
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Status", "string", "Status of the component conditions", func(s object) any {
 			switch c := healthy(s); {
@@ -337,7 +339,7 @@ func componentStatuses() printer {
 
 func resourceQuotas() printer {
 	type object = *corev1.ResourceQuota
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Request", "string", "Request represents a minimum amount of cpu/memory that a container may consume.",
 			func(q object) any {
@@ -351,7 +353,7 @@ func resourceQuotas() printer {
 	)
 }
 
-// quota says how much is used of the limits, or of everything else.
+// quota returns "resource: used/hard" for each resource that is a limit, or that is not.
 func quota(q *corev1.ResourceQuota, limits bool) string {
 	var out []string
 	for _, resource := range slices.Sorted(maps.Keys(q.Status.Hard)) {
@@ -363,7 +365,7 @@ func quota(q *corev1.ResourceQuota, limits bool) string {
 	return strings.Join(out, ", ")
 }
 
-// terminating returns a phase, or that the object is being deleted.
+// terminating returns the phase, or "Terminating" if the object is being deleted.
 func terminating(phase string, deleted *metav1.Time) string {
 	if deleted != nil {
 		return "Terminating"
@@ -374,7 +376,7 @@ func terminating(phase string, deleted *metav1.Time) string {
 func persistentVolumes() printer {
 	type object = *corev1.PersistentVolume
 	spec, status := corev1.PersistentVolumeSpec{}.SwaggerDoc(), corev1.PersistentVolumeStatus{}.SwaggerDoc()
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
 		col("Capacity", "string", spec["capacity"], func(v object) any {
 			size := v.Spec.Capacity[corev1.ResourceStorage]
@@ -410,7 +412,7 @@ func persistentVolumeClaims() printer {
 	type object = *corev1.PersistentVolumeClaim
 	spec, status := corev1.PersistentVolumeClaimSpec{}.SwaggerDoc(), corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
 	bound := func(c object) bool { return c.Spec.VolumeName != "" }
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
 		col("Status", "string", status["phase"], func(c object) any {
 			return terminating(string(c.Status.Phase), c.DeletionTimestamp)
@@ -441,7 +443,7 @@ func persistentVolumeClaims() printer {
 	)...)...)
 }
 
-// orUnset returns what p points to, or that there is nothing.
+// orUnset returns *p, or "<unset>" if p is nil.
 func orUnset[T ~string](p *T) T {
 	if p == nil {
 		return unset
@@ -449,8 +451,8 @@ func orUnset[T ~string](p *T) T {
 	return *p
 }
 
-// storageClassOf returns the class of an object: the one of an old annotation goes
-// first.
+// storageClassOf returns the storage class of an object. The beta annotation takes
+// precedence over the field.
 func storageClassOf(annotations map[string]string, class string) string {
 	if old, ok := annotations[corev1.BetaStorageClassAnnotation]; ok {
 		return old
@@ -458,7 +460,7 @@ func storageClassOf(annotations map[string]string, class string) string {
 	return class
 }
 
-// accessModes abbreviates the modes that are known, in an order of their own.
+// accessModes returns the abbreviations of access modes, such as RWO,ROX.
 func accessModes(modes []corev1.PersistentVolumeAccessMode) string {
 	var out []string
 	for _, m := range []struct {

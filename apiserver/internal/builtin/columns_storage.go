@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,7 +11,7 @@ import (
 func storageClasses() printer {
 	type object = *storagev1.StorageClass
 	docs := storagev1.StorageClass{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		nameAs(func(c object) string {
 			return defaulted(c, "storageclass.kubernetes.io/is-default-class",
 				"storageclass.beta.kubernetes.io/is-default-class")
@@ -37,7 +38,7 @@ func storageClasses() printer {
 
 func volumeAttributesClasses() printer {
 	type object = *storagev1.VolumeAttributesClass
-	return show(
+	return newPrinter(
 		name[object](),
 		col("DriverName", "string", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"], func(c object) any {
 			return c.DriverName
@@ -51,7 +52,7 @@ func volumeAttachments() printer {
 	spec := storagev1.VolumeAttachmentSpec{}.SwaggerDoc()
 	attacher := col("Attacher", "string", spec["attacher"], func(a object) any { return a.Spec.Attacher })
 	attacher.definition.Format = "name"
-	return show(
+	return newPrinter(
 		name[object](),
 		attacher,
 		col("PV", "string", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"], func(a object) any {
@@ -73,7 +74,7 @@ func csiNodes() printer {
 func csiDrivers() printer {
 	type object = *storagev1.CSIDriver
 	spec := storagev1.CSIDriverSpec{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("AttachRequired", "boolean", spec["attachRequired"], func(d object) any {
 			return d.Spec.AttachRequired == nil || *d.Spec.AttachRequired
@@ -100,7 +101,7 @@ func csiDrivers() printer {
 			for _, m := range d.Spec.VolumeLifecycleModes {
 				list = append(list, string(m))
 			}
-			return or(strings.Join(list, ","), none)
+			return cmp.Or(strings.Join(list, ","), none)
 		}),
 		age[object](),
 	)
@@ -109,7 +110,7 @@ func csiDrivers() printer {
 func csiStorageCapacities() printer {
 	type object = *storagev1.CSIStorageCapacity
 	docs := storagev1.CSIStorageCapacity{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("StorageClassName", "string", docs["storageClassName"], func(c object) any { return c.StorageClassName }),
 		col("Capacity", "string", docs["capacity"], func(c object) any {

@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// tables are objects, and how Kubernetes 1.36.3 showed them at a time.
+// tables are objects and the Tables that Kubernetes 1.36.3 made of them.
 type tables struct {
 	Now     time.Time `json:"now"`
 	Objects []struct {
@@ -29,9 +29,9 @@ type tables struct {
 	} `json:"objects"`
 }
 
-// TestColumnsAgainstUpstream compares the rows of objects with those that upstream's
-// printers made of them, and the columns with theirs. The objects are random ones of
-// every kind that has columns of its own, with values from where it matters.
+// TestColumnsAgainstUpstream compares columns and rows with those of upstream's printers.
+// The objects are random objects of every kind with a printer, with the values that the
+// printers distinguish.
 func TestColumnsAgainstUpstream(t *testing.T) {
 	var want tables
 	require.NoError(t, json.Unmarshal(unzip(t, "testdata/tables-random.json.gz"), &want))
@@ -53,8 +53,8 @@ func TestColumnsAgainstUpstream(t *testing.T) {
 	}
 }
 
-// compareColumns compares all but the wording of descriptions, which belongs to the
-// version of the Go types.
+// compareColumns compares columns without their descriptions, which change with the version
+// of the Go types.
 func compareColumns(t *testing.T, want, got []metav1.TableColumnDefinition) {
 	require.Len(t, got, len(want))
 	for i := range want {
@@ -94,8 +94,8 @@ func unzip(t *testing.T, file string) []byte {
 	return data
 }
 
-// TestColumnsOfAll shows that a fresh object of every kind can be shown, with a cell
-// for each column, by no other than the creation when the kind has nothing else.
+// TestColumnsOfAll shows that an empty object of every kind has a cell for each column, and
+// that kinds without a printer have the columns Name and Created At.
 func TestColumnsOfAll(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	table := resources.NewTable(builtin.Groups(builtin.Options{Now: func() time.Time { return now }}), 1)

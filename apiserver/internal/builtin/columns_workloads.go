@@ -35,7 +35,7 @@ func deployments() printer {
 		age[object](),
 	}
 	list = append(list, containers(func(d object) []corev1.Container { return d.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
+	return newPrinter(append(list, wide(
 		col("Selector", "string", spec["selector"], func(d object) any {
 			selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 			if err != nil {
@@ -57,7 +57,7 @@ func replicaSets() printer {
 		age[object](),
 	}
 	list = append(list, containers(func(s object) []corev1.Container { return s.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
+	return newPrinter(append(list, wide(
 		col("Selector", "string", spec["selector"], func(s object) any {
 			return metav1.FormatLabelSelector(s.Spec.Selector)
 		}),
@@ -86,7 +86,7 @@ func daemonSets() printer {
 		age[object](),
 	}
 	list = append(list, containers(func(s object) []corev1.Container { return s.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
+	return newPrinter(append(list, wide(
 		col("Selector", "string", spec["selector"], func(s object) any {
 			return metav1.FormatLabelSelector(s.Spec.Selector)
 		}),
@@ -95,7 +95,7 @@ func daemonSets() printer {
 
 func statefulSets() printer {
 	type object = *appsv1.StatefulSet
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
 		col("Ready", "string", readyOf, func(s object) any {
 			return fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, orZero(s.Spec.Replicas))
@@ -106,7 +106,7 @@ func statefulSets() printer {
 
 func controllerRevisions() printer {
 	type object = *appsv1.ControllerRevision
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Controller", "string", "Controller of the object", func(r object) any {
 			owner := metav1.GetControllerOf(r)
@@ -129,7 +129,7 @@ func controllerRevisions() printer {
 func scales() printer {
 	type object = *autoscalingv1.Scale
 	spec, status := autoscalingv1.ScaleSpec{}.SwaggerDoc(), autoscalingv1.ScaleStatus{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		col("Name", "string", metaDocs["name"], func(s object) any { return s.Name }),
 		col("Desired", "integer", spec["replicas"], func(s object) any { return int64(s.Spec.Replicas) }),
 		col("Available", "integer", status["replicas"], func(s object) any { return int64(s.Status.Replicas) }),
@@ -162,7 +162,7 @@ func jobs() printer {
 		age[object](),
 	}
 	list = append(list, containers(func(j object) []corev1.Container { return j.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
+	return newPrinter(append(list, wide(
 		col("Selector", "string", spec["selector"], func(j object) any {
 			return metav1.FormatLabelSelector(j.Spec.Selector)
 		}),
@@ -179,7 +179,7 @@ func completions(j *batchv1.Job) string {
 	return fmt.Sprintf("%d/1", j.Status.Succeeded)
 }
 
-// jobStatus names the condition that is true and says most.
+// jobStatus returns the most specific condition of a Job that is true.
 func jobStatus(j *batchv1.Job) string {
 	is := map[batchv1.JobConditionType]bool{}
 	for _, c := range j.Status.Conditions {
@@ -242,7 +242,7 @@ func cronJobs() printer {
 	list = append(list, containers(func(j object) []corev1.Container {
 		return j.Spec.JobTemplate.Spec.Template.Spec.Containers
 	})...)
-	return show(append(list, wide(
+	return newPrinter(append(list, wide(
 		col("Selector", "string", batchv1.JobSpec{}.SwaggerDoc()["selector"], func(j object) any {
 			return metav1.FormatLabelSelector(j.Spec.JobTemplate.Spec.Selector)
 		}),
@@ -257,7 +257,7 @@ func disruptionBudgets() printer {
 		}
 		return v.String()
 	}
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Min Available", "string", "The minimum number of pods that must be available.", func(b object) any {
 			return orNone(b.Spec.MinAvailable)
@@ -277,7 +277,7 @@ func autoscalers() printer {
 	type object = *autoscalingv2.HorizontalPodAutoscaler
 	spec := autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()
 	status := autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Reference", "string", spec["scaleTargetRef"], func(a object) any {
 			return a.Spec.ScaleTargetRef.Kind + "/" + a.Spec.ScaleTargetRef.Name
@@ -295,7 +295,7 @@ func autoscalers() printer {
 	)
 }
 
-// targets are what an autoscaler measures, each with what it aims for.
+// targets returns current/target for each metric of a HorizontalPodAutoscaler.
 func targets(a *autoscalingv2.HorizontalPodAutoscaler) string {
 	if len(a.Spec.Metrics) == 0 {
 		return none
@@ -311,8 +311,8 @@ func targets(a *autoscalingv2.HorizontalPodAutoscaler) string {
 	return firstFew(list, 2, ", ")
 }
 
-// target shows one metric as current/wanted. A status of another type than the
-// metric's is one that is not known yet.
+// target returns one metric as current/target. The current value is unknown if the status
+// is of another metric type.
 func target(m autoscalingv2.MetricSpec, now autoscalingv2.MetricStatus) string {
 	switch {
 	case m.Type == autoscalingv2.ExternalMetricSourceType && m.External != nil:
@@ -349,7 +349,7 @@ func currentOf(known bool, current func() autoscalingv2.MetricValueStatus) *auto
 	return &v
 }
 
-// valueOf shows a metric that is wanted on average, or as it is.
+// valueOf returns current/target of a metric with an average value or a value.
 func valueOf(wanted autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
 	text := unknown
 	if wanted.AverageValue != nil {
@@ -364,8 +364,8 @@ func valueOf(wanted autoscalingv2.MetricTarget, current *autoscalingv2.MetricVal
 	return text + "/" + wanted.Value.String()
 }
 
-// utilization shows the use of a resource, as it is or in percent of what is
-// requested.
+// utilization returns current/target of a resource metric: average values, or percentages
+// of the requests.
 func utilization(wanted autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
 	text := unknown
 	if wanted.AverageValue != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// admitted returns an object with its defaults, as a tree.
+// admitted decodes an object, which sets its defaults, and returns it as a tree.
 func admitted(t *testing.T, k resources.Strategy, text string) map[string]any {
 	t.Helper()
 	u := &unstructured.Unstructured{}

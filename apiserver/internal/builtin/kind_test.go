@@ -30,8 +30,8 @@ func kindOf(t *testing.T, group, version, plural string) resources.Strategy {
 	return k
 }
 
-// Every resource that stores objects has a Go type, a list, a schema, and field
-// managers for all that is written to it.
+// Every stored resource has a Go type, a list type and a schema, and a field manager for
+// each subresource that can be written.
 func TestEveryKind(t *testing.T) {
 	seen := 0
 	for _, g := range table().Groups() {
@@ -96,7 +96,7 @@ func TestEveryKind(t *testing.T) {
 	require.Greater(t, seen, 55)
 }
 
-// What is stored once is stored in one place, whatever it is served as.
+// Resources with the same storage version have the same storage prefix.
 func TestStoredOnce(t *testing.T) {
 	tab := table()
 	for _, row := range []struct{ group, version, plural, prefix string }{
@@ -117,7 +117,7 @@ func TestStoredOnce(t *testing.T) {
 	require.NotContains(t, prefixes, "")
 }
 
-// The hashes are those that a real server's discovery shows.
+// The hashes are those of kube-apiserver's discovery documents.
 func TestStorageVersionHash(t *testing.T) {
 	for _, row := range []struct{ group, plural, want string }{
 		{"apps", "controllerrevisions", "85nkx63pcBU="},

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// ScaleKind is what every scale subresource shows.
+// ScaleKind is the kind of the bodies of scale subresources.
 var ScaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 
 func newScale() *autoscalingv1.Scale {
@@ -28,29 +28,29 @@ func newScale() *autoscalingv1.Scale {
 	return s
 }
 
-// ScaleFields returns the field manager of the scale subresource of any kind.
-func ScaleFields(now func() time.Time) (*fieldmanager.FieldManager, error) {
+// ScaleFieldManager returns the field manager of scale subresources.
+func ScaleFieldManager(now func() time.Time) (*fieldmanager.FieldManager, error) {
 	return fieldmanager.New(ScaleKind, openapi.Builtin(),
 		fieldmanager.WithClock(now), fieldmanager.WithSubresource("scale"), fieldmanager.WithEmptyObject(newScale()))
 }
 
-// ScaleOf returns the kind of the scale subresource of objects of a kind.
+// ScaleOf returns the strategy of the scale subresource of a resource.
 func ScaleOf(parent resources.Strategy, now func() time.Time) resources.Strategy {
-	return scale{parent, typesFor(autoscalingv1.SchemeGroupVersion), now}
+	return scale{parent, typesOfVersion(autoscalingv1.SchemeGroupVersion), now}
 }
 
-// scale is a Scale where that is read and written, and the object that it is of
-// elsewhere.
+// scale is the strategy of a scale subresource. Request and response bodies are Scales; all
+// other methods are those of the parent resource.
 type scale struct {
 	resources.Strategy
 	types *types
 	now   clock
 }
 
-// Table returns the columns of a Scale.
+// TableColumns returns the columns of a Scale.
 func (s scale) TableColumns() resources.Columns { return scaleColumns{scales(), s.now} }
 
-// scaleColumns are the columns of a Scale, which has one version.
+// scaleColumns are the columns of a Scale.
 type scaleColumns struct {
 	printer
 	now clock
@@ -83,12 +83,12 @@ func (scale) Decode(decoded runtime.Object) (resources.Object, []string, error) 
 	return out, nil, nil
 }
 
-// Replicas is spec.replicas for every kind that can be scaled.
+// ReplicasPaths returns spec.replicas: all scalable built-in kinds have this field.
 func (k *kind) ReplicasPaths() map[string]fieldpath.Path {
 	return map[string]fieldpath.Path{k.gvk.GroupVersion().String(): fieldpath.Fields("spec", "replicas")}
 }
 
-// Scale returns what the Scale of an object shows.
+// Scale returns the values of the scale subresource of an object.
 func (k *kind) Scale(obj resources.Object) (replicas, ready int32, selector string, err error) {
 	var want *int32
 	var match *metav1.LabelSelector

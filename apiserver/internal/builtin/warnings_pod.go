@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// pod warns of a Pod; path is where its template is, nil for a Pod itself.
+// pod warns of a Pod or a Pod template. path is that of the template, or nil for a Pod.
 func (w *warner) pod(path *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpec) {
 	spec, annotations := path.Child("spec"), path.Child("metadata", "annotations")
 	for _, key := range sortedKeys(s.NodeSelector) {
@@ -115,7 +115,7 @@ func (w *warner) podAffinity(path *field.Path, a *corev1.Affinity) {
 	}
 }
 
-// duplicates warns of hosts and secrets that are named twice, or not at all.
+// duplicates warns of duplicate hostAliases and of duplicate or empty imagePullSecrets.
 func (w *warner) duplicates(spec *field.Path, s *corev1.PodSpec) {
 	ips, names := map[string]bool{}, map[string]bool{}
 	for i, alias := range s.HostAliases {
@@ -137,7 +137,7 @@ func (w *warner) duplicates(spec *field.Path, s *corev1.PodSpec) {
 	}
 }
 
-// A located container is one of a Pod's, of any kind, and its path.
+// located is a container of any kind with its path.
 type located struct {
 	path *field.Path
 	*corev1.Container
@@ -177,7 +177,7 @@ func (w *warner) container(c located, annotations *field.Path, meta *metav1.Obje
 	}
 	seen := map[string]bool{}
 	for i, env := range c.Env {
-		// A value that is made of the one before hides nothing.
+		// A value that refers to the previous definition, such as $(PATH):/bin, is intended.
 		before := "$(" + env.Name + ")"
 		builds := env.ValueFrom == nil && env.Value != before && strings.Contains(env.Value, before)
 		if seen[env.Name] && !builds {
@@ -188,7 +188,7 @@ func (w *warner) container(c located, annotations *field.Path, meta *metav1.Obje
 	}
 }
 
-// isAppArmor reports whether a profile is what an annotation says.
+// isAppArmor reports whether a profile equals that of an annotation.
 func isAppArmor(p *corev1.AppArmorProfile, annotation string) bool {
 	if p == nil {
 		return false
@@ -205,7 +205,7 @@ func isAppArmor(p *corev1.AppArmorProfile, annotation string) bool {
 	return false
 }
 
-// ports warns of ports that several containers have, and of names that several ports have.
+// ports warns of duplicate ports and port names across containers.
 func (w *warner) ports(containers []located) {
 	type block struct {
 		path *field.Path
@@ -251,6 +251,6 @@ func (w *warner) ports(containers []located) {
 	}
 }
 
-// maxCompared is how many items each one of a list is compared with: what has more of them
-// is warned of the first ones.
+// maxCompared limits how many earlier items an item is compared with, which is quadratic
+// otherwise. Longer lists get warnings for their first items only.
 const maxCompared = 200

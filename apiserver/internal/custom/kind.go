@@ -186,7 +186,7 @@ func (k *kind) FieldManager(subresource string) (*fieldmanager.FieldManager, err
 
 func (k *kind) newManager(subresource string) (*fieldmanager.FieldManager, error) {
 	if subresource == "scale" {
-		return builtin.ScaleFields(k.definition.options.Now)
+		return builtin.ScaleFieldManager(k.definition.options.Now)
 	}
 	types, err := k.definition.types()
 	if err != nil {
@@ -275,9 +275,6 @@ func (k *kind) AllowUnconditionalUpdate() bool { return false }
 
 // GracefulDelete returns no time, as for all custom resources.
 func (k *kind) GracefulDelete(resources.Object, *int64) (int64, bool) { return 0, false }
-
-// ReturnDeletedObject returns false, as for all custom resources.
-func (k *kind) ReturnDeletedObject() bool { return false }
 
 // AllowCreateOnUpdate returns false, as for all custom resources.
 func (k *kind) AllowCreateOnUpdate() bool { return false }

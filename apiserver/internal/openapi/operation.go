@@ -65,22 +65,6 @@ var (
 // models names the model of a kind.
 type models func(schema.GroupVersionKind) string
 
-// returnsObject are the built-in resources of which a delete answers the object
-// that was deleted, where others answer a Status.
-var returnsObject = map[schema.GroupResource]bool{
-	{Resource: "persistentvolumeclaims"}: true, {Resource: "pods"}: true, {Resource: "podtemplates"}: true,
-	{Resource: "resourcequotas"}: true, {Resource: "serviceaccounts"}: true, {Resource: "services"}: true,
-	{Resource: "persistentvolumes"}:                       true,
-	{Group: "resource.k8s.io", Resource: "deviceclasses"}: true, {Group: "resource.k8s.io",
-		Resource: "resourceclaims"}: true,
-	{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}: true, {Group: "resource.k8s.io",
-		Resource: "resourceslices"}: true,
-	{Group: "storage.k8s.io", Resource: "csidrivers"}: true, {Group: "storage.k8s.io", Resource: "csinodes"}: true,
-	{Group: "storage.k8s.io", Resource: "storageclasses"}: true, {Group: "storage.k8s.io",
-		Resource: "volumeattachments"}: true,
-	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}: true,
-}
-
 // notDescribed are subresources that need a cluster behind the server.
 var notDescribed = []string{"attach", "exec", "log", "portforward", "proxy"}
 
@@ -362,7 +346,8 @@ func (a *author) delete(scope string) *operation {
 	o.description = a.phrase("delete", "", a.article())
 	o.parameters = optionParameters(metav1.DeleteOptions{})
 	o.body, o.consumes = deleteOptions, a.bodyTypes
-	if a.r.Custom || !returnsObject[a.r.GroupResource()] {
+	// Namespaces return the object too, but kube-apiserver documents a Status for them.
+	if !a.r.ReturnDeletedObject || a.r.GroupResource() == (schema.GroupResource{Resource: "namespaces"}) {
 		o.answer = statusModel
 	}
 	o.codes = map[int]string{200: ok, 202: accepted}

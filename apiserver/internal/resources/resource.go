@@ -40,6 +40,9 @@ type Resource struct {
 	// Custom is true for resources of a CustomResourceDefinition.
 	Custom bool `json:"-"`
 
+	// ReturnDeletedObject is true if a delete responds with the deleted object instead of a
+	// Status, as in registry/rest.
+	ReturnDeletedObject bool `json:"-"`
 	// Deprecated is the warning for clients of a deprecated version; empty for others.
 	Deprecated string `json:"-"`
 	// Closed is the reason why creates are forbidden; empty if they are allowed.

@@ -77,10 +77,6 @@ type Strategy interface {
 	// without graceful deletion: their objects are deleted at once.
 	GracefulDelete(obj Object, requested *int64) (seconds int64, graceful bool)
 
-	// ReturnDeletedObject reports whether a delete responds with the deleted object
-	// instead of a Status.
-	ReturnDeletedObject() bool
-
 	// Validate returns the errors of obj and the warnings for the client. live is the
 	// object that obj replaces, or nil on create.
 	Validate(ctx context.Context, obj, live Object, subresource string) (errs field.ErrorList, warnings []string)

@@ -31,7 +31,7 @@ func (c *Call) delete() error {
 	if err != nil {
 		return err
 	}
-	if !gone || c.Strategy.ReturnDeletedObject() {
+	if !gone || c.Resource.ReturnDeletedObject {
 		code := http.StatusOK
 		//lint:ignore SA1019 old clients send it
 		if !gone && options.OrphanDependents != nil && !*options.OrphanDependents {
