@@ -13,9 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// Review answers a request whose body is a question: it decodes the body as an
-// object of kind, has fill write the answer into it, and sends it back. Nothing is
-// stored.
+// Review handles a create of a kind that is not stored, such as SubjectAccessReview: it
+// decodes the body, calls fill to set the status, and responds with the object.
 func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Context, obj resources.Object) error) error {
 	k, err := builtin.Review(kind)
 	if err != nil {
@@ -31,7 +30,7 @@ func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Contex
 	if err != nil {
 		return err
 	}
-	obj, err := c.body(validationOf(options.FieldValidation), k, kind)
+	obj, err := c.decodeRequest(validationOf(options.FieldValidation), k, kind)
 	if err != nil {
 		return err
 	}
