@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 )
 
-// serializers are the representations of objects without a Go type: all but
-// protobuf, which needs one.
+// serializers are the serializers of unstructured objects: all but protobuf, which needs Go
+// types.
 var serializers = sync.OnceValue(func() []runtime.SerializerInfo {
 	creater, typer := creater{}, newTyper()
 	with := func(o json.SerializerOptions) *json.Serializer {
@@ -36,7 +36,7 @@ var serializers = sync.OnceValue(func() []runtime.SerializerInfo {
 	}
 })
 
-// creater makes objects of any kind.
+// creater creates unstructured objects.
 type creater struct{}
 
 func (creater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
@@ -45,8 +45,8 @@ func (creater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return u, nil
 }
 
-// typer knows the kinds of objects without a Go type, by what they say, and of
-// those that answers are made of.
+// typer returns the kinds of unstructured objects from their content, and those of the
+// response types of meta/v1.
 type typer struct {
 	runtime.ObjectTyper
 	meta *runtime.Scheme

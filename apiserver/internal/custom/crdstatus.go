@@ -15,10 +15,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// setStatus sets the names that a definition may have, and says whether it is
-// established: its objects can then be written.
+// setStatus sets status.acceptedNames and the conditions NamesAccepted and Established.
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
-	names, conflict := c.acceptable(crd)
+	names, conflict := c.acceptedNames(crd)
 	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
 	set := func(of apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason,
 		message string) {
@@ -45,12 +44,12 @@ func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// conflict says which name is another definition's.
+// conflict describes a name that another definition has.
 type conflict struct{ reason, message string }
 
-// acceptable returns the names that crd may have: those that it asks for and no
-// other resource of its group has; for others it keeps what it had.
-func (c *Controller) acceptable(
+// acceptedNames returns the names that crd can have. A name that another resource of the group
+// has is a conflict: the previously accepted name stays.
+func (c *Controller) acceptedNames(
 	crd *apiextensionsv1.CustomResourceDefinition,
 ) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	taken, kinds := map[string]bool{}, map[string]bool{}
@@ -96,7 +95,8 @@ func (c *Controller) acceptable(
 	return out, nil
 }
 
-// Delete is the Deleter of definitions: they stay until their objects are gone.
+// Delete is the Deleter of CustomResourceDefinitions: they stay until their objects are
+// deleted.
 func Delete(obj resources.Object, now metav1.Time) (stays bool, err error) {
 	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {
@@ -117,15 +117,15 @@ func Delete(obj resources.Object, now metav1.Time) (stays bool, err error) {
 	return true, nil
 }
 
-// Finalize deletes the objects of a definition that is to be deleted, and then the
-// definition. It fails, and is to be called again, while some of them stay.
+// Finalize deletes the objects of a definition that is being deleted, and then removes its
+// finalizer. It returns an error, and must be called again, while objects remain.
 func (c *Controller) Finalize(ctx context.Context, name string) error {
 	crd, err := c.read(ctx, name)
 	if err != nil || crd == nil || crd.DeletionTimestamp == nil {
 		return err
 	}
 	if apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
-		if err := c.empty(ctx, crd); err != nil {
+		if err := c.deleteObjects(ctx, crd); err != nil {
 			return err
 		}
 		call, err := c.call(ctx, "")
@@ -144,8 +144,8 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 	return c.Changed(ctx, name)
 }
 
-// empty deletes all objects of a definition.
-func (c *Controller) empty(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+// deleteObjects deletes all objects of a definition.
+func (c *Controller) deleteObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	r := NewDefinition(crd, c.options).Stored()
 	if r == nil || r.Plural == "" {
 		return nil // it was never served

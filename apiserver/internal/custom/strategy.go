@@ -24,7 +24,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// kind is the kind of a definition at one version.
+// kind implements resources.Strategy for a version of a CustomResourceDefinition.
 type kind struct {
 	definition *Definition
 	version    *apiextensionsv1.CustomResourceDefinitionVersion
@@ -66,7 +66,7 @@ func open(
 	return k, nil
 }
 
-// New returns an object that has an apiVersion and a kind.
+// New returns an object with apiVersion and kind.
 func (k *kind) New() resources.Object {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(k.gvk)
@@ -91,7 +91,7 @@ func (k *kind) List(items []resources.Object, list metav1.ListMeta) runtime.Obje
 
 func (k *kind) Serializers() []runtime.SerializerInfo { return serializers() }
 
-// Decode prunes an object and sets its defaults.
+// Decode prunes unknown fields and sets defaults.
 func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error) {
 	u, ok := decoded.(*unstructured.Unstructured)
 	if !ok {
@@ -120,8 +120,8 @@ func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error
 	return u, unknown, nil
 }
 
-// DecodeStored reads an object at the version that it was stored as, which may be
-// one that was the stored version once, and converts it.
+// DecodeStored decodes an object and converts it to this version. The stored version may be a
+// former storage version.
 func (k *kind) DecodeStored(data []byte) (resources.Object, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(data); err != nil {
@@ -140,7 +140,7 @@ func (k *kind) DecodeStored(data []byte) (resources.Object, error) {
 	return k.convert(u, k.gvk.Version)
 }
 
-// convert returns an object at a version of the definition, pruned.
+// convert converts an object to a version of the definition and prunes it.
 func (k *kind) convert(u *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	out, err := k.converter.Convert(u, schema.GroupVersion{Group: k.gvk.Group, Version: version})
 	if err != nil {
@@ -196,13 +196,14 @@ func (k *kind) newManager(subresource string) (*fieldmanager.FieldManager, error
 		fieldmanager.WithClock(k.definition.options.Now),
 		fieldmanager.WithSubresource(subresource),
 		fieldmanager.WithConverter(k.converter),
-		fieldmanager.WithResetFields(k.definition.reset(subresource, k.gvk.Version)),
+		fieldmanager.WithResetFields(k.definition.resetFields(subresource, k.gvk.Version)),
 	)
 }
 
-// reset returns what a write through a subresource never comes to own. A write to
-// the object resets fields at its own version, one to the status at all.
-func (d *Definition) reset(subresource, version string) map[string]fieldpath.Filter {
+// resetFields returns the reset fields of a subresource, by version. As in kube-apiserver, a
+// write to the main resource resets status at its own version only, a write to status resets
+// spec and metadata at all versions.
+func (d *Definition) resetFields(subresource, version string) map[string]fieldpath.Filter {
 	out := map[string]fieldpath.Filter{}
 	for _, v := range d.crd.Spec.Versions {
 		if v.Subresources == nil || v.Subresources.Status == nil {
@@ -219,22 +220,22 @@ func (d *Definition) reset(subresource, version string) map[string]fieldpath.Fil
 	return out
 }
 
-// Strategic returns nil: there is no Go type that says how patches merge.
+// PatchMetaStruct returns nil: custom resources have no strategic merge patch.
 func (k *kind) PatchMetaStruct() any { return nil }
 
 // PrepareForCreate drops the status if it is a subresource.
 func (k *kind) PrepareForCreate(obj resources.Object) {
-	if k.hasStatus() {
+	if k.hasStatusSubresource() {
 		delete(obj.(*unstructured.Unstructured).Object, "status")
 	}
 	obj.SetGeneration(1)
 }
 
-func (k *kind) hasStatus() bool {
+func (k *kind) hasStatusSubresource() bool {
 	return k.version.Subresources != nil && k.version.Subresources.Status != nil
 }
 
-// PrepareForUpdate keeps the status, or everything else.
+// PrepareForUpdate resets the status or, for the status subresource, everything else.
 func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) {
 	u, before := obj.(*unstructured.Unstructured), live.(*unstructured.Unstructured)
 	if subresource == "status" {
@@ -248,7 +249,7 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 		}
 		return
 	}
-	if k.hasStatus() {
+	if k.hasStatusSubresource() {
 		delete(u.Object, "status")
 		if status, ok := before.Object["status"]; ok {
 			u.Object["status"] = runtime.DeepCopyJSONValue(status)
@@ -273,13 +274,13 @@ func withoutMetadata(tree map[string]any) map[string]any {
 // AllowUnconditionalUpdate returns false, as for all custom resources.
 func (k *kind) AllowUnconditionalUpdate() bool { return false }
 
-// GracefulDelete returns no time, as for all custom resources.
+// GracefulDelete returns no grace period, as for all custom resources.
 func (k *kind) GracefulDelete(resources.Object, *int64) (int64, bool) { return 0, false }
 
 // AllowCreateOnUpdate returns false, as for all custom resources.
 func (k *kind) AllowCreateOnUpdate() bool { return false }
 
-// Validate checks an object as its schema, its rules and its metadata demand.
+// Validate validates metadata, the schema, and the CEL rules of the schema.
 func (k *kind) Validate(
 	ctx context.Context, obj, live resources.Object, subresource string,
 ) (field.ErrorList, []string) {
@@ -298,7 +299,7 @@ func (k *kind) Validate(
 	return v.update(ctx, u, before), finalizerWarnings(u, before)
 }
 
-// Table returns the columns that the definition asks for.
+// TableColumns returns the columns in additionalPrinterColumns.
 func (k *kind) TableColumns() resources.Columns { return k.columns }
 
 // pathOf splits a simple JSON path, such as .spec.replicas.
