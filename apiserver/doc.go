@@ -19,7 +19,7 @@
 //	stored               what a server keeps in its store, for programs without one
 //	recorded             what a real server answered, and a comparison with it
 //	internal/request     path, query and body of a request
-//	internal/answer      representations, errors, warnings
+//	internal/response    content negotiation, errors, warnings
 //	internal/resources   the table of what is served; the interface of a kind
 //	internal/builtin     kinds with Go types
 //	internal/custom      kinds of CustomResourceDefinitions

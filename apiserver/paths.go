@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/discovery"
 	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
 // paths are those that are not resources.
@@ -66,8 +66,8 @@ func serveVersion(w http.ResponseWriter, r *http.Request) {
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}, "", "  ")
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
-	answer.Bytes(w, r, "application/json", http.StatusOK, data)
+	response.Bytes(w, r, "application/json", http.StatusOK, data)
 }

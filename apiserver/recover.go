@@ -7,7 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
 // survive keeps one request that panics, in a host's hook for example, from ending
@@ -26,7 +26,7 @@ func (s *Server) survive(w *beganWriter, r *http.Request) {
 	if w.code != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	answer.Error(w, r, apierrors.NewInternalError(fmt.Errorf("the request made the server panic: %v", p)))
+	response.Error(w, r, apierrors.NewInternalError(fmt.Errorf("the request made the server panic: %v", p)))
 }
 
 // beganWriter knows whether the answer was begun, and with which code.

@@ -11,12 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenure-ssa/tenure/apiserver/auth"
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
@@ -124,24 +124,24 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	defer s.survive(w, r)
 	user, err := s.authenticate(r.Context(), bearer(r))
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	info := request.Parse(r)
 	measured.begin(s, r, info)
 	leave, err := s.enter(w, r, info)
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	defer leave()
 	if user, err = s.impersonate(r, user); err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	r = r.WithContext(auth.WithUser(r.Context(), user))
 	if err := s.authorize(r.Context(), user, r, info); err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	if info.Resource {

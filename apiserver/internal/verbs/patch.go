@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
 // patch handles a patch request.
@@ -87,7 +87,7 @@ func (c *Call) patchType(strategy resources.Strategy) (types.PatchType, error) {
 		// then.
 		return "", request.UnsupportedMediaType(known[:len(known)-1])
 	}
-	return "", answer.UnsupportedMediaType()
+	return "", response.UnsupportedMediaType()
 }
 
 // newObject returns the patched object. live is nil if the object does not exist.

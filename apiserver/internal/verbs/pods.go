@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -35,7 +35,7 @@ func (c *Call) decodeAction(kind schema.GroupVersionKind) (resources.Object, boo
 	if err != nil {
 		return nil, false, err
 	}
-	if c.accepted, err = answer.Accept(c.Request, k.Serializers(), false); err != nil {
+	if c.accepted, err = response.Accept(c.Request, k.Serializers(), false); err != nil {
 		return nil, false, err
 	}
 	options, err := request.Create(c.Request)
@@ -69,7 +69,7 @@ func (c *Call) writeSuccess() {
 // switchToPods makes Pods the resource of the call.
 func (c *Call) switchToPods() (err error) {
 	if c.Resource = c.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("pods")); c.Resource == nil {
-		return answer.NotFound()
+		return response.NotFound()
 	}
 	c.Strategy, err = c.Resource.Strategy()
 	return err

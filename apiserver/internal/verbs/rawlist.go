@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -68,6 +68,6 @@ func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions
 	out.WriteString("]}\n")
 	c.writeWarnings()
 	c.written = true
-	answer.Bytes(c.Writer, c.Request, c.accepted.MediaType, http.StatusOK, out.Bytes())
+	response.Bytes(c.Writer, c.Request, c.accepted.MediaType, http.StatusOK, out.Bytes())
 	return true, nil
 }

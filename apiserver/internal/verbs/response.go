@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
 // respond writes an object in the form and media type that the client accepts.
@@ -52,7 +52,7 @@ func (c *Call) respondStatus(status *metav1.Status) {
 func (c *Call) send(code int, obj runtime.Object) {
 	c.writeWarnings()
 	c.written = true
-	answer.Object(c.Writer, c.Request, c.accepted, code, obj)
+	response.Object(c.Writer, c.Request, c.accepted, code, obj)
 }
 
 // A view converts objects to the form that the client accepts: as they are, Table,

@@ -7,10 +7,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
 // Review handles a create of a kind that is not stored, such as SubjectAccessReview: it
@@ -21,9 +21,9 @@ func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Contex
 		return err
 	}
 	if c.Strategy = k; c.Info.Verb != "create" {
-		return answer.MethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
-	if c.accepted, err = answer.Accept(c.Request, k.Serializers(), false); err != nil {
+	if c.accepted, err = response.Accept(c.Request, k.Serializers(), false); err != nil {
 		return err
 	}
 	options, err := request.Create(c.Request)

@@ -12,17 +12,17 @@ import (
 
 	"github.com/tenure-ssa/tenure/managedfields"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
 // scale handles requests for the scale subresource.
 func (c *Call) scale() error {
 	strategy := builtin.ScaleOf(c.Strategy, c.Now)
 	var err error
-	if c.accepted, err = answer.Accept(c.Request, strategy.Serializers(), true); err != nil {
+	if c.accepted, err = response.Accept(c.Request, strategy.Serializers(), true); err != nil {
 		return err
 	}
 	var obj resources.Object
@@ -37,7 +37,7 @@ func (c *Call) scale() error {
 	case "patch":
 		obj, _, err = c.patchWith(strategy, func(w write) (resources.Object, bool, error) { return c.runScale(w) }, "scale")
 	default:
-		return answer.MethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
 	if err != nil {
 		return err

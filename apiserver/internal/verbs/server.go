@@ -21,9 +21,9 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/auth"
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -81,7 +81,7 @@ type Call struct {
 	Resource *resources.Resource
 	Strategy resources.Strategy
 
-	accepted answer.Accepted
+	accepted response.Accepted
 	warnings []string
 	written  bool // the response was started
 	noNotify bool // Written is not called
@@ -100,7 +100,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *request.Inf
 		if len(version.Resources) > 0 && version.Resources[0].Custom {
 			return false
 		}
-		answer.Error(w, r, answer.NotFound())
+		response.Error(w, r, response.NotFound())
 		return true
 	}
 	err := c.serve()
@@ -109,13 +109,13 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *request.Inf
 	}
 	if err != nil && !c.written {
 		c.writeWarnings()
-		answer.Error(w, r, c.toAPIError(err))
+		response.Error(w, r, c.toAPIError(err))
 	}
 	return true
 }
 
 func (c *Call) writeWarnings() {
-	answer.Warn(c.Writer, c.warnings)
+	response.Warn(c.Writer, c.warnings)
 	c.warnings = nil
 }
 
@@ -134,7 +134,7 @@ func (c *Call) serve() (err error) {
 	if c.Resource.Deprecated != "" {
 		c.warnings = append(c.warnings, c.Resource.Deprecated)
 	}
-	if c.accepted, err = answer.Accept(c.Request, c.Strategy.Serializers(), true); err != nil {
+	if c.accepted, err = response.Accept(c.Request, c.Strategy.Serializers(), true); err != nil {
 		return err
 	}
 	if c.Info.Verb != "watch" && c.Timeout > 0 {
@@ -170,7 +170,7 @@ func (c *Call) serve() (err error) {
 	case "deletecollection":
 		return c.deleteCollection()
 	}
-	return answer.MethodNotAllowed()
+	return response.MethodNotAllowed()
 }
 
 // route rejects paths and methods that a built-in resource does not have.
@@ -180,15 +180,15 @@ func (c *Call) route() error {
 		return c.routeCustom()
 	}
 	if i.Namespace != "" && !r.Namespaced && !(r.Group == "" && r.Plural == "namespaces") {
-		return answer.NotFound()
+		return response.NotFound()
 	}
 	if i.Subresource != "" {
 		if _, ok := r.Subresource(i.Subresource); !ok {
-			return answer.NotFound()
+			return response.NotFound()
 		}
 	}
 	if r.Namespaced && i.Namespace == "" && (len(i.Parts) > 1) {
-		return answer.NotFound()
+		return response.NotFound()
 	}
 	if err := c.checkKey(); err != nil {
 		return err
@@ -197,11 +197,11 @@ func (c *Call) route() error {
 	switch i.Verb {
 	case "create":
 		if named && i.Subresource == "" {
-			return answer.MethodNotAllowed()
+			return response.MethodNotAllowed()
 		}
 	case "update", "patch":
 		if !named {
-			return answer.MethodNotAllowed()
+			return response.MethodNotAllowed()
 		}
 	}
 	allNamespaces := r.Namespaced && i.Namespace == ""
@@ -210,7 +210,7 @@ func (c *Call) route() error {
 		allNamespaces && i.Verb != "list" && i.Verb != "watch" && i.Verb != "create",
 		allNamespaces && i.Verb == "create" && r.Allows("get", ""),
 		!r.Allows(i.Verb, i.Subresource):
-		return answer.MethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
 	return nil
 }

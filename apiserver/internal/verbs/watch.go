@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -233,7 +233,7 @@ func (w *watcher) sendBookmark(end bool) error {
 
 // sendError sends an ERROR event, after which the watch ends.
 func (w *watcher) sendError(err error) error {
-	status := answer.Status(w.c.toAPIError(err))
+	status := response.Status(w.c.toAPIError(err))
 	return w.stream.send(string(apiwatch.Error), &status)
 }
 
