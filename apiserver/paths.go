@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// paths are those that are not resources.
+// paths are the paths that are not resources.
 func (s *Server) paths() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", serveVersion)
@@ -35,7 +35,7 @@ func text(w http.ResponseWriter, s string) {
 	_, _ = fmt.Fprint(w, s)
 }
 
-// serveHealth answers whether the store can be read.
+// serveHealth reports whether the storage is available.
 func (s *Server) serveHealth(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, err := s.store.Revision(r.Context())
@@ -52,7 +52,7 @@ func (s *Server) serveHealth(name string) http.HandlerFunc {
 	}
 }
 
-// The version of Kubernetes whose API is served: that of the embedded schemas.
+// The Kubernetes version of the API: that of the embedded schemas.
 const (
 	major, minor = "1", "36"
 	gitVersion   = "v" + major + "." + minor + ".3"

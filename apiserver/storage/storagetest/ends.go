@@ -79,7 +79,7 @@ func testReopen(t *testing.T, s storage.Store, reopen func(*testing.T, storage.S
 		require.Equal(t, want, next(t, w).Revision)
 	}
 
-	// The last revision is that of a removal, and compacted: it is not given again.
+	// The last revision is a deletion that was compacted: it must not be used again.
 	require.NoError(t, s.Compact(t.Context(), b2))
 	s = reopen(t, s)
 	rest(t, w)

@@ -61,7 +61,7 @@ func testListNarrows(t *testing.T, s storage.Store) {
 	}
 }
 
-// testListPages reads a snapshot in pages while it is written over.
+// testListPages reads a snapshot in pages while records are overwritten.
 func testListPages(t *testing.T, s storage.Store) {
 	const count, limit = 25, 4
 	revisions := map[string]int64{}
@@ -88,7 +88,7 @@ func testListPages(t *testing.T, s storage.Store) {
 		}
 		options.Revision, options.After = page.Revision, page.Records[len(page.Records)-1].Key
 
-		// One of each is changed, removed and added, ahead and behind.
+		// Change, delete and create one record each, before and after the current page.
 		for i, key := range []string{fmt.Sprintf("/page/%02d", round), fmt.Sprintf("/page/%02d", count-1-round)} {
 			if i == round%2 {
 				remove(t, s, key, revisions[key])
@@ -101,9 +101,9 @@ func testListPages(t *testing.T, s storage.Store) {
 	require.Equal(t, want, got)
 }
 
-// testListOfMany holds that large lists come whole.
+// testListOfMany checks that large lists are complete.
 func testListOfMany(t *testing.T, s storage.Store) {
-	const count = 1200 // values of 5 kB: more than 4 MB in one answer
+	const count = 1200 // values of 5 kB: more than 4 MB in one response
 	value := make([]byte, 5000)
 	Fill(t, s, "/many/", count, value)
 	page, err := s.List(t.Context(), "/many/", storage.ListOptions{})
