@@ -21,19 +21,19 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// issuer is who issues tokens, and whom they are for if nobody says otherwise.
+// issuer is the issuer of ServiceAccount tokens, and their default audience.
 const issuer = "https://kubernetes.default.svc"
 
-// How long tokens are good for.
+// Lifetimes of tokens.
 const (
 	leastTokenLife   = 10 * time.Minute
 	defaultTokenLife = time.Hour
 	mostTokenLife    = 24 * time.Hour
 )
 
-// accounts issues tokens of ServiceAccounts, JSON Web Tokens (RFC 7519), and knows
-// them again. They are signed with a key of this server, which it forgets when it
-// ends, and are good as long as their ServiceAccount is there.
+// accounts issues and authenticates ServiceAccount tokens, which are JSON Web Tokens (RFC
+// 7519). They are signed with a key that lives as long as this server, and are valid while
+// their ServiceAccount exists.
 type accounts struct {
 	store storage.Store
 	now   func() time.Time
@@ -46,7 +46,7 @@ func newAccounts(store storage.Store, now func() time.Time) *accounts {
 	return &accounts{store: store, now: now, key: key}
 }
 
-// accountClaims are what a token says.
+// accountClaims are the claims of a token.
 type accountClaims struct {
 	jwt.RegisteredClaims
 	Of accountOf `json:"kubernetes.io"`
@@ -62,7 +62,7 @@ type accountRef struct {
 	UID  string `json:"uid"`
 }
 
-// get returns a ServiceAccount, nil when it is not there.
+// get returns a ServiceAccount, or nil if it does not exist.
 func (a *accounts) get(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	record, _, err := a.store.Get(ctx, resources.PrefixOf("", "serviceaccounts")+namespace+"/"+name, 0)
 	if err != nil || record == nil {
@@ -75,7 +75,7 @@ func (a *accounts) get(ctx context.Context, namespace, name string) (*corev1.Ser
 	return account, nil
 }
 
-// issue answers a TokenRequest with a token.
+// issue handles a TokenRequest.
 func (a *accounts) issue(ctx context.Context, namespace, name string, o *authenticationv1.TokenRequest) error {
 	account, err := a.get(ctx, namespace, name)
 	if err != nil {
@@ -97,7 +97,8 @@ func (a *accounts) issue(ctx context.Context, namespace, name string, o *authent
 		life = min(time.Duration(seconds)*time.Second, mostTokenLife)
 	}
 	if o.Spec.BoundObjectRef != nil {
-		return invalidReview(o, field.Forbidden(field.NewPath("spec", "boundObjectRef"), "this server binds tokens to nothing but their ServiceAccount"))
+		return invalidReview(o, field.Forbidden(field.NewPath("spec", "boundObjectRef"),
+			"this server binds tokens to nothing but their ServiceAccount"))
 	}
 	if len(o.Spec.Audiences) == 0 {
 		o.Spec.Audiences = []string{issuer}
@@ -121,8 +122,7 @@ func (a *accounts) issue(ctx context.Context, namespace, name string, o *authent
 	return nil
 }
 
-// Authenticate knows the tokens that issue made, while they and their
-// ServiceAccount last.
+// Authenticate authenticates tokens that issue signed.
 func (a *accounts) Authenticate(ctx context.Context, token string) (auth.User, bool, error) {
 	var claims accountClaims
 	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.key, nil },
@@ -130,7 +130,7 @@ func (a *accounts) Authenticate(ctx context.Context, token string) (auth.User, b
 		jwt.WithExpirationRequired(), jwt.WithTimeFunc(a.now))
 	if err != nil {
 		if errors.Is(err, jwt.ErrTokenMalformed) {
-			return auth.User{}, false, nil // another authenticator's, or nobody's
+			return auth.User{}, false, nil // not a token of this server: other authenticators may know it
 		}
 		return auth.User{}, false, err
 	}

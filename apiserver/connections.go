@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// connections knows on which connections requests are under way. http.Server would
-// keep those of HTTP/2 open for a second after their last request when it ends; who
-// starts a server for each test should not wait for that.
+// connections tracks which connections have requests in flight. http.Server.Shutdown keeps
+// HTTP/2 connections open for a second after their last request; programs that start a server
+// for each test should not wait for that.
 type connections struct {
 	mu     sync.Mutex
 	active map[net.Conn]struct{}
-	quiet  time.Time // since when active is empty, if it is
+	quiet  time.Time // when active became empty
 }
 
-// grace is for what is still to be sent on a connection without requests: HTTP/2
-// calls it idle when it has the end of the last answer, which is a moment before
-// that is sent.
+// grace is the delay before an idle connection is closed: HTTP/2 reports a connection as idle
+// a moment before the end of the last response is sent.
 const grace = 50 * time.Millisecond
 
-// changed is an http.Server's ConnState.
+// changed is the ConnState callback of an http.Server.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,15 +38,15 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// ended reports whether all requests are answered.
+// ended reports whether no requests are in flight.
 func (c *connections) ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.active) == 0 && time.Since(c.quiet) >= grace
 }
 
-// shutdown ends a server as http.Server.Shutdown does, as soon as all requests are
-// answered. When ctx ends before, connections are cut.
+// shutdown shuts down a server like http.Server.Shutdown, but returns as soon as no requests
+// are in flight. It closes all connections if ctx ends first.
 func (c *connections) shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

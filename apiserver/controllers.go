@@ -16,9 +16,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// task is something that the server does by itself, until it succeeds.
+// task is work of the server itself, which is retried until it succeeds.
 type task struct {
-	of   string // namespace or definition: what is to be finalized
+	of   string // a Namespace or CustomResourceDefinition to finalize
 	name string
 }
 
@@ -26,35 +26,35 @@ var namespacePrefix = resources.PrefixOf("", "namespaces")
 
 type taskQueue = workqueue.TypedRateLimitingInterface[task]
 
-// Tasks that fail are tried again after a while that doubles up to a limit: what
-// they wait for may be a finalizer that a controller removes.
+// Delays before a failed task is retried: they double up to a limit. Tasks may wait for a
+// finalizer that a controller removes.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Second
 )
 
 func newTaskQueue() taskQueue {
-	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry))
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry)
+	return workqueue.NewTypedRateLimitingQueue(limiter)
 }
 
-// written is told of every write before it is answered: a definition is served
-// when its client hears that it is there.
+// written is called after every write, before its response, so that a custom resource is
+// served when the client gets the response for its definition.
 func (s *Server) written(ctx context.Context, r *resources.Resource, obj resources.Object) {
 	if o, ok := s.options.Authorizer.(auth.Observer); ok {
 		o.Written(ctx, r.Group, r.Plural)
 	}
 	switch {
 	case r.Prefix == custom.Prefix:
-		// A definition that can't be served says so in its status, or is tried again
-		// by the watch.
+		// Errors are in the status of the definition; other errors are retried by the watch.
 		_ = s.definitions.Changed(ctx, obj.GetName())
 	case r.Group == "" && r.Plural == "namespaces" && obj.GetDeletionTimestamp() != nil:
 		s.queue.Add(task{"namespace", obj.GetName()})
 	}
 }
 
-// startControllers serves the definitions of the store, and starts what the
-// server does by itself.
+// startControllers serves the definitions in storage and starts the background work of the
+// server.
 func (s *Server) startControllers(ctx context.Context) error {
 	revision, err := s.definitions.Load(ctx)
 	if err != nil {
@@ -75,15 +75,18 @@ func (s *Server) startControllers(ctx context.Context) error {
 	return nil
 }
 
-// follow watches what other servers write, from a revision on, and looks at what is
-// there anew when a watch ends before ctx does.
-func follow(ctx context.Context, revision int64, watch func(context.Context, int64) error, load func(context.Context) (int64, error)) {
+// follow watches the writes of other servers from a revision on. When a watch ends it loads
+// the current objects and starts a new one, until ctx ends.
+func follow(
+	ctx context.Context, revision int64, watch func(context.Context, int64) error,
+	load func(context.Context) (int64, error),
+) {
 	for ctx.Err() == nil {
 		err := watch(ctx, revision)
 		if err != nil && !errors.Is(err, storage.ErrCompacted) && !sleep(ctx, lastRetry) {
 			return
 		}
-		// What was missed is in the store.
+		// load finds the changes between two watches.
 		if now, err := load(ctx); err == nil {
 			revision = now
 		} else if !sleep(ctx, lastRetry) {
@@ -92,7 +95,7 @@ func follow(ctx context.Context, revision int64, watch func(context.Context, int
 	}
 }
 
-// sleep waits, and reports whether ctx is still alive.
+// sleep waits, and returns false if ctx ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -104,8 +107,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// resumeNamespaces goes on with namespaces that are to be deleted, and returns the
-// revision that it saw them at: the server that began it may have ended.
+// resumeNamespaces continues the deletion of Namespaces, which another server may have begun,
+// and returns the revision at which it read them.
 func (s *Server) resumeNamespaces(ctx context.Context) (int64, error) {
 	page, err := s.store.List(ctx, namespacePrefix, storage.ListOptions{})
 	if err != nil {
@@ -117,7 +120,7 @@ func (s *Server) resumeNamespaces(ctx context.Context) (int64, error) {
 	return page.Revision, nil
 }
 
-// watchNamespaces is resumeNamespaces for those that change.
+// watchNamespaces does the same for Namespaces that change.
 func (s *Server) watchNamespaces(ctx context.Context, after int64) error {
 	w, err := s.store.Watch(ctx, namespacePrefix, after)
 	if err != nil {
@@ -138,7 +141,7 @@ func (s *Server) resumeNamespace(key string, value []byte) {
 	}
 }
 
-// runTasks does the tasks of the queue, until it is shut down.
+// runTasks runs the tasks in the queue until it is shut down.
 func (s *Server) runTasks(ctx context.Context) {
 	for {
 		t, ended := s.queue.Get()

@@ -18,9 +18,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// authenticate tells who sends a request from its bearer token. Whoever is known
-// is of the group system:authenticated. The error is a 401, or a 503 when that can't
-// be told for now.
+// authenticate returns the user of a request from its bearer token. Authenticated users get
+// the group system:authenticated. The error is a 401, or a 503 if the authenticator is not
+// available.
 func (s *Server) authenticate(ctx context.Context, token string) (auth.User, error) {
 	err := error(apierrors.NewUnauthorized("Unauthorized"))
 	if token == "" {
@@ -44,7 +44,7 @@ func (s *Server) authenticate(ctx context.Context, token string) (auth.User, err
 	return auth.User{}, err
 }
 
-// bearer returns the token of a request, empty if it has none.
+// bearer returns the bearer token of a request, or "".
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -53,12 +53,12 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// maxImpersonated is how many groups and extra values a request may ask for: each
-// is authorized for itself.
+// maxImpersonated limits the groups and extra values of an impersonation: each of them is
+// authorized.
 const maxImpersonated = 100
 
-// impersonate returns who a request is to be done as: its sender, or whom its
-// headers name, if the sender may "impersonate" them.
+// impersonate returns the user that the impersonation headers name, if the sender may
+// impersonate it, or the sender.
 func (s *Server) impersonate(r *http.Request, sender auth.User) (auth.User, error) {
 	as, asked, err := impersonated(r.Header)
 	if err != nil || !asked {
@@ -110,11 +110,11 @@ func (s *Server) impersonate(r *http.Request, sender auth.User) (auth.User, erro
 	return as, nil
 }
 
-// anonymous is the name of who is not known.
+// anonymous is the name of unauthenticated users.
 const anonymous = "system:anonymous"
 
-// serviceAccount tells the namespace and name of a service account from its user's
-// name, system:serviceaccount:NAMESPACE:NAME.
+// serviceAccount returns the namespace and name in the user name of a ServiceAccount,
+// system:serviceaccount:NAMESPACE:NAME.
 func serviceAccount(user string) (namespace, name string, ok bool) {
 	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
 	if !ok {
@@ -124,7 +124,7 @@ func serviceAccount(user string) (namespace, name string, ok bool) {
 	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, ":")
 }
 
-// impersonated reads whom headers name; asked is false if they name nobody.
+// impersonated parses the impersonation headers; asked is false if there are none.
 func impersonated(h http.Header) (as auth.User, asked bool, err error) {
 	as = auth.User{
 		Name: h.Get(authenticationv1.ImpersonateUserHeader), UID: h.Get(authenticationv1.ImpersonateUIDHeader),
@@ -147,9 +147,11 @@ func impersonated(h http.Header) (as auth.User, asked bool, err error) {
 	}
 	switch {
 	case count > maxImpersonated:
-		return as, false, apierrors.NewBadRequest(fmt.Sprintf("expected at most %d groups and extra values to impersonate, got %d", maxImpersonated, count))
+		return as, false, apierrors.NewBadRequest(fmt.Sprintf("expected at most %d groups and extra values to "+
+			"impersonate, got %d", maxImpersonated, count))
 	case as.Name == "" && (count > 0 || as.UID != ""):
-		return as, false, apierrors.NewBadRequest("expected the header " + authenticationv1.ImpersonateUserHeader + " beside the others that impersonate")
+		return as, false, apierrors.NewBadRequest("expected the header " + authenticationv1.ImpersonateUserHeader +
+			" beside the others that impersonate")
 	}
 	return as, as.Name != "", nil
 }

@@ -13,18 +13,16 @@ import (
 	"time"
 )
 
-// identity is what a server proves to its clients that it is the one they mean.
+// identity is the TLS certificate of a server.
 type identity struct {
-	ca     []byte // the certificate that clients trust, in PEM
+	ca     []byte // the CA certificate for clients, in PEM
 	config *tls.Config
 }
 
-// validity is how long a server's certificate is good for; a server makes a new
-// one each time it starts.
+// validity is the lifetime of certificates. Each start of a server creates a new one.
 const validity = 10 * 365 * 24 * time.Hour
 
-// newIdentity makes a certificate authority, and a certificate of it for this
-// machine. The authority's key is forgotten.
+// newIdentity creates a CA and a server certificate for loopback. The CA's key is discarded.
 func newIdentity(now time.Time) (*identity, error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -34,7 +32,7 @@ func newIdentity(now time.Time) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Clients go by their own clock, whatever the server's is set to.
+	// The real clock, not Options.Now: clients use it too.
 	from := min(now.Unix(), time.Now().Unix())
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tenure-ca"},

@@ -16,21 +16,19 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// contextName is the name of the context, cluster and user of a server in a kubeconfig; a
-// number is put behind it where it is taken.
+// contextName is the name of the server's context, cluster and user in a kubeconfig. If it is
+// in use a number is appended.
 const contextName = "tenure"
 
-// Context returns the name of the context by which the kubeconfig of Options.Kubeconfig
-// reaches the server; "" if none was written.
+// Context returns the name of the context that was added to Options.Kubeconfig, or "".
 func (r *Running) Context() string { return r.context }
 
-// WriteKubeconfig adds a context that reaches the server to a kubeconfig, whose mode
-// becomes 0600, and returns its name. The file is made if there is none. Of one that exists
-// everything else stays, and so does the current context if there is such a context: the
-// file may be the user's own, or that of another server that runs. What a server that has
-// ended left behind is replaced.
+// WriteKubeconfig adds a context for the server to a kubeconfig and returns its name. It
+// creates the file if necessary and sets its mode to 0600. Other contexts stay, and so does
+// the current context if it exists: the file may be the user's own or that of another server.
+// Contexts of servers that have ended are replaced.
 func (r *Running) WriteKubeconfig(path string) (context string, err error) {
-	// A link stays one.
+	// keep symbolic links
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -60,8 +58,8 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 	return name, writePrivate(path, data)
 }
 
-// freeName returns a name that config does not have, or only for this server or one that
-// has ended.
+// freeName returns a context name that config does not contain, or that belongs to this server
+// or to one that has ended.
 func (r *Running) freeName(config *clientcmdapi.Config) string {
 	name := contextName
 	for i := 2; ; i++ {
@@ -77,11 +75,11 @@ func (r *Running) freeName(config *clientcmdapi.Config) string {
 	}
 }
 
-// answerTimeout is how long a server has to say that it is still there.
+// answerTimeout is the timeout for a server to respond.
 const answerTimeout = 2 * time.Second
 
-// hasEnded reports whether a cluster of a kubeconfig was a server on this machine, and does
-// not run any more: nobody listens there, or somebody with another certificate.
+// hasEnded reports whether a cluster in a kubeconfig was a server on this machine that has
+// ended: nobody listens on its port, or with another certificate.
 func hasEnded(c *clientcmdapi.Cluster) bool {
 	u, err := url.Parse(c.Server)
 	if err != nil || len(c.CertificateAuthorityData) == 0 {
@@ -92,7 +90,8 @@ func hasEnded(c *clientcmdapi.Cluster) bool {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(c.CertificateAuthorityData)
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: answerTimeout}, "tcp", u.Host, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: answerTimeout}, "tcp", u.Host,
+		&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		var timeout net.Error
 		return !errors.As(err, &timeout) || !timeout.Timeout()
@@ -101,8 +100,7 @@ func hasEnded(c *clientcmdapi.Cluster) bool {
 	return false
 }
 
-// lockAttempts and lockPause are how often and how long a kubeconfig is waited for that
-// another program writes.
+// lockAttempts and lockPause limit the wait for a kubeconfig that another program writes.
 const (
 	lockAttempts = 50
 	lockPause    = 100 * time.Millisecond
@@ -125,7 +123,7 @@ func lockKubeconfig(path string) (unlock func(), err error) {
 	return nil, fmt.Errorf("kubeconfig: another program writes it; if none does, remove %s: %w", lock, err)
 }
 
-// writePrivate writes a file that nobody else may read, whole or not at all.
+// writePrivate writes a file of mode 0600 atomically.
 func writePrivate(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*") // of mode 0600
 	if err != nil {

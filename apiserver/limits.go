@@ -11,9 +11,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 )
 
-// enter takes a place for a request, bounds its body and the time that its client
-// may take to read the answer, and returns what gives the place back. The error
-// says that there is no place, or that the request is too large to begin with.
+// enter admits a request: it limits the requests in flight, the size of the body and the time
+// to write the response. It returns a function that ends the request, or the error for a
+// request that is rejected.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *request.Info) (leave func(), err error) {
 	limits := s.options.Limits
 	if r.ContentLength > limits.Body {
@@ -37,8 +37,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *request.Inf
 	if r.Body != nil {
 		r.Body = http.MaxBytesReader(w, r.Body, limits.Body)
 	}
-	// Writers that know no deadlines have none. A deadline holds for the requests
-	// that follow on the connection, so that each one sets its own.
+	// ResponseWriters without deadlines return an error, which does not matter. A deadline
+	// applies to later requests of the connection too, so each request sets its own.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	return func() { <-places }, nil
 }

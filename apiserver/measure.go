@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 )
 
-// A measurement is what is counted of one request. The zero measurement is of a
-// request that nobody is known to have sent, and counts nothing.
+// A measurement measures one request. The zero measurement is of an unauthenticated request,
+// which is not counted.
 type measurement struct {
 	info  *request.Info
 	as    metrics.Request
@@ -21,50 +21,50 @@ type measurement struct {
 }
 
 func (m *measurement) begin(s *Server, r *http.Request, i *request.Info) {
-	m.info, m.as, m.start = i, s.counted(r, i), time.Now()
+	m.info, m.as, m.start = i, s.metricLabels(r, i), time.Now()
 	m.done = s.metrics.Begin(m.as)
 }
 
-func (m *measurement) end(s *Server, w *beganWriter, r *http.Request) {
+func (m *measurement) end(s *Server, w *startedWriter, r *http.Request) {
 	if m.info == nil {
 		return
 	}
 	m.done()
 	if !m.info.Resource {
-		m.as = s.counted(r, m.info) // its pattern is known by now
+		m.as = s.metricLabels(r, m.info) // the pattern is known after routing
 	}
 	code := w.code
 	if code == 0 {
-		code = http.StatusOK // what net/http answers for those who answer nothing
+		code = http.StatusOK // the default of net/http
 	}
 	s.metrics.Count(m.as, code, time.Since(m.start))
 }
 
-// countedVerbs are what verbs are counted as, where it is not their own name.
-var countedVerbs = map[string]string{"create": "POST", "update": "PUT"}
+// metricVerbs are the verbs whose label differs from their name.
+var metricVerbs = map[string]string{"create": "POST", "update": "PUT"}
 
-// countedMethods are those that are counted apart where no resource is asked for.
-var countedMethods = map[string]bool{
+// metricMethods are the methods with a label of their own, for requests without a resource.
+var metricMethods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true,
 	http.MethodPatch: true, http.MethodDelete: true, http.MethodOptions: true,
 }
 
-// counted returns what a request is counted as. Clients choose paths and methods
-// freely: only what is served is counted by its name.
-func (s *Server) counted(r *http.Request, i *request.Info) metrics.Request {
+// metricLabels returns the labels of a request. Clients choose paths and methods freely, so
+// only those that are served become labels.
+func (s *Server) metricLabels(r *http.Request, i *request.Info) metrics.Request {
 	if !i.Resource {
 		q := metrics.Request{Verb: "other"}
-		if countedMethods[r.Method] {
+		if metricMethods[r.Method] {
 			q.Verb = r.Method
 		}
-		// The pattern of the path is known once it has been looked up.
+		// The pattern of the path is known after routing.
 		if _, path, ok := strings.Cut(r.Pattern, "/"); ok {
 			q.Subresource = "/" + strings.TrimSuffix(path, "{$}")
 		}
 		return q
 	}
 	q := metrics.Request{Verb: strings.ToUpper(i.Verb), Scope: "cluster"}
-	if name, ok := countedVerbs[i.Verb]; ok {
+	if name, ok := metricVerbs[i.Verb]; ok {
 		q.Verb = name
 	}
 	if q.Verb == "" || q.Verb == "PROXY" {
@@ -91,5 +91,5 @@ func (s *Server) counted(r *http.Request, i *request.Info) metrics.Request {
 	return q
 }
 
-// applyPrefix is how the media types of applied objects begin.
+// applyPrefix is the prefix of the media types of apply.
 var applyPrefix, _, _ = strings.Cut(string(types.ApplyYAMLPatchType), "+")

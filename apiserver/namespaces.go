@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// makeNamespaces makes the namespaces that every server has.
-func (s *Server) makeNamespaces(ctx context.Context) error {
+// createNamespaces creates the namespaces that every cluster has.
+func (s *Server) createNamespaces(ctx context.Context) error {
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		n := &corev1.Namespace{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -31,15 +31,16 @@ func (s *Server) makeNamespaces(ctx context.Context) error {
 			return err
 		}
 		var there *storage.ConflictError
-		if _, err := s.store.Put(ctx, resources.PrefixOf("", "namespaces")+name, data, 0); err != nil && !errors.As(err, &there) {
+		if _, err := s.store.Put(ctx, resources.PrefixOf("", "namespaces")+name, data, 0); err != nil &&
+			!errors.As(err, &there) {
 			return err
 		}
 	}
 	return nil
 }
 
-// finalizeNamespace deletes what is in a namespace that is to be deleted, and then
-// the namespace. It fails, and is to be called again, while something stays.
+// finalizeNamespace deletes the contents of a Namespace that is being deleted, and then
+// removes its finalizer. It returns an error, and must be called again, while objects remain.
 func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 	namespaces := s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 	call, err := s.verbs.Internal(ctx, namespaces, "", "")
@@ -59,7 +60,9 @@ func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 	}
 	_, err = finalize.Update(name, "kube-apiserver", func(obj resources.Object) error {
 		n := obj.(*corev1.Namespace)
-		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
+		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool {
+			return f == corev1.FinalizerKubernetes
+		})
 		return nil
 	})
 	if apierrors.IsNotFound(err) {
@@ -68,7 +71,7 @@ func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// emptyNamespace deletes what is in a namespace.
+// emptyNamespace deletes the contents of a namespace.
 func (s *Server) emptyNamespace(ctx context.Context, name string) error {
 	var errs []error
 	for _, r := range s.tables.Table().Stored() {

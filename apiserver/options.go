@@ -14,71 +14,71 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// Options are what a server is made of. The zero Options make one that keeps its
-// objects in memory and lets whoever has the token do everything.
+// Options configure a server. The zero Options keep objects in memory and allow everything to
+// clients that have the token.
 type Options struct {
-	// Store keeps the objects; memory if nil. The server closes the store only if
-	// it made it.
+	// Store is the storage; the default is storage/memory. The server closes the store only if
+	// it created it.
 	Store storage.Store
 
-	// Hooks are what the host has a say in.
+	// Hooks are admission hooks.
 	Hooks admission.Hooks
 
-	// Token is the administrator's bearer token, which Start's Config has; a random
-	// one if empty. Whoever sends it is the user "system:admin" of the group
-	// "system:masters".
+	// Token is the bearer token of the administrator, which Config contains; the default is
+	// random. Its user is "system:admin" in group "system:masters".
 	Token string
-	// Authenticator knows the users of other tokens; there are none if nil.
+	// Authenticator authenticates other tokens; nil rejects them.
 	Authenticator auth.Authenticator
-	// Authorizer says who may do what; everybody everything if nil. Package
-	// auth/rbac has one that goes by the RBAC objects of the store.
+	// Authorizer authorizes requests; nil allows all of them. Package auth/rbac implements
+	// RBAC.
 	Authorizer auth.Authorizer
 
-	// Now is the server's clock; time.Now if nil.
+	// Now is the clock; the default is time.Now.
 	Now func() time.Time
-	// NewUID returns the uid of a new object; random ones if nil.
+	// NewUID returns the UID of a new object; the default is random.
 	NewUID func() types.UID
-	// Suffix returns what is put behind a generateName; five random letters and
-	// digits if nil.
+	// Suffix returns the suffix for generateName; the default is five random letters and
+	// digits.
 	Suffix func() string
 
-	// Listen is the address that Start listens on; a free port of 127.0.0.1 if
-	// empty. It must be one of the machine's own (loopback).
+	// Listen is the address for Start; the default is a free port of 127.0.0.1. It must be a
+	// loopback address.
 	Listen string
-	// Kubeconfig is the kubeconfig that Start adds a context to, as WriteKubeconfig does;
-	// none if empty.
+	// Kubeconfig, if not empty, is the kubeconfig to which Start adds a context; see
+	// WriteKubeconfig.
 	Kubeconfig string
 
 	Limits Limits
 
-	// Log is told of what goes wrong in the server itself; slog.Default() if nil.
+	// Log is the logger for internal errors; the default is slog.Default().
 	Log *slog.Logger
 }
 
-// Limits bound what requests may cost. A zero field stands for its default.
+// Limits limit the cost of requests. Zero fields mean the defaults.
 //
-// Header, Connections, Read and Idle are those of the http.Server that Start makes;
-// who serves a Server by an http.Server of their own sets them there.
+// Header, Connections, Read and Idle configure the http.Server of Start. Callers with their
+// own http.Server set them there.
 type Limits struct {
 	Body        int64         // of a request, in bytes; 3 MiB
-	Nesting     int           // of a body: how deep lists and maps may be; 1,000
-	Object      int64         // as it is stored, and of what defaults and conversions add to it, in bytes; 1.5 MiB
+	Nesting     int           // maximum depth of lists and maps in a body; 1,000
+	Object      int64         // in storage, and what defaults and conversions add, in bytes; 1.5 MiB
 	Header      int           // of a request, in bytes; 64 KiB
 	Connections int           // at the same time; 16,384
-	Requests    int           // at the same time, watches aside; 400
+	Requests    int           // in flight, except for watches; 400
 	Watches     int           // at the same time; 10,000
-	Read        time.Duration // for the whole of a request to arrive; 30 s
-	Write       time.Duration // for a client to take one event of a watch, or an answer when it is there; 30 s
-	Request     time.Duration // for a request that is no watch; 60 s
-	Watch       time.Duration // how long a watch lasts that says nothing of it; 30 min
-	Bookmarks   time.Duration // between the bookmarks of a watch; 1 min
-	Idle        time.Duration // of a connection; 2 min
-	Shutdown    time.Duration // for requests to end when the server does; 5 s
+	Read        time.Duration // to read a request; 30 s
+	Write       time.Duration // to write a response or a watch event; 30 s
+	Request     time.Duration // to process a request that is not a watch; 60 s
+	Watch       time.Duration // default timeout of a watch; 30 min
+	Bookmarks   time.Duration // interval of watch bookmarks; 1 min
+	Idle        time.Duration // timeout of idle connections; 2 min
+	Shutdown    time.Duration // to wait for requests in flight when the server stops; 5 s
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Body: or(l.Body, 3<<20), Nesting: or(l.Nesting, 1000), Object: or(l.Object, resources.MaxObject), Header: or(l.Header, 64<<10),
+		Body: or(l.Body, 3<<20), Nesting: or(l.Nesting, 1000), Object: or(l.Object, resources.MaxObject), Header: or(l.Header,
+			64<<10),
 		Connections: or(l.Connections, 16_384), Requests: or(l.Requests, 400), Watches: or(l.Watches, 10_000),
 		Read: or(l.Read, 30*time.Second), Write: or(l.Write, 30*time.Second),
 		Request: or(l.Request, time.Minute), Watch: or(l.Watch, 30*time.Minute),

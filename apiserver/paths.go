@@ -8,12 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/discovery"
 	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// paths are those that are not resources.
+// paths are the paths that are not resources.
 func (s *Server) paths() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", serveVersion)
@@ -35,14 +35,15 @@ func text(w http.ResponseWriter, s string) {
 	_, _ = fmt.Fprint(w, s)
 }
 
-// serveHealth answers whether the store can be read.
+// serveHealth reports whether the storage is available.
 func (s *Server) serveHealth(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, err := s.store.Revision(r.Context())
 		_, verbose := r.URL.Query()["verbose"]
 		switch {
 		case err != nil:
-			http.Error(w, fmt.Sprintf("[+]ping ok\n[-]store failed: reason withheld\n%s check failed", name), http.StatusInternalServerError)
+			http.Error(w, fmt.Sprintf("[+]ping ok\n[-]store failed: reason withheld\n%s check failed", name),
+				http.StatusInternalServerError)
 		case verbose:
 			text(w, fmt.Sprintf("[+]ping ok\n[+]store ok\n%s check passed\n", name))
 		default:
@@ -51,7 +52,7 @@ func (s *Server) serveHealth(name string) http.HandlerFunc {
 	}
 }
 
-// The version of Kubernetes whose API is served: that of the embedded schemas.
+// The Kubernetes version of the API: that of the embedded schemas.
 const (
 	major, minor = "1", "36"
 	gitVersion   = "v" + major + "." + minor + ".3"
@@ -65,8 +66,8 @@ func serveVersion(w http.ResponseWriter, r *http.Request) {
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}, "", "  ")
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
-	answer.Bytes(w, r, "application/json", http.StatusOK, data)
+	response.Bytes(w, r, "application/json", http.StatusOK, data)
 }

@@ -16,20 +16,20 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
 )
 
-// addReviews serves the resources that are questions of who somebody is and what
-// they may do.
+// addReviews adds the handlers of the review resources of authentication.k8s.io and
+// authorization.k8s.io.
 func (s *Server) addReviews() {
 	authn, authz := authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion
 	for name, r := range map[string]struct {
 		kind schema.GroupVersionKind
 		fill func(context.Context, resources.Object) error
 	}{
-		authn.Group + "/selfsubjectreviews":        {authn.WithKind("SelfSubjectReview"), s.whoAmI},
-		authn.Group + "/tokenreviews":              {authn.WithKind("TokenReview"), s.whoseToken},
-		authz.Group + "/selfsubjectaccessreviews":  {authz.WithKind("SelfSubjectAccessReview"), s.mayI},
-		authz.Group + "/subjectaccessreviews":      {authz.WithKind("SubjectAccessReview"), s.mayThey},
-		authz.Group + "/localsubjectaccessreviews": {authz.WithKind("LocalSubjectAccessReview"), s.mayThey},
-		authz.Group + "/selfsubjectrulesreviews":   {authz.WithKind("SelfSubjectRulesReview"), s.whatMayI},
+		authn.Group + "/selfsubjectreviews":        {authn.WithKind("SelfSubjectReview"), s.reviewSelf},
+		authn.Group + "/tokenreviews":              {authn.WithKind("TokenReview"), s.reviewToken},
+		authz.Group + "/selfsubjectaccessreviews":  {authz.WithKind("SelfSubjectAccessReview"), s.reviewSelfAccess},
+		authz.Group + "/subjectaccessreviews":      {authz.WithKind("SubjectAccessReview"), s.reviewAccess},
+		authz.Group + "/localsubjectaccessreviews": {authz.WithKind("LocalSubjectAccessReview"), s.reviewAccess},
+		authz.Group + "/selfsubjectrulesreviews":   {authz.WithKind("SelfSubjectRulesReview"), s.reviewSelfRules},
 	} {
 		s.verbs.Special[name] = func(c *verbs.Call) error { return c.Review(r.kind, r.fill) }
 	}
@@ -41,8 +41,8 @@ func (s *Server) addReviews() {
 	}
 }
 
-// whoAmI answers who sends the request.
-func (s *Server) whoAmI(ctx context.Context, obj resources.Object) error {
+// reviewSelf handles a SelfSubjectReview.
+func (s *Server) reviewSelf(ctx context.Context, obj resources.Object) error {
 	obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo = userInfo(auth.UserOf(ctx))
 	return nil
 }
@@ -58,8 +58,8 @@ func userInfo(u auth.User) authenticationv1.UserInfo {
 	return out
 }
 
-// whoseToken answers whose a token is.
-func (s *Server) whoseToken(ctx context.Context, obj resources.Object) error {
+// reviewToken handles a TokenReview.
+func (s *Server) reviewToken(ctx context.Context, obj resources.Object) error {
 	o := obj.(*authenticationv1.TokenReview)
 	if o.Spec.Token == "" {
 		return apierrors.NewBadRequest("token is required for TokenReview in authentication")
@@ -78,16 +78,15 @@ func (s *Server) whoseToken(ctx context.Context, obj resources.Object) error {
 	return nil
 }
 
-// mayI answers whether who sends the request may do something.
-func (s *Server) mayI(ctx context.Context, obj resources.Object) (err error) {
+// reviewSelfAccess handles a SelfSubjectAccessReview.
+func (s *Server) reviewSelfAccess(ctx context.Context, obj resources.Object) (err error) {
 	o := obj.(*authorizationv1.SelfSubjectAccessReview)
 	o.Status, err = s.review(ctx, o, auth.UserOf(ctx), o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)
 	return err
 }
 
-// mayThey answers whether somebody may do something; of a LocalSubjectAccessReview,
-// in its namespace.
-func (s *Server) mayThey(ctx context.Context, obj resources.Object) (err error) {
+// reviewAccess handles a SubjectAccessReview or a LocalSubjectAccessReview.
+func (s *Server) reviewAccess(ctx context.Context, obj resources.Object) (err error) {
 	var spec *authorizationv1.SubjectAccessReviewSpec
 	var status *authorizationv1.SubjectAccessReviewStatus
 	switch o := obj.(type) {
@@ -96,12 +95,14 @@ func (s *Server) mayThey(ctx context.Context, obj resources.Object) (err error) 
 	case *authorizationv1.LocalSubjectAccessReview:
 		spec, status = &o.Spec, &o.Status
 		if spec.ResourceAttributes == nil || spec.ResourceAttributes.Namespace != o.Namespace {
-			return invalidReview(o, field.Invalid(field.NewPath("spec", "resourceAttributes", "namespace"), spec.ResourceAttributes,
-				"must match metadata.namespace"))
+			return invalidReview(o,
+				field.Invalid(field.NewPath("spec", "resourceAttributes", "namespace"), spec.ResourceAttributes,
+					"must match metadata.namespace"))
 		}
 	}
 	if spec.User == "" && len(spec.Groups) == 0 {
-		return invalidReview(obj, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
+		return invalidReview(obj,
+			field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
 	}
 	user := auth.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
 	for key, values := range spec.Extra {
@@ -114,8 +115,11 @@ func (s *Server) mayThey(ctx context.Context, obj resources.Object) (err error) 
 	return err
 }
 
-// review asks the authorizer.
-func (s *Server) review(ctx context.Context, obj resources.Object, user auth.User, r *authorizationv1.ResourceAttributes, p *authorizationv1.NonResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+// review calls the authorizer.
+func (s *Server) review(
+	ctx context.Context, obj resources.Object, user auth.User, r *authorizationv1.ResourceAttributes,
+	p *authorizationv1.NonResourceAttributes,
+) (authorizationv1.SubjectAccessReviewStatus, error) {
 	var status authorizationv1.SubjectAccessReviewStatus
 	if (r == nil) == (p == nil) {
 		return status, invalidReview(obj, field.Invalid(field.NewPath("spec", "resourceAttributes"), r,
@@ -140,8 +144,8 @@ func invalidReview(obj resources.Object, err *field.Error) error {
 	return apierrors.NewInvalid(obj.GetObjectKind().GroupVersionKind().GroupKind(), "", field.ErrorList{err})
 }
 
-// whatMayI answers what who sends the request may do in a namespace.
-func (s *Server) whatMayI(ctx context.Context, obj resources.Object) error {
+// reviewSelfRules handles a SelfSubjectRulesReview.
+func (s *Server) reviewSelfRules(ctx context.Context, obj resources.Object) error {
 	o := obj.(*authorizationv1.SelfSubjectRulesReview)
 	if o.Spec.Namespace == "" {
 		return apierrors.NewBadRequest("no namespace on request")
@@ -165,7 +169,8 @@ func (s *Server) whatMayI(ctx context.Context, obj resources.Object) error {
 			})
 		}
 		if len(r.Paths) > 0 {
-			o.Status.NonResourceRules = append(o.Status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: r.Verbs, NonResourceURLs: r.Paths})
+			o.Status.NonResourceRules = append(o.Status.NonResourceRules,
+				authorizationv1.NonResourceRule{Verbs: r.Verbs, NonResourceURLs: r.Paths})
 		}
 	}
 	return nil

@@ -11,26 +11,25 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenure-ssa/tenure/apiserver/auth"
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// A Server answers the requests of Kubernetes clients. It is an http.Handler, and
-// safe for concurrent use.
+// A Server is a Kubernetes API server as an http.Handler. It is safe for concurrent use.
 type Server struct {
 	options  Options
 	store    storage.Store
 	ownStore bool
 	tables   *resources.Current
 	verbs    *verbs.Server
-	admin    auth.Authenticator // of Options.Token
+	admin    auth.Authenticator // for Options.Token
 	accounts *accounts
 	mux      *http.ServeMux
 	metrics  *metrics.Metrics
@@ -38,18 +37,18 @@ type Server struct {
 	definitions *custom.Controller
 	queue       taskQueue
 
-	requests chan struct{} // one place for each request under way
+	requests chan struct{} // semaphore of the requests in flight
 	watches  chan struct{}
 
 	done   chan struct{} // closed to end watches and tasks
-	stop   func()        // closes done, once
+	stop   func()        // closes done once
 	close  sync.Once
 	closed error
 	tasks  sync.WaitGroup
 }
 
-// New returns a server that is ready to answer. The namespaces that every server
-// has are made in its store if they are not there. Close ends it.
+// New returns a running server. It creates the default namespaces in its store if they do not
+// exist. Close stops it.
 func New(ctx context.Context, options Options) (*Server, error) {
 	options = options.withDefaults()
 	s := &Server{
@@ -86,13 +85,13 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.addReviews()
 	s.definitions = custom.NewController(s.verbs, groups, custom.Options{
 		Now: options.Now, Convert: options.Hooks.Convert, MaxObject: options.Limits.Object,
-		// An answer holds an object, and says a little around it.
+		// Responses contain an object and little else.
 		Webhooks: custom.NewWebhooks(options.Limits.Request, options.Limits.Body+options.Limits.Object),
 	})
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.metrics = metrics.New(gitVersion)
 	s.mux = s.paths()
-	if err := s.makeNamespaces(ctx); err != nil {
+	if err := s.createNamespaces(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.startControllers(ctx); err != nil {
@@ -101,8 +100,8 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all watches and what the server does by itself. Requests under way
-// are not waited for; http.Server.Shutdown does that.
+// Close ends all watches and background tasks. It does not wait for requests in flight;
+// http.Server.Shutdown does.
 func (s *Server) Close() error {
 	s.close.Do(func() {
 		s.stop()
@@ -115,33 +114,32 @@ func (s *Server) Close() error {
 	return s.closed
 }
 
-// ServeHTTP answers one request: who sends it, whether there is room for it,
-// whether it may be done, and then whose it is.
+// ServeHTTP serves a request: authentication, limits, authorization, then routing.
 func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
-	w := &beganWriter{ResponseWriter: plain}
+	w := &startedWriter{ResponseWriter: plain}
 	var measured measurement
 	defer func() { measured.end(s, w, r) }()
-	defer s.survive(w, r)
+	defer s.recoverPanic(w, r)
 	user, err := s.authenticate(r.Context(), bearer(r))
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	info := request.Parse(r)
 	measured.begin(s, r, info)
 	leave, err := s.enter(w, r, info)
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	defer leave()
 	if user, err = s.impersonate(r, user); err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	r = r.WithContext(auth.WithUser(r.Context(), user))
 	if err := s.authorize(r.Context(), user, r, info); err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	if info.Resource {

@@ -14,23 +14,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A Running is a server that listens. It ends with the context that it was
-// started with, or with Close.
+// A Running is a server that listens on a port. It runs until its context ends or Close is
+// called.
 type Running struct {
 	*Server
 	config *rest.Config
 	http   *http.Server
 	conns  *connections
 	ended  chan struct{}
-	// context is what the server is called in the kubeconfig that it wrote.
+	// the context in the kubeconfig that was written
 	context string
 
 	stop    sync.Once
 	stopErr error
 }
 
-// Start starts a server on a port of this machine, with TLS and a bearer token,
-// and returns when it answers. It ends when ctx does.
+// Start starts a server on a loopback port with TLS and a bearer token, and returns when it
+// accepts requests. It stops when ctx ends.
 func Start(ctx context.Context, options Options) (*Running, error) {
 	options = options.withDefaults()
 	listener, err := listen(ctx, options.Listen)
@@ -40,7 +40,7 @@ func Start(ctx context.Context, options Options) (*Running, error) {
 	return startOn(ctx, options, listener)
 }
 
-// startOn starts a server that listens to listener, which it closes.
+// startOn starts a server on a listener, which it closes.
 func startOn(ctx context.Context, options Options, listener net.Listener) (*Running, error) {
 	server, err := New(ctx, options)
 	if err != nil {
@@ -54,7 +54,7 @@ func startOn(ctx context.Context, options Options, listener net.Listener) (*Runn
 	return r, nil
 }
 
-// listen listens on an address of this machine that others do not reach.
+// listen listens on a loopback address.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -84,7 +84,7 @@ func start(server *Server, listener net.Listener) (*Running, error) {
 		http: &http.Server{
 			Handler: server, TLSConfig: identity.config, ConnState: conns.changed,
 			ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header,
-			// A client that goes away, or speaks no TLS, is nothing to report.
+			// Connections that are aborted, or do not speak TLS, are not logged.
 			ErrorLog: log.New(io.Discard, "", 0),
 		},
 		ended: make(chan struct{}),
@@ -96,21 +96,21 @@ func start(server *Server, listener net.Listener) (*Running, error) {
 	}
 	go func() {
 		defer close(r.ended)
-		_ = r.http.ServeTLS(listener, "", "") // ends with Close
+		_ = r.http.ServeTLS(listener, "", "") // Close ends it
 	}()
 	return r, nil
 }
 
-// Config returns how clients reach the server. It is the caller's own copy.
+// Config returns a client configuration. It is a copy for the caller.
 func (r *Running) Config() *rest.Config { return rest.CopyConfig(r.config) }
 
-// URL is where the server listens.
+// URL is the URL of the server.
 func (r *Running) URL() string { return r.config.Host }
 
-// Done is closed when the server has ended.
+// Done returns a channel that is closed when the server has stopped.
 func (r *Running) Done() <-chan struct{} { return r.ended }
 
-// Close stops listening, ends all watches, waits a while for other requests, and
+// Close stops listening, ends all watches, waits for requests in flight up to a limit, and
 // closes the server.
 func (r *Running) Close() error {
 	r.stop.Do(func() {

@@ -7,10 +7,10 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth"
 )
 
-// tokenAuthenticator knows one token, the administrator's.
+// tokenAuthenticator authenticates the administrator's token.
 type tokenAuthenticator struct{ token string }
 
-// Authenticate compares in a time that does not depend on how much is right.
+// Authenticate compares in constant time.
 func (a *tokenAuthenticator) Authenticate(_ context.Context, token string) (auth.User, bool, error) {
 	if subtle.ConstantTimeCompare([]byte(token), []byte(a.token)) != 1 {
 		return auth.User{}, false, nil

@@ -1,9 +1,8 @@
-// Package admission is what the host of a server has a say in: the objects that
-// are written, before they are stored.
+// Package admission defines the admission hooks of a server: functions of the program that
+// runs it, in the place of admission webhooks.
 //
-// For each write the server calls, in this order, the host's Defaulter (after its
-// own defaults), tracks the fields, and then calls the Mutator and the Validator
-// (after its own validation).
+// For each write the server decodes the object, sets its defaults and calls Hooks.Default. It
+// tracks managed fields, calls Hooks.Mutate, validates the object and calls Hooks.Validate.
 package admission
 
 import (
@@ -19,25 +18,25 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth"
 )
 
-// An Object is a Go struct of k8s.io/api for a built-in kind, and an
-// *unstructured.Unstructured for a custom one.
+// An Object is an API object: a Go struct of k8s.io/api for built-in kinds, an
+// *unstructured.Unstructured for custom resources.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// The operations of writes.
+// The operations.
 const (
 	Create Operation = "CREATE"
 	Update Operation = "UPDATE"
 	Delete Operation = "DELETE"
 )
 
-// Operation is what a write does to an object.
+// Operation is the operation of a write.
 type Operation string
 
-// A Write is a write that is about to be stored. It is called anew when another
-// write was faster.
+// A Write describes a write for admission hooks. After a conflict the write is retried and the
+// hooks are called again.
 type Write struct {
 	Operation   Operation
 	Resource    schema.GroupVersionResource
@@ -45,34 +44,33 @@ type Write struct {
 	Subresource string
 	User        auth.User
 	DryRun      bool
-	// Object is the object as it is about to be; nil when it is deleted. A Mutator
-	// may change it in place.
+	// Object is the new object, or nil on delete. Mutate may change it in place.
 	Object Object
-	// Live is the object as it is; nil when it is created. It must not be changed.
+	// Live is the live object, or nil on create. It is read-only.
 	Live Object
 }
 
-// Hooks are a host's. Any of them may be nil. They are called concurrently.
+// Hooks are the admission hooks. All are optional. They are called concurrently.
 type Hooks struct {
-	// Default sets defaults in obj, in place, whenever an object comes in or is read.
+	// Default sets defaults in obj, in place. It is called for objects in requests and in
+	// storage.
 	Default func(obj Object)
-	// Mutate changes w.Object, in place. What it changes is not tracked: its
-	// fields are owned by nobody, as with a real server's webhooks. An error ends
-	// the write; one with a Status is answered as it is, any other with 403.
+	// Mutate changes w.Object in place. As with mutating webhooks of kube-apiserver no manager
+	// becomes the owner of the changes. An error rejects the write: an API status error is
+	// returned to the client as it is, any other error is a 403.
 	Mutate func(ctx context.Context, w *Write) error
-	// Convert converts custom resources whose definition has the strategy Webhook, in the
-	// place of the webhook; if it is nil the webhook is called.
+	// Convert replaces the conversion webhooks of CustomResourceDefinitions with strategy
+	// Webhook. If it is nil the webhooks are called.
 	Convert Converter
-	// Validate says what is wrong with a write. warnings are for the client.
+	// Validate returns the errors of a write, which reject it, and warnings for the client.
 	Validate func(ctx context.Context, w *Write) (errs field.ErrorList, warnings []string)
 }
 
-// A Converter converts custom resources whose CustomResourceDefinition has the
-// strategy Webhook. It stands for the webhook: a whole ConversionReview goes in,
-// and as many objects come out, in the same order.
+// A Converter converts custom resources of CustomResourceDefinitions with strategy Webhook. It
+// gets the objects of a ConversionReview and returns as many, in the same order.
 type Converter interface {
-	// Convert returns objects at a version (group/version). They are the caller's
-	// own and may be changed. What it returns must keep the metadata but for labels
-	// and annotations.
-	Convert(crd *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to string) ([]*unstructured.Unstructured, error)
+	// Convert converts objects to a version (group/version). It may change the objects. Apart
+	// from labels and annotations the results must have the same metadata.
+	Convert(crd *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured,
+		to string) ([]*unstructured.Unstructured, error)
 }

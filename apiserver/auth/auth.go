@@ -1,6 +1,6 @@
-// Package auth says who sends a request, and who may do what.
+// Package auth defines the authentication and authorization of requests.
 //
-// Package auth/rbac is an Authorizer that goes by the RBAC objects of the store.
+// Package auth/rbac has an Authorizer that implements RBAC.
 package auth
 
 import (
@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A User is who sends a request.
+// A User is the user of a request.
 type User struct {
 	Name   string
 	UID    string
@@ -17,98 +17,95 @@ type User struct {
 	Extra  map[string][]string
 }
 
-// The groups that a server knows by itself.
+// Well-known groups.
 const (
-	// Masters may do everything.
+	// Masters is the group that may do everything.
 	Masters = "system:masters"
-	// Authenticated is every user that an Authenticator knows.
+	// Authenticated is the group of all authenticated users.
 	Authenticated = "system:authenticated"
 )
 
-// An Authenticator tells who sends a request from its bearer token. ok is false
-// for a token that is nobody's; the request is then answered with 401, as it is
-// for an error.
+// An Authenticator authenticates requests by their bearer tokens. ok is false for an unknown
+// token; the response is a 401 then, as for an error.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (user User, ok bool, err error)
 }
 
-// Attributes are what a request is about to do.
+// Attributes are the attributes of a request that authorization depends on.
 type Attributes struct {
 	User User
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection
-	// for a resource, and the method in lower case for any other path.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection for a
+	// resource, otherwise the HTTP method in lower case.
 	Verb string
-	// Path is set for requests that are not about a resource, all below for those
-	// that are.
+	// Path is set for requests without a resource, the fields below for requests with one.
 	Path        string
 	Group       string
 	Version     string
 	Resource    string // plural
 	Subresource string
-	Namespace   string // empty: none, or all
+	Namespace   string // empty: cluster-scoped, or all namespaces
 	Name        string // empty: all, or not known yet
 }
 
-// An Authorizer says who may do what. It is safe for concurrent use.
+// An Authorizer authorizes requests. It is safe for concurrent use.
 //
-// A request is authorized before its body is read. An apply that finds no object
-// needs "create" beside "patch", and is authorized for that when it is known. A
-// request that is to be done as somebody else needs "impersonate" on them.
+// Requests are authorized before their body is read. An apply that creates an object is
+// authorized a second time, for "create", after the object was not found. Impersonation needs
+// "impersonate" on the user and groups.
 type Authorizer interface {
-	// Authorize reports whether a request may go on. reason is for the client. An
-	// error is answered like a refusal.
+	// Authorize reports whether a request is allowed. reason is shown to the client. An error
+	// denies the request.
 	Authorize(ctx context.Context, a Attributes) (allowed bool, reason string, err error)
 }
 
-// A Guard is an Authorizer that has a say in what a write makes of an object, as
-// nobody may grant what they may not do themselves.
+// A Guard is an Authorizer that also authorizes the outcome of a write, to prevent privilege
+// escalation: users must not grant permissions that they do not have.
 type Guard interface {
-	// Guard is asked before obj is stored in the place of live (nil: created). a is
-	// what the request was authorized for; a.Name is the object's. The error is
-	// answered as it is. Neither object may be changed.
+	// Guard is called before obj replaces live, which is nil on create. a are the attributes
+	// of the request, with the name of the object. The error is returned to the client. Both
+	// objects are read-only.
 	Guard(ctx context.Context, a Attributes, obj, live runtime.Object) error
 }
 
-// An Observer is an Authorizer that is told of every write of this server, by the
-// group and plural of its resource, after it is stored and before it is answered.
+// An Observer is an Authorizer that is notified of every write of this server, after it is
+// stored and before the response.
 type Observer interface {
 	Written(ctx context.Context, group, resource string)
 }
 
-// A RuleLister is an Authorizer that can list what a user may do, for
+// A RuleLister is an Authorizer that can list the rules of a user, for
 // SelfSubjectRulesReviews.
 type RuleLister interface {
-	// Rules returns what user may do in a namespace. An error says that there may
-	// be more.
+	// Rules returns the rules of user in a namespace. An error means that the list is
+	// incomplete.
 	Rules(ctx context.Context, user User, namespace string) ([]Rule, error)
 }
 
-// A Rule is something that a user may do: verbs on resources, or methods on other
-// paths. "*" stands for all.
+// A Rule allows verbs on resources, or methods on paths. "*" matches everything.
 type Rule struct {
 	Verbs         []string
 	Groups        []string
 	Resources     []string
-	ResourceNames []string // empty: of every name
+	ResourceNames []string // empty: all names
 	Paths         []string
 }
 
-// AllowAll lets everybody do everything.
+// AllowAll allows all requests.
 type AllowAll struct{}
 
-// Authorize allows.
+// Authorize returns true.
 func (AllowAll) Authorize(context.Context, Attributes) (bool, string, error) { return true, "", nil }
 
-// Rules returns everything.
+// Rules returns a rule that allows everything.
 func (AllowAll) Rules(context.Context, User, string) ([]Rule, error) {
 	all := []string{"*"}
 	return []Rule{{Verbs: all, Groups: all, Resources: all}, {Verbs: all, Paths: all}}, nil
 }
 
-// Tokens knows users by their bearer tokens.
+// Tokens maps bearer tokens to users.
 type Tokens map[string]User
 
-// Authenticate looks the token up.
+// Authenticate returns the user of a token.
 func (t Tokens) Authenticate(_ context.Context, token string) (User, bool, error) {
 	user, ok := t[token]
 	return user, ok, nil
@@ -116,12 +113,12 @@ func (t Tokens) Authenticate(_ context.Context, token string) (User, bool, error
 
 type userKey struct{}
 
-// WithUser returns a context of a request by user.
+// WithUser returns a context with the user of a request.
 func WithUser(ctx context.Context, user User) context.Context {
 	return context.WithValue(ctx, userKey{}, user)
 }
 
-// UserOf returns whose request ctx is of; the zero User for none.
+// UserOf returns the user in a context, or the zero User.
 func UserOf(ctx context.Context) User {
 	user, _ := ctx.Value(userKey{}).(User)
 	return user

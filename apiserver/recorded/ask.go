@@ -1,10 +1,10 @@
-// Package recorded asks a server what a real one was asked, and compares what it
-// answers with what that answered.
+// Package recorded sends recorded requests to a server and compares its responses with those
+// of kube-apiserver.
 //
-// A [Replayer] does so exchange by exchange: what the recorded server generated
-// (resource versions, uids, tokens) it replaces in requests by what was generated
-// here in the same place, and passes over in answers. [Replay] replays a whole
-// [Trace], the life of one object, on a server of its own.
+// A [Replayer] does so request by request. It replaces generated values of the recorded server
+// (resource versions, UIDs, tokens) in requests by those that this server generated in the
+// same place, and ignores them in responses. [Replay] replays a whole [Trace], the life of one
+// object, on a server of its own.
 package recorded
 
 import (
@@ -16,46 +16,45 @@ import (
 	"strings"
 )
 
-// A Request is what is asked: a method, a path with its query, headers and a body.
+// A Request is a recorded request: method, path with query, headers and body.
 type Request struct {
 	Method, Target string
-	// Header has what is to be sent beside a User-Agent of recorder/v1; an empty
-	// value takes a header away.
+	// Header has the headers besides User-Agent: recorder/v1. An empty value removes a header.
 	Header map[string]string
-	// Body is a text as it is, and anything else as JSON; nil for none.
+	// Body is a string, sent as it is, or any other value, sent as JSON; nil for no body.
 	Body any
 }
 
-// An Answer is what came.
+// An Answer is a response.
 type Answer struct {
 	Code   int
 	Header http.Header
 	Body   []byte
 }
 
-// A Replayer asks the requests of one story. It is not safe for concurrent use.
+// A Replayer replays the requests of one recording. It is not safe for concurrent use.
 type Replayer struct {
 	send func(*http.Request) (*http.Response, error)
-	// request makes a request for a path with a query.
+	// request creates a request for a path with a query.
 	request func(method, target string, body io.Reader) (*http.Request, error)
 
-	// sameClock says that the server's clock is the recorded one, so that the times of
-	// managed fields are compared.
+	// sameClock: the server's clock is the recorded one, so the times of managed fields are
+	// compared.
 	sameClock bool
 
 	versions map[string]string // recorded to ours
 	uids     map[string]string
 	tokens   map[string]string
-	// defined are the groups of the definitions that were made.
+	// defined are the groups of created CustomResourceDefinitions.
 	defined map[string]bool
 }
 
 func newReplayer() *Replayer {
-	return &Replayer{versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{}, defined: map[string]bool{}}
+	return &Replayer{versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{},
+		defined: map[string]bool{}}
 }
 
-// OfHandler returns a replayer that asks a handler, with a bearer token, without a
-// network.
+// OfHandler returns a replayer that calls a handler, with a bearer token, without a network.
 func OfHandler(handler http.Handler, token string) *Replayer {
 	r := newReplayer()
 	r.request = func(method, target string, body io.Reader) (*http.Request, error) {
@@ -67,14 +66,14 @@ func OfHandler(handler http.Handler, token string) *Replayer {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, q)
 		if q.Method == http.MethodHead {
-			w.Body.Reset() // a connection would not carry it
+			w.Body.Reset() // a connection would not transmit the body
 		}
 		return w.Result(), nil
 	}
 	return r
 }
 
-// OfClient returns a replayer that asks the server at a URL.
+// OfClient returns a replayer for the server at a URL.
 func OfClient(client *http.Client, url string) *Replayer {
 	r := newReplayer()
 	r.request = func(method, target string, body io.Reader) (*http.Request, error) {
@@ -84,7 +83,7 @@ func OfClient(client *http.Client, url string) *Replayer {
 	return r
 }
 
-// Ask sends a request and returns the answer.
+// Ask sends a request and returns the response.
 func (r *Replayer) Ask(request Request) (*Answer, error) {
 	var body io.Reader
 	switch b := request.Body.(type) {
@@ -122,7 +121,7 @@ func (r *Replayer) Ask(request Request) (*Answer, error) {
 	return &Answer{Code: response.StatusCode, Header: response.Header, Body: data}, nil
 }
 
-// translate replaces what was generated.
+// translate replaces generated values.
 func (r *Replayer) translate(s string) string {
 	for from, to := range r.tokens {
 		s = strings.ReplaceAll(s, from, to)

@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// What a server has before the first step of a trace: the definition, and the
-// namespaces that it was recorded in.
+// Before the first step of a trace the server gets the CustomResourceDefinition and the
+// namespaces of the recording.
 
-// setByServer are fields of metadata that a server sets.
+// setByServer are the metadata fields that the server sets.
 var setByServer = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "selfLink",
 }
 
-// define creates a CustomResourceDefinition, or brings it up to date, with its labels
-// and annotations: without api-approved.kubernetes.io no server takes a group of
-// *.k8s.io.
+// define creates or updates a CustomResourceDefinition with its labels and annotations: groups
+// *.k8s.io need the annotation api-approved.kubernetes.io.
 func (r *Replayer) define(crd map[string]any) error {
 	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	given, _ := crd["metadata"].(map[string]any)
@@ -34,7 +33,7 @@ func (r *Replayer) define(crd map[string]any) error {
 	header := map[string]string{"Content-Type": "application/json"}
 	answer, err := r.Ask(Request{Method: http.MethodPost, Target: path, Header: header, Body: body})
 	if err == nil && answer.Code == http.StatusConflict {
-		// Not by PUT: a definition is replaced only by who knows its version.
+		// Not by PUT, which needs the resourceVersion.
 		patch := []any{map[string]any{"op": "replace", "path": "/spec", "value": crd["spec"]}}
 		for _, part := range []string{"annotations", "labels"} {
 			if value, ok := metadata[part]; ok {
@@ -55,8 +54,8 @@ func (r *Replayer) define(crd map[string]any) error {
 	return err
 }
 
-// makeNamespaces makes the namespaces in which something succeeded, but for those that
-// a server has from the start, and those that the trace itself writes.
+// makeNamespaces creates the namespaces of successful steps, except for default namespaces and
+// those that the trace itself writes.
 func (r *Replayer) makeNamespaces(trace *Trace) error {
 	met := map[string]bool{"default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
 	for i := range trace.Steps {
@@ -86,7 +85,7 @@ func (r *Replayer) makeNamespaces(trace *Trace) error {
 	return nil
 }
 
-// below returns the parts of a path behind the version.
+// below returns the segments of a path after the version.
 func below(path string) []string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	skip := 2 // api, v1
@@ -96,16 +95,17 @@ func below(path string) []string {
 	return parts[min(skip, len(parts)):]
 }
 
-// namespaceOf returns the namespace that a step is in; empty for none.
+// namespaceOf returns the namespace of a step, or "".
 func namespaceOf(step *Step) string {
 	parts := below(step.Request.Path)
-	if len(parts) < 3 || parts[0] != "namespaces" || len(parts) == 3 && slices.Contains([]string{"status", "finalize"}, parts[2]) {
+	if len(parts) < 3 || parts[0] != "namespaces" ||
+		len(parts) == 3 && slices.Contains([]string{"status", "finalize"}, parts[2]) {
 		return ""
 	}
 	return parts[1]
 }
 
-// namespaceWritten returns the namespace that a step makes or changes; empty for none.
+// namespaceWritten returns the Namespace that a step creates or changes, or "".
 func namespaceWritten(step *Step) string {
 	parts := below(step.Request.Path)
 	if len(parts) == 0 || parts[0] != "namespaces" || namespaceOf(step) != "" || step.Request.Method == http.MethodGet {
@@ -119,7 +119,7 @@ func namespaceWritten(step *Step) string {
 	return name
 }
 
-// groupOf returns the group of a step's path; empty for the core group.
+// groupOf returns the API group of a step, "" for the core group.
 func groupOf(step *Step) string {
 	rest, ok := strings.CutPrefix(step.Request.Path, "/apis/")
 	if !ok {
@@ -129,7 +129,7 @@ func groupOf(step *Step) string {
 	return group
 }
 
-// serves reports whether the server has the group of a step.
+// serves reports whether the server has the API group of a step.
 func (r *Replayer) serves(step *Step) bool {
 	group := groupOf(step)
 	if group == "" || r.defined[group] {

@@ -23,40 +23,39 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// An Exception is why a server may answer otherwise than the recorded one.
+// An Exception is the reason why a response may differ from the recorded one.
 type Exception string
 
-// The exceptions: three faults of the recorded server, what a server checks beyond
-// schemas, and what the trace does not tell.
+// The exceptions: bugs of the recorded server, validation beyond schemas, and incomplete
+// traces.
 const (
-	// NoException: the step has to be answered as it was.
+	// NoException: the response must be equal.
 	NoException Exception = ""
-	// ScaleFault: an apply to /scale of a custom resource was answered by 500.
+	// ScaleFault: the recorded response to an apply to /scale of a custom resource is a 500.
 	ScaleFault Exception = "correction: an apply to /scale of a custom resource is no fault"
-	// NullFault: an empty map or list of an intent came back as null, and of a
-	// custom resource was refused for it.
+	// NullFault: an empty map or list in the applied configuration became null or, in a custom
+	// resource, was rejected.
 	NullFault Exception = "correction: an empty map or list of an intent stays one, and is not null"
-	// SchemaFault: a body that breaks the schema was answered by 500.
+	// SchemaFault: the recorded response to a body that violates the schema is a 500.
 	SchemaFault Exception = "correction: a body that breaks the schema is answered by 400 in place of 500"
-	// HostValidation: values of a built-in type that break rules in Go code.
+	// HostValidation: the body violates validation in Go code of a built-in kind.
 	HostValidation Exception = "values of built-in types are validated by a server's Go code, here by a host's hook"
-	// NoDefinition: the kind is a custom one, of which the trace has no definition.
+	// NoDefinition: the trace lacks the CustomResourceDefinition of its kind.
 	NoDefinition Exception = "the trace has no CustomResourceDefinition of the group, so that no server could answer"
 )
 
-// A Result is what became of one step.
+// A Result is the result of one step.
 type Result struct {
-	// Difference is empty where the answer is as recorded; else it has a line for
-	// each place that differs.
+	// Difference has one line for each difference; it is empty if the responses are equal.
 	Difference string
-	// Exception says that the step may differ, and does.
+	// Exception allows the response to differ, and it does.
 	Exception Exception
 }
 
-// Replay replays a trace on a server of its own, whose clock is the recorded one,
-// over TLS. It compares code, warnings and the whole answer of every step, and
-// returns a result for each, up to the first that differs without an exception: what
-// follows builds on it. Steps that change the schema agree if the server takes it.
+// Replay replays a trace over TLS on a new server whose clock is the recorded one. It compares
+// status code, warnings and body of every step. It stops at the first difference without an
+// exception, because later steps depend on it. Steps that change the schema succeed if the
+// server accepts the schema.
 func Replay(ctx context.Context, trace *Trace) (results []Result, err error) {
 	now := new(atomic.Int64)
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
@@ -109,8 +108,8 @@ func Replay(ctx context.Context, trace *Trace) (results []Result, err error) {
 	return results, nil
 }
 
-// replay replays one step. Where it is an exception that the recorded server refused
-// the write, the write is undone.
+// replay replays one step. If an exception explains that only the recorded server rejected the
+// write, it undoes the write.
 func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) (Result, error) {
 	if step.Request.Method == "CRD" {
 		crd, _ := step.Request.Body.(map[string]any)
@@ -143,7 +142,7 @@ func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) 
 	return result, err
 }
 
-// compare compares an answer with the recorded one.
+// compare compares a response with the recorded one.
 func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	differs := func(format string, args ...any) Result {
 		result.Difference = fmt.Sprintf(format, args...)
@@ -153,7 +152,9 @@ func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	if answer.Code != step.Response.Code {
 		return differs("code %d, want %d: %.700s", answer.Code, step.Response.Code, answer.Body)
 	}
-	got, want := slices.Sorted(slices.Values(answer.Header.Values("Warning"))), slices.Sorted(slices.Values(step.Response.Warnings))
+	got, want := slices.Sorted(
+		slices.Values(answer.Header.Values("Warning")),
+	), slices.Sorted(slices.Values(step.Response.Warnings))
 	if !slices.Equal(got, want) {
 		return differs("warnings %q, want %q", got, want)
 	}
@@ -174,15 +175,14 @@ func (r *Replayer) compare(step *Step, answer *Answer) (result Result) {
 	return result
 }
 
-// sortCauses sorts the causes of a Status in place: a real server lists them in no
-// order.
+// sortCauses sorts the causes of a Status in place: kube-apiserver lists them in random order.
 func sortCauses(status map[string]any) {
 	details, _ := status["details"].(map[string]any)
 	causes, _ := details["causes"].([]any)
 	sort.Slice(causes, func(i, j int) bool { return fmt.Sprint(causes[i]) < fmt.Sprint(causes[j]) })
 }
 
-// nullEmpty returns a value with null in the place of empty maps and lists.
+// nullEmpty replaces empty maps and lists by null.
 func nullEmpty(v any) any {
 	switch t := v.(type) {
 	case map[string]any:
@@ -207,12 +207,13 @@ func nullEmpty(v any) any {
 	return v
 }
 
-// exceptionOf returns which exception a step falls under whose answer differs.
+// exceptionOf returns the exception that explains a difference.
 func (r *Replayer) exceptionOf(step *Step, answer *Answer) Exception {
 	message, _ := step.Response.Body["message"].(string)
 	custom := r.defined[groupOf(step)]
 	switch code := step.Response.Code; {
-	case code == 500 && custom && strings.HasSuffix(step.Request.Path, "/scale") && strings.Contains(message, "invalid group/version"):
+	case code == 500 && custom && strings.HasSuffix(step.Request.Path, "/scale") &&
+		strings.Contains(message, "invalid group/version"):
 		return ScaleFault
 	case code == 422 && custom && strings.Contains(message, `"null"`):
 		return NullFault
@@ -224,7 +225,7 @@ func (r *Replayer) exceptionOf(step *Step, answer *Answer) Exception {
 	return NoException
 }
 
-// undo brings the store back to what it was.
+// undo restores the object before the step.
 func (r *Replayer) undo(ctx context.Context, store storage.Store, before storage.Page) error {
 	was := map[string]storage.Record{}
 	for _, record := range before.Records {

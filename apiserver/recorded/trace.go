@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/folder"
 )
 
-// Trace is one object's life on a server.
+// A Trace is the life of one object on a server.
 type Trace struct {
 	Name   string         `json:"name"`
 	About  string         `json:"about"`
@@ -20,17 +20,17 @@ type Trace struct {
 	Steps  []Step         `json:"steps"`
 }
 
-// Step is one request and what the server answered.
+// A Step is a request and its response.
 type Step struct {
 	Note    string `json:"note"`
 	Request Asked  `json:"request"`
-	// Now is the server's clock, in RFC 3339; empty where it wrote nothing.
+	// Now is the server's clock in RFC 3339; empty if it wrote nothing.
 	Now      string   `json:"now"`
 	Response Answered `json:"response"`
 }
 
-// Asked is what was sent. The method CRD is no request: from there on the
-// CustomResourceDefinition in Body is in force.
+// Asked is a recorded request. The method CRD is not a request: the CustomResourceDefinition
+// in Body applies from there on.
 type Asked struct {
 	Method      string `json:"method"`
 	Path        string `json:"path"`
@@ -40,20 +40,20 @@ type Asked struct {
 	Body        any    `json:"body"`
 }
 
-// Answered is what the server answered.
+// Answered is a recorded response.
 type Answered struct {
 	Code     int            `json:"code"`
 	Warnings []string       `json:"warnings"`
 	Body     map[string]any `json:"body"`
 }
 
-// UnmarshalJSON keeps whole numbers whole, as a server does.
+// UnmarshalJSON decodes integers as int64.
 func (r *Asked) UnmarshalJSON(data []byte) error {
 	type plain Asked
 	return unmarshalWhole(data, (*plain)(r), func(body any) { r.Body = body })
 }
 
-// UnmarshalJSON keeps whole numbers whole, as a server does.
+// UnmarshalJSON decodes integers as int64.
 func (r *Answered) UnmarshalJSON(data []byte) error {
 	type plain Answered
 	return unmarshalWhole(data, (*plain)(r), func(body any) { r.Body, _ = body.(map[string]any) })
@@ -71,8 +71,8 @@ func unmarshalWhole(data []byte, into any, setBody func(any)) error {
 	return nil
 }
 
-// Load reads the traces at paths: files, or folders with .json files in them at
-// any depth. They come sorted by path; Name is the path when a trace has none.
+// Load reads the traces at paths, which are files or directories with .json files at any
+// depth, sorted by path. The default name of a trace is its path.
 func Load(paths ...string) ([]*Trace, error) {
 	files, err := folder.AllFiles(paths, func(name string) bool { return filepath.Ext(name) == ".json" })
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxKey is the length of the longest key, in bytes.
+// MaxKey is the maximum length of a key, in bytes.
 const MaxKey = 4096
 
-// CheckKey says what is wrong with a key, for all stores alike: it must be UTF-8,
-// start with '/' and be at most MaxKey bytes long.
+// CheckKey validates a key. All stores use it: a key must be valid UTF-8, start with '/' and
+// have at most MaxKey bytes.
 func CheckKey(key string) error {
 	switch {
 	case !strings.HasPrefix(key, "/"):
@@ -23,8 +23,8 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// Span returns where the keys with a prefix that lie behind a key start, and the
-// first string behind all of them. ok is false if there can be none.
+// Span returns the range of the keys that have a prefix and come after a key: start is
+// included, end is excluded. ok is false if the range is empty.
 //
 //	Span("/a/", "")        "/a/"         "/a0"
 //	Span("/a/", "/a/b")    "/a/b\x00"    "/a0"
@@ -41,8 +41,8 @@ func Span(prefix, after string) (start, end string, ok bool) {
 	return start, end, start < end
 }
 
-// behind returns the first string that is behind all those with a prefix, which
-// starts with '/'.
+// behind returns the smallest string that is greater than all strings with a prefix. The
+// prefix starts with '/'.
 func behind(prefix string) string {
 	last := len(prefix) - 1
 	for prefix[last] == 0xff {

@@ -1,14 +1,12 @@
-// Package storage keeps the objects of an API server: records under keys, with
-// one revision for all of them, as etcd does.
+// Package storage defines the storage of an API server: records under keys, with one revision
+// for all of them, like etcd.
 //
-// Revisions start at 1 and only grow; every write takes the next one. A record's
-// Revision is that of its last write, and serves as its resourceVersion. What was
-// written can be read back at an older revision, and watched from it, until it
-// is compacted.
+// Revisions start at 1 and only grow: every write gets the next one. The revision of a record
+// is that of its last write and is the resourceVersion of its object. Older revisions can be
+// read and watched until they are compacted.
 //
-// Three stores stand behind the interface: memory for tests, bbolt for one server
-// with one file, etcd for several servers over one history. Package storagetest
-// holds the tests that all three pass.
+// There are three implementations: memory for tests, bbolt for one server with one file, and
+// etcd for several servers. Package storagetest has the tests that all of them pass.
 package storage
 
 import (
@@ -17,93 +15,87 @@ import (
 	"fmt"
 )
 
-// A Store keeps records. It is safe for concurrent use. Keys are UTF-8, start
-// with '/' and are ordered by their bytes. What is returned is the caller's to
-// keep but not to change; what is given is not kept beyond the call.
+// A Store stores records. It is safe for concurrent use. Keys are UTF-8, start with '/' and
+// are ordered bytewise. Callers must not change returned values; a store does not retain
+// arguments.
 //
-// Errors: ErrCompacted, ErrFuture, *ConflictError, ErrUnavailable, ErrTooLarge and
-// ErrClosed (each perhaps wrapped), what CheckKey says, the context's, and those of
-// the medium.
+// Errors are ErrCompacted, ErrFuture, *ConflictError, ErrUnavailable, ErrTooLarge and
+// ErrClosed, possibly wrapped, errors of CheckKey, errors of the context, and I/O errors of
+// the implementation.
 type Store interface {
-	// Get returns the record at key, as it is now (revision 0) or was at a
-	// revision, and the store's revision that the answer speaks of. A record that
-	// is not there is nil, not an error.
+	// Get returns the record at key at a revision, or the current one if revision is 0, and
+	// the revision of the store that was read. The record is nil if it does not exist.
 	Get(ctx context.Context, key string, revision int64) (*Record, int64, error)
 
-	// List returns the records whose keys start with a prefix, in the order of
-	// their keys.
+	// List returns the records whose keys have a prefix, sorted by key.
 	List(ctx context.Context, prefix string, options ListOptions) (Page, error)
 
-	// Put writes value at key if the record there is still at the revision
-	// expected; 0 expects that there is none. It returns the new revision.
-	// Otherwise nothing is written and the error is a *ConflictError that holds
-	// what is there.
+	// Put writes value at key if the revision of the current record is expected; 0 means that
+	// there is none. It returns the new revision. Otherwise it writes nothing and returns a
+	// *ConflictError with the current record.
 	Put(ctx context.Context, key string, value []byte, expected int64) (int64, error)
 
-	// Delete removes the record at key if it is still at the revision expected,
-	// and returns the revision of the removal. Errors as for Put; where there is
-	// no record, it is always a *ConflictError.
+	// Delete deletes the record at key if its revision is expected, and returns the revision
+	// of the deletion. Errors are those of Put. Without a record the error is always a
+	// *ConflictError.
 	Delete(ctx context.Context, key string, expected int64) (int64, error)
 
-	// Watch sends every write under a prefix after a revision, each once and in
-	// order; the events channel is closed when ctx ends or the watch fails, and
-	// then Err says why. 0 starts at the store's revision of now.
+	// Watch returns a watcher for all writes under a prefix after a revision, each once and in
+	// order. Revision 0 is the current one. Its channel is closed when ctx ends or the watch
+	// fails; Err returns the reason.
 	Watch(ctx context.Context, prefix string, after int64) (Watcher, error)
 
-	// Compact forgets what was overwritten or removed at or before a revision:
-	// reads and watches at older revisions fail with ErrCompacted from then on. At
-	// a revision that is compacted already it does nothing.
+	// Compact removes the history up to a revision: reads and watches at older revisions
+	// return ErrCompacted. If the revision is compacted already it does nothing.
 	Compact(ctx context.Context, revision int64) error
 
-	// Revision is the revision of the last write, 1 for a store never written.
+	// Revision returns the revision of the last write, or 1 for a new store.
 	Revision(ctx context.Context) (int64, error)
 
-	// Close ends all watches and releases the medium. Everything acknowledged
-	// before is kept.
+	// Close ends all watches and releases resources. Acknowledged writes are kept.
 	Close() error
 }
 
-// A Record is a value as it was written.
+// A Record is the value at a key, with its revision.
 type Record struct {
 	Key      string
 	Value    []byte
 	Revision int64
 }
 
-// ListOptions narrows List.
+// ListOptions are the options of List.
 type ListOptions struct {
-	Revision int64  // to list as of; 0 is now
-	After    string // only keys behind this one; "" starts at the first
-	Limit    int    // at most this many records; 0 is no limit
+	Revision int64  // to read at; 0 is the current one
+	After    string // only keys after this one; "" is no limit
+	Limit    int    // maximum number of records; 0 is no limit
 }
 
-// A Page is what List found.
+// A Page is the result of List.
 type Page struct {
 	Records   []Record
-	Revision  int64 // that the page is a snapshot of
-	Remaining int64 // how many records follow the last
+	Revision  int64 // of the snapshot
+	Remaining int64 // number of records after the last one
 }
 
 // A Watcher is a running watch.
 type Watcher interface {
 	Events() <-chan Event
-	// Err says why Events was closed: nil when ctx had ended. Call it after.
+	// Err returns why Events was closed; nil if ctx ended. Call it after Events is closed.
 	Err() error
 }
 
-// An Event is one write. Progress events have no key and say that everything up
-// to Revision was sent.
+// An Event is a write. Progress events have no key: all events up to Revision were sent.
 type Event struct {
 	Key      string
-	Value    []byte  // nil: the record was removed; an empty value is not nil
-	Previous *Record // what was there before; nil: nothing, the record is new
+	Value    []byte  // nil: the record was deleted; an empty value is not nil
+	Previous *Record // the previous record; nil: the record was created
 	Revision int64
 }
 
-// ErrCompacted answers a revision that is no longer kept, ErrFuture one that is
-// not reached yet, ErrUnavailable a medium that does not answer: whether a write
-// was done is then not known. ErrTooLarge answers a value that the medium does not
-// take, and ErrClosed whoever uses a store, or still watches it, after Close.
+// ErrCompacted reports a revision that was compacted, ErrFuture one that was not written yet.
+// ErrUnavailable reports that the storage does not respond: it is unknown whether a write was
+// done. ErrTooLarge reports a value that the storage does not accept, ErrClosed the use of a
+// store after Close.
 var (
 	ErrCompacted   = errors.New("the revision has been compacted")
 	ErrFuture      = errors.New("the revision is in the future")
@@ -112,11 +104,11 @@ var (
 	ErrClosed      = errors.New("the store is closed")
 )
 
-// A ConflictError says that a write expected another revision of a record.
+// A ConflictError reports a write whose expected revision is not the current one.
 type ConflictError struct {
 	Key      string
 	Expected int64
-	Current  *Record // nil: there is none
+	Current  *Record // nil: there is no record
 }
 
 func (e *ConflictError) Error() string {

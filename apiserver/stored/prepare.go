@@ -29,13 +29,13 @@ func (k *Kind) Prepare(tree, live map[string]any, subresource string) (map[strin
 	// Where before stays nil, it has to be nil of its interface.
 	var before resources.Object
 	if live == nil {
-		k.kind.PrepareCreate(obj)
+		k.kind.PrepareForCreate(obj)
 	} else {
 		if before, err = k.object(live); err != nil {
 			return nil, err
 		}
 		obj.SetResourceVersion(before.GetResourceVersion())
-		k.kind.PrepareUpdate(obj, before, subresource)
+		k.kind.PrepareForUpdate(obj, before, subresource)
 		errs = apivalidation.ValidateObjectMetaAccessorUpdate(obj, before, field.NewPath("metadata"))
 	}
 	more, _ := k.kind.Validate(context.Background(), obj, before, subresource)

@@ -105,7 +105,7 @@ func (k *Kinds) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 	if r == nil || r.Prefix == "" {
 		return nil, fmt.Errorf("%s: %w", gvk, ErrNotServed)
 	}
-	behaviour, err := r.Behaviour()
+	behaviour, err := r.Strategy()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", gvk, err)
 	}
@@ -150,7 +150,7 @@ func Prefix(group, plural string) string { return resources.PrefixOf(group, plur
 // A Kind is a kind at a version. It is safe for concurrent use.
 type Kind struct {
 	resource *resources.Resource
-	kind     resources.Kind
+	kind     resources.Strategy
 }
 
 // Key returns the key of an object. The namespace of a kind that is in none is not
@@ -163,7 +163,7 @@ func (k *Kind) Stored() schema.GroupVersionKind { return k.resource.Stored }
 // Fields returns the field manager of a subresource, "" for the object itself. It
 // takes objects of the kind's version, as trees.
 func (k *Kind) Fields(subresource string) (*fieldmanager.FieldManager, error) {
-	return k.kind.Fields(subresource)
+	return k.kind.FieldManager(subresource)
 }
 
 // Decode returns the object of a record, at the version of the kind and with the
@@ -207,7 +207,7 @@ func (k *Kind) object(tree map[string]any) (resources.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, unknown, err := k.kind.Admit(obj)
+	obj, unknown, err := k.kind.Decode(obj)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 //go:embed defaults.yaml
 var defaults []byte
 
-// makeDefaults stores the default roles and bindings that are not there.
+// makeDefaults creates the default roles and bindings that do not exist.
 func makeDefaults(ctx context.Context, store storage.Store) error {
 	for _, document := range bytes.Split(defaults, []byte("\n---\n")) {
 		key, obj, err := parseDefault(document)
@@ -48,7 +48,7 @@ func makeDefaults(ctx context.Context, store storage.Store) error {
 	return nil
 }
 
-// parseDefault returns an object and the prefix of its key.
+// parseDefault returns an object and its storage prefix.
 func parseDefault(document []byte) (string, metav1.Object, error) {
 	var meta metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &meta); err != nil {

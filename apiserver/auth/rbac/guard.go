@@ -17,16 +17,17 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth"
 )
 
-// everything are the rules of who may select what a ClusterRole aggregates.
+// everything are the rules that allow everything. They are needed to write aggregation rules,
+// which may select any ClusterRole.
 var everything = []rbacv1.PolicyRule{
 	{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
 }
 
-// Guard refuses a role whose rules its writer does not have, unless they may
-// "escalate" it, and a binding of a role whose rules its writer does not have,
-// unless they may "bind" it. A role that does not exist, which they may not bind either, is
-// a NotFound.
+// Guard prevents privilege escalation. It rejects roles with rules that the user does not
+// have, unless the user may "escalate" the role, and bindings to roles with such rules, unless
+// the user may "bind" the role. A role that does not exist and that the user may not bind is a
+// NotFound error.
 func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live runtime.Object) error {
 	if at.Group != rbacv1.GroupName || slices.Contains(at.User.Groups, auth.Masters) {
 		return nil
@@ -40,7 +41,8 @@ func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live ru
 		err = a.guardRules(ctx, at, o.Rules)
 	case *rbacv1.ClusterRole:
 		before, ok := live.(*rbacv1.ClusterRole)
-		if ok && same(o.Rules, before.Rules) && same(o.AggregationRule, before.AggregationRule) && same(o.Labels, before.Labels) {
+		if ok && same(o.Rules, before.Rules) && same(o.AggregationRule, before.AggregationRule) &&
+			same(o.Labels, before.Labels) {
 			return nil
 		}
 		err = a.guardClusterRole(ctx, at, o, before)
@@ -50,7 +52,8 @@ func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live ru
 		}
 		err = a.guardBinding(ctx, at, o.RoleRef)
 	case *rbacv1.ClusterRoleBinding:
-		if before, ok := live.(*rbacv1.ClusterRoleBinding); ok && same(o.Subjects, before.Subjects) && o.RoleRef == before.RoleRef {
+		if before, ok := live.(*rbacv1.ClusterRoleBinding); ok && same(o.Subjects, before.Subjects) &&
+			o.RoleRef == before.RoleRef {
 			return nil
 		}
 		at.Namespace = ""
@@ -64,7 +67,7 @@ func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live ru
 
 func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// guardRules refuses rules that the user does not have.
+// guardRules returns an error for rules that the user does not have.
 func (a *Authorizer) guardRules(ctx context.Context, at auth.Attributes, rules []rbacv1.PolicyRule) error {
 	at.Verb, at.Version, at.Subresource = "escalate", "*", ""
 	if ok, _, err := a.Authorize(ctx, at); ok && err == nil {
@@ -90,9 +93,10 @@ func aggregates(r *rbacv1.ClusterRole) bool {
 	return r != nil && r.AggregationRule != nil && len(r.AggregationRule.ClusterRoleSelectors) > 0
 }
 
-// guardBinding refuses a role whose rules the user does not have.
+// guardBinding returns an error for a role with rules that the user does not have.
 func (a *Authorizer) guardBinding(ctx context.Context, at auth.Attributes, ref rbacv1.RoleRef) error {
-	bind := auth.Attributes{User: at.User, Verb: "bind", Group: ref.APIGroup, Version: "*", Namespace: at.Namespace, Name: ref.Name}
+	bind := auth.Attributes{User: at.User, Verb: "bind", Group: ref.APIGroup, Version: "*", Namespace: at.Namespace,
+		Name: ref.Name}
 	switch ref.Kind {
 	case "Role":
 		bind.Resource = "roles"
@@ -106,7 +110,7 @@ func (a *Authorizer) guardBinding(ctx context.Context, at auth.Attributes, ref r
 	lists, err := a.objects.rulesOf(ref, at.Namespace)
 	a.lock.RUnlock()
 	if err != nil {
-		// Who may not bind the role is told that it does not exist, not that it is forbidden.
+		// A missing role is reported as NotFound, not as Forbidden.
 		return apierrors.NewNotFound(schema.GroupResource{Group: rbacv1.GroupName, Resource: bind.Resource}, ref.Name)
 	}
 	return a.covers(at, slices.Concat(lists...))
@@ -132,7 +136,7 @@ func (a *Authorizer) covers(at auth.Attributes, rules []rbacv1.PolicyRule) error
 	return errors.New(text)
 }
 
-// compact writes a rule in one line, without what is empty.
+// compact formats a rule in one line, without its empty fields.
 func compact(r rbacv1.PolicyRule) string {
 	var parts []string
 	for _, p := range []struct {

@@ -21,14 +21,14 @@ func allows(r *rbacv1.PolicyRule, a auth.Attributes) bool {
 		(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.Name))
 }
 
-// has reports whether a list has a value, or the "*" that stands for all.
+// has reports whether a list contains a value or "*".
 func has(list []string, value string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
 }
 
-// matchesResource looks for a resource, or RESOURCE/SUBRESOURCE. "*" stands for all
-// of them, "*/scale" for the subresource of all resources; a resource's own name
-// does not stand for its subresources.
+// matchesResource reports whether a rule's resources contain RESOURCE or RESOURCE/SUBRESOURCE.
+// "*" matches all, "*/scale" the subresource of all resources. The name of a resource does not
+// match its subresources.
 func matchesResource(list []string, resource, subresource string) bool {
 	if subresource == "" {
 		return has(list, resource)
@@ -36,7 +36,7 @@ func matchesResource(list []string, resource, subresource string) bool {
 	return has(list, resource+"/"+subresource) || slices.Contains(list, "*/"+subresource)
 }
 
-// matchesPath compares a path with one that may end in "*".
+// matchesPath compares a path with a pattern that may end in "*".
 func matchesPath(pattern, path string) bool {
 	prefix := strings.TrimRight(pattern, "*")
 	return pattern == path || prefix != pattern && strings.HasPrefix(path, prefix)

@@ -14,28 +14,27 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// role is a Role or a ClusterRole. It is not changed.
+// role is a Role or ClusterRole. It is immutable.
 type role struct {
 	labels    labels.Set
 	rules     []rbacv1.PolicyRule
-	selectors []labels.Selector // of an aggregationRule
+	selectors []labels.Selector // of the aggregationRule
 }
 
-// binding is a RoleBinding or a ClusterRoleBinding. It is not changed.
+// binding is a RoleBinding or ClusterRoleBinding. It is immutable.
 type binding struct {
 	subjects []rbacv1.Subject
 	role     rbacv1.RoleRef
 }
 
-// objects are the RBAC objects of a store, by namespace ("" for those of the
-// cluster) and name.
+// objects are the RBAC objects in storage, by namespace ("" for cluster-scoped ones) and name.
 type objects struct {
-	seen     int64 // the revision that they are of, or a later one that changed none
+	seen     int64 // the revision up to which changes are included
 	roles    map[string]map[string]*role
 	bindings map[string]map[string]*binding
 }
 
-// replace takes all objects from a page.
+// replace replaces all objects by those of a page.
 func (o *objects) replace(page storage.Page) {
 	if page.Revision <= o.seen {
 		return
@@ -46,7 +45,7 @@ func (o *objects) replace(page storage.Page) {
 	}
 }
 
-// apply does what an event tells, unless it is known.
+// apply applies a watch event, unless it is older than seen.
 func (o *objects) apply(e storage.Event) {
 	if e.Revision <= o.seen {
 		return
@@ -57,8 +56,8 @@ func (o *objects) apply(e storage.Event) {
 	}
 }
 
-// set keeps the object at key; a nil value, and one that can't be read, grants
-// nothing.
+// set sets the object at a key. A nil value removes it. An invalid object is removed too: it
+// grants nothing.
 func (o *objects) set(key string, value []byte) {
 	plural, rest, _ := strings.Cut(strings.TrimPrefix(key, prefix), "/")
 	namespace, name := "", rest
@@ -90,8 +89,7 @@ func put[T any](m map[string]map[string]*T, namespace, name string, v *T) {
 	m[namespace][name] = v
 }
 
-// decode returns what of() makes of a value that was decoded into v; nil when
-// there is nothing to decode.
+// decode decodes a value into v and returns the result of of, or nil if the value is nil.
 func decode[T any](value []byte, v any, of func() *T) *T {
 	if value == nil || kjson.UnmarshalCaseSensitivePreserveInts(value, v) != nil {
 		return nil
@@ -115,9 +113,8 @@ func decodeClusterRole(value []byte) *role {
 	})
 }
 
-// rules yields the rules that are bound to a user in the cluster, and in a
-// namespace if it is not empty; and an error for each role that is bound and not
-// there.
+// rules yields the rules of a user: the cluster-wide ones and, if namespace is not empty,
+// those of the namespace. It yields an error for each bound role that does not exist.
 func (o *objects) rules(user auth.User, namespace string) iter.Seq2[*rbacv1.PolicyRule, error] {
 	groups := make(map[string]bool, len(user.Groups))
 	for _, g := range user.Groups {
@@ -128,8 +125,10 @@ func (o *objects) rules(user auth.User, namespace string) iter.Seq2[*rbacv1.Poli
 	}
 }
 
-// visit yields what is bound in one namespace, and reports whether to go on.
-func (o *objects) visit(namespace, user string, groups map[string]bool, yield func(*rbacv1.PolicyRule, error) bool) bool {
+// visit yields the rules bound in one namespace, and reports whether to continue.
+func (o *objects) visit(
+	namespace, user string, groups map[string]bool, yield func(*rbacv1.PolicyRule, error) bool,
+) bool {
 	for _, b := range o.bindings[namespace] {
 		if !b.binds(user, groups, namespace) {
 			continue
@@ -149,7 +148,7 @@ func (o *objects) visit(namespace, user string, groups map[string]bool, yield fu
 	return true
 }
 
-// binds reports whether a binding in a namespace is about a user.
+// binds reports whether a binding in a namespace has a user as subject.
 func (b *binding) binds(user string, groups map[string]bool, namespace string) bool {
 	for _, s := range b.subjects {
 		switch s.Kind {
@@ -174,8 +173,7 @@ func (b *binding) binds(user string, groups map[string]bool, namespace string) b
 	return false
 }
 
-// rulesOf returns the rules of a role that is bound in a namespace, and of what it
-// aggregates.
+// rulesOf returns the rules of a role, including those that it aggregates.
 func (o *objects) rulesOf(ref rbacv1.RoleRef, namespace string) ([][]rbacv1.PolicyRule, error) {
 	in, plural := "", "clusterrole"
 	if ref.Kind == "Role" {
@@ -191,7 +189,7 @@ func (o *objects) rulesOf(ref rbacv1.RoleRef, namespace string) ([][]rbacv1.Poli
 	return o.aggregate(r, map[*role]bool{}, nil), nil
 }
 
-// aggregate adds the rules of r, and of the roles that it selects, to out.
+// aggregate appends the rules of r and of the roles that its aggregationRule selects.
 func (o *objects) aggregate(r *role, seen map[*role]bool, out [][]rbacv1.PolicyRule) [][]rbacv1.PolicyRule {
 	if seen[r] {
 		return out

@@ -1,23 +1,21 @@
-// Package rbac authorizes by the Roles, ClusterRoles, RoleBindings and
-// ClusterRoleBindings that are in a store, as a Kubernetes server with
-// --authorization-mode=RBAC does.
+// Package rbac implements RBAC authorization with the Roles, ClusterRoles, RoleBindings and
+// ClusterRoleBindings in storage, like kube-apiserver with --authorization-mode=RBAC.
 //
 //	store := memory.New(memory.Options{})
 //	authorizer, err := rbac.New(ctx, store)
 //	server, err := apiserver.Start(ctx, apiserver.Options{Store: store, Authorizer: authorizer})
 //
-// A request is allowed if some rule of some role that is bound to its user, or to
-// one of the user's groups, allows it; nothing denies. Users of the group
-// system:masters may do everything. A request that applies needs the verb patch,
-// and create too when it makes the object.
+// A request is allowed if a rule of a role that is bound to its user or to a group of the user
+// allows it. There are no deny rules. The group system:masters may do everything. An apply
+// needs the verb patch, and create if it creates the object.
 //
-// What this server writes counts from the moment on that the write is answered. Of
-// several servers over one store, what another one grants counts at once, and what
-// another one takes away counts when the store's watch has told.
+// Writes of this server take effect before their response. If several servers share a storage,
+// permissions that another server grants take effect at once; those that it revokes take
+// effect when the watch receives the change.
 //
-// A ClusterRole with an aggregationRule grants what the roles grant that it
-// selects. A cluster has a controller that copies their rules; here they are found
-// when they are asked for, so that the role's own rules stay as they were written.
+// A ClusterRole with an aggregationRule grants the rules of the roles that it selects. A
+// cluster has a controller that copies these rules into the role. This package evaluates the
+// selectors instead, so the role's own rules stay as they were written.
 package rbac
 
 import (
@@ -35,12 +33,12 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// An Authorizer authorizes by the RBAC objects of a store. It is safe for
+// An Authorizer authorizes requests by the RBAC objects in a storage. It is safe for
 // concurrent use.
 type Authorizer struct {
 	store storage.Store
 
-	loading sync.Mutex // held by who reads all of them anew
+	loading sync.Mutex // held while all objects are read
 	lock    sync.RWMutex
 	objects objects // guarded by lock
 }
@@ -52,9 +50,8 @@ var (
 	_ auth.RuleLister = (*Authorizer)(nil)
 )
 
-// New returns an authorizer that goes by the objects of store. It makes the roles
-// of defaults.yaml, which clients count on, where they are not there. Until ctx ends,
-// or the store is closed, it follows what other servers write.
+// New returns an authorizer for the RBAC objects in store. It creates the default roles of
+// defaults.yaml that do not exist. It watches the store until ctx ends or the store is closed.
 func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 	a := &Authorizer{store: store}
 	if err := makeDefaults(ctx, store); err != nil {
@@ -67,7 +64,7 @@ func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 	return a, nil
 }
 
-// Authorize reports whether some rule allows the request.
+// Authorize reports whether a rule allows the request.
 func (a *Authorizer) Authorize(ctx context.Context, at auth.Attributes) (bool, string, error) {
 	if slices.Contains(at.User.Groups, auth.Masters) {
 		return true, "", nil
@@ -76,7 +73,7 @@ func (a *Authorizer) Authorize(ctx context.Context, at auth.Attributes) (bool, s
 	if allowed {
 		return true, "", nil
 	}
-	// What another server granted may not be known here yet.
+	// Another server may have granted it: read the objects again before denying.
 	if err := a.load(ctx); err != nil {
 		return false, "", err
 	}
@@ -87,8 +84,8 @@ func (a *Authorizer) Authorize(ctx context.Context, at auth.Attributes) (bool, s
 	return false, "RBAC: " + missing.Error(), nil
 }
 
-// allowed reports whether what is known allows a request; missing names roles that
-// are bound and not there.
+// allowed reports whether the known objects allow a request; missing lists bound roles that do
+// not exist.
 func (a *Authorizer) allowed(at auth.Attributes) (ok bool, missing error) {
 	a.lock.RLock()
 	defer a.lock.RUnlock()
@@ -106,7 +103,7 @@ func (a *Authorizer) allowed(at auth.Attributes) (ok bool, missing error) {
 	return false, oneLine(errs)
 }
 
-// oneLine joins errors as a client is shown them.
+// oneLine joins errors to one line for the client.
 func oneLine(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]
@@ -119,8 +116,8 @@ func oneLine(errs []error) error {
 	return errors.New("[" + strings.Join(slices.Compact(texts), ", ") + "]")
 }
 
-// Rules returns the rules that are bound to a user in a namespace. The error names
-// roles that are bound and not there.
+// Rules returns the rules of a user in a namespace. The error lists bound roles that do not
+// exist.
 func (a *Authorizer) Rules(_ context.Context, user auth.User, namespace string) ([]auth.Rule, error) {
 	rules, err := a.rulesOf(user, namespace)
 	out := make([]auth.Rule, 0, len(rules)+1)
@@ -129,7 +126,8 @@ func (a *Authorizer) Rules(_ context.Context, user auth.User, namespace string) 
 	}
 	for _, r := range rules {
 		out = append(out, auth.Rule{
-			Verbs: r.Verbs, Groups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames, Paths: r.NonResourceURLs,
+			Verbs: r.Verbs, Groups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames,
+			Paths: r.NonResourceURLs,
 		})
 	}
 	return out, err
@@ -153,17 +151,17 @@ func (a *Authorizer) rulesOf(user auth.User, namespace string) ([]rbacv1.PolicyR
 	return out, oneLine(errs)
 }
 
-// Written reads the objects anew when one of them was written.
+// Written reads the objects again after a write to one of them.
 func (a *Authorizer) Written(ctx context.Context, group, _ string) {
 	if group == rbacv1.GroupName {
-		_ = a.load(ctx) // what can't be read now, the watch tells
+		_ = a.load(ctx) // if it fails the watch delivers the change
 	}
 }
 
-// prefix is where RBAC objects are stored.
+// prefix is the storage prefix of RBAC objects.
 const prefix = "/" + rbacv1.GroupName + "/"
 
-// load reads all objects anew.
+// load reads all objects.
 func (a *Authorizer) load(ctx context.Context) error {
 	a.loading.Lock()
 	defer a.loading.Unlock()
@@ -187,17 +185,17 @@ func (a *Authorizer) load(ctx context.Context) error {
 	return nil
 }
 
-// again is how long follow waits before it tries again what failed.
+// again is the delay before follow retries.
 const again = time.Second
 
-// follow keeps up with what is written, until ctx ends.
+// follow watches the objects until ctx ends.
 func (a *Authorizer) follow(ctx context.Context) {
 	for {
 		err := a.watch(ctx)
 		if ctx.Err() != nil || errors.Is(err, storage.ErrClosed) {
 			return
 		}
-		// What was missed is in the store.
+		// Changes between two watches are found by reading all objects.
 		if a.load(ctx) == nil && errors.Is(err, storage.ErrCompacted) {
 			continue
 		}

@@ -11,15 +11,15 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// Table returns the columns of the kind. All versions of a kind have the same.
-func (k *kind) Table() resources.Columns {
+// TableColumns returns the columns of the kind. All versions of a kind have the same ones.
+func (k *kind) TableColumns() resources.Columns {
 	if p, ok := printers[k.gvk.GroupKind()]; ok {
 		return &columns{printer: p(), kind: k}
 	}
 	return nameAndCreation{}
 }
 
-// printers are the kinds that have columns of their own.
+// printers are the printers of the kinds that kubectl shows with columns of their own.
 var printers = map[schema.GroupKind]func() printer{
 	{Kind: "Pod"}:                   pods,
 	{Kind: "PodTemplate"}:           podTemplates,
@@ -62,7 +62,7 @@ var printers = map[schema.GroupKind]func() printer{
 
 	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:                   roleBindings,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:            clusterRoleBindings,
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:           signingRequests,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:           certificateSigningRequests,
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}:                       apiServices,
 	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 flowSchemas,
 	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: priorityLevels,
@@ -87,22 +87,22 @@ var printers = map[schema.GroupKind]func() printer{
 	{Group: "resource.k8s.io", Kind: "ResourceSlice"}:         resourceSlices,
 }
 
-// A column is a definition and what stands in it; T is the Go type of what is shown.
+// A column is a column of a Table; T is the Go type of the objects.
 type column[T any] struct {
 	definition metav1.TableColumnDefinition
 	cell       func(T, clock) any
 }
 
-// A printer shows objects of one Go type as rows.
+// A printer converts objects of one Go type to the rows of a Table.
 type printer struct {
 	definitions []metav1.TableColumnDefinition
 	cells       func(obj any, now clock) []any
-	// conditions say that the object is finished; nil where objects never are.
+	// conditions returns the conditions of a row; nil if rows of the kind have none.
 	conditions func(obj any) []metav1.TableRowCondition
 }
 
-// show returns the printer of objects of a Go type.
-func show[T any](list ...column[T]) printer {
+// newPrinter returns a printer with these columns.
+func newPrinter[T any](list ...column[T]) printer {
 	var p printer
 	for _, c := range list {
 		p.definitions = append(p.definitions, c.definition)
@@ -117,7 +117,7 @@ func show[T any](list ...column[T]) printer {
 	return p
 }
 
-// col is a column of a name and type, about a field that a description says more of.
+// col returns a column. description is usually that of the field in the API reference.
 func col[T any](name, typ, description string, cell func(T) any) column[T] {
 	return column[T]{
 		definition: metav1.TableColumnDefinition{Name: name, Type: typ, Description: description},
@@ -125,7 +125,7 @@ func col[T any](name, typ, description string, cell func(T) any) column[T] {
 	}
 }
 
-// since is a column that says how long ago something was.
+// since returns a column that shows how long ago a time is.
 func since[T any](name, description string, when func(T) time.Time) column[T] {
 	return column[T]{
 		definition: metav1.TableColumnDefinition{Name: name, Type: "string", Description: description},
@@ -133,7 +133,7 @@ func since[T any](name, description string, when func(T) time.Time) column[T] {
 	}
 }
 
-// wide returns columns that are shown only to those who want more.
+// wide gives columns priority 1: kubectl shows them with -o wide only.
 func wide[T any](list ...column[T]) []column[T] {
 	for i := range list {
 		list[i].definition.Priority = 1
@@ -143,7 +143,7 @@ func wide[T any](list ...column[T]) []column[T] {
 
 var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
 
-// name is the column that most kinds have first.
+// name returns the column Name.
 func name[T resources.Object]() column[T] {
 	return nameAs(func(obj T) string { return obj.GetName() })
 }
@@ -154,14 +154,15 @@ func nameAs[T any](cell func(T) string) column[T] {
 	return c
 }
 
-// age is the column that most kinds have somewhere behind it.
+// age returns the column Age.
 func age[T resources.Object]() column[T] {
 	return since("Age", metaDocs["creationTimestamp"], func(obj T) time.Time { return obj.GetCreationTimestamp().Time })
 }
 
-// clock says how long ago a time is, in words for people.
+// clock returns the current time.
 type clock func() time.Time
 
+// since returns how long ago a time is, for example "5d" or "3h20m".
 func (now clock) since(t time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
@@ -169,7 +170,7 @@ func (now clock) since(t time.Time) string {
 	return duration.HumanDuration(now().Sub(t))
 }
 
-// columns are those of a kind.
+// columns are the columns of a kind that has a printer.
 type columns struct {
 	printer
 	kind *kind
@@ -178,16 +179,14 @@ type columns struct {
 func (c *columns) Definitions() []metav1.TableColumnDefinition { return c.definitions }
 
 func (c *columns) Cells(obj resources.Object) ([]any, error) {
-	// Columns are written for the version that is stored, like everything that is
-	// not about one version.
-	shown, err := shownAs(obj, c.kind)
+	converted, err := c.kind.toStorageVersion(obj)
 	if err != nil {
 		return nil, err
 	}
-	return c.cells(shown, c.kind.options.Now), nil
+	return c.cells(converted, c.kind.options.Now), nil
 }
 
-// Conditions returns what is to be known of the whole row.
+// Conditions returns the conditions of the row of an object.
 func (c *columns) Conditions(obj resources.Object) []metav1.TableRowCondition {
 	if c.conditions == nil {
 		return nil
@@ -195,19 +194,18 @@ func (c *columns) Conditions(obj resources.Object) []metav1.TableRowCondition {
 	return c.conditions(obj)
 }
 
-// shownAs returns an object at the version that columns are written for, which is
-// the stored one.
-func shownAs(obj resources.Object, k *kind) (resources.Object, error) {
+// toStorageVersion converts an object to the storage version, which printers expect.
+func (k *kind) toStorageVersion(obj resources.Object) (resources.Object, error) {
 	if k.resource.Stored == k.gvk {
 		return obj, nil
 	}
 	return convert(obj, k.resource.Stored)
 }
 
-// nameAndAge are the columns of kinds that have nothing else to show.
-func nameAndAge() printer { return show(name[resources.Object](), age[resources.Object]()) }
+// nameAndAge is the printer of kinds with no other columns.
+func nameAndAge() printer { return newPrinter(name[resources.Object](), age[resources.Object]()) }
 
-// nameAndCreation are the columns of kinds that have no others.
+// nameAndCreation are the columns of kinds without a printer.
 type nameAndCreation struct{}
 
 func (nameAndCreation) Definitions() []metav1.TableColumnDefinition {
@@ -221,15 +219,7 @@ func (nameAndCreation) Cells(obj resources.Object) ([]any, error) {
 	return []any{obj.GetName(), obj.GetCreationTimestamp().Time.UTC().Format(time.RFC3339)}, nil
 }
 
-// or returns text, or what stands for none.
-func or(text, none string) string {
-	if text == "" {
-		return none
-	}
-	return text
-}
-
-// orZero returns what p points to, or the zero value.
+// orZero returns *p, or the zero value if p is nil.
 func orZero[T any](p *T) T {
 	var zero T
 	if p == nil {
@@ -238,7 +228,8 @@ func orZero[T any](p *T) T {
 	return *p
 }
 
-// firstFew joins the first items of a list, and says how many more there are.
+// firstFew joins the first items of a list and appends the number of the others:
+// "a,b,c + 2 more...".
 func firstFew(list []string, most int, separator string) string {
 	if len(list) <= most {
 		return strings.Join(list, separator)

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,10 +23,16 @@ const (
 func more(n int) string { return fmt.Sprintf(" + %d more...", n) }
 
 func podTemplates() printer {
-	return show(append([]column[*corev1.PodTemplate]{name[*corev1.PodTemplate]()},
-		col("Containers", "string", containerNames, func(t *corev1.PodTemplate) any { return namesOf(t.Template.Spec.Containers) }),
-		col("Images", "string", containerImages, func(t *corev1.PodTemplate) any { return imagesOf(t.Template.Spec.Containers) }),
-		col("Pod Labels", "string", "The labels for the pod template.", func(t *corev1.PodTemplate) any { return labels.FormatLabels(t.Template.Labels) }),
+	return newPrinter(append([]column[*corev1.PodTemplate]{name[*corev1.PodTemplate]()},
+		col("Containers", "string", containerNames, func(t *corev1.PodTemplate) any {
+			return namesOf(t.Template.Spec.Containers)
+		}),
+		col("Images", "string", containerImages, func(t *corev1.PodTemplate) any {
+			return imagesOf(t.Template.Spec.Containers)
+		}),
+		col("Pod Labels", "string", "The labels for the pod template.", func(t *corev1.PodTemplate) any {
+			return labels.FormatLabels(t.Template.Labels)
+		}),
 	)...)
 }
 
@@ -50,7 +57,7 @@ func imagesOf(containers []corev1.Container) string {
 	return strings.Join(out, ",")
 }
 
-// containers are the columns of kinds that have a template for pods.
+// containers returns the columns of kinds with a Pod template.
 func containers[T any](of func(T) []corev1.Container) []column[T] {
 	return wide(
 		col("Containers", "string", containerNames, func(obj T) any { return namesOf(of(obj)) }),
@@ -68,8 +75,10 @@ func replicationControllers() printer {
 		col("Ready", "integer", status["readyReplicas"], func(c object) any { return int64(c.Status.ReadyReplicas) }),
 		age[object](),
 	}
-	list = append(list, containers(func(c object) []corev1.Container { return orZero(c.Spec.Template).Spec.Containers })...)
-	return show(append(list, wide(
+	list = append(list, containers(func(c object) []corev1.Container {
+		return orZero(c.Spec.Template).Spec.Containers
+	})...)
+	return newPrinter(append(list, wide(
 		col("Selector", "string", spec["selector"], func(c object) any { return labels.FormatLabels(c.Spec.Selector) }),
 	)...)...)
 }
@@ -77,7 +86,7 @@ func replicationControllers() printer {
 func services() printer {
 	type object = *corev1.Service
 	spec := corev1.ServiceSpec{}.SwaggerDoc()
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
 		col("Type", "string", spec["type"], func(s object) any { return string(s.Spec.Type) }),
 		col("Cluster-IP", "string", spec["clusterIP"], func(s object) any {
@@ -87,14 +96,15 @@ func services() printer {
 			return s.Spec.ClusterIPs[0]
 		}),
 		col("External-IP", "string", spec["externalIPs"], func(s object) any { return externalIP(s) }),
-		col("Port(s)", "string", spec["ports"], func(s object) any { return or(servicePorts(s.Spec.Ports), none) }),
+		col("Port(s)", "string", spec["ports"], func(s object) any { return cmp.Or(servicePorts(s.Spec.Ports), none) }),
 		age[object](),
 	}, wide(
 		col("Selector", "string", spec["selector"], func(s object) any { return labels.FormatLabels(s.Spec.Selector) }),
 	)...)...)
 }
 
-// externalIP is where a service is reached from outside.
+// externalIP returns the addresses at which a Service is reachable from outside the
+// cluster.
 func externalIP(s *corev1.Service) string {
 	switch s.Spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
@@ -105,17 +115,17 @@ func externalIP(s *corev1.Service) string {
 	case corev1.ServiceTypeLoadBalancer:
 		var list []string
 		for _, i := range s.Status.LoadBalancer.Ingress {
-			list = append(list, or(i.IP, i.Hostname))
+			list = append(list, cmp.Or(i.IP, i.Hostname))
 		}
 		list = append(uniqueSorted(list), s.Spec.ExternalIPs...)
-		return or(strings.Join(list, ","), "<pending>")
+		return cmp.Or(strings.Join(list, ","), "<pending>")
 	case corev1.ServiceTypeExternalName:
 		return s.Spec.ExternalName
 	}
 	return unknown
 }
 
-// uniqueSorted returns the texts of a list that are not empty, each once.
+// uniqueSorted returns the sorted strings of a list without empty and duplicate ones.
 func uniqueSorted(list []string) []string {
 	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
 	slices.Sort(list)
@@ -137,25 +147,31 @@ func servicePorts(ports []corev1.ServicePort) string {
 func nodes() printer {
 	type object = *corev1.Node
 	info, status := corev1.NodeSystemInfo{}.SwaggerDoc(), corev1.NodeStatus{}.SwaggerDoc()
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
 		col("Status", "string", "The status of the node", func(n object) any { return nodeStatus(n) }),
-		col("Roles", "string", "The roles of the node", func(n object) any { return or(strings.Join(nodeRoles(n), ","), none) }),
+		col("Roles", "string", "The roles of the node", func(n object) any {
+			return cmp.Or(strings.Join(nodeRoles(n), ","), none)
+		}),
 		age[object](),
 		col("Version", "string", info["kubeletVersion"], func(n object) any { return n.Status.NodeInfo.KubeletVersion }),
 	}, wide(
-		col("Internal-IP", "string", status["addresses"], func(n object) any { return nodeAddress(n, corev1.NodeInternalIP) }),
-		col("External-IP", "string", status["addresses"], func(n object) any { return nodeAddress(n, corev1.NodeExternalIP) }),
-		col("OS-Image", "string", info["osImage"], func(n object) any { return or(n.Status.NodeInfo.OSImage, unknown) }),
+		col("Internal-IP", "string", status["addresses"], func(n object) any {
+			return nodeAddress(n, corev1.NodeInternalIP)
+		}),
+		col("External-IP", "string", status["addresses"], func(n object) any {
+			return nodeAddress(n, corev1.NodeExternalIP)
+		}),
+		col("OS-Image", "string", info["osImage"], func(n object) any { return cmp.Or(n.Status.NodeInfo.OSImage, unknown) }),
 		col("Kernel-Version", "string", info["kernelVersion"], func(n object) any {
-			version := or(n.Status.NodeInfo.KernelVersion, unknown)
+			version := cmp.Or(n.Status.NodeInfo.KernelVersion, unknown)
 			if architecture := n.Status.NodeInfo.Architecture; architecture != "" {
 				version += " (" + architecture + ")"
 			}
 			return version
 		}),
 		col("Container-Runtime", "string", info["containerRuntimeVersion"], func(n object) any {
-			return or(n.Status.NodeInfo.ContainerRuntimeVersion, unknown)
+			return cmp.Or(n.Status.NodeInfo.ContainerRuntimeVersion, unknown)
 		}),
 	)...)...)
 }
@@ -177,7 +193,7 @@ func nodeStatus(n *corev1.Node) string {
 	return status
 }
 
-// nodeRoles are told by labels.
+// nodeRoles returns the roles of a Node, which are in its labels.
 func nodeRoles(n *corev1.Node) []string {
 	var out []string
 	for key, value := range n.Labels {
@@ -205,9 +221,11 @@ func events() printer {
 	nameColumn := name[object]()
 	nameColumn.definition.Priority = 1
 	sub := wide(
-		col("Subobject", "string", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"], func(e object) any { return e.InvolvedObject.FieldPath }),
+		col("Subobject", "string", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"], func(e object) any {
+			return e.InvolvedObject.FieldPath
+		}),
 		col("Source", "string", docs["source"], func(e object) any {
-			component, host := or(e.Source.Component, e.ReportingController), or(e.Source.Host, e.ReportingInstance)
+			component, host := cmp.Or(e.Source.Component, e.ReportingController), cmp.Or(e.Source.Host, e.ReportingInstance)
 			if host == "" {
 				return component
 			}
@@ -226,7 +244,7 @@ func events() printer {
 			return int64(e.Count)
 		}),
 	)
-	return show(
+	return newPrinter(
 		since("Last Seen", docs["lastTimestamp"], lastSeen),
 		col("Type", "string", docs["type"], func(e object) any { return e.Type }),
 		col("Reason", "string", docs["reason"], func(e object) any { return e.Reason }),
@@ -262,7 +280,7 @@ func lastSeen(e *corev1.Event) time.Time {
 
 func namespaces() printer {
 	type object = *corev1.Namespace
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Status", "string", "The status of the namespace", func(n object) any { return string(n.Status.Phase) }),
 		age[object](),
@@ -272,7 +290,7 @@ func namespaces() printer {
 func secrets() printer {
 	type object = *corev1.Secret
 	docs := corev1.Secret{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Type", "string", docs["type"], func(s object) any { return string(s.Type) }),
 		col("Data", "string", docs["data"], func(s object) any { return int64(len(s.Data)) }),
@@ -282,9 +300,11 @@ func secrets() printer {
 
 func configMaps() printer {
 	type object = *corev1.ConfigMap
-	return show(
+	return newPrinter(
 		name[object](),
-		col("Data", "string", corev1.ConfigMap{}.SwaggerDoc()["data"], func(m object) any { return int64(len(m.Data) + len(m.BinaryData)) }),
+		col("Data", "string", corev1.ConfigMap{}.SwaggerDoc()["data"], func(m object) any {
+			return int64(len(m.Data) + len(m.BinaryData))
+		}),
 		age[object](),
 	)
 }
@@ -299,7 +319,7 @@ func componentStatuses() printer {
 		}
 		return nil
 	}
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Status", "string", "Status of the component conditions", func(s object) any {
 			switch c := healthy(s); {
@@ -310,22 +330,30 @@ func componentStatuses() printer {
 			}
 			return "Unhealthy"
 		}),
-		col("Message", "string", "Message of the component conditions", func(s object) any { return orZero(healthy(s)).Message }),
+		col("Message", "string", "Message of the component conditions", func(s object) any {
+			return orZero(healthy(s)).Message
+		}),
 		col("Error", "string", "Error of the component conditions", func(s object) any { return orZero(healthy(s)).Error }),
 	)
 }
 
 func resourceQuotas() printer {
 	type object = *corev1.ResourceQuota
-	return show(
+	return newPrinter(
 		name[object](),
-		col("Request", "string", "Request represents a minimum amount of cpu/memory that a container may consume.", func(q object) any { return quota(q, false) }),
-		col("Limit", "string", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.", func(q object) any { return quota(q, true) }),
+		col("Request", "string", "Request represents a minimum amount of cpu/memory that a container may consume.",
+			func(q object) any {
+				return quota(q, false)
+			}),
+		col("Limit", "string", "Limits control the maximum amount of cpu/memory that a container may use independent of "+
+			"contention on the node.", func(q object) any {
+			return quota(q, true)
+		}),
 		age[object](),
 	)
 }
 
-// quota says how much is used of the limits, or of everything else.
+// quota returns "resource: used/hard" for each resource that is a limit, or that is not.
 func quota(q *corev1.ResourceQuota, limits bool) string {
 	var out []string
 	for _, resource := range slices.Sorted(maps.Keys(q.Status.Hard)) {
@@ -337,7 +365,7 @@ func quota(q *corev1.ResourceQuota, limits bool) string {
 	return strings.Join(out, ", ")
 }
 
-// terminating returns a phase, or that the object is being deleted.
+// terminating returns the phase, or "Terminating" if the object is being deleted.
 func terminating(phase string, deleted *metav1.Time) string {
 	if deleted != nil {
 		return "Terminating"
@@ -348,23 +376,31 @@ func terminating(phase string, deleted *metav1.Time) string {
 func persistentVolumes() printer {
 	type object = *corev1.PersistentVolume
 	spec, status := corev1.PersistentVolumeSpec{}.SwaggerDoc(), corev1.PersistentVolumeStatus{}.SwaggerDoc()
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
 		col("Capacity", "string", spec["capacity"], func(v object) any {
 			size := v.Spec.Capacity[corev1.ResourceStorage]
 			return size.String()
 		}),
 		col("Access Modes", "string", spec["accessModes"], func(v object) any { return accessModes(v.Spec.AccessModes) }),
-		col("Reclaim Policy", "string", spec["persistentVolumeReclaimPolicy"], func(v object) any { return string(v.Spec.PersistentVolumeReclaimPolicy) }),
-		col("Status", "string", status["phase"], func(v object) any { return terminating(string(v.Status.Phase), v.DeletionTimestamp) }),
+		col("Reclaim Policy", "string", spec["persistentVolumeReclaimPolicy"], func(v object) any {
+			return string(v.Spec.PersistentVolumeReclaimPolicy)
+		}),
+		col("Status", "string", status["phase"], func(v object) any {
+			return terminating(string(v.Status.Phase), v.DeletionTimestamp)
+		}),
 		col("Claim", "string", spec["claimRef"], func(v object) any {
 			if v.Spec.ClaimRef == nil {
 				return ""
 			}
 			return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name
 		}),
-		col("StorageClass", "string", "StorageClass of the pv", func(v object) any { return storageClassOf(v.Annotations, v.Spec.StorageClassName) }),
-		col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv", func(v object) any { return orUnset(v.Spec.VolumeAttributesClassName) }),
+		col("StorageClass", "string", "StorageClass of the pv", func(v object) any {
+			return storageClassOf(v.Annotations, v.Spec.StorageClassName)
+		}),
+		col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv", func(v object) any {
+			return orUnset(v.Spec.VolumeAttributesClassName)
+		}),
 		col("Reason", "string", status["reason"], func(v object) any { return v.Status.Reason }),
 		age[object](),
 	}, wide(
@@ -376,9 +412,11 @@ func persistentVolumeClaims() printer {
 	type object = *corev1.PersistentVolumeClaim
 	spec, status := corev1.PersistentVolumeClaimSpec{}.SwaggerDoc(), corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
 	bound := func(c object) bool { return c.Spec.VolumeName != "" }
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
-		col("Status", "string", status["phase"], func(c object) any { return terminating(string(c.Status.Phase), c.DeletionTimestamp) }),
+		col("Status", "string", status["phase"], func(c object) any {
+			return terminating(string(c.Status.Phase), c.DeletionTimestamp)
+		}),
 		col("Volume", "string", spec["volumeName"], func(c object) any { return c.Spec.VolumeName }),
 		col("Capacity", "string", status["capacity"], func(c object) any {
 			if !bound(c) {
@@ -396,14 +434,16 @@ func persistentVolumeClaims() printer {
 		col("StorageClass", "string", "StorageClass of the pvc", func(c object) any {
 			return storageClassOf(c.Annotations, orZero(c.Spec.StorageClassName))
 		}),
-		col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc", func(c object) any { return orUnset(c.Spec.VolumeAttributesClassName) }),
+		col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc", func(c object) any {
+			return orUnset(c.Spec.VolumeAttributesClassName)
+		}),
 		age[object](),
 	}, wide(
 		col("VolumeMode", "string", spec["volumeMode"], func(c object) any { return string(orUnset(c.Spec.VolumeMode)) }),
 	)...)...)
 }
 
-// orUnset returns what p points to, or that there is nothing.
+// orUnset returns *p, or "<unset>" if p is nil.
 func orUnset[T ~string](p *T) T {
 	if p == nil {
 		return unset
@@ -411,8 +451,8 @@ func orUnset[T ~string](p *T) T {
 	return *p
 }
 
-// storageClassOf returns the class of an object: the one of an old annotation goes
-// first.
+// storageClassOf returns the storage class of an object. The beta annotation takes
+// precedence over the field.
 func storageClassOf(annotations map[string]string, class string) string {
 	if old, ok := annotations[corev1.BetaStorageClassAnnotation]; ok {
 		return old
@@ -420,14 +460,15 @@ func storageClassOf(annotations map[string]string, class string) string {
 	return class
 }
 
-// accessModes abbreviates the modes that are known, in an order of their own.
+// accessModes returns the abbreviations of access modes, such as RWO,ROX.
 func accessModes(modes []corev1.PersistentVolumeAccessMode) string {
 	var out []string
 	for _, m := range []struct {
 		mode corev1.PersistentVolumeAccessMode
 		text string
 	}{
-		{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"}, {corev1.ReadWriteOncePod, "RWOP"},
+		{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"},
+		{corev1.ReadWriteOncePod, "RWOP"},
 	} {
 		if slices.Contains(modes, m.mode) {
 			out = append(out, m.text)

@@ -11,14 +11,14 @@ import (
 
 func endpoints() printer {
 	type object = *corev1.Endpoints
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Endpoints", "string", corev1.Endpoints{}.SwaggerDoc()["subsets"], func(e object) any { return addresses(e) }),
 		age[object](),
 	)
 }
 
-// addresses are those of all subsets, with each of their ports.
+// addresses returns address:port for each address and port of all subsets.
 func addresses(e *corev1.Endpoints) string {
 	if len(e.Subsets) == 0 {
 		return none

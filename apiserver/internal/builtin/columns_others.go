@@ -1,12 +1,12 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -26,9 +26,11 @@ import (
 
 func leases() printer {
 	type object = *coordinationv1.Lease
-	return show(
+	return newPrinter(
 		name[object](),
-		col("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"], func(l object) any { return orZero(l.Spec.HolderIdentity) }),
+		col("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"], func(l object) any {
+			return orZero(l.Spec.HolderIdentity)
+		}),
 		age[object](),
 	)
 }
@@ -36,7 +38,7 @@ func leases() printer {
 func endpointSlices() printer {
 	type object = *discoveryv1.EndpointSlice
 	docs := discoveryv1.EndpointSlice{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("AddressType", "string", docs["addressType"], func(s object) any { return string(s.AddressType) }),
 		col("Ports", "string", docs["ports"], func(s object) any {
@@ -51,14 +53,14 @@ func endpointSlices() printer {
 					list = append(list, "*")
 				}
 			}
-			return or(firstFew(list, 3, ","), unset)
+			return cmp.Or(firstFew(list, 3, ","), unset)
 		}),
 		col("Endpoints", "string", docs["endpoints"], func(s object) any {
 			var list []string
 			for _, e := range s.Endpoints {
 				list = append(list, e.Addresses...)
 			}
-			return or(firstFew(list, 3, ","), unset)
+			return cmp.Or(firstFew(list, 3, ","), unset)
 		}),
 		age[object](),
 	)
@@ -66,36 +68,40 @@ func endpointSlices() printer {
 
 func runtimeClasses() printer {
 	type object = *nodev1.RuntimeClass
-	return show(name[object](), col("Handler", "string", "", func(c object) any { return c.Handler }), age[object]())
+	return newPrinter(name[object](), col("Handler", "string", "", func(c object) any { return c.Handler }), age[object]())
 }
 
 func priorityClasses() printer {
 	type object = *schedulingv1.PriorityClass
 	docs := schedulingv1.PriorityClass{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Value", "integer", docs["value"], func(c object) any { return int64(c.Value) }),
 		col("Global-Default", "boolean", docs["globalDefault"], func(c object) any { return c.GlobalDefault }),
 		age[object](),
-		col("PreemptionPolicy", "string", docs["preemptionPolicy"], func(c object) any { return string(orZero(c.PreemptionPolicy)) }),
+		col("PreemptionPolicy", "string", docs["preemptionPolicy"], func(c object) any {
+			return string(orZero(c.PreemptionPolicy))
+		}),
 	)
 }
 
 func ingresses() printer {
 	type object = *networkingv1.Ingress
-	return show(
+	return newPrinter(
 		name[object](),
-		col("Class", "string", "The name of the IngressClass resource that should be used for additional configuration", func(i object) any {
-			if i.Spec.IngressClassName == nil {
-				return none
-			}
-			return *i.Spec.IngressClassName
-		}),
-		col("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule", func(i object) any { return hosts(i.Spec.Rules) }),
+		col("Class", "string", "The name of the IngressClass resource that should be used for additional configuration",
+			func(i object) any {
+				if i.Spec.IngressClassName == nil {
+					return none
+				}
+				return *i.Spec.IngressClassName
+			}),
+		col("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule",
+			func(i object) any { return hosts(i.Spec.Rules) }),
 		col("Address", "string", "Address is a list containing ingress points for the load-balancer", func(i object) any {
 			var list []string
 			for _, in := range i.Status.LoadBalancer.Ingress {
-				list = append(list, or(in.IP, in.Hostname))
+				list = append(list, cmp.Or(in.IP, in.Hostname))
 			}
 			return strings.Join(uniqueSorted(list), ",")
 		}),
@@ -109,8 +115,7 @@ func ingresses() printer {
 	)
 }
 
-// hosts are the first few that rules are about. Rules behind them are counted, with
-// a host or without.
+// hosts returns the first hosts of Ingress rules and the number of the rules after them.
 func hosts(rules []networkingv1.IngressRule) string {
 	var list []string
 	for i, r := range rules {
@@ -121,10 +126,11 @@ func hosts(rules []networkingv1.IngressRule) string {
 			list = append(list, r.Host)
 		}
 	}
-	return or(strings.Join(list, ","), "*")
+	return cmp.Or(strings.Join(list, ","), "*")
 }
 
-// defaulted marks the object that is used where none is named.
+// defaulted returns the name of an object, with " (default)" if an annotation makes it the
+// default of its kind.
 func defaulted(obj metav1.Object, annotations ...string) string {
 	for _, a := range annotations {
 		if obj.GetAnnotations()[a] == "true" {
@@ -136,9 +142,11 @@ func defaulted(obj metav1.Object, annotations ...string) string {
 
 func ingressClasses() printer {
 	type object = *networkingv1.IngressClass
-	return show(
+	return newPrinter(
 		nameAs(func(c object) string { return defaulted(c, networkingv1.AnnotationIsDefaultIngressClass) }),
-		col("Controller", "string", "Controller that is responsible for handling this class", func(c object) any { return c.Spec.Controller }),
+		col("Controller", "string", "Controller that is responsible for handling this class", func(c object) any {
+			return c.Spec.Controller
+		}),
 		col("Parameters", "string", "A reference to a resource with additional parameters", func(c object) any {
 			p := c.Spec.Parameters
 			switch {
@@ -155,7 +163,7 @@ func ingressClasses() printer {
 
 func networkPolicies() printer {
 	type object = *networkingv1.NetworkPolicy
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Pod-Selector", "string", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"], func(p object) any {
 			return metav1.FormatLabelSelector(&p.Spec.PodSelector)
@@ -166,16 +174,18 @@ func networkPolicies() printer {
 
 func serviceCIDRs() printer {
 	type object = *networkingv1.ServiceCIDR
-	return show(
+	return newPrinter(
 		name[object](),
-		col("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"], func(c object) any { return strings.Join(c.Spec.CIDRs, ",") }),
+		col("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"], func(c object) any {
+			return strings.Join(c.Spec.CIDRs, ",")
+		}),
 		age[object](),
 	)
 }
 
 func ipAddresses() printer {
 	type object = *networkingv1.IPAddress
-	p := show(
+	p := newPrinter(
 		name[object](),
 		col("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], func(a object) any {
 			ref := a.Spec.ParentRef
@@ -190,7 +200,7 @@ func ipAddresses() printer {
 		}),
 		age[object](),
 	)
-	// The age is shown without a heading: so it is everywhere else.
+	// kube-apiserver defines two columns and sends three cells.
 	p.definitions = p.definitions[:2]
 	return p
 }
@@ -207,8 +217,10 @@ func clusterRoleBindings() printer {
 		func(b object) rbacv1.RoleRef { return b.RoleRef }, func(b object) []rbacv1.Subject { return b.Subjects })
 }
 
-// bindings shows which role is given to whom.
-func bindings[T resources.Object](kind, description string, role func(T) rbacv1.RoleRef, subjects func(T) []rbacv1.Subject) printer {
+// bindings returns the printer of RoleBindings and ClusterRoleBindings.
+func bindings[T resources.Object](
+	kind, description string, role func(T) rbacv1.RoleRef, subjects func(T) []rbacv1.Subject,
+) printer {
 	of := func(kind string) func(T) any {
 		return func(obj T) any {
 			var list []string
@@ -224,7 +236,7 @@ func bindings[T resources.Object](kind, description string, role func(T) rbacv1.
 			return strings.Join(list, ", ")
 		}
 	}
-	return show(append([]column[T]{
+	return newPrinter(append([]column[T]{
 		name[T](),
 		col("Role", "string", description, func(obj T) any { return role(obj).Kind + "/" + role(obj).Name }),
 		age[T](),
@@ -235,13 +247,14 @@ func bindings[T resources.Object](kind, description string, role func(T) rbacv1.
 	)...)...)
 }
 
-func signingRequests() printer {
+func certificateSigningRequests() printer {
 	type object = *certificatesv1.CertificateSigningRequest
-	spec, status := certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc(), certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()
-	return show(
+	spec := certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()
+	status := certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()
+	return newPrinter(
 		name[object](),
 		age[object](),
-		col("SignerName", "string", spec["signerName"], func(r object) any { return or(r.Spec.SignerName, none) }),
+		col("SignerName", "string", spec["signerName"], func(r object) any { return cmp.Or(r.Spec.SignerName, none) }),
 		col("Requestor", "string", spec["request"], func(r object) any { return r.Spec.Username }),
 		col("RequestedDuration", "string", spec["expirationSeconds"], func(r object) any {
 			if r.Spec.ExpirationSeconds == nil {
@@ -249,11 +262,11 @@ func signingRequests() printer {
 			}
 			return duration.HumanDuration(time.Duration(*r.Spec.ExpirationSeconds) * time.Second)
 		}),
-		col("Condition", "string", status["conditions"], func(r object) any { return signingStatus(r) }),
+		col("Condition", "string", status["conditions"], func(r object) any { return csrStatus(r) }),
 	)
 }
 
-func signingStatus(r *certificatesv1.CertificateSigningRequest) string {
+func csrStatus(r *certificatesv1.CertificateSigningRequest) string {
 	is := map[certificatesv1.RequestConditionType]bool{}
 	for _, c := range r.Status.Conditions {
 		is[c.Type] = true
@@ -276,7 +289,7 @@ func signingStatus(r *certificatesv1.CertificateSigningRequest) string {
 
 func apiServices() printer {
 	type object = *apiregistrationv1.APIService
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Service", "string", "The reference to the service that hosts this API endpoint.", func(s object) any {
 			if s.Spec.Service == nil {
@@ -303,12 +316,15 @@ func apiServices() printer {
 func flowSchemas() printer {
 	type object = *flowcontrolv1.FlowSchema
 	spec := flowcontrolv1.FlowSchemaSpec{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
-		col("PriorityLevel", "string", flowcontrolv1.PriorityLevelConfigurationReference{}.SwaggerDoc()["name"], func(s object) any {
-			return s.Spec.PriorityLevelConfiguration.Name
+		col("PriorityLevel", "string", flowcontrolv1.PriorityLevelConfigurationReference{}.SwaggerDoc()["name"],
+			func(s object) any {
+				return s.Spec.PriorityLevelConfiguration.Name
+			}),
+		col("MatchingPrecedence", "string", spec["matchingPrecedence"], func(s object) any {
+			return int64(s.Spec.MatchingPrecedence)
 		}),
-		col("MatchingPrecedence", "string", spec["matchingPrecedence"], func(s object) any { return int64(s.Spec.MatchingPrecedence) }),
 		col("DistinguisherMethod", "string", spec["distinguisherMethod"], func(s object) any {
 			if s.Spec.DistinguisherMethod == nil {
 				return none
@@ -338,96 +354,31 @@ func priorityLevels() printer {
 			return of(c.Spec.Limited.LimitResponse.Queuing)
 		}
 	}
-	return show(
+	return newPrinter(
 		name[object](),
-		col("Type", "string", flowcontrolv1.PriorityLevelConfigurationSpec{}.SwaggerDoc()["type"], func(c object) any { return string(c.Spec.Type) }),
-		col("NominalConcurrencyShares", "string", flowcontrolv1.LimitedPriorityLevelConfiguration{}.SwaggerDoc()["nominalConcurrencyShares"], func(c object) any {
-			if c.Spec.Limited == nil {
-				return none
-			}
-			return orZero(c.Spec.Limited.NominalConcurrencyShares)
+		col("Type", "string", flowcontrolv1.PriorityLevelConfigurationSpec{}.SwaggerDoc()["type"], func(c object) any {
+			return string(c.Spec.Type)
 		}),
-		col("Queues", "string", queuing["queues"], queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.Queues })),
-		col("HandSize", "string", queuing["handSize"], queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.HandSize })),
-		col("QueueLengthLimit", "string", queuing["queueLengthLimit"], queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.QueueLengthLimit })),
+		col("NominalConcurrencyShares", "string",
+			flowcontrolv1.LimitedPriorityLevelConfiguration{}.SwaggerDoc()["nominalConcurrencyShares"], func(c object) any {
+				if c.Spec.Limited == nil {
+					return none
+				}
+				return orZero(c.Spec.Limited.NominalConcurrencyShares)
+			}),
+		col("Queues", "string", queuing["queues"],
+			queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.Queues })),
+		col("HandSize", "string", queuing["handSize"],
+			queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.HandSize })),
+		col("QueueLengthLimit", "string", queuing["queueLengthLimit"],
+			queue(func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.QueueLengthLimit })),
 		age[object](),
-	)
-}
-
-func mutatingWebhooks() printer {
-	type object = *admissionregistrationv1.MutatingWebhookConfiguration
-	return withCount("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration", func(c object) int { return len(c.Webhooks) })
-}
-
-func validatingWebhooks() printer {
-	type object = *admissionregistrationv1.ValidatingWebhookConfiguration
-	return withCount("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration", func(c object) int { return len(c.Webhooks) })
-}
-
-// withCount shows how many of something an object has.
-func withCount[T resources.Object](title, description string, count func(T) int) printer {
-	return show(name[T](), col(title, "integer", description, func(obj T) any { return int64(count(obj)) }), age[T]())
-}
-
-func validatingPolicies() printer {
-	type object = *admissionregistrationv1.ValidatingAdmissionPolicy
-	return policies("Validations", "Validations indicates the number of validation rules defined in this configuration",
-		func(p object) int { return len(p.Spec.Validations) }, func(p object) *admissionregistrationv1.ParamKind { return p.Spec.ParamKind })
-}
-
-func mutatingPolicies() printer {
-	type object = *admissionregistrationv1.MutatingAdmissionPolicy
-	return policies("Mutations", "Mutation indicates the number of mutations rules defined in this configuration",
-		func(p object) int { return len(p.Spec.Mutations) }, func(p object) *admissionregistrationv1.ParamKind { return p.Spec.ParamKind })
-}
-
-func policies[T resources.Object](title, description string, count func(T) int, params func(T) *admissionregistrationv1.ParamKind) printer {
-	return show(
-		name[T](),
-		col(title, "integer", description, func(p T) any { return int64(count(p)) }),
-		col("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy", func(p T) any {
-			kind := params(p)
-			if kind == nil {
-				return unset
-			}
-			return kind.APIVersion + "/" + kind.Kind
-		}),
-		age[T](),
-	)
-}
-
-func validatingPolicyBindings() printer {
-	type object = *admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	return policyBindings(func(b object) string { return b.Spec.PolicyName }, func(b object) *admissionregistrationv1.ParamRef { return b.Spec.ParamRef })
-}
-
-func mutatingPolicyBindings() printer {
-	type object = *admissionregistrationv1.MutatingAdmissionPolicyBinding
-	return policyBindings(func(b object) string { return b.Spec.PolicyName }, func(b object) *admissionregistrationv1.ParamRef { return b.Spec.ParamRef })
-}
-
-func policyBindings[T resources.Object](policy func(T) string, params func(T) *admissionregistrationv1.ParamRef) printer {
-	return show(
-		name[T](),
-		col("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded to", func(b T) any { return policy(b) }),
-		col("ParamRef", "string", "ParamRef indicates the param resource which sets the configuration param", func(b T) any {
-			switch ref := params(b); {
-			case ref == nil:
-				return unset
-			case ref.Name != "":
-				return or(ref.Namespace, "*") + "/" + ref.Name
-			case ref.Selector != nil:
-				return ref.Selector.String()
-			}
-			return unset
-		}),
-		age[T](),
 	)
 }
 
 func resourceClaims() printer {
 	type object = *resourcev1.ResourceClaim
-	return show(
+	return newPrinter(
 		name[object](),
 		col("State", "string", "A summary of the current state (allocated, pending, reserved, etc.).", func(c object) any {
 			var states []string
@@ -452,7 +403,7 @@ func resourceClaims() printer {
 func resourceSlices() printer {
 	type object = *resourcev1.ResourceSlice
 	spec := resourcev1.ResourceSliceSpec{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Node", "string", spec["nodeName"], func(s object) any { return orZero(s.Spec.NodeName) }),
 		col("Driver", "string", spec["driver"], func(s object) any { return s.Spec.Driver }),

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,7 +17,8 @@ func pods() printer {
 	restarts := column[object]{
 		definition: metav1.TableColumnDefinition{
 			Name: "Restarts", Type: "string",
-			Description: "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
+			Description: "The number of times the containers in this pod have been restarted and when the last container in " +
+				"this pod has restarted.",
 		},
 		cell: func(p object, now clock) any {
 			s := summarize(p)
@@ -27,13 +29,15 @@ func pods() printer {
 			return text
 		},
 	}
-	p := show(append([]column[object]{
+	p := newPrinter(append([]column[object]{
 		name[object](),
 		col("Ready", "string", "The aggregate readiness state of this pod for accepting traffic.", func(p object) any {
 			s := summarize(p)
 			return fmt.Sprintf("%d/%d", s.ready, s.containers)
 		}),
-		col("Status", "string", "The aggregate status of the containers in this pod.", func(p object) any { return summarize(p).reason }),
+		col("Status", "string", "The aggregate status of the containers in this pod.", func(p object) any {
+			return summarize(p).reason
+		}),
 		restarts,
 		age[object](),
 	}, wide(
@@ -41,14 +45,17 @@ func pods() printer {
 			if len(p.Status.PodIPs) == 0 {
 				return none
 			}
-			return or(p.Status.PodIPs[0].IP, none)
+			return cmp.Or(p.Status.PodIPs[0].IP, none)
 		}),
-		col("Node", "string", spec["nodeName"], func(p object) any { return or(p.Spec.NodeName, none) }),
-		col("Nominated Node", "string", status["nominatedNodeName"], func(p object) any { return or(p.Status.NominatedNodeName, none) }),
+		col("Node", "string", spec["nodeName"], func(p object) any { return cmp.Or(p.Spec.NodeName, none) }),
+		col("Nominated Node", "string", status["nominatedNodeName"], func(p object) any {
+			return cmp.Or(p.Status.NominatedNodeName, none)
+		}),
 		col("Readiness Gates", "string", spec["readinessGates"], func(p object) any { return readinessGates(p) }),
 	)...)...)
 	p.conditions = func(obj any) []metav1.TableRowCondition {
-		message := map[corev1.PodPhase]string{corev1.PodSucceeded: "The pod has completed successfully.", corev1.PodFailed: "The pod failed."}
+		message := map[corev1.PodPhase]string{corev1.PodSucceeded: "The pod has completed successfully.",
+			corev1.PodFailed: "The pod failed."}
 		phase := obj.(*corev1.Pod).Status.Phase
 		if message[phase] == "" {
 			return nil
@@ -73,13 +80,13 @@ func readinessGates(p *corev1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(p.Spec.ReadinessGates))
 }
 
-// hasCondition reports whether the first condition of a type is true.
+// hasCondition reports whether the first condition of a type has status True.
 func hasCondition(p *corev1.Pod, of corev1.PodConditionType) bool {
 	i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == of })
 	return i >= 0 && p.Status.Conditions[i].Status == corev1.ConditionTrue
 }
 
-// A podSummary is a pod in one line.
+// A podSummary summarizes the status of a Pod for one row.
 type podSummary struct {
 	ready, containers int
 	reason            string
@@ -87,11 +94,11 @@ type podSummary struct {
 	lastRestart       time.Time
 }
 
-// summarize says how far a pod is: what its containers wait for or have ended with
-// goes before the phase, what keeps it from starting before that, and that it is
-// being deleted before everything.
+// summarize computes the columns of a Pod. The reason is, in order of precedence: that the
+// Pod is being deleted, why an init container has not finished, why a container is waiting
+// or terminated, the phase.
 func summarize(p *corev1.Pod) podSummary {
-	s := podSummary{containers: len(p.Spec.Containers), reason: or(p.Status.Reason, string(p.Status.Phase))}
+	s := podSummary{containers: len(p.Spec.Containers), reason: cmp.Or(p.Status.Reason, string(p.Status.Phase))}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonSchedulingGated {
 			s.reason = corev1.PodReasonSchedulingGated
@@ -99,7 +106,8 @@ func summarize(p *corev1.Pod) podSummary {
 	}
 	sidecars := map[string]bool{}
 	for _, c := range p.Spec.InitContainers {
-		if sidecars[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways; sidecars[c.Name] {
+		if sidecars[c.Name] = c.RestartPolicy != nil &&
+			*c.RestartPolicy == corev1.ContainerRestartPolicyAlways; sidecars[c.Name] {
 			s.containers++
 		}
 	}
@@ -119,7 +127,7 @@ func summarize(p *corev1.Pod) podSummary {
 	return s
 }
 
-// count adds the restarts of a container.
+// count adds a container's restarts.
 func (s *podSummary) count(c *corev1.ContainerStatus) {
 	s.restarts += int(c.RestartCount)
 	if t := c.LastTerminationState.Terminated; t != nil && s.lastRestart.Before(t.FinishedAt.Time) {
@@ -127,9 +135,9 @@ func (s *podSummary) count(c *corev1.ContainerStatus) {
 	}
 }
 
-// initialize looks at the containers that run before the others, up to the first
-// that is not done. It returns the restarts of those among them that keep running,
-// and whether one is not done.
+// initialize visits the init containers up to the first that has not finished. running
+// counts the restarts of sidecars, that is, of restartable init containers; initializing is
+// true if an init container has not finished.
 func (s *podSummary) initialize(p *corev1.Pod, sidecars map[string]bool) (running podSummary, initializing bool) {
 	for i := range p.Status.InitContainerStatuses {
 		c := &p.Status.InitContainerStatuses[i]
@@ -158,7 +166,7 @@ func (s *podSummary) initialize(p *corev1.Pod, sidecars map[string]bool) (runnin
 	return running, false
 }
 
-// endReason says what a container ended with.
+// endReason returns the reason of a terminated container, or its signal or exit code.
 func endReason(t *corev1.ContainerStateTerminated) string {
 	switch {
 	case t.Reason != "":
@@ -169,8 +177,8 @@ func endReason(t *corev1.ContainerStateTerminated) string {
 	return fmt.Sprintf("ExitCode:%d", t.ExitCode)
 }
 
-// run looks at the containers of a pod that has been initialized. The first of them
-// has the last word.
+// run visits the containers of an initialized Pod. The reason of the first container takes
+// precedence over those of the others.
 func (s *podSummary) run(p *corev1.Pod) {
 	running, failure := false, ""
 	for i := len(p.Status.ContainerStatuses) - 1; i >= 0; i-- {
@@ -192,7 +200,7 @@ func (s *podSummary) run(p *corev1.Pod) {
 	if s.reason != "Completed" {
 		return
 	}
-	// One container is through: the others say what the pod does.
+	// One container completed: the reason depends on the others.
 	ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,9 +11,10 @@ import (
 func storageClasses() printer {
 	type object = *storagev1.StorageClass
 	docs := storagev1.StorageClass{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		nameAs(func(c object) string {
-			return defaulted(c, "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+			return defaulted(c, "storageclass.kubernetes.io/is-default-class",
+				"storageclass.beta.kubernetes.io/is-default-class")
 		}),
 		col("Provisioner", "string", docs["provisioner"], func(c object) any { return c.Provisioner }),
 		col("ReclaimPolicy", "string", docs["reclaimPolicy"], func(c object) any {
@@ -27,16 +29,20 @@ func storageClasses() printer {
 			}
 			return string(*c.VolumeBindingMode)
 		}),
-		col("AllowVolumeExpansion", "string", docs["allowVolumeExpansion"], func(c object) any { return orZero(c.AllowVolumeExpansion) }),
+		col("AllowVolumeExpansion", "string", docs["allowVolumeExpansion"], func(c object) any {
+			return orZero(c.AllowVolumeExpansion)
+		}),
 		age[object](),
 	)
 }
 
 func volumeAttributesClasses() printer {
 	type object = *storagev1.VolumeAttributesClass
-	return show(
+	return newPrinter(
 		name[object](),
-		col("DriverName", "string", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"], func(c object) any { return c.DriverName }),
+		col("DriverName", "string", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"], func(c object) any {
+			return c.DriverName
+		}),
 		age[object](),
 	)
 }
@@ -46,14 +52,16 @@ func volumeAttachments() printer {
 	spec := storagev1.VolumeAttachmentSpec{}.SwaggerDoc()
 	attacher := col("Attacher", "string", spec["attacher"], func(a object) any { return a.Spec.Attacher })
 	attacher.definition.Format = "name"
-	return show(
+	return newPrinter(
 		name[object](),
 		attacher,
 		col("PV", "string", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"], func(a object) any {
 			return orZero(a.Spec.Source.PersistentVolumeName)
 		}),
 		col("Node", "string", spec["nodeName"], func(a object) any { return a.Spec.NodeName }),
-		col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"], func(a object) any { return a.Status.Attached }),
+		col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"], func(a object) any {
+			return a.Status.Attached
+		}),
 		age[object](),
 	)
 }
@@ -66,11 +74,15 @@ func csiNodes() printer {
 func csiDrivers() printer {
 	type object = *storagev1.CSIDriver
 	spec := storagev1.CSIDriverSpec{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
-		col("AttachRequired", "boolean", spec["attachRequired"], func(d object) any { return d.Spec.AttachRequired == nil || *d.Spec.AttachRequired }),
+		col("AttachRequired", "boolean", spec["attachRequired"], func(d object) any {
+			return d.Spec.AttachRequired == nil || *d.Spec.AttachRequired
+		}),
 		col("PodInfoOnMount", "boolean", spec["podInfoOnMount"], func(d object) any { return orZero(d.Spec.PodInfoOnMount) }),
-		col("StorageCapacity", "boolean", spec["storageCapacity"], func(d object) any { return orZero(d.Spec.StorageCapacity) }),
+		col("StorageCapacity", "boolean", spec["storageCapacity"], func(d object) any {
+			return orZero(d.Spec.StorageCapacity)
+		}),
 		col("TokenRequests", "string", spec["tokenRequests"], func(d object) any {
 			if d.Spec.TokenRequests == nil {
 				return unset
@@ -81,13 +93,15 @@ func csiDrivers() printer {
 			}
 			return strings.Join(list, ",")
 		}),
-		col("RequiresRepublish", "boolean", spec["requiresRepublish"], func(d object) any { return orZero(d.Spec.RequiresRepublish) }),
+		col("RequiresRepublish", "boolean", spec["requiresRepublish"], func(d object) any {
+			return orZero(d.Spec.RequiresRepublish)
+		}),
 		col("Modes", "string", spec["volumeLifecycleModes"], func(d object) any {
 			var list []string
 			for _, m := range d.Spec.VolumeLifecycleModes {
 				list = append(list, string(m))
 			}
-			return or(strings.Join(list, ","), none)
+			return cmp.Or(strings.Join(list, ","), none)
 		}),
 		age[object](),
 	)
@@ -96,7 +110,7 @@ func csiDrivers() printer {
 func csiStorageCapacities() printer {
 	type object = *storagev1.CSIStorageCapacity
 	docs := storagev1.CSIStorageCapacity{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		name[object](),
 		col("StorageClassName", "string", docs["storageClassName"], func(c object) any { return c.StorageClassName }),
 		col("Capacity", "string", docs["capacity"], func(c object) any {

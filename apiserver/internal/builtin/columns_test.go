@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// tables are objects, and how Kubernetes 1.36.3 showed them at a time.
+// tables are objects and the Tables that Kubernetes 1.36.3 made of them.
 type tables struct {
 	Now     time.Time `json:"now"`
 	Objects []struct {
@@ -29,23 +29,23 @@ type tables struct {
 	} `json:"objects"`
 }
 
-// TestColumnsAgainstUpstream compares the rows of objects with those that upstream's
-// printers made of them, and the columns with theirs. The objects are random ones of
-// every kind that has columns of its own, with values from where it matters.
+// TestColumnsAgainstUpstream compares columns and rows with those of upstream's printers.
+// The objects are random objects of every kind with a printer, with the values that the
+// printers distinguish.
 func TestColumnsAgainstUpstream(t *testing.T) {
 	var want tables
 	require.NoError(t, json.Unmarshal(unzip(t, "testdata/tables-random.json.gz"), &want))
 	table := resources.NewTable(builtin.Groups(builtin.Options{Now: func() time.Time { return want.Now }}), 1)
 	for _, o := range want.Objects {
 		kind, obj := decode(t, table, o.Object)
-		columns := kind.Table()
+		columns := kind.TableColumns()
 		if o.Columns != nil {
 			compareColumns(t, o.Columns, columns.Definitions())
 		}
 		cells, err := columns.Cells(obj)
 		require.NoError(t, err)
 		require.JSONEq(t, string(encode(t, o.Cells)), string(encode(t, cells)), "%s", o.Object)
-		if c, ok := columns.(resources.Concluder); ok {
+		if c, ok := columns.(resources.RowConditioner); ok {
 			require.Equal(t, o.Conditions, c.Conditions(obj), "%s", o.Object)
 		} else {
 			require.Empty(t, o.Conditions)
@@ -53,8 +53,8 @@ func TestColumnsAgainstUpstream(t *testing.T) {
 	}
 }
 
-// compareColumns compares all but the wording of descriptions, which belongs to the
-// version of the Go types.
+// compareColumns compares columns without their descriptions, which change with the version
+// of the Go types.
 func compareColumns(t *testing.T, want, got []metav1.TableColumnDefinition) {
 	require.Len(t, got, len(want))
 	for i := range want {
@@ -65,12 +65,12 @@ func compareColumns(t *testing.T, want, got []metav1.TableColumnDefinition) {
 	}
 }
 
-func decode(t *testing.T, table *resources.Table, data []byte) (resources.Kind, resources.Object) {
+func decode(t *testing.T, table *resources.Table, data []byte) (resources.Strategy, resources.Object) {
 	u := &unstructured.Unstructured{}
 	require.NoError(t, u.UnmarshalJSON(data))
 	r := table.ResourceOf(u.GroupVersionKind())
 	require.NotNil(t, r, "%s", u.GroupVersionKind())
-	kind, err := r.Behaviour()
+	kind, err := r.Strategy()
 	require.NoError(t, err)
 	obj := kind.New()
 	require.NoError(t, json.Unmarshal(data, obj))
@@ -94,23 +94,23 @@ func unzip(t *testing.T, file string) []byte {
 	return data
 }
 
-// TestColumnsOfAll shows that a fresh object of every kind can be shown, with a cell
-// for each column, by no other than the creation when the kind has nothing else.
+// TestColumnsOfAll shows that an empty object of every kind has a cell for each column, and
+// that kinds without a printer have the columns Name and Created At.
 func TestColumnsOfAll(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	table := resources.NewTable(builtin.Groups(builtin.Options{Now: func() time.Time { return now }}), 1)
 	for _, r := range table.Stored() {
-		kind, err := r.Behaviour()
+		kind, err := r.Strategy()
 		require.NoError(t, err, r.GVK())
 		obj := kind.New()
 		obj.SetName("n")
 		obj.SetCreationTimestamp(metav1.NewTime(now.Add(-90 * time.Minute)))
-		cells, err := kind.Table().Cells(obj)
+		cells, err := kind.TableColumns().Cells(obj)
 		require.NoError(t, err, r.GVK())
-		require.GreaterOrEqual(t, len(cells), len(kind.Table().Definitions()), r.GVK())
+		require.GreaterOrEqual(t, len(cells), len(kind.TableColumns().Definitions()), r.GVK())
 		require.Contains(t, cells, "n", r.GVK())
 	}
-	roles, err := table.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}).Behaviour()
+	roles, err := table.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}).Strategy()
 	require.NoError(t, err)
-	require.Equal(t, "Created At", roles.Table().Definitions()[1].Name)
+	require.Equal(t, "Created At", roles.TableColumns().Definitions()[1].Name)
 }

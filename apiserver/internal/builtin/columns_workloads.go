@@ -25,13 +25,17 @@ func deployments() printer {
 	spec, status := appsv1.DeploymentSpec{}.SwaggerDoc(), appsv1.DeploymentStatus{}.SwaggerDoc()
 	list := []column[object]{
 		name[object](),
-		col("Ready", "string", readyOf, func(d object) any { return fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, orZero(d.Spec.Replicas)) }),
+		col("Ready", "string", readyOf, func(d object) any {
+			return fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, orZero(d.Spec.Replicas))
+		}),
 		col("Up-to-date", "string", status["updatedReplicas"], func(d object) any { return int64(d.Status.UpdatedReplicas) }),
-		col("Available", "string", status["availableReplicas"], func(d object) any { return int64(d.Status.AvailableReplicas) }),
+		col("Available", "string", status["availableReplicas"], func(d object) any {
+			return int64(d.Status.AvailableReplicas)
+		}),
 		age[object](),
 	}
 	list = append(list, containers(func(d object) []corev1.Container { return d.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
+	return newPrinter(append(list, wide(
 		col("Selector", "string", spec["selector"], func(d object) any {
 			selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 			if err != nil {
@@ -53,8 +57,10 @@ func replicaSets() printer {
 		age[object](),
 	}
 	list = append(list, containers(func(s object) []corev1.Container { return s.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
-		col("Selector", "string", spec["selector"], func(s object) any { return metav1.FormatLabelSelector(s.Spec.Selector) }),
+	return newPrinter(append(list, wide(
+		col("Selector", "string", spec["selector"], func(s object) any {
+			return metav1.FormatLabelSelector(s.Spec.Selector)
+		}),
 	)...)...)
 }
 
@@ -63,10 +69,16 @@ func daemonSets() printer {
 	spec, status := appsv1.DaemonSetSpec{}.SwaggerDoc(), appsv1.DaemonSetStatus{}.SwaggerDoc()
 	list := []column[object]{
 		name[object](),
-		col("Desired", "integer", status["desiredNumberScheduled"], func(s object) any { return int64(s.Status.DesiredNumberScheduled) }),
-		col("Current", "integer", status["currentNumberScheduled"], func(s object) any { return int64(s.Status.CurrentNumberScheduled) }),
+		col("Desired", "integer", status["desiredNumberScheduled"], func(s object) any {
+			return int64(s.Status.DesiredNumberScheduled)
+		}),
+		col("Current", "integer", status["currentNumberScheduled"], func(s object) any {
+			return int64(s.Status.CurrentNumberScheduled)
+		}),
 		col("Ready", "integer", status["numberReady"], func(s object) any { return int64(s.Status.NumberReady) }),
-		col("Up-to-date", "integer", status["updatedNumberScheduled"], func(s object) any { return int64(s.Status.UpdatedNumberScheduled) }),
+		col("Up-to-date", "integer", status["updatedNumberScheduled"], func(s object) any {
+			return int64(s.Status.UpdatedNumberScheduled)
+		}),
 		col("Available", "integer", status["numberAvailable"], func(s object) any { return int64(s.Status.NumberAvailable) }),
 		col("Node Selector", "string", corev1.PodSpec{}.SwaggerDoc()["nodeSelector"], func(s object) any {
 			return labels.FormatLabels(s.Spec.Template.Spec.NodeSelector)
@@ -74,23 +86,27 @@ func daemonSets() printer {
 		age[object](),
 	}
 	list = append(list, containers(func(s object) []corev1.Container { return s.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
-		col("Selector", "string", spec["selector"], func(s object) any { return metav1.FormatLabelSelector(s.Spec.Selector) }),
+	return newPrinter(append(list, wide(
+		col("Selector", "string", spec["selector"], func(s object) any {
+			return metav1.FormatLabelSelector(s.Spec.Selector)
+		}),
 	)...)...)
 }
 
 func statefulSets() printer {
 	type object = *appsv1.StatefulSet
-	return show(append([]column[object]{
+	return newPrinter(append([]column[object]{
 		name[object](),
-		col("Ready", "string", readyOf, func(s object) any { return fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, orZero(s.Spec.Replicas)) }),
+		col("Ready", "string", readyOf, func(s object) any {
+			return fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, orZero(s.Spec.Replicas))
+		}),
 		age[object](),
 	}, containers(func(s object) []corev1.Container { return s.Spec.Template.Spec.Containers })...)...)
 }
 
 func controllerRevisions() printer {
 	type object = *appsv1.ControllerRevision
-	return show(
+	return newPrinter(
 		name[object](),
 		col("Controller", "string", "Controller of the object", func(r object) any {
 			owner := metav1.GetControllerOf(r)
@@ -103,7 +119,9 @@ func controllerRevisions() printer {
 			}
 			return strings.ToLower(kind.String()) + "/" + owner.Name
 		}),
-		col("Revision", "string", appsv1.ControllerRevision{}.SwaggerDoc()["revision"], func(r object) any { return r.Revision }),
+		col("Revision", "string", appsv1.ControllerRevision{}.SwaggerDoc()["revision"], func(r object) any {
+			return r.Revision
+		}),
 		age[object](),
 	)
 }
@@ -111,7 +129,7 @@ func controllerRevisions() printer {
 func scales() printer {
 	type object = *autoscalingv1.Scale
 	spec, status := autoscalingv1.ScaleSpec{}.SwaggerDoc(), autoscalingv1.ScaleStatus{}.SwaggerDoc()
-	return show(
+	return newPrinter(
 		col("Name", "string", metaDocs["name"], func(s object) any { return s.Name }),
 		col("Desired", "integer", spec["replicas"], func(s object) any { return int64(s.Spec.Replicas) }),
 		col("Available", "integer", status["replicas"], func(s object) any { return int64(s.Status.Replicas) }),
@@ -123,7 +141,8 @@ func jobs() printer {
 	type object = *batchv1.Job
 	spec, status := batchv1.JobSpec{}.SwaggerDoc(), batchv1.JobStatus{}.SwaggerDoc()
 	took := column[object]{
-		definition: metav1.TableColumnDefinition{Name: "Duration", Type: "string", Description: "Time required to complete the job."},
+		definition: metav1.TableColumnDefinition{Name: "Duration", Type: "string",
+			Description: "Time required to complete the job."},
 		cell: func(j object, now clock) any {
 			switch start, end := j.Status.StartTime, j.Status.CompletionTime; {
 			case start == nil:
@@ -143,8 +162,10 @@ func jobs() printer {
 		age[object](),
 	}
 	list = append(list, containers(func(j object) []corev1.Container { return j.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
-		col("Selector", "string", spec["selector"], func(j object) any { return metav1.FormatLabelSelector(j.Spec.Selector) }),
+	return newPrinter(append(list, wide(
+		col("Selector", "string", spec["selector"], func(j object) any {
+			return metav1.FormatLabelSelector(j.Spec.Selector)
+		}),
 	)...)...)
 }
 
@@ -158,7 +179,7 @@ func completions(j *batchv1.Job) string {
 	return fmt.Sprintf("%d/1", j.Status.Succeeded)
 }
 
-// jobStatus names the condition that is true and says most.
+// jobStatus returns the most specific condition of a Job that is true.
 func jobStatus(j *batchv1.Job) string {
 	is := map[batchv1.JobConditionType]bool{}
 	for _, c := range j.Status.Conditions {
@@ -186,7 +207,9 @@ func jobStatus(j *batchv1.Job) string {
 func cronJobs() printer {
 	type object = *batchv1.CronJob
 	spec, status := batchv1.CronJobSpec{}.SwaggerDoc(), batchv1.CronJobStatus{}.SwaggerDoc()
-	last := since("Last Schedule", status["lastScheduleTime"], func(j object) time.Time { return orZero(j.Status.LastScheduleTime).Time })
+	last := since("Last Schedule", status["lastScheduleTime"], func(j object) time.Time {
+		return orZero(j.Status.LastScheduleTime).Time
+	})
 	sinceLast := last.cell
 	last.cell = func(j object, now clock) any {
 		if j.Status.LastScheduleTime == nil {
@@ -216,8 +239,10 @@ func cronJobs() printer {
 		last,
 		age[object](),
 	}
-	list = append(list, containers(func(j object) []corev1.Container { return j.Spec.JobTemplate.Spec.Template.Spec.Containers })...)
-	return show(append(list, wide(
+	list = append(list, containers(func(j object) []corev1.Container {
+		return j.Spec.JobTemplate.Spec.Template.Spec.Containers
+	})...)
+	return newPrinter(append(list, wide(
 		col("Selector", "string", batchv1.JobSpec{}.SwaggerDoc()["selector"], func(j object) any {
 			return metav1.FormatLabelSelector(j.Spec.JobTemplate.Spec.Selector)
 		}),
@@ -232,21 +257,27 @@ func disruptionBudgets() printer {
 		}
 		return v.String()
 	}
-	return show(
+	return newPrinter(
 		name[object](),
-		col("Min Available", "string", "The minimum number of pods that must be available.", func(b object) any { return orNone(b.Spec.MinAvailable) }),
-		col("Max Unavailable", "string", "The maximum number of pods that may be unavailable.", func(b object) any { return orNone(b.Spec.MaxUnavailable) }),
-		col("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.", func(b object) any {
-			return int64(b.Status.DisruptionsAllowed)
+		col("Min Available", "string", "The minimum number of pods that must be available.", func(b object) any {
+			return orNone(b.Spec.MinAvailable)
 		}),
+		col("Max Unavailable", "string", "The maximum number of pods that may be unavailable.", func(b object) any {
+			return orNone(b.Spec.MaxUnavailable)
+		}),
+		col("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.",
+			func(b object) any {
+				return int64(b.Status.DisruptionsAllowed)
+			}),
 		age[object](),
 	)
 }
 
 func autoscalers() printer {
 	type object = *autoscalingv2.HorizontalPodAutoscaler
-	spec, status := autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc(), autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()
-	return show(
+	spec := autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()
+	status := autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()
+	return newPrinter(
 		name[object](),
 		col("Reference", "string", spec["scaleTargetRef"], func(a object) any {
 			return a.Spec.ScaleTargetRef.Kind + "/" + a.Spec.ScaleTargetRef.Name
@@ -264,7 +295,7 @@ func autoscalers() printer {
 	)
 }
 
-// targets are what an autoscaler measures, each with what it aims for.
+// targets returns current/target for each metric of a HorizontalPodAutoscaler.
 func targets(a *autoscalingv2.HorizontalPodAutoscaler) string {
 	if len(a.Spec.Metrics) == 0 {
 		return none
@@ -280,14 +311,18 @@ func targets(a *autoscalingv2.HorizontalPodAutoscaler) string {
 	return firstFew(list, 2, ", ")
 }
 
-// target shows one metric as current/wanted. A status of another type than the
-// metric's is one that is not known yet.
+// target returns one metric as current/target. The current value is unknown if the status
+// is of another metric type.
 func target(m autoscalingv2.MetricSpec, now autoscalingv2.MetricStatus) string {
 	switch {
 	case m.Type == autoscalingv2.ExternalMetricSourceType && m.External != nil:
-		return valueOf(m.External.Target, currentOf(now.External != nil, func() autoscalingv2.MetricValueStatus { return now.External.Current }))
+		return valueOf(m.External.Target, currentOf(now.External != nil, func() autoscalingv2.MetricValueStatus {
+			return now.External.Current
+		}))
 	case m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil:
-		return valueOf(m.Object.Target, currentOf(now.Object != nil, func() autoscalingv2.MetricValueStatus { return now.Object.Current }))
+		return valueOf(m.Object.Target, currentOf(now.Object != nil, func() autoscalingv2.MetricValueStatus {
+			return now.Object.Current
+		}))
 	case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
 		current := unknown
 		if now.Pods != nil {
@@ -298,7 +333,9 @@ func target(m autoscalingv2.MetricSpec, now autoscalingv2.MetricStatus) string {
 		current := currentOf(now.Resource != nil, func() autoscalingv2.MetricValueStatus { return now.Resource.Current })
 		return string(m.Resource.Name) + ": " + utilization(m.Resource.Target, current)
 	case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
-		current := currentOf(now.ContainerResource != nil, func() autoscalingv2.MetricValueStatus { return now.ContainerResource.Current })
+		current := currentOf(now.ContainerResource != nil, func() autoscalingv2.MetricValueStatus {
+			return now.ContainerResource.Current
+		})
 		return string(m.ContainerResource.Name) + ": " + utilization(m.ContainerResource.Target, current)
 	}
 	return "<unknown type>"
@@ -312,7 +349,7 @@ func currentOf(known bool, current func() autoscalingv2.MetricValueStatus) *auto
 	return &v
 }
 
-// valueOf shows a metric that is wanted on average, or as it is.
+// valueOf returns current/target of a metric with an average value or a value.
 func valueOf(wanted autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
 	text := unknown
 	if wanted.AverageValue != nil {
@@ -327,8 +364,8 @@ func valueOf(wanted autoscalingv2.MetricTarget, current *autoscalingv2.MetricVal
 	return text + "/" + wanted.Value.String()
 }
 
-// utilization shows the use of a resource, as it is or in percent of what is
-// requested.
+// utilization returns current/target of a resource metric: average values, or percentages
+// of the requests.
 func utilization(wanted autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
 	text := unknown
 	if wanted.AverageValue != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// convert returns an object of a kind with several versions at another one. It
-// shares memory with obj. The error is one that runtime.IsNotRegisteredError
-// knows when there is no such version.
+// convert converts an object to another version of its kind. The result shares memory with
+// obj. If there is no such version, runtime.IsNotRegisteredError is true for the error.
 func convert(obj runtime.Object, to schema.GroupVersionKind) (resources.Object, error) {
 	var out resources.Object
 	switch o := obj.(type) {
@@ -51,7 +50,7 @@ func convert(obj runtime.Object, to schema.GroupVersionKind) (resources.Object, 
 	return out, nil
 }
 
-// eventFromCore returns a stored Event as events.k8s.io shows it.
+// eventFromCore converts a core/v1 Event, which is the storage version, to events.k8s.io/v1.
 func eventFromCore(e *corev1.Event) *eventsv1.Event {
 	out := &eventsv1.Event{
 		ObjectMeta: e.ObjectMeta, EventTime: e.EventTime,

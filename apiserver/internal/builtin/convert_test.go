@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// through stores an object as one kind and reads it as another.
-func through(t *testing.T, from, to resources.Kind, obj resources.Object) resources.Object {
+// through encodes an object with one strategy and decodes it with another.
+func through(t *testing.T, from, to resources.Strategy, obj resources.Object) resources.Object {
 	t.Helper()
 	data, err := from.EncodeStored(obj)
 	require.NoError(t, err)
@@ -23,8 +23,7 @@ func through(t *testing.T, from, to resources.Kind, obj resources.Object) resour
 	return out
 }
 
-// An event that is written in one group reads back the same after a detour
-// through the other.
+// An Event does not change when it is converted to the other group and back.
 func TestEvents(t *testing.T) {
 	core, events := kindOf(t, "", "v1", "events"), kindOf(t, "events.k8s.io", "v1", "events")
 	obj := events.New().(*eventsv1.Event)
@@ -40,8 +39,8 @@ func TestEvents(t *testing.T) {
 	require.Equal(t, obj, through(t, core, events, read))
 }
 
-// An autoscaler keeps in version 1 what that has no fields for; its CPU target comes
-// after the metrics in the annotation, as a server has it.
+// v1 keeps v2 fields of a HorizontalPodAutoscaler in annotations. The metric of the CPU
+// target comes after those of the annotation, as on kube-apiserver.
 func TestAutoscalers(t *testing.T) {
 	v1, v2 := kindOf(t, "autoscaling", "v1", "horizontalpodautoscalers"), kindOf(t, "autoscaling", "v2", "horizontalpodautoscalers")
 	obj := v2.New().(*autoscalingv2.HorizontalPodAutoscaler)

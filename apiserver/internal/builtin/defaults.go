@@ -23,7 +23,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// setDefault sets what p points to, unless it is set.
+// setDefault sets *p to value if *p is the zero value.
 func setDefault[T comparable](p *T, value T) {
 	var zero T
 	if *p == zero {
@@ -31,16 +31,24 @@ func setDefault[T comparable](p *T, value T) {
 	}
 }
 
-// setPointer sets a pointer to a value, unless it is set.
+// setPointer sets *p to a pointer to value if *p is nil.
 func setPointer[T any](p **T, value T) {
 	if *p == nil {
 		*p = &value
 	}
 }
 
-// setDefaults sets the defaults of a built-in kind, in place. They are those that
-// the API reference documents; the schemas hold only a few of them.
+// setDefaults sets the defaults of an object of a built-in kind. They are those of the API
+// reference; the OpenAPI documents contain only a few of them.
 func setDefaults(obj runtime.Object) {
+	setCoreDefaults(obj)
+	setWorkloadDefaults(obj)
+	setAdmissionDefaults(obj)
+	setOtherDefaults(obj)
+}
+
+// setCoreDefaults sets the defaults of the core group.
+func setCoreDefaults(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Pod:
 		defaultPod(o)
@@ -63,10 +71,10 @@ func setDefaults(obj runtime.Object) {
 		setDefault(&o.Status.Phase, corev1.VolumePending)
 		setDefault(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
 		setPointer(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
-		defaultVolumeOfCluster(&o.Spec.PersistentVolumeSource)
+		defaultPersistentVolumeSource(&o.Spec.PersistentVolumeSource)
 	case *corev1.PersistentVolumeClaim:
-		defaultClaim(o)
-	//lint:ignore SA1019 it is served still
+		defaultPersistentVolumeClaim(o)
+	//lint:ignore SA1019 it is still served
 	case *corev1.Endpoints:
 		for i := range o.Subsets {
 			for j := range o.Subsets[i].Ports {
@@ -75,6 +83,12 @@ func setDefaults(obj runtime.Object) {
 		}
 	case *corev1.LimitRange:
 		defaultLimitRange(o)
+	}
+}
+
+// setWorkloadDefaults sets the defaults of the groups apps, batch and autoscaling.
+func setWorkloadDefaults(obj runtime.Object) {
+	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		defaultDeployment(o)
 	case *appsv1.ReplicaSet:
@@ -92,6 +106,41 @@ func setDefaults(obj runtime.Object) {
 		setPointer(&o.Spec.MinReplicas, 1)
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		defaultAutoscaler(o)
+	}
+}
+
+// setAdmissionDefaults sets the defaults of the group admissionregistration.k8s.io.
+func setAdmissionDefaults(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		for i := range o.Webhooks {
+			w := &o.Webhooks[i]
+			defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds,
+				w.ClientConfig.Service, w.Rules)
+		}
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		for i := range o.Webhooks {
+			w := &o.Webhooks[i]
+			defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds,
+				w.ClientConfig.Service, w.Rules)
+			setPointer(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
+		}
+	case *admissionregistrationv1.ValidatingAdmissionPolicy:
+		setPointer(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
+		defaultMatch(o.Spec.MatchConstraints)
+	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
+		defaultMatch(o.Spec.MatchResources)
+	case *admissionregistrationv1.MutatingAdmissionPolicy:
+		setPointer(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
+		defaultMatch(o.Spec.MatchConstraints)
+	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
+		defaultMatch(o.Spec.MatchResources)
+	}
+}
+
+// setOtherDefaults sets the defaults of all other groups.
+func setOtherDefaults(obj runtime.Object) {
+	switch o := obj.(type) {
 	case *networkingv1.NetworkPolicy:
 		defaultNetworkPolicy(o)
 	case *networkingv1.IngressClass:
@@ -120,27 +169,6 @@ func setDefaults(obj runtime.Object) {
 		setDefault(&o.Spec.MatchingPrecedence, 1000)
 	case *flowcontrolv1.PriorityLevelConfiguration:
 		defaultPriorityLevel(o)
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		for i := range o.Webhooks {
-			w := &o.Webhooks[i]
-			defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.ClientConfig.Service, w.Rules)
-		}
-	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		for i := range o.Webhooks {
-			w := &o.Webhooks[i]
-			defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.ClientConfig.Service, w.Rules)
-			setPointer(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
-		}
-	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		setPointer(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
-		defaultMatch(o.Spec.MatchConstraints)
-	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
-		defaultMatch(o.Spec.MatchResources)
-	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		setPointer(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
-		defaultMatch(o.Spec.MatchConstraints)
-	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
-		defaultMatch(o.Spec.MatchResources)
 	case *resourcev1.ResourceClaim:
 		defaultDeviceRequests(o.Spec.Devices.Requests)
 	case *resourcev1.ResourceClaimTemplate:
@@ -154,7 +182,7 @@ func setDefaults(obj runtime.Object) {
 	}
 }
 
-// encodeStringData moves what was given as text to where it is stored.
+// encodeStringData moves stringData to data.
 func encodeStringData(o *corev1.Secret) {
 	if len(o.StringData) > 0 && o.Data == nil {
 		o.Data = map[string][]byte{}
@@ -176,7 +204,7 @@ func defaultNamespace(o *corev1.Namespace) {
 	o.Labels[corev1.LabelMetadataName] = o.Name
 }
 
-func defaultClaim(o *corev1.PersistentVolumeClaim) {
+func defaultPersistentVolumeClaim(o *corev1.PersistentVolumeClaim) {
 	setDefault(&o.Status.Phase, corev1.ClaimPending)
 	setPointer(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 }
@@ -285,14 +313,16 @@ func defaultStatefulSet(o *appsv1.StatefulSet) {
 		setPointer(&strategy.RollingUpdate.Partition, 0)
 	}
 	setPointer(&o.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
-	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
-	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted,
+		appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled,
+		appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 	setPointer(&o.Spec.Replicas, 1)
 	setPointer(&o.Spec.RevisionHistoryLimit, 10)
 	for i := range o.Spec.VolumeClaimTemplates {
 		claim := &o.Spec.VolumeClaimTemplates[i]
 		claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-		defaultClaim(claim)
+		defaultPersistentVolumeClaim(claim)
 	}
 	defaultPodSpec(&o.Spec.Template.Spec)
 }
@@ -333,7 +363,7 @@ func defaultCronJob(o *batchv1.CronJob) {
 	setPointer(&o.Spec.Suspend, false)
 	setPointer(&o.Spec.SuccessfulJobsHistoryLimit, 3)
 	setPointer(&o.Spec.FailedJobsHistoryLimit, 1)
-	// The template is no Job yet: only what is in its pods has defaults.
+	// The defaults of JobSpec do not apply to the template, only those of its Pod template.
 	defaultPodSpec(&o.Spec.JobTemplate.Spec.Template.Spec)
 }
 
@@ -395,7 +425,8 @@ func defaultPriorityLevel(o *flowcontrolv1.PriorityLevelConfiguration) {
 	}
 }
 
-func defaultWebhook(failure **admissionregistrationv1.FailurePolicyType, match **admissionregistrationv1.MatchPolicyType,
+func defaultWebhook(failure **admissionregistrationv1.FailurePolicyType,
+	match **admissionregistrationv1.MatchPolicyType,
 	namespaces, objects **metav1.LabelSelector, timeout **int32,
 	service *admissionregistrationv1.ServiceReference, rules []admissionregistrationv1.RuleWithOperations) {
 	setPointer(failure, admissionregistrationv1.Fail)

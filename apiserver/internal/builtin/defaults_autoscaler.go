@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultAutoscaler sets the defaults of version 2.
+// defaultAutoscaler sets the defaults of a v2 HorizontalPodAutoscaler.
 func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	setPointer(&o.Spec.MinReplicas, 1)
 	defaultMetrics(&o.Spec)
@@ -25,15 +25,14 @@ func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	})
 }
 
-// defaultMetrics targets 80 % of the CPU that is asked for, where nothing else is
-// measured.
+// defaultMetrics adds the default metric: 80 % average CPU utilization.
 func defaultMetrics(s *autoscalingv2.HorizontalPodAutoscalerSpec) {
 	if len(s.Metrics) == 0 {
 		s.Metrics = []autoscalingv2.MetricSpec{targetCPU(80)}
 	}
 }
 
-// targetCPU is the metric that version 1 has a field for.
+// targetCPU returns the metric for targetCPUUtilizationPercentage of v1.
 func targetCPU(percent int32) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ResourceMetricSourceType,

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultPod sets the defaults of a Pod beyond those of a template's.
+// defaultPod sets the defaults of a Pod, including those that a Pod template does not have.
 func defaultPod(o *corev1.Pod) {
 	defaultPodSpec(&o.Spec)
 	for i := range o.Spec.InitContainers {
@@ -28,7 +28,7 @@ func defaultPod(o *corev1.Pod) {
 	}
 }
 
-// defaultRequests asks for what the limits are, where nothing else is asked for.
+// defaultRequests sets missing resource requests to the limits.
 func defaultRequests(r *corev1.ResourceRequirements) {
 	for name, limit := range r.Limits {
 		if _, ok := r.Requests[name]; ok {
@@ -62,7 +62,7 @@ func defaultPodSpec(s *corev1.PodSpec) {
 		defaultContainer(&s.Containers[i])
 	}
 	for i := range s.EphemeralContainers {
-		// An ephemeral container has the fields of a container.
+		// EphemeralContainerCommon has the same fields as Container.
 		c := corev1.Container(s.EphemeralContainers[i].EphemeralContainerCommon)
 		defaultContainer(&c)
 		s.EphemeralContainers[i].EphemeralContainerCommon = corev1.EphemeralContainerCommon(c)
@@ -103,8 +103,7 @@ func defaultContainer(c *corev1.Container) {
 	}
 }
 
-// hasLatestTag reports whether an image is named without a tag and a digest, or
-// with the tag latest.
+// hasLatestTag reports whether an image has the tag latest, or neither tag nor digest.
 func hasLatestTag(image string) bool {
 	if strings.Contains(image, "@") {
 		return false
@@ -196,8 +195,8 @@ func defaultDownward(items []corev1.DownwardAPIVolumeFile) {
 	}
 }
 
-// defaultVolumeOfCluster is defaultVolume for volumes that Pods claim.
-func defaultVolumeOfCluster(v *corev1.PersistentVolumeSource) {
+// defaultPersistentVolumeSource sets the defaults of a PersistentVolume's source.
+func defaultPersistentVolumeSource(v *corev1.PersistentVolumeSource) {
 	if v.HostPath != nil {
 		setPointer(&v.HostPath.Type, corev1.HostPathUnset)
 	}
@@ -213,8 +212,8 @@ func defaultVolumeOfCluster(v *corev1.PersistentVolumeSource) {
 	defaultAzureDisk(v.AzureDisk)
 }
 
-// What volumes in Pods and volumes of the cluster have alike stands in types of their
-// own, with the same fields.
+// Volumes and PersistentVolumes have different Go types for the same source, so these
+// functions take the fields.
 
 func defaultRBD(pool, user, keyring *string) {
 	setDefault(pool, "rbd")

@@ -10,13 +10,13 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// admitted returns an object with its defaults, as a tree.
-func admitted(t *testing.T, k resources.Kind, text string) map[string]any {
+// admitted decodes an object, which sets its defaults, and returns it as a tree.
+func admitted(t *testing.T, k resources.Strategy, text string) map[string]any {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	require.NoError(t, json.Unmarshal([]byte(text), &u.Object))
 	u.SetGroupVersionKind(k.New().GetObjectKind().GroupVersionKind())
-	obj, unknown, err := k.Admit(u)
+	obj, unknown, err := k.Decode(u)
 	require.NoError(t, err)
 	require.Empty(t, unknown)
 	data, err := json.Marshal(obj)

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Descriptions returns what the Go types of a group version say of themselves,
-// under "", and of their fields, by the names of their OpenAPI models.
+// Descriptions returns the API documentation of the Go types of a group version: for each
+// OpenAPI model, the description of the type under "" and those of its fields by name.
 func Descriptions(gv schema.GroupVersion) map[string]map[string]string {
 	d := descriptions{out: map[string]map[string]string{}, seen: map[reflect.Type]bool{}}
-	for _, t := range typesFor(gv).scheme.AllKnownTypes() {
+	for _, t := range typesOfVersion(gv).scheme.AllKnownTypes() {
 		d.visit(t)
 	}
 	return d.out
@@ -23,7 +23,7 @@ type descriptions struct {
 	seen map[reflect.Type]bool
 }
 
-// visit adds the descriptions of a type and of all that it is made of.
+// visit adds the descriptions of a type and of the types of its fields.
 func (d *descriptions) visit(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
@@ -48,7 +48,7 @@ func (d *descriptions) visit(t reflect.Type) {
 	}
 }
 
-// docsOf returns the descriptions of a struct, with those of what is inlined in it.
+// docsOf returns the descriptions of a struct and of the structs that it inlines.
 func docsOf(t reflect.Type) map[string]string {
 	documented, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string })
 	if !ok {

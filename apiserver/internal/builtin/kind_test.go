@@ -21,17 +21,17 @@ func table() *resources.Table {
 	return resources.NewTable(builtin.Groups(builtin.Options{Now: func() time.Time { return noon }}), 1)
 }
 
-func kindOf(t *testing.T, group, version, plural string) resources.Kind {
+func kindOf(t *testing.T, group, version, plural string) resources.Strategy {
 	t.Helper()
 	r := table().Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
 	require.NotNil(t, r)
-	k, err := r.Behaviour()
+	k, err := r.Strategy()
 	require.NoError(t, err)
 	return k
 }
 
-// Every resource that stores objects has a Go type, a list, a schema, and field
-// managers for all that is written to it.
+// Every stored resource has a Go type, a list type and a schema, and a field manager for
+// each subresource that can be written.
 func TestEveryKind(t *testing.T) {
 	seen := 0
 	for _, g := range table().Groups() {
@@ -41,11 +41,11 @@ func TestEveryKind(t *testing.T) {
 					continue
 				}
 				seen++
-				k, err := r.Behaviour()
+				k, err := r.Strategy()
 				require.NoError(t, err, r.GVR())
 				obj := k.New()
 				require.Equal(t, r.GVK(), obj.GetObjectKind().GroupVersionKind())
-				require.NotNil(t, k.Strategic(), r.GVR())
+				require.NotNil(t, k.PatchMetaStruct(), r.GVR())
 
 				obj.SetName("x")
 				list := k.List([]resources.Object{obj, obj}, metav1.ListMeta{ResourceVersion: "7"})
@@ -73,10 +73,10 @@ func TestEveryKind(t *testing.T) {
 				require.Equal(t, "x", back.GetName())
 
 				for _, name := range []string{"metadata.name", "metadata.namespace"} {
-					_, _, err := k.SelectableField(name, "x")
+					_, _, err := k.ConvertFieldLabel(name, "x")
 					require.NoError(t, err, r.GVR())
 				}
-				_, _, err = k.SelectableField("spec.no.such.field", "x")
+				_, _, err = k.ConvertFieldLabel("spec.no.such.field", "x")
 				require.Error(t, err, r.GVR())
 
 				if !r.Allows("update", "") {
@@ -87,7 +87,7 @@ func TestEveryKind(t *testing.T) {
 					if s.Name != "" && s.Name != "status" && s.Name != "scale" {
 						continue
 					}
-					_, err := k.Fields(s.Name)
+					_, err := k.FieldManager(s.Name)
 					require.NoError(t, err, "%s/%s", r.GVR(), s.Name)
 				}
 			}
@@ -96,7 +96,7 @@ func TestEveryKind(t *testing.T) {
 	require.Greater(t, seen, 55)
 }
 
-// What is stored once is stored in one place, whatever it is served as.
+// Resources with the same storage version have the same storage prefix.
 func TestStoredOnce(t *testing.T) {
 	tab := table()
 	for _, row := range []struct{ group, version, plural, prefix string }{
@@ -117,7 +117,7 @@ func TestStoredOnce(t *testing.T) {
 	require.NotContains(t, prefixes, "")
 }
 
-// The hashes are those that a real server's discovery shows.
+// The hashes are those of kube-apiserver's discovery documents.
 func TestStorageVersionHash(t *testing.T) {
 	for _, row := range []struct{ group, plural, want string }{
 		{"apps", "controllerrevisions", "85nkx63pcBU="},

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// ScaleKind is what every scale subresource shows.
+// ScaleKind is the kind of the bodies of scale subresources.
 var ScaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 
 func newScale() *autoscalingv1.Scale {
@@ -28,29 +28,29 @@ func newScale() *autoscalingv1.Scale {
 	return s
 }
 
-// ScaleFields returns the field manager of the scale subresource of any kind.
-func ScaleFields(now func() time.Time) (*fieldmanager.FieldManager, error) {
+// ScaleFieldManager returns the field manager of scale subresources.
+func ScaleFieldManager(now func() time.Time) (*fieldmanager.FieldManager, error) {
 	return fieldmanager.New(ScaleKind, openapi.Builtin(),
 		fieldmanager.WithClock(now), fieldmanager.WithSubresource("scale"), fieldmanager.WithEmptyObject(newScale()))
 }
 
-// ScaleOf returns the kind of the scale subresource of objects of a kind.
-func ScaleOf(parent resources.Kind, now func() time.Time) resources.Kind {
-	return scale{parent, typesFor(autoscalingv1.SchemeGroupVersion), now}
+// ScaleOf returns the strategy of the scale subresource of a resource.
+func ScaleOf(parent resources.Strategy, now func() time.Time) resources.Strategy {
+	return scale{parent, typesOfVersion(autoscalingv1.SchemeGroupVersion), now}
 }
 
-// scale is a Scale where that is read and written, and the object that it is of
-// elsewhere.
+// scale is the strategy of a scale subresource. Request and response bodies are Scales; all
+// other methods are those of the parent resource.
 type scale struct {
-	resources.Kind
+	resources.Strategy
 	types *types
 	now   clock
 }
 
-// Table returns the columns of a Scale.
-func (s scale) Table() resources.Columns { return scaleColumns{scales(), s.now} }
+// TableColumns returns the columns of a Scale.
+func (s scale) TableColumns() resources.Columns { return scaleColumns{scales(), s.now} }
 
-// scaleColumns are the columns of a Scale, which has one version.
+// scaleColumns are the columns of a Scale.
 type scaleColumns struct {
 	printer
 	now clock
@@ -61,10 +61,10 @@ func (c scaleColumns) Definitions() []metav1.TableColumnDefinition { return c.de
 func (c scaleColumns) Cells(obj resources.Object) ([]any, error) { return c.cells(obj, c.now), nil }
 
 func (scale) New() resources.Object                   { return newScale() }
-func (scale) Strategic() any                          { return newScale() }
+func (scale) PatchMetaStruct() any                    { return newScale() }
 func (s scale) Serializers() []runtime.SerializerInfo { return s.types.serializers }
 
-func (scale) Admit(decoded runtime.Object) (resources.Object, []string, error) {
+func (scale) Decode(decoded runtime.Object) (resources.Object, []string, error) {
 	gvk := decoded.GetObjectKind().GroupVersionKind()
 	out := newScale()
 	switch o := decoded.(type) {
@@ -76,18 +76,19 @@ func (scale) Admit(decoded runtime.Object) (resources.Object, []string, error) {
 		}
 	}
 	if !gvk.Empty() && gvk != ScaleKind {
-		return nil, nil, fmt.Errorf("converting (%s) to (%s): unknown conversion", goName(gvk), goName(ScaleKind.GroupKind().WithVersion("")))
+		return nil, nil, fmt.Errorf("converting (%s) to (%s): unknown conversion", goName(gvk),
+			goName(ScaleKind.GroupKind().WithVersion("")))
 	}
 	out.SetGroupVersionKind(ScaleKind)
 	return out, nil, nil
 }
 
-// Replicas is spec.replicas for every kind that can be scaled.
-func (k *kind) Replicas() map[string]fieldpath.Path {
+// ReplicasPaths returns spec.replicas: all scalable built-in kinds have this field.
+func (k *kind) ReplicasPaths() map[string]fieldpath.Path {
 	return map[string]fieldpath.Path{k.gvk.GroupVersion().String(): fieldpath.Fields("spec", "replicas")}
 }
 
-// Scale returns what the Scale of an object shows.
+// Scale returns the values of the scale subresource of an object.
 func (k *kind) Scale(obj resources.Object) (replicas, ready int32, selector string, err error) {
 	var want *int32
 	var match *metav1.LabelSelector

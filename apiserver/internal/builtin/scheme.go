@@ -34,9 +34,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// packages are those of the Go types, by group and version. A package is added to
-// a scheme when the first object of it is handled: adding all takes longer than a
-// server has to start.
+// packages are the functions that add Go types to a scheme, by group version. They are
+// called when the first object of a group version is handled: calling all of them at the
+// start would dominate the server's start-up time.
 var packages = map[schema.GroupVersion]func(*runtime.Scheme) error{
 	admissionregistrationv1.SchemeGroupVersion: admissionregistrationv1.AddToScheme,
 	apiextensionsv1.SchemeGroupVersion:         apiextensionsv1.AddToScheme,
@@ -62,24 +62,23 @@ var packages = map[schema.GroupVersion]func(*runtime.Scheme) error{
 	storagev1.SchemeGroupVersion:               storagev1.AddToScheme,
 }
 
-// types is a scheme with the Go types of one group version, and the
-// representations that their objects have on the wire.
+// types holds the scheme and the serializers of one group version.
 type types struct {
 	scheme      *runtime.Scheme
 	serializers []runtime.SerializerInfo
 }
 
 var (
-	typesLock sync.Mutex
-	typesOf   = map[schema.GroupVersion]*types{}
+	typesLock      sync.Mutex
+	typesByVersion = map[schema.GroupVersion]*types{}
 )
 
-// typesFor returns the Go types of a group version, with those of Scale beside
-// them, which many have as a subresource.
-func typesFor(gv schema.GroupVersion) *types {
+// typesOfVersion returns the Go types of a group version and Scale, the kind of scale
+// subresources.
+func typesOfVersion(gv schema.GroupVersion) *types {
 	typesLock.Lock()
 	defer typesLock.Unlock()
-	if t := typesOf[gv]; t != nil {
+	if t := typesByVersion[gv]; t != nil {
 		return t
 	}
 	t := &types{scheme: runtime.NewScheme()}
@@ -88,13 +87,14 @@ func typesFor(gv schema.GroupVersion) *types {
 			utilruntime.Must(add(t.scheme))
 		}
 	}
-	t.serializers = serializer.NewCodecFactory(t.scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).SupportedMediaTypes()
-	typesOf[gv] = t
+	t.serializers = serializer.NewCodecFactory(t.scheme,
+		serializer.WithSerializer(cbor.NewSerializerInfo)).SupportedMediaTypes()
+	typesByVersion[gv] = t
 	return t
 }
 
-// Review returns a kind whose objects are questions: they are sent, answered, and
-// not stored.
-func Review(kind schema.GroupVersionKind) (resources.Kind, error) {
+// Review returns the strategy of a kind that is not stored, such as SubjectAccessReview,
+// Binding or Eviction.
+func Review(kind schema.GroupVersionKind) (resources.Strategy, error) {
 	return open(&resources.Resource{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, Options{})
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// Selectable returns an object's name, namespace, and what is documented for its
+// SelectableFields returns the name, the namespace and the other selectable fields of the
 // kind.
-func (k *kind) Selectable(obj resources.Object) fields.Set {
+func (k *kind) SelectableFields(obj resources.Object) fields.Set {
 	set := fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
 	switch o := obj.(type) {
 	case *corev1.Pod:
@@ -30,12 +30,7 @@ func (k *kind) Selectable(obj resources.Object) fields.Set {
 		set["status.podIP"] = o.Status.PodIP
 		set["status.nominatedNodeName"] = o.Status.NominatedNodeName
 	case *corev1.Event:
-		set["involvedObject.kind"] = o.InvolvedObject.Kind
-		set["involvedObject.namespace"] = o.InvolvedObject.Namespace
-		set["involvedObject.name"] = o.InvolvedObject.Name
-		set["involvedObject.uid"] = string(o.InvolvedObject.UID)
-		set["involvedObject.apiVersion"] = o.InvolvedObject.APIVersion
-		set["involvedObject.resourceVersion"] = o.InvolvedObject.ResourceVersion
+		addReference(set, "involvedObject", &o.InvolvedObject)
 		set["involvedObject.fieldPath"] = o.InvolvedObject.FieldPath
 		set["reason"] = o.Reason
 		set["reportingComponent"] = o.ReportingController
@@ -45,12 +40,7 @@ func (k *kind) Selectable(obj resources.Object) fields.Set {
 		}
 		set["type"] = o.Type
 	case *eventsv1.Event:
-		set["regarding.kind"] = o.Regarding.Kind
-		set["regarding.namespace"] = o.Regarding.Namespace
-		set["regarding.name"] = o.Regarding.Name
-		set["regarding.uid"] = string(o.Regarding.UID)
-		set["regarding.apiVersion"] = o.Regarding.APIVersion
-		set["regarding.resourceVersion"] = o.Regarding.ResourceVersion
+		addReference(set, "regarding", &o.Regarding)
 		set["regarding.fieldPath"] = o.Regarding.FieldPath
 		set["reason"] = o.Reason
 		set["reportingController"] = o.ReportingController
@@ -82,9 +72,19 @@ func (k *kind) Selectable(obj resources.Object) fields.Set {
 	return set
 }
 
-// SelectableField knows the fields that Selectable has for the kind.
-func (k *kind) SelectableField(name, value string) (string, string, error) {
-	known := k.Selectable(k.New())
+// addReference adds the fields of an object reference.
+func addReference(set fields.Set, prefix string, ref *corev1.ObjectReference) {
+	set[prefix+".kind"] = ref.Kind
+	set[prefix+".namespace"] = ref.Namespace
+	set[prefix+".name"] = ref.Name
+	set[prefix+".uid"] = string(ref.UID)
+	set[prefix+".apiVersion"] = ref.APIVersion
+	set[prefix+".resourceVersion"] = ref.ResourceVersion
+}
+
+// ConvertFieldLabel accepts the fields that SelectableFields returns.
+func (k *kind) ConvertFieldLabel(name, value string) (string, string, error) {
+	known := k.SelectableFields(k.New())
 	if _, ok := known[name]; ok {
 		return name, value, nil
 	}

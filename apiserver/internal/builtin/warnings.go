@@ -19,15 +19,15 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// warner collects what a client may not have meant, in the words of a real server: scripts
-// look for them.
+// warner collects the warnings for the client of a write. Their texts are those of
+// kube-apiserver: scripts match them.
 type warner struct{ out []string }
 
-// maxWarnings bounds how many warnings there are of one object. A client gets as many as
-// fit into a header.
+// maxWarnings limits the warnings of one object. The response headers, which carry them,
+// are limited too.
 const maxWarnings = 1_000
 
-// add adds a warning, whose text is about a path unless that is nil.
+// add adds a warning. A path that is not nil is put before the text.
 func (w *warner) add(path *field.Path, format string, args ...any) {
 	if len(w.out) >= maxWarnings {
 		return
@@ -39,8 +39,7 @@ func (w *warner) add(path *field.Path, format string, args ...any) {
 	w.out = append(w.out, text)
 }
 
-// ip warns of an address that is written in another way than it should be. What is none at
-// all is for validation.
+// ip warns of an IP address that is not in canonical form. Validation rejects invalid ones.
 func (w *warner) ip(path *field.Path, ip string) {
 	if len(w.out) < maxWarnings && len(utilvalidation.IsValidIPForLegacyField(path, ip, false, nil)) == 0 {
 		w.out = append(w.out, utilvalidation.GetWarningsForIP(path, ip)...)
@@ -53,8 +52,7 @@ func (w *warner) cidr(path *field.Path, cidr string) {
 	}
 }
 
-// warningsOf warns of an object that is about to be stored in the place of live (nil:
-// created) through a subresource.
+// warningsOf returns the warnings for a write through a subresource; live is nil on create.
 func warningsOf(obj, live resources.Object, subresource string) []string {
 	w := &warner{}
 	switch {
@@ -68,7 +66,7 @@ func warningsOf(obj, live resources.Object, subresource string) []string {
 		w.always(obj)
 	default:
 		w.updated(obj, live)
-		_, isPod := obj.(*corev1.Pod) // controllers write them all the time
+		_, isPod := obj.(*corev1.Pod) // controllers update Pods all the time
 		if !isPod && templateMayDiffer(obj, live) {
 			w.podTemplate(obj)
 		}
@@ -77,8 +75,8 @@ func warningsOf(obj, live resources.Object, subresource string) []string {
 	return w.out
 }
 
-// templateMayDiffer reports whether a workload changed in what its generation counts, or a
-// DaemonSet in its template.
+// templateMayDiffer reports whether the Pod template of a workload may have changed. It
+// compares the templates of DaemonSets and the generations of others.
 func templateMayDiffer(obj, live resources.Object) bool {
 	if o, ok := obj.(*appsv1.DaemonSet); ok {
 		before, ok := live.(*appsv1.DaemonSet)
@@ -87,7 +85,7 @@ func templateMayDiffer(obj, live resources.Object) bool {
 	return obj.GetGeneration() != live.GetGeneration()
 }
 
-// name warns of names that become those of Pods and hosts.
+// name warns of names that are invalid as the names of Pods or as hostnames.
 func (w *warner) name(obj resources.Object) {
 	used := "Pod names and hostnames"
 	switch obj.(type) {
@@ -103,7 +101,7 @@ func (w *warner) name(obj resources.Object) {
 	}
 }
 
-// podTemplate warns of the Pod that an object is, or has a template for.
+// podTemplate warns of a Pod or of the Pod template of a workload.
 func (w *warner) podTemplate(obj resources.Object) {
 	template := field.NewPath("spec", "template")
 	switch o := obj.(type) {
@@ -139,7 +137,7 @@ func (w *warner) job(path *field.Path, s *batchv1.JobSpec) {
 	w.pod(path.Child("template"), &s.Template.ObjectMeta, &s.Template.Spec)
 }
 
-// created warns of what only a create is warned of.
+// created adds the warnings that only a create has.
 func (w *warner) created(obj resources.Object) {
 	switch o := obj.(type) {
 	case *corev1.ServiceAccount:
@@ -164,7 +162,7 @@ func (w *warner) created(obj resources.Object) {
 	}
 }
 
-// updated warns of what only an update is warned of.
+// updated adds the warnings that only an update has.
 func (w *warner) updated(obj, live resources.Object) {
 	switch o := obj.(type) {
 	case *corev1.ServiceAccount:
@@ -186,7 +184,7 @@ func (w *warner) updated(obj, live resources.Object) {
 	}
 }
 
-// always warns of what every write to an object is warned of.
+// always adds the warnings that creates and updates have.
 func (w *warner) always(obj resources.Object) {
 	switch o := obj.(type) {
 	case *corev1.Service:
@@ -207,7 +205,7 @@ func (w *warner) always(obj resources.Object) {
 		for i, cidr := range o.Spec.PodCIDRs {
 			w.cidr(field.NewPath("spec", "podCIDRs").Index(i), cidr)
 		}
-	//lint:ignore SA1019 it is served still
+	//lint:ignore SA1019 it is still served
 	case *corev1.Endpoints:
 		w.endpoints(o)
 	case *discoveryv1.EndpointSlice:
@@ -215,11 +213,13 @@ func (w *warner) always(obj resources.Object) {
 	case *corev1.PersistentVolume:
 		w.persistentVolume(o)
 	case *corev1.PersistentVolumeClaim:
-		w.annotation(o.Annotations, corev1.BetaStorageClassAnnotation, `deprecated since v1.8; use "storageClassName" attribute instead`)
+		w.annotation(o.Annotations, corev1.BetaStorageClassAnnotation,
+			`deprecated since v1.8; use "storageClassName" attribute instead`)
 		w.claim(field.NewPath("spec"), &o.Spec)
 	case *appsv1.StatefulSet:
 		if n := o.Spec.RevisionHistoryLimit; n != nil && *n < 0 {
-			w.add(nil, "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")
+			w.add(nil,
+				"spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")
 		}
 	case *networkingv1.NetworkPolicy:
 		w.networkPolicy(o)
@@ -250,7 +250,7 @@ func (w *warner) always(obj resources.Object) {
 	}
 }
 
-// status warns of addresses in a status.
+// status warns of IP addresses in the status.
 func (w *warner) status(obj resources.Object) {
 	status := field.NewPath("status")
 	balancers := status.Child("loadBalancer", "ingress")

@@ -18,27 +18,28 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// deprecatedNodeLabels are labels of Nodes that have others now.
+// deprecatedNodeLabels are deprecated labels of Nodes and their warnings.
 var deprecatedNodeLabels = map[string]string{
-	"beta.kubernetes.io/arch":                       `deprecated since v1.14; use "kubernetes.io/arch" instead`,
-	"beta.kubernetes.io/os":                         `deprecated since v1.14; use "kubernetes.io/os" instead`,
-	"failure-domain.beta.kubernetes.io/region":      `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
-	"failure-domain.beta.kubernetes.io/zone":        `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
-	"beta.kubernetes.io/instance-type":              `deprecated since v1.17; use "node.kubernetes.io/instance-type" instead`,
+	"beta.kubernetes.io/arch":                  `deprecated since v1.14; use "kubernetes.io/arch" instead`,
+	"beta.kubernetes.io/os":                    `deprecated since v1.14; use "kubernetes.io/os" instead`,
+	"failure-domain.beta.kubernetes.io/region": `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
+	"failure-domain.beta.kubernetes.io/zone":   `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
+	"beta.kubernetes.io/instance-type": `deprecated since v1.17; ` +
+		`use "node.kubernetes.io/instance-type" instead`,
 	"app.kubernetes.io/created-by":                  `deprecated since v1.9`,
 	"scheduler.alpha.kubernetes.io/preferAvoidPods": `deprecated since v1.22; use Taints and Tolerations instead`,
 	"node-role.kubernetes.io/master":                `use "node-role.kubernetes.io/control-plane" instead`,
 }
 
-// annotation warns of an annotation of an object.
+// annotation warns if an object has an annotation.
 func (w *warner) annotation(annotations map[string]string, key, text string) {
 	if _, ok := annotations[key]; ok {
 		w.add(field.NewPath("metadata", "annotations").Key(key), "%s", text)
 	}
 }
 
-// nodeTerm warns of the labels in a term that selects Nodes, and of values that no label
-// has if that is asked for.
+// nodeTerm warns of deprecated labels in a NodeSelectorTerm and, if values is true, of
+// values that are not valid label values.
 func (w *warner) nodeTerm(path *field.Path, term *corev1.NodeSelectorTerm, values bool) {
 	for i, e := range term.MatchExpressions {
 		expression := path.Child("matchExpressions").Index(i)
@@ -119,10 +120,10 @@ func (w *warner) service(o *corev1.Service) {
 	}
 }
 
-//lint:ignore SA1019 it is served still
+//lint:ignore SA1019 it is still served
 func (w *warner) endpoints(o *corev1.Endpoints) {
 	if o.Labels["endpoints.kubernetes.io/managed-by"] == "endpoint-controller" {
-		return // it writes addresses as they should be
+		return // it writes canonical addresses
 	}
 	for i, subset := range o.Subsets {
 		path := field.NewPath("subsets").Index(i)
@@ -138,7 +139,7 @@ func (w *warner) endpoints(o *corev1.Endpoints) {
 func (w *warner) endpointSlice(o *discoveryv1.EndpointSlice) {
 	switch o.Labels[discoveryv1.LabelManagedBy] {
 	case "endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io":
-		return // they write addresses as they should be
+		return // they write canonical addresses
 	}
 	for i, e := range o.Endpoints {
 		for j, address := range e.Addresses {
@@ -169,8 +170,10 @@ func (w *warner) networkPolicy(o *networkingv1.NetworkPolicy) {
 }
 
 func (w *warner) persistentVolume(o *corev1.PersistentVolume) {
-	w.annotation(o.Annotations, corev1.BetaStorageClassAnnotation, `deprecated since v1.8; use "storageClassName" attribute instead`)
-	w.annotation(o.Annotations, corev1.MountOptionAnnotation, `deprecated since v1.31; use "mountOptions" attribute instead`)
+	w.annotation(o.Annotations, corev1.BetaStorageClassAnnotation,
+		`deprecated since v1.8; use "storageClassName" attribute instead`)
+	w.annotation(o.Annotations, corev1.MountOptionAnnotation,
+		`deprecated since v1.31; use "mountOptions" attribute instead`)
 	spec := field.NewPath("spec")
 	if o.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		w.add(spec.Child("persistentVolumeReclaimPolicy"),
@@ -199,13 +202,13 @@ func (w *warner) persistentVolume(o *corev1.PersistentVolume) {
 	}
 }
 
-// claim warns of bytes that are no whole ones.
+// claim warns of fractional bytes in a PersistentVolumeClaim.
 func (w *warner) claim(path *field.Path, s *corev1.PersistentVolumeClaimSpec) {
 	w.fractions(path.Child("resources", "requests"), s.Resources.Requests, corev1.ResourceStorage)
 	w.fractions(path.Child("resources", "limits"), s.Resources.Limits, corev1.ResourceStorage)
 }
 
-// fractions warns of quantities of bytes that are no whole ones.
+// fractions warns of quantities that are not a whole number of bytes.
 func (w *warner) fractions(path *field.Path, list corev1.ResourceList, names ...corev1.ResourceName) {
 	for _, name := range names {
 		if q, ok := list[name]; ok && q.MilliValue()%1000 != 0 {
@@ -215,7 +218,8 @@ func (w *warner) fractions(path *field.Path, list corev1.ResourceList, names ...
 }
 
 func (w *warner) quota(o *corev1.ResourceQuota) {
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceStorage, corev1.ResourceEphemeralStorage} {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceStorage,
+		corev1.ResourceEphemeralStorage} {
 		requests, limits := "requests."+name, "limits."+name
 		request, ok := o.Spec.Hard[requests]
 		if !ok && (name == corev1.ResourceCPU || name == corev1.ResourceMemory) {
@@ -233,10 +237,11 @@ func (w *warner) mountableSecrets(o, live *corev1.ServiceAccount) {
 	const key = "kubernetes.io/enforce-mountable-secrets"
 	if live != nil {
 		if _, had := live.Annotations[key]; had {
-			return // who set it was warned
+			return // the client that added it got the warning
 		}
 	}
-	w.annotation(o.Annotations, key, "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets")
+	w.annotation(o.Annotations, key,
+		"deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets")
 }
 
 func (w *warner) tokenRequests(o *storagev1.CSIDriver) {
@@ -246,7 +251,7 @@ func (w *warner) tokenRequests(o *storagev1.CSIDriver) {
 	}
 }
 
-// admission warns of names that configurations of admission in files have.
+// admission warns of names that are reserved for static admission configurations.
 func (w *warner) admission(obj resources.Object) {
 	switch obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration,
@@ -254,7 +259,8 @@ func (w *warner) admission(obj resources.Object) {
 		*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyBinding:
 		if strings.HasSuffix(obj.GetName(), ".static.k8s.io") {
 			w.add(field.NewPath("metadata", "name"),
-				`names ending with ".static.k8s.io" are reserved for static manifest-based configurations and cannot be managed via the API`)
+				`names ending with ".static.k8s.io" are reserved for static manifest-based configurations `+
+					`and cannot be managed via the API`)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// pod warns of a Pod; path is where its template is, nil for a Pod itself.
+// pod warns of a Pod or a Pod template. path is that of the template, or nil for a Pod.
 func (w *warner) pod(path *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpec) {
 	spec, annotations := path.Child("spec"), path.Child("metadata", "annotations")
 	for _, key := range sortedKeys(s.NodeSelector) {
@@ -41,7 +41,8 @@ func (w *warner) pod(path *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpe
 	w.fractions(spec.Child("overhead"), s.Overhead, corev1.ResourceMemory, corev1.ResourceEphemeralStorage)
 	if s.SecurityContext == nil || s.SecurityContext.SeccompProfile == nil {
 		if _, ok := meta.Annotations[corev1.SeccompPodAnnotationKey]; ok {
-			w.add(annotations.Key(corev1.SeccompPodAnnotationKey), `non-functional in v1.27+; use the "seccompProfile" field instead`)
+			w.add(annotations.Key(corev1.SeccompPodAnnotationKey),
+				`non-functional in v1.27+; use the "seccompProfile" field instead`)
 		}
 	}
 	containers := containersOf(spec, s)
@@ -50,7 +51,8 @@ func (w *warner) pod(path *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpe
 	}
 	w.ports(containers)
 	if n := s.TerminationGracePeriodSeconds; n != nil && *n < 0 {
-		w.add(spec.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
+		w.add(spec.Child("terminationGracePeriodSeconds"),
+			"must be >= 0; negative values are invalid and will be treated as 1")
 	}
 	w.podAffinity(spec.Child("affinity"), s.Affinity)
 	if s.DNSConfig != nil {
@@ -113,7 +115,7 @@ func (w *warner) podAffinity(path *field.Path, a *corev1.Affinity) {
 	}
 }
 
-// duplicates warns of hosts and secrets that are named twice, or not at all.
+// duplicates warns of duplicate hostAliases and of duplicate or empty imagePullSecrets.
 func (w *warner) duplicates(spec *field.Path, s *corev1.PodSpec) {
 	ips, names := map[string]bool{}, map[string]bool{}
 	for i, alias := range s.HostAliases {
@@ -135,7 +137,7 @@ func (w *warner) duplicates(spec *field.Path, s *corev1.PodSpec) {
 	}
 }
 
-// A located container is one of a Pod's, of any kind, and its path.
+// located is a container of any kind with its path.
 type located struct {
 	path *field.Path
 	*corev1.Container
@@ -175,17 +177,18 @@ func (w *warner) container(c located, annotations *field.Path, meta *metav1.Obje
 	}
 	seen := map[string]bool{}
 	for i, env := range c.Env {
-		// A value that is made of the one before hides nothing.
+		// A value that refers to the previous definition, such as $(PATH):/bin, is intended.
 		before := "$(" + env.Name + ")"
 		builds := env.ValueFrom == nil && env.Value != before && strings.Contains(env.Value, before)
 		if seen[env.Name] && !builds {
-			w.add(c.path.Child("env").Index(i), "hides previous definition of %q, which may be dropped when using apply", env.Name)
+			w.add(c.path.Child("env").Index(i), "hides previous definition of %q, which may be dropped when using apply",
+				env.Name)
 		}
 		seen[env.Name] = true
 	}
 }
 
-// isAppArmor reports whether a profile is what an annotation says.
+// isAppArmor reports whether a profile equals that of an annotation.
 func isAppArmor(p *corev1.AppArmorProfile, annotation string) bool {
 	if p == nil {
 		return false
@@ -202,7 +205,7 @@ func isAppArmor(p *corev1.AppArmorProfile, annotation string) bool {
 	return false
 }
 
-// ports warns of ports that several containers have, and of names that several ports have.
+// ports warns of duplicate ports and port names across containers.
 func (w *warner) ports(containers []located) {
 	type block struct {
 		path *field.Path
@@ -248,6 +251,6 @@ func (w *warner) ports(containers []located) {
 	}
 }
 
-// maxCompared is how many items each one of a list is compared with: what has more of them
-// is warned of the first ones.
+// maxCompared limits how many earlier items an item is compared with, which is quadratic
+// otherwise. Longer lists get warnings for their first items only.
 const maxCompared = 200

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// volumes warns of volumes that no node mounts any more, and of files in them that hide
-// each other.
+// volumes warns of volume types that are deprecated or no longer work, and of files in a
+// volume that overlap.
 func (w *warner) volumes(path *field.Path, volumes []corev1.Volume) {
 	for i := range volumes {
 		v, at := &volumes[i].VolumeSource, path.Index(i)
@@ -44,7 +44,8 @@ func (w *warner) volumes(path *field.Path, volumes []corev1.Volume) {
 	}
 }
 
-// overlaps warns of files of one volume of which one is where the other is, or below it.
+// overlaps warns of two files in a volume if their paths are equal or one is below the
+// other.
 func (w *warner) overlaps(v *corev1.Volume) {
 	f := files{w: w, volume: v.Name}
 	switch {
@@ -65,14 +66,14 @@ func (w *warner) overlaps(v *corev1.Volume) {
 	}
 }
 
-// files are those of one volume.
+// files are the files of one volume.
 type files struct {
 	w          *warner
 	volume, of string
 	seen       []file
 }
 
-// A file is a path in a volume, and what is there; "" where the volume has one source.
+// A file is a path in a volume and its source; "" if the volume has a single source.
 type file struct{ path, source string }
 
 func (f file) String() string {
@@ -82,7 +83,7 @@ func (f file) String() string {
 	return fmt.Sprintf("%q (%s)", f.path, f.source)
 }
 
-// add adds a file, and warns of those that it meets.
+// add adds a file and warns of earlier files that overlap with it.
 func (f *files) add(path, source string) {
 	added := file{strings.TrimRight(path, "/"), source}
 	if added.path == "" || len(f.w.out) >= maxWarnings {

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// coerce brings what a client sent into the shape of the schema: fields that are
-// not declared are dropped, and returned as paths; metadata gets its Go types. A
-// field whose type is wrong there is an error.
+// coerce prunes fields that the schema does not declare and coerces metadata to its Go types.
+// It returns the paths of the pruned fields. A metadata field of the wrong type is an error.
 func (k *kind) coerce(u *unstructured.Unstructured, paths bool) ([]string, error) {
-	meta, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: paths})
+	meta, found, unknown, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object,
+		schemaobjectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: paths})
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,8 @@ func (k *kind) coerce(u *unstructured.Unstructured, paths bool) ([]string, error
 			structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: paths})...)
 		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, k.schema)
 	}
-	fieldErr, more := schemaobjectmeta.CoerceWithOptions(nil, u.Object, k.schema, false, schemaobjectmeta.CoerceOptions{ReturnUnknownFieldPaths: paths})
+	fieldErr, more := schemaobjectmeta.CoerceWithOptions(nil, u.Object, k.schema, false,
+		schemaobjectmeta.CoerceOptions{ReturnUnknownFieldPaths: paths})
 	if fieldErr != nil {
 		return nil, fieldErr
 	}
@@ -33,10 +34,11 @@ func (k *kind) coerce(u *unstructured.Unstructured, paths bool) ([]string, error
 	return append(unknown, more...), nil
 }
 
-// coerceStored is coerce for what was stored under another schema: metadata that
-// does not fit is dropped, so that the object can still be read.
+// coerceStored is coerce for stored objects. It drops metadata fields of the wrong type, so
+// that objects stored under another schema can be read.
 func coerceStored(u *unstructured.Unstructured, s *structuralschema.Structural, preserve bool) error {
-	meta, found, _, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object, schemaobjectmeta.ObjectMetaOptions{DropMalformedFields: true})
+	meta, found, _, err := schemaobjectmeta.GetObjectMetaWithOptions(u.Object,
+		schemaobjectmeta.ObjectMetaOptions{DropMalformedFields: true})
 	if err != nil {
 		return err
 	}
@@ -50,13 +52,14 @@ func coerceStored(u *unstructured.Unstructured, s *structuralschema.Structural, 
 	return nil
 }
 
-// prune drops what a schema does not declare.
+// prune prunes fields that the schema does not declare.
 func prune(u *unstructured.Unstructured, s *structuralschema.Structural, preserve bool) error {
 	if !preserve {
 		pruning.PruneWithOptions(u.Object, s, true, structuralschema.UnknownFieldPathOptions{})
 		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
 	}
-	if err, _ := schemaobjectmeta.CoerceWithOptions(nil, u.Object, s, false, schemaobjectmeta.CoerceOptions{DropInvalidFields: true}); err != nil {
+	if err, _ := schemaobjectmeta.CoerceWithOptions(nil, u.Object, s, false,
+		schemaobjectmeta.CoerceOptions{DropInvalidFields: true}); err != nil {
 		return err
 	}
 	return nil

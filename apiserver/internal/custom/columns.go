@@ -15,14 +15,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// columns are those that a definition asks for, behind the name.
+// columns are additionalPrinterColumns after the name.
 type columns struct {
 	definitions []metav1.TableColumnDefinition
 	paths       []*jsonPath
 	now         func() time.Time
 }
 
-// age is the column of definitions that ask for none.
+// age is the default if there are no additionalPrinterColumns.
 var age = apiextensionsv1.CustomResourceColumnDefinition{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
 	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
@@ -55,8 +55,8 @@ func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion, now func() ti
 
 func (c *columns) Definitions() []metav1.TableColumnDefinition { return c.definitions }
 
-// Cells returns null for a path that fails, and for those that are left when the paths of
-// the row have visited too many values.
+// Cells returns the values of the columns. A cell is null if its path fails, or if the paths
+// of the row have visited too many values.
 func (c *columns) Cells(obj resources.Object) ([]any, error) {
 	tree := obj.(*unstructured.Unstructured).Object
 	cells := []any{obj.GetName()}
@@ -67,14 +67,14 @@ func (c *columns) Cells(obj resources.Object) ([]any, error) {
 			cells = append(cells, nil)
 			continue
 		}
-		// A path that finds more than one value shows the first.
+		// If a path has several results the first is shown.
 		cells = append(cells, c.cell(found[0], c.definitions[i+1].Type))
 	}
 	return cells, nil
 }
 
-// cell returns a value as a column of a type shows it; nil when it is of another. A
-// column of strings shows any value, as it prints.
+// cell converts a value to the type of its column, or returns nil if it is of another type.
+// String columns print any value.
 func (c *columns) cell(v any, of string) any {
 	switch of {
 	case "string":
@@ -109,7 +109,7 @@ func (c *columns) cell(v any, of string) any {
 	return nil
 }
 
-// since says how long ago a time is.
+// since returns how long ago a time is.
 func (c *columns) since(text string) string {
 	var t metav1.Time
 	switch err := t.UnmarshalQueryParameter(text); {

@@ -19,35 +19,36 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// Plural is the resource of definitions.
-var Plural = schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
+// Plural is the resource of CustomResourceDefinitions.
+var Plural = schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Version: "v1",
+	Resource: "customresourcedefinitions"}
 
-// Prefix is where definitions are stored.
+// Prefix is the storage prefix of CustomResourceDefinitions.
 var Prefix = resources.PrefixOf(Plural.Group, Plural.Resource)
 
-// manager is who writes the status of definitions.
+// manager is the field manager of status updates.
 const manager = "kube-apiserver"
 
-// A Controller serves what the definitions in the store define. It is safe for
-// concurrent use.
+// A Controller serves the custom resources of the CustomResourceDefinitions in storage. It
+// replaces the resource table when a definition changes, and updates the status of
+// definitions. It is safe for concurrent use.
 type Controller struct {
 	server  *verbs.Server
 	builtin []resources.Group
 	options Options
-	// Terminating is told of a definition that is to be deleted: Finalize does it.
+	// Terminating is called for definitions that are being deleted. Finalize deletes them.
 	Terminating func(name string)
 
 	lock   sync.Mutex
 	served map[string]*Definition // by name
 }
 
-// NewController returns a controller that changes the tables of server.
+// NewController returns a controller that replaces the resource tables of server.
 func NewController(server *verbs.Server, builtin []resources.Group, options Options) *Controller {
 	return &Controller{server: server, builtin: builtin, options: options, served: map[string]*Definition{}}
 }
 
-// Load serves all definitions of the store, and returns the revision that it saw
-// them at.
+// Load serves all definitions in storage and returns the revision at which it read them.
 func (c *Controller) Load(ctx context.Context) (int64, error) {
 	page, err := c.server.Store.List(ctx, Prefix, storage.ListOptions{})
 	if err != nil {
@@ -57,14 +58,14 @@ func (c *Controller) Load(ctx context.Context) (int64, error) {
 	for _, record := range page.Records {
 		errs = append(errs, c.Changed(ctx, path.Base(record.Key)))
 	}
-	for name := range c.names() {
-		// What was deleted while nobody looked.
+	for name := range c.servedDefinitions() {
+		// Definitions that were deleted while there was no watch.
 		errs = append(errs, c.Changed(ctx, name))
 	}
 	return page.Revision, errors.Join(errs...)
 }
 
-func (c *Controller) names() map[string]*Definition {
+func (c *Controller) servedDefinitions() map[string]*Definition {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	out := make(map[string]*Definition, len(c.served))
@@ -74,8 +75,8 @@ func (c *Controller) names() map[string]*Definition {
 	return out
 }
 
-// Watch serves definitions as they change, until ctx ends. Each change of another
-// server's is seen here; those of this one are told to Changed.
+// Watch serves changed definitions until ctx ends. It sees the writes of all servers; Changed
+// is called for those of this server before.
 func (c *Controller) Watch(ctx context.Context, after int64) error {
 	w, err := c.server.Store.Watch(ctx, Prefix, after)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *Controller) Watch(ctx context.Context, after int64) error {
 		if event.Key == "" {
 			continue
 		}
-		// One definition that can't be served does not stop the others.
+		// A definition that can't be served does not stop the others.
 		if err := c.Changed(ctx, path.Base(event.Key)); err != nil && ctx.Err() != nil {
 			return nil
 		}
@@ -93,8 +94,7 @@ func (c *Controller) Watch(ctx context.Context, after int64) error {
 	return w.Err()
 }
 
-// Changed brings what is served up to date with the definition of a name, and its
-// status with it.
+// Changed updates the served resources and the status of a definition.
 func (c *Controller) Changed(ctx context.Context, name string) error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -109,7 +109,7 @@ func (c *Controller) Changed(ctx context.Context, name string) error {
 		}
 		return nil
 	}
-	if crd, err = c.accept(ctx, crd); err != nil || crd == nil {
+	if crd, err = c.updateStatus(ctx, crd); err != nil || crd == nil {
 		return err
 	}
 	if crd.DeletionTimestamp != nil && c.Terminating != nil {
@@ -126,14 +126,14 @@ func (c *Controller) Changed(ctx context.Context, name string) error {
 	return nil
 }
 
-// same reports whether crd would be served as d is.
+// same reports whether d and crd serve the same resources.
 func (d *Definition) same(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return d.crd.UID == crd.UID && (d.crd.DeletionTimestamp == nil) == (crd.DeletionTimestamp == nil) &&
 		apiequality.Semantic.DeepEqual(d.crd.Spec, crd.Spec) &&
 		apiequality.Semantic.DeepEqual(d.crd.Status.AcceptedNames, crd.Status.AcceptedNames)
 }
 
-// read returns a definition as it is stored; nil when there is none.
+// read returns the stored definition, or nil.
 func (c *Controller) read(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	record, _, err := c.server.Store.Get(ctx, Prefix+name, 0)
 	if err != nil || record == nil {
@@ -146,7 +146,7 @@ func (c *Controller) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 	return crd, nil
 }
 
-// publish puts a table with all definitions in the place of the one that is there.
+// publish replaces the resource table.
 func (c *Controller) publish() {
 	list := make([]*Definition, 0, len(c.served))
 	for _, d := range c.served {
@@ -156,7 +156,7 @@ func (c *Controller) publish() {
 	tables.Replace(resources.NewTable(Groups(c.builtin, list), tables.Table().Generation()+1))
 }
 
-// call returns a call for definitions.
+// call returns a loopback call for CustomResourceDefinitions.
 func (c *Controller) call(ctx context.Context, subresource string) (*verbs.Call, error) {
 	r := c.server.Tables.Table().Resource(Plural)
 	if r == nil {
@@ -165,9 +165,11 @@ func (c *Controller) call(ctx context.Context, subresource string) (*verbs.Call,
 	return c.server.Internal(ctx, r, "", subresource)
 }
 
-// accept writes the status of a definition, if it has another one than it should,
-// and returns the definition with it; nil when it is gone by now.
-func (c *Controller) accept(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+// updateStatus updates the status of a definition if it changed. It returns the updated
+// definition, or nil if it was deleted.
+func (c *Controller) updateStatus(
+	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
 	wanted := crd.DeepCopy()
 	c.setStatus(wanted)
 	if apiequality.Semantic.DeepEqual(wanted.Status, crd.Status) {

@@ -12,14 +12,15 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// converter converts between the versions of a definition: by the apiVersion alone
-// (strategy None), or by the host or a webhook (strategy Webhook).
+// converter converts between the versions of a definition. With strategy None it changes the
+// apiVersion only; with strategy Webhook it calls the host's Converter or the conversion
+// webhook.
 type converter struct{ definition *Definition }
 
 var errNoConverter = errors.New("the definition's conversion is a webhook, which only a server calls")
 
-// Convert returns obj at a version, as a copy that shares no maps at its root; obj
-// itself if it is at that version.
+// Convert converts obj to a version. The result is a copy at its root, or obj itself if it has
+// that version.
 func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -29,7 +30,7 @@ func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.
 	if gvk.GroupVersion() == to {
 		return u, nil
 	}
-	if to.Group != gvk.Group || !c.has(to.Version) {
+	if to.Group != gvk.Group || !c.hasVersion(to.Version) {
 		return nil, runtime.NewNotRegisteredErrForKind(c.definition.crd.Name, to.WithKind(gvk.Kind))
 	}
 	if s := c.definition.crd.Spec.Conversion; s == nil || s.Strategy != apiextensionsv1.WebhookConverter {
@@ -40,7 +41,7 @@ func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.
 		out.SetAPIVersion(to.String())
 		return out, nil
 	}
-	converted, err := c.byHost(u, to)
+	converted, err := c.callWebhook(u, to)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +52,10 @@ func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.
 	return converted, nil
 }
 
-// byHost returns an object as the host, or else the webhook of the definition, converts it.
-func (c converter) byHost(u *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error) {
+// callWebhook converts an object by the host's Converter or, without one, by the webhook.
+func (c converter) callWebhook(
+	u *unstructured.Unstructured, to schema.GroupVersion,
+) (*unstructured.Unstructured, error) {
 	gvk, options := u.GroupVersionKind(), c.definition.options
 	switch {
 	case options.Convert != nil:
@@ -66,12 +69,13 @@ func (c converter) byHost(u *unstructured.Unstructured, to schema.GroupVersion) 
 		return nil, fmt.Errorf("conversion webhook for %s failed: %w", gvk, err)
 	}
 	if len(converted) != 1 || converted[0].GetAPIVersion() != to.String() || converted[0].GetKind() != gvk.Kind {
-		return nil, fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, to, gvk.Kind)
+		return nil,
+			fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, to, gvk.Kind)
 	}
 	return converted[0], nil
 }
 
-func (c converter) has(version string) bool {
+func (c converter) hasVersion(version string) bool {
 	for _, v := range c.definition.crd.Spec.Versions {
 		if v.Name == version {
 			return true

@@ -8,25 +8,23 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// A defaulter fills in the defaults of a schema, as far as they fit into a limit.
+// A defaulter sets the defaults of a structural schema, up to a size limit.
 //
-// A few bytes of a body may ask for very many of defaults: with a default of 100 KB in the
-// items of a list, each "{}" in it does. So what the defaults would take is counted before
-// any is filled in, and the count stops at the limit. Neither looks at parts of the schema
-// without defaults: both take time for the object and for what is filled in, and none for
-// the size of the schema.
+// A small body can request a huge object: if items of a list have a default of 100 KB, each
+// "{}" in the list adds 100 KB. So fill counts the bytes that the defaults need before it sets
+// any, and stops counting at the limit. Both passes skip parts of the schema without defaults:
+// they cost time proportional to the object and to the defaults, not to the schema.
 type defaulter struct {
-	schema *structuralschema.Structural // the parts with defaults; nil: there are none
-	limit  int64                        // of what is filled into one object, in bytes
+	schema *structuralschema.Structural // the parts that contain defaults; nil if there are none
+	limit  int64                        // on the defaults of one object, in bytes
 }
 
 func newDefaulter(s *structuralschema.Structural, limit int64) *defaulter {
 	return &defaulter{onlyDefaults(s), limit}
 }
 
-// fill sets defaults in tree, in place. If they are larger than the limit the tree is left
-// as it is, and the error is a *resources.TooLargeError with the path of the first default
-// that does not fit.
+// fill sets defaults in tree, in place. If they exceed the limit it changes nothing and
+// returns a *resources.TooLargeError with the path of the first default that does not fit.
 func (d *defaulter) fill(tree map[string]any) error {
 	if d == nil || d.schema == nil {
 		return nil
@@ -39,8 +37,8 @@ func (d *defaulter) fill(tree map[string]any) error {
 	return nil
 }
 
-// onlyDefaults returns the parts of a schema that have a default in them, and what leads
-// there; nil for none. It shares them with s.
+// onlyDefaults returns the parts of a schema that contain defaults, with their parents, or
+// nil. The result shares memory with s.
 func onlyDefaults(s *structuralschema.Structural) *structuralschema.Structural {
 	if s == nil {
 		return nil
@@ -71,25 +69,25 @@ func onlyDefaults(s *structuralschema.Structural) *structuralschema.Structural {
 	return &out
 }
 
-// maxSteps bounds how many parts of a schema are looked for in the maps of an object:
-// those that have no default themselves, only below, take nothing of the limit. An object
-// with half a million maps, which is as many as can be stored, may have 128 of them each.
+// maxSteps limits how many properties are looked up in the maps of an object. A property
+// without a default that only has defaults below it does not count towards the byte limit. An
+// object of the maximum size has at most half a million maps; this allows 128 lookups in each.
 const maxSteps = 1 << 26
 
-// A counter counts what defaults would take.
+// A counter counts the bytes of defaults.
 type counter struct {
 	left  int64
-	steps int   // how many more parts of the schema are looked for in maps
-	trail []any // where left ended: the steps of the path, the last one first
+	steps int   // the remaining lookups
+	trail []any // the path at which counting stopped, in reverse order
 }
 
-// add counts one default, and those in it.
+// add counts a default and the defaults within it.
 func (c *counter) add(v any, s *structuralschema.Structural) bool {
 	c.left -= resources.Size(v, c.left)
 	return c.left >= 0 && c.count(v, s)
 }
 
-// count counts the defaults in a value. It reports false when they are more than is left.
+// count counts the defaults that a value lacks. It returns false if they exceed the limit.
 func (c *counter) count(v any, s *structuralschema.Structural) bool {
 	if s == nil {
 		return true
@@ -149,7 +147,7 @@ func (c *counter) countMap(t map[string]any, s *structuralschema.Structural) boo
 	return true
 }
 
-// at notes a step of the path to what was too much, and reports false.
+// at adds a step to the path at which counting stopped, and returns false.
 func (c *counter) at(step any) bool {
 	c.trail = append(c.trail, step)
 	return false

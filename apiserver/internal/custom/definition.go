@@ -1,5 +1,9 @@
-// Package custom serves what CustomResourceDefinitions define: their objects,
-// which have no Go type, and the definitions' own life.
+// Package custom implements custom resources and the lifecycle of CustomResourceDefinitions.
+//
+// A [Definition] is a CustomResourceDefinition that is served, and returns a resource for each
+// of its versions; their strategy is in strategy.go. The [Controller] keeps the served
+// definitions up to date with the storage. Schemas, CEL rules, defaulting, pruning and webhook
+// conversion are those of k8s.io/apiextensions-apiserver.
 package custom
 
 import (
@@ -26,30 +30,30 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// Options are what the kinds have from the server.
+// Options configure custom resources.
 type Options struct {
 	Now     func() time.Time
 	Convert admission.Converter // nil: Webhooks
-	// Webhooks convert where Convert is nil; if they are nil too, nobody does.
+	// Webhooks convert objects if Convert is nil. If it is nil too, conversion fails.
 	Webhooks *Webhooks
-	// MaxObject bounds what defaults and conversions make of an object, in bytes;
-	// resources.MaxObject if 0.
+	// MaxObject limits what defaults and conversions add to an object, in bytes; the default
+	// is resources.MaxObject.
 	MaxObject int64
 }
 
-// A Definition is a CustomResourceDefinition as it is served. It does not change;
-// what is costly is made at first use.
+// A Definition is a CustomResourceDefinition that is served. It is immutable. Schemas are
+// compiled at first use.
 type Definition struct {
 	crd     *apiextensionsv1.CustomResourceDefinition
 	options Options
-	storage string // the version that is stored
+	storage string // the storage version
 
 	served  func() []*resources.Resource
 	types   func() (*openapi.Registry, error)
 	schemas func() (map[string]*structuralschema.Structural, error) // by version; nil: free-form
 }
 
-// NewDefinition returns a definition that was validated.
+// NewDefinition returns the definition of a valid CustomResourceDefinition.
 func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Options) *Definition {
 	options.MaxObject = cmp.Or(options.MaxObject, resources.MaxObject)
 	d := &Definition{crd: crd, options: options}
@@ -91,7 +95,7 @@ func (d *Definition) compileSchemas() (map[string]*structuralschema.Structural, 
 			return nil, fmt.Errorf("%s: version %s: %w", d.crd.Name, v.Name, err)
 		}
 		if !d.crd.Spec.PreserveUnknownFields {
-			s = s.DeepCopy() // the compiled schema shares with the definition
+			s = s.DeepCopy() // the structural schema shares memory with the definition
 			if err := structuraldefaulting.PruneDefaults(s); err != nil {
 				return nil, fmt.Errorf("%s: version %s: defaults: %w", d.crd.Name, v.Name, err)
 			}
@@ -101,8 +105,7 @@ func (d *Definition) compileSchemas() (map[string]*structuralschema.Structural, 
 	return out, nil
 }
 
-// internalSchema returns the schema of a version as the libraries want it; nil for
-// none.
+// internalSchema converts the schema of a version to the internal type; nil if it has none.
 func internalSchema(v *apiextensionsv1.CustomResourceDefinitionVersion) (*apiextensions.JSONSchemaProps, error) {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		return nil, nil
@@ -112,14 +115,14 @@ func internalSchema(v *apiextensionsv1.CustomResourceDefinitionVersion) (*apiext
 	return out, err
 }
 
-// verbs of custom resources, in the order in which discovery lists them.
+// Verbs of custom resources, in the order of discovery documents.
 var (
 	objectVerbs      = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	subresourceVerbs = []string{"get", "patch", "update"}
 )
 
-// Resources returns a resource for each version that is served: the same ones at
-// each call, so that what was made of them is still good in the next table.
+// Resources returns a resource for each served version. Each call returns the same resources,
+// so that documents made of them can be reused for the next table.
 func (d *Definition) Resources() []*resources.Resource { return d.served() }
 
 func (d *Definition) newResources() []*resources.Resource {
@@ -132,7 +135,7 @@ func (d *Definition) newResources() []*resources.Resource {
 	return out
 }
 
-// Stored returns the resource at the version that is stored, served or not.
+// Stored returns the resource at the storage version, served or not.
 func (d *Definition) Stored() *resources.Resource {
 	for i := range d.crd.Spec.Versions {
 		if v := &d.crd.Spec.Versions[i]; v.Name == d.storage {
@@ -162,15 +165,16 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 		r.Subresources = append(r.Subresources, resources.Subresource{Name: "status", Kind: r.GVK(), Verbs: subresourceVerbs})
 	}
 	if s := v.Subresources; s != nil && s.Scale != nil {
-		r.Subresources = append(r.Subresources, resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: builtin.ScaleKind})
+		r.Subresources = append(r.Subresources,
+			resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: builtin.ScaleKind})
 	}
-	r.Open = func() (resources.Kind, error) { return open(d, v, r) }
+	r.Open = func() (resources.Strategy, error) { return open(d, v, r) }
 	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v, version) }
 	return r
 }
 
-// Groups returns the groups of a server: the built-in ones, and behind them those
-// of the definitions, by name. Versions are in the order of preference.
+// Groups returns the built-in groups followed by those of the definitions, sorted by name.
+// Versions are in priority order.
 func Groups(builtin []resources.Group, definitions []*Definition) []resources.Group {
 	byVersion := map[schema.GroupVersion][]*resources.Resource{}
 	for _, d := range definitions {
@@ -204,8 +208,7 @@ func find(groups *[]resources.Group, name string) *resources.Group {
 	return nil
 }
 
-// withVersion returns versions with more resources in one of them; the given ones
-// stay as they are.
+// withVersion returns a copy of versions with resources added to one of them.
 func withVersion(versions []resources.Version, name string, list []*resources.Resource) []resources.Version {
 	versions = slices.Clone(versions)
 	for i := range versions {

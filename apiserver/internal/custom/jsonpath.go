@@ -10,44 +10,44 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// A jsonPath is a JSONPath, evaluated within a budget.
+// A jsonPath is a JSONPath expression that is evaluated within a budget.
 //
-// client-go parses it, and could evaluate it too. But each ".." visits everything below
-// each of its values: ".spec..a..a..a..a" finds tens of millions of values in an object
-// that is nested 120 deep, and client-go finds them all, however long that takes.
+// client-go parses it and could evaluate it. But each ".." visits everything below each of its
+// values: ".spec..a..a..a..a" finds tens of millions of values in an object that is nested 120
+// deep, and client-go has no limit.
 type jsonPath struct{ nodes []jsonpath.Node }
 
-// maxVisits is how many values the paths of one row may visit. An object that is stored
-// has some hundred thousand values at most.
+// maxVisits limits how many values the paths of one row visit. A stored object has at most a
+// few hundred thousand values.
 const maxVisits = 1 << 18
 
-// errVisits says that a path would take too long.
+// errVisits reports a path that exceeds the budget.
 var errVisits = errors.New("the path visits too many values")
 
-// parseJSONPath parses a JSONPath without its braces.
+// parseJSONPath parses a JSONPath without the enclosing braces.
 func parseJSONPath(name, text string) (*jsonPath, error) {
 	parser, err := jsonpath.Parse(name, "{"+text+"}")
 	if err != nil {
 		return nil, err
 	}
 	p := &jsonPath{}
-	// What follows behind a closing brace is text, which columns do not show.
+	// Text after the closing brace is ignored: columns do not show it.
 	if len(parser.Root.Nodes) > 0 {
 		p.nodes = parser.Root.Nodes[:1]
 	}
 	return p, nil
 }
 
-// find returns the values that the path finds in a JSON tree, in the order of the names of
-// its fields. visits counts down.
+// find returns the results in a JSON tree. Map fields are visited in sorted order. visits is
+// the remaining budget.
 func (p *jsonPath) find(tree any, visits *int) ([]any, error) {
 	e := evaluation{visits}
-	return e.all([]any{tree}, p.nodes)
+	return e.evalNodes([]any{tree}, p.nodes)
 }
 
 type evaluation struct{ visits *int }
 
-// spend takes n values from what may be visited.
+// spend takes n visits from the budget.
 func (e evaluation) spend(n int) error {
 	if *e.visits -= n; *e.visits < 0 {
 		return errVisits
@@ -55,22 +55,22 @@ func (e evaluation) spend(n int) error {
 	return nil
 }
 
-func (e evaluation) all(values []any, nodes []jsonpath.Node) (_ []any, err error) {
+func (e evaluation) evalNodes(values []any, nodes []jsonpath.Node) (_ []any, err error) {
 	for _, node := range nodes {
-		if values, err = e.node(values, node); err != nil {
+		if values, err = e.evalNode(values, node); err != nil {
 			return nil, err
 		}
 	}
 	return values, nil
 }
 
-func (e evaluation) node(values []any, node jsonpath.Node) (out []any, err error) {
+func (e evaluation) evalNode(values []any, node jsonpath.Node) (out []any, err error) {
 	if err := e.spend(len(values) + 1); err != nil {
 		return nil, err
 	}
 	switch n := node.(type) {
 	case *jsonpath.ListNode:
-		return e.all(values, n.Nodes)
+		return e.evalNodes(values, n.Nodes)
 	case *jsonpath.TextNode:
 		return []any{n.Text}, nil
 	case *jsonpath.IntNode:
@@ -103,14 +103,14 @@ func (e evaluation) node(values []any, node jsonpath.Node) (out []any, err error
 		return out, nil
 	case *jsonpath.RecursiveNode:
 		for _, v := range values {
-			if out, err = e.below(out, v); err != nil {
+			if out, err = e.recursive(out, v); err != nil {
 				return nil, err
 			}
 		}
 		return out, nil
 	case *jsonpath.UnionNode:
 		for _, list := range n.Nodes {
-			some, err := e.all(values, list.Nodes)
+			some, err := e.evalNodes(values, list.Nodes)
 			if err != nil {
 				return nil, err
 			}
@@ -123,7 +123,7 @@ func (e evaluation) node(values []any, node jsonpath.Node) (out []any, err error
 
 func repeat(v any, n int) []any { return slices.Repeat([]any{v}, n) }
 
-// itemsOf returns the values in a map or list.
+// itemsOf returns the values of a map or list.
 func itemsOf(v any) []any {
 	switch t := v.(type) {
 	case []any:
@@ -138,8 +138,8 @@ func itemsOf(v any) []any {
 	return nil
 }
 
-// below appends a value and all in it that is not empty: maps, lists and texts.
-func (e evaluation) below(out []any, v any) (_ []any, err error) {
+// recursive appends v and all non-empty maps, lists and strings below it.
+func (e evaluation) recursive(out []any, v any) (_ []any, err error) {
 	items := itemsOf(v)
 	if err := e.spend(len(items)); err != nil {
 		return nil, err
@@ -149,14 +149,14 @@ func (e evaluation) below(out []any, v any) (_ []any, err error) {
 	}
 	out = append(out, v)
 	for _, item := range items {
-		if out, err = e.below(out, item); err != nil {
+		if out, err = e.recursive(out, item); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// slices returns parts of lists: [from:to:step].
+// slices evaluates [from:to:step] on lists.
 func (e evaluation) slices(values []any, params [3]jsonpath.ParamsEntry) (out []any, err error) {
 	for _, v := range values {
 		if v == nil {
@@ -200,7 +200,7 @@ func (e evaluation) slices(values []any, params [3]jsonpath.ParamsEntry) (out []
 	return out, nil
 }
 
-// filter returns the items of lists that a condition is true of.
+// filter returns the list items that match a condition.
 func (e evaluation) filter(values []any, n *jsonpath.FilterNode) (out []any, err error) {
 	for _, v := range values {
 		list, ok := v.([]any)
@@ -208,7 +208,7 @@ func (e evaluation) filter(values []any, n *jsonpath.FilterNode) (out []any, err
 			return nil, fmt.Errorf("%T is not a list and cannot be filtered", v)
 		}
 		for _, item := range list {
-			pass, err := e.holds(item, n)
+			pass, err := e.matches(item, n)
 			if err != nil {
 				return nil, err
 			}
@@ -220,16 +220,16 @@ func (e evaluation) filter(values []any, n *jsonpath.FilterNode) (out []any, err
 	return out, nil
 }
 
-// holds reports whether a condition is true of an item.
-func (e evaluation) holds(item any, n *jsonpath.FilterNode) (bool, error) {
-	left, err := e.all([]any{item}, n.Left.Nodes)
+// matches reports whether an item matches a condition.
+func (e evaluation) matches(item any, n *jsonpath.FilterNode) (bool, error) {
+	left, err := e.evalNodes([]any{item}, n.Left.Nodes)
 	if n.Operator == "exists" && !errors.Is(err, errVisits) {
 		return len(left) > 0, nil
 	}
 	if err != nil || len(left) == 0 {
 		return false, err
 	}
-	right, err := e.all([]any{item}, n.Right.Nodes)
+	right, err := e.evalNodes([]any{item}, n.Right.Nodes)
 	if err != nil || len(right) == 0 {
 		return false, err
 	}

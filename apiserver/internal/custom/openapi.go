@@ -11,10 +11,11 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// published returns what OpenAPI says of the objects of a version. A schema that is
-// not structural is not published, and version 2 can't say that there may be other
-// fields than the declared ones.
-func (d *Definition) published(v *apiextensionsv1.CustomResourceDefinitionVersion, version int) (resources.PublishedSchema, error) {
+// published returns the schema for an OpenAPI document. Schemas that are not structural are
+// not published. OpenAPI 2 can't express that unknown fields are preserved.
+func (d *Definition) published(
+	v *apiextensionsv1.CustomResourceDefinitionVersion, version int,
+) (resources.PublishedSchema, error) {
 	var out resources.PublishedSchema
 	for _, f := range v.SelectableFields {
 		out.Selectable = append(out.Selectable, f.JSONPath)

@@ -15,9 +15,9 @@ import (
 
 var errNoScale = errors.New("the kind has no scale subresource")
 
-// Replicas returns where each version of the definition has its replicas; nil for
-// a version without a scale subresource.
-func (k *kind) Replicas() map[string]fieldpath.Path {
+// ReplicasPaths returns specReplicasPath for each version; nil for versions without a scale
+// subresource.
+func (k *kind) ReplicasPaths() map[string]fieldpath.Path {
 	out := map[string]fieldpath.Path{}
 	for _, v := range k.definition.crd.Spec.Versions {
 		var path fieldpath.Path
@@ -36,17 +36,17 @@ func (k *kind) scale() (*apiextensionsv1.CustomResourceSubresourceScale, error) 
 	return nil, errNoScale
 }
 
-// Scale reads what the paths of the definition lead to; what is not there is 0.
+// Scale reads the fields at the paths of the scale subresource. Missing numbers are 0.
 func (k *kind) Scale(obj resources.Object) (replicas, ready int32, selector string, err error) {
 	s, err := k.scale()
 	if err != nil {
 		return 0, 0, "", err
 	}
 	tree := obj.(*unstructured.Unstructured).Object
-	if replicas, err = numberAt(tree, s.SpecReplicasPath); err != nil {
+	if replicas, err = int32At(tree, s.SpecReplicasPath); err != nil {
 		return 0, 0, "", err
 	}
-	if ready, err = numberAt(tree, s.StatusReplicasPath); err != nil {
+	if ready, err = int32At(tree, s.StatusReplicasPath); err != nil {
 		return 0, 0, "", err
 	}
 	if s.LabelSelectorPath != nil {
@@ -55,7 +55,7 @@ func (k *kind) Scale(obj resources.Object) (replicas, ready int32, selector stri
 	return replicas, ready, selector, err
 }
 
-func numberAt(tree map[string]any, path string) (int32, error) {
+func int32At(tree map[string]any, path string) (int32, error) {
 	n, _, err := unstructured.NestedInt64(tree, pathOf(path)...)
 	if err != nil {
 		return 0, err
@@ -72,5 +72,6 @@ func (k *kind) SetScale(obj resources.Object, replicas int32) error {
 	if err != nil {
 		return err
 	}
-	return unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, int64(replicas), pathOf(s.SpecReplicasPath)...)
+	return unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, int64(replicas),
+		pathOf(s.SpecReplicasPath)...)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// selectable is a field that selectors may name.
+// selectable is a selectable field.
 type selectable struct {
 	name string
 	path *jsonpath.JSONPath
@@ -30,9 +30,9 @@ func selectables(v *apiextensionsv1.CustomResourceDefinitionVersion) ([]selectab
 	return out, nil
 }
 
-// Selectable returns an object's name, namespace and selectable fields. A field
-// that is not there, or not one value, is "".
-func (k *kind) Selectable(obj resources.Object) fields.Set {
+// SelectableFields returns the name, the namespace and the selectable fields. A field that
+// does not exist, or has several values, is "".
+func (k *kind) SelectableFields(obj resources.Object) fields.Set {
 	set := fields.Set{"metadata.name": obj.GetName()}
 	if k.resource.Namespaced {
 		set["metadata.namespace"] = obj.GetNamespace()
@@ -50,8 +50,8 @@ func (k *kind) Selectable(obj resources.Object) fields.Set {
 	return set
 }
 
-// SelectableField knows the fields of Selectable.
-func (k *kind) SelectableField(name, value string) (string, string, error) {
+// ConvertFieldLabel accepts the fields that SelectableFields returns.
+func (k *kind) ConvertFieldLabel(name, value string) (string, string, error) {
 	if name == "metadata.name" || name == "metadata.namespace" {
 		return name, value, nil
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 )
 
-// serializers are the representations of objects without a Go type: all but
-// protobuf, which needs one.
+// serializers are the serializers of unstructured objects: all but protobuf, which needs Go
+// types.
 var serializers = sync.OnceValue(func() []runtime.SerializerInfo {
 	creater, typer := creater{}, newTyper()
 	with := func(o json.SerializerOptions) *json.Serializer {
@@ -24,17 +24,19 @@ var serializers = sync.OnceValue(func() []runtime.SerializerInfo {
 			MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
 			Serializer: with(json.SerializerOptions{}), PrettySerializer: with(json.SerializerOptions{Pretty: true}),
 			StrictSerializer: with(json.SerializerOptions{Strict: true}),
-			StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: with(json.SerializerOptions{}), Framer: json.Framer},
+			StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: with(json.SerializerOptions{}),
+				Framer: json.Framer},
 		},
 		{
 			MediaType: runtime.ContentTypeYAML, MediaTypeType: "application", MediaTypeSubType: "yaml", EncodesAsText: true,
-			Serializer: with(json.SerializerOptions{Yaml: true}), StrictSerializer: with(json.SerializerOptions{Yaml: true, Strict: true}),
+			Serializer: with(json.SerializerOptions{Yaml: true}), StrictSerializer: with(json.SerializerOptions{Yaml: true,
+				Strict: true}),
 		},
 		cbor.NewSerializerInfo(creater, typer),
 	}
 })
 
-// creater makes objects of any kind.
+// creater creates unstructured objects.
 type creater struct{}
 
 func (creater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
@@ -43,8 +45,8 @@ func (creater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return u, nil
 }
 
-// typer knows the kinds of objects without a Go type, by what they say, and of
-// those that answers are made of.
+// typer returns the kinds of unstructured objects from their content, and those of the
+// response types of meta/v1.
 type typer struct {
 	runtime.ObjectTyper
 	meta *runtime.Scheme

@@ -24,12 +24,12 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// validators check objects of one kind; they are made at the first write.
+// validators validate the objects of one version. They are compiled at the first write.
 type validators struct {
 	k      *kind
 	object validation.SchemaValidator
-	part   validation.SchemaValidator // the status alone; nil: not declared
-	rules  *cel.Validator             // nil: no rules
+	part   validation.SchemaValidator // of status only; nil if the schema has none
+	rules  *cel.Validator             // of CEL rules; nil if there are none
 }
 
 func (k *kind) newValidators() (*validators, error) {
@@ -42,7 +42,7 @@ func (k *kind) newValidators() (*validators, error) {
 		return nil, err
 	}
 	if props != nil {
-		if status, ok := props.Properties["status"]; ok && k.hasStatus() {
+		if status, ok := props.Properties["status"]; ok && k.hasStatusSubresource() {
 			if v.part, _, err = validation.NewSchemaValidator(&status); err != nil {
 				return nil, err
 			}
@@ -53,44 +53,48 @@ func (k *kind) newValidators() (*validators, error) {
 }
 
 func (v *validators) create(ctx context.Context, u *unstructured.Unstructured) field.ErrorList {
-	errs := apivalidation.ValidateObjectMetaAccessor(u, v.k.resource.Namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := apivalidation.ValidateObjectMetaAccessor(u, v.k.resource.Namespaced, apivalidation.NameIsDNSSubdomain,
+		field.NewPath("metadata"))
 	errs = append(errs, validation.ValidateCustomResource(nil, u.Object, v.object)...)
-	errs = append(errs, v.scale(u, true)...)
+	errs = append(errs, v.validateScale(u, true)...)
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, u.Object, v.k.schema, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.k.schema, u.Object)...)
-	return v.withRules(ctx, errs, u, nil)
+	return v.addRuleErrors(ctx, errs, u, nil)
 }
 
 func (v *validators) update(ctx context.Context, u, before *unstructured.Unstructured) field.ErrorList {
-	same := v.correlated(u, before)
+	same := v.correlate(u, before)
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(u, before, field.NewPath("metadata"))
-	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, before.Object, v.object, validation.WithRatcheting(same))...)
-	errs = append(errs, v.scale(u, true)...)
+	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, before.Object, v.object,
+		validation.WithRatcheting(same))...)
+	errs = append(errs, v.validateScale(u, true)...)
 	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, u.Object, v.k.schema, false)...)
-	errs = append(errs, v.lists(u, before)...)
-	return v.withRules(ctx, errs, u, before, cel.WithRatcheting(same))
+	errs = append(errs, v.validateListTypes(u, before)...)
+	return v.addRuleErrors(ctx, errs, u, before, cel.WithRatcheting(same))
 }
 
 func (v *validators) status(ctx context.Context, u, before *unstructured.Unstructured) field.ErrorList {
-	same := v.correlated(u, before)
+	same := v.correlate(u, before)
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(u, before, field.NewPath("metadata"))
 	if status, ok := u.Object["status"]; ok && v.part != nil {
-		errs = append(errs, validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, before.Object["status"], v.part,
-			validation.WithRatcheting(same.Key("status")))...)
+		errs = append(errs,
+			validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, before.Object["status"], v.part,
+				validation.WithRatcheting(same.Key("status")))...)
 	}
-	errs = append(errs, v.scale(u, false)...)
-	errs = append(errs, v.lists(u, before)...)
-	return v.withRules(ctx, errs, u, before, cel.WithRatcheting(same))
+	errs = append(errs, v.validateScale(u, false)...)
+	errs = append(errs, v.validateListTypes(u, before)...)
+	return v.addRuleErrors(ctx, errs, u, before, cel.WithRatcheting(same))
 }
 
-// correlated pairs the values of two states of an object, so that what was wrong
-// before and did not change is let through.
-func (v *validators) correlated(u, before *unstructured.Unstructured) *common.CorrelatedObject {
+// correlate pairs the old and new values, for ratcheting validation: an invalid value that did
+// not change is accepted.
+func (v *validators) correlate(u, before *unstructured.Unstructured) *common.CorrelatedObject {
 	return common.NewCorrelatedObject(u.Object, before.Object, &model.Structural{Structural: v.k.schema})
 }
 
-// lists checks sets and maps for duplicates, unless there were some before.
-func (v *validators) lists(u, before *unstructured.Unstructured) field.ErrorList {
+// validateListTypes checks lists of type set and map for duplicates, unless the old object had
+// some.
+func (v *validators) validateListTypes(u, before *unstructured.Unstructured) field.ErrorList {
 	errs := listtype.ValidateListSetsAndMaps(nil, v.k.schema, u.Object)
 	if len(errs) > 0 && len(listtype.ValidateListSetsAndMaps(nil, v.k.schema, before.Object)) > 0 {
 		return nil
@@ -98,16 +102,21 @@ func (v *validators) lists(u, before *unstructured.Unstructured) field.ErrorList
 	return errs
 }
 
-// withRules adds what the rules say, if the object is sound enough to ask them.
-func (v *validators) withRules(ctx context.Context, errs field.ErrorList, u, before *unstructured.Unstructured, options ...cel.Option) field.ErrorList {
+// addRuleErrors adds the errors of the CEL rules, if the object is valid enough to evaluate
+// them.
+func (v *validators) addRuleErrors(
+	ctx context.Context, errs field.ErrorList, u, before *unstructured.Unstructured, options ...cel.Option,
+) field.ErrorList {
 	if v.rules == nil {
 		return errs
 	}
 	for _, err := range errs {
 		switch err.Type {
-		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
+			field.ErrorTypeTypeInvalid:
 			return append(errs, field.Invalid(nil, nil,
-				"some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+				"some validation rules were not checked because the object was invalid; correct the existing errors to complete "+
+					"validation"))
 		}
 	}
 	var old any
@@ -118,8 +127,8 @@ func (v *validators) withRules(ctx context.Context, errs field.ErrorList, u, bef
 	return append(errs, more...)
 }
 
-// scale checks what the scale subresource reads.
-func (v *validators) scale(u *unstructured.Unstructured, spec bool) (errs field.ErrorList) {
+// validateScale validates the fields of the scale subresource.
+func (v *validators) validateScale(u *unstructured.Unstructured, spec bool) (errs field.ErrorList) {
 	s, err := v.k.scale()
 	if err != nil {
 		return nil
@@ -136,7 +145,8 @@ func (v *validators) scale(u *unstructured.Unstructured, spec bool) (errs field.
 		case n < 0:
 			errs = append(errs, field.Invalid(field.NewPath(path), n, "should be a non-negative integer"))
 		case n > math.MaxInt32:
-			errs = append(errs, field.Invalid(field.NewPath(path), n, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)))
+			errs = append(errs,
+				field.Invalid(field.NewPath(path), n, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)))
 		}
 	}
 	if s.LabelSelectorPath != nil {
@@ -147,10 +157,11 @@ func (v *validators) scale(u *unstructured.Unstructured, spec bool) (errs field.
 	return errs
 }
 
-// ownFinalizers are those without a domain that are as they should be.
-var ownFinalizers = []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
+// knownFinalizers are the valid finalizers without a domain.
+var knownFinalizers = []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents,
+	string(corev1.FinalizerKubernetes)}
 
-// finalizerWarnings warn of new finalizers whose names others may choose too.
+// finalizerWarnings returns warnings for new finalizers without a domain.
 func finalizerWarnings(u, before *unstructured.Unstructured) (out []string) {
 	var old []string
 	if before != nil {
@@ -165,19 +176,20 @@ func finalizerWarnings(u, before *unstructured.Unstructured) (out []string) {
 		for _, message := range utilvalidation.IsQualifiedName(name) {
 			out = append(out, fmt.Sprintf("metadata.finalizers: %q: %s", name, message))
 		}
-		if strings.Contains(name, "/") || slices.Contains(ownFinalizers, name) {
+		if strings.Contains(name, "/") || slices.Contains(knownFinalizers, name) {
 			continue
 		}
 		path := ""
 		if strings.Contains(name, ".") {
 			path = " including a path (/)"
 		}
-		out = append(out, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid accidental conflicts with other finalizer writers", name, path))
+		out = append(out, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid "+
+			"accidental conflicts with other finalizer writers", name, path))
 	}
 	return out
 }
 
-// deprecation is what a client of a deprecated version is told.
+// deprecation returns the warning for a deprecated version.
 func (d *Definition) deprecation(v *apiextensionsv1.CustomResourceDefinitionVersion) string {
 	if v.DeprecationWarning != nil {
 		return *v.DeprecationWarning

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Webhooks call the conversion webhooks of definitions, by the packages of a real server:
-// their errors are its errors. They are safe for concurrent use.
+// Webhooks call conversion webhooks with the packages of kube-apiserver, so that errors are
+// the same. They are safe for concurrent use.
 type Webhooks struct {
 	factory func() (*conversion.CRConverterFactory, error)
 }
 
-// NewWebhooks returns webhooks that have some time for an answer, and as many bytes.
+// NewWebhooks returns webhooks with a timeout and a limit on the response size in bytes.
 func NewWebhooks(timeout time.Duration, maxAnswer int64) *Webhooks {
 	bounded := func(config *rest.Config, err error) (*rest.Config, error) {
 		if err != nil {
@@ -47,7 +47,7 @@ func NewWebhooks(timeout time.Duration, maxAnswer int64) *Webhooks {
 	})}
 }
 
-// convert returns u at a version, as the webhook of its definition converts it.
+// convert converts u to a version by the conversion webhook of crd.
 func (w *Webhooks) convert(
 	crd *apiextensionsv1.CustomResourceDefinition, u *unstructured.Unstructured, to schema.GroupVersion,
 ) (*unstructured.Unstructured, error) {
@@ -55,7 +55,7 @@ func (w *Webhooks) convert(
 	if err != nil {
 		return nil, err
 	}
-	_, unsafe, err := factory.NewConverter(crd) // it does not change what it is given: it sends it
+	_, unsafe, err := factory.NewConverter(crd) // it only sends the objects
 	if err != nil {
 		return nil, err
 	}
@@ -65,19 +65,21 @@ func (w *Webhooks) convert(
 	}
 	converted, ok := out.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("conversion webhook for %s: expected an *unstructured.Unstructured, got a %T", u.GroupVersionKind(), out)
+		return nil, fmt.Errorf("conversion webhook for %s: expected an *unstructured.Unstructured, got a %T",
+			u.GroupVersionKind(), out)
 	}
 	return converted, nil
 }
 
-// noServices says that there is no cluster whose Services could be called.
+// noServices rejects webhooks with a Service: there is no cluster network.
 type noServices struct{}
 
 func (noServices) ResolveEndpoint(namespace, name string, _ int32) (*url.URL, error) {
-	return nil, fmt.Errorf("service %s/%s can't be reached without a cluster: expected a clientConfig with a url", namespace, name)
+	return nil,
+		fmt.Errorf("service %s/%s can't be reached without a cluster: expected a clientConfig with a url", namespace, name)
 }
 
-// boundedTripper bounds what a webhook may answer.
+// boundedTripper limits the size of webhook responses.
 type boundedTripper struct {
 	next http.RoundTripper
 	max  int64

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// named returns the groups that have a name: all but the core group.
+// named returns all groups but the core group.
 func named(table *resources.Table) []resources.Group {
 	var out []resources.Group
 	for _, g := range table.Groups() {
@@ -42,7 +42,7 @@ func paths(table *resources.Table, others []string) []string {
 	return out
 }
 
-// versions shows the core group, and where the server is.
+// versions returns the APIVersions of the core group, with the server's address.
 func versions(g resources.Group, r *http.Request) runtime.Object {
 	out := &metav1.APIVersions{
 		TypeMeta:                   metav1.TypeMeta{Kind: "APIVersions"},
@@ -54,7 +54,7 @@ func versions(g resources.Group, r *http.Request) runtime.Object {
 	return out
 }
 
-// address returns where a request arrived.
+// address returns the address at which a request arrived.
 func address(r *http.Request) string {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		return a.String()
@@ -63,7 +63,8 @@ func address(r *http.Request) string {
 }
 
 func groupList(groups []resources.Group) runtime.Object {
-	out := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	out := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+		Groups: []metav1.APIGroup{}}
 	for _, g := range groups {
 		out.Groups = append(out.Groups, group(g))
 	}
@@ -88,8 +89,8 @@ func group(g resources.Group) metav1.APIGroup {
 	return out
 }
 
-// resourceList shows the resources of a version, each with its subresources behind
-// it; ok is false when there is no such version.
+// resourceList returns the APIResourceList of a version; ok is false if it does not exist.
+// Subresources follow their resource.
 func resourceList(table *resources.Table, gv schema.GroupVersion) (_ runtime.Object, ok bool) {
 	version, ok := table.Version(gv)
 	if !ok {
@@ -100,7 +101,7 @@ func resourceList(table *resources.Table, gv schema.GroupVersion) (_ runtime.Obj
 		GroupVersion: gv.String(), APIResources: []metav1.APIResource{},
 	}
 	if gv.Group != "" {
-		out.APIVersion = "v1" // which the core group is older than
+		out.APIVersion = "v1" // kube-apiserver omits it for the core group
 	}
 	for _, r := range version.Resources {
 		one := metav1.APIResource{
@@ -122,8 +123,8 @@ func resourceList(table *resources.Table, gv schema.GroupVersion) (_ runtime.Obj
 	return out, true
 }
 
-// isStored reports whether there are objects of a resource that stay: reviews and
-// bindings are answered and forgotten, and the state of components is looked up.
+// isStored reports whether objects of the resource are stored. Reviews, Bindings and
+// ComponentStatuses are not.
 func isStored(r *resources.Resource) bool { return r.Allows("get", "") && r.Allows("create", "") }
 
 func groupsOf(groups []resources.Group) runtime.Object {
@@ -158,8 +159,8 @@ func resource(r *resources.Resource) discovery.APIResourceDiscovery {
 	return out
 }
 
-// responseKind names a kind. Of built-in resources the group and version are left
-// out where they are the resource's own, of custom ones they never are.
+// responseKind returns the kind of a resource. Built-in resources omit a group and version
+// that equal the resource's; custom resources never do.
 func responseKind(r *resources.Resource, kind schema.GroupVersionKind) *metav1.GroupVersionKind {
 	if !r.Custom && kind.GroupVersion() == r.GroupVersion() {
 		return &metav1.GroupVersionKind{Kind: kind.Kind}

@@ -1,5 +1,5 @@
-// Package discovery tells clients what is served: the groups, their versions and
-// the resources of each, in many small documents or in two aggregated ones.
+// Package discovery serves discovery documents: API groups, versions and resources,
+// unaggregated and aggregated.
 //
 //	/                       all paths
 //	/api                    versions of the core group, or the aggregated group
@@ -8,8 +8,8 @@
 //	/apis/GROUP             one group
 //	/apis/GROUP/VERSION     resources of one version
 //
-// Documents are made of the table of the moment when they are first asked for, and
-// kept for as long as it is the table.
+// Documents are computed from the current resource table at the first request for them, and
+// cached until the table changes.
 package discovery
 
 import (
@@ -30,11 +30,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// A Handler answers requests for discovery. It is safe for concurrent use.
+// A Handler serves discovery requests. It is safe for concurrent use.
 type Handler struct {
 	tables *resources.Current
 	others []string
@@ -42,14 +42,13 @@ type Handler struct {
 	cache  atomic.Pointer[documents]
 }
 
-// New returns a handler for what tables hold. others are the paths that are served
-// beside resources and discovery.
+// New returns a handler for the resources of tables. others are the other paths of the server.
 func New(tables *resources.Current, others []string) *Handler {
 	codecs := serializer.NewCodecFactory(runtime.NewScheme(), serializer.WithSerializer(cbor.NewSerializerInfo))
 	return &Handler{tables: tables, others: others, known: codecs.SupportedMediaTypes()}
 }
 
-// Register makes h answer its paths.
+// Register registers the handler's paths.
 func (h *Handler) Register(mux *http.ServeMux) {
 	mux.Handle("/{$}", h)
 	for _, prefix := range []string{"/api", "/apis"} {
@@ -58,7 +57,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	}
 }
 
-// documents are those of one table.
+// documents are the cached documents of a table.
 type documents struct {
 	table *resources.Table
 	lock  sync.Mutex
@@ -72,10 +71,10 @@ type documentKey struct {
 
 type document struct {
 	data []byte
-	etag string // of an aggregated document
+	etag string // of aggregated documents
 }
 
-// documents returns those of the table of the moment.
+// documents returns the documents of the current table.
 func (h *Handler) documents() *documents {
 	table := h.tables.Table()
 	if d := h.cache.Load(); d != nil && d.table == table {
@@ -86,14 +85,14 @@ func (h *Handler) documents() *documents {
 	return d
 }
 
-// aggregated is the shape of aggregated discovery.
+// aggregated is the kind of aggregated discovery documents.
 var aggregated = discovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 
 func isAggregated(as schema.GroupVersionKind, _ string) bool { return as == aggregated }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		answer.Error(w, r, answer.MethodNotAllowed())
+		response.Error(w, r, response.MethodNotAllowed())
 		return
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
@@ -105,9 +104,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path == "/api" || path == "/apis" {
 		aggregates = isAggregated
 	}
-	accepted, err := answer.AcceptAs(r, h.known, aggregates)
+	accepted, err := response.AcceptAs(r, h.known, aggregates)
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	key := documentKey{path: path, mediaType: accepted.MediaType, aggregated: accepted.As != nil, pretty: accepted.Pretty}
@@ -116,27 +115,27 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	switch {
 	case err != nil:
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 	case !ok:
 		http.NotFound(w, r)
 	case key.aggregated:
 		serveAggregated(w, r, accepted.MediaType, doc)
 	default:
-		answer.Bytes(w, r, accepted.MediaType, http.StatusOK, doc.data)
+		response.Bytes(w, r, accepted.MediaType, http.StatusOK, doc.data)
 	}
 }
 
-// servePaths answers all paths, in JSON whatever the client asks for.
+// servePaths responds with all paths, always in JSON.
 func (h *Handler) servePaths(w http.ResponseWriter, r *http.Request) {
 	data, err := json.MarshalIndent(metav1.RootPaths{Paths: paths(h.tables.Table(), h.others)}, "", "  ")
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
-	answer.Bytes(w, r, runtime.ContentTypeJSON, http.StatusOK, data)
+	response.Bytes(w, r, runtime.ContentTypeJSON, http.StatusOK, data)
 }
 
-// serveAggregated answers a document that clients keep by its hash.
+// serveAggregated responds with an aggregated document and its ETag.
 func serveAggregated(w http.ResponseWriter, r *http.Request, mediaType string, doc document) {
 	header := w.Header()
 	header.Set("ETag", doc.etag)
@@ -147,26 +146,29 @@ func serveAggregated(w http.ResponseWriter, r *http.Request, mediaType string, d
 		return
 	}
 	contentType := fmt.Sprintf("%s;g=%s;v=%s;as=%s", mediaType, aggregated.Group, aggregated.Version, aggregated.Kind)
-	answer.Bytes(w, r, contentType, http.StatusOK, doc.data)
+	response.Bytes(w, r, contentType, http.StatusOK, doc.data)
 }
 
-// get returns a document; ok is false when there is none of that key. There are as
-// many as paths that exist, in each of the few representations: others are not
-// kept.
-func (d *documents) get(key documentKey, create func(*resources.Table) (document, bool, error)) (doc document, ok bool, err error) {
+// get returns a document; ok is false if it does not exist. Only existing documents are
+// cached, one for each media type.
+func (d *documents) get(
+	key documentKey, create func(*resources.Table) (document, bool, error),
+) (doc document, ok bool, err error) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	if doc, ok = d.made[key]; ok {
 		return doc, true, nil
 	}
 	if doc, ok, err = create(d.table); ok && err == nil && (key.path != "/api" || key.aggregated) {
-		// Where the server is, which /api says, depends on who asks.
+		// /api contains the server's address, which depends on the request.
 		d.made[key] = doc
 	}
 	return doc, ok, err
 }
 
-func (h *Handler) make(table *resources.Table, r *http.Request, key documentKey, accepted answer.Accepted) (document, bool, error) {
+func (h *Handler) make(
+	table *resources.Table, r *http.Request, key documentKey, accepted response.Accepted,
+) (document, bool, error) {
 	obj, ok := h.object(table, r, key)
 	if !ok {
 		return document{}, false, nil
@@ -188,8 +190,7 @@ func (h *Handler) make(table *resources.Table, r *http.Request, key documentKey,
 	return doc, true, nil
 }
 
-// object returns what a path shows, with its kind and version unless it is
-// aggregated; ok is false when there is no such path.
+// object returns the document at a path; ok is false if it does not exist.
 func (h *Handler) object(table *resources.Table, r *http.Request, key documentKey) (runtime.Object, bool) {
 	core, hasCore := table.Group("")
 	parts := strings.Split(key.path, "/")[1:]

@@ -1,5 +1,5 @@
-// Package metrics counts what a server does, under the names that the Kubernetes API
-// server has for it, for whoever reads /metrics.
+// Package metrics collects the server's metrics, with the names of kube-apiserver's metrics,
+// for /metrics.
 package metrics
 
 import (
@@ -14,19 +14,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// A Request is what a request is counted as. Every field is one of few values: what
-// clients may choose freely is not counted apart.
+// A Request holds the labels of a request. Each label has few values: values that clients
+// choose freely are not labels.
 type Request struct {
 	Verb        string // GET, LIST, WATCH, POST, PUT, PATCH, APPLY, DELETE, DELETECOLLECTION
 	Group       string
 	Version     string
 	Resource    string
-	Subresource string // of a resource; else the path
-	Scope       string // resource, namespace or cluster; empty for what is no resource
+	Subresource string // of a resource; otherwise the path
+	Scope       string // resource, namespace or cluster; empty for requests without a resource
 	DryRun      string
 }
 
-// Mutating reports whether the request is to change something.
+// Mutating reports whether the verb changes objects.
 func (q Request) Mutating() bool {
 	switch q.Verb {
 	case "GET", "LIST", "WATCH", "HEAD", "OPTIONS", "CONNECT":
@@ -35,7 +35,7 @@ func (q Request) Mutating() bool {
 	return true
 }
 
-// component is what the requests of resources belong to.
+// component returns the label component.
 func (q Request) component() string {
 	if q.Scope == "" {
 		return ""
@@ -43,7 +43,7 @@ func (q Request) component() string {
 	return "apiserver"
 }
 
-// Metrics are those of one server. They are safe for concurrent use.
+// Metrics are the metrics of a server. They are safe for concurrent use.
 type Metrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -52,19 +52,20 @@ type Metrics struct {
 	handler   func() http.Handler
 }
 
-// seconds are the bounds of durations.
+// seconds are the bucket bounds of durations.
 var seconds = []float64{
 	0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 }
 
-// New returns metrics without counts. version is the server's, such as v1.36.3.
+// New returns zero metrics. version is the server's version, such as v1.36.3.
 func New(version string) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apiserver_request_total", Help: "Requests, by what they ask for and the code of the answer.",
 		}, []string{"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "apiserver_request_duration_seconds", Help: "How long requests took until their answer was written, in seconds.", Buckets: seconds,
+			Name: "apiserver_request_duration_seconds", Help: "How long requests took until their answer was written, in " +
+				"seconds.", Buckets: seconds,
 		}, []string{"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"}),
 		inflight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "apiserver_current_inflight_requests", Help: "Requests under way, watches aside.",
@@ -73,7 +74,7 @@ func New(version string) *Metrics {
 			Name: "apiserver_longrunning_requests", Help: "Watches under way.",
 		}, []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}),
 	}
-	// A server that nobody asks need not know how to answer.
+	// Initialize lazily: most servers in tests never serve /metrics.
 	m.handler = sync.OnceValue(func() http.Handler { return m.newHandler(version) })
 	return m
 }
@@ -84,15 +85,16 @@ func (m *Metrics) newHandler(version string) http.Handler {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "kubernetes_build_info", Help: "The version whose API is served; always 1.",
-			ConstLabels: prometheus.Labels{"git_version": version, "go_version": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH},
+			ConstLabels: prometheus.Labels{"git_version": version, "go_version": runtime.Version(), "platform": runtime.GOOS +
+				"/" + runtime.GOARCH},
 		}, func() float64 { return 1 }))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
-// ServeHTTP answers the counts of the moment.
+// ServeHTTP serves the current metrics.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler().ServeHTTP(w, r) }
 
-// Begin counts a request as under way, until done is called.
+// Begin counts a request as in flight until done is called.
 func (m *Metrics) Begin(q Request) (done func()) {
 	gauge := m.inflight.WithLabelValues("readOnly")
 	switch {
@@ -105,8 +107,10 @@ func (m *Metrics) Begin(q Request) (done func()) {
 	return gauge.Dec
 }
 
-// Count counts a request that was answered.
+// Count counts a completed request.
 func (m *Metrics) Count(q Request, code int, took time.Duration) {
-	m.requests.WithLabelValues(q.Verb, q.DryRun, q.Group, q.Version, q.Resource, q.Subresource, q.Scope, q.component(), strconv.Itoa(code)).Inc()
-	m.durations.WithLabelValues(q.Verb, q.DryRun, q.Group, q.Version, q.Resource, q.Subresource, q.Scope, q.component()).Observe(took.Seconds())
+	m.requests.WithLabelValues(q.Verb, q.DryRun, q.Group, q.Version, q.Resource, q.Subresource, q.Scope, q.component(),
+		strconv.Itoa(code)).Inc()
+	m.durations.WithLabelValues(q.Verb, q.DryRun, q.Group, q.Version, q.Resource, q.Subresource, q.Scope,
+		q.component()).Observe(took.Seconds())
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 )
 
-// builtinSchemas returns the schemas of a built-in group version by model, with
-// what their Go types say of their fields, and the models of its kinds.
+// builtinSchemas returns the schemas of a built-in group version by model, with the
+// descriptions of their Go types, and the models of its kinds.
 func builtinSchemas(gv schema.GroupVersion) (map[string]tree, models, error) {
 	data, ok := openapi.BuiltinDocument(gv)
 	if !ok {
@@ -41,7 +41,7 @@ func builtinSchemas(gv schema.GroupVersion) (map[string]tree, models, error) {
 		}
 		describe(t, docs[model])
 		for _, kind := range kindsOf(t) {
-			// Options are of every group; they have a model of their own there.
+			// Options belong to all groups, and have a model in meta/v1.
 			if !strings.HasPrefix(model, metaModels) || kind.Group == "" {
 				byKind[kind] = model
 			}
@@ -50,9 +50,8 @@ func builtinSchemas(gv schema.GroupVersion) (map[string]tree, models, error) {
 	return schemas, func(kind schema.GroupVersionKind) string { return byKind[kind] }, nil
 }
 
-// descriptionsFor returns what the Go types of a group version say, and those of
-// the other groups whose kinds are among its schemas, because they are read and
-// written through its subresources.
+// descriptionsFor returns the descriptions of the Go types of a group version, and of the
+// other groups whose kinds are its subresources' bodies.
 func descriptionsFor(gv schema.GroupVersion, schemas map[string]tree) map[string]map[string]string {
 	docs := builtin.Descriptions(gv)
 	seen := map[schema.GroupVersion]bool{gv: true}
@@ -70,7 +69,7 @@ func descriptionsFor(gv schema.GroupVersion, schemas map[string]tree) map[string
 	return docs
 }
 
-// kindsOf returns the kinds that a schema is of.
+// kindsOf returns the x-kubernetes-group-version-kind of a schema.
 func kindsOf(t tree) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	list, _ := t[gvkKey].([]any)
@@ -84,7 +83,7 @@ func kindsOf(t tree) []schema.GroupVersionKind {
 	return out
 }
 
-// describe adds descriptions of a Go type to its schema: its own stands under "".
+// describe adds the descriptions of a Go type to its schema. That of the type is under "".
 func describe(t tree, docs map[string]string) {
 	if docs == nil {
 		return
@@ -98,8 +97,7 @@ func describe(t tree, docs map[string]string) {
 	}
 }
 
-// describeNode sets a description. Beside a reference there may be nothing else:
-// it moves into a list of one.
+// describeNode sets a description. A reference can't have siblings: it is wrapped in allOf.
 func describeNode(t tree, text string) {
 	if text == "" || t["description"] != nil {
 		return

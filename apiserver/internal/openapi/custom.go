@@ -22,7 +22,8 @@ var (
 	listDocs   = metav1beta1.PartialObjectMetadataList{}.SwaggerDoc()
 )
 
-// customModels names the models of a custom resource: by its group backwards.
+// customModels returns the model names of a custom resource: its group reversed, version and
+// kind.
 func customModels(*resources.Resource) models {
 	return func(kind schema.GroupVersionKind) string {
 		parts := strings.Split(kind.Group, ".")
@@ -31,8 +32,8 @@ func customModels(*resources.Resource) models {
 	}
 }
 
-// customSchemas returns the schemas of a custom resource's objects and lists, in a
-// version of OpenAPI, 2 or 3, but with references as in version 3.
+// customSchemas returns the schemas of a custom resource and its list for OpenAPI 2 or 3, with
+// references as in OpenAPI 3.
 func customSchemas(r *resources.Resource, version int) (map[string]tree, error) {
 	object, err := customObject(r, version)
 	if err != nil {
@@ -47,7 +48,8 @@ func customSchemas(r *resources.Resource, version int) (map[string]tree, error) 
 		"properties": tree{
 			"items": tree{
 				"type": "array", "items": tree{"$ref": schemaRefs + model(kind)},
-				"description": "List of " + r.Plural + ". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
+				"description": "List of " + r.Plural +
+					". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
 			},
 			"metadata": referTo(listMeta, listDocs["metadata"]),
 		},
@@ -61,8 +63,8 @@ func customSchemas(r *resources.Resource, version int) (map[string]tree, error) 
 	return map[string]tree{model(kind): object, model(list): items}, nil
 }
 
-// customObject returns the schema of an object. Where clients would refuse fields
-// that the server keeps, it says nothing of fields at all.
+// customObject returns the schema of an object. It has no properties if clients would reject
+// fields that the server preserves.
 func customObject(r *resources.Resource, version int) (tree, error) {
 	schema, err := r.Schema(version)
 	if err != nil {
@@ -89,7 +91,7 @@ func customObject(r *resources.Resource, version int) (tree, error) {
 	return out, addEmbedded(out, version)
 }
 
-// properties returns those of a schema, which may have had none.
+// properties returns the properties of a schema, which it creates if necessary.
 func properties(t tree) tree {
 	p, ok := t["properties"].(tree)
 	if !ok {
@@ -99,7 +101,7 @@ func properties(t tree) tree {
 	return p
 }
 
-// referTo returns a described reference.
+// referTo returns a reference with a description.
 func referTo(model, text string) tree {
 	return tree{"allOf": []any{tree{"$ref": schemaRefs + model}}, "description": text}
 }
@@ -116,8 +118,7 @@ func addTypeMeta(t tree) error {
 	return nil
 }
 
-// addEmbedded adds apiVersion, kind and metadata wherever an object is embedded in
-// another one.
+// addEmbedded adds apiVersion, kind and metadata to embedded resources.
 func addEmbedded(t tree, version int) error {
 	members, _ := t["properties"].(tree)
 	for _, member := range members {
@@ -162,6 +163,8 @@ func addEmbedded(t tree, version int) error {
 }
 
 var embeddedDocs = map[string]string{
-	"apiVersion": "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
-	"kind":       "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+	"apiVersion": "apiVersion defines the versioned schema of this representation of an object. More info: " +
+		"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+	"kind": "kind is a string value representing the type of this object. In CamelCase. More info: " +
+		"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// A document is made at its first use.
+// A document is computed at its first use.
 type document struct {
 	json     func() (content, error)
 	protobuf func() ([]byte, error)
 
-	// list is what it is made of, if it is of a group version.
+	// list holds the resources of the document, if it is of a group version.
 	list []*resources.Resource
-	// describe returns the description again: it is larger than the document, and
-	// used once for this and once for version 2.
+	// describe computes the description again. It is not cached: it is larger than the
+	// document, and used once for this document and once for OpenAPI 2.
 	describe func() (*description, error)
 }
 
@@ -43,16 +43,16 @@ func newDocument(version string, describe func() (*description, error)) *documen
 	return d
 }
 
-// documents are those of one table.
+// documents are the documents of a table.
 type documents struct {
 	table *resources.Table
-	v3    map[string]*document // by path, without the first slash
+	v3    map[string]*document // by path, without the leading slash
 	v2    *document
 	index func() (content, error)
 }
 
-// newDocuments returns the documents of a table. What is the same as in those of the
-// table before is taken over.
+// newDocuments returns the documents of a table. It reuses unchanged documents of the previous
+// table.
 func newDocuments(table *resources.Table, version string, before *documents) *documents {
 	d := &documents{table: table, v3: map[string]*document{
 		"apis":    singles.get("apis", version, groupsPath),
@@ -89,8 +89,8 @@ func (d *documents) get(name string) *document {
 	return d.v3[name]
 }
 
-// isCustom reports whether all of a group is: a real server has no document of such
-// a group, only those of its versions.
+// isCustom reports whether a group has custom resources only. kube-apiserver has documents for
+// the versions of such a group, but none for the group.
 func isCustom(g resources.Group) bool {
 	for _, v := range g.Versions {
 		if slices.ContainsFunc(v.Resources, func(r *resources.Resource) bool { return !r.Custom }) {
@@ -100,15 +100,15 @@ func isCustom(g resources.Group) bool {
 	return true
 }
 
-// documentOf returns the document of a group version: one that was made before, if
-// it is made of the same resources.
+// documentOf returns the document of a group version. It reuses a document of the same
+// resources.
 func documentOf(gv schema.GroupVersion, list []*resources.Resource, version string, before *document) *document {
 	if before != nil && slices.Equal(before.list, list) {
 		return before
 	}
 	describe := func() (*description, error) { return describeVersion(gv, list) }
 	if !slices.ContainsFunc(list, func(r *resources.Resource) bool { return r.Custom }) {
-		// What is built in is the same in every server of the process.
+		// Documents of built-in groups are the same in all servers of the process.
 		shared := *singles.of(rootOf(gv), version, describe)
 		shared.list = list
 		return &shared
@@ -118,7 +118,7 @@ func documentOf(gv schema.GroupVersion, list []*resources.Resource, version stri
 	return d
 }
 
-// kept are documents that are the same for all servers of a process.
+// kept are the documents that all servers of a process share.
 type kept struct {
 	lock sync.Mutex
 	made map[[2]string]*document // by name and version
@@ -145,9 +145,8 @@ func (k *kept) get(name, version string, p func() *path) *document {
 	return k.of(name, version, func() (*description, error) { return describePath(p()) })
 }
 
-// makeIndex makes all documents, as their hashes are in the index. They are made
-// side by side. A definition that can't be described is left out: clients need the
-// rest all the same.
+// makeIndex computes all documents in parallel: the index contains their hashes. It omits
+// CustomResourceDefinitions that can't be described, so that clients get the others.
 func (d *documents) makeIndex() (content, error) {
 	var group sync.WaitGroup
 	var lock sync.Mutex
@@ -173,8 +172,8 @@ func (d *documents) makeIndex() (content, error) {
 	return marshalIndex(hashes)
 }
 
-// makeV2 makes the one document of version 2, of descriptions that are made anew
-// where version 2 differs.
+// makeV2 computes the OpenAPI 2 document. Descriptions that differ in version 2 are computed
+// again.
 func (d *documents) makeV2(version string) (content, error) {
 	var all []*description
 	for _, name := range d.sorted() {
@@ -191,8 +190,8 @@ func (d *documents) makeV2(version string) (content, error) {
 	return contentOf(data), err
 }
 
-// sorted returns the names of documents: what is built in, which may not be
-// overridden, goes first.
+// sorted returns the names of documents. Built-in ones come first: their models take
+// precedence.
 func (d *documents) sorted() []string {
 	var out []string
 	for name := range d.v3 {
@@ -214,8 +213,7 @@ func (d *document) isCustom() bool {
 	return slices.ContainsFunc(d.list, func(r *resources.Resource) bool { return r.Custom })
 }
 
-// describeV2 returns the description with the schemas of custom resources as they
-// are in version 2.
+// describeV2 returns the description with custom resource schemas for OpenAPI 2.
 func (d *document) describeV2() (*description, error) {
 	out, err := d.describe()
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package openapi tells clients what objects look like and what can be done with
-// them, in OpenAPI 2 and 3.
+// Package openapi serves the OpenAPI 2 and 3 documents of API resources.
 //
 //	/openapi/v2              everything
 //	/openapi/v3              where to find the documents of version 3, with hashes
 //	/openapi/v3/PATH         what is below /PATH: a group version, or a path of its own
 //
-// A document is made when it is first asked for, of the table of the moment. That of
-// a group version is kept for as long as its resources stay as they are, those of the
-// built-in ones for as long as the process lives.
+// Documents are computed from the current resource table at their first request. That of a
+// group version is cached while its resources do not change, that of a built-in one for the
+// lifetime of the process.
 package openapi
 
 import (
@@ -28,34 +27,34 @@ import (
 	"google.golang.org/protobuf/proto"
 	"k8s.io/kube-openapi/pkg/handler3"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// A Handler answers requests for OpenAPI documents. It is safe for concurrent use.
+// A Handler serves OpenAPI documents. It is safe for concurrent use.
 type Handler struct {
 	tables  *resources.Current
 	version string
 	cache   atomic.Pointer[documents]
 }
 
-// New returns a handler for what tables hold. version is the server's, such as
+// New returns a handler for the resources of tables. version is the server's version, such as
 // v1.36.3.
 func New(tables *resources.Current, version string) *Handler {
 	return &Handler{tables: tables, version: version}
 }
 
-// Paths are those that Register serves.
+// Paths are the paths that Register registers.
 var Paths = []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/"}
 
-// Register makes h answer its paths.
+// Register registers the handler's paths.
 func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /openapi/v2", h.serveV2)
 	mux.HandleFunc("GET /openapi/v3", h.serveIndex)
 	mux.HandleFunc("GET /openapi/v3/{path...}", h.serveV3)
 }
 
-// documents returns those of the table of the moment.
+// documents returns the documents of the current table.
 func (h *Handler) documents() *documents {
 	table, before := h.tables.Table(), h.cache.Load()
 	if before != nil && before.table == table {
@@ -66,12 +65,12 @@ func (h *Handler) documents() *documents {
 	return d
 }
 
-// serveIndex answers where the documents of version 3 are. Their hashes are a part
-// of it, so that it is a hash of everything.
+// serveIndex responds with the URLs of the OpenAPI 3 documents. The URLs contain their hashes,
+// so the hash of the index changes with any of them.
 func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request) {
 	index, err := h.documents().index()
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	w.Header().Set("ETag", strconv.Quote(index.hash))
@@ -79,8 +78,8 @@ func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request) {
 	serve(w, r, index.data)
 }
 
-// serveV3 answers one document of version 3. A client that names the hash gets what
-// it may keep for good, or is sent to the document of today.
+// serveV3 responds with an OpenAPI 3 document. A request with the current hash gets a response
+// that can be cached forever; one with another hash is redirected.
 func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("path")
 	if name == "" {
@@ -93,14 +92,15 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Vary", "Accept")
-	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf")
+	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v3.v1.0+protobuf",
+		"com.github.proto-openapi.spec.v3@v1.0+protobuf")
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
 	content, err := doc.json()
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	if hash := r.URL.Query().Get("hash"); hash != "" {
@@ -116,7 +116,8 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf")
+	mediaType, binary, ok := accept(r, "com.github.proto-openapi.spec.v2.v1.0+protobuf",
+		"com.github.proto-openapi.spec.v2@v1.0+protobuf")
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
@@ -124,19 +125,19 @@ func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request) {
 	doc := h.documents().v2
 	content, err := doc.json()
 	if err != nil {
-		answer.Error(w, r, err)
+		response.Error(w, r, err)
 		return
 	}
 	deliver(w, r, doc, content, mediaType, binary)
 }
 
-// deliver writes a document as JSON, which is c, or as protobuf.
+// deliver writes a document as JSON (c) or as protobuf.
 func deliver(w http.ResponseWriter, r *http.Request, doc *document, c content, mediaType string, binary bool) {
 	data := c.data
 	if binary {
 		var err error
 		if data, err = doc.protobuf(); err != nil {
-			answer.Error(w, r, err)
+			response.Error(w, r, err)
 			return
 		}
 	}
@@ -145,8 +146,7 @@ func deliver(w http.ResponseWriter, r *http.Request, doc *document, c content, m
 	serve(w, r, data)
 }
 
-// serve writes a document, or that the client has it already; compressed if that is
-// asked for.
+// serve writes a document, or 304 if the client has it, compressed if the client accepts gzip.
 func serve(w http.ResponseWriter, r *http.Request, data []byte) {
 	header := w.Header()
 	if header.Get("Cache-Control") == "" {
@@ -160,11 +160,11 @@ func serve(w http.ResponseWriter, r *http.Request, data []byte) {
 			return
 		}
 	}
-	answer.Bytes(w, r, header.Get("Content-Type"), http.StatusOK, data)
+	response.Bytes(w, r, header.Get("Content-Type"), http.StatusOK, data)
 }
 
-// accept returns the representation that a client accepts: JSON, or protobuf under
-// one of two names, of which the first is answered.
+// accept negotiates the media type: JSON, or protobuf under one of two names. The response has
+// the first name.
 func accept(r *http.Request, protobuf ...string) (mediaType string, binary, ok bool) {
 	header := r.Header.Get("Accept")
 	if header == "" {
@@ -184,12 +184,12 @@ func accept(r *http.Request, protobuf ...string) (mediaType string, binary, ok b
 	return "", false, false
 }
 
-// locate returns where a document of a hash is.
+// locate returns the URL of a document with a hash.
 func locate(name, hash string) string {
 	return (&url.URL{Path: "/openapi/v3/" + name, RawQuery: url.Values{"hash": {hash}}.Encode()}).String()
 }
 
-// A content is a document, in JSON, and its hash.
+// A content is a JSON document and its hash.
 type content struct {
 	data []byte
 	hash string

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// A tree is decoded JSON: a schema, or a part of one.
+// A tree is decoded JSON: a schema or a part of one.
 type tree = map[string]any
 
 const (
@@ -22,10 +22,12 @@ const (
 	selectables = "x-kubernetes-selectable-fields"
 )
 
-// metaSchemas are the schemas that all groups share, such as those of metadata, by
-// model, in version 3 with their descriptions. They are not to be changed.
+// metaSchemas are the schemas that all groups share, such as ObjectMeta, by model, for OpenAPI
+// 3 with descriptions. They are read-only.
 var metaSchemas = sync.OnceValues(func() (map[string]tree, error) {
-	definitions := generated.GetOpenAPIDefinitions(func(model string) spec.Ref { return spec.MustCreateRef(schemaRefs + model) })
+	definitions := generated.GetOpenAPIDefinitions(func(model string) spec.Ref {
+		return spec.MustCreateRef(schemaRefs + model)
+	})
 	out := make(map[string]tree, len(definitions))
 	for model, definition := range definitions {
 		schema := definition.Schema
@@ -37,7 +39,8 @@ var metaSchemas = sync.OnceValues(func() (map[string]tree, error) {
 		}
 		out[model] = t
 	}
-	for _, kind := range []string{"DeleteOptions", "WatchEvent", "Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"} {
+	for _, kind := range []string{"DeleteOptions", "WatchEvent", "Status", "APIVersions", "APIGroup", "APIGroupList",
+		"APIResourceList"} {
 		out[metaModels+kind][gvkKey] = []any{tree{"group": "", "kind": kind, "version": "v1"}}
 	}
 	out[scaleModel][gvkKey] = []any{tree{"group": "autoscaling", "kind": "Scale", "version": "v1"}}
@@ -55,8 +58,7 @@ func treeOf(schema *spec.Schema) (tree, error) {
 	return out, err
 }
 
-// complete adds the shared schemas that schemas and paths refer to, and those that
-// these refer to in turn.
+// complete adds the shared schemas that schemas and paths refer to, transitively.
 func complete(schemas map[string]tree, paths []*path) error {
 	meta, err := metaSchemas()
 	if err != nil {

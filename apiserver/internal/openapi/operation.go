@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// A path is what can be done at one path, in terms of neither version of OpenAPI.
+// A path is an OpenAPI path item, for both versions of OpenAPI.
 type path struct {
 	path       string
 	operations []*operation
@@ -29,12 +29,12 @@ type operation struct {
 	action      string
 	kind        *schema.GroupVersionKind
 	parameters  []parameter
-	body        string // the model of what is sent; empty for nothing
-	required    bool   // whether the body is
+	body        string // the model of the request body; empty if there is none
+	required    bool   // whether the body is required
 	consumes    []string
 	produces    []string
-	answer      string         // the model of what is answered
-	codes       map[int]string // what the codes are called that it is answered with
+	answer      string         // the model of the response
+	codes       map[int]string // descriptions of the response codes
 }
 
 const (
@@ -47,7 +47,7 @@ const (
 	scaleModel    = "io.k8s.api.autoscaling.v1.Scale"
 )
 
-// The representations of built-in and of custom objects.
+// The media types of built-in and custom objects.
 var (
 	builtinTypes = []string{
 		runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf, runtime.ContentTypeCBOR,
@@ -62,32 +62,19 @@ var (
 	customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
 )
 
-// models names the model of a kind.
+// models returns the model name of a kind.
 type models func(schema.GroupVersionKind) string
 
-// returnsObject are the built-in resources of which a delete answers the object
-// that was deleted, where others answer a Status.
-var returnsObject = map[schema.GroupResource]bool{
-	{Resource: "persistentvolumeclaims"}: true, {Resource: "pods"}: true, {Resource: "podtemplates"}: true,
-	{Resource: "resourcequotas"}: true, {Resource: "serviceaccounts"}: true, {Resource: "services"}: true,
-	{Resource: "persistentvolumes"}:                       true,
-	{Group: "resource.k8s.io", Resource: "deviceclasses"}: true, {Group: "resource.k8s.io", Resource: "resourceclaims"}: true,
-	{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}: true, {Group: "resource.k8s.io", Resource: "resourceslices"}: true,
-	{Group: "storage.k8s.io", Resource: "csidrivers"}: true, {Group: "storage.k8s.io", Resource: "csinodes"}: true,
-	{Group: "storage.k8s.io", Resource: "storageclasses"}: true, {Group: "storage.k8s.io", Resource: "volumeattachments"}: true,
-	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}: true,
-}
-
-// notDescribed are subresources that need a cluster behind the server.
+// notDescribed are subresources that are not served because they need nodes.
 var notDescribed = []string{"attach", "exec", "log", "portforward", "proxy"}
 
-// author writes the paths of one resource.
+// An author generates the paths of one resource.
 type author struct {
 	r      *resources.Resource
 	models models
-	root   string // of the group version
+	root   string // path prefix of the group version
 	tag    string
-	prefix string // of the group version, in ids
+	prefix string // of operation ids
 
 	model     string
 	types     []string
@@ -115,8 +102,8 @@ func rootOf(gv schema.GroupVersion) string {
 	return "/apis/" + gv.String()
 }
 
-// names returns the tag of a group version, and what it is called in the ids of
-// operations: rbacAuthorization_v1 and RbacAuthorizationV1.
+// names returns the tag of a group version and its name in operation ids, such as
+// rbacAuthorization_v1 and RbacAuthorizationV1.
 func names(gv schema.GroupVersion) (tag, prefix string) {
 	group := strings.TrimSuffix(gv.Group, ".k8s.io")
 	if group == "" {
@@ -129,8 +116,7 @@ func names(gv schema.GroupVersion) (tag, prefix string) {
 	return tag, prefix
 }
 
-// identifier leaves out what does not belong into an identifier, and continues
-// with a capital letter.
+// identifier converts a string to camel case, without characters that identifiers can't have.
 func identifier(s string, capital bool) string {
 	var out strings.Builder
 	for i, c := range s {
@@ -159,10 +145,12 @@ func (a *author) paths() []*path {
 		collection, scope = a.root+"/namespaces/{namespace}/"+r.Plural, "Namespaced"
 		inPath = []parameter{namespaceParameter}
 	}
-	out = append(out, a.path(collection, inPath, a.list(scope, ""), a.create(scope, "", r.GVK()), a.deleteCollection(scope)))
+	out = append(out,
+		a.path(collection, inPath, a.list(scope, ""), a.create(scope, "", r.GVK()), a.deleteCollection(scope)))
 	inItem := append([]parameter{nameParameter(r.Kind)}, inPath...)
 	item := collection + "/{name}"
-	out = append(out, a.path(item, inItem, a.get(scope, "", r.GVK()), a.update(scope, "", r.GVK()), a.patch(scope, "", r.GVK()), a.delete(scope)))
+	out = append(out, a.path(item, inItem, a.get(scope, "", r.GVK()), a.update(scope, "", r.GVK()),
+		a.patch(scope, "", r.GVK()), a.delete(scope)))
 	for _, s := range r.Subresources {
 		if !slices.Contains(notDescribed, s.Name) {
 			inItem := inItem
@@ -170,7 +158,8 @@ func (a *author) paths() []*path {
 				inItem = append([]parameter{nameParameter(s.Kind.Kind)}, inPath...)
 			}
 			out = append(out, a.path(item+"/"+s.Name, inItem,
-				a.create(scope, s.Name, s.Kind), a.get(scope, s.Name, s.Kind), a.update(scope, s.Name, s.Kind), a.patch(scope, s.Name, s.Kind)))
+				a.create(scope, s.Name, s.Kind), a.get(scope, s.Name, s.Kind), a.update(scope, s.Name, s.Kind), a.patch(scope,
+					s.Name, s.Kind)))
 		}
 	}
 	if !r.Custom {
@@ -179,7 +168,7 @@ func (a *author) paths() []*path {
 	return slices.DeleteFunc(out, func(p *path) bool { return len(p.operations) == 0 })
 }
 
-// watches are the old paths of watches.
+// watches returns the deprecated watch paths.
 func (a *author) watches(scope string, inPath, inItem []parameter) []*path {
 	if !a.r.Allows("watch", "") {
 		return nil
@@ -196,8 +185,8 @@ func (a *author) watches(scope string, inPath, inItem []parameter) []*path {
 	}
 }
 
-// path returns a path with those of operations that are served; what all of them
-// have among their parameters is the path's.
+// path returns a path with the supported operations. It moves parameters that all of them have
+// to the path.
 func (a *author) path(name string, inPath []parameter, operations ...*operation) *path {
 	p := &path{path: name}
 	for _, o := range operations {
@@ -212,7 +201,9 @@ func (a *author) path(name string, inPath []parameter, operations ...*operation)
 		return p
 	}
 	for _, candidate := range p.operations[0].parameters {
-		isCommon := !slices.ContainsFunc(p.operations, func(o *operation) bool { return !slices.Contains(o.parameters, candidate) })
+		isCommon := !slices.ContainsFunc(p.operations, func(o *operation) bool {
+			return !slices.Contains(o.parameters, candidate)
+		})
 		if isCommon {
 			p.parameters = append(p.parameters, candidate)
 		}
@@ -223,9 +214,8 @@ func (a *author) path(name string, inPath []parameter, operations ...*operation)
 	return p
 }
 
-// operation returns one that answers the resource's own kind; nil if verb is not
-// served. words are what it is called in ids: a verb, and what follows the scope
-// and the kind.
+// operation returns an operation whose response is the resource's kind, or nil if the verb is
+// not supported. words are the parts of its id: the verb, and what follows scope and kind.
 func (a *author) operation(verb, subresource, method, action, word, scope, suffix string) *operation {
 	if !a.r.Allows(verb, subresource) {
 		return nil
@@ -242,8 +232,8 @@ func (a *author) operation(verb, subresource, method, action, word, scope, suffi
 	}
 }
 
-// of returns the operation with the kind of a subresource: for what is served as
-// custom, it is the kind of the object all the same.
+// of sets the kind of a subresource. Operations of custom resources keep the kind of the
+// object.
 func (a *author) of(o *operation, subresource string, kind schema.GroupVersionKind) *operation {
 	if o == nil || subresource == "" {
 		return o
@@ -259,7 +249,7 @@ func (a *author) of(o *operation, subresource string, kind schema.GroupVersionKi
 	return o
 }
 
-// phrase says what is done with the object, or with a subresource of it.
+// phrase returns the description: the verb and the kind or its subresource.
 func (a *author) phrase(verb, subresource, article string) string {
 	if subresource != "" {
 		verb += " " + subresource + " of"
@@ -267,7 +257,7 @@ func (a *author) phrase(verb, subresource, article string) string {
 	return verb + article + a.r.Kind
 }
 
-// article is that of the kind.
+// article returns the article of the kind.
 func (a *author) article() string {
 	kind := a.r.Kind
 	switch {
@@ -354,7 +344,8 @@ func (a *author) delete(scope string) *operation {
 	o.description = a.phrase("delete", "", a.article())
 	o.parameters = optionParameters(metav1.DeleteOptions{})
 	o.body, o.consumes = deleteOptions, a.bodyTypes
-	if a.r.Custom || !returnsObject[a.r.GroupResource()] {
+	// Namespaces return the object too, but kube-apiserver documents a Status for them.
+	if !a.r.ReturnDeletedObject || a.r.GroupResource() == (schema.GroupResource{Resource: "namespaces"}) {
 		o.answer = statusModel
 	}
 	o.codes = map[int]string{200: ok, 202: accepted}
@@ -373,7 +364,8 @@ func (a *author) deleteCollection(scope string) *operation {
 		return o
 	}
 	o.body = deleteOptions
-	o.parameters = withParameters(optionParameters(metav1.DeleteOptions{}), optionParameters(metav1.ListOptions{}), "watch", "allowWatchBookmarks")
+	o.parameters = withParameters(optionParameters(metav1.DeleteOptions{}), optionParameters(metav1.ListOptions{}),
+		"watch", "allowWatchBookmarks")
 	return o
 }
 
@@ -382,7 +374,8 @@ const watchEvent = metaModels + "WatchEvent"
 func (a *author) watch(scope string) *operation {
 	o := a.operation("watch", "", "get", "watch", "watch", scope, "")
 	o.description = "watch changes to an object of kind " + a.r.Kind +
-		". deprecated: use the 'watch' parameter with a list operation instead, filtered to a single item with the 'fieldSelector' parameter."
+		". deprecated: use the 'watch' parameter with a list operation instead, filtered to a single item with the " +
+		"'fieldSelector' parameter."
 	o.answer, o.produces = watchEvent, a.streams
 	o.parameters = optionParameters(metav1.ListOptions{})
 	return o
@@ -390,7 +383,8 @@ func (a *author) watch(scope string) *operation {
 
 func (a *author) watchList(scope, suffix string) *operation {
 	o := a.operation("watch", "", "get", "watchlist", "watch", scope, "List"+suffix)
-	o.description = "watch individual changes to a list of " + a.r.Kind + ". deprecated: use the 'watch' parameter with a list operation instead."
+	o.description = "watch individual changes to a list of " + a.r.Kind +
+		". deprecated: use the 'watch' parameter with a list operation instead."
 	o.answer, o.produces = watchEvent, a.streams
 	o.parameters = optionParameters(metav1.ListOptions{})
 	return o

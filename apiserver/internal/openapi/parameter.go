@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// A parameter is sent in a path or a query.
+// A parameter is a path or query parameter.
 type parameter struct {
 	name, in, description, typ string
 }
 
-// required says that there is no path without it.
+// required reports whether the parameter is required, as path parameters are.
 func (p parameter) required() bool { return p.in == "path" }
 
 func compareParameters(a, b parameter) int {
@@ -21,11 +21,13 @@ func compareParameters(a, b parameter) int {
 
 var (
 	namespaceParameter = parameter{
-		name: "namespace", in: "path", typ: "string", description: "object name and auth scope, such as for teams and projects",
+		name: "namespace", in: "path", typ: "string",
+		description: "object name and auth scope, such as for teams and projects",
 	}
 	prettyParameter = parameter{
 		name: "pretty", in: "query", typ: "string",
-		description: "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or command-line HTTP tool (curl and wget).",
+		description: "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a " +
+			"browser or command-line HTTP tool (curl and wget).",
 	}
 )
 
@@ -33,10 +35,10 @@ func nameParameter(kind string) parameter {
 	return parameter{name: "name", in: "path", typ: "string", description: "name of the " + kind}
 }
 
-// documented are types that say what their fields are for.
+// documented are types with descriptions of their fields.
 type documented interface{ SwaggerDoc() map[string]string }
 
-// optionParameters returns the parameters that a struct of options is read from.
+// optionParameters returns the query parameters of an options struct.
 func optionParameters(options documented) []parameter {
 	t, docs := reflect.TypeOf(options), options.SwaggerDoc()
 	var out []parameter
@@ -51,8 +53,8 @@ func optionParameters(options documented) []parameter {
 	return out
 }
 
-// parameterType returns how a field is written in a query; ok is false when it is
-// part of bodies only.
+// parameterType returns the type of a field in a query; ok is false for fields that only a
+// body has.
 func parameterType(t reflect.Type) (name string, ok bool) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -68,8 +70,8 @@ func parameterType(t reflect.Type) (name string, ok bool) {
 	return "string", true
 }
 
-// withParameters returns some parameters and those of others that are not among
-// them, but for some by name.
+// withParameters returns parameters followed by those of others that are not among them,
+// except for the named ones.
 func withParameters(some, others []parameter, without ...string) []parameter {
 	for _, p := range others {
 		known := slices.ContainsFunc(some, func(s parameter) bool { return s.name == p.name })

@@ -5,10 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// readable are the representations of discovery, as a real server describes it.
+// readable are the media types of discovery documents.
 var readable = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
 
-// single describes a path that is only read.
+// single is a path with a get operation only.
 func single(name, text, id, tag, model string, types []string) *path {
 	return &path{path: name, operations: []*operation{{
 		method: "get", description: text, id: id, tags: []string{tag},
@@ -18,15 +18,18 @@ func single(name, text, id, tag, model string, types []string) *path {
 
 func resourcesPath(gv schema.GroupVersion) *path {
 	tag, prefix := names(gv)
-	return single(rootOf(gv)+"/", "get available resources", "get"+prefix+"APIResources", tag, metaModels+"APIResourceList", builtinTypes)
+	return single(rootOf(gv)+"/", "get available resources", "get"+prefix+"APIResources", tag,
+		metaModels+"APIResourceList", builtinTypes)
 }
 
 func groupPath(group string) *path {
 	tag, prefix := names(schema.GroupVersion{Group: group})
 	if group == "" {
-		return single("/api/", "get available API versions", "get"+prefix+"APIVersions", tag, metaModels+"APIVersions", readable)
+		return single("/api/", "get available API versions", "get"+prefix+"APIVersions", tag, metaModels+"APIVersions",
+			readable)
 	}
-	return single("/apis/"+group+"/", "get information of a group", "get"+prefix+"APIGroup", tag, metaModels+"APIGroup", readable)
+	return single("/apis/"+group+"/", "get information of a group", "get"+prefix+"APIGroup", tag, metaModels+"APIGroup",
+		readable)
 }
 
 func groupsPath() *path {
@@ -38,7 +41,7 @@ func versionPath() *path {
 		"io.k8s.apimachinery.pkg.version.Info", []string{runtime.ContentTypeJSON})
 }
 
-// describePath returns the description of one path that is no resource's.
+// describePath returns the description of a path without resources.
 func describePath(p *path) (*description, error) {
 	d := &description{schemas: map[string]tree{}, paths: []*path{p}}
 	return d, complete(d.schemas, d.paths)

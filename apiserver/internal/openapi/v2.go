@@ -11,7 +11,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The parts of a document in version 2.
+// The parts of an OpenAPI 2 document.
 type (
 	documentV2 struct {
 		Swagger     string                 `json:"swagger"`
@@ -63,8 +63,8 @@ type (
 
 const definitionRefs = "#/definitions/"
 
-// marshalV2 returns one document of everything that is described, in JSON. What
-// several descriptions have is taken from the first.
+// marshalV2 returns the OpenAPI 2 document of all descriptions, in JSON. The first description
+// of a model takes precedence.
 func marshalV2(all []*description, version string) ([]byte, error) {
 	out := &documentV2{
 		Swagger: "2.0", Info: info{Title: "Kubernetes", Version: version},
@@ -91,8 +91,8 @@ func marshalV2(all []*description, version string) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// schemaV2 returns a schema of version 3 as version 2 has it: without defaults, with
-// descriptions beside references, and one type where there may be several.
+// schemaV2 converts a schema from OpenAPI 3 to 2: it drops defaults, unwraps references and
+// keeps one of several types.
 func schemaV2(t tree) tree {
 	out := make(tree, len(t))
 	for key, v := range t {
@@ -144,7 +144,7 @@ func refV2(v any) any {
 	return definitionRefs + strings.TrimPrefix(ref, schemaRefs)
 }
 
-// onlyRef returns the reference of a list that has nothing else.
+// onlyRef returns the reference in an allOf with nothing else.
 func onlyRef(v any) (any, bool) {
 	list, _ := v.([]any)
 	if len(list) != 1 {
@@ -155,7 +155,7 @@ func onlyRef(v any) (any, bool) {
 	return ref, ok && len(t) == 1
 }
 
-// addKinds adds the kinds of a model that another description knows.
+// addKinds adds the kinds of a model from another description.
 func addKinds(to, from tree) {
 	kinds, _ := to[gvkKey].([]any)
 	others, _ := from[gvkKey].([]any)
@@ -210,7 +210,8 @@ func (o *operation) v2(share shared) (*operationV2, error) {
 	}
 	var list []parameterV2
 	if o.body != "" {
-		list = append(list, parameterV2{In: "body", Name: "body", Required: o.required, Schema: &reference{definitionRefs + o.body}})
+		list = append(list,
+			parameterV2{In: "body", Name: "body", Required: o.required, Schema: &reference{definitionRefs + o.body}})
 	}
 	var err error
 	out.Parameters, err = share.all(append(list, parametersV2(o.parameters)...))
@@ -227,14 +228,14 @@ func parametersV2(list []parameter) []parameterV2 {
 	return out
 }
 
-// shared are parameters that stand in the document once, under a name and a hash,
-// and are referred to.
+// shared are the parameters of the document that operations refer to. Their names contain a
+// hash.
 type shared struct {
 	parameters map[string]parameterV2
-	names      map[parameterV2]string // schema left out
+	names      map[parameterV2]string // without the schema
 }
 
-// all returns a list with references to what is shared.
+// all replaces shared parameters by references.
 func (s shared) all(list []parameterV2) ([]parameterV2, error) {
 	for i, p := range list {
 		if !isShared(p) {
@@ -249,8 +250,8 @@ func (s shared) all(list []parameterV2) ([]parameterV2, error) {
 	return list, nil
 }
 
-// isShared reports whether a parameter is one of many operations. Clients look for
-// two of them where they are used, to learn what the server can do.
+// isShared reports whether a parameter is shared. Clients look for two of them in the
+// operations, to detect features of the server.
 func isShared(p parameterV2) bool {
 	switch {
 	case p.In == "body":
@@ -261,9 +262,10 @@ func isShared(p parameterV2) bool {
 	return true
 }
 
-// spec returns a parameter as the library has it, whose JSON is what is hashed.
+// spec returns a parameter as kube-openapi's type, whose JSON is hashed.
 func (p parameterV2) spec() *spec.Parameter {
-	out := &spec.Parameter{ParamProps: spec.ParamProps{Description: p.Description, Name: p.Name, In: p.In, Required: p.Required}}
+	out := &spec.Parameter{ParamProps: spec.ParamProps{Description: p.Description, Name: p.Name, In: p.In,
+		Required: p.Required}}
 	out.Type, out.UniqueItems = p.Type, p.UniqueItems
 	if p.Schema != nil {
 		out.Schema = spec.RefSchema(p.Schema.Ref)
@@ -271,8 +273,7 @@ func (p parameterV2) spec() *spec.Parameter {
 	return out
 }
 
-// name returns the name of a parameter among the shared ones, where it is put when
-// it is new.
+// name returns the name of a shared parameter, which it adds if necessary.
 func (s shared) name(p parameterV2) (string, error) {
 	key := p
 	if key.Schema = nil; p.Schema != nil {

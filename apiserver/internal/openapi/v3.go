@@ -10,16 +10,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// A description is what OpenAPI says of one group version, or of one path, in
-// version 3.
+// A description is the OpenAPI 3 description of a group version or of a path.
 type description struct {
 	schemas map[string]tree
 	paths   []*path
-	custom  bool // all of it
+	custom  bool // all of its resources are custom
 }
 
-// describeVersion returns the description of a version: of its built-in and of its
-// custom resources.
+// describeVersion returns the description of the built-in and custom resources of a version.
 func describeVersion(gv schema.GroupVersion, list []*resources.Resource) (*description, error) {
 	d := &description{schemas: map[string]tree{}, custom: true}
 	var names models
@@ -53,7 +51,7 @@ func describeVersion(gv schema.GroupVersion, list []*resources.Resource) (*descr
 	return d, complete(d.schemas, d.paths)
 }
 
-// The parts of a document in version 3.
+// The parts of an OpenAPI 3 document.
 type (
 	documentV3 struct {
 		OpenAPI    string                 `json:"openapi"`
@@ -118,10 +116,11 @@ type (
 )
 
 var securitySchemes = map[string]tree{
-	"BearerToken": {"description": "Bearer Token authentication", "in": "header", "name": "authorization", "type": "apiKey"},
+	"BearerToken": {"description": "Bearer Token authentication", "in": "header", "name": "authorization",
+		"type": "apiKey"},
 }
 
-// marshal returns the document, in JSON. version is that of the server.
+// marshal returns the document in JSON. version is the server's version.
 func (d *description) marshal(version string) ([]byte, error) {
 	document := &documentV3{
 		OpenAPI: "3.0.0", Info: info{Title: "Kubernetes", Version: version},
@@ -158,7 +157,9 @@ func (p *path) v3() *pathItemV3 {
 
 func (o *operation) v3() *operationV3 {
 	out := &operationV3{
-		Description: o.description, ID: o.id, Parameters: parametersV3(o.parameters), Tags: o.tags, Action: o.action, Kind: o.gvk(),
+		Description: o.description, ID: o.id, Parameters: parametersV3(
+			o.parameters,
+		), Tags: o.tags, Action: o.action, Kind: o.gvk(),
 		Responses: map[string]responseV3{"401": {Description: unauthorized}},
 	}
 	if o.body != "" {

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Limits bound a body.
+// Limits limit a request body.
 type Limits struct {
 	Bytes   int64
 	Nesting int // of lists and maps
 }
 
-// Body reads the body of r. The error is a 400, a 408 when it does not arrive in
-// time, or a 413.
+// Body reads the request body. The error is a 400, a 408 if it does not arrive in time, or a
+// 413.
 func Body(r *http.Request, limits Limits) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -40,18 +40,19 @@ func Body(r *http.Request, limits Limits) ([]byte, error) {
 		return nil, apierrors.NewBadRequest("error reading the body: " + err.Error())
 	}
 	if deeper(r.Header.Get("Content-Type"), data, limits.Nesting) {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request is nested too deep: expected at most %d levels", limits.Nesting))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request is nested too deep: expected at most %d "+
+			"levels", limits.Nesting))
 	}
 	return data, nil
 }
 
-// TooLarge is the answer to a body that is longer than limit, in bytes.
+// TooLarge returns the 413 for a body larger than limit bytes.
 func TooLarge(limit int64) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", limit))
 }
 
-// InputSerializer returns the serializer for a Content-Type; the first one for an
-// empty one. The error is a 415.
+// InputSerializer returns the serializer for a Content-Type; the default is the first one. The
+// error is a 415.
 func InputSerializer(contentType string, known []runtime.SerializerInfo) (runtime.SerializerInfo, error) {
 	if contentType == "" {
 		return known[0], nil
@@ -63,7 +64,7 @@ func InputSerializer(contentType string, known []runtime.SerializerInfo) (runtim
 	}
 	var accepted []string
 	for _, info := range known {
-		// CBOR is served, but clients are not told to use what other servers lack.
+		// CBOR is served but not listed, as in kube-apiserver.
 		if info.MediaType != runtime.ContentTypeCBOR {
 			accepted = append(accepted, info.MediaType)
 		}
@@ -71,7 +72,7 @@ func InputSerializer(contentType string, known []runtime.SerializerInfo) (runtim
 	return runtime.SerializerInfo{}, UnsupportedMediaType(accepted)
 }
 
-// UnsupportedMediaType is the answer to a body of a type that is not accepted.
+// UnsupportedMediaType returns the 415 for a body with an unsupported media type.
 func UnsupportedMediaType(accepted []string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure,

@@ -1,5 +1,4 @@
-// Package request reads what a request asks for: its path, its query and its
-// body.
+// Package request parses requests: path, query and body.
 package request
 
 import (
@@ -12,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Info is what a path and a method ask for.
+// Info is what the path and the method of a request say, as kube-apiserver's RequestInfo.
 type Info struct {
-	// Path is the path as it was sent.
+	// Path is the path of the URL.
 	Path string
-	// Resource says that the rest is set. Anything else is asked for by Path.
+	// Resource is true for requests for an API resource. Otherwise only Path and Verb are set.
 	Resource bool
-	// Verb is get, list, watch, create, update, patch, delete, deletecollection;
-	// empty for a method that is none of these, "proxy" for the old proxy paths.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection; "proxy" for
+	// the deprecated proxy paths; empty for other methods.
 	Verb string
 
 	Group, Version string
@@ -27,32 +26,32 @@ type Info struct {
 	Plural         string
 	Name           string
 	Subresource    string
-	// Parts is the path from Plural on.
+	// Parts are the segments of the path from Plural on.
 	Parts []string
 }
 
-// GVR returns the resource that is asked for.
+// GVR returns the group, version and plural of the resource.
 func (i *Info) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: i.Group, Version: i.Version, Resource: i.Plural}
 }
 
-// verbs are those of the methods on a named object.
+// verbs are the verbs of the methods on a named object.
 var verbs = map[string]string{
 	http.MethodPost: "create", http.MethodGet: "get", http.MethodHead: "get", http.MethodPut: "update",
 	http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
-// ofNamespaces are the subresources of a namespace; anything else behind a
-// namespace's name is a resource in it.
+// ofNamespaces are the subresources of Namespaces. Any other segment after a namespace is a
+// resource in it.
 var ofNamespaces = []string{"status", "finalize"}
 
-// Parse returns what r asks for. A path below /api or /apis that names no
-// resource is not one of a resource.
+// Parse parses the path and the method of r. Paths under /api and /apis without a resource
+// have Resource false.
 //
 //	/api/v1/[namespaces/NAMESPACE/]PLURAL[/NAME[/SUBRESOURCE]]
 //	/apis/GROUP/VERSION/[namespaces/NAMESPACE/]PLURAL[/NAME[/SUBRESOURCE]]
 //
-// Behind the version may stand watch/, which is an old way to ask for a watch.
+// The deprecated watch/ may follow the version.
 func Parse(r *http.Request) *Info {
 	info := &Info{Path: r.URL.Path}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -94,13 +93,13 @@ func Parse(r *http.Request) *Info {
 	return info
 }
 
-// listOrWatch tells a list from a watch, and takes the name from a field selector
-// that asks for one object: who may read only one may do so in this way.
+// listOrWatch sets the verb list or watch. It takes the name from a field selector on
+// metadata.name, so that users who may read a single object can list and watch it.
 func (i *Info) listOrWatch(r *http.Request) {
 	i.Verb = "list"
 	var options internalversion.ListOptions
 	if err := Options(r, &options); err != nil {
-		// The verb is for who may; the error is said later.
+		// The verb is needed for authorization; List returns the error later.
 		switch strings.ToLower(r.URL.Query().Get("watch")) {
 		case "", "false", "0":
 		default:
@@ -114,7 +113,8 @@ func (i *Info) listOrWatch(r *http.Request) {
 	if options.FieldSelector == nil {
 		return
 	}
-	if name, ok := options.FieldSelector.RequiresExactMatch("metadata.name"); ok && len(content.IsPathSegmentName(name)) == 0 {
+	if name, ok := options.FieldSelector.RequiresExactMatch("metadata.name"); ok &&
+		len(content.IsPathSegmentName(name)) == 0 {
 		i.Name = name
 	}
 }

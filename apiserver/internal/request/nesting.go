@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// deeper reports whether a body of JSON or protobuf is nested deeper than limit.
-// What decodes, converts, compares and writes objects calls itself for each level,
-// and not all of it knows a limit of its own. YAML and CBOR do, in their decoders.
+// deeper reports whether JSON or protobuf is nested deeper than limit. Decoding, conversion,
+// comparison and encoding are recursive, and not all of them have a limit. The decoders of
+// YAML and CBOR do.
 func deeper(contentType string, data []byte, limit int) bool {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	switch {
@@ -22,8 +22,7 @@ func deeper(contentType string, data []byte, limit int) bool {
 	return false
 }
 
-// deeperJSON counts brackets outside of strings. Of what is no JSON it may say
-// either.
+// deeperJSON counts brackets outside of strings. For invalid JSON it may return either result.
 func deeperJSON(data []byte, limit int) bool {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -45,17 +44,17 @@ func deeperJSON(data []byte, limit int) bool {
 	return false
 }
 
-// envelope precedes an object in Kubernetes' protobuf.
+// envelope is the prefix of Kubernetes' protobuf encoding.
 var envelope = []byte("k8s\x00")
 
-// deeperProto counts how deep messages stand in messages. It knows no schema, and
-// takes all that has a length for a message, as far as it can be read as one: of
-// texts and bytes that goes a few levels at most. It reads whatever the decoders of
-// k8s.io/api read, oddly written numbers and groups that do not end among it. Each
-// byte is looked at once.
+// deeperProto counts how deep messages are nested. It has no schema, so it treats every
+// length-delimited field as a message as long as it parses as one; strings and bytes that
+// happen to parse go a few levels deep at most. It accepts everything that the decoders of
+// k8s.io/api accept, such as non-canonical varints and unterminated groups. It reads each byte
+// once.
 func deeperProto(data []byte, limit int) bool {
 	data = bytes.TrimPrefix(data, envelope)
-	// The rests of the messages that stand around the one that is read.
+	// The unread rests of the enclosing messages.
 	var around [][]byte
 	for {
 		for len(data) == 0 {
@@ -80,7 +79,7 @@ func deeperProto(data []byte, limit int) bool {
 				return true
 			}
 			data = data[:length]
-		case 3, 4: // a group's fields are read as the message's
+		case 3, 4: // the fields of a group belong to the message
 		case 5:
 			data = data[min(4, len(data)):]
 		default:
@@ -89,8 +88,8 @@ func deeperProto(data []byte, limit int) bool {
 	}
 }
 
-// varint reads a number, of ten bytes at most, and returns what follows it; nothing
-// follows what is no number.
+// varint reads a varint of at most ten bytes and returns the rest, which is empty if it is
+// invalid.
 func varint(data []byte) (uint64, []byte) {
 	var v uint64
 	for i := range min(10, len(data)) {

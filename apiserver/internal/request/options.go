@@ -30,13 +30,13 @@ func invalid(kind string, errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 }
 
-// Get returns the options of a get.
+// Get returns the GetOptions.
 func Get(r *http.Request) (*metav1.GetOptions, error) {
 	o := &metav1.GetOptions{}
 	return o, Options(r, o)
 }
 
-// List returns the options of a list or watch, checked.
+// List returns the validated ListOptions of a list or watch.
 func List(r *http.Request) (*internalversion.ListOptions, error) {
 	o := &internalversion.ListOptions{}
 	if err := Options(r, o); err != nil {
@@ -46,7 +46,7 @@ func List(r *http.Request) (*internalversion.ListOptions, error) {
 	return o, invalid("ListOptions", internalvalidation.ValidateListOptions(o, true))
 }
 
-// Create returns the options of a create, checked.
+// Create returns the validated CreateOptions.
 func Create(r *http.Request) (*metav1.CreateOptions, error) {
 	o := &metav1.CreateOptions{}
 	if err := Options(r, o); err != nil {
@@ -55,7 +55,7 @@ func Create(r *http.Request) (*metav1.CreateOptions, error) {
 	return o, invalid("CreateOptions", metav1validation.ValidateCreateOptions(o))
 }
 
-// Update returns the options of an update, checked.
+// Update returns the validated UpdateOptions.
 func Update(r *http.Request) (*metav1.UpdateOptions, error) {
 	o := &metav1.UpdateOptions{}
 	if err := Options(r, o); err != nil {
@@ -64,7 +64,7 @@ func Update(r *http.Request) (*metav1.UpdateOptions, error) {
 	return o, invalid("UpdateOptions", metav1validation.ValidateUpdateOptions(o))
 }
 
-// Patch returns the options of a patch of a type, checked.
+// Patch returns the validated PatchOptions for a patch type.
 func Patch(r *http.Request, of types.PatchType) (*metav1.PatchOptions, error) {
 	o := &metav1.PatchOptions{}
 	if err := Options(r, o); err != nil {
@@ -73,8 +73,8 @@ func Patch(r *http.Request, of types.PatchType) (*metav1.PatchOptions, error) {
 	return o, invalid("PatchOptions", metav1validation.ValidatePatchOptions(o, of))
 }
 
-// Delete returns the options of a delete: those of its body, a DeleteOptions, or
-// those of its query when it has no body; checked.
+// Delete returns the validated DeleteOptions. They are in the body or, without a body, in the
+// query.
 func Delete(r *http.Request, body []byte) (*metav1.DeleteOptions, error) {
 	o := &metav1.DeleteOptions{}
 	if len(body) == 0 {

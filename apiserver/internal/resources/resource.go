@@ -1,9 +1,9 @@
-// Package resources says what a server serves: which resources of which groups
-// and versions, under which names, through which subresources, and how objects
-// of their kinds behave.
+// Package resources describes the API resources that a server serves: their groups,
+// versions, names, verbs and subresources, and the [Strategy] of each.
 //
-// A [Table] is a snapshot of all of it and never changes; [Current] holds the one
-// of the moment. A request takes one table at its start and keeps it.
+// A [Table] is an immutable snapshot of all resources. [Current] holds the latest table;
+// it is replaced when a CustomResourceDefinition changes. A request loads the table once,
+// at its start, so that it sees the same resources until it ends.
 package resources
 
 import (
@@ -16,90 +16,91 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// A Resource is what is served under one plural name at one version. It is not
-// changed once it is in a Table.
+// A Resource is an API resource at one version. It is immutable once it is in a Table.
 type Resource struct {
 	Group      string   `json:"-"`
 	Version    string   `json:"-"`
 	Plural     string   `json:"plural"`
 	Singular   string   `json:"singular"`
 	Kind       string   `json:"kind"`
-	ListKind   string   `json:"listKind,omitempty"` // empty: Kind and "List"
+	ListKind   string   `json:"listKind,omitempty"` // default: Kind + "List"
 	ShortNames []string `json:"shortNames,omitempty"`
 	Categories []string `json:"categories,omitempty"`
 	Namespaced bool     `json:"namespaced,omitempty"`
-	// Verbs are in the order in which discovery lists them.
+	// Verbs are in the order of the discovery documents.
 	Verbs        []string      `json:"verbs"`
 	Subresources []Subresource `json:"subresources,omitempty"`
 
-	// Stored is the kind and version that objects are stored as. Its group may be
-	// another one: Events are stored once and served in two groups.
+	// Stored is the storage version: the group, version and kind in storage. The group may
+	// differ from Group: Events are stored as core/v1 and served in events.k8s.io too.
 	Stored schema.GroupVersionKind `json:"-"`
-	// Prefix is where objects are stored: /<group or core>/<plural>/.
+	// Prefix is the storage prefix of the objects: /<group, or "core">/<plural>/. It is
+	// empty for resources that are not stored, such as SubjectAccessReviews.
 	Prefix string `json:"-"`
-	// Custom says that a CustomResourceDefinition defines the resource.
+	// Custom is true for resources of a CustomResourceDefinition.
 	Custom bool `json:"-"`
 
-	// Deprecated, if not empty, is what every client of the resource is warned of.
+	// ReturnDeletedObject is true if a delete responds with the deleted object instead of a
+	// Status, as in registry/rest.
+	ReturnDeletedObject bool `json:"-"`
+	// Deprecated is the warning for clients of a deprecated version; empty for others.
 	Deprecated string `json:"-"`
-	// Closed, if not empty, says why no more objects can be made.
+	// Closed is the reason why creates are forbidden; empty if they are allowed.
 	Closed string `json:"-"`
 
-	// Open returns how objects of the kind behave, and is called when the first
-	// request needs it.
-	Open func() (Kind, error) `json:"-"`
+	// Open returns the strategy. It is called once, by the first request that needs it.
+	Open func() (Strategy, error) `json:"-"`
 
-	// Schema returns what OpenAPI says, in its version 2 or 3, of the objects of a
-	// custom resource.
+	// Schema returns the published schema of a custom resource for OpenAPI version 2 or 3.
 	Schema func(version int) (PublishedSchema, error) `json:"-"`
 
-	once sync.Once
-	kind Kind
-	err  error
+	once     sync.Once
+	strategy Strategy
+	err      error
 }
 
-// A PublishedSchema is what clients are told of the objects of a custom resource.
+// A PublishedSchema is the schema of a custom resource in the OpenAPI documents.
 type PublishedSchema struct {
-	// Object is the schema, but for apiVersion, kind and metadata, which all
-	// objects have; nil when clients are to expect any fields.
+	// Object is the schema without apiVersion, kind and metadata, which all objects have.
+	// It is nil if objects may have any field.
 	Object *spec.Schema
-	// Selectable are the paths that field selectors may name.
+	// Selectable are the JSON paths of the selectable fields.
 	Selectable []string
 }
 
-// A Subresource is a part or a view of an object, with verbs of its own.
+// A Subresource is a subresource such as status or scale.
 type Subresource struct {
 	Name  string                  `json:"name"`
-	Kind  schema.GroupVersionKind `json:"kind"` // of what is read and written; group and version empty: the resource's
+	Kind  schema.GroupVersionKind `json:"kind"` // of the bodies; default group and version: the resource's
 	Verbs []string                `json:"verbs"`
 }
 
-// GVK returns the kind that is served.
+// GVK returns the group, version and kind.
 func (r *Resource) GVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 }
 
-// GroupKind returns the kind that is served, without its version.
+// GroupKind returns the group and kind.
 func (r *Resource) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: r.Group, Kind: r.Kind}
 }
 
-// GroupVersion returns where the resource is served.
+// GroupVersion returns the group and version.
 func (r *Resource) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
-// GroupResource names the resource in errors.
+// GroupResource returns the group and plural name, as API errors show them.
 func (r *Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
-// GVR returns the resource's whole name.
+// GVR returns the group, version and plural name.
 func (r *Resource) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
 }
 
-// List returns the kind of lists of the resource's objects.
+// List returns the list kind.
 func (r *Resource) List() string {
 	if r.ListKind != "" {
 		return r.ListKind
@@ -107,7 +108,7 @@ func (r *Resource) List() string {
 	return r.Kind + "List"
 }
 
-// Subresource returns the subresource of a name.
+// Subresource returns the subresource with a name.
 func (r *Resource) Subresource(name string) (*Subresource, bool) {
 	for i := range r.Subresources {
 		if r.Subresources[i].Name == name {
@@ -117,8 +118,8 @@ func (r *Resource) Subresource(name string) (*Subresource, bool) {
 	return nil, false
 }
 
-// Allows reports whether a verb is served on the resource, or on its subresource
-// if subresource is not empty.
+// Allows reports whether the resource supports a verb; if subresource is not empty,
+// whether the subresource does.
 func (r *Resource) Allows(verb, subresource string) bool {
 	if subresource == "" {
 		return slices.Contains(r.Verbs, verb)
@@ -127,19 +128,19 @@ func (r *Resource) Allows(verb, subresource string) bool {
 	return ok && slices.Contains(s.Verbs, verb)
 }
 
-// Behaviour returns how objects of the resource behave. What is costly about it,
-// such as compiling a schema, is done by the first call.
-func (r *Resource) Behaviour() (Kind, error) {
-	r.once.Do(func() { r.kind, r.err = r.Open() })
-	return r.kind, r.err
+// Strategy returns the strategy of the resource. The first call opens it, which may be
+// slow: it compiles the schema of a custom resource.
+func (r *Resource) Strategy() (Strategy, error) {
+	r.once.Do(func() { r.strategy, r.err = r.Open() })
+	return r.strategy, r.err
 }
 
-// Key returns where an object is stored. The namespace of an object of a resource
-// that is not namespaced is not looked at.
+// Key returns the storage key of an object. namespace is ignored for cluster-scoped
+// resources.
 func (r *Resource) Key(namespace, name string) string { return r.KeysIn(namespace) + name }
 
-// KeysIn returns the prefix of the keys of all objects in a namespace; an empty
-// one stands for all.
+// KeysIn returns the key prefix of the objects in a namespace, or in all namespaces if it
+// is empty.
 func (r *Resource) KeysIn(namespace string) string {
 	if r.Namespaced && namespace != "" {
 		return r.Prefix + namespace + "/"
@@ -147,14 +148,15 @@ func (r *Resource) KeysIn(namespace string) string {
 	return r.Prefix
 }
 
-// StorageVersionHash returns the fingerprint of the stored version, by which
-// clients notice that it changed: 8 bytes of a SHA-256, in base64.
+// StorageVersionHash returns the hash of the storage version that discovery shows: the
+// first 8 bytes of the SHA-256 of group/version/kind, in base64. Clients compare hashes to
+// notice that the storage version changed.
 func (r *Resource) StorageVersionHash() string {
 	sum := sha256.Sum256([]byte(r.Stored.Group + "/" + r.Stored.Version + "/" + r.Stored.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-// PrefixOf returns the Prefix of a resource.
+// PrefixOf returns the storage prefix of a resource.
 func PrefixOf(group, plural string) string {
 	if group == "" {
 		group = "core"

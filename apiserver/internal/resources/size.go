@@ -10,16 +10,15 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// MaxObject is how large an object may be stored, in bytes, where nothing else is asked
-// for: etcd takes as much in one request.
+// MaxObject is the default limit on the size of a stored object, in bytes. It is etcd's
+// default limit on the size of a request.
 const MaxObject = 3 << 19
 
-// A TooLargeError says that an object is too large, or would become too large. Clients
-// get it as a 413.
+// A TooLargeError reports an object that is too large. Clients get it as a 413.
 type TooLargeError struct {
-	Path  string // the part that takes most of it; empty: no single part does
+	Path  string // the smallest field that takes more than half of the size; empty if none does
 	What  string // what was measured
-	Size  int64  // in bytes; 0: more than Limit, it was not counted to the end
+	Size  int64  // in bytes; 0 if counting stopped at Limit
 	Limit int64  // in bytes
 }
 
@@ -35,16 +34,17 @@ func (e *TooLargeError) Error() string {
 	return text
 }
 
-// Status makes the error an answer.
+// Status returns the error as a response. It implements apierrors.APIStatus.
 func (e *TooLargeError) Status() metav1.Status {
 	return metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusRequestEntityTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge,
+		Status: metav1.StatusFailure, Code: http.StatusRequestEntityTooLarge,
+		Reason:  metav1.StatusReasonRequestEntityTooLarge,
 		Message: "Request entity is too large: " + e.Error(),
 	}
 }
 
-// CheckSize refuses an object that is too large to be stored. data is the object as it is
-// stored, in JSON.
+// CheckSize returns a *TooLargeError if a stored object is larger than limit bytes. data is
+// its JSON.
 func CheckSize(data []byte, limit int64) error {
 	if int64(len(data)) <= limit {
 		return nil
@@ -57,8 +57,8 @@ func CheckSize(data []byte, limit int64) error {
 	return err
 }
 
-// CheckTree refuses a value whose JSON takes more than limit bytes. It stops to count
-// there.
+// CheckTree returns a *TooLargeError if the JSON of a value is larger than limit bytes. It
+// stops counting at the limit.
 func CheckTree(what string, v any, limit int64) error {
 	if Size(v, limit) > limit {
 		return &TooLargeError{Path: heaviest(v), What: what, Limit: limit}
@@ -66,8 +66,8 @@ func CheckTree(what string, v any, limit int64) error {
 	return nil
 }
 
-// Size returns how many bytes the JSON of a value takes at least: numbers count as one.
-// It stops to count soon behind limit.
+// Size returns a lower bound of the size of a value's JSON, in bytes: a number counts as
+// one byte. It stops counting soon after limit.
 func Size(v any, limit int64) int64 {
 	size := int64(1)
 	switch t := v.(type) {
@@ -96,9 +96,9 @@ func Size(v any, limit int64) int64 {
 }
 
 // heaviest returns the path of the smallest part of a value that takes more than half of
-// it; "" if it is the whole.
+// its size, or "" if only the whole value does.
 func heaviest(v any) string {
-	const all = 1 << 40 // whatever fits into memory
+	const all = 1 << 40 // larger than any value in memory
 	half := Size(v, all) / 2
 	var path *field.Path
 	for {
@@ -128,10 +128,10 @@ func heaviest(v any) string {
 	}
 }
 
-// maxName is how much of a name a path shows.
+// maxName is the number of bytes of a field's name that an error path shows.
 const maxName = 100
 
-// Child returns the path of a field, whose name may be of any length.
+// Child returns the path of a field. It shortens long names: they are the client's.
 func Child(path *field.Path, name string) *field.Path {
 	if len(name) > maxName {
 		name = strings.ToValidUTF8(name[:maxName], "") + "…"

@@ -7,20 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Group is an API group as discovery shows it.
+// A Group is an API group.
 type Group struct {
 	Name string `json:"name"`
-	// Versions are in the order in which a server prefers them.
+	// Versions are in priority order: the preferred version is first.
 	Versions []Version `json:"versions"`
 }
 
-// A Version is one version of a group.
+// A Version is a version of an API group.
 type Version struct {
 	Name      string      `json:"name"`
 	Resources []*Resource `json:"resources"`
 }
 
-// Table is everything that is served. It never changes.
+// A Table is an immutable set of all served resources.
 type Table struct {
 	groups     []Group
 	byName     map[schema.GroupVersionResource]*Resource
@@ -28,8 +28,8 @@ type Table struct {
 	generation int64
 }
 
-// NewTable returns a table of groups, in their order. generation tells tables
-// apart: what is made of a table is of that generation.
+// NewTable returns a table of groups. generation identifies the table: documents that are
+// computed from it, such as discovery, are cached by generation.
 func NewTable(groups []Group, generation int64) *Table {
 	t := &Table{
 		groups: groups, generation: generation,
@@ -47,14 +47,13 @@ func NewTable(groups []Group, generation int64) *Table {
 	return t
 }
 
-// Groups returns all groups; the core group, "", first. They are not to be
-// changed.
+// Groups returns all groups, the core group ("") first. Callers must not change them.
 func (t *Table) Groups() []Group { return t.groups }
 
 // Generation returns the table's generation.
 func (t *Table) Generation() int64 { return t.generation }
 
-// Group returns the group of a name.
+// Group returns the group with a name.
 func (t *Table) Group(name string) (Group, bool) {
 	i := slices.IndexFunc(t.groups, func(g Group) bool { return g.Name == name })
 	if i < 0 {
@@ -73,15 +72,13 @@ func (t *Table) Version(gv schema.GroupVersion) (Version, bool) {
 	return g.Versions[i], true
 }
 
-// Resource returns the resource of a name, nil when there is none.
+// Resource returns the resource with a name, or nil.
 func (t *Table) Resource(name schema.GroupVersionResource) *Resource { return t.byName[name] }
 
-// ResourceOf returns the resource whose objects are of a kind, nil when there is
-// none.
+// ResourceOf returns the resource whose objects are of a kind, or nil.
 func (t *Table) ResourceOf(kind schema.GroupVersionKind) *Resource { return t.byKind[kind] }
 
-// Stored returns the resources whose objects are stored, one for each place where
-// they are.
+// Stored returns the resources whose objects are stored, one for each storage prefix.
 func (t *Table) Stored() []*Resource {
 	seen := map[string]bool{}
 	var out []*Resource
@@ -99,7 +96,7 @@ func (t *Table) Stored() []*Resource {
 	return out
 }
 
-// Current is the table of the moment. Reading takes no lock.
+// Current holds the current table. Reading it takes no lock.
 type Current struct{ table atomic.Pointer[Table] }
 
 // NewCurrent returns a Current that holds t.
@@ -109,8 +106,8 @@ func NewCurrent(t *Table) *Current {
 	return c
 }
 
-// Table returns the table of the moment.
+// Table returns the current table.
 func (c *Current) Table() *Table { return c.table.Load() }
 
-// Replace puts t in the place of the table that is there.
+// Replace makes t the current table.
 func (c *Current) Replace(t *Table) { c.table.Store(t) }

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// mergeList merges a list of a patch into one of live; deletes says that its items are to
-// be removed. order is what a $setElementOrder takes for the order of live: that of the
-// items that the patch leaves, and in the places of those that it deletes the ones that it
-// adds.
-func (m *merger) mergeList(live, patch []any, schema Schema, meta strategicpatch.PatchMeta, deletes bool) (merged, order []any, err error) {
+// mergeList merges a list of a patch into live. deletes: the items are to be deleted
+// ($deleteFromPrimitiveList). order is the order of live that $setElementOrder merges with:
+// the items that remain, with added items in the places of deleted ones.
+func (m *merger) mergeList(
+	live, patch []any, schema Schema, meta strategicpatch.PatchMeta, deletes bool,
+) (merged, order []any, err error) {
 	strategy, err := strategyOf(meta)
 	if err != nil {
 		return nil, nil, err
@@ -57,8 +58,8 @@ func (m *merger) mergeList(live, patch []any, schema Schema, meta strategicpatch
 	return merged, order, err
 }
 
-// mergeOrdered merges the list of a name together with its $setElementOrder, and takes it
-// from the patch.
+// mergeOrdered merges a list together with its $setElementOrder, which it removes from the
+// patch.
 func (m *merger) mergeOrdered(live, patch map[string]any, name string, order any, schema Schema) error {
 	wanted, ok := order.([]any)
 	if !ok {
@@ -116,7 +117,7 @@ func listAt(tree map[string]any, name string) (list []any, there bool, err error
 	return list, true, nil
 }
 
-// holdsMaps reports whether lists hold maps. All their items have to be of one type.
+// holdsMaps reports whether lists contain maps. All items must be of one type.
 func holdsMaps(lists ...[]any) (bool, error) {
 	var of reflect.Type
 	for _, list := range lists {
@@ -154,7 +155,7 @@ func without(list, removed []any) []any {
 	return out
 }
 
-// unique returns the scalars of a list, each once.
+// unique removes duplicate scalars.
 func unique(list []any) []any {
 	seen := make(map[any]bool, len(list))
 	out := make([]any, 0, len(list))
@@ -167,15 +168,15 @@ func unique(list []any) []any {
 	return out
 }
 
-// A lister merges lists whose items are told apart by a merge key, or of scalars.
+// A lister merges lists of maps with a merge key, or of scalars.
 type lister struct {
 	m      *merger
 	key    string
 	isMaps bool
 }
 
-// special does what items with a $patch say: it returns what is left of live, the patch
-// without such items, and whether that is to replace live.
+// special applies the items with a $patch directive: it returns the rest of live, the patch
+// without these items, and whether the patch replaces live.
 func (l lister) special(live, patch []any) (kept, plain []any, replaces bool, err error) {
 	plain = make([]any, 0, len(patch))
 	gone := map[any]bool{}
@@ -207,7 +208,7 @@ func (l lister) special(live, patch []any) (kept, plain []any, replaces bool, er
 	return kept, plain, replaces, nil
 }
 
-// merge merges each item of a patch into the first one of live with its key, or appends it.
+// merge merges each item of the patch into the first item of live with its key, or appends it.
 func (l lister) merge(live, patch []any, schema Schema) ([]any, error) {
 	at := make(map[any]int, len(live))
 	for i, item := range live {
@@ -239,12 +240,11 @@ func (l lister) merge(live, patch []any, schema Schema) ([]any, error) {
 	return merged, nil
 }
 
-// arrange orders a merged list: items that are in wanted come in its order, all others in
-// live's, and the two meet as they do in live. An item that live does not have comes before
-// those that follow it in either.
+// arrange orders a merged list: items in wanted take the order of wanted, all others that of
+// live, and both sequences are merged by their positions in live. An item that is not in live
+// comes before the items that follow it in either sequence.
 //
-// live [a b c d], wanted [d b]: of [b d] and [a c] comes a c d b, as a and c are before d in
-// live.
+//	live [a b c d], wanted [d b]: [b d] and [a c] become [a c d b], as a and c are before d in live
 func (l lister) arrange(merged, wanted, live []any) ([]any, error) {
 	inWanted, err := l.positions(wanted)
 	if err != nil {
@@ -289,8 +289,8 @@ func (l lister) arrange(merged, wanted, live []any) ([]any, error) {
 	return append(append(out, first...), rest...), l.m.ctx.Err()
 }
 
-// sort returns items by their positions. Those that say that they are to be deleted, as an
-// item has them that an earlier item of the same patch added, come last.
+// sort sorts items by their positions. Items with a delete directive, which earlier items of
+// the same patch added, come last.
 func (l lister) sort(items []any, at map[any]int) []any {
 	sorted, deletes := make([]any, 0, len(items)), []any(nil)
 	for _, item := range items {
@@ -308,7 +308,7 @@ func (l lister) sort(items []any, at map[any]int) []any {
 	return append(sorted, deletes...)
 }
 
-// positions returns where the keys of a list are first.
+// positions returns the first position of each key in a list.
 func (l lister) positions(list []any) (map[any]int, error) {
 	at := make(map[any]int, len(list))
 	for i, item := range list {
@@ -323,7 +323,7 @@ func (l lister) positions(list []any) (map[any]int, error) {
 	return at, nil
 }
 
-// value returns what an item is told from others by; nil for an item without it.
+// value returns the merge key of an item, or nil.
 func (l lister) value(item any) any {
 	if !l.isMaps {
 		return item
@@ -332,7 +332,7 @@ func (l lister) value(item any) any {
 	return fields[l.key]
 }
 
-// keyOf returns what an item is told from others by.
+// keyOf returns the merge key of an item as a map key.
 func (l lister) keyOf(item any) (any, error) {
 	v := item
 	if l.isMaps {
@@ -352,8 +352,8 @@ func (l lister) keyOf(item any) (any, error) {
 
 func hashable(v any) bool { return v == nil || reflect.TypeOf(v).Comparable() }
 
-// checkOrder requires that the items of a patch are among those of its $setElementOrder,
-// in the same order.
+// checkOrder returns an error unless the items of a patch are in its $setElementOrder, in the
+// same order.
 func (l lister) checkOrder(patch, wanted []any) error {
 	if len(patch) == 0 || len(wanted) == 0 {
 		return nil
@@ -369,7 +369,8 @@ func (l lister) checkOrder(patch, wanted []any) error {
 		}
 		for {
 			if next == len(wanted) {
-				return fmt.Errorf("the order in the patch does not match its %s list: item %d is not behind those before it", "$setElementOrder", i)
+				return fmt.Errorf("the order in the patch does not match its %s list: item %d is not behind those before it",
+					"$setElementOrder", i)
 			}
 			v, err := l.keyOf(item)
 			if err != nil {

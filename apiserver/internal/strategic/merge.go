@@ -14,10 +14,10 @@ import (
 
 // The directives of a patch.
 const (
-	patchDirective   = "$patch"                    // of a map or a list item: delete, replace
-	retainDirective  = "$retainKeys"               // the only fields of a map that stay
-	deleteDirective  = "$deleteFromPrimitiveList/" // and the name of a list
-	orderDirective   = "$setElementOrder/"         // and the name of a list
+	patchDirective   = "$patch"                    // of a map or list item: delete, replace
+	retainDirective  = "$retainKeys"               // the only fields of a map to keep
+	deleteDirective  = "$deleteFromPrimitiveList/" // followed by the name of a list
+	orderDirective   = "$setElementOrder/"         // followed by the name of a list
 	strategyMerge    = "merge"
 	strategyReplace  = "replace"
 	strategyRetain   = "retainKeys"
@@ -25,11 +25,11 @@ const (
 	directiveReplace = "replace"
 )
 
-// Schema says how the fields of a map merge.
+// Schema returns the patch strategies of the fields of a map.
 type Schema = strategicpatch.LookupPatchMeta
 
-// Merge returns live with a patch merged into it. Both are JSON trees with whole numbers
-// as int64, are changed, and share memory with the result. It ends with ctx.
+// Merge merges a patch into live. Both are JSON trees with integers as int64. Merge changes
+// them, and the result shares memory with them. It stops when ctx ends.
 func Merge(ctx context.Context, live, patch map[string]any, schema Schema) (map[string]any, error) {
 	m := &merger{ctx: ctx}
 	return m.mergeMap(live, patch, schema)
@@ -40,7 +40,7 @@ type merger struct {
 	steps int
 }
 
-// step ends a merge whose context has ended. It asks for that once in a while.
+// step checks the context once in a while.
 func (m *merger) step() error {
 	if m.steps++; m.steps%1024 == 0 {
 		return m.ctx.Err()
@@ -65,7 +65,7 @@ func (m *merger) mergeMap(live, patch map[string]any, schema Schema) (map[string
 	if err := retainKeys(live, patch); err != nil {
 		return nil, err
 	}
-	// Sorted names make one result of every patch, and have directives first.
+	// Sorted names make the result deterministic, and directives come first.
 	names := slices.Sorted(maps.Keys(patch))
 	for _, name := range names {
 		if list, ok := strings.CutPrefix(name, orderDirective); ok {
@@ -78,7 +78,7 @@ func (m *merger) mergeMap(live, patch map[string]any, schema Schema) (map[string
 	for _, name := range names {
 		v, ok := patch[name]
 		if !ok {
-			continue // merged with the order of its list
+			continue // merged together with its $setElementOrder
 		}
 		switch {
 		case strings.HasPrefix(name, strings.TrimSuffix(orderDirective, "/")):
@@ -94,7 +94,7 @@ func (m *merger) mergeMap(live, patch map[string]any, schema Schema) (map[string
 	return live, nil
 }
 
-// retainKeys removes the fields of live that a patch's $retainKeys does not name.
+// retainKeys removes the fields of live that $retainKeys does not list.
 func retainKeys(live, patch map[string]any) error {
 	v, ok := patch[retainDirective]
 	if !ok {
@@ -167,7 +167,7 @@ func (m *merger) mergeField(live map[string]any, name string, v any, schema Sche
 	return nil
 }
 
-// set sets a field to what a patch has for it, without the directives.
+// set sets a field to the value in a patch, without directives.
 func set(live map[string]any, name string, v any) {
 	if kept, ok := withoutDirectives(v); ok {
 		live[name] = kept
@@ -176,9 +176,11 @@ func set(live map[string]any, name string, v any) {
 	}
 }
 
-// strategyOf returns how a field merges, apart from retainKeys: that is up to the patch.
+// strategyOf returns the patch strategy of a field, apart from retainKeys.
 func strategyOf(meta strategicpatch.PatchMeta) (string, error) {
-	strategies := slices.DeleteFunc(slices.Clone(meta.GetPatchStrategies()), func(s string) bool { return s == strategyRetain })
+	strategies := slices.DeleteFunc(slices.Clone(meta.GetPatchStrategies()), func(s string) bool {
+		return s == strategyRetain
+	})
 	switch len(strategies) {
 	case 0:
 		return "", nil
@@ -188,8 +190,8 @@ func strategyOf(meta strategicpatch.PatchMeta) (string, error) {
 	return "", fmt.Errorf("unexpected patch strategy: %v", meta.GetPatchStrategies())
 }
 
-// withoutDirectives returns a value of a patch that meets nothing in live; ok is false
-// for one that is no value at all, such as an item to delete. v is changed.
+// withoutDirectives removes the directives from a value that has no counterpart in live, in
+// place. ok is false if nothing remains, as of an item to delete.
 func withoutDirectives(v any) (kept any, ok bool) {
 	switch t := v.(type) {
 	case map[string]any:
@@ -211,8 +213,8 @@ func withoutDirectives(v any) (kept any, ok bool) {
 	return v, true
 }
 
-// discardNulls removes fields that are null, at any depth: there is nothing in live that
-// they could remove.
+// discardNulls removes null fields at any depth, which would delete nothing: live has no such
+// fields.
 func discardNulls(v any) {
 	switch t := v.(type) {
 	case map[string]any:

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// apply merges the intent of the body into live.
+// apply merges the applied configuration into live.
 func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 	intent := p.intent
 	var before runtime.Object
@@ -30,13 +30,13 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 	if err != nil {
 		return nil, p.applyError(intent, err)
 	}
-	if p.doubled != nil && p.validation != metav1.FieldValidationIgnore {
+	if p.duplicateFields != nil && p.validation != metav1.FieldValidationIgnore {
 		if p.validation == metav1.FieldValidationStrict {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", p.doubled))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", p.duplicateFields))
 		}
-		p.c.warnStrict([]string{p.doubled.Error()})
+		p.c.warnStrict([]string{p.duplicateFields.Error()})
 	}
-	obj, err := p.own(merged)
+	obj, err := p.copyAndDecode(merged)
 	if err != nil {
 		return nil, p.applyError(intent, err)
 	}
@@ -46,41 +46,42 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 	return obj, nil
 }
 
-// decodeIntent reads the body of an apply.
+// decodeIntent decodes the body of an apply.
 func (p *patcher) decodeIntent() error {
 	p.intent = &unstructured.Unstructured{Object: map[string]any{}}
-	if p.of == types.ApplyCBORPatchType {
+	if p.patchType == types.ApplyCBORPatchType {
 		if err := direct.Unmarshal(p.body, &p.intent.Object); err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("error decoding CBOR: %v", err))
 		}
 		return nil
 	}
-	// Most intents are JSON, which needs no parser for YAML.
-	if strict, err := kjson.UnmarshalStrict(p.body, &p.intent.Object); err == nil && len(strict) == 0 && p.intent.Object != nil {
+	// Most bodies are JSON, which needs no YAML parser.
+	if strict, err := kjson.UnmarshalStrict(p.body, &p.intent.Object); err == nil && len(strict) == 0 &&
+		p.intent.Object != nil {
 		wholeNumbers(p.intent.Object)
 		return nil
 	}
 	p.intent.Object = map[string]any{}
-	// By way of JSON that keeps whole numbers whole.
+	// Convert to JSON first: its decoder keeps integers as int64.
 	data, err := yaml.YAMLToJSON(p.body)
 	if err == nil {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &p.intent.Object)
 	}
 	if err != nil {
 		if said := yaml.Unmarshal(p.body, &map[string]any{}); said != nil {
-			err = said // the error that clients know
+			err = said // the error text of kube-apiserver
 		}
 		return apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
 	if p.intent.Object == nil {
 		p.intent.Object = map[string]any{}
 	}
-	p.doubled = yaml.UnmarshalStrict(p.body, &map[string]any{})
+	p.duplicateFields = yaml.UnmarshalStrict(p.body, &map[string]any{})
 	return nil
 }
 
-// wholeNumbers makes whole numbers of those that are written like fractions, such
-// as 2.0, in place: YAML does not tell them apart.
+// wholeNumbers converts floats that are whole numbers, such as 2.0, to integers: YAML does not
+// distinguish them.
 func wholeNumbers(v any) {
 	switch t := v.(type) {
 	case map[string]any:
@@ -109,8 +110,8 @@ func whole(n float64) any {
 	return n
 }
 
-// applyError is the answer to an apply that the engine refuses: a conflict as it
-// is, and a fault of the intent as a 400 where a real server says 500.
+// applyError returns the API error for a failed apply. Conflicts stay as they are. An invalid
+// applied configuration is a 400, where kube-apiserver responds with 500.
 func (p *patcher) applyError(intent *unstructured.Unstructured, err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

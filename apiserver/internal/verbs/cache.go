@@ -6,27 +6,27 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// cache keeps decoded objects: an object that is written again and again, or
-// watched by many, is decoded once for each of its states. What it returns is
+// cache caches decoded objects by storage key and revision, so that an object that is updated
+// repeatedly or watched by many clients is decoded once for each revision. Its objects are
 // shared and must not be changed.
 //
-// It has two generations: what was used since the young one was begun is in there,
-// and when that is full it becomes the old one, and the old one is forgotten.
+// It is an LRU cache approximated by two generations: get and put move an object to the young
+// generation; when that is full it becomes the old one, and the old one is dropped.
 type cache struct {
 	lock       sync.Mutex
 	young, old map[state]resources.Object
 }
 
-// state is one state of one object, as one resource shows it. Keys are of the
-// resource's own kind, so that a resource that is defined anew finds nothing of
-// its predecessor's.
+// state is the key of the cache: one revision of one object, as one resource serves it. It
+// contains the strategy, so that a resource whose definition changed does not find objects of
+// the old definition.
 type state struct {
-	kind     resources.Kind
+	strategy resources.Strategy
 	key      string
 	revision int64
 }
 
-// cached is how many objects a generation keeps.
+// cached is the maximum number of objects in a generation.
 const cached = 512
 
 func (c *cache) get(s state) resources.Object {

@@ -14,16 +14,16 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// nameAttempts is how many generated names are tried.
+// nameAttempts limits how often a name is generated before a create with generateName fails.
 const nameAttempts = 8
 
-// create stores the object of the body.
+// create handles a create request.
 func (c *Call) create() error {
 	options, err := request.Create(c.Request)
 	if err != nil {
 		return err
 	}
-	obj, err := c.body(validationOf(options.FieldValidation), c.Kind, c.Resource.GVK())
+	obj, err := c.decodeRequest(validationOf(options.FieldValidation), c.Strategy, c.Resource.GVK())
 	if err != nil {
 		return err
 	}
@@ -36,11 +36,11 @@ func (c *Call) create() error {
 		return err
 	}
 	c.warnDuplicateOwners(obj)
-	m, err := c.Kind.Fields("")
+	m, err := c.Strategy.FieldManager("")
 	if err != nil {
 		return err
 	}
-	tracked, err := c.own(m.UpdateNoErrors(nil, obj, c.managerOf(options.FieldManager)))
+	tracked, err := c.copyAndDecode(m.UpdateNoErrors(nil, obj, c.managerOf(options.FieldManager)))
 	if err != nil {
 		return err
 	}
@@ -48,10 +48,11 @@ func (c *Call) create() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusCreated, out)
+	return c.respond(http.StatusCreated, out)
 }
 
-// insertNamed is insert for an object whose name may still be to be generated.
+// insertNamed inserts an object. With generateName it retries with other names while the name
+// exists.
 func (c *Call) insertNamed(ctx context.Context, obj resources.Object, dryRun bool) (resources.Object, error) {
 	attempts := 1
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
@@ -67,12 +68,12 @@ func (c *Call) insertNamed(ctx context.Context, obj resources.Object, dryRun boo
 		if attempts--; attempts > 0 {
 			continue
 		}
-		return nil, c.exists(named, conflict.Current)
+		return nil, c.alreadyExists(named, conflict.Current)
 	}
 }
 
-// exists is the answer to a create of what is there already.
-func (c *Call) exists(obj resources.Object, record *storage.Record) error {
+// alreadyExists returns the error for a create of an object that exists.
+func (c *Call) alreadyExists(obj resources.Object, record *storage.Record) error {
 	err := apierrors.NewAlreadyExists(c.Resource.GroupResource(), obj.GetName())
 	if obj.GetGenerateName() != "" {
 		err = apierrors.NewGenerateNameConflict(c.Resource.GroupResource(), obj.GetName(), 1)
@@ -80,7 +81,8 @@ func (c *Call) exists(obj resources.Object, record *storage.Record) error {
 	if record == nil {
 		return err
 	}
-	if live, decodeErr := c.decodeAnew(record.Value, record.Revision); decodeErr == nil && live.GetDeletionTimestamp() != nil {
+	if live, decodeErr := c.decodeUncached(record.Value, record.Revision); decodeErr == nil &&
+		live.GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
 	return err

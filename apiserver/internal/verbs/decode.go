@@ -14,9 +14,11 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// body reads and decodes the body of a create or update into an object of kind.
-func (c *Call) body(validation string, kind resources.Kind, gvk schema.GroupVersionKind) (resources.Object, error) {
-	info, err := request.InputSerializer(c.Request.Header.Get("Content-Type"), kind.Serializers())
+// decodeRequest reads the request body and decodes it into an object.
+func (c *Call) decodeRequest(
+	validation string, strategy resources.Strategy, gvk schema.GroupVersionKind,
+) (resources.Object, error) {
+	info, err := request.InputSerializer(c.Request.Header.Get("Content-Type"), strategy.Serializers())
 	if err != nil {
 		return nil, err
 	}
@@ -24,18 +26,20 @@ func (c *Call) body(validation string, kind resources.Kind, gvk schema.GroupVers
 	if err != nil {
 		return nil, err
 	}
-	return c.decodeBody(data, info, validation, kind, gvk)
+	return c.decodeBody(data, info, validation, strategy, gvk)
 }
 
-// decodeBody decodes a body. Undeclared and duplicate fields are errors or
-// warnings, as the validation says.
-func (c *Call) decodeBody(data []byte, info runtime.SerializerInfo, validation string, kind resources.Kind, gvk schema.GroupVersionKind) (resources.Object, error) {
+// decodeBody decodes a request body. Unknown and duplicate fields are errors or warnings,
+// depending on fieldValidation.
+func (c *Call) decodeBody(
+	data []byte, info runtime.SerializerInfo, validation string, strategy resources.Strategy, gvk schema.GroupVersionKind,
+) (resources.Object, error) {
 	decoder := info.Serializer
 	if validation != metav1.FieldValidationIgnore && info.StrictSerializer != nil {
 		decoder = info.StrictSerializer
 	}
-	// Into an object of the expected type: a body may leave its kind out.
-	decoded, got, err := decoder.Decode(data, &gvk, kind.New())
+	// kind.New() provides the default type: a body may omit its kind.
+	decoded, got, err := decoder.Decode(data, &gvk, strategy.New())
 	var unknown []string
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		for _, e := range strict.Errors() {
@@ -44,14 +48,14 @@ func (c *Call) decodeBody(data []byte, info runtime.SerializerInfo, validation s
 		err = nil
 	}
 	if err != nil {
-		return nil, undecodable(err, gvk, got, data)
+		return nil, decodeError(err, gvk, got, data)
 	}
-	obj, dropped, err := kind.Admit(decoded)
+	obj, dropped, err := strategy.Decode(decoded)
 	if err != nil {
 		if _, ok := err.(apierrors.APIStatus); ok {
 			return nil, err
 		}
-		return nil, undecodable(err, gvk, got, data)
+		return nil, decodeError(err, gvk, got, data)
 	}
 	if c.Hooks.Default != nil {
 		c.Hooks.Default(obj)
@@ -60,15 +64,15 @@ func (c *Call) decodeBody(data []byte, info runtime.SerializerInfo, validation s
 	switch {
 	case len(unknown) == 0 || validation == metav1.FieldValidationIgnore:
 	case validation == metav1.FieldValidationStrict:
-		return nil, undecodable(strictError(unknown), gvk, got, data)
+		return nil, decodeError(strictError(unknown), gvk, got, data)
 	default:
 		c.warnStrict(unknown)
 	}
 	return obj, nil
 }
 
-// warnStrict warns of what a strict decoder would refuse. One for YAML says all of
-// it in one text, a line each.
+// warnStrict adds warnings for strict decoding errors. The YAML decoder joins its errors to a
+// text with one line for each.
 func (c *Call) warnStrict(texts []string) {
 	for _, text := range texts {
 		rest := strings.TrimPrefix(text, "error converting YAML to JSON: ")
@@ -91,19 +95,21 @@ func strictError(texts []string) error {
 	return runtime.NewStrictDecodingError(errs)
 }
 
-// undecodable is the answer to a body that can't be read as a kind; got is the
-// kind that it says it is, as far as that could be read.
-func undecodable(err error, kind schema.GroupVersionKind, got *schema.GroupVersionKind, data []byte) error {
+// decodeError returns the API error for a body that can't be decoded. got is the apiVersion
+// and kind of the body, if known.
+func decodeError(err error, kind schema.GroupVersionKind, got *schema.GroupVersionKind, data []byte) error {
 	if got != nil && got.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, kind.Kind, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version,
+			kind.Kind, err))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind.Kind, err, excerpt(data)))
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
+		kind.Kind, err, excerpt(data)))
 }
 
-// excerptLength is how much of a body an error shows.
+// excerptLength is the number of bytes of a body that an error shows.
 const excerptLength = 30
 
-// excerpt returns the beginning of a body; in hexadecimal digits if it is no JSON.
+// excerpt returns the beginning of a body, hex-encoded if it is not JSON.
 func excerpt(data []byte) string {
 	text, more := data, ""
 	if len(data) > excerptLength {
@@ -118,11 +124,10 @@ func excerpt(data []byte) string {
 	return hex.EncodeToString(text) + more
 }
 
-// validationOf returns what becomes of undeclared fields; they are warned of when
-// nothing is asked for.
-func validationOf(asked string) string {
-	if asked == "" {
+// validationOf returns the requested fieldValidation; the default is Warn.
+func validationOf(requested string) string {
+	if requested == "" {
 		return metav1.FieldValidationWarn
 	}
-	return asked
+	return requested
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// delete removes an object, or marks it when its finalizers or its grace period hold it.
+// delete handles a delete request.
 func (c *Call) delete() error {
 	body, err := request.Body(c.Request, c.Body)
 	if err != nil {
@@ -27,19 +27,19 @@ func (c *Call) delete() error {
 	if err != nil {
 		return err
 	}
-	obj, gone, err := c.remove(c.Request.Context(), c.Info.Name, options)
+	obj, gone, err := c.deleteObject(c.Request.Context(), c.Info.Name, options)
 	if err != nil {
 		return err
 	}
-	if !gone || c.Kind.AnswersDeleted() {
+	if !gone || c.Resource.ReturnDeletedObject {
 		code := http.StatusOK
 		//lint:ignore SA1019 old clients send it
 		if !gone && options.OrphanDependents != nil && !*options.OrphanDependents {
 			code = http.StatusAccepted
 		}
-		return c.answer(code, obj)
+		return c.respond(code, obj)
 	}
-	c.answerStatus(&metav1.Status{
+	c.respondStatus(&metav1.Status{
 		Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
 			Name: obj.GetName(), Group: c.Resource.Group, Kind: c.Resource.Plural, UID: obj.GetUID(),
@@ -48,14 +48,16 @@ func (c *Call) delete() error {
 	return nil
 }
 
-// remove deletes one object; gone is false when it stays for its finalizers or its
-// grace period, and obj is then as it stays.
-func (c *Call) remove(ctx context.Context, name string, options *metav1.DeleteOptions) (obj resources.Object, gone bool, err error) {
+// deleteObject deletes an object, or marks it as being deleted if it has finalizers or a grace
+// period. gone reports whether it was removed from storage; if not, obj is the marked object.
+func (c *Call) deleteObject(
+	ctx context.Context, name string, options *metav1.DeleteOptions,
+) (obj resources.Object, gone bool, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
-		obj, gone, err := c.tryRemove(ctx, name, options)
+		obj, gone, err := c.tryDelete(ctx, name, options)
 		var conflict *storage.ConflictError
 		if !errors.As(err, &conflict) {
 			return obj, gone, err
@@ -63,7 +65,9 @@ func (c *Call) remove(ctx context.Context, name string, options *metav1.DeleteOp
 	}
 }
 
-func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.DeleteOptions) (obj resources.Object, gone bool, err error) {
+func (c *Call) tryDelete(
+	ctx context.Context, name string, options *metav1.DeleteOptions,
+) (obj resources.Object, gone bool, err error) {
 	live, record, _, err := c.read(ctx, name)
 	if err != nil {
 		return nil, false, err
@@ -71,7 +75,7 @@ func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.Delet
 	if live == nil {
 		return nil, false, apierrors.NewNotFound(c.Resource.GroupResource(), name)
 	}
-	if err := c.deletable(live, options.Preconditions); err != nil {
+	if err := c.checkPreconditions(live, options.Preconditions); err != nil {
 		return nil, false, err
 	}
 	dryRun := isDryRun(options.DryRun)
@@ -79,12 +83,12 @@ func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.Delet
 		return nil, false, err
 	}
 	marked := live.DeepCopyObject().(resources.Object)
-	stays, err := c.mark(marked, options.GracePeriodSeconds)
+	stays, err := c.beginDeletion(marked, options.GracePeriodSeconds)
 	if err != nil {
 		return nil, false, err
 	}
 	if !stays {
-		return marked, true, c.drop(ctx, record, marked, dryRun)
+		return marked, true, c.deleteRecord(ctx, record, marked, dryRun)
 	}
 	data, err := c.encodeChanged(marked, live, record)
 	if err != nil || data == nil || dryRun {
@@ -95,21 +99,21 @@ func (c *Call) tryRemove(ctx context.Context, name string, options *metav1.Delet
 		return nil, false, err
 	}
 	marked.SetResourceVersion(versionText(revision))
-	c.tell(marked)
+	c.notifyWritten(marked)
 	return marked, false, nil
 }
 
-// mark makes obj one that is to be deleted, and reports whether it stays for now: for
-// its finalizers, or for the grace period in seconds that is asked for (nil: its own).
-func (c *Call) mark(obj resources.Object, asked *int64) (stays bool, err error) {
+// beginDeletion sets the deletionTimestamp and reports whether the object stays in storage for
+// its finalizers or its grace period. requested is gracePeriodSeconds of the request, or nil.
+func (c *Call) beginDeletion(obj resources.Object, requested *int64) (stays bool, err error) {
 	now := metav1.NewTime(c.Now()).Rfc3339Copy()
 	if special := c.Deleting[c.Resource.Group+"/"+c.Resource.Plural]; special != nil {
 		return special(obj, now)
 	}
-	seconds, graceful := c.Kind.Grace(obj, asked)
+	seconds, graceful := c.Strategy.GracefulDelete(obj, requested)
 	switch {
 	case obj.GetDeletionTimestamp() != nil:
-		shorten(obj, asked, now)
+		shortenGracePeriod(obj, requested, now)
 	case graceful || len(obj.GetFinalizers()) > 0:
 		if obj.GetDeletionGracePeriodSeconds() == nil && obj.GetGeneration() > 0 {
 			obj.SetGeneration(obj.GetGeneration() + 1)
@@ -118,17 +122,17 @@ func (c *Call) mark(obj resources.Object, asked *int64) (stays bool, err error) 
 		obj.SetDeletionTimestamp(&until)
 		obj.SetDeletionGracePeriodSeconds(&seconds)
 	}
-	return len(obj.GetFinalizers()) > 0 || !c.mayGo(obj), nil
+	return len(obj.GetFinalizers()) > 0 || !c.isDeletionComplete(obj), nil
 }
 
-// shorten makes the grace period of an object under deletion what is asked for, if
-// that is less.
-func shorten(obj resources.Object, asked *int64, now metav1.Time) {
+// shortenGracePeriod shortens the grace period of an object that is being deleted already. It
+// never extends it.
+func shortenGracePeriod(obj resources.Object, requested *int64, now metav1.Time) {
 	grace := obj.GetDeletionGracePeriodSeconds()
-	if grace == nil || asked == nil {
+	if grace == nil || requested == nil {
 		return
 	}
-	seconds := *asked
+	seconds := *requested
 	if seconds < 0 {
 		seconds = 1
 	}
@@ -143,26 +147,28 @@ func shorten(obj resources.Object, asked *int64, now metav1.Time) {
 	obj.SetDeletionGracePeriodSeconds(&seconds)
 }
 
-// deletable checks the preconditions of a delete.
-func (c *Call) deletable(live resources.Object, p *metav1.Preconditions) error {
+// checkPreconditions checks the preconditions of a delete.
+func (c *Call) checkPreconditions(live resources.Object, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
 	}
 	kind := schema.GroupResource{Group: c.Resource.Group, Resource: c.Resource.Kind}
 	if p.UID != nil && *p.UID != live.GetUID() {
 		return apierrors.NewConflict(kind, live.GetName(), fmt.Errorf(
-			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated",
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and "+
+				"then recreated",
 			*p.UID, live.GetUID()))
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != live.GetResourceVersion() {
 		return apierrors.NewConflict(kind, live.GetName(), fmt.Errorf(
-			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified",
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object "+
+				"might have been modified",
 			*p.ResourceVersion, live.GetResourceVersion()))
 	}
 	return nil
 }
 
-// admitDelete lets the host refuse a delete.
+// admitDelete calls the admission hooks of a delete.
 func (c *Call) admitDelete(ctx context.Context, live resources.Object, dryRun bool) error {
 	if err := c.admit(ctx, admission.Delete, nil, live, dryRun); err != nil {
 		return err
@@ -178,7 +184,7 @@ func (c *Call) admitDelete(ctx context.Context, live resources.Object, dryRun bo
 	return nil
 }
 
-// deleteCollection deletes all that is selected, and answers what that was.
+// deleteCollection deletes all selected objects and responds with a list of them.
 func (c *Call) deleteCollection() error {
 	body, err := request.Body(c.Request, c.Body)
 	if err != nil {
@@ -193,17 +199,17 @@ func (c *Call) deleteCollection() error {
 		return err
 	}
 	ctx := c.Request.Context()
-	items, meta, err := c.collect(ctx, list)
+	items, meta, err := c.listPage(ctx, list)
 	if err != nil {
 		return err
 	}
 	namespace := c.Info.Namespace
 	for _, item := range items {
 		c.Info.Namespace = item.GetNamespace()
-		if _, _, err := c.remove(ctx, item.GetName(), options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+		if _, _, err := c.deleteObject(ctx, item.GetName(), options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
 	c.Info.Namespace = namespace
-	return c.answerList(items, meta)
+	return c.respondList(items, meta)
 }

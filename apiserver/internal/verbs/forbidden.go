@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 )
 
-// Forbidden is the answer to a request that its user may not send.
+// Forbidden returns the API error for a request that the authorizer denies.
 func Forbidden(user auth.User, verb string, i *request.Info, reason string) error {
 	if !i.Resource {
 		text := fmt.Sprintf("User %q cannot %s path %q", user.Name, verb, i.Path)
@@ -27,7 +27,8 @@ func Forbidden(user auth.User, verb string, i *request.Info, reason string) erro
 	} else {
 		text += " at the cluster scope"
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: i.Group, Resource: i.Plural}, i.Name, errors.New(because(text, reason)))
+	return apierrors.NewForbidden(schema.GroupResource{Group: i.Group, Resource: i.Plural}, i.Name,
+		errors.New(because(text, reason)))
 }
 
 func because(text, reason string) string {

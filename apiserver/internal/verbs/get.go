@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// get answers one object.
+// get handles a get request.
 func (c *Call) get() error {
 	options, err := request.Get(c.Request)
 	if err != nil {
@@ -33,11 +33,11 @@ func (c *Call) get() error {
 	if obj == nil {
 		return apierrors.NewNotFound(c.Resource.GroupResource(), c.Info.Name)
 	}
-	return c.answer(200, obj)
+	return c.respond(200, obj)
 }
 
-// read returns an object as it is now, its record and the store's revision; nil
-// when it is not there.
+// read returns the current object, its record and the storage revision. The object and the
+// record are nil if it does not exist.
 func (c *Call) read(ctx context.Context, name string) (resources.Object, *storage.Record, int64, error) {
 	record, current, err := c.Store.Get(ctx, c.key(name), 0)
 	if err != nil || record == nil {
@@ -49,22 +49,21 @@ func (c *Call) read(ctx context.Context, name string) (resources.Object, *storag
 
 func (c *Call) key(name string) string { return c.Resource.Key(c.Info.Namespace, name) }
 
-// decode reads a stored object, as it was written at a revision. It is shared: who
-// changes it has to copy it.
+// decode decodes a stored object, or returns it from the cache. Callers must not change it.
 func (c *Call) decode(key string, value []byte, revision int64) (resources.Object, error) {
-	s := state{c.Kind, key, revision}
+	s := state{c.Strategy, key, revision}
 	if obj := c.objects.get(s); obj != nil {
 		return obj, nil
 	}
-	obj, err := c.decodeAnew(value, revision)
+	obj, err := c.decodeUncached(value, revision)
 	if err == nil {
 		c.objects.put(s, obj)
 	}
 	return obj, err
 }
 
-func (c *Call) decodeAnew(value []byte, revision int64) (resources.Object, error) {
-	obj, err := c.Kind.DecodeStored(value)
+func (c *Call) decodeUncached(value []byte, revision int64) (resources.Object, error) {
+	obj, err := c.Strategy.DecodeStored(value)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func (c *Call) decodeAnew(value []byte, revision int64) (resources.Object, error
 	return obj, nil
 }
 
-// parseVersion reads a resourceVersion; 0 for an empty one.
+// parseVersion parses a resourceVersion. An empty one is 0.
 func parseVersion(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -91,12 +90,14 @@ func parseVersion(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// tooLarge is the answer to a version that the store has not reached. Clients ask
-// again.
+// tooLarge returns the error for a resourceVersion that the storage has not reached. Clients
+// retry.
 func tooLarge(wanted, current int64) error {
-	err := apierrors.NewTimeoutError("Too large resource version: "+versionText(wanted)+", current: "+versionText(current), 1)
+	err := apierrors.NewTimeoutError("Too large resource version: "+versionText(wanted)+", current: "+versionText(current),
+		1)
 	err.ErrStatus.Details.Causes = tooLargeCauses
 	return err
 }
 
-var tooLargeCauses = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+var tooLargeCauses = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge,
+	Message: "Too large resource version"}}

@@ -19,16 +19,16 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// selection is which objects a list, a watch or a deletecollection is about.
+// A selection is the set of objects of a list, watch or deletecollection request.
 type selection struct {
 	labels labels.Selector
 	fields fields.Selector
-	// prefix is where they are stored; one, if not empty, is the only key.
+	// prefix is the storage prefix. key, if not empty, is the key of the only selected object.
 	prefix string
-	one    string
+	key    string
 }
 
-// selection reads the selectors of a request.
+// selection returns the selection of a request.
 func (c *Call) selection(options *internalversion.ListOptions) (selection, error) {
 	s := selection{labels: options.LabelSelector, fields: options.FieldSelector}
 	if s.labels == nil {
@@ -37,12 +37,12 @@ func (c *Call) selection(options *internalversion.ListOptions) (selection, error
 	if s.fields == nil {
 		s.fields = fields.Everything()
 	}
-	transformed, err := s.fields.Transform(c.Kind.SelectableField)
+	transformed, err := s.fields.Transform(c.Strategy.ConvertFieldLabel)
 	if err != nil {
 		return s, apierrors.NewBadRequest(err.Error())
 	}
 	s.fields = transformed
-	// The old watch paths have a name in the path.
+	// The deprecated watch paths contain the name of the object.
 	if len(c.Info.Parts) > 1 {
 		name, exact := s.fields.RequiresExactMatch("metadata.name")
 		switch {
@@ -63,20 +63,21 @@ func (c *Call) selection(options *internalversion.ListOptions) (selection, error
 	s.prefix = c.Resource.KeysIn(namespace)
 	if name, ok := s.fields.RequiresExactMatch("metadata.name"); ok && (namespace != "" || !c.Resource.Namespaced) &&
 		name != "" && !strings.Contains(name, "/") {
-		s.one = c.Resource.Key(namespace, name)
+		s.key = c.Resource.Key(namespace, name)
 	}
 	return s, nil
 }
 
-// all reports whether everything under the prefix is selected.
-func (s selection) all() bool { return s.labels.Empty() && s.fields.Empty() }
+// isEverything reports whether all objects under the prefix are selected.
+func (s selection) isEverything() bool { return s.labels.Empty() && s.fields.Empty() }
 
-// has reports whether an object is selected.
-func (s selection) has(kind resources.Kind, obj resources.Object) bool {
-	return s.labels.Matches(labels.Set(obj.GetLabels())) && (s.fields.Empty() || s.fields.Matches(kind.Selectable(obj)))
+// matches reports whether an object matches the selectors.
+func (s selection) matches(strategy resources.Strategy, obj resources.Object) bool {
+	return s.labels.Matches(labels.Set(obj.GetLabels())) &&
+		(s.fields.Empty() || s.fields.Matches(strategy.SelectableFields(obj)))
 }
 
-// list answers the objects that are selected, as they were at one revision.
+// list handles a list request.
 func (c *Call) list() error {
 	options, err := request.List(c.Request)
 	if err != nil {
@@ -86,27 +87,29 @@ func (c *Call) list() error {
 	if done, err := c.listRaw(ctx, options); done || err != nil {
 		return err
 	}
-	items, meta, err := c.collect(ctx, options)
+	items, meta, err := c.listPage(ctx, options)
 	if err != nil {
 		return err
 	}
-	return c.answerList(items, meta)
+	return c.respondList(items, meta)
 }
 
-// collect returns a page of what is selected.
-func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions) ([]resources.Object, metav1.ListMeta, error) {
+// listPage returns one page of the selected objects.
+func (c *Call) listPage(
+	ctx context.Context, options *internalversion.ListOptions,
+) ([]resources.Object, metav1.ListMeta, error) {
 	var meta metav1.ListMeta
 	s, err := c.selection(options)
 	if err != nil {
 		return nil, meta, err
 	}
-	at, after, err := c.from(ctx, options, s.prefix)
+	at, after, err := c.listStart(ctx, options, s.prefix)
 	if err != nil {
 		return nil, meta, err
 	}
 	prefix := s.prefix
-	if s.one != "" {
-		prefix = s.one
+	if s.key != "" {
+		prefix = s.key
 	}
 	var items []resources.Object
 	for {
@@ -120,21 +123,21 @@ func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions
 				return nil, meta, err
 			}
 			after = record.Key
-			if s.one != "" && record.Key != s.one {
+			if s.key != "" && record.Key != s.key {
 				continue
 			}
 			obj, err := c.decodeListed(record)
 			if err != nil {
 				return nil, meta, fmt.Errorf("%s: %w", record.Key, err)
 			}
-			if !s.has(c.Kind, obj) {
+			if !s.matches(c.Strategy, obj) {
 				continue
 			}
 			items = append(items, obj)
 			if options.Limit > 0 && int64(len(items)) == options.Limit {
-				if rest := page.Remaining + int64(len(page.Records)-i-1); rest > 0 && s.one == "" {
+				if rest := page.Remaining + int64(len(page.Records)-i-1); rest > 0 && s.key == "" {
 					meta.Continue = continueToken(at, strings.TrimPrefix(after, s.prefix))
-					if s.all() {
+					if s.isEverything() {
 						meta.RemainingItemCount = &rest
 					}
 				}
@@ -142,24 +145,27 @@ func (c *Call) collect(ctx context.Context, options *internalversion.ListOptions
 				return items, meta, nil
 			}
 		}
-		if page.Remaining == 0 || len(page.Records) == 0 || s.one != "" {
+		if page.Remaining == 0 || len(page.Records) == 0 || s.key != "" {
 			meta.ResourceVersion = versionText(at)
 			return items, meta, nil
 		}
 	}
 }
 
-// decodeListed is decode for lists, which are too long to be worth keeping.
+// decodeListed decodes a stored object. It reads the cache but does not fill it: a list would
+// evict everything else.
 func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
-	if obj := c.objects.get(state{c.Kind, record.Key, record.Revision}); obj != nil {
+	if obj := c.objects.get(state{c.Strategy, record.Key, record.Revision}); obj != nil {
 		return obj, nil
 	}
-	return c.decodeAnew(record.Value, record.Revision)
+	return c.decodeUncached(record.Value, record.Revision)
 }
 
-// from returns the revision that a list is to be of, 0 for now, and the key that
-// it starts behind.
-func (c *Call) from(ctx context.Context, options *internalversion.ListOptions, prefix string) (at int64, after string, err error) {
+// listStart returns the revision of a list, 0 for the current one, and the key after which it
+// starts.
+func (c *Call) listStart(
+	ctx context.Context, options *internalversion.ListOptions, prefix string,
+) (at int64, after string, err error) {
 	if options.Continue != "" {
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 			return 0, "", apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
@@ -193,8 +199,9 @@ func (c *Call) from(ctx context.Context, options *internalversion.ListOptions, p
 	return at, "", nil
 }
 
-// listError says that what a list wants is no longer kept. Who has seen a part of it
-// is told how to see the rest as it is now.
+// listError replaces storage.ErrCompacted by an API error. The error of a paginated list has a
+// continue token for the rest of the list at the current revision, which is inconsistent with
+// the first pages.
 func listError(err error, options *internalversion.ListOptions) error {
 	switch {
 	case !errors.Is(err, storage.ErrCompacted):
@@ -217,21 +224,21 @@ func listError(err error, options *internalversion.ListOptions) error {
 	return expired
 }
 
-// atPresent is the revision of a continue token for the list as it is now.
+// atPresent is the revision of a continue token for the current revision.
 const atPresent = -1
 
-// continueMark is what a continue token holds, in base64.
-type continueMark struct {
+// continueTokenBody is the content of a continue token, which is its JSON in base64.
+type continueTokenBody struct {
 	Version  string `json:"v"`
 	Revision int64  `json:"rv"`
-	Start    string `json:"start"` // the last key of the page, behind the prefix, and a NUL
+	Start    string `json:"start"` // the last key of the page without the prefix, and a NUL
 }
 
-const markVersion = "meta.k8s.io/v1"
+const continueTokenVersion = "meta.k8s.io/v1"
 
 func continueToken(revision int64, last string) string {
-	// A struct of two strings and a number always has JSON.
-	data, _ := json.Marshal(continueMark{markVersion, revision, last + "\x00"})
+	// Marshal can't fail: the fields are strings and a number.
+	data, _ := json.Marshal(continueTokenBody{continueTokenVersion, revision, last + "\x00"})
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
@@ -240,17 +247,19 @@ func parseContinue(token string) (revision int64, last string, err error) {
 	if err != nil {
 		return 0, "", fmt.Errorf("continue key is not valid: %w", err)
 	}
-	var mark continueMark
+	var mark continueTokenBody
 	if err := json.Unmarshal(data, &mark); err != nil {
 		return 0, "", fmt.Errorf("continue key is not valid: %w", err)
 	}
 	switch {
-	case mark.Version != markVersion:
+	case mark.Version != continueTokenVersion:
 		return 0, "", fmt.Errorf("continue key is not valid: server does not recognize this encoded version %q", mark.Version)
 	case mark.Revision == 0:
-		return 0, "", errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+		return 0, "",
+			errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
 	case mark.Start == "" || strings.HasPrefix(mark.Start, "/") || strings.Contains("/"+mark.Start+"/", "/../"):
-		return 0, "", errors.New("continue key is not valid: encoded start key empty or not below the list (version meta.k8s.io/v1)")
+		return 0, "",
+			errors.New("continue key is not valid: encoded start key empty or not below the list (version meta.k8s.io/v1)")
 	}
 	return mark.Revision, strings.TrimSuffix(mark.Start, "\x00"), nil
 }

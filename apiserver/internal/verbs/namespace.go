@@ -14,9 +14,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// namespaceOpen refuses a new object in a namespace that is not there or is
-// going away.
-func (c *Call) namespaceOpen(ctx context.Context, obj resources.Object) error {
+// checkNamespace rejects a create in a namespace that does not exist or is being deleted.
+func (c *Call) checkNamespace(ctx context.Context, obj resources.Object) error {
 	name := obj.GetNamespace()
 	if !c.Resource.Namespaced || name == "" {
 		return nil
@@ -42,23 +41,25 @@ func (c *Call) namespaceOpen(ctx context.Context, obj resources.Object) error {
 	refused := apierrors.NewForbidden(c.Resource.GroupResource(), obj.GetName(),
 		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", name))
 	refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", name), Field: "metadata.namespace",
+		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated",
+			name), Field: "metadata.namespace",
 	})
 	return refused
 }
 
-// immortal are the namespaces that can't be deleted.
-var immortal = map[string]bool{"default": true, "kube-system": true, "kube-public": true}
+// undeletableNamespaces are the namespaces that can't be deleted.
+var undeletableNamespaces = map[string]bool{"default": true, "kube-system": true, "kube-public": true}
 
-// DeleteNamespace is the Deleter of namespaces: they stay until their contents are
-// gone, which their finalizer in spec stands for.
+// DeleteNamespace is the Deleter of Namespaces: spec.finalizers keeps them until their
+// contents are deleted.
 func DeleteNamespace(obj resources.Object, now metav1.Time) (stays bool, err error) {
 	n, ok := obj.(*corev1.Namespace)
 	if !ok {
 		return false, fmt.Errorf("expected a Namespace, got a %T", obj)
 	}
-	if immortal[n.Name] {
-		return false, apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, n.Name, errors.New("this namespace may not be deleted"))
+	if undeletableNamespaces[n.Name] {
+		return false, apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, n.Name,
+			errors.New("this namespace may not be deleted"))
 	}
 	if n.DeletionTimestamp == nil {
 		n.DeletionTimestamp = &now
@@ -67,9 +68,10 @@ func DeleteNamespace(obj resources.Object, now metav1.Time) (stays bool, err err
 	return len(n.Spec.Finalizers) > 0 || len(n.Finalizers) > 0, nil
 }
 
-// mayGo reports whether an object under deletion whose finalizers are gone waits
-// for nothing else.
-func (c *Call) mayGo(obj resources.Object) bool {
+// isDeletionComplete reports whether an object that is being deleted and has no
+// metadata.finalizers can be removed: a Namespace must be empty, other objects must have no
+// grace period.
+func (c *Call) isDeletionComplete(obj resources.Object) bool {
 	if n, ok := obj.(*corev1.Namespace); ok {
 		return len(n.Spec.Finalizers) == 0
 	}

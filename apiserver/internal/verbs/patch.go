@@ -11,26 +11,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// patch changes an object as the patch in the body says.
+// patch handles a patch request.
 func (c *Call) patch() error {
-	obj, created, err := c.patched(c.Kind, func(w write) (resources.Object, bool, error) { return c.run(w) }, c.Info.Subresource)
+	obj, created, err := c.patchWith(c.Strategy,
+		func(w write) (resources.Object, bool, error) { return c.guaranteedUpdate(w) },
+		c.Info.Subresource)
 	if err != nil {
 		return err
 	}
 	if created {
-		return c.answer(http.StatusCreated, obj)
+		return c.respond(http.StatusCreated, obj)
 	}
-	return c.answer(http.StatusOK, obj)
+	return c.respond(http.StatusOK, obj)
 }
 
-// patched reads a patch of an object of kind and has run write what comes of it.
-func (c *Call) patched(kind resources.Kind, run func(write) (resources.Object, bool, error), subresource string) (resources.Object, bool, error) {
-	of, err := c.patchType(kind)
+// patchWith decodes a patch request and calls run with the write that it results in.
+func (c *Call) patchWith(
+	strategy resources.Strategy, run func(write) (resources.Object, bool, error), subresource string,
+) (resources.Object, bool, error) {
+	of, err := c.patchType(strategy)
 	if err != nil {
 		return nil, false, err
 	}
@@ -43,11 +47,11 @@ func (c *Call) patched(kind resources.Kind, run func(write) (resources.Object, b
 		return nil, false, err
 	}
 	p := &patcher{
-		c: c, kind: kind, of: of, body: body,
+		c: c, strategy: strategy, patchType: of, body: body,
 		validation: validationOf(options.FieldValidation), manager: options.FieldManager,
 		force: options.Force != nil && *options.Force,
 	}
-	if p.fields, err = kind.Fields(subresource); err != nil {
+	if p.fields, err = strategy.FieldManager(subresource); err != nil {
 		return nil, false, err
 	}
 	isApply := of == types.ApplyYAMLPatchType || of == types.ApplyCBORPatchType
@@ -58,35 +62,36 @@ func (c *Call) patched(kind resources.Kind, run func(write) (resources.Object, b
 	}
 	return run(write{
 		name: c.Info.Name, dryRun: isDryRun(options.DryRun), mayCreate: isApply && subresource == "",
-		change: p.change,
+		change: p.newObject,
 	})
 }
 
-// patchTypes are the types of patches that an object of kind can be sent.
-func patchTypes(kind resources.Kind) []string {
+// patchTypes returns the patch media types that a resource supports.
+func patchTypes(strategy resources.Strategy) []string {
 	out := []string{string(types.JSONPatchType), string(types.MergePatchType)}
-	if kind.Strategic() != nil {
+	if strategy.PatchMetaStruct() != nil {
 		out = append(out, string(types.StrategicMergePatchType))
 	}
 	return append(out, string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType))
 }
 
-func (c *Call) patchType(kind resources.Kind) (types.PatchType, error) {
+func (c *Call) patchType(strategy resources.Strategy) (types.PatchType, error) {
 	contentType, _, _ := strings.Cut(c.Request.Header.Get("Content-Type"), ";")
 	contentType = strings.TrimSpace(contentType)
-	known := patchTypes(kind)
+	known := patchTypes(strategy)
 	switch {
 	case slices.Contains(known, contentType):
 		return types.PatchType(contentType), nil
 	case c.Resource.Custom:
-		// What a server says that serves no CBOR, which clients do not try then.
+		// kube-apiserver does not list CBOR here. Clients that read the list do not try it
+		// then.
 		return "", request.UnsupportedMediaType(known[:len(known)-1])
 	}
-	return "", answer.UnsupportedMediaType()
+	return "", response.UnsupportedMediaType()
 }
 
-// change returns live, or no object, as the patch makes it.
-func (p *patcher) change(ctx context.Context, live resources.Object) (resources.Object, error) {
+// newObject returns the patched object. live is nil if the object does not exist.
+func (p *patcher) newObject(ctx context.Context, live resources.Object) (resources.Object, error) {
 	if live == nil {
 		if err := p.c.authorize("create"); err != nil {
 			return nil, err
@@ -94,13 +99,13 @@ func (p *patcher) change(ctx context.Context, live resources.Object) (resources.
 	}
 	var obj resources.Object
 	var err error
-	switch p.of {
+	switch p.patchType {
 	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
 		obj, err = p.apply(live)
 	case types.StrategicMergePatchType:
-		obj, err = p.strategic(ctx, live)
+		obj, err = p.strategicMergePatch(ctx, live)
 	default:
-		obj, err = p.json(ctx, live)
+		obj, err = p.jsonPatch(ctx, live)
 	}
 	if err != nil {
 		return nil, err
@@ -115,9 +120,9 @@ func (p *patcher) change(ctx context.Context, live resources.Object) (resources.
 	return obj, p.c.checkName(obj)
 }
 
-// strict says what becomes of undeclared and duplicate fields of a patch: refuse
-// makes an error of them.
-func (p *patcher) strict(texts []string, refuse func(text string) error) error {
+// handleStrictErrors handles unknown and duplicate fields of a patch as fieldValidation
+// demands: it ignores them, warns, or returns the error that refuse makes of them.
+func (p *patcher) handleStrictErrors(texts []string, refuse func(text string) error) error {
 	switch {
 	case len(texts) == 0 || p.validation == metav1.FieldValidationIgnore:
 		return nil

@@ -25,25 +25,25 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/strategic"
 )
 
-// patcher makes of an object what a patch says.
+// A patcher computes the new object of a patch or apply request.
 type patcher struct {
-	c          *Call
-	kind       resources.Kind
-	of         types.PatchType
-	body       []byte
-	validation string
-	manager    string
-	force      bool
-	fields     *fieldmanager.FieldManager
-	intent     *unstructured.Unstructured // of an apply; it is not changed
-	doubled    error                      // what a strict reader finds fault with in it
+	c               *Call
+	strategy        resources.Strategy
+	patchType       types.PatchType
+	body            []byte
+	validation      string
+	manager         string
+	force           bool
+	fields          *fieldmanager.FieldManager
+	intent          *unstructured.Unstructured // of an apply; read-only
+	duplicateFields error                      // duplicate fields of the intent, which strict validation rejects
 }
 
-// maxOperations is how many operations a JSON patch may have.
+// maxOperations limits the operations of a JSON patch, as kube-apiserver does.
 const maxOperations = 10_000
 
-// maxCopied is how much the operations of a JSON patch may copy, in bytes. The
-// library has one limit for all who use it in a program; another one's is left.
+// maxCopied limits the bytes that the copy operations of a JSON patch add. The library has one
+// global limit for the whole program: a limit that is set already stays.
 const maxCopied = 3 << 20
 
 func init() {
@@ -52,23 +52,24 @@ func init() {
 	}
 }
 
-// json does a JSON patch (RFC 6902) or a JSON merge patch (RFC 7386).
-func (p *patcher) json(ctx context.Context, live resources.Object) (resources.Object, error) {
+// jsonPatch applies a JSON patch (RFC 6902) or a JSON merge patch (RFC 7386).
+func (p *patcher) jsonPatch(ctx context.Context, live resources.Object) (resources.Object, error) {
 	current, err := json.Marshal(live)
 	if err != nil {
 		return nil, err
 	}
-	patched, doubled, err := p.patchJSON(ctx, current)
+	patched, duplicates, err := p.patchJSON(ctx, current)
 	if err != nil {
 		return nil, err
 	}
-	info, _ := runtime.SerializerInfoForMediaType(p.kind.Serializers(), runtime.ContentTypeJSON)
-	gvk := p.kind.New().GetObjectKind().GroupVersionKind()
-	decoded, _, err := info.StrictSerializer.Decode(patched, &gvk, p.kind.New())
+	info, _ := runtime.SerializerInfoForMediaType(p.strategy.Serializers(), runtime.ContentTypeJSON)
+	gvk := p.strategy.New().GetObjectKind().GroupVersionKind()
+	decoded, _, err := info.StrictSerializer.Decode(patched, &gvk, p.strategy.New())
 	invalid := func(text string) error {
-		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(patched), text)})
+		return apierrors.NewInvalid(schema.GroupKind{}, "",
+			field.ErrorList{field.Invalid(field.NewPath("patch"), string(patched), text)})
 	}
-	unknown := doubled
+	unknown := duplicates
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		for _, e := range strict.Errors() {
 			unknown = append(unknown, e.Error())
@@ -76,25 +77,25 @@ func (p *patcher) json(ctx context.Context, live resources.Object) (resources.Ob
 	} else if err != nil {
 		return nil, invalid(err.Error())
 	}
-	obj, dropped, err := p.kind.Admit(decoded)
+	obj, dropped, err := p.strategy.Decode(decoded)
 	if isTooLarge(err) {
 		return nil, err
 	}
 	if err != nil {
 		return nil, invalid(err.Error())
 	}
-	if err := p.strict(append(unknown, dropped...), invalid); err != nil {
+	if err := p.handleStrictErrors(append(unknown, dropped...), invalid); err != nil {
 		return nil, err
 	}
-	return p.track(live, obj)
+	return p.updateManagedFields(live, obj)
 }
 
-// patchJSON returns current with the patch done, and what is wrong with the patch
-// for a strict reader.
-func (p *patcher) patchJSON(ctx context.Context, current []byte) (patched []byte, doubled []string, err error) {
+// patchJSON returns current with the patch applied, and messages for the duplicate fields of
+// the patch.
+func (p *patcher) patchJSON(ctx context.Context, current []byte) (patched []byte, duplicates []string, err error) {
 	var into any = &map[string]any{}
 	prefix := ""
-	if p.of == types.JSONPatchType {
+	if p.patchType == types.JSONPatchType {
 		into, prefix = &[]operation{}, "json patch "
 	}
 	strict, err := kjson.UnmarshalStrict(p.body, into)
@@ -102,14 +103,14 @@ func (p *patcher) patchJSON(ctx context.Context, current []byte) (patched []byte
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	for _, e := range strict {
-		doubled = append(doubled, prefix+e.Error())
+		duplicates = append(duplicates, prefix+e.Error())
 	}
-	if p.of == types.MergePatchType {
+	if p.patchType == types.MergePatchType {
 		patched, err = jsonpatch.MergePatch(current, p.body)
 		if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
 			err = apierrors.NewBadRequest(err.Error())
 		}
-		return patched, doubled, err
+		return patched, duplicates, err
 	}
 	operations, err := jsonpatch.DecodePatch(p.body)
 	if err != nil {
@@ -119,17 +120,17 @@ func (p *patcher) patchJSON(ctx context.Context, current []byte) (patched []byte
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(
 			fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(operations)))
 	}
-	patched, err = p.operate(ctx, current, operations)
-	return patched, doubled, err
+	patched, err = p.applyOperations(ctx, current, operations)
+	return patched, duplicates, err
 }
 
-// operationsAtOnce is how many operations of a JSON patch are done between two looks at
-// the context and at the size of the object.
+// operationsAtOnce is the number of JSON patch operations between two checks of the context
+// and of the size of the object.
 const operationsAtOnce = 250
 
-// operate does the operations of a JSON patch. One may take as long as it takes to read the
-// whole object.
-func (p *patcher) operate(ctx context.Context, doc []byte, operations jsonpatch.Patch) (_ []byte, err error) {
+// applyOperations applies the operations of a JSON patch, in chunks: one operation may take as
+// long as reading the whole object.
+func (p *patcher) applyOperations(ctx context.Context, doc []byte, operations jsonpatch.Patch) (_ []byte, err error) {
 	limit := max(p.c.Body.Bytes, int64(len(doc))) + p.c.Body.Bytes
 	for some := range slices.Chunk(operations, operationsAtOnce) {
 		if err := ctx.Err(); err != nil {
@@ -139,16 +140,19 @@ func (p *patcher) operate(ctx context.Context, doc []byte, operations jsonpatch.
 		if doc, err = some.Apply(doc); errors.As(err, &copied) {
 			return nil, apierrors.NewRequestEntityTooLargeError(err.Error())
 		} else if err != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "",
+				err.Error(), 0, false)
 		}
 		if int64(len(doc)) > limit {
-			return nil, &resources.TooLargeError{What: "the object after a part of the patch", Size: int64(len(doc)), Limit: limit}
+			return nil,
+				&resources.TooLargeError{What: "the object after a part of the patch", Size: int64(len(doc)), Limit: limit}
 		}
 	}
 	return doc, nil
 }
 
-// operation is one operation of a JSON patch, for a strict reader.
+// operation is a JSON patch operation. Strict decoding into it finds unknown and duplicate
+// fields.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -156,8 +160,8 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// strategic does a strategic merge patch.
-func (p *patcher) strategic(ctx context.Context, live resources.Object) (resources.Object, error) {
+// strategicMergePatch applies a strategic merge patch.
+func (p *patcher) strategicMergePatch(ctx context.Context, live resources.Object) (resources.Object, error) {
 	current, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil, err
@@ -171,9 +175,10 @@ func (p *patcher) strategic(ctx context.Context, live resources.Object) (resourc
 	for _, e := range strict {
 		unknown = append(unknown, e.Error())
 	}
-	// The patch is changed on the way; the next attempt reads it anew.
+	// strategic.Merge changes the patch, so the error text is made before. The next attempt
+	// decodes the body again.
 	text := fmt.Sprintf("%+v", patch)
-	merging, err := strategicpatch.NewPatchMetaFromStruct(p.kind.Strategic())
+	merging, err := strategicpatch.NewPatchMetaFromStruct(p.strategy.PatchMetaStruct())
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +189,7 @@ func (p *patcher) strategic(ctx context.Context, live resources.Object) (resourc
 	invalid := func(why string) error {
 		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), text, why)})
 	}
-	obj := p.kind.New()
+	obj := p.strategy.New()
 	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(patched, obj, true)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		for _, e := range strict.Errors() {
@@ -193,27 +198,27 @@ func (p *patcher) strategic(ctx context.Context, live resources.Object) (resourc
 	} else if err != nil {
 		return nil, invalid(err.Error())
 	}
-	if err := p.strict(unknown, invalid); err != nil {
+	if err := p.handleStrictErrors(unknown, invalid); err != nil {
 		return nil, err
 	}
-	admitted, _, err := p.kind.Admit(obj)
+	admitted, _, err := p.strategy.Decode(obj)
 	if isTooLarge(err) {
 		return nil, err
 	}
 	if err != nil {
 		return nil, invalid(err.Error())
 	}
-	return p.track(live, admitted)
+	return p.updateManagedFields(live, admitted)
 }
 
-// isTooLarge reports whether an error says that an object became too large, which is
-// answered as it is.
+// isTooLarge reports whether an error is a *resources.TooLargeError, which is returned to the
+// client as it is.
 func isTooLarge(err error) bool {
 	var tooLarge *resources.TooLargeError
 	return errors.As(err, &tooLarge)
 }
 
-// strategicError is the answer to a strategic merge patch that can't be done.
+// strategicError returns the API error for a strategic merge patch that failed.
 func strategicError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return err
@@ -228,24 +233,25 @@ func strategicError(err error) error {
 	}
 	for _, bad := range []error{mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys} {
 		if errors.Is(err, bad) {
-			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "",
+				err.Error(), 0, false)
 		}
 	}
-	// The object is one that a server made: what can't be done with it is the patch.
+	// Any other error is the patch's fault too: live objects are valid.
 	return apierrors.NewBadRequest(err.Error())
 }
 
-// track gives the manager what the patch changed.
-func (p *patcher) track(live, obj resources.Object) (resources.Object, error) {
+// updateManagedFields makes the manager the owner of the fields that the patch changed.
+func (p *patcher) updateManagedFields(live, obj resources.Object) (resources.Object, error) {
 	if p.c.Hooks.Default != nil {
 		p.c.Hooks.Default(obj)
 	}
-	askReset(obj)
-	return p.own(p.fields.UpdateNoErrors(live, obj, p.manager))
+	markManagedFieldsReset(obj)
+	return p.copyAndDecode(p.fields.UpdateNoErrors(live, obj, p.manager))
 }
 
-// own is Call.own for the kind that is patched.
-func (p *patcher) own(obj runtime.Object) (resources.Object, error) {
-	out, _, err := p.kind.Admit(obj.DeepCopyObject())
+// copyAndDecode returns a copy of an object of the patched kind, which callers may change.
+func (p *patcher) copyAndDecode(obj runtime.Object) (resources.Object, error) {
+	out, _, err := p.strategy.Decode(obj.DeepCopyObject())
 	return out, err
 }

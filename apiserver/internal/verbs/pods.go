@@ -14,34 +14,35 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// Pods are the subresources of Pods that are something to do.
+// Pods maps the action subresources of Pods, which create no object of their own, to their
+// handlers.
 var Pods = map[string]func(*Call) error{
 	"/pods/binding":  func(c *Call) error { return c.bind(c.Info.Name) },
 	"/bindings":      func(c *Call) error { return c.bind("") },
 	"/pods/eviction": (*Call).evict,
 }
 
-// action reads the body of something to do, as an object of kind.
-func (c *Call) action(kind schema.GroupVersionKind) (resources.Object, bool, error) {
+// decodeAction decodes the body of an action, such as a Binding or an Eviction.
+func (c *Call) decodeAction(kind schema.GroupVersionKind) (resources.Object, bool, error) {
 	k, err := builtin.Review(kind)
 	if err != nil {
 		return nil, false, err
 	}
-	if c.accepted, err = answer.Accept(c.Request, k.Serializers(), false); err != nil {
+	if c.accepted, err = response.Accept(c.Request, k.Serializers(), false); err != nil {
 		return nil, false, err
 	}
 	options, err := request.Create(c.Request)
 	if err != nil {
 		return nil, false, err
 	}
-	obj, err := c.body(validationOf(options.FieldValidation), k, kind)
+	obj, err := c.decodeRequest(validationOf(options.FieldValidation), k, kind)
 	if err != nil {
 		return nil, false, err
 	}
@@ -52,60 +53,63 @@ func (c *Call) action(kind schema.GroupVersionKind) (resources.Object, bool, err
 		return nil, false, apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in %s object", kind.Kind))
 	}
 	if ns := obj.GetNamespace(); ns != "" && ns != c.Info.Namespace {
-		return nil, false, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return nil, false,
+			apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return obj, isDryRun(options.DryRun), nil
 }
 
-// did answers that something was done.
-func (c *Call) did() {
+// writeSuccess responds with 201 and a Status Success.
+func (c *Call) writeSuccess() {
 	status := &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}
 	status.Kind, status.APIVersion = "Status", "v1"
 	c.send(http.StatusCreated, status)
 }
 
-// pods makes c one for Pods.
-func (c *Call) pods() (err error) {
+// switchToPods makes Pods the resource of the call.
+func (c *Call) switchToPods() (err error) {
 	if c.Resource = c.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("pods")); c.Resource == nil {
-		return answer.NotFound()
+		return response.NotFound()
 	}
-	c.Kind, err = c.Resource.Behaviour()
+	c.Strategy, err = c.Resource.Strategy()
 	return err
 }
 
-// bind puts a Pod on a node, as schedulers do.
+// bind handles a Binding: it assigns a Pod to a node.
 func (c *Call) bind(name string) error {
-	obj, dryRun, err := c.action(corev1.SchemeGroupVersion.WithKind("Binding"))
+	obj, dryRun, err := c.decodeAction(corev1.SchemeGroupVersion.WithKind("Binding"))
 	if err != nil {
 		return err
 	}
 	b := obj.(*corev1.Binding)
 	if b.Target.Name == "" || b.Target.Kind != "" && b.Target.Kind != "Node" {
-		return apierrors.NewBadRequest(fmt.Sprintf("target: expected the name of a Node, got %q %q", b.Target.Kind, b.Target.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("target: expected the name of a Node, got %q %q", b.Target.Kind,
+			b.Target.Name))
 	}
 	if name == "" {
 		name = b.Name
 	}
-	if err := c.pods(); err != nil {
+	if err := c.switchToPods(); err != nil {
 		return err
 	}
 	c.Info.Subresource = "binding"
-	_, _, err = c.run(write{name: name, dryRun: dryRun, uid: string(b.UID), change: func(_ context.Context, live resources.Object) (resources.Object, error) {
-		pod := live.DeepCopyObject().(*corev1.Pod)
-		if err := assign(pod, b, c.Now); err != nil {
-			return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, err)
-		}
-		return pod, nil // whose node nobody owns
-	}})
+	_, _, err = c.guaranteedUpdate(write{name: name, dryRun: dryRun, uid: string(b.UID),
+		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
+			pod := live.DeepCopyObject().(*corev1.Pod)
+			if err := assignToNode(pod, b, c.Now); err != nil {
+				return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, err)
+			}
+			return pod, nil // no manager owns spec.nodeName
+		}})
 	if err != nil {
 		return err
 	}
-	c.did()
+	c.writeSuccess()
 	return nil
 }
 
-// assign puts a Pod on the node of a binding.
-func assign(pod *corev1.Pod, b *corev1.Binding, now func() time.Time) error {
+// assignToNode sets the node of a Pod and its condition PodScheduled.
+func assignToNode(pod *corev1.Pod, b *corev1.Binding, now func() time.Time) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
@@ -132,13 +136,13 @@ func assign(pod *corev1.Pod, b *corev1.Binding, now func() time.Time) error {
 	return nil
 }
 
-// evict deletes a Pod unless a disruption budget forbids it.
+// evict handles an Eviction: it deletes a Pod unless a PodDisruptionBudget forbids it.
 func (c *Call) evict() error {
-	obj, dryRun, err := c.action(policyv1.SchemeGroupVersion.WithKind("Eviction"))
+	obj, dryRun, err := c.decodeAction(policyv1.SchemeGroupVersion.WithKind("Eviction"))
 	if err != nil {
 		return err
 	}
-	if err := c.pods(); err != nil {
+	if err := c.switchToPods(); err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
@@ -149,7 +153,7 @@ func (c *Call) evict() error {
 	if live == nil {
 		return apierrors.NewNotFound(c.Resource.GroupResource(), c.Info.Name)
 	}
-	if err := c.disruptable(live.(*corev1.Pod), dryRun); err != nil {
+	if err := c.checkDisruptionBudgets(live.(*corev1.Pod), dryRun); err != nil {
 		return err
 	}
 	options := obj.(*policyv1.Eviction).DeleteOptions
@@ -159,20 +163,20 @@ func (c *Call) evict() error {
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	if _, _, err := c.remove(ctx, c.Info.Name, options); err != nil {
+	if _, _, err := c.deleteObject(ctx, c.Info.Name, options); err != nil {
 		return err
 	}
-	c.did()
+	c.writeSuccess()
 	return nil
 }
 
-// disruptable asks the disruption budgets that select a Pod, and takes from what they
-// allow unless it is a dry run. What they allow is what a controller has written into
-// their status.
-func (c *Call) disruptable(pod *corev1.Pod, dryRun bool) error {
+// checkDisruptionBudgets returns an error if a PodDisruptionBudget of the Pod allows no
+// disruption. Otherwise it decrements status.disruptionsAllowed of its budgets, except in a
+// dry run. The disruption controller sets this field.
+func (c *Call) checkDisruptionBudgets(pod *corev1.Pod, dryRun bool) error {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed ||
 		pod.Status.Phase == corev1.PodPending {
-		return nil // nobody relies on it
+		return nil // budgets do not protect such Pods
 	}
 	r := c.Tables.Table().Resource(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"))
 	budgets, err := c.Internal(c.Request.Context(), r, pod.Namespace, "status")
@@ -183,7 +187,7 @@ func (c *Call) disruptable(pod *corev1.Pod, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	var asked []string
+	var requested []string
 	for _, record := range page.Records {
 		obj, err := budgets.decodeListed(record)
 		if err != nil {
@@ -194,17 +198,17 @@ func (c *Call) disruptable(pod *corev1.Pod, dryRun bool) error {
 		if err != nil || !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		if err := disrupted(b); err != nil {
+		if err := checkDisruptionsAllowed(b); err != nil {
 			return err
 		}
-		asked = append(asked, b.Name)
+		requested = append(requested, b.Name)
 	}
 	if dryRun {
 		return nil
 	}
-	for _, name := range asked {
+	for _, name := range requested {
 		_, err := budgets.Update(name, "kube-apiserver", func(obj resources.Object) error {
-			return take(obj.(*policyv1.PodDisruptionBudget), pod.Name, c.Now())
+			return decrementAllowed(obj.(*policyv1.PodDisruptionBudget), pod.Name, c.Now())
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -213,10 +217,10 @@ func (c *Call) disruptable(pod *corev1.Pod, dryRun bool) error {
 	return nil
 }
 
-// take takes one disruption from those that a budget allows, until its controller
-// counts again.
-func take(b *policyv1.PodDisruptionBudget, pod string, now time.Time) error {
-	if err := disrupted(b); err != nil {
+// decrementAllowed decrements status.disruptionsAllowed and records the Pod in
+// status.disruptedPods, for the disruption controller.
+func decrementAllowed(b *policyv1.PodDisruptionBudget, pod string, now time.Time) error {
+	if err := checkDisruptionsAllowed(b); err != nil {
 		return err
 	}
 	b.Status.DisruptionsAllowed--
@@ -227,8 +231,8 @@ func take(b *policyv1.PodDisruptionBudget, pod string, now time.Time) error {
 	return nil
 }
 
-// disrupted is the answer to a disruption that a budget does not allow.
-func disrupted(b *policyv1.PodDisruptionBudget) error {
+// checkDisruptionsAllowed returns an error if a PodDisruptionBudget allows no disruption.
+func checkDisruptionsAllowed(b *policyv1.PodDisruptionBudget) error {
 	if b.Status.DisruptionsAllowed > 0 {
 		return nil
 	}

@@ -11,28 +11,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// rawKind is a kind whose stored objects can be listed without being decoded.
+// rawKind is implemented by strategies that can return list items without decoding.
 type rawKind interface {
 	Raw(stored []byte, revision string) []byte
 }
 
-// listRaw answers a list of everything in JSON by copying what is stored. It
-// reports false, and has answered nothing, when the list has to be made from
-// objects.
+// listRaw responds to a list of all objects in JSON without decoding them. It returns false,
+// and has not responded, if the list needs decoded objects.
 func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions) (bool, error) {
-	raw, ok := c.Kind.(rawKind)
-	if !ok || c.Hooks.Default != nil || c.accepted.As != nil || c.accepted.Pretty || c.accepted.MediaType != runtime.ContentTypeJSON {
+	raw, ok := c.Strategy.(rawKind)
+	if !ok || c.Hooks.Default != nil || c.accepted.As != nil || c.accepted.Pretty ||
+		c.accepted.MediaType != runtime.ContentTypeJSON {
 		return false, nil
 	}
 	s, err := c.selection(options)
-	if err != nil || !s.all() {
+	if err != nil || !s.isEverything() {
 		return false, err
 	}
-	at, after, err := c.from(ctx, options, s.prefix)
+	at, after, err := c.listStart(ctx, options, s.prefix)
 	if err != nil {
 		return false, err
 	}
@@ -66,8 +66,8 @@ func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions
 		out.Write(item)
 	}
 	out.WriteString("]}\n")
-	c.warn()
+	c.writeWarnings()
 	c.written = true
-	answer.Bytes(c.Writer, c.Request, c.accepted.MediaType, http.StatusOK, out.Bytes())
+	response.Bytes(c.Writer, c.Request, c.accepted.MediaType, http.StatusOK, out.Bytes())
 	return true, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth"
 )
 
-// setRequester says who asks for a certificate, whatever the request says: who
-// approves it goes by that.
+// setRequester sets the spec fields of a CertificateSigningRequest that identify the
+// requester. The client's values are ignored: approvers rely on these fields.
 func setRequester(s *certificatesv1.CertificateSigningRequestSpec, user auth.User) {
 	s.Username, s.UID, s.Groups, s.Extra = user.Name, user.UID, slices.Clone(user.Groups), nil
 	for name, values := range user.Extra {

@@ -7,31 +7,30 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// Review answers a request whose body is a question: it decodes the body as an
-// object of kind, has fill write the answer into it, and sends it back. Nothing is
-// stored.
+// Review handles a create of a kind that is not stored, such as SubjectAccessReview: it
+// decodes the body, calls fill to set the status, and responds with the object.
 func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Context, obj resources.Object) error) error {
 	k, err := builtin.Review(kind)
 	if err != nil {
 		return err
 	}
-	if c.Kind = k; c.Info.Verb != "create" {
-		return answer.MethodNotAllowed()
+	if c.Strategy = k; c.Info.Verb != "create" {
+		return response.MethodNotAllowed()
 	}
-	if c.accepted, err = answer.Accept(c.Request, k.Serializers(), false); err != nil {
+	if c.accepted, err = response.Accept(c.Request, k.Serializers(), false); err != nil {
 		return err
 	}
 	options, err := request.Create(c.Request)
 	if err != nil {
 		return err
 	}
-	obj, err := c.body(validationOf(options.FieldValidation), k, kind)
+	obj, err := c.decodeRequest(validationOf(options.FieldValidation), k, kind)
 	if err != nil {
 		return err
 	}
@@ -41,7 +40,8 @@ func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Contex
 			obj.SetNamespace(c.Info.Namespace)
 		case c.Info.Namespace:
 		default:
-			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the " +
+				"request")
 		}
 	}
 	if err := fill(c.Request.Context(), obj); err != nil {

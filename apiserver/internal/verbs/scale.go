@@ -12,17 +12,17 @@ import (
 
 	"github.com/tenure-ssa/tenure/managedfields"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// scale reads and writes the Scale of an object: its replicas, and nothing else.
+// scale handles requests for the scale subresource.
 func (c *Call) scale() error {
-	kind := builtin.ScaleOf(c.Kind, c.Now)
+	strategy := builtin.ScaleOf(c.Strategy, c.Now)
 	var err error
-	if c.accepted, err = answer.Accept(c.Request, kind.Serializers(), true); err != nil {
+	if c.accepted, err = response.Accept(c.Request, strategy.Serializers(), true); err != nil {
 		return err
 	}
 	var obj resources.Object
@@ -33,11 +33,11 @@ func (c *Call) scale() error {
 			err = apierrors.NewNotFound(c.Resource.GroupResource(), c.Info.Name)
 		}
 	case "update":
-		obj, err = c.updateScale(kind)
+		obj, err = c.updateScale(strategy)
 	case "patch":
-		obj, _, err = c.patched(kind, func(w write) (resources.Object, bool, error) { return c.runScale(w) }, "scale")
+		obj, _, err = c.patchWith(strategy, func(w write) (resources.Object, bool, error) { return c.runScale(w) }, "scale")
 	default:
-		return answer.MethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
 	if err != nil {
 		return err
@@ -46,11 +46,11 @@ func (c *Call) scale() error {
 	if err != nil {
 		return err
 	}
-	view, err := c.view()
+	view, err := c.newView()
 	if err != nil {
 		return err
 	}
-	view.kind = kind
+	view.strategy = strategy
 	shown, err := view.object(scale)
 	if err != nil {
 		return err
@@ -59,19 +59,19 @@ func (c *Call) scale() error {
 	return nil
 }
 
-func (c *Call) updateScale(kind resources.Kind) (resources.Object, error) {
+func (c *Call) updateScale(strategy resources.Strategy) (resources.Object, error) {
 	options, err := request.Update(c.Request)
 	if err != nil {
 		return nil, err
 	}
-	given, err := c.body(validationOf(options.FieldValidation), kind, builtin.ScaleKind)
+	given, err := c.decodeRequest(validationOf(options.FieldValidation), strategy, builtin.ScaleKind)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.checkName(given); err != nil {
 		return nil, err
 	}
-	m, err := kind.Fields("scale")
+	m, err := strategy.FieldManager("scale")
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +79,15 @@ func (c *Call) updateScale(kind resources.Kind) (resources.Object, error) {
 	obj, _, err := c.runScale(write{
 		name: c.Info.Name, dryRun: isDryRun(options.DryRun), uid: string(given.GetUID()),
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
-			out, _, err := kind.Admit(m.UpdateNoErrors(live, given.DeepCopyObject(), manager).DeepCopyObject())
+			out, _, err := strategy.Decode(m.UpdateNoErrors(live, given.DeepCopyObject(), manager).DeepCopyObject())
 			return out, err
 		},
 	})
 	return obj, err
 }
 
-// runScale does a write to the Scale of an object as one to the object.
+// runScale performs a write to the Scale of an object as a write to the object: it computes
+// the new Scale, and copies its replicas and managed fields to the object.
 func (c *Call) runScale(w write) (resources.Object, bool, error) {
 	change := w.change
 	w.change = func(ctx context.Context, live resources.Object) (resources.Object, error) {
@@ -110,7 +111,7 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 			return nil, err
 		}
 		scaled := live.DeepCopyObject().(resources.Object)
-		if err := c.Kind.SetScale(scaled, scale.Spec.Replicas); err != nil {
+		if err := c.Strategy.SetScale(scaled, scale.Spec.Replicas); err != nil {
 			return nil, err
 		}
 		scaled.SetManagedFields(entries)
@@ -119,17 +120,18 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 		}
 		return scaled, nil
 	}
-	return c.run(w)
+	return c.guaranteedUpdate(w)
 }
 
-// scaleWithFields returns the Scale of an object with the managed fields that it
-// has there.
+// scaleWithFields returns the Scale of an object with the managed fields of the scale
+// subresource.
 func (c *Call) scaleWithFields(live resources.Object) (*managedfields.ScaleHandler, *autoscalingv1.Scale, error) {
 	shown, err := c.scaleOf(live)
 	if err != nil {
 		return nil, nil, err
 	}
-	handler := managedfields.NewScaleHandler(live.GetManagedFields(), c.Resource.GroupVersion().String(), c.Kind.Replicas())
+	handler := managedfields.NewScaleHandler(live.GetManagedFields(), c.Resource.GroupVersion().String(),
+		c.Strategy.ReplicasPaths())
 	entries, err := handler.ToSubresource()
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +142,7 @@ func (c *Call) scaleWithFields(live resources.Object) (*managedfields.ScaleHandl
 
 // scaleOf returns the Scale of an object.
 func (c *Call) scaleOf(obj resources.Object) (*autoscalingv1.Scale, error) {
-	replicas, ready, selector, err := c.Kind.Scale(obj)
+	replicas, ready, selector, err := c.Strategy.Scale(obj)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,10 @@
-// Package verbs does what requests for resources ask for: one file a verb.
+// Package verbs implements the REST verbs of API resources, one file for each verb.
+//
+// A request becomes a [Call]. Serve routes it (server.go) to a verb: get.go, list.go,
+// watch.go, create.go, update.go, patch.go, delete.go, or to a subresource: scale.go, pods.go.
+// create, update and patch end in write.go, which has the steps that every write passes:
+// admission, PrepareForCreate or PrepareForUpdate of the resource's strategy, validation,
+// storage. loopback.go is for writes by the server itself.
 package verbs
 
 import (
@@ -15,73 +21,74 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/auth"
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// A Server serves resources from a store.
+// A Server serves the resources of a table from a storage.
 type Server struct {
 	Store      storage.Store
 	Tables     *resources.Current
 	Hooks      admission.Hooks
 	Authorizer auth.Authorizer
-	// Now and NewUID are where times and uids come from; Suffix returns what is
-	// put behind a generateName.
+	// Now and NewUID return the current time and new UIDs. Suffix returns a random suffix for
+	// generateName.
 	Now    func() time.Time
 	NewUID func() types.UID
 	Suffix func() string
-	// Body bounds the body of a request.
+	// Body limits the size of request bodies.
 	Body request.Limits
-	// MaxObject bounds an object as it is stored, in bytes.
+	// MaxObject limits the size of a stored object, in bytes.
 	MaxObject int64
-	// Write is how long a client may take to read one event of a watch.
+	// Write is the write timeout of one watch event.
 	Write time.Duration
-	// Guard, if not nil, is asked before an object is stored.
+	// Guard, if not nil, authorizes a write once its outcome is known. RBAC prevents privilege
+	// escalation with it.
 	Guard func(ctx context.Context, a auth.Attributes, obj, live runtime.Object) error
-	// Timeout ends requests that are not watches.
+	// Timeout is the timeout of requests other than watches.
 	Timeout time.Duration
-	// WatchTimeout ends watches that do not say how long they want to last.
+	// WatchTimeout is the default timeout of watches.
 	WatchTimeout time.Duration
-	// Bookmarks is how often an idle watch that allows it is sent a bookmark.
+	// Bookmarks is the interval of watch bookmarks.
 	Bookmarks time.Duration
 	// Done ends all watches when it is closed.
 	Done <-chan struct{}
-	// Special answers subresources that are not a part of their object, by
-	// "group/plural/subresource" or "group/plural" for whole resources.
+	// Special maps "group/plural/subresource" and, for whole resources, "group/plural" to
+	// handlers. They handle subresources that are not a part of their object, such as
+	// pods/eviction.
 	Special map[string]func(*Call) error
-	// Written is told of every write, after it is stored and before it is answered.
+	// Written is called after every write, before the response.
 	Written func(ctx context.Context, r *resources.Resource, obj resources.Object)
-	// Deleting says how objects of a resource are deleted that need more than
-	// the finalizers among their metadata; by group/plural.
+	// Deleting maps "group/plural" to the Deleter of resources whose objects wait for more
+	// than metadata.finalizers.
 	Deleting map[string]Deleter
 
 	objects cache
 }
 
-// A Deleter changes an object that is to be deleted, in place, and reports whether
-// it has to stay for now.
+// A Deleter marks obj as being deleted, in place. stays is true if the object must stay in
+// storage for now.
 type Deleter func(obj resources.Object, now metav1.Time) (stays bool, err error)
 
-// A Call is one request for a resource.
+// A Call is a request for an API resource.
 type Call struct {
 	*Server
 	Writer   http.ResponseWriter
 	Request  *http.Request
 	Info     *request.Info
 	Resource *resources.Resource
-	Kind     resources.Kind
+	Strategy resources.Strategy
 
-	accepted answer.Accepted
+	accepted response.Accepted
 	warnings []string
-	written  bool // the answer is
-	quiet    bool // Written is not told
+	written  bool // the response was started
+	noNotify bool // Written is not called
 }
 
-// Serve answers a request for a resource. It reports false, and has answered
-// nothing, when there is no such group version, or none with such a custom
-// resource, or the path is not one of it.
+// Serve handles a request for an API resource. It returns false, and has not responded, if the
+// group version or the custom resource is not served: the caller responds then.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *request.Info) bool {
 	table := s.Tables.Table()
 	version, ok := table.Version(info.GVR().GroupVersion())
@@ -93,7 +100,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *request.Inf
 		if len(version.Resources) > 0 && version.Resources[0].Custom {
 			return false
 		}
-		answer.Error(w, r, answer.NotFound())
+		response.Error(w, r, response.NotFound())
 		return true
 	}
 	err := c.serve()
@@ -101,18 +108,18 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *request.Inf
 		return false
 	}
 	if err != nil && !c.written {
-		c.warn()
-		answer.Error(w, r, c.outward(err))
+		c.writeWarnings()
+		response.Error(w, r, c.toAPIError(err))
 	}
 	return true
 }
 
-func (c *Call) warn() {
-	answer.Warn(c.Writer, c.warnings)
+func (c *Call) writeWarnings() {
+	response.Warn(c.Writer, c.warnings)
 	c.warnings = nil
 }
 
-// serve finds out who answers, and lets them.
+// serve routes the request to its handler.
 func (c *Call) serve() (err error) {
 	if err := c.route(); err != nil {
 		return err
@@ -121,13 +128,13 @@ func (c *Call) serve() (err error) {
 	if special := c.Special[name]; special != nil {
 		return special(c)
 	}
-	if c.Kind, err = c.Resource.Behaviour(); err != nil {
+	if c.Strategy, err = c.Resource.Strategy(); err != nil {
 		return err
 	}
 	if c.Resource.Deprecated != "" {
 		c.warnings = append(c.warnings, c.Resource.Deprecated)
 	}
-	if c.accepted, err = answer.Accept(c.Request, c.Kind.Serializers(), true); err != nil {
+	if c.accepted, err = response.Accept(c.Request, c.Strategy.Serializers(), true); err != nil {
 		return err
 	}
 	if c.Info.Verb != "watch" && c.Timeout > 0 {
@@ -163,25 +170,25 @@ func (c *Call) serve() (err error) {
 	case "deletecollection":
 		return c.deleteCollection()
 	}
-	return answer.MethodNotAllowed()
+	return response.MethodNotAllowed()
 }
 
-// route refuses paths and methods that are not served.
+// route rejects paths and methods that a built-in resource does not have.
 func (c *Call) route() error {
 	i, r := c.Info, c.Resource
 	if r.Custom {
 		return c.routeCustom()
 	}
 	if i.Namespace != "" && !r.Namespaced && !(r.Group == "" && r.Plural == "namespaces") {
-		return answer.NotFound()
+		return response.NotFound()
 	}
 	if i.Subresource != "" {
 		if _, ok := r.Subresource(i.Subresource); !ok {
-			return answer.NotFound()
+			return response.NotFound()
 		}
 	}
 	if r.Namespaced && i.Namespace == "" && (len(i.Parts) > 1) {
-		return answer.NotFound()
+		return response.NotFound()
 	}
 	if err := c.checkKey(); err != nil {
 		return err
@@ -190,11 +197,11 @@ func (c *Call) route() error {
 	switch i.Verb {
 	case "create":
 		if named && i.Subresource == "" {
-			return answer.MethodNotAllowed()
+			return response.MethodNotAllowed()
 		}
 	case "update", "patch":
 		if !named {
-			return answer.MethodNotAllowed()
+			return response.MethodNotAllowed()
 		}
 	}
 	allNamespaces := r.Namespaced && i.Namespace == ""
@@ -203,12 +210,12 @@ func (c *Call) route() error {
 		allNamespaces && i.Verb != "list" && i.Verb != "watch" && i.Verb != "create",
 		allNamespaces && i.Verb == "create" && r.Allows("get", ""),
 		!r.Allows(i.Verb, i.Subresource):
-		return answer.MethodNotAllowed()
+		return response.MethodNotAllowed()
 	}
 	return nil
 }
 
-// checkKey refuses a name or namespace that no key has.
+// checkKey rejects names and namespaces that are invalid in a storage key.
 func (c *Call) checkKey() error {
 	if c.Resource.Prefix == "" {
 		return nil
@@ -219,11 +226,11 @@ func (c *Call) checkKey() error {
 	return nil
 }
 
-// errUnserved says that a path is not one of its custom resource.
+// errUnserved reports a path that its custom resource does not have.
 var errUnserved = errors.New("the path is not served")
 
-// routeCustom is route for custom resources, which a real server routes by itself:
-// what is not there is said of the object that the path names.
+// routeCustom is route for custom resources. kube-apiserver routes them separately: its errors
+// name the object of the path.
 func (c *Call) routeCustom() error {
 	i, r := c.Info, c.Resource
 	across := i.Namespace == "" && i.Verb != "list" && i.Verb != "watch"
@@ -245,8 +252,8 @@ func (c *Call) routeCustom() error {
 	return c.checkKey()
 }
 
-// authorize asks whether the request may do what was not known to be asked for
-// when the request came in.
+// authorize checks a permission that depends on the outcome of a request, such as create for
+// an apply to an object that does not exist.
 func (c *Call) authorize(verb string) error {
 	user := auth.UserOf(c.Request.Context())
 	allowed, reason, err := c.Authorizer.Authorize(c.Request.Context(), auth.Attributes{
@@ -259,9 +266,8 @@ func (c *Call) authorize(verb string) error {
 	return Forbidden(user, verb, c.Info, reason)
 }
 
-// outward returns err as it is answered: errors of the store and of the context
-// have a code of their own.
-func (c *Call) outward(err error) error {
+// toAPIError converts errors of the storage and of the context to API errors.
+func (c *Call) toAPIError(err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &status):

@@ -13,14 +13,13 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// update puts the object of the body in the place of the one that is there, or
-// makes it, of a kind that lets it.
+// update handles an update request.
 func (c *Call) update() error {
 	options, err := request.Update(c.Request)
 	if err != nil {
 		return err
 	}
-	given, err := c.body(validationOf(options.FieldValidation), c.Kind, c.Resource.GVK())
+	given, err := c.decodeRequest(validationOf(options.FieldValidation), c.Strategy, c.Resource.GVK())
 	if err != nil {
 		return err
 	}
@@ -30,58 +29,60 @@ func (c *Call) update() error {
 	if err := c.matchNamespace(given); err != nil {
 		return err
 	}
-	askReset(given)
-	m, err := c.Kind.Fields(c.Info.Subresource)
+	markManagedFieldsReset(given)
+	m, err := c.Strategy.FieldManager(c.Info.Subresource)
 	if err != nil {
 		return err
 	}
 	manager := c.managerOf(options.FieldManager)
-	obj, created, err := c.run(write{
+	obj, created, err := c.guaranteedUpdate(write{
 		name: c.Info.Name, dryRun: isDryRun(options.DryRun), uid: string(given.GetUID()),
-		mayCreate: c.Kind.CreatesOnUpdate() && c.Info.Subresource == "",
+		mayCreate: c.Strategy.AllowCreateOnUpdate() && c.Info.Subresource == "",
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 			if live != nil {
-				return c.own(m.UpdateNoErrors(live, given.DeepCopyObject(), manager))
+				return c.copyAndDecode(m.UpdateNoErrors(live, given.DeepCopyObject(), manager))
 			}
 			if err := c.authorize("create"); err != nil {
 				return nil, err
 			}
 			made := given.DeepCopyObject().(resources.Object)
 			c.warnDuplicateOwners(made)
-			return c.own(m.UpdateNoErrors(nil, made, manager))
+			return c.copyAndDecode(m.UpdateNoErrors(nil, made, manager))
 		},
 	})
 	if err != nil {
 		return err
 	}
 	if created {
-		return c.answer(http.StatusCreated, obj)
+		return c.respond(http.StatusCreated, obj)
 	}
-	return c.answer(http.StatusOK, obj)
+	return c.respond(http.StatusOK, obj)
 }
 
-// checkName compares the name of a body with that of the path.
+// checkName checks that the name in the body is the name in the path.
 func (c *Call) checkName(obj resources.Object) error {
 	if obj.GetName() == "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", c.Info.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name "+
+			"must be provided", c.Info.Name))
 	}
 	if obj.GetName() != c.Info.Name {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), c.Info.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
+			obj.GetName(), c.Info.Name))
 	}
 	return nil
 }
 
-// askReset makes an empty list of managed fields, by which a client asks for them
-// to be dropped, one that says so in Go structs too.
-func askReset(obj resources.Object) {
+// markManagedFieldsReset replaces an empty list of managed fields, which resets them, by a
+// list with one empty entry, which means the same: Go structs can't tell an empty list from
+// none.
+func markManagedFieldsReset(obj resources.Object) {
 	if list := obj.GetManagedFields(); list != nil && len(list) == 0 {
 		obj.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
 	}
 }
 
-// own returns what a field manager returned as an object that shares no memory
-// with what it was made of, so that it may be changed.
-func (c *Call) own(obj runtime.Object) (resources.Object, error) {
-	out, _, err := c.Kind.Admit(obj.DeepCopyObject())
+// copyAndDecode returns a deep copy of what a field manager returned. Callers may change it.
+func (c *Call) copyAndDecode(obj runtime.Object) (resources.Object, error) {
+	out, _, err := c.Strategy.Decode(obj.DeepCopyObject())
 	return out, err
 }

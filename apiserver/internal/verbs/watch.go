@@ -11,15 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// watch streams what is selected as it changes: from a version on, or from the
-// objects that are there now. It ends with its time, with the request, or with
-// the server; a client then starts a new one where this one ended.
+// watch handles a watch request: it streams the initial objects, if requested, and the changes
+// of the selected objects. It ends with its timeout, with the request or with the server;
+// clients start a new watch at the last resourceVersion then.
 func (c *Call) watch() error {
 	options, err := request.List(c.Request)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Call) watch() error {
 	if err != nil {
 		return err
 	}
-	view, err := c.view()
+	view, err := c.newView()
 	if err != nil {
 		return err
 	}
@@ -43,31 +43,31 @@ func (c *Call) watch() error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), timeout)
 	defer cancel()
-	w := &watcher{c: c, s: s, view: view, bookmarks: options.AllowWatchBookmarks}
-	if w.stream, err = c.stream(); err != nil {
+	w := &watcher{c: c, selection: s, view: view, bookmarks: options.AllowWatchBookmarks}
+	if w.stream, err = c.newStream(); err != nil {
 		return err
 	}
 	c.written = true
-	// What goes wrong from here on is told in the stream, and ends it; when that
-	// can't be told either, the client is gone.
+	// The response has started, so errors are sent as events. If that fails the client is
+	// gone.
 	if err := w.run(ctx, options, wanted); err != nil {
-		_ = w.fail(err)
+		_ = w.sendError(err)
 	}
 	return nil
 }
 
-// watcher is one watch under way.
+// A watcher is a running watch.
 type watcher struct {
 	c         *Call
-	s         selection
+	selection selection
 	view      *view
 	stream    *stream
 	bookmarks bool
-	reached   int64 // the revision up to which everything was sent
+	reached   int64 // all events up to this revision were sent
 	marked    int64 // the revision of the last bookmark
 }
 
-// run sends the initial objects, if they are asked for, and then what changes.
+// run sends the initial events, if requested, and then the changes.
 func (w *watcher) run(ctx context.Context, options *internalversion.ListOptions, wanted int64) error {
 	send := options.SendInitialEvents
 	initial := wanted == 0 && send == nil || send != nil && *send
@@ -83,40 +83,40 @@ func (w *watcher) run(ctx context.Context, options *internalversion.ListOptions,
 		w.reached = current
 	}
 	if initial {
-		if err := w.initial(ctx); err != nil {
+		if err := w.sendInitialEvents(ctx); err != nil {
 			return err
 		}
 		if send != nil && w.bookmarks {
-			if err := w.bookmark(true); err != nil {
+			if err := w.sendBookmark(true); err != nil {
 				return nil
 			}
 		}
 	}
-	events, err := w.c.Store.Watch(ctx, w.s.prefix, w.reached)
+	events, err := w.c.Store.Watch(ctx, w.selection.prefix, w.reached)
 	if errors.Is(err, storage.ErrCompacted) {
-		return w.tooOld(ctx)
+		return w.tooOldError(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return w.follow(ctx, events)
+	return w.sendEvents(ctx, events)
 }
 
-// initial sends all objects that are selected now.
-func (w *watcher) initial(ctx context.Context) error {
-	page, err := w.c.Store.List(ctx, w.s.prefix, storage.ListOptions{})
+// sendInitialEvents sends an ADDED event for each selected object.
+func (w *watcher) sendInitialEvents(ctx context.Context) error {
+	page, err := w.c.Store.List(ctx, w.selection.prefix, storage.ListOptions{})
 	if err != nil {
 		return err
 	}
 	for _, record := range page.Records {
-		if w.s.one != "" && record.Key != w.s.one {
+		if w.selection.key != "" && record.Key != w.selection.key {
 			continue
 		}
 		obj, err := w.c.decodeListed(record)
 		if err != nil {
 			return fmt.Errorf("%s: %w", record.Key, err)
 		}
-		if !w.s.has(w.c.Kind, obj) {
+		if !w.selection.matches(w.c.Strategy, obj) {
 			continue
 		}
 		if err := w.send(apiwatch.Added, obj); err != nil {
@@ -127,8 +127,8 @@ func (w *watcher) initial(ctx context.Context) error {
 	return nil
 }
 
-// follow sends what changes until the watch ends.
-func (w *watcher) follow(ctx context.Context, events storage.Watcher) error {
+// sendEvents sends the changes until the watch ends.
+func (w *watcher) sendEvents(ctx context.Context, events storage.Watcher) error {
 	ticker := time.NewTicker(w.c.Bookmarks)
 	defer ticker.Stop()
 	if err := w.stream.flush(); err != nil {
@@ -138,14 +138,14 @@ func (w *watcher) follow(ctx context.Context, events storage.Watcher) error {
 		select {
 		case event, ok := <-events.Events():
 			if !ok {
-				return w.ended(ctx, events.Err())
+				return w.endReason(ctx, events.Err())
 			}
-			if err := w.event(event); err != nil {
+			if err := w.sendEvent(event); err != nil {
 				return err
 			}
 		case <-ticker.C:
 			if w.bookmarks && w.reached > w.marked {
-				if w.bookmark(false) != nil {
+				if w.sendBookmark(false) != nil {
 					return nil
 				}
 			}
@@ -157,10 +157,11 @@ func (w *watcher) follow(ctx context.Context, events storage.Watcher) error {
 	}
 }
 
-// ended says why the store's watch ended, when that is not the end of this one.
-func (w *watcher) ended(ctx context.Context, err error) error {
+// endReason returns the error with which the storage's watch ended; nil if this watch ends as
+// well.
+func (w *watcher) endReason(ctx context.Context, err error) error {
 	select {
-	case <-w.c.Done: // and the store with the server
+	case <-w.c.Done: // the server stops, and its storage with it
 		return nil
 	default:
 	}
@@ -168,16 +169,16 @@ func (w *watcher) ended(ctx context.Context, err error) error {
 	case err == nil, ctx.Err() != nil:
 		return nil
 	case errors.Is(err, storage.ErrCompacted):
-		return w.tooOld(ctx)
+		return w.tooOldError(ctx)
 	}
 	return err
 }
 
-// event sends what a write means to who watches: an object that starts to be
-// selected is added, one that ceases to be is deleted.
-func (w *watcher) event(e storage.Event) error {
+// sendEvent sends the event of a write: ADDED if the object starts to match the selectors,
+// DELETED if it stops to match.
+func (w *watcher) sendEvent(e storage.Event) error {
 	w.reached = e.Revision
-	if e.Key == "" || w.s.one != "" && e.Key != w.s.one {
+	if e.Key == "" || w.selection.key != "" && e.Key != w.selection.key {
 		return nil
 	}
 	var obj, before resources.Object
@@ -187,15 +188,15 @@ func (w *watcher) event(e storage.Event) error {
 			return fmt.Errorf("%s: %w", e.Key, err)
 		}
 	}
-	is := obj != nil && w.s.has(w.c.Kind, obj)
+	is := obj != nil && w.selection.matches(w.c.Strategy, obj)
 	was := e.Previous != nil
-	// What was there is not decoded where it says nothing.
-	if was && (!is || !w.s.all()) {
-		// A deleted object is shown as it was, at the revision of its removal.
-		if before, err = w.c.decodeAnew(e.Previous.Value, e.Revision); err != nil {
+	// The previous object is decoded only if the selectors or a deletion need it.
+	if was && (!is || !w.selection.isEverything()) {
+		// A DELETED event has the last state of the object with the revision of its deletion.
+		if before, err = w.c.decodeUncached(e.Previous.Value, e.Revision); err != nil {
 			return fmt.Errorf("%s: %w", e.Key, err)
 		}
-		was = w.s.has(w.c.Kind, before)
+		was = w.selection.matches(w.c.Strategy, before)
 	}
 	switch {
 	case is && was:
@@ -214,14 +215,14 @@ func (w *watcher) send(of apiwatch.EventType, obj resources.Object) error {
 	if err != nil {
 		return err
 	}
-	w.view.headers = false // a table defines its columns once
+	w.view.headers = false // only the first Table of a watch has column definitions
 	return w.stream.send(string(of), shown)
 }
 
-// bookmark tells the client up to where it has seen everything; end says that
-// the initial objects were all sent.
-func (w *watcher) bookmark(end bool) error {
-	obj := w.c.Kind.New()
+// sendBookmark sends a BOOKMARK event with the current revision. end marks the end of the
+// initial events.
+func (w *watcher) sendBookmark(end bool) error {
+	obj := w.c.Strategy.New()
 	obj.SetResourceVersion(versionText(w.reached))
 	if end {
 		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
@@ -230,14 +231,14 @@ func (w *watcher) bookmark(end bool) error {
 	return w.send(apiwatch.Bookmark, obj)
 }
 
-// fail sends an error, after which the watch ends.
-func (w *watcher) fail(err error) error {
-	status := answer.Status(w.c.outward(err))
+// sendError sends an ERROR event, after which the watch ends.
+func (w *watcher) sendError(err error) error {
+	status := response.Status(w.c.toAPIError(err))
 	return w.stream.send(string(apiwatch.Error), &status)
 }
 
-// tooOld is the answer to a watch from a version whose changes are forgotten.
-func (w *watcher) tooOld(ctx context.Context) error {
+// tooOldError returns the error for a watch from a compacted revision.
+func (w *watcher) tooOldError(ctx context.Context) error {
 	current, err := w.c.Store.Revision(ctx)
 	if err != nil {
 		return err

@@ -25,23 +25,22 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// write is one write to one object.
+// A write is a write to one object.
 type write struct {
 	name   string
 	dryRun bool
-	// mayCreate lets the write make an object that is not there.
+	// mayCreate: the write creates an object that does not exist.
 	mayCreate bool
-	// uid, if not empty, is what the object has to have.
+	// uid, if not empty, is the expected UID of the object.
 	uid string
-	// change returns the object as it is to be, which shares no memory with live.
-	// live is not to be changed; it is nil when there is no object.
+	// change returns the new object, which must not share memory with live. live is read-only,
+	// and nil if the object does not exist.
 	change func(ctx context.Context, live resources.Object) (resources.Object, error)
 }
 
-// run does a write: it reads the object, changes it and stores it, and starts
-// anew when somebody else was faster. Nothing is stored when nothing changed.
-// gone says that the write took away what an object under deletion waited for.
-func (c *Call) run(w write) (obj resources.Object, created bool, err error) {
+// guaranteedUpdate performs a write: it reads the object, changes it and stores it, and
+// retries if the object was written in between. It stores nothing if nothing changed.
+func (c *Call) guaranteedUpdate(w write) (obj resources.Object, created bool, err error) {
 	ctx := c.Request.Context()
 	warned := len(c.warnings)
 	for {
@@ -76,8 +75,7 @@ func (c *Call) run(w write) (obj resources.Object, created bool, err error) {
 	}
 }
 
-// insert stores a new object. The error is a *storage.ConflictError when there is
-// one of its name.
+// insert creates an object. The error is a *storage.ConflictError if the object exists.
 func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (resources.Object, error) {
 	if c.Resource.Closed != "" {
 		return nil, apierrors.NewForbidden(c.Resource.GroupResource(), obj.GetName(), errors.New(c.Resource.Closed))
@@ -88,17 +86,17 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err := c.admit(ctx, admission.Create, obj, nil, dryRun); err != nil {
 		return nil, err
 	}
-	c.Kind.PrepareCreate(obj)
+	c.Strategy.PrepareForCreate(obj)
 	if r, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
 		setRequester(&r.Spec, auth.UserOf(ctx))
 	}
 	if err := c.validate(ctx, obj, nil, dryRun); err != nil {
 		return nil, err
 	}
-	if err := c.noVersion(obj, dryRun); err != nil {
+	if err := c.dropResourceVersion(obj, dryRun); err != nil {
 		return nil, err
 	}
-	data, err := c.Kind.EncodeStored(obj)
+	data, err := c.Strategy.EncodeStored(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +107,7 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 		return nil, err
 	}
 	key := c.Resource.Key(obj.GetNamespace(), obj.GetName())
-	// Work that took too long is answered as such, and must not be stored then.
+	// A request that timed out must not be stored.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -125,14 +123,15 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 		return nil, err
 	}
 	obj.SetResourceVersion(versionText(revision))
-	c.tell(obj)
+	c.notifyWritten(obj)
 	return obj, nil
 }
 
-// noVersion takes the resourceVersion from a new object. A create must not give one, which
-// only the store of a real server says: a dry run answers the one that it was given. Of an
-// apply or an update it says what the object was made from, which is not there any more.
-func (c *Call) noVersion(obj resources.Object, dryRun bool) error {
+// dropResourceVersion clears the resourceVersion of a new object. A create must not set it;
+// kube-apiserver's storage checks that, so a dry run, which does not reach the storage,
+// responds with the client's value. An apply or update may set it: it is the version that the
+// client last read.
+func (c *Call) dropResourceVersion(obj resources.Object, dryRun bool) error {
 	if c.Info.Verb == "create" && dryRun {
 		return nil
 	}
@@ -147,7 +146,7 @@ func (c *Call) noVersion(obj resources.Object, dryRun bool) error {
 	return nil
 }
 
-// prepareNew sets the metadata that a server sets.
+// prepareNew sets the metadata of a new object.
 func (c *Call) prepareNew(ctx context.Context, obj resources.Object) error {
 	obj.SetSelfLink("")
 	obj.SetDeletionTimestamp(nil)
@@ -155,26 +154,26 @@ func (c *Call) prepareNew(ctx context.Context, obj resources.Object) error {
 	obj.SetCreationTimestamp(metav1.NewTime(c.Now()).Rfc3339Copy())
 	obj.SetUID(c.NewUID())
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
-		obj.SetName(generated(obj.GetGenerateName(), c.Suffix()))
+		obj.SetName(appendNameSuffix(obj.GetGenerateName(), c.Suffix()))
 	}
 	if err := c.matchNamespace(obj); err != nil {
 		return err
 	}
-	return c.namespaceOpen(ctx, obj)
+	return c.checkNamespace(ctx, obj)
 }
 
-// maxGenerated is how much of a generateName fits before its suffix.
+// maxGenerated is the maximum length of a generateName without its suffix.
 const maxGenerated = 63 - 5
 
-func generated(prefix, suffix string) string {
+func appendNameSuffix(prefix, suffix string) string {
 	if len(prefix) > maxGenerated {
 		prefix = prefix[:maxGenerated]
 	}
 	return prefix + suffix
 }
 
-// matchNamespace sets the namespace of the request, if the object has none, and
-// refuses another one.
+// matchNamespace sets the namespace of the request if the object has none, and rejects any
+// other.
 func (c *Call) matchNamespace(obj resources.Object) error {
 	want := c.Info.Namespace
 	if !c.Resource.Namespaced {
@@ -186,15 +185,18 @@ func (c *Call) matchNamespace(obj resources.Object) error {
 		obj.SetNamespace(want)
 	default:
 		if want != "" {
-			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the " +
+				"request")
 		}
 		obj.SetNamespace("")
 	}
 	return nil
 }
 
-// replace stores an object in the place of live.
-func (c *Call) replace(ctx context.Context, w write, live resources.Object, record *storage.Record) (resources.Object, error) {
+// replace updates the stored object live.
+func (c *Call) replace(
+	ctx context.Context, w write, live resources.Object, record *storage.Record,
+) (resources.Object, error) {
 	if w.uid != "" && w.uid != string(live.GetUID()) {
 		return nil, c.uidConflict(w, live.GetUID())
 	}
@@ -206,7 +208,8 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 		return nil, err
 	}
 	if obj.GetName() != w.name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), w.name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
+			obj.GetName(), w.name))
 	}
 	if err := c.matchVersion(obj, live); err != nil {
 		return nil, err
@@ -223,13 +226,13 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 	if err != nil {
 		return nil, err
 	}
-	if live.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && c.mayGo(obj) {
-		return obj, c.drop(ctx, record, obj, w.dryRun)
+	if live.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && c.isDeletionComplete(obj) {
+		return obj, c.deleteRecord(ctx, record, obj, w.dryRun)
 	}
 	if data == nil {
 		return c.asStored(obj, record.Value)
 	}
-	// What is stored already, and larger than the limit, may become smaller.
+	// An object that exceeds the limit already must not grow.
 	if err := resources.CheckSize(data, max(c.MaxObject, int64(len(record.Value)))); err != nil {
 		return nil, err
 	}
@@ -244,27 +247,27 @@ func (c *Call) replace(ctx context.Context, w write, live resources.Object, reco
 		return nil, err
 	}
 	obj.SetResourceVersion(versionText(revision))
-	c.tell(obj)
+	c.notifyWritten(obj)
 	return obj, nil
 }
 
-// asStored returns what a read answers of an object that is stored as data. An object of
-// a built-in type that is stored at the version of the request is that already. Any other
-// one is decoded again: a custom resource gets the defaults of fields that the write could
-// not set (those of a status), one of another version what its conversion leaves.
+// asStored returns obj as a read returns it after the write. Objects of built-in kinds at the
+// storage version do not change. Others are decoded again: custom resources get defaults for
+// fields that the write could not set, such as those of the status, and other versions lose
+// what conversion drops.
 func (c *Call) asStored(obj resources.Object, data []byte) (resources.Object, error) {
 	if !c.Resource.Custom && c.Resource.Stored == c.Resource.GVK() {
 		return obj, nil
 	}
-	out, err := c.decodeAnew(data, 0)
+	out, err := c.decodeUncached(data, 0)
 	if err == nil {
 		out.SetResourceVersion(obj.GetResourceVersion())
 	}
 	return out, err
 }
 
-// matchVersion sets the resourceVersion of live, if the object has none and need
-// not have one, and refuses another one. 0 is none.
+// matchVersion rejects a resourceVersion that is not that of live. It sets the resourceVersion
+// if the object has none (or 0) and the strategy allows unconditional updates.
 func (c *Call) matchVersion(obj, live resources.Object) error {
 	version := obj.GetResourceVersion()
 	if version == live.GetResourceVersion() {
@@ -277,20 +280,21 @@ func (c *Call) matchVersion(obj, live resources.Object) error {
 	case said != 0:
 		return apierrors.NewConflict(c.Resource.GroupResource(), obj.GetName(),
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
-	case !c.Kind.Unconditional():
-		// Of a kind that is named as the resource, as a server has it.
-		return apierrors.NewInvalid(schema.GroupKind{Group: c.Resource.Group, Kind: c.Resource.Plural}, obj.GetName(), field.ErrorList{
-			field.Invalid(field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update"),
-		})
+	case !c.Strategy.AllowUnconditionalUpdate():
+		// kube-apiserver has the resource in the place of the kind here.
+		return apierrors.NewInvalid(schema.GroupKind{Group: c.Resource.Group, Kind: c.Resource.Plural}, obj.GetName(),
+			field.ErrorList{
+				field.Invalid(field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update"),
+			})
 	}
 	obj.SetResourceVersion(live.GetResourceVersion())
 	return nil
 }
 
-// prepareChanged keeps what no write changes.
+// prepareChanged resets the fields that no write may change.
 func (c *Call) prepareChanged(obj, live resources.Object) {
 	obj.SetSelfLink("")
-	c.Kind.PrepareUpdate(obj, live, c.Info.Subresource)
+	c.Strategy.PrepareForUpdate(obj, live, c.Info.Subresource)
 	if obj.GetUID() == "" {
 		obj.SetUID(live.GetUID())
 	}
@@ -303,9 +307,8 @@ func (c *Call) prepareChanged(obj, live resources.Object) {
 	}
 }
 
-// encodeChanged returns obj as it is to be stored, nil when that is what is stored
-// already. When nothing changed but the times of managed fields they are set back
-// to those of live.
+// encodeChanged returns the stored form of obj, or nil if it did not change. If only the
+// timestamps of managed fields changed it restores those of live.
 func (c *Call) encodeChanged(obj, live resources.Object, record *storage.Record) ([]byte, error) {
 	version := obj.GetResourceVersion()
 	obj.SetResourceVersion("")
@@ -313,7 +316,7 @@ func (c *Call) encodeChanged(obj, live resources.Object, record *storage.Record)
 	fields := obj.GetManagedFields()
 	if sameButTimes(fields, live.GetManagedFields()) {
 		obj.SetManagedFields(live.GetManagedFields())
-		data, err := c.Kind.EncodeStored(obj)
+		data, err := c.Strategy.EncodeStored(obj)
 		if err != nil {
 			return nil, err
 		}
@@ -325,10 +328,10 @@ func (c *Call) encodeChanged(obj, live resources.Object, record *storage.Record)
 		}
 		obj.SetManagedFields(fields)
 	}
-	return c.Kind.EncodeStored(obj)
+	return c.Strategy.EncodeStored(obj)
 }
 
-// sameButTimes reports whether managed fields are equal but for their times.
+// sameButTimes reports whether managed fields are equal except for their timestamps.
 func sameButTimes(a, b []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(a, b, func(x, y metav1.ManagedFieldsEntry) bool {
 		if x.Manager != y.Manager || x.Operation != y.Operation || x.APIVersion != y.APIVersion ||
@@ -339,12 +342,12 @@ func sameButTimes(a, b []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// sameTimes reports whether the times of managed fields are equal.
+// sameTimes reports whether the timestamps of managed fields are equal.
 func sameTimes(a, b []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(a, b, func(x, y metav1.ManagedFieldsEntry) bool { return x.Time.Equal(y.Time) })
 }
 
-// admit lets the host change the object.
+// admit calls the mutating admission hook.
 func (c *Call) admit(ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool) error {
 	if c.Hooks.Mutate == nil {
 		return nil
@@ -358,7 +361,9 @@ func (c *Call) admit(ctx context.Context, op admission.Operation, obj, live reso
 	return nil
 }
 
-func (c *Call) admission(ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool) *admission.Write {
+func (c *Call) admission(
+	ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool,
+) *admission.Write {
 	w := &admission.Write{
 		Operation: op, Resource: c.Resource.GVR(), Kind: c.Resource.GVK(), Subresource: c.Info.Subresource,
 		User: auth.UserOf(ctx), DryRun: dryRun,
@@ -372,7 +377,7 @@ func (c *Call) admission(ctx context.Context, op admission.Operation, obj, live 
 	return w
 }
 
-// validate checks obj as the kind and the host do.
+// validate validates obj by the strategy and by the validating admission hook.
 func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun bool) error {
 	var errs field.ErrorList
 	op := admission.Create
@@ -380,7 +385,7 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun 
 		op = admission.Update
 		errs = apivalidation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))
 	}
-	more, warnings := c.Kind.Validate(ctx, obj, live, c.Info.Subresource)
+	more, warnings := c.Strategy.Validate(ctx, obj, live, c.Info.Subresource)
 	errs = append(errs, more...)
 	if live == nil && len(errs) == 0 {
 		errs = apivalidation.ValidateObjectMetaAccessor(obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
@@ -397,7 +402,7 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun 
 	return c.guard(ctx, obj, live)
 }
 
-// anyName lets a kind's own rule for names decide, as far as a name fits in a path.
+// anyName accepts all names that are path segments: the strategy validates names.
 func anyName(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)
@@ -405,9 +410,9 @@ func anyName(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// guard asks whether the user may make of live what obj is.
+// guard checks whether the user may turn live into obj; see Server.Guard.
 func (c *Call) guard(ctx context.Context, obj, live resources.Object) error {
-	if c.Guard == nil || c.quiet {
+	if c.Guard == nil || c.noNotify {
 		return nil
 	}
 	a := auth.Attributes{
@@ -420,7 +425,7 @@ func (c *Call) guard(ctx context.Context, obj, live resources.Object) error {
 	return c.Guard(ctx, a, obj, live)
 }
 
-// warnDuplicateOwners drops owner references that stand twice, and says so.
+// warnDuplicateOwners removes duplicate owner references, with a warning.
 func (c *Call) warnDuplicateOwners(obj resources.Object) {
 	owners := obj.GetOwnerReferences()
 	seen := map[metav1.OwnerReference]bool{}
@@ -437,18 +442,20 @@ func (c *Call) warnDuplicateOwners(obj resources.Object) {
 	if len(kept) < len(owners) {
 		obj.SetOwnerReferences(kept)
 		c.warnings = append(c.warnings,
-			".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests")
+			".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "+
+				"reject such requests as early as 1.24; please fix your requests")
 	}
 }
 
-// uidConflict is the answer to an update of another object than is there.
+// uidConflict returns the error for an update whose UID is not that of the object.
 func (c *Call) uidConflict(w write, uid types.UID) error {
 	return apierrors.NewConflict(c.Resource.GroupResource(), w.name, fmt.Errorf(
-		"StorageError: invalid object, Code: 4, Key: /registry/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
+		"StorageError: invalid object, Code: 4, Key: /registry/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition "+
+			"failed: UID in precondition: %s, UID in object meta: %s",
 		c.registryKey(w.name), w.uid, uid))
 }
 
-// registryKey is where a server keeps an object in its own store, as errors show it.
+// registryKey returns kube-apiserver's storage key of an object, which its errors show.
 func (c *Call) registryKey(name string) string {
 	key := strings.TrimPrefix(c.key(name), "/")
 	if !c.Resource.Custom {
@@ -457,29 +464,29 @@ func (c *Call) registryKey(name string) string {
 	return key
 }
 
-// drop removes an object's record.
-func (c *Call) drop(ctx context.Context, record *storage.Record, obj resources.Object, dryRun bool) error {
+// deleteRecord deletes an object from the storage.
+func (c *Call) deleteRecord(ctx context.Context, record *storage.Record, obj resources.Object, dryRun bool) error {
 	if dryRun {
 		return nil
 	}
 	if _, err := c.Store.Delete(ctx, record.Key, record.Revision); err != nil {
 		return err
 	}
-	c.tell(obj)
+	c.notifyWritten(obj)
 	return nil
 }
 
-// tell tells the host's server that an object was written.
-func (c *Call) tell(obj resources.Object) {
-	if c.Written != nil && !c.quiet {
+// notifyWritten calls Written.
+func (c *Call) notifyWritten(obj resources.Object) {
+	if c.Written != nil && !c.noNotify {
 		c.Written(c.Request.Context(), c.Resource, obj)
 	}
 }
 
-// managerOf returns who manages the fields of a write.
-func (c *Call) managerOf(asked string) string {
-	if asked != "" {
-		return asked
+// managerOf returns the field manager of a write.
+func (c *Call) managerOf(requested string) string {
+	if requested != "" {
+		return requested
 	}
 	return managedfields.ManagerFromUserAgent(c.Request.UserAgent())
 }

@@ -40,7 +40,7 @@ func (e *entry) encode() []byte {
 	return append(data, e.value...)
 }
 
-// decodeEntry returns an entry that shares memory with data.
+// decodeEntry decodes an entry. The result shares memory with data.
 func decodeEntry(data []byte) (e entry, err error) {
 	if len(data) <= entryHeader || data[0] > 1 {
 		return entry{}, errDamaged
@@ -81,7 +81,7 @@ func decodeRevision(data []byte) (int64, error) {
 type state struct {
 	records, log        *bolt.Bucket
 	revision, compacted int64
-	cursor              *bolt.Cursor // in log; Get would make one each time
+	cursor              *bolt.Cursor // in log; kept because Get creates one for each call
 }
 
 func load(tx *bolt.Tx) (*state, error) {
@@ -97,8 +97,7 @@ func load(tx *bolt.Tx) (*state, error) {
 	return st, nil
 }
 
-// resolve returns the revision that a caller speaks of, the last for 0, if it can be
-// read.
+// resolve returns the revision to read, the last one for 0, or an error if it can't be read.
 func (st *state) resolve(revision int64) (int64, error) {
 	switch {
 	case revision == 0:
@@ -111,7 +110,7 @@ func (st *state) resolve(revision int64) (int64, error) {
 	return revision, nil
 }
 
-// entry returns the write of a revision; false for a removal that was compacted.
+// entry returns the write of a revision; false for a deletion that was compacted.
 func (st *state) entry(revision int64) (e entry, ok bool, err error) {
 	var wanted [8]byte
 	binary.BigEndian.PutUint64(wanted[:], uint64(revision))
@@ -128,7 +127,7 @@ func (st *state) entry(revision int64) (e entry, ok bool, err error) {
 	return e, true, nil
 }
 
-// last returns the last write to a key from what records holds for it, 0 if that is
+// last returns the revision of the last write to a key, from its value in records; 0 for none.
 // nothing.
 func last(data []byte) (revision int64, removed bool, err error) {
 	if data == nil {
@@ -141,9 +140,8 @@ func last(data []byte) (revision int64, removed bool, err error) {
 	return revision, data[8] == 1, err
 }
 
-// find returns at which revision the record was written that a key had at a revision,
-// 0 if it had none. data is what records holds for the key. It follows the log back
-// from the last write.
+// find returns the revision of the record of a key at a revision, 0 if there was none. data is
+// the value of the key in records. It follows the log backwards from the last write.
 func (st *state) find(data []byte, at int64) (int64, error) {
 	revision, removed, err := last(data)
 	if err != nil || removed && revision <= at {
@@ -171,8 +169,7 @@ func (st *state) find(data []byte, at int64) (int64, error) {
 	return revision, nil
 }
 
-// record returns a copy of the record that was written at a revision, nil for 0 and
-// for a removal.
+// record returns a copy of the record written at a revision; nil for 0 and for a deletion.
 func (st *state) record(revision int64) (*storage.Record, error) {
 	if revision == 0 {
 		return nil, nil
@@ -184,17 +181,17 @@ func (st *state) record(revision int64) (*storage.Record, error) {
 	return &storage.Record{Key: string(e.key), Value: clone(e.value), Revision: revision}, nil
 }
 
-// clone copies what belongs to a transaction. It is never nil.
+// clone copies memory of a transaction. The result is never nil.
 func clone(data []byte) []byte {
 	copied := make([]byte, len(data))
 	copy(copied, data)
 	return copied
 }
 
-// readBytes is how much is read for a watch at once, about.
+// readBytes is the approximate number of bytes that are read for a watch at once.
 const readBytes = 4 << 20
 
-// read is the feed.Read of the store.
+// read implements feed.Read.
 func (s *Store) read(prefix string, after, upto int64, limit int) (events []storage.Event, reached int64, err error) {
 	err = s.view(func(st *state) error {
 		if after < st.compacted {

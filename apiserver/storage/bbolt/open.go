@@ -1,15 +1,14 @@
-// Package bbolt is a store in one file, with its history, for a server that stands
-// alone.
+// Package bbolt implements a store in one file, with history, for a single server.
 //
 //	store, err := bbolt.Open("tenure.db", bbolt.Options{})
 //	...
 //	defer store.Close()
 //	revision, err := store.Put(ctx, "/pods/default/a", value, 0)
 //
-// A write is synced to the disk before it is acknowledged; writers that wait at the
-// same time share one sync. One process at a time can have the file open.
+// A write is synced to disk before it is acknowledged. Concurrent writes share a sync. Only
+// one process at a time can open the file.
 //
-// What it is given and what it returns is shared with nobody.
+// Arguments and results are copied: no memory is shared.
 package bbolt
 
 import (
@@ -51,44 +50,43 @@ var (
 
 const format = "2"
 
-// DefaultTimeout is how long Open waits for another process to let go of the file.
+// DefaultTimeout is the default of Options.Timeout.
 const DefaultTimeout = 5 * time.Second
 
-// ErrInUse answers the opening of a file that another process has open, ErrFormat
-// of one that another version of this package wrote.
+// ErrInUse reports a file that another process has open, ErrFormat a file with another layout.
 var (
 	ErrInUse  = errors.New("another process has it open")
 	ErrFormat = errors.New("it has another format")
 )
 
-// Options are how a file is opened. The zero value is fine.
+// Options are the options of Open. The zero value is valid.
 type Options struct {
-	// Timeout is how long to wait for a file that another process has open;
-	// DefaultTimeout for 0.
+	// Timeout is how long to wait for a file that another process has open; 0 means
+	// DefaultTimeout.
 	Timeout time.Duration
-	// Retention is how much history is kept.
+	// Retention limits the history.
 	Retention storage.Retention
-	// Progress is how often a watch tells its progress; every 5 s for 0.
+	// Progress is the interval of progress events; 0 means 5 s.
 	Progress time.Duration
-	// Now is the clock for Retention.Age; time.Now for nil.
+	// Now is the clock for Retention.Age; nil means time.Now.
 	Now func() time.Time
 }
 
-// Store keeps records in a file.
+// Store implements storage.Store in a file.
 type Store struct {
 	options  Options
 	path     string
 	db       *bolt.DB
 	feed     *feed.Feed
-	requests chan *request // without room: what was taken is answered
+	requests chan *request // unbuffered: a request that was received gets a response
 	closing  chan struct{}
-	stopped  chan struct{} // the writer has ended
+	stopped  chan struct{} // closed when the writer has ended
 }
 
 var _ storage.Store = (*Store)(nil)
 
-// Open opens the store in a file, and creates it, for its owner alone, if there is
-// none. Errors name the file.
+// Open opens the store in a file. It creates the file with mode 0600 if necessary. Errors
+// contain the file's name.
 func Open(path string, options Options) (*Store, error) {
 	if options.Timeout <= 0 {
 		options.Timeout = DefaultTimeout
@@ -132,12 +130,13 @@ func open(path string, options Options) (_ *Store, err error) {
 		return err
 	})
 	if err != nil && file != nil {
-		_ = file.Close() // where bbolt could not: it holds the lock
+		_ = file.Close() // bbolt keeps the lock if its Close fails
 	}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%w; gave up after %s", ErrInUse, options.Timeout)
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch),
+		errors.Is(err, bolterrors.ErrChecksum):
 		return nil, fmt.Errorf("not a store, or damaged: %w", err)
 	case err != nil:
 		return nil, err
@@ -167,7 +166,7 @@ func open(path string, options Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// prepare makes sure that the file has the layout of this package.
+// prepare checks the layout of the file.
 func (s *Store) prepare() error {
 	empty := false
 	err := guard(func() error {
@@ -192,7 +191,7 @@ func (s *Store) prepare() error {
 	return guard(func() error { return s.db.Update(create) })
 }
 
-// create makes the layout in an empty file.
+// create creates the layout in an empty file.
 func create(tx *bolt.Tx) error {
 	about, err := tx.CreateBucket(aboutBucket)
 	if err != nil {
@@ -213,7 +212,7 @@ func create(tx *bolt.Tx) error {
 	return nil
 }
 
-// syncFolder makes a new file's name survive a loss of power.
+// syncFolder makes the creation of a file durable.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -223,8 +222,8 @@ func syncFolder(path string) error {
 	return folder.Sync()
 }
 
-// guard turns a panic into an error: bbolt trusts the file that it maps into memory,
-// so that a damaged one is an index out of range, or a fault.
+// guard converts a panic to an error. bbolt trusts the file that it maps into memory: a
+// damaged file causes an index out of range or a memory fault.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// view reads the store as it is now.
+// view runs a read transaction.
 func (s *Store) view(do func(*state) error) error {
 	err := guard(func() error {
 		return s.db.View(func(tx *bolt.Tx) error {
@@ -83,7 +83,7 @@ func (s *Store) List(ctx context.Context, prefix string, options storage.ListOpt
 			if err != nil {
 				return err
 			}
-			if record == nil { // records says that it was put
+			if record == nil { // records says that it was written
 				return errDamaged
 			}
 			page.Records = append(page.Records, *record)
@@ -127,8 +127,8 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) (storage.
 	return s.feed.Watch(ctx, prefix, after)
 }
 
-// Compact implements [storage.Store]. Where there is much to forget, other writes are
-// let in between; if ctx ends then, only a part was forgotten.
+// Compact implements [storage.Store]. A large compaction runs in steps, between which other
+// writes run. If ctx ends, the steps that are done stay.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
 	for {
 		if err := ctx.Err(); err != nil {

@@ -27,22 +27,21 @@ const (
 	isCompact
 )
 
-// request is what a writer asks for.
+// request is a request to the writer goroutine.
 type request struct {
 	kind     kind
 	key      string
 	value    []byte
-	revision int64 // that is expected, or to compact at
+	revision int64 // the expected revision, or the one to compact
 
-	// The answer, once done is closed: the revision of the write, or up to which it
-	// is compacted.
+	// The result, valid once done is closed: the revision of the write or of the compaction.
 	answer int64
 	err    error
 	done   chan struct{}
 }
 
-// do has the writer do a request. If ctx ends before the writer takes it, it is not
-// done; after that, do waits for the answer.
+// do sends a request to the writer. If ctx ends before the writer receives it, it is not
+// executed; after that, do waits for the result.
 func (s *Store) do(ctx context.Context, r *request) (int64, error) {
 	r.done = make(chan struct{})
 	select {
@@ -58,7 +57,7 @@ func (s *Store) do(ctx context.Context, r *request) (int64, error) {
 
 // Close implements [storage.Store].
 func (s *Store) Close() error {
-	// The writer takes the closing, once, as it takes a request.
+	// The writer receives the close request once, like any other request.
 	select {
 	case s.requests <- nil:
 	case <-s.closing:
@@ -71,9 +70,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// run takes what writers ask for, as many as there are at a time, and does it in
-// one transaction: while that is synced, the next writers gather. published is the
-// revision that the feed is at.
+// run receives all waiting requests and executes them in one transaction. While that is synced
+// the next requests gather. published is the revision of the feed.
 func (s *Store) run(published int64) {
 	defer close(s.stopped)
 	for {
@@ -82,7 +80,7 @@ func (s *Store) run(published int64) {
 			close(s.closing)
 			return
 		}
-		// Those who have just been answered may have the next write at hand.
+		// Writers that got their result may send the next write at once.
 		runtime.Gosched()
 		batch, size := []*request{r}, len(r.value)
 		closing := false
@@ -104,7 +102,7 @@ func (s *Store) run(published int64) {
 	}
 }
 
-// commit does a batch and answers it.
+// commit executes a batch of requests.
 func (s *Store) commit(batch []*request, published int64) int64 {
 	now := s.options.Now()
 	err := guard(func() error {
@@ -113,7 +111,7 @@ func (s *Store) commit(batch []*request, published int64) int64 {
 			if err != nil {
 				return err
 			}
-			st.log.FillPercent = 0.9 // it grows at its end
+			st.log.FillPercent = 0.9 // it is append-only
 			for _, r := range batch {
 				if err := st.do(r, now); err != nil {
 					return err
@@ -147,8 +145,8 @@ func (s *Store) commit(batch []*request, published int64) int64 {
 	return published
 }
 
-// catchUp publishes what is in the file beyond what was published: a commit that
-// failed at its very end may be there all the same.
+// catchUp publishes writes in the file that were not published: a commit that returned an
+// error may have succeeded.
 func (s *Store) catchUp(published int64) int64 {
 	var keys []string
 	err := s.view(func(st *state) error {
@@ -162,7 +160,7 @@ func (s *Store) catchUp(published int64) int64 {
 		return nil
 	})
 	if err != nil {
-		return published // as it is next time
+		return published // it runs again with the next batch
 	}
 	for _, key := range keys {
 		published++
@@ -171,7 +169,7 @@ func (s *Store) catchUp(published int64) int64 {
 	return published
 }
 
-// do does a request in a transaction. An error is one of the medium.
+// do executes a request in a transaction. The error is an I/O error.
 func (st *state) do(r *request, now time.Time) error {
 	if r.kind == isCompact {
 		if r.revision > st.revision {
@@ -207,8 +205,8 @@ func (st *state) do(r *request, now time.Time) error {
 	return st.records.Put(key, append(encodeRevision(st.revision), flag(e.removed)))
 }
 
-// expire compacts, a step at a time, what the retention does not keep. It waits until
-// there is a part worth it, as pages are written where it forgets.
+// expire compacts step by step what the retention does not keep. It waits until enough can be
+// compacted, because each step writes pages.
 func (st *state) expire(retention storage.Retention, now time.Time) error {
 	upto := st.compacted
 	if limit, ok := retention.Limit(); ok && st.revision-upto > limit+limit/slack {
@@ -217,7 +215,7 @@ func (st *state) expire(retention storage.Retention, now time.Time) error {
 	upto = min(upto, st.compacted+forgetStep)
 	if retention.Age > 0 {
 		expired := now.Add(-retention.Age).UnixNano()
-		// The oldest says whether there is a part worth it.
+		// The age of the oldest write tells whether enough can be compacted.
 		worth := now.Add(-retention.Age - retention.Age/slack).UnixNano()
 		for step := upto; step < min(st.revision, st.compacted+forgetStep); step++ {
 			e, _, err := st.entry(step + 1)
@@ -233,7 +231,7 @@ func (st *state) expire(retention storage.Retention, now time.Time) error {
 	return st.forget(upto)
 }
 
-// forget compacts at a revision. It looks at each write once in the file's life.
+// forget compacts up to a revision. It visits each write once in the lifetime of the file.
 func (st *state) forget(upto int64) error {
 	for st.compacted < upto {
 		revision := st.compacted + 1
@@ -241,7 +239,7 @@ func (st *state) forget(upto int64) error {
 		if err != nil {
 			return err
 		}
-		key := clone(e.key) // e may be gone with what is deleted
+		key := clone(e.key) // e is invalid after a deletion
 		if e.previous != 0 {
 			if err := st.log.Delete(encodeRevision(e.previous)); err != nil {
 				return err

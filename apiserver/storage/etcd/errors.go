@@ -12,8 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// call returns the context of a call: it ends with ctx, with the store, and with the
-// store's timeout.
+// call returns the context of a call: it ends with ctx, with the store or with the timeout.
 func (s *Store) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	stop := context.AfterFunc(s.ctx, cancel)
@@ -23,8 +22,8 @@ func (s *Store) call(ctx context.Context) (context.Context, context.CancelFunc) 
 	}
 }
 
-// failed turns an error of etcd's client into one of package storage. ctx is the
-// caller's, not that of the call.
+// failed converts an error of the etcd client to one of package storage. ctx is the caller's
+// context, not that of the call.
 func (s *Store) failed(ctx context.Context, what string, err error) error {
 	switch {
 	case err == nil:
@@ -40,8 +39,7 @@ func (s *Store) failed(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("etcd: %s: %w", what, err)
 }
 
-// kindOf returns the error of package storage that an error of etcd's client comes
-// under, or nil.
+// kindOf returns the error of package storage for an error of the etcd client, or nil.
 func kindOf(err error) error {
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
@@ -53,7 +51,7 @@ func kindOf(err error) error {
 	case errors.Is(err, rpctypes.ErrNoSpace), errors.Is(err, rpctypes.ErrTooManyRequests):
 		return storage.ErrUnavailable
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return storage.ErrUnavailable // of the call: the caller's was asked before
+		return storage.ErrUnavailable // of the call: the caller's context was checked before
 	}
 	code := status.Code(err)
 	if served := (rpctypes.EtcdError{}); errors.As(err, &served) {
@@ -61,10 +59,10 @@ func kindOf(err error) error {
 	}
 	switch code {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Aborted:
-		// No connection, no leader or another one, stopped, too slow.
+		// No connection, no leader, another leader, stopped, or too slow.
 		return storage.ErrUnavailable
 	case codes.ResourceExhausted:
-		return storage.ErrTooLarge // a message that gRPC does not send
+		return storage.ErrTooLarge // gRPC rejects the message
 	}
 	return nil
 }

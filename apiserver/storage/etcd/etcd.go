@@ -1,17 +1,16 @@
-// Package etcd is a store in etcd, version 3.4 or newer, for several servers over one
-// history.
+// Package etcd implements a store in etcd 3.4 or newer, which several servers can share.
 //
 //	store, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: []string{"127.0.0.1:2379"}}})
 //	...
 //	defer store.Close()
 //	revision, err := store.Put(ctx, "/pods/default/a", value, 0)
 //
-// A key is an etcd key behind the prefix of the store, and revisions are etcd's own:
-// what others write to the same etcd takes revisions too. All reads are linearizable,
-// so whatever any server has acknowledged, a read on any other sees.
+// The etcd key of a record is the prefix of the store followed by its key. Revisions are those
+// of etcd, so other writes to the same etcd increase them too. All reads are linearizable:
+// they see all writes that any server has acknowledged.
 //
-// A call waits for etcd as long as Options.Timeout; then the error is
-// storage.ErrUnavailable. A watch outlasts that etcd goes away, and goes on where it was.
+// A call waits up to Options.Timeout for etcd; then it returns storage.ErrUnavailable. A watch
+// survives outages of etcd and continues where it was.
 package etcd
 
 import (
@@ -37,43 +36,40 @@ const (
 	DefaultProgress = 5 * time.Second
 )
 
-// Options are how etcd is reached and used.
+// Options configure the store.
 type Options struct {
-	// Config is etcd's own: endpoints, TLS, user. Where it leaves DialTimeout, the
-	// keep-alives and Logger open, the store sets them; it does not log.
+	// Config configures the etcd client: endpoints, TLS, user. The store sets DialTimeout,
+	// keep-alives and a no-op Logger if they are not set.
 	Config clientv3.Config
-	// Prefix is what the keys of this store start with; DefaultPrefix for "".
-	// Servers that share a store share the prefix.
+	// Prefix is the prefix of the etcd keys; "" means DefaultPrefix. Servers that share a
+	// store must have the same prefix.
 	Prefix string
-	// Timeout is how long a call waits for etcd; DefaultTimeout for 0.
+	// Timeout is the timeout of calls; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// CompactEvery, if it is not 0, has the store compact all of etcd, regularly, at
-	// a revision that is at least this old. It does no harm if several servers do so.
-	// Otherwise history is kept until somebody calls Compact, or as etcd's own
-	// --auto-compaction-retention says.
+	// CompactEvery, if not 0, makes the store compact etcd regularly, at a revision of at
+	// least this age. Several servers may do so. Otherwise history is kept until Compact is
+	// called, or as etcd's --auto-compaction-retention says.
 	CompactEvery time.Duration
-	// Progress is how often a watch tells its progress; DefaultProgress for 0. etcd
-	// before 3.4.31 and 3.5.13 cannot be asked; there it is how often etcd does by
-	// itself.
+	// Progress is the interval of progress events; 0 means DefaultProgress. etcd before 3.4.31
+	// and 3.5.13 has a fixed interval.
 	Progress time.Duration
 }
 
-// Store keeps records in etcd.
+// Store implements storage.Store in etcd.
 type Store struct {
 	client  *clientv3.Client
 	prefix  string
 	timeout time.Duration
-	ctx     context.Context // ends with Close
+	ctx     context.Context // canceled by Close
 	end     context.CancelFunc
 
-	mu      sync.Mutex // for running.Add against running.Wait
+	mu      sync.Mutex // makes running.Add and running.Wait exclusive
 	running sync.WaitGroup
 }
 
 var _ storage.Store = (*Store)(nil)
 
-// Open opens the store in an etcd. The error is storage.ErrUnavailable if that does
-// not answer.
+// Open connects to etcd. The error is storage.ErrUnavailable if etcd does not respond.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	prefix := options.Prefix
 	if prefix == "" {
@@ -85,7 +81,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	timeout := orElse(options.Timeout, DefaultTimeout)
 	config := options.Config
 	config.DialTimeout = orElse(config.DialTimeout, timeout)
-	// A peer that is gone without a word is found out.
+	// Keep-alives detect broken connections.
 	config.DialKeepAliveTime = orElse(config.DialKeepAliveTime, 10*time.Second)
 	config.DialKeepAliveTimeout = orElse(config.DialKeepAliveTimeout, timeout)
 	if config.Logger == nil && config.LogConfig == nil {
@@ -131,7 +127,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (*storage.R
 // List implements [storage.Store].
 func (s *Store) List(ctx context.Context, prefix string, options storage.ListOptions) (storage.Page, error) {
 	start, end, ok := storage.Span(prefix, options.After)
-	if !ok { // what is left to find out is the revision
+	if !ok { // only the revision is missing
 		start, end = "/", "/\x00"
 		options.Limit = 1
 	}
@@ -154,8 +150,10 @@ func (s *Store) List(ctx context.Context, prefix string, options storage.ListOpt
 	return page, nil
 }
 
-// rangeOf reads from etcd as of a revision, and returns also which one that is.
-func (s *Store) rangeOf(ctx context.Context, start string, revision int64, options ...clientv3.OpOption) (*clientv3.GetResponse, int64, error) {
+// rangeOf reads from etcd at a revision and returns the revision that was read.
+func (s *Store) rangeOf(
+	ctx context.Context, start string, revision int64, options ...clientv3.OpOption,
+) (*clientv3.GetResponse, int64, error) {
 	if revision < 0 {
 		return nil, 0, fmt.Errorf("revision %d: %w", revision, storage.ErrCompacted)
 	}
@@ -187,7 +185,7 @@ func (s *Store) write(ctx context.Context, key string, op clientv3.Op, expected 
 	}
 	compared := expected
 	if op.IsDelete() && expected == 0 {
-		compared = -1 // no record has it; etcd would remove nothing and call that done
+		compared = -1 // no record has this revision; etcd would delete nothing and succeed
 	}
 	callCtx, cancel := s.call(ctx)
 	defer cancel()
@@ -210,7 +208,7 @@ func (s *Store) write(ctx context.Context, key string, op clientv3.Op, expected 
 	return 0, conflict
 }
 
-// Compact implements [storage.Store]. It compacts all of etcd.
+// Compact implements [storage.Store]. It compacts the whole etcd.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
 	callCtx, cancel := s.call(ctx)
 	defer cancel()
@@ -225,7 +223,7 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	return err
 }
 
-// Revision implements [storage.Store]. Writes of others to the same etcd count.
+// Revision implements [storage.Store]. It includes other writes to the same etcd.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
 	_, revision, err := s.rangeOf(ctx, "/", 0, clientv3.WithCountOnly())
 	return revision, err
@@ -247,7 +245,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// record is what a key holds.
+// record converts an etcd key-value to a record.
 func (s *Store) record(kv *mvccpb.KeyValue) storage.Record {
 	value := kv.Value
 	if value == nil {
@@ -256,8 +254,7 @@ func (s *Store) record(kv *mvccpb.KeyValue) storage.Record {
 	return storage.Record{Key: strings.TrimPrefix(string(kv.Key), s.prefix), Value: value, Revision: kv.ModRevision}
 }
 
-// goRun runs what Close waits for. It returns false, and does not, if that has been
-// called.
+// goRun starts a goroutine that Close waits for. It returns false if Close was called.
 func (s *Store) goRun(do func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,13 +265,13 @@ func (s *Store) goRun(do func()) bool {
 	return true
 }
 
-// compactEvery compacts, each time, at the revision of the time before.
+// compactEvery compacts at the revision of the previous tick.
 func (s *Store) compactEvery(interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	before := int64(0)
 	for {
-		// What fails is done the next time.
+		// An error is ignored: the next tick compacts more.
 		now, err := s.Revision(s.ctx)
 		if err == nil && s.Compact(s.ctx, before) == nil {
 			before = now

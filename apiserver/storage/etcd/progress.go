@@ -7,7 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// askProgress asks etcd, regularly, to tell all watches their progress.
+// askProgress regularly requests progress notifications for all watches.
 func (s *Store) askProgress(interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -28,14 +28,14 @@ func (s *Store) askProgress(interval time.Duration) {
 			}
 			known = true
 		}
-		// It fails where no watch runs.
+		// It fails if there is no watch.
 		_ = s.client.RequestProgress(clientv3.WithRequireLeader(s.ctx))
 	}
 }
 
-// canAskProgress asks all members for their version. Before 3.4.31 and 3.5.13 the
-// answer could overtake events (etcd issue 15220), and then a watch that went on from
-// there would have missed them.
+// canAskProgress returns whether progress can be requested, from the versions of all members.
+// Before 3.4.31 and 3.5.13 a progress notification could overtake events (etcd issue 15220): a
+// watch that continues from there misses them.
 func (s *Store) canAskProgress() (bool, error) {
 	for _, endpoint := range s.client.Endpoints() {
 		ctx, cancel := s.call(s.ctx)
@@ -51,8 +51,8 @@ func (s *Store) canAskProgress() (bool, error) {
 	return true, nil
 }
 
-// ordersProgress reports whether an etcd of a version sends progress that was asked
-// for in order with events.
+// ordersProgress reports whether a version of etcd sends requested progress notifications in
+// order with events.
 func ordersProgress(version string) bool {
 	v, err := semver.NewVersion(version)
 	if err != nil {

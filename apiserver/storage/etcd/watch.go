@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxQueue is how many events a watch keeps for who does not take them. It lets
-	// go of etcd then, and comes back for the rest when they are taken.
+	// maxQueue limits the queued events of a watch. A watch whose queue is full stops its etcd
+	// watch, and starts another one when the queue is empty.
 	maxQueue = 1000
-	// pause is how long a watch that etcd could not serve waits before the next try.
+	// pause is the delay before a watch is retried.
 	pause = 200 * time.Millisecond
 )
 
 // Watch implements [storage.Store].
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) (storage.Watcher, error) {
-	// A read at the revision tells whether a watch can start there.
+	// A read at the revision checks whether a watch can start there.
 	_, after, err := s.rangeOf(ctx, "/", after, clientv3.WithCountOnly())
 	if err != nil {
 		return nil, err
@@ -39,12 +39,12 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) (storage.
 	return w, nil
 }
 
-// watcher is a running watch. It belongs to run until events is closed.
+// watcher is a running watch. Its fields belong to run until events is closed.
 type watcher struct {
 	store  *Store
 	prefix string
 	events chan storage.Event
-	told   int64 // every event up to this revision has been queued
+	told   int64 // all events up to this revision were queued
 	err    error
 }
 
@@ -54,13 +54,13 @@ func (w *watcher) Events() <-chan storage.Event { return w.events }
 // Err implements [storage.Watcher].
 func (w *watcher) Err() error { return w.err }
 
-// errAgain says that a watch of etcd's has ended, and another is to go on.
+// errAgain reports that the etcd watch has ended and must be started again.
 var errAgain = errors.New("again")
 
 func (w *watcher) run(caller context.Context) {
 	defer close(w.events)
-	// All watches of a store share one stream, as their contexts have the same
-	// metadata: so this is not made from the caller's.
+	// Watches whose contexts have the same metadata share one gRPC stream, so this context is
+	// not derived from the caller's.
 	ctx, cancel := context.WithCancel(w.store.ctx)
 	defer cancel()
 	defer context.AfterFunc(caller, cancel)()
@@ -85,20 +85,20 @@ func (w *watcher) run(caller context.Context) {
 	}
 }
 
-// follow sends what comes after told, until ctx ends, etcd ends the watch, or nobody
-// takes the events.
+// follow sends the events after told until ctx ends, the etcd watch ends, or the queue is
+// full.
 func (w *watcher) follow(ctx context.Context) error {
 	watchCtx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	options := []clientv3.OpOption{clientv3.WithRev(w.told + 1), clientv3.WithPrevKV(), clientv3.WithProgressNotify()}
-	key := w.store.prefix // no record has it
+	key := w.store.prefix // no record has this key
 	if start, end, ok := storage.Span(w.prefix, ""); ok {
 		key += start
 		options = append(options, clientv3.WithRange(w.store.prefix+end))
 	}
 	responses := w.store.client.Watch(watchCtx, key, options...)
 	var queue []storage.Event
-	var err error // why no more are read, once what is queued is sent
+	var err error // why reading stopped; the queue is sent first
 	for {
 		if err == nil && len(queue) >= maxQueue {
 			cancel()
@@ -132,7 +132,7 @@ func (w *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// read returns the events of a response. It holds all of a revision or nothing.
+// read returns the events of a response. A response contains all events of a revision or none.
 func (w *watcher) read(response clientv3.WatchResponse) (events []storage.Event, err error) {
 	if err := response.Err(); err != nil {
 		if kind := kindOf(err); kind != nil {
@@ -150,7 +150,7 @@ func (w *watcher) read(response clientv3.WatchResponse) (events []storage.Event,
 	for _, e := range response.Events {
 		key, ok := strings.CutPrefix(string(e.Kv.Key), w.store.prefix)
 		if !ok || storage.CheckKey(key) != nil {
-			continue // not written by a store
+			continue // not a key of a store
 		}
 		event := storage.Event{Key: key, Revision: e.Kv.ModRevision}
 		if e.Type == clientv3.EventTypePut {
@@ -160,8 +160,8 @@ func (w *watcher) read(response clientv3.WatchResponse) (events []storage.Event,
 			record := w.store.record(e.PrevKv)
 			event.Previous = &record
 		} else if !e.IsCreate() {
-			// etcd sends the event of a revision that it has just compacted, without
-			// what was there before.
+			// etcd sends events of a revision that was just compacted without the previous
+			// value.
 			return nil, fmt.Errorf("what %s was before revision %d: %w", key, event.Revision, storage.ErrCompacted)
 		}
 		events = append(events, event)

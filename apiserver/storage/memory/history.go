@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// read is the feed.Read of the store.
+// read implements feed.Read.
 func (s *Store) read(prefix string, after, upto int64, limit int) (events []storage.Event, reached int64, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -29,7 +29,7 @@ func (s *Store) read(prefix string, after, upto int64, limit int) (events []stor
 	return events, reached, nil
 }
 
-// expired returns up to which revision the retention forgets.
+// expired returns the revision up to which the retention compacts.
 func (s *Store) expired(now time.Time) int64 {
 	revision := s.compacted
 	if limit, ok := s.options.Retention.Limit(); ok {
@@ -43,16 +43,16 @@ func (s *Store) expired(now time.Time) int64 {
 	return revision
 }
 
-// forget drops what was overwritten or removed at or before a revision. Each write
-// is looked at once.
+// forget removes versions that were overwritten or deleted at or before a revision. It visits
+// each version once.
 func (s *Store) forget(revision int64) {
 	if revision <= s.compacted {
 		return
 	}
 	gone := s.log[:revision-s.compacted]
 	s.log = s.log[len(gone):]
-	// From here on no reader may go behind these versions. One that has gone there
-	// already looks at compacted once more when it is done.
+	// Later readers see the new value of compacted. Readers that are running check it again at
+	// the end.
 	s.compacted = revision
 	for i, v := range gone {
 		v.previous.Store(nil)

@@ -1,12 +1,11 @@
-// Package memory is a store in memory, with history: for tests, and for servers
-// whose objects need not outlive them.
+// Package memory implements an in-memory store with history, for tests and for servers without
+// persistence.
 //
 //	store := memory.New(memory.Options{})
 //	defer store.Close()
 //	revision, err := store.Put(ctx, "/pods/default/a", value, 0)
 //
-// What it returns shares memory with the store and with what it returns to others;
-// what it is given it copies.
+// Returned values share memory with the store. Arguments are copied.
 package memory
 
 import (
@@ -24,24 +23,23 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/internal/feed"
 )
 
-// Options are how a store behaves. The zero value is fine.
+// Options are the options of New. The zero value is valid.
 type Options struct {
-	// Retention is how much history is kept.
+	// Retention limits the history.
 	Retention storage.Retention
-	// Progress is how often a watch tells its progress; every 5 s for 0.
+	// Progress is the interval of progress events; 0 means 5 s.
 	Progress time.Duration
-	// Now is the clock for Retention.Age; time.Now for nil.
+	// Now is the clock for Retention.Age; nil means time.Now.
 	Now func() time.Time
 }
 
-// Store keeps records in memory.
+// Store implements storage.Store in memory.
 //
 //	log[i].Revision == compacted+1+i,  len(log) == revision-compacted
 //
-// latest holds the last version of each key, removals too until they are compacted,
-// and each version leads to the one before it as far as anybody may still ask for
-// that. A List walks a copy of latest, which costs nothing until the next write, and
-// needs no lock for it.
+// latest has the last version of each key, including deletions that are not compacted. Each
+// version links to the previous one while it can be read. List iterates over a copy-on-write
+// copy of latest, without a lock.
 type Store struct {
 	options Options
 	feed    *feed.Feed
@@ -56,14 +54,14 @@ type Store struct {
 
 var _ storage.Store = (*Store)(nil)
 
-// version is a write. Only previous ever changes: compaction cuts it off.
+// version is a write. Only previous changes: compaction sets it to nil.
 type version struct {
-	storage.Record // Value is nil for a removal
+	storage.Record // Value is nil for a deletion
 	written        time.Time
 	previous       atomic.Pointer[version]
 }
 
-// at returns the version that was the last at a revision, or nil.
+// at returns the last version at a revision, or nil.
 func (v *version) at(revision int64) *version {
 	for v != nil && v.Revision > revision {
 		v = v.previous.Load()
@@ -71,7 +69,7 @@ func (v *version) at(revision int64) *version {
 	return v
 }
 
-// record returns the record that a version made, nil if there is none.
+// record returns the record of a version, or nil for a deletion.
 func (v *version) record() *storage.Record {
 	if v == nil || v.Value == nil {
 		return nil
@@ -107,7 +105,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (*storage.R
 
 // List implements [storage.Store].
 func (s *Store) List(ctx context.Context, prefix string, options storage.ListOptions) (storage.Page, error) {
-	s.mu.Lock() // for Copy
+	s.mu.Lock() // because Copy writes
 	revision, err := s.resolve(ctx, options.Revision)
 	if err != nil {
 		s.mu.Unlock()
@@ -143,9 +141,9 @@ func (s *Store) List(ctx context.Context, prefix string, options storage.ListOpt
 		return storage.Page{}, err
 	}
 	if options.Revision == 0 {
-		return page, nil // every version in the copy is of this revision or before
+		return page, nil // all versions in the copy are of this revision or older
 	}
-	// Compaction may have cut off, meanwhile, what was yet to be read.
+	// Compaction may have removed versions before they were read.
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if _, err := s.resolve(ctx, options.Revision); err != nil {
@@ -167,7 +165,7 @@ func (s *Store) Delete(ctx context.Context, key string, expected int64) (int64, 
 	return s.write(ctx, key, nil, expected)
 }
 
-// write keeps value, or removes what is there if it is nil.
+// write writes a value, or deletes the record if value is nil.
 func (s *Store) write(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
 	if err := storage.CheckKey(key); err != nil {
 		return 0, err
@@ -236,8 +234,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// resolve returns the revision that a caller speaks of, s.revision for 0, if it can
-// be read. The lock is held.
+// resolve returns the revision to read, which is s.revision for 0, or an error. The caller
+// holds the lock.
 func (s *Store) resolve(ctx context.Context, revision int64) (int64, error) {
 	switch {
 	case ctx.Err() != nil:

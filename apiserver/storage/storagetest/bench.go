@@ -11,11 +11,11 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// benchValue is as large as a small object is.
+// benchValue has the size of a small object.
 const benchValue = 2000
 
-// Bench measures an empty store: writes by one, and by 64 at a time; reads of one
-// record and of 10,000; and how long a write takes to reach a watch.
+// Bench measures an empty store: writes by one and by 64 clients, reads of one and of 10,000
+// records, and the latency of a watch.
 func Bench(b *testing.B, open func(b *testing.B) storage.Store) {
 	value := make([]byte, benchValue)
 	run := func(name string, bench func(b *testing.B, s storage.Store)) {
@@ -35,7 +35,7 @@ func Bench(b *testing.B, open func(b *testing.B) storage.Store) {
 		}
 	})
 	run("Put64", func(b *testing.B, s storage.Store) {
-		b.SetParallelism(64) // for each processor
+		b.SetParallelism(64) // for each CPU
 		var writers atomic.Int64
 		b.RunParallel(func(pb *testing.PB) {
 			key, revision := "/"+strconv.FormatInt(writers.Add(1), 10), int64(0)

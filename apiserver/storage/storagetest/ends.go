@@ -68,16 +68,18 @@ func testReopen(t *testing.T, s storage.Store, reopen func(*testing.T, storage.S
 
 	page, err := s.List(t.Context(), "/", storage.ListOptions{})
 	require.NoError(t, err)
-	require.Equal(t, storage.Page{Records: []storage.Record{record("/a", "a2", a2), record("/c", "", c1)}, Revision: b2}, page)
+	require.Equal(t, storage.Page{Records: []storage.Record{record("/a", "a2", a2), record("/c", "", c1)}, Revision: b2},
+		page)
 	page, err = s.List(t.Context(), "/", storage.ListOptions{Revision: b1})
 	require.NoError(t, err)
-	require.Equal(t, storage.Page{Records: []storage.Record{record("/a", "a2", a2), record("/b", "b1", b1)}, Revision: b1}, page)
+	require.Equal(t, storage.Page{Records: []storage.Record{record("/a", "a2", a2), record("/b", "b1", b1)}, Revision: b1},
+		page)
 	w := watch(t, s, "/", base)
 	for _, want := range []int64{a1, a2, b1, c1, b2} {
 		require.Equal(t, want, next(t, w).Revision)
 	}
 
-	// The last revision is that of a removal, and compacted: it is not given again.
+	// The last revision is a deletion that was compacted: it must not be used again.
 	require.NoError(t, s.Compact(t.Context(), b2))
 	s = reopen(t, s)
 	rest(t, w)

@@ -16,24 +16,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Etcd is an etcd of one member that runs for a test, on a loopback port, with a
-// folder of its own.
+// Etcd is a single-member etcd for a test, on a loopback port, with its own data directory.
 type Etcd struct {
-	// Endpoint is where clients reach it: a URL.
+	// Endpoint is the client URL.
 	Endpoint string
 
 	t       testing.TB
 	args    []string
 	process *exec.Cmd
-	exited  chan struct{} // closed when process has
+	exited  chan struct{} // closed when process has exited
 
 	mu  sync.Mutex
 	log []string // the last lines
 }
 
-// StartEtcd starts the etcd found in PATH, and ends it with the test. It skips the test
-// if there is none. settings, such as "AUTO_COMPACTION_RETENTION=1h", are those of
-// etcd's environment without the ETCD_ before them.
+// StartEtcd starts the etcd in PATH and stops it with the test. It skips the test if there is
+// none. settings are environment variables of etcd without ETCD_, such as
+// "AUTO_COMPACTION_RETENTION=1h".
 func StartEtcd(t testing.TB, settings ...string) *Etcd {
 	t.Helper()
 	if _, err := exec.LookPath("etcd"); err != nil {
@@ -46,7 +45,7 @@ func StartEtcd(t testing.TB, settings ...string) *Etcd {
 			t.Logf("the end of etcd's log:\n%s", strings.Join(e.log, "\n"))
 		}
 	})
-	// Between the choice of a port and its use by etcd another process may take it.
+	// Another process may take the port before etcd does: try again.
 	for try := 0; ; try++ {
 		client, peer := freeURL(t), freeURL(t)
 		e.Endpoint = client
@@ -71,7 +70,7 @@ func StartEtcd(t testing.TB, settings ...string) *Etcd {
 	}
 }
 
-// freeURL returns a loopback URL that nobody listens on.
+// freeURL returns a loopback URL with a free port.
 func freeURL(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -79,14 +78,14 @@ func freeURL(t testing.TB) string {
 	return "http://" + l.Addr().String()
 }
 
-// Start starts it again, with the data it had and at the same endpoint.
+// Start starts etcd again, with the same data and endpoint.
 func (e *Etcd) Start() {
 	e.t.Helper()
 	require.Nil(e.t, e.process, "it runs already")
 	require.NoError(e.t, e.start())
 }
 
-// Stop ends it at once, as a crash does. If it does not run, it does nothing.
+// Stop kills etcd. If it does not run it does nothing.
 func (e *Etcd) Stop() {
 	if e.process == nil {
 		return
@@ -96,10 +95,12 @@ func (e *Etcd) Stop() {
 	e.process = nil
 }
 
-// start returns when etcd says that it serves.
+// start returns when etcd logs that it serves.
 func (e *Etcd) start() error {
 	e.process = exec.Command("etcd")
-	e.process.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ETCD_") }), e.args...)
+	e.process.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
+		return strings.HasPrefix(s, "ETCD_")
+	}), e.args...)
 	out, err := e.process.StderrPipe()
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (e *Etcd) start() error {
 		e.follow(out, sync.OnceFunc(func() { close(ready) }))
 		_ = process.Wait()
 	}()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(eventTimeout)
 	defer timeout.Stop()
 	select {
 	case <-ready:
@@ -124,13 +125,13 @@ func (e *Etcd) start() error {
 	case <-exited:
 		err = fmt.Errorf("it has exited: %s", process.ProcessState)
 	case <-timeout.C:
-		err = fmt.Errorf("it was not ready within %s", patience)
+		err = fmt.Errorf("it was not ready within %s", eventTimeout)
 	}
 	e.Stop()
 	return err
 }
 
-// follow keeps the end of the log, and calls ready at the line that says so.
+// follow keeps the end of the log and calls ready at the line that says that etcd serves.
 func (e *Etcd) follow(out io.Reader, ready func()) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)

@@ -27,8 +27,10 @@ func testListNarrows(t *testing.T, s storage.Store) {
 		want          []string
 		remaining     int64
 	}{
-		{"no prefix is all", "", "", 0, []string{"/a", "/a/b", "/a/c", "/ab", "/b/a", "/c\U0010ffff", "/c\U0010ffff/x", "/d"}, 0},
-		{"a slash is all", "/", "", 0, []string{"/a", "/a/b", "/a/c", "/ab", "/b/a", "/c\U0010ffff", "/c\U0010ffff/x", "/d"}, 0},
+		{"no prefix is all", "", "", 0, []string{"/a", "/a/b", "/a/c", "/ab", "/b/a", "/c\U0010ffff", "/c\U0010ffff/x", "/d"},
+			0},
+		{"a slash is all", "/", "", 0, []string{"/a", "/a/b", "/a/c", "/ab", "/b/a", "/c\U0010ffff", "/c\U0010ffff/x", "/d"},
+			0},
 		{"a key is a prefix of itself", "/a", "", 0, []string{"/a", "/a/b", "/a/c", "/ab"}, 0},
 		{"a folder", "/a/", "", 0, []string{"/a/b", "/a/c"}, 0},
 		{"a prefix that ends inside a rune", "/c\xf4", "", 0, []string{"/c\U0010ffff", "/c\U0010ffff/x"}, 0},
@@ -59,7 +61,7 @@ func testListNarrows(t *testing.T, s storage.Store) {
 	}
 }
 
-// testListPages reads a snapshot in pages while it is written over.
+// testListPages reads a snapshot in pages while records are overwritten.
 func testListPages(t *testing.T, s storage.Store) {
 	const count, limit = 25, 4
 	revisions := map[string]int64{}
@@ -86,7 +88,7 @@ func testListPages(t *testing.T, s storage.Store) {
 		}
 		options.Revision, options.After = page.Revision, page.Records[len(page.Records)-1].Key
 
-		// One of each is changed, removed and added, ahead and behind.
+		// Change, delete and create one record each, before and after the current page.
 		for i, key := range []string{fmt.Sprintf("/page/%02d", round), fmt.Sprintf("/page/%02d", count-1-round)} {
 			if i == round%2 {
 				remove(t, s, key, revisions[key])
@@ -99,9 +101,9 @@ func testListPages(t *testing.T, s storage.Store) {
 	require.Equal(t, want, got)
 }
 
-// testListOfMany holds that large lists come whole.
+// testListOfMany checks that large lists are complete.
 func testListOfMany(t *testing.T, s storage.Store) {
-	const count = 1200 // values of 5 kB: more than 4 MB in one answer
+	const count = 1200 // values of 5 kB: more than 4 MB in one response
 	value := make([]byte, 5000)
 	Fill(t, s, "/many/", count, value)
 	page, err := s.List(t.Context(), "/many/", storage.ListOptions{})

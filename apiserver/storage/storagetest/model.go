@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// model is the slow, obvious twin of a store: the list of all that was ever written.
+// model is the slow, simple twin of a store: the list of all writes.
 type model struct {
 	start     int64 // the revision before the first write
 	writes    []storage.Record
@@ -21,7 +21,7 @@ func (m *model) revision() int64 {
 	return m.writes[len(m.writes)-1].Revision
 }
 
-// resolve returns the revision a caller speaks of, or the error expected.
+// resolve returns the revision to read, or the expected error.
 func (m *model) resolve(revision int64) (int64, error) {
 	switch {
 	case revision == 0:
@@ -68,7 +68,7 @@ func (m *model) list(prefix string, revision int64, after string, limit int) (pa
 	return page
 }
 
-// events returns what a watch after a revision sends, but for the first few.
+// events returns the events of a watch after a revision, without the first ones.
 func (m *model) events(prefix string, after int64, skip int) (events []storage.Event) {
 	for _, w := range m.writes {
 		if w.Revision <= after || !strings.HasPrefix(w.Key, prefix) {

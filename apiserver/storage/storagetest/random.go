@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// testRandom does the same to a store and to the model, and compares all answers.
+// testRandom runs the same calls on a store and on the model and compares the results.
 func testRandom(t *testing.T, s storage.Store) {
 	start := now(t, s)
 	r := &randomly{
@@ -32,7 +32,7 @@ func testRandom(t *testing.T, s storage.Store) {
 		case n < 98:
 			r.catchUp(t)
 		default:
-			// A watch that lags could lose what is compacted.
+			// A watch that lags behind could miss compacted events.
 			r.catchUp(t)
 			r.compact(t)
 		}
@@ -53,7 +53,7 @@ type randomly struct {
 	watches []*watched
 }
 
-// watched is a watch of which the first seen events were read.
+// watched is a watch and the number of events that were read.
 type watched struct {
 	storage.Watcher
 	cancel context.CancelFunc
@@ -64,7 +64,7 @@ type watched struct {
 
 func (r *randomly) key() string { return oddKeys[r.IntN(len(oddKeys))] }
 
-// prefix is all or a part of a key, perhaps of a rune.
+// prefix returns a prefix of a key, which may end within a rune.
 func (r *randomly) prefix() string {
 	key := r.key()
 	return key[:r.IntN(len(key)+1)]
@@ -78,7 +78,7 @@ func (r *randomly) value() []byte {
 	return value
 }
 
-// revision is now, or any between a little too old and a little too new.
+// revision returns 0 or a revision from slightly too old to slightly too new.
 func (r *randomly) revision() int64 {
 	if r.IntN(3) == 0 {
 		return 0
@@ -117,7 +117,7 @@ func (r *randomly) write(t *testing.T) {
 	require.Equal(t, storage.ConflictError{Key: key, Expected: expected, Current: current}, *conflict)
 }
 
-// agree reports whether both succeeded, and fails if only one did, or another error came.
+// agree reports whether both calls succeeded. It fails the test if their errors differ.
 func agree(t *testing.T, want, got error) bool {
 	t.Helper()
 	if want == nil {
@@ -172,7 +172,7 @@ func (r *randomly) watch(t *testing.T) {
 	}
 }
 
-// catchUp reads all that the watches have to send.
+// catchUp reads the remaining events of the watches.
 func (r *randomly) catchUp(t *testing.T) {
 	for _, w := range r.watches {
 		for _, want := range r.model.events(w.prefix, w.after, w.seen) {

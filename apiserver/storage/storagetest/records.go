@@ -18,7 +18,7 @@ func testCompareAndSwap(t *testing.T, s storage.Store) {
 	require.Nil(t, got)
 	require.Equal(t, base, revision)
 
-	// conflict expects that neither write is done, and what there is instead.
+	// conflict expects that neither write is done, and the current record.
 	conflict := func(current *storage.Record, expected ...int64) {
 		t.Helper()
 		before := now(t, s)
@@ -68,7 +68,7 @@ func testCompareAndSwap(t *testing.T, s storage.Store) {
 	require.Equal(t, fourth, now(t, s))
 }
 
-// oddKeys are in the order of their bytes.
+// oddKeys are sorted bytewise.
 var oddKeys = []string{
 	"/", "/\x00", "/\x00\x00", "/\x01", "//", "/a", "/a\x00", "/a\x00b", "/a\x01", "/a ", "/a.b", "/a/", "/a/\x00", "/a//",
 	"/a/b", "/a/b/c", "/a0", "/ab", "/a\x7f", "/a\u0080", "/aé", "/a\U0010ffff", "/b", "/é", "/\U0010fffe", "/\U0010ffff",
@@ -77,7 +77,7 @@ var oddKeys = []string{
 
 func testKeys(t *testing.T, s storage.Store) {
 	var want []storage.Record
-	for i := range oddKeys { // 5 and the number of keys have no divisor in common
+	for i := range oddKeys { // 5 and the number of keys are coprime
 		put(t, s, oddKeys[i*5%len(oddKeys)], "x", 0)
 	}
 	long := "/z" + strings.Repeat("z", storage.MaxKey-2)
@@ -150,7 +150,7 @@ func testIsolation(t *testing.T, s storage.Store) {
 	require.NoError(t, err)
 	w := watch(t, s, "/", first)
 	event := next(t, w)
-	// Whoever appends to what was returned must not write into the store's memory.
+	// Appending to a result must not write to the store's memory.
 	_ = append(got.Value, 'x')
 	_ = append(page.Records[0].Value, 'y')
 	got.Revision, old.Key = 77, "/elsewhere"

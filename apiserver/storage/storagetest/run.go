@@ -1,5 +1,5 @@
-// Package storagetest holds the tests and benchmarks that every store passes, and
-// what tests of a store need besides.
+// Package storagetest has the tests and benchmarks that every store passes, and helpers for
+// tests of stores.
 //
 //	func TestStore(t *testing.T) {
 //		storagetest.Run(t, func(t *testing.T) storage.Store { return memory.New(memory.Options{}) })
@@ -19,20 +19,19 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// patience is how long a test waits for what must come.
-const patience = time.Minute
+// eventTimeout is how long a test waits for an event.
+const eventTimeout = time.Minute
 
-// An Option says what else Run may expect of a store.
+// An Option describes a store to Run.
 type Option func(*suite)
 
-// Reopens says that what a store was told is there when it is closed and opened
-// again, which is what reopen does.
+// Reopens declares that records survive closing and reopening the store, which reopen does.
 func Reopens(reopen func(t *testing.T, s storage.Store) storage.Store) Option {
 	return func(s *suite) { s.reopen = reopen }
 }
 
-// TellsProgress says that an idle watch soon tells its progress, as the stores that
-// open returns were asked to.
+// TellsProgress declares that idle watches send progress events soon, as the stores of open
+// were configured to.
 func TellsProgress() Option {
 	return func(s *suite) { s.progress = true }
 }
@@ -42,9 +41,9 @@ type suite struct {
 	progress bool
 }
 
-// Run runs the suite. Each test calls open for a store of its own: an empty one, with
-// no records of others, that keeps its history by itself for 50,000 writes at least.
-// Run closes it. Its revision may be any, and there may be gaps in its revisions.
+// Run runs the suite. Each test calls open for a new, empty store that keeps the history of at
+// least 50,000 writes, and closes it. Its revision may have any value, and revisions may have
+// gaps.
 func Run(t *testing.T, open func(t *testing.T) storage.Store, options ...Option) {
 	var s suite
 	for _, option := range options {
@@ -95,7 +94,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, options ...Option)
 	}
 }
 
-// put writes and returns the revision.
+// put writes a record and returns the revision.
 func put(t *testing.T, s storage.Store, key, value string, expected int64) int64 {
 	t.Helper()
 	revision, err := s.Put(t.Context(), key, []byte(value), expected)
@@ -104,7 +103,7 @@ func put(t *testing.T, s storage.Store, key, value string, expected int64) int64
 	return revision
 }
 
-// Fill puts count new records at prefix000000 and so on, many at a time.
+// Fill creates count records at prefix000000 and so on, many at a time.
 func Fill(t testing.TB, s storage.Store, prefix string, count int, value []byte) {
 	t.Helper()
 	var next atomic.Int64
@@ -125,7 +124,7 @@ func Fill(t testing.TB, s storage.Store, prefix string, count int, value []byte)
 	}
 }
 
-// remove deletes and returns the revision.
+// remove deletes a record and returns the revision.
 func remove(t *testing.T, s storage.Store, key string, expected int64) int64 {
 	t.Helper()
 	revision, err := s.Delete(t.Context(), key, expected)
@@ -143,7 +142,7 @@ func now(t *testing.T, s storage.Store) int64 {
 	return revision
 }
 
-// record is the record that put makes.
+// record returns the record that put writes.
 func record(key, value string, revision int64) storage.Record {
 	return storage.Record{Key: key, Value: []byte(value), Revision: revision}
 }
@@ -156,10 +155,10 @@ func watch(t *testing.T, s storage.Store, prefix string, after int64) storage.Wa
 	return w
 }
 
-// next returns the next write that a watch sends.
+// next returns the next write of a watch.
 func next(t *testing.T, w storage.Watcher) storage.Event {
 	t.Helper()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(eventTimeout)
 	defer timeout.Stop()
 	for {
 		select {
@@ -177,10 +176,10 @@ func next(t *testing.T, w storage.Watcher) storage.Event {
 	}
 }
 
-// rest waits for the end of a watch and returns the writes it sends before.
+// rest waits for the end of a watch and returns its remaining writes.
 func rest(t *testing.T, w storage.Watcher) (events []storage.Event) {
 	t.Helper()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(eventTimeout)
 	defer timeout.Stop()
 	for {
 		select {
@@ -197,7 +196,7 @@ func rest(t *testing.T, w storage.Watcher) (events []storage.Event) {
 	}
 }
 
-// stoppable starts a watch, and returns also what ends it.
+// stoppable starts a watch and returns a function that ends it.
 func stoppable(t *testing.T, s storage.Store, prefix string, after int64) (storage.Watcher, context.CancelFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

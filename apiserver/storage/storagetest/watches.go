@@ -34,7 +34,7 @@ func testWatchFromRevision(t *testing.T, s storage.Store) {
 		}
 		running = append(running, w)
 	}
-	// And then what is written from now on.
+	// Then the writes from now on.
 	fourth := record("/a", "a4", a4)
 	a5 := put(t, s, "/a", "a5", a4)
 	for _, w := range running {
@@ -83,8 +83,8 @@ func testWatchOfPrefix(t *testing.T, s storage.Store) {
 	}
 }
 
-// testWatchUnread holds that a watch that nobody reads does not keep others waiting,
-// and sends everything when it is read.
+// testWatchUnread checks that a watch that is not read does not block others, and sends all
+// events when it is read.
 func testWatchUnread(t *testing.T, s storage.Store) {
 	const count = 800
 	slow, quick := watch(t, s, "/", 0), watch(t, s, "/", 0)
@@ -104,7 +104,7 @@ func testWatchContext(t *testing.T, s storage.Store) {
 	require.Empty(t, rest(t, w))
 	require.NoError(t, w.Err())
 
-	// One that has events to send, and nobody who takes them, ends too.
+	// A watch with unsent events that nobody receives ends too.
 	w, cancel = stoppable(t, s, "/", 0)
 	for i := range 100 {
 		put(t, s, fmt.Sprintf("/%d", i), "x", 0)
@@ -127,7 +127,7 @@ func testProgress(t *testing.T, s storage.Store) {
 	put(t, s, "/another", "x", 0)
 	last := now(t, s)
 	require.Equal(t, mine, next(t, w).Revision)
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(eventTimeout)
 	defer timeout.Stop()
 	for told := mine; told < last; {
 		select {
@@ -141,7 +141,7 @@ func testProgress(t *testing.T, s storage.Store) {
 			require.Fail(t, "no progress")
 		}
 	}
-	// What was told is where another watch can go on.
+	// Another watch can continue from the revision of a progress event.
 	again := put(t, s, "/mine", "y", mine)
 	require.Equal(t, again, next(t, watch(t, s, "/mine", last)).Revision)
 	require.Equal(t, again, next(t, w).Revision)
@@ -194,7 +194,7 @@ func testCompaction(t *testing.T, s storage.Store) {
 	}
 	list(b2, two, k)
 
-	// All of it: even then nothing is lost that is there now, and revisions go on.
+	// Compact everything: current records stay, and revisions continue.
 	require.NoError(t, s.Compact(t.Context(), a4))
 	gone(b2, a3)
 	list(a4, k)
@@ -206,8 +206,8 @@ func testCompaction(t *testing.T, s storage.Store) {
 	require.Equal(t, storage.Event{Key: "/a", Value: []byte("a5"), Revision: a5}, next(t, watch(t, s, "/", a4)))
 }
 
-// testCompactionUnderWatch compacts what a watch has yet to send: it sends that
-// nevertheless, or says that it is gone, and never leaves anything out.
+// testCompactionUnderWatch compacts revisions that a watch has not sent. It must send them or
+// return ErrCompacted, and never skip events.
 func testCompactionUnderWatch(t *testing.T, s storage.Store) {
 	const count = 800
 	w, cancel := stoppable(t, s, "/a", 0)
@@ -241,7 +241,7 @@ func testCompactionUnderWatch(t *testing.T, s storage.Store) {
 		}
 	}
 	cancel()
-	// A watch that has nothing to send has missed nothing.
+	// A watch without unsent events missed nothing.
 	b := put(t, s, "/b", "x", 0)
 	require.Equal(t, b, next(t, idle).Revision)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// testConcurrent has many writers put and remove a few records. What they were told
-// is, write for write, what watches see, also one that starts in the middle; and
-// every write stands on the one before it.
+// testConcurrent has many writers put and delete a few records. Watches must see exactly the
+// acknowledged writes, also a watch that starts in the middle, and every write must follow the
+// revision that it expected.
 func testConcurrent(t *testing.T, s storage.Store) {
 	const writers, writes, keys = 32, 60, 6
 	base := now(t, s)
@@ -89,8 +89,8 @@ func testConcurrent(t *testing.T, s storage.Store) {
 	require.Equal(t, last, now(t, s))
 }
 
-// testContended has writers count one record up, each trying until it succeeds: no
-// update is lost.
+// testContended has writers increment one record, each until it succeeds: no update may be
+// lost.
 func testContended(t *testing.T, s storage.Store) {
 	const writers, rounds = 16, 20
 	put(t, s, "/counter", "0", 0)

@@ -1,7 +1,7 @@
-// Command gen writes the table of built-in resources from what a real server's
-// aggregated discovery says of them: the exchanges of /api and /apis in a file of
-// recorded exchanges. Resources of groups for which no schemas are embedded, such
-// as those of CustomResourceDefinitions, are left out.
+// Command gen generates resources.json, the built-in resources, from the aggregated
+// discovery documents of a kube-apiserver: the responses of /api and /apis in a file of
+// recorded HTTP exchanges. It omits groups without an embedded OpenAPI document, such as
+// those of CustomResourceDefinitions.
 package main
 
 import (
@@ -31,7 +31,7 @@ type version struct {
 
 func main() {
 	from := flag.String("from", "../../testdata/rest/discovery-health.json", "recorded exchanges")
-	to := flag.String("to", "resources.json", "the table")
+	to := flag.String("to", "resources.json", "the generated file")
 	flag.Parse()
 	groups, err := read(*from)
 	if err != nil {
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// read returns the groups of a file of exchanges, the core group first.
+// read returns the groups in a file of recorded exchanges, the core group first.
 func read(path string) ([]group, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -109,7 +109,8 @@ func resourceOf(r discovery.APIResourceDiscovery) *resources.Resource {
 	for _, s := range r.Subresources {
 		out.Subresources = append(out.Subresources, resources.Subresource{
 			Name: s.Subresource, Verbs: s.Verbs,
-			Kind: schema.GroupVersionKind{Group: s.ResponseKind.Group, Version: s.ResponseKind.Version, Kind: s.ResponseKind.Kind},
+			Kind: schema.GroupVersionKind{Group: s.ResponseKind.Group, Version: s.ResponseKind.Version,
+				Kind: s.ResponseKind.Kind},
 		})
 	}
 	return out

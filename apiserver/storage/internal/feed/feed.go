@@ -1,9 +1,9 @@
-// Package feed runs the watches of a store that can read its own history.
+// Package feed implements the watches of stores that can read their own history.
 //
-// A watch holds no queue of events, only where it has read to; so a slow one costs
-// writers nothing and no memory, and ends only if what it has yet to read is
-// compacted. A write costs a look at each prefix that is watched. The watches under
-// it are woken, and read the history from that write on.
+// A watch has no queue of events, only the revision up to which it has read. So a slow watch
+// costs writers no time and no memory, and fails only if revisions that it has not read are
+// compacted. A write compares its key with each watched prefix and wakes the matching watches,
+// which read the history from there on.
 package feed
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// DefaultInterval is how often a watch tells its progress.
+// DefaultInterval is the default interval of progress events.
 const DefaultInterval = 5 * time.Second
 
-// batch is how many writes are read at once: few enough to hold a lock for.
+// batch is the number of writes that are read at once: few enough to hold a lock for.
 const batch = 500
 
-// Read returns the writes under a prefix of the revisions after < r <= upto, in
-// order, reading at most limit of these revisions, and the last revision read. The
-// error is storage.ErrCompacted if some of them are no longer there.
+// Read returns the writes under a prefix with after < revision <= upto, in order, and the last
+// revision read. It reads at most limit revisions. The error is storage.ErrCompacted if some
+// of them were compacted.
 type Read func(prefix string, after, upto int64, limit int) (events []storage.Event, reached int64, err error)
 
-// Feed tells watches of a store what is written to it.
+// Feed notifies the watches of a store of its writes.
 type Feed struct {
 	read     Read
 	interval time.Duration
@@ -35,13 +35,13 @@ type Feed struct {
 	running  sync.WaitGroup
 
 	mu       sync.Mutex
-	revision int64 // the last published
+	revision int64 // the last published revision
 	watches  map[string]map[*watcher]struct{}
 	closed   bool
 }
 
-// New returns a feed of a store that is at a revision. The watches tell their
-// progress at an interval, DefaultInterval for 0.
+// New returns a feed of a store at a revision. interval is that of progress events; 0 means
+// DefaultInterval.
 func New(read Read, revision int64, interval time.Duration) *Feed {
 	if interval <= 0 {
 		interval = DefaultInterval
@@ -55,8 +55,8 @@ func New(read Read, revision int64, interval time.Duration) *Feed {
 	}
 }
 
-// Publish says that a write can be read from now on. Writes are published in the
-// order of their revisions, and each one.
+// Publish announces a write that can be read. All writes must be published in the order of
+// their revisions.
 func (f *Feed) Publish(key string, revision int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,9 +74,8 @@ func (f *Feed) Publish(key string, revision int64) {
 	}
 }
 
-// Watch starts a watch of the writes under a prefix after a revision, which the
-// caller has found to be neither compacted nor in the future; 0 is the revision
-// last published.
+// Watch starts a watch of the writes under a prefix after a revision; 0 is the last published
+// one. The caller has checked that the revision is neither compacted nor in the future.
 func (f *Feed) Watch(ctx context.Context, prefix string, after int64) (storage.Watcher, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -108,8 +107,7 @@ func (f *Feed) Watch(ctx context.Context, prefix string, after int64) (storage.W
 	return w, nil
 }
 
-// Close ends all watches and waits for them; later ones fail. Both with
-// storage.ErrClosed.
+// Close ends all watches, waits for them, and rejects new ones. Both report storage.ErrClosed.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	if !f.closed {
@@ -129,10 +127,10 @@ type watcher struct {
 	prefix string
 	after  int64
 	events chan storage.Event
-	wake   chan struct{} // has room for one
+	wake   chan struct{} // buffered: holds one signal
 	unread int64         // guarded by feed.mu
 
-	// What follows belongs to run, until events is closed.
+	// The fields below belong to run until events is closed.
 	told int64 // the revision of the last event sent
 	err  error
 }
@@ -146,7 +144,7 @@ func (w *watcher) Err() error { return w.err }
 func (w *watcher) rouse() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it is awake
+	default: // it has a signal already
 	}
 }
 
@@ -155,7 +153,7 @@ func (w *watcher) run(ctx context.Context) {
 	defer w.leave()
 	tick := time.NewTicker(w.feed.interval)
 	defer tick.Stop()
-	due := false // progress is to be told
+	due := false // whether to send a progress event
 	for {
 		after, upto, more := w.take()
 		if more {
@@ -191,7 +189,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// send hands an event over, and returns false if the watch has ended instead.
+// send sends an event. It returns false if the watch ended first.
 func (w *watcher) send(ctx context.Context, event storage.Event) bool {
 	select {
 	case <-ctx.Done():
@@ -205,8 +203,8 @@ func (w *watcher) send(ctx context.Context, event storage.Event) bool {
 	}
 }
 
-// take returns which revisions to read next. more is false if no write in them
-// concerns the watch; upto is then how far it has read.
+// take returns the revisions to read next. more is false if no write in them matches the
+// prefix; the watch has read up to upto then.
 func (w *watcher) take() (after, upto int64, more bool) {
 	w.feed.mu.Lock()
 	defer w.feed.mu.Unlock()
@@ -217,11 +215,11 @@ func (w *watcher) take() (after, upto int64, more bool) {
 	return after, w.feed.revision, true
 }
 
-// giveBack says from which revision on a read fell short.
+// giveBack sets the revision from which a read was incomplete.
 func (w *watcher) giveBack(revision int64) {
 	w.feed.mu.Lock()
 	defer w.feed.mu.Unlock()
-	w.unread = revision // before any that was published meanwhile
+	w.unread = revision // it is lower than all revisions published since
 }
 
 func (w *watcher) leave() {

@@ -1,6 +1,6 @@
-// Package answer writes what a server answers: objects in the representation
-// that the client accepts, and errors as Status objects.
-package answer
+// Package response writes HTTP responses: objects in the media type that the client accepts,
+// and errors as Status objects.
+package response
 
 import (
 	"net/http"
@@ -15,35 +15,37 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An Accepted is the representation that a client accepts.
+// Accepted is the result of content negotiation.
 type Accepted struct {
 	runtime.SerializerInfo
-	// Pretty asks for JSON that is laid out for people.
+	// Pretty: the client wants indented JSON.
 	Pretty bool
-	// As is what objects are shown as instead of themselves: Table,
-	// PartialObjectMetadata or PartialObjectMetadataList; nil for themselves.
+	// As is the kind to convert objects to: Table, PartialObjectMetadata or
+	// PartialObjectMetadataList; nil if they are sent as they are.
 	As *schema.GroupVersionKind
 }
 
-// Accept returns the first representation of known that the Accept header asks
-// for; the first of all when there is no such header. views says that objects
-// may be asked for in another shape. The error is a 406.
+// Accept negotiates the media type of a response: the first of known that the Accept header
+// accepts, or the first of all without the header. views allows conversion to Table and to
+// metadata only. The error is a 406.
 func Accept(r *http.Request, known []runtime.SerializerInfo, views bool) (Accepted, error) {
 	return AcceptAs(r, known, func(as schema.GroupVersionKind, mediaType string) bool {
 		return views && isView(as) && (as.Kind != "Table" || mediaType != runtime.ContentTypeProtobuf)
 	})
 }
 
-// AcceptAs is Accept for what can be asked for in the shapes that allowed knows,
-// each in the representation of a media type.
-func AcceptAs(r *http.Request, known []runtime.SerializerInfo, allowed func(as schema.GroupVersionKind, mediaType string) bool) (Accepted, error) {
+// AcceptAs is Accept with a function that reports which kinds objects may be converted to.
+func AcceptAs(
+	r *http.Request, known []runtime.SerializerInfo, allowed func(as schema.GroupVersionKind, mediaType string) bool,
+) (Accepted, error) {
 	header := r.Header.Get("Accept")
 	if header == "" {
 		return Accepted{SerializerInfo: known[0], Pretty: isPretty(r)}, nil
 	}
 	for _, clause := range goautoneg.ParseAccept(header) {
 		for _, info := range known {
-			if clause.Type != "*" && (clause.Type != info.MediaTypeType || clause.SubType != "*" && clause.SubType != info.MediaTypeSubType) {
+			if clause.Type != "*" &&
+				(clause.Type != info.MediaTypeType || clause.SubType != "*" && clause.SubType != info.MediaTypeSubType) {
 				continue
 			}
 			if out, ok := withParameters(info, clause.Params, allowed); ok {
@@ -55,9 +57,11 @@ func AcceptAs(r *http.Request, known []runtime.SerializerInfo, allowed func(as s
 	return Accepted{}, notAcceptable(known)
 }
 
-// withParameters returns a representation with the parameters that stand behind
-// its name; ok is false when it can't be given so.
-func withParameters(info runtime.SerializerInfo, params map[string]string, allowed func(schema.GroupVersionKind, string) bool) (Accepted, bool) {
+// withParameters applies the parameters of a media type. ok is false if they can't be
+// satisfied.
+func withParameters(
+	info runtime.SerializerInfo, params map[string]string, allowed func(schema.GroupVersionKind, string) bool,
+) (Accepted, bool) {
 	out := Accepted{SerializerInfo: info, Pretty: params["pretty"] == "1"}
 	var as schema.GroupVersionKind
 	asked := false
@@ -86,7 +90,7 @@ func withParameters(info runtime.SerializerInfo, params map[string]string, allow
 	return out, allowed(as, info.MediaType)
 }
 
-// isView reports whether objects can be shown as kind.
+// isView reports whether objects can be converted to kind.
 func isView(kind schema.GroupVersionKind) bool {
 	switch kind.GroupVersion() {
 	case metav1.SchemeGroupVersion, metav1beta1.SchemeGroupVersion:
@@ -95,8 +99,7 @@ func isView(kind schema.GroupVersionKind) bool {
 	return false
 }
 
-// isPretty reports whether the client wants, or looks like it wants, JSON for
-// people.
+// isPretty reports whether the client wants indented JSON, or is a browser, curl or wget.
 func isPretty(r *http.Request) bool {
 	if strings.Contains(r.URL.RawQuery, "pretty") {
 		if p := r.URL.Query().Get("pretty"); p != "" {
@@ -108,7 +111,7 @@ func isPretty(r *http.Request) bool {
 	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
-// Encoder returns the serializer to write objects with.
+// Encoder returns the serializer for objects.
 func (a Accepted) Encoder() runtime.Encoder {
 	if a.Pretty && a.PrettySerializer != nil {
 		return a.PrettySerializer

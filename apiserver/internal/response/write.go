@@ -1,4 +1,4 @@
-package answer
+package response
 
 import (
 	"bytes"
@@ -12,16 +12,16 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// gzipFrom is the length from which answers are compressed for clients that
-// accept it: below, it costs more than it saves.
+// gzipFrom is the minimum size of responses that are compressed. Compressing smaller ones
+// costs more than it saves.
 const gzipFrom = 128 << 10
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// maxKept is how large a buffer may be to be used again.
+// maxKept is the maximum capacity of buffers that are reused.
 const maxKept = 1 << 20
 
-// Object writes obj, which has its kind and version, in the representation a.
+// Object writes obj, which has apiVersion and kind, in the media type of a.
 func Object(w http.ResponseWriter, r *http.Request, a Accepted, code int, obj runtime.Object) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
@@ -37,8 +37,8 @@ func Object(w http.ResponseWriter, r *http.Request, a Accepted, code int, obj ru
 	Bytes(w, r, a.MediaType, code, buffer.Bytes())
 }
 
-// Bytes writes an answer that is encoded already, compressed if that pays and the
-// client accepts it.
+// Bytes writes an encoded response. It compresses it if it is large enough and the client
+// accepts gzip.
 func Bytes(w http.ResponseWriter, r *http.Request, contentType string, code int, data []byte) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -53,7 +53,7 @@ func Bytes(w http.ResponseWriter, r *http.Request, contentType string, code int,
 		if err != nil {
 			return
 		}
-		// What fails now is the connection, and there is nobody left to tell.
+		// An error means that the connection is broken: nobody can be informed.
 		_, _ = z.Write(data)
 		_ = z.Close()
 		return
@@ -73,12 +73,11 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// maxWarnings is how long the warnings of one answer may be together, in bytes:
-// clients refuse headers that are longer still.
+// maxWarnings limits the total size of warnings in a response, in bytes: clients reject larger
+// headers.
 const maxWarnings = 4 << 10
 
-// Warn adds Warning headers, each text once. Texts that find no more room are
-// left out.
+// Warn adds Warning headers. It drops duplicates and warnings over the limit.
 func Warn(w http.ResponseWriter, texts []string) {
 	seen := map[string]bool{}
 	room := maxWarnings

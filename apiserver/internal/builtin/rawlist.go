@@ -2,12 +2,12 @@ package builtin
 
 import "bytes"
 
-// Raw returns a stored object as it stands in a list, in JSON, without decoding
-// it: its kind and version are the list's, and its resourceVersion is put in. It
-// returns nil when the object can't be shown so.
+// Raw returns the JSON of a list item, made of the stored JSON without decoding it: it
+// removes kind and apiVersion and inserts the resourceVersion. It returns nil if the stored
+// JSON does not start as EncodeStored writes it, or is of another version.
 //
 //	stored   {"kind":"Pod","apiVersion":"v1","metadata":{"name":"a", …
-//	listed   {"metadata":{"resourceVersion":"7","name":"a", …
+//	item     {"metadata":{"resourceVersion":"7","name":"a", …
 func (k *kind) Raw(stored []byte, revision string) []byte {
 	if k.resource.Stored != k.gvk {
 		return nil

@@ -15,13 +15,14 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// setStatus sets the names that a definition may have, and says whether it is
-// established: its objects can then be written.
+// setStatus sets status.acceptedNames and the conditions NamesAccepted and Established.
 func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
-	names, conflict := c.acceptable(crd)
+	names, conflict := c.acceptedNames(crd)
 	now := metav1.NewTime(c.options.Now()).Rfc3339Copy()
-	set := func(of apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
-		if was := apihelpers.FindCRDCondition(crd, of); was != nil && was.Status == status && was.Reason == reason && was.Message == message {
+	set := func(of apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason,
+		message string) {
+		if was := apihelpers.FindCRDCondition(crd, of); was != nil && was.Status == status && was.Reason == reason &&
+			was.Message == message {
 			return
 		}
 		apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
@@ -38,16 +39,19 @@ func (c *Controller) setStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 	set(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue, "NoConflicts", "no conflicts found")
 	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
-		set(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
+		set(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted",
+			"the initial names have been accepted")
 	}
 }
 
-// conflict says which name is another definition's.
+// conflict describes a name that another definition has.
 type conflict struct{ reason, message string }
 
-// acceptable returns the names that crd may have: those that it asks for and no
-// other resource of its group has; for others it keeps what it had.
-func (c *Controller) acceptable(crd *apiextensionsv1.CustomResourceDefinition) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
+// acceptedNames returns the names that crd can have. A name that another resource of the group
+// has is a conflict: the previously accepted name stays.
+func (c *Controller) acceptedNames(
+	crd *apiextensionsv1.CustomResourceDefinition,
+) (apiextensionsv1.CustomResourceDefinitionNames, *conflict) {
 	taken, kinds := map[string]bool{}, map[string]bool{}
 	for name, other := range c.served {
 		if name == crd.Name || other.crd.Spec.Group != crd.Spec.Group {
@@ -91,7 +95,8 @@ func (c *Controller) acceptable(crd *apiextensionsv1.CustomResourceDefinition) (
 	return out, nil
 }
 
-// Delete is the Deleter of definitions: they stay until their objects are gone.
+// Delete is the Deleter of CustomResourceDefinitions: they stay until their objects are
+// deleted.
 func Delete(obj resources.Object, now metav1.Time) (stays bool, err error) {
 	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {
@@ -106,20 +111,21 @@ func Delete(obj resources.Object, now metav1.Time) (stays bool, err error) {
 	}
 	apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
 		Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: "InstanceDeletionPending",
-		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", LastTransitionTime: now,
+		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin " +
+			"soon", LastTransitionTime: now,
 	})
 	return true, nil
 }
 
-// Finalize deletes the objects of a definition that is to be deleted, and then the
-// definition. It fails, and is to be called again, while some of them stay.
+// Finalize deletes the objects of a definition that is being deleted, and then removes its
+// finalizer. It returns an error, and must be called again, while objects remain.
 func (c *Controller) Finalize(ctx context.Context, name string) error {
 	crd, err := c.read(ctx, name)
 	if err != nil || crd == nil || crd.DeletionTimestamp == nil {
 		return err
 	}
 	if apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
-		if err := c.empty(ctx, crd); err != nil {
+		if err := c.deleteObjects(ctx, crd); err != nil {
 			return err
 		}
 		call, err := c.call(ctx, "")
@@ -127,7 +133,8 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 			return err
 		}
 		_, err = call.Update(name, manager, func(obj resources.Object) error {
-			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition), apiextensionsv1.CustomResourceCleanupFinalizer)
+			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition),
+				apiextensionsv1.CustomResourceCleanupFinalizer)
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -137,8 +144,8 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 	return c.Changed(ctx, name)
 }
 
-// empty deletes all objects of a definition.
-func (c *Controller) empty(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+// deleteObjects deletes all objects of a definition.
+func (c *Controller) deleteObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	r := NewDefinition(crd, c.options).Stored()
 	if r == nil || r.Plural == "" {
 		return nil // it was never served

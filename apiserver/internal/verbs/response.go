@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
-// answer writes an object in the shape and representation that the client
-// accepts, with the warnings.
-func (c *Call) answer(code int, obj resources.Object) error {
-	view, err := c.view()
+// respond writes an object in the form and media type that the client accepts.
+func (c *Call) respond(code int, obj resources.Object) error {
+	view, err := c.newView()
 	if err != nil {
 		return err
 	}
@@ -30,9 +29,9 @@ func (c *Call) answer(code int, obj resources.Object) error {
 	return nil
 }
 
-// answerList writes a list of objects.
-func (c *Call) answerList(items []resources.Object, list metav1.ListMeta) error {
-	view, err := c.view()
+// respondList writes a list of objects.
+func (c *Call) respondList(items []resources.Object, list metav1.ListMeta) error {
+	view, err := c.newView()
 	if err != nil {
 		return err
 	}
@@ -44,30 +43,30 @@ func (c *Call) answerList(items []resources.Object, list metav1.ListMeta) error 
 	return nil
 }
 
-// answerStatus writes a Status, which is shown as itself whatever the client
-// asks for.
-func (c *Call) answerStatus(status *metav1.Status) {
+// respondStatus writes a Status. It is never converted to a Table or to metadata only.
+func (c *Call) respondStatus(status *metav1.Status) {
 	status.Kind, status.APIVersion = "Status", "v1"
 	c.send(http.StatusOK, status)
 }
 
 func (c *Call) send(code int, obj runtime.Object) {
-	c.warn()
+	c.writeWarnings()
 	c.written = true
-	answer.Object(c.Writer, c.Request, c.accepted, code, obj)
+	response.Object(c.Writer, c.Request, c.accepted, code, obj)
 }
 
-// view is the shape in which objects are shown.
+// A view converts objects to the form that the client accepts: as they are, Table,
+// PartialObjectMetadata or a list of these.
 type view struct {
-	c       *Call
-	kind    resources.Kind           // of what is shown
-	as      *schema.GroupVersionKind // nil: as themselves
-	include metav1.IncludeObjectPolicy
-	headers bool // of a table: whether the columns are defined
+	c        *Call
+	strategy resources.Strategy       // of the objects
+	as       *schema.GroupVersionKind // nil: as they are
+	include  metav1.IncludeObjectPolicy
+	headers  bool // whether a Table includes the column definitions
 }
 
-func (c *Call) view() (*view, error) {
-	v := &view{c: c, kind: c.Kind, as: c.accepted.As, headers: true}
+func (c *Call) newView() (*view, error) {
+	v := &view{c: c, strategy: c.Strategy, as: c.accepted.As, headers: true}
 	if v.as == nil || v.as.Kind != "Table" {
 		return v, nil
 	}
@@ -98,7 +97,7 @@ func (v *view) object(obj resources.Object) (runtime.Object, error) {
 func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
 	switch {
 	case v.as == nil:
-		return v.kind.List(items, list), nil
+		return v.strategy.List(items, list), nil
 	case v.as.Kind == "PartialObjectMetadata":
 		return nil, notAcceptable("you requested PartialObjectMetadata, but the requested object is a list")
 	case v.as.Kind == "PartialObjectMetadataList":
@@ -112,9 +111,9 @@ func (v *view) list(items []resources.Object, list metav1.ListMeta) (runtime.Obj
 	return v.table(items, list)
 }
 
-// table shows objects as rows.
+// table returns objects as a Table.
 func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Object, error) {
-	columns := v.kind.Table()
+	columns := v.strategy.TableColumns()
 	out := &metav1.Table{ListMeta: list, Rows: []metav1.TableRow{}}
 	out.SetGroupVersionKind(v.as.GroupVersion().WithKind("Table"))
 	if v.headers {
@@ -129,7 +128,7 @@ func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Ob
 			return nil, err
 		}
 		row := metav1.TableRow{Cells: cells}
-		if c, ok := columns.(resources.Concluder); ok {
+		if c, ok := columns.(resources.RowConditioner); ok {
 			row.Conditions = c.Conditions(item)
 		}
 		switch v.include {

@@ -1,4 +1,4 @@
-package answer
+package response
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Status returns what an error answers: the Status that it carries, or a 500.
+// Status returns the Status of an error; that of an unknown error is a 500.
 func Status(err error) metav1.Status {
 	var status metav1.Status
 	var known apierrors.APIStatus
@@ -32,7 +32,7 @@ func Status(err error) metav1.Status {
 	return status
 }
 
-// Error answers err as a Status in JSON, which every client reads.
+// Error writes an error as a Status in JSON, which every client can read.
 func Error(w http.ResponseWriter, r *http.Request, err error) {
 	status := Status(err)
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
@@ -48,11 +48,11 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 	Bytes(w, r, runtime.ContentTypeJSON, int(status.Code), append(data, '\n'))
 }
 
-// notAcceptable is the answer to a client that accepts none of known.
+// notAcceptable returns the 406 for a client that accepts no known media type.
 func notAcceptable(known []runtime.SerializerInfo) error {
 	var names []string
 	for _, info := range known {
-		// CBOR is served, but clients are not told to use what other servers lack.
+		// CBOR is served but not listed, as in kube-apiserver.
 		if info.MediaType != runtime.ContentTypeCBOR {
 			names = append(names, info.MediaType)
 		}
@@ -66,24 +66,24 @@ func notAcceptable(known []runtime.SerializerInfo) error {
 	}}
 }
 
-// NotFound is the answer for a resource or subresource that is not served.
+// NotFound returns the 404 for a resource or subresource that is not served.
 func NotFound() error {
 	return generic(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 }
 
-// MethodNotAllowed is the answer to a method that is not served where it is used.
+// MethodNotAllowed returns the 405 for a verb that the resource does not support.
 func MethodNotAllowed() error {
 	return generic(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 		"the server does not allow this method on the requested resource")
 }
 
-// Unprocessable is the answer to a patch that can't be done.
+// Unprocessable returns the 422 for a patch that can't be applied.
 func Unprocessable() error {
 	return generic(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 		"the server rejected our request due to an error in our request")
 }
 
-// UnsupportedMediaType is the answer to a body without a type that is accepted.
+// UnsupportedMediaType returns the 415 for a body with an unsupported media type.
 func UnsupportedMediaType() error {
 	return generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// kind is the kind of a definition at one version.
+// kind implements resources.Strategy for a version of a CustomResourceDefinition.
 type kind struct {
 	definition *Definition
 	version    *apiextensionsv1.CustomResourceDefinitionVersion
@@ -42,7 +42,9 @@ type kind struct {
 	managers map[string]*fieldmanager.FieldManager // by subresource
 }
 
-func open(d *Definition, v *apiextensionsv1.CustomResourceDefinitionVersion, r *resources.Resource) (resources.Kind, error) {
+func open(
+	d *Definition, v *apiextensionsv1.CustomResourceDefinitionVersion, r *resources.Resource,
+) (resources.Strategy, error) {
 	schemas, err := d.schemas()
 	if err != nil {
 		return nil, err
@@ -64,7 +66,7 @@ func open(d *Definition, v *apiextensionsv1.CustomResourceDefinitionVersion, r *
 	return k, nil
 }
 
-// New returns an object that has an apiVersion and a kind.
+// New returns an object with apiVersion and kind.
 func (k *kind) New() resources.Object {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(k.gvk)
@@ -89,8 +91,8 @@ func (k *kind) List(items []resources.Object, list metav1.ListMeta) runtime.Obje
 
 func (k *kind) Serializers() []runtime.SerializerInfo { return serializers() }
 
-// Admit prunes an object and sets its defaults.
-func (k *kind) Admit(decoded runtime.Object) (resources.Object, []string, error) {
+// Decode prunes unknown fields and sets defaults.
+func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error) {
 	u, ok := decoded.(*unstructured.Unstructured)
 	if !ok {
 		return nil, nil, fmt.Errorf("expected an object without a Go type, got a %T", decoded)
@@ -98,7 +100,8 @@ func (k *kind) Admit(decoded runtime.Object) (resources.Object, []string, error)
 	gvk := u.GroupVersionKind()
 	switch {
 	case gvk.GroupVersion() != k.gvk.GroupVersion():
-		return nil, nil, apierrors.NewBadRequest((&resources.VersionError{Got: gvk.GroupVersion(), Expected: k.gvk.GroupVersion()}).Error())
+		return nil, nil, apierrors.NewBadRequest((&resources.VersionError{Got: gvk.GroupVersion(),
+			Expected: k.gvk.GroupVersion()}).Error())
 	case gvk.Kind != k.gvk.Kind:
 		return nil, nil, apierrors.NewInvalid(k.gvk.GroupKind(), u.GetName(), field.ErrorList{
 			field.Invalid(field.NewPath("kind"), gvk.Kind, "must be "+k.gvk.Kind),
@@ -117,8 +120,8 @@ func (k *kind) Admit(decoded runtime.Object) (resources.Object, []string, error)
 	return u, unknown, nil
 }
 
-// DecodeStored reads an object at the version that it was stored as, which may be
-// one that was the stored version once, and converts it.
+// DecodeStored decodes an object and converts it to this version. The stored version may be a
+// former storage version.
 func (k *kind) DecodeStored(data []byte) (resources.Object, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(data); err != nil {
@@ -137,7 +140,7 @@ func (k *kind) DecodeStored(data []byte) (resources.Object, error) {
 	return k.convert(u, k.gvk.Version)
 }
 
-// convert returns an object at a version of the definition, pruned.
+// convert converts an object to a version of the definition and prunes it.
 func (k *kind) convert(u *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	out, err := k.converter.Convert(u, schema.GroupVersion{Group: k.gvk.Group, Version: version})
 	if err != nil {
@@ -168,7 +171,7 @@ func (k *kind) EncodeStored(obj resources.Object) ([]byte, error) {
 	return json.Marshal(u.Object)
 }
 
-func (k *kind) Fields(subresource string) (*fieldmanager.FieldManager, error) {
+func (k *kind) FieldManager(subresource string) (*fieldmanager.FieldManager, error) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	if m := k.managers[subresource]; m != nil {
@@ -183,7 +186,7 @@ func (k *kind) Fields(subresource string) (*fieldmanager.FieldManager, error) {
 
 func (k *kind) newManager(subresource string) (*fieldmanager.FieldManager, error) {
 	if subresource == "scale" {
-		return builtin.ScaleFields(k.definition.options.Now)
+		return builtin.ScaleFieldManager(k.definition.options.Now)
 	}
 	types, err := k.definition.types()
 	if err != nil {
@@ -193,13 +196,14 @@ func (k *kind) newManager(subresource string) (*fieldmanager.FieldManager, error
 		fieldmanager.WithClock(k.definition.options.Now),
 		fieldmanager.WithSubresource(subresource),
 		fieldmanager.WithConverter(k.converter),
-		fieldmanager.WithResetFields(k.definition.reset(subresource, k.gvk.Version)),
+		fieldmanager.WithResetFields(k.definition.resetFields(subresource, k.gvk.Version)),
 	)
 }
 
-// reset returns what a write through a subresource never comes to own. A write to
-// the object resets fields at its own version, one to the status at all.
-func (d *Definition) reset(subresource, version string) map[string]fieldpath.Filter {
+// resetFields returns the reset fields of a subresource, by version. As in kube-apiserver, a
+// write to the main resource resets status at its own version only, a write to status resets
+// spec and metadata at all versions.
+func (d *Definition) resetFields(subresource, version string) map[string]fieldpath.Filter {
 	out := map[string]fieldpath.Filter{}
 	for _, v := range d.crd.Spec.Versions {
 		if v.Subresources == nil || v.Subresources.Status == nil {
@@ -216,23 +220,23 @@ func (d *Definition) reset(subresource, version string) map[string]fieldpath.Fil
 	return out
 }
 
-// Strategic returns nil: there is no Go type that says how patches merge.
-func (k *kind) Strategic() any { return nil }
+// PatchMetaStruct returns nil: custom resources have no strategic merge patch.
+func (k *kind) PatchMetaStruct() any { return nil }
 
-// PrepareCreate drops the status if it is a subresource.
-func (k *kind) PrepareCreate(obj resources.Object) {
-	if k.hasStatus() {
+// PrepareForCreate drops the status if it is a subresource.
+func (k *kind) PrepareForCreate(obj resources.Object) {
+	if k.hasStatusSubresource() {
 		delete(obj.(*unstructured.Unstructured).Object, "status")
 	}
 	obj.SetGeneration(1)
 }
 
-func (k *kind) hasStatus() bool {
+func (k *kind) hasStatusSubresource() bool {
 	return k.version.Subresources != nil && k.version.Subresources.Status != nil
 }
 
-// PrepareUpdate keeps the status, or everything else.
-func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
+// PrepareForUpdate resets the status or, for the status subresource, everything else.
+func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) {
 	u, before := obj.(*unstructured.Unstructured), live.(*unstructured.Unstructured)
 	if subresource == "status" {
 		status, has := u.Object["status"]
@@ -245,7 +249,7 @@ func (k *kind) PrepareUpdate(obj, live resources.Object, subresource string) {
 		}
 		return
 	}
-	if k.hasStatus() {
+	if k.hasStatusSubresource() {
 		delete(u.Object, "status")
 		if status, ok := before.Object["status"]; ok {
 			u.Object["status"] = runtime.DeepCopyJSONValue(status)
@@ -267,20 +271,19 @@ func withoutMetadata(tree map[string]any) map[string]any {
 	return out
 }
 
-// Unconditional returns false, as for all custom resources.
-func (k *kind) Unconditional() bool { return false }
+// AllowUnconditionalUpdate returns false, as for all custom resources.
+func (k *kind) AllowUnconditionalUpdate() bool { return false }
 
-// Grace returns no time, as for all custom resources.
-func (k *kind) Grace(resources.Object, *int64) (int64, bool) { return 0, false }
+// GracefulDelete returns no grace period, as for all custom resources.
+func (k *kind) GracefulDelete(resources.Object, *int64) (int64, bool) { return 0, false }
 
-// AnswersDeleted returns false, as for all custom resources.
-func (k *kind) AnswersDeleted() bool { return false }
+// AllowCreateOnUpdate returns false, as for all custom resources.
+func (k *kind) AllowCreateOnUpdate() bool { return false }
 
-// CreatesOnUpdate returns false, as for all custom resources.
-func (k *kind) CreatesOnUpdate() bool { return false }
-
-// Validate checks an object as its schema, its rules and its metadata demand.
-func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subresource string) (field.ErrorList, []string) {
+// Validate validates metadata, the schema, and the CEL rules of the schema.
+func (k *kind) Validate(
+	ctx context.Context, obj, live resources.Object, subresource string,
+) (field.ErrorList, []string) {
 	v, err := k.validators()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}, nil
@@ -296,8 +299,8 @@ func (k *kind) Validate(ctx context.Context, obj, live resources.Object, subreso
 	return v.update(ctx, u, before), finalizerWarnings(u, before)
 }
 
-// Table returns the columns that the definition asks for.
-func (k *kind) Table() resources.Columns { return k.columns }
+// TableColumns returns the columns in additionalPrinterColumns.
+func (k *kind) TableColumns() resources.Columns { return k.columns }
 
 // pathOf splits a simple JSON path, such as .spec.replicas.
 func pathOf(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }

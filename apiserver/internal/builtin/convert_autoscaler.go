@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Version 1 of an autoscaler has a field for the CPU target only. The rest of
-// version 2 is kept in annotations, as JSON.
+// HorizontalPodAutoscaler v1 has a field for the CPU target only. The conversion keeps other
+// fields of v2 in these annotations, as JSON.
 const (
 	metricsAnnotation    = "autoscaling.alpha.kubernetes.io/metrics"
 	statusesAnnotation   = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -20,7 +20,8 @@ const (
 )
 
 func isCPU(m autoscalingv2.MetricSpec) bool {
-	return m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU &&
+	return m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil &&
+		m.Resource.Name == corev1.ResourceCPU &&
 		m.Resource.Target.AverageUtilization != nil
 }
 
@@ -94,7 +95,7 @@ func autoscalerToV2(in *autoscalingv1.HorizontalPodAutoscaler) (*autoscalingv2.H
 			continue
 		}
 		if json.Unmarshal([]byte(text), into) != nil {
-			reflect.ValueOf(into).Elem().SetZero() // what can't be read is dropped, as a server does
+			reflect.ValueOf(into).Elem().SetZero() // kube-apiserver drops invalid annotations too
 		}
 		delete(annotations, name)
 	}
@@ -105,7 +106,7 @@ func autoscalerToV2(in *autoscalingv1.HorizontalPodAutoscaler) (*autoscalingv2.H
 	if target := in.Spec.TargetCPUUtilizationPercentage; target != nil {
 		out.Spec.Metrics = append(out.Spec.Metrics, targetCPU(*target))
 	}
-	// It is a default of the conversion, since it depends on the annotations.
+	// Conversion sets this default, not defaulting: it depends on the annotations.
 	defaultMetrics(&out.Spec)
 	if current := in.Status.CurrentCPUUtilizationPercentage; current != nil && len(out.Status.CurrentMetrics) == 0 {
 		out.Status.CurrentMetrics = []autoscalingv2.MetricStatus{{

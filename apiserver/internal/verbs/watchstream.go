@@ -11,24 +11,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// stream writes the events of a watch in the representation that the client
-// accepts, each in a frame of its own.
+// A stream writes the events of a watch in the media type that the client accepts. Each event
+// is a frame.
 type stream struct {
 	control *http.ResponseController
 	frames  io.Writer
-	objects runtime.Encoder // of what is watched
-	events  runtime.Encoder // of what it is wrapped in
+	objects runtime.Encoder // of the objects
+	events  runtime.Encoder // of the events around them
 	json    bool
 
-	patience time.Duration // of a write
+	writeTimeout time.Duration // of one event
 
 	object, event bytes.Buffer
 }
 
-// streamed are what a watch can be had as.
-func (c *Call) streamed() (types []string) {
-	for _, info := range c.Kind.Serializers() {
-		// CBOR is served, but clients are not told to use what other servers lack.
+// watchMediaTypes returns the media types of watches.
+func (c *Call) watchMediaTypes() (types []string) {
+	for _, info := range c.Strategy.Serializers() {
+		// CBOR is served but not listed, as in kube-apiserver.
 		if info.StreamSerializer != nil && info.MediaType != runtime.ContentTypeCBOR {
 			types = append(types, info.MediaType+";stream=watch")
 		}
@@ -36,19 +36,19 @@ func (c *Call) streamed() (types []string) {
 	return types
 }
 
-// stream begins the answer to a watch.
-func (c *Call) stream() (*stream, error) {
+// newStream writes the response header of a watch and returns its stream.
+func (c *Call) newStream() (*stream, error) {
 	info := c.accepted.StreamSerializer
 	if info == nil {
-		return nil, notAcceptable("only the following media types are accepted: " + strings.Join(c.streamed(), ", "))
+		return nil, notAcceptable("only the following media types are accepted: " + strings.Join(c.watchMediaTypes(), ", "))
 	}
 	s := &stream{
-		patience: c.Write,
-		control:  http.NewResponseController(c.Writer),
-		frames:   info.NewFrameWriter(c.Writer),
-		objects:  c.accepted.Serializer,
-		events:   info.Serializer,
-		json:     c.accepted.MediaType == runtime.ContentTypeJSON,
+		writeTimeout: c.Write,
+		control:      http.NewResponseController(c.Writer),
+		frames:       info.NewFrameWriter(c.Writer),
+		objects:      c.accepted.Serializer,
+		events:       info.Serializer,
+		json:         c.accepted.MediaType == runtime.ContentTypeJSON,
 	}
 	contentType := c.accepted.MediaType
 	switch contentType {
@@ -61,23 +61,23 @@ func (c *Call) stream() (*stream, error) {
 	header := c.Writer.Header()
 	header.Set("Content-Type", contentType)
 	header.Set("Cache-Control", "no-cache, private")
-	c.warn()
-	// The time to read a request is over; the connection lasts. Writers that know
-	// no deadlines have none.
+	c.writeWarnings()
+	// The read timeout of the request does not apply to the stream. A ResponseWriter without
+	// deadlines returns an error here, which does not matter.
 	_ = s.control.SetReadDeadline(time.Time{})
 	c.Writer.WriteHeader(http.StatusOK)
 	return s, nil
 }
 
-// flush sends off what was written, the head of the answer first of all.
+// flush flushes the response.
 func (s *stream) flush() error {
 	err := s.control.Flush()
-	// HTTP/2 ends a stream at its deadline, idle or not.
+	// Reset the deadline: HTTP/2 closes a stream at its deadline even if it is idle.
 	_ = s.control.SetWriteDeadline(time.Time{})
 	return err
 }
 
-// send writes one event and sends it off.
+// send writes and flushes one event.
 func (s *stream) send(of string, obj runtime.Object) error {
 	s.object.Reset()
 	s.event.Reset()
@@ -85,7 +85,7 @@ func (s *stream) send(of string, obj runtime.Object) error {
 		return err
 	}
 	if s.json {
-		// As the encoder would write it, without reading the object once more.
+		// The same bytes as the encoder's, without parsing the object again.
 		s.event.WriteString(`{"type":"`)
 		s.event.WriteString(of)
 		s.event.WriteString(`","object":`)
@@ -97,7 +97,7 @@ func (s *stream) send(of string, obj runtime.Object) error {
 			return err
 		}
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.patience))
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.writeTimeout))
 	if _, err := s.frames.Write(s.event.Bytes()); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package answer_test
+package response_test
 
 import (
 	"compress/gzip"
@@ -15,7 +15,7 @@ import (
 	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/answer"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 )
 
 func TestAccept(t *testing.T) {
@@ -42,9 +42,9 @@ func TestAccept(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Header.Set("Accept", row.accept)
-			got, err := answer.Accept(r, internalscheme.Codecs.SupportedMediaTypes(), row.views)
+			got, err := response.Accept(r, internalscheme.Codecs.SupportedMediaTypes(), row.views)
 			if row.mediaType == "" {
-				require.Equal(t, int32(http.StatusNotAcceptable), answer.Status(err).Code, row.why)
+				require.Equal(t, int32(http.StatusNotAcceptable), response.Status(err).Code, row.why)
 				return
 			}
 			require.NoError(t, err, row.why)
@@ -74,7 +74,7 @@ func TestGzip(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Header.Set("Accept-Encoding", row.accept)
 			w := httptest.NewRecorder()
-			answer.Bytes(w, r, "text/plain", http.StatusOK, []byte(row.body))
+			response.Bytes(w, r, "text/plain", http.StatusOK, []byte(row.body))
 			body := io.Reader(w.Body)
 			if row.want {
 				require.Equal(t, "gzip", w.Header().Get("Content-Encoding"), row.why)
@@ -105,7 +105,7 @@ func TestError(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			answer.Error(w, httptest.NewRequest(http.MethodGet, "/", nil), row.err)
+			response.Error(w, httptest.NewRequest(http.MethodGet, "/", nil), row.err)
 			require.Equal(t, row.code, w.Code, row.why)
 			require.Equal(t, row.retry, w.Header().Get("Retry-After"), row.why)
 			var status metav1.Status
@@ -123,7 +123,7 @@ func TestWarn(t *testing.T) {
 	for range 200 {
 		many = append(many, strings.Repeat("x", 100)+string(rune('a'+len(many)%26))+strings.Repeat("y", len(many)))
 	}
-	answer.Warn(w, many)
+	response.Warn(w, many)
 	got := w.Header().Values("Warning")
 	require.Equal(t, `299 - "one"`, got[0])
 	require.Equal(t, `299 - "with \"quotes\""`, got[1], "each text once")

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// addStoredVersion notes the version that objects are stored as from now on.
+// addStoredVersion adds the storage version to status.storedVersions.
 func addStoredVersion(crd *apiextensionsv1.CustomResourceDefinition) {
 	for _, v := range crd.Spec.Versions {
 		if v.Storage && !slices.Contains(crd.Status.StoredVersions, v.Name) {
@@ -19,17 +19,19 @@ func addStoredVersion(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// validateDefinition checks a CustomResourceDefinition as a server does: a schema
-// that is not structural, for example, is never stored.
-func validateDefinition(ctx context.Context, crd, live *apiextensionsv1.CustomResourceDefinition, subresource string) field.ErrorList {
-	now, err := internalDefinition(crd)
+// validateCRD validates a CustomResourceDefinition with the functions of kube-apiserver. It
+// rejects schemas that are not structural, for example.
+func validateCRD(
+	ctx context.Context, crd, live *apiextensionsv1.CustomResourceDefinition, subresource string,
+) field.ErrorList {
+	now, err := toInternal(crd)
 	if err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
 	if live == nil {
 		return validation.ValidateCustomResourceDefinition(ctx, now)
 	}
-	before, err := internalDefinition(live)
+	before, err := toInternal(live)
 	if err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
@@ -39,9 +41,12 @@ func validateDefinition(ctx context.Context, crd, live *apiextensionsv1.CustomRe
 	return validation.ValidateCustomResourceDefinitionUpdate(ctx, now, before)
 }
 
-func internalDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
+func toInternal(
+	crd *apiextensionsv1.CustomResourceDefinition,
+) (*apiextensions.CustomResourceDefinition, error) {
 	out := &apiextensions.CustomResourceDefinition{}
-	// Converting moves some of what it is given.
-	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(), out, nil)
+	// The conversion changes its input.
+	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(),
+		out, nil)
 	return out, err
 }

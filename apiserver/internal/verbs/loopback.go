@@ -14,10 +14,11 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// Internal returns a call by the server itself, for objects in a namespace and
-// writes through a subresource. Written is not told of what it writes.
+// Internal returns a call by the server itself, like a request of kube-apiserver's loopback
+// client: without authorization, and Written is not called for its writes. It reads and writes
+// objects in a namespace through a subresource.
 func (s *Server) Internal(ctx context.Context, r *resources.Resource, namespace, subresource string) (*Call, error) {
-	kind, err := r.Behaviour()
+	strategy, err := r.Strategy()
 	if err != nil {
 		return nil, err
 	}
@@ -26,43 +27,43 @@ func (s *Server) Internal(ctx context.Context, r *resources.Resource, namespace,
 		return nil, err
 	}
 	return &Call{
-		Server: s, Request: q, Resource: r, Kind: kind, quiet: true,
+		Server: s, Request: q, Resource: r, Strategy: strategy, noNotify: true,
 		Info: &request.Info{
 			Resource: true, Group: r.Group, Version: r.Version, Plural: r.Plural, Namespace: namespace, Subresource: subresource,
 		},
 	}, nil
 }
 
-// Get returns an object, nil when it is not there.
+// Get returns an object, or nil if it does not exist.
 func (c *Call) Get(name string) (resources.Object, error) {
 	obj, _, _, err := c.read(c.Request.Context(), name)
 	return obj, err
 }
 
-// Update changes an object that is there, as manager. change is given a copy of
-// its own and is called anew when another write was faster. The error is a
-// NotFound when it is not there.
+// Update updates an existing object as a field manager. change gets a copy of the live object
+// and is called again after a conflict. The error is NotFound if the object does not exist.
 func (c *Call) Update(name, manager string, change func(obj resources.Object) error) (resources.Object, error) {
-	m, err := c.Kind.Fields(c.Info.Subresource)
+	m, err := c.Strategy.FieldManager(c.Info.Subresource)
 	if err != nil {
 		return nil, err
 	}
-	obj, _, err := c.run(write{name: name, change: func(_ context.Context, live resources.Object) (resources.Object, error) {
-		obj := live.DeepCopyObject().(resources.Object)
-		if err := change(obj); err != nil {
-			return nil, err
-		}
-		return c.own(m.UpdateNoErrors(live, obj, manager))
-	}})
+	obj, _, err := c.guaranteedUpdate(write{name: name,
+		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
+			obj := live.DeepCopyObject().(resources.Object)
+			if err := change(obj); err != nil {
+				return nil, err
+			}
+			return c.copyAndDecode(m.UpdateNoErrors(live, obj, manager))
+		}})
 	return obj, err
 }
 
-// ErrStays says that objects which are to be removed are still there.
+// ErrStays reports objects that are not removed yet because they have finalizers.
 var ErrStays = errors.New("objects wait for their finalizers")
 
-// RemoveAll deletes the objects of records, which are r's, without a grace period, as
-// there is nobody who would end it. The error is ErrStays, among
-// others, when some stay for their finalizers; what is gone already is none.
+// RemoveAll deletes the objects of r in records, with grace period 0: there is no kubelet that
+// ends it. Objects that do not exist any more are no error. If objects have finalizers the
+// error is ErrStays, joined with other errors.
 func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records []storage.Record) error {
 	var errs []error
 	var atOnce int64
@@ -75,7 +76,7 @@ func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records [
 		if err != nil {
 			return err
 		}
-		_, gone, err := call.remove(ctx, path.Base(record.Key), &metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
+		_, gone, err := call.deleteObject(ctx, path.Base(record.Key), &metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		} else if err == nil && !gone {
