@@ -34,6 +34,10 @@ type Options struct {
 	// auth/rbac has one that goes by the RBAC objects of the store.
 	Authorizer auth.Authorizer
 
+	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist. The
+	// server then creates no namespaces by itself, and deleting one deletes nothing in it.
+	DisableNamespaceLifecycle bool
+
 	// Now is the server's clock; time.Now if nil.
 	Now func() time.Time
 	// NewUID returns the uid of a new object; random ones if nil.

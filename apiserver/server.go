@@ -49,7 +49,8 @@ type Server struct {
 }
 
 // New returns a server that is ready to answer. The namespaces that every server
-// has are made in its store if they are not there. Close ends it.
+// has are made in its store if they are not there, unless
+// Options.DisableNamespaceLifecycle is set. Close ends it.
 func New(ctx context.Context, options Options) (*Server, error) {
 	options = options.withDefaults()
 	s := &Server{
@@ -73,12 +74,15 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
 		Write: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		Bookmarks: options.Limits.Bookmarks, Done: s.done,
-		Special: maps.Clone(verbs.Pods),
+		Special: maps.Clone(verbs.Pods), DisableNamespaceLifecycle: options.DisableNamespaceLifecycle,
 		Deleting: map[string]verbs.Deleter{
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
 		Written: s.written,
+	}
+	if options.DisableNamespaceLifecycle {
+		s.verbs.Deleting["/namespaces"] = verbs.DeleteNamespaceOnly
 	}
 	if guard, ok := options.Authorizer.(auth.Guard); ok {
 		s.verbs.Guard = guard.Guard
@@ -92,8 +96,10 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.metrics = metrics.New(gitVersion)
 	s.mux = s.paths()
-	if err := s.makeNamespaces(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+	if !options.DisableNamespaceLifecycle {
+		if err := s.makeNamespaces(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	if err := s.startControllers(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -35,6 +35,9 @@ type Options struct {
 	// MaxObject bounds what defaults and conversions make of an object, in bytes;
 	// resources.MaxObject if 0.
 	MaxObject int64
+	// Types are the types of the kind, in place of those that the definition's schemas
+	// compile to, if not nil.
+	Types *openapi.Registry
 }
 
 // A Definition is a CustomResourceDefinition as it is served. It does not change;
@@ -65,6 +68,9 @@ func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Option
 }
 
 func (d *Definition) compileTypes() (*openapi.Registry, error) {
+	if d.options.Types != nil {
+		return d.options.Types, nil
+	}
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d.crd)
 	if err != nil {
 		return nil, err

@@ -154,7 +154,11 @@ func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
 	if obj := c.objects.get(state{c.Kind, record.Key, record.Revision}); obj != nil {
 		return obj, nil
 	}
-	return c.decodeAnew(record.Value, record.Revision)
+	obj, err := c.decodeAnew(record.Value, record.Revision)
+	if err != nil {
+		return nil, damaged(record.Key, record.Value, err)
+	}
+	return obj, nil
 }
 
 // from returns the revision that a list is to be of, 0 for now, and the key that

@@ -18,7 +18,7 @@ import (
 // going away.
 func (c *Call) namespaceOpen(ctx context.Context, obj resources.Object) error {
 	name := obj.GetNamespace()
-	if !c.Resource.Namespaced || name == "" {
+	if !c.Resource.Namespaced || name == "" || c.DisableNamespaceLifecycle {
 		return nil
 	}
 	record, _, err := c.Store.Get(ctx, resources.PrefixOf("", "namespaces")+name, 0)
@@ -65,6 +65,20 @@ func DeleteNamespace(obj resources.Object, now metav1.Time) (stays bool, err err
 	}
 	n.Status.Phase = corev1.NamespaceTerminating
 	return len(n.Spec.Finalizers) > 0 || len(n.Finalizers) > 0, nil
+}
+
+// DeleteNamespaceOnly is the Deleter of namespaces whose deletion deletes nothing in them.
+// Only finalizers in the metadata keep one.
+func DeleteNamespaceOnly(obj resources.Object, now metav1.Time) (stays bool, err error) {
+	n, ok := obj.(*corev1.Namespace)
+	if !ok {
+		return false, fmt.Errorf("expected a Namespace, got a %T", obj)
+	}
+	if n.DeletionTimestamp == nil {
+		n.DeletionTimestamp = &now
+	}
+	n.Spec.Finalizers = nil
+	return len(n.Finalizers) > 0, nil
 }
 
 // mayGo reports whether an object under deletion whose finalizers are gone waits

@@ -57,6 +57,9 @@ type Server struct {
 	// the finalizers among their metadata; by group/plural.
 	Deleting map[string]Deleter
 
+	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist.
+	DisableNamespaceLifecycle bool
+
 	objects cache
 }
 
