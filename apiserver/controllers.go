@@ -48,7 +48,8 @@ func (s *Server) written(ctx context.Context, r *resources.Resource, obj resourc
 	case r.Prefix == custom.Prefix:
 		// Errors are in the status of the definition; other errors are retried by the watch.
 		_ = s.definitions.Changed(ctx, obj.GetName())
-	case r.Group == "" && r.Plural == "namespaces" && obj.GetDeletionTimestamp() != nil:
+	case r.Group == "" && r.Plural == "namespaces" && obj.GetDeletionTimestamp() != nil &&
+		!s.options.DisableNamespaceLifecycle:
 		s.queue.Add(task{"namespace", obj.GetName()})
 	}
 }
@@ -60,9 +61,11 @@ func (s *Server) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen, err := s.resumeNamespaces(ctx)
-	if err != nil {
-		return err
+	var seen int64
+	if !s.options.DisableNamespaceLifecycle {
+		if seen, err = s.resumeNamespaces(ctx); err != nil {
+			return err
+		}
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.tasks.Go(func() {
@@ -70,7 +73,9 @@ func (s *Server) startControllers(ctx context.Context) error {
 		cancel()
 	})
 	s.tasks.Go(func() { follow(running, revision, s.definitions.Watch, s.definitions.Load) })
-	s.tasks.Go(func() { follow(running, seen, s.watchNamespaces, s.resumeNamespaces) })
+	if !s.options.DisableNamespaceLifecycle {
+		s.tasks.Go(func() { follow(running, seen, s.watchNamespaces, s.resumeNamespaces) })
+	}
 	s.tasks.Go(func() { s.runTasks(running) })
 	return nil
 }

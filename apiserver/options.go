@@ -33,6 +33,10 @@ type Options struct {
 	// RBAC.
 	Authorizer auth.Authorizer
 
+	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist. The
+	// server then creates no namespaces by itself, and deleting one deletes nothing in it.
+	DisableNamespaceLifecycle bool
+
 	// Now is the clock; the default is time.Now.
 	Now func() time.Time
 	// NewUID returns the UID of a new object; the default is random.

@@ -48,7 +48,7 @@ type Server struct {
 }
 
 // New returns a running server. It creates the default namespaces in its store if they do not
-// exist. Close stops it.
+// exist, unless Options.DisableNamespaceLifecycle is set. Close stops it.
 func New(ctx context.Context, options Options) (*Server, error) {
 	options = options.withDefaults()
 	s := &Server{
@@ -72,12 +72,15 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
 		Write: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		Bookmarks: options.Limits.Bookmarks, Done: s.done,
-		Special: maps.Clone(verbs.Pods),
+		Special: maps.Clone(verbs.Pods), DisableNamespaceLifecycle: options.DisableNamespaceLifecycle,
 		Deleting: map[string]verbs.Deleter{
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
 		Written: s.written,
+	}
+	if options.DisableNamespaceLifecycle {
+		s.verbs.Deleting["/namespaces"] = verbs.DeleteNamespaceOnly
 	}
 	if guard, ok := options.Authorizer.(auth.Guard); ok {
 		s.verbs.Guard = guard.Guard
@@ -91,8 +94,10 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.metrics = metrics.New(gitVersion)
 	s.mux = s.paths()
-	if err := s.createNamespaces(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+	if !options.DisableNamespaceLifecycle {
+		if err := s.createNamespaces(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	if err := s.startControllers(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -17,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // Plural is the resource of CustomResourceDefinitions.
@@ -41,11 +44,45 @@ type Controller struct {
 
 	lock   sync.Mutex
 	served map[string]*Definition // by name
+	added  map[string]*Definition // by name; see Add
 }
 
 // NewController returns a controller that replaces the resource tables of server.
 func NewController(server *verbs.Server, builtin []resources.Group, options Options) *Controller {
-	return &Controller{server: server, builtin: builtin, options: options, served: map[string]*Definition{}}
+	return &Controller{
+		server: server, builtin: builtin, options: options,
+		served: map[string]*Definition{}, added: map[string]*Definition{},
+	}
+}
+
+// Add serves a definition that is not in the store, in place of a stored one of the same
+// name. types, if not nil, are the types of its kind. The definition needs no status. The
+// error says what is wrong with it.
+func (c *Controller) Add(
+	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry,
+) error {
+	r := c.server.Tables.Table().Resource(Plural)
+	strategy, err := r.Strategy()
+	if err != nil {
+		return err
+	}
+	obj, _, err := strategy.Decode(crd.DeepCopy())
+	if err != nil {
+		return err
+	}
+	strategy.PrepareForCreate(obj)
+	if errs, _ := strategy.Validate(ctx, obj, nil, ""); len(errs) > 0 {
+		return apierrors.NewInvalid(r.GroupKind(), crd.Name, errs)
+	}
+	crd = obj.(*apiextensionsv1.CustomResourceDefinition)
+	crd.Status.AcceptedNames = crd.Spec.Names
+	options := c.options
+	options.Types = types
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.added[crd.Name] = NewDefinition(crd, options)
+	c.publish()
+	return nil
 }
 
 // Load serves all definitions in storage and returns the revision at which it read them.
@@ -148,10 +185,9 @@ func (c *Controller) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 
 // publish replaces the resource table.
 func (c *Controller) publish() {
-	list := make([]*Definition, 0, len(c.served))
-	for _, d := range c.served {
-		list = append(list, d)
-	}
+	all := maps.Clone(c.served)
+	maps.Copy(all, c.added)
+	list := slices.Collect(maps.Values(all))
 	tables := c.server.Tables
 	tables.Replace(resources.NewTable(Groups(c.builtin, list), tables.Table().Generation()+1))
 }

@@ -39,6 +39,9 @@ type Options struct {
 	// MaxObject limits what defaults and conversions add to an object, in bytes; the default
 	// is resources.MaxObject.
 	MaxObject int64
+	// Types are the types of the kind, in place of those that the definition's schemas
+	// compile to, if not nil.
+	Types *openapi.Registry
 }
 
 // A Definition is a CustomResourceDefinition that is served. It is immutable. Schemas are
@@ -69,6 +72,9 @@ func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Option
 }
 
 func (d *Definition) compileTypes() (*openapi.Registry, error) {
+	if d.options.Types != nil {
+		return d.options.Types, nil
+	}
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d.crd)
 	if err != nil {
 		return nil, err

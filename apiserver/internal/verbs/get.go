@@ -2,6 +2,8 @@ package verbs
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,10 +58,19 @@ func (c *Call) decode(key string, value []byte, revision int64) (resources.Objec
 		return obj, nil
 	}
 	obj, err := c.decodeUncached(value, revision)
-	if err == nil {
-		c.objects.put(s, obj)
+	if err != nil {
+		return nil, damaged(key, value, err)
 	}
-	return obj, err
+	c.objects.put(s, obj)
+	return obj, nil
+}
+
+// damaged returns the error of decoding a record, with the key of one that is no JSON.
+func damaged(key string, value []byte, err error) error {
+	if json.Valid(value) {
+		return err
+	}
+	return fmt.Errorf("stored object %s: %w", key, err)
 }
 
 func (c *Call) decodeUncached(value []byte, revision int64) (resources.Object, error) {

@@ -158,7 +158,11 @@ func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
 	if obj := c.objects.get(state{c.Strategy, record.Key, record.Revision}); obj != nil {
 		return obj, nil
 	}
-	return c.decodeUncached(record.Value, record.Revision)
+	obj, err := c.decodeUncached(record.Value, record.Revision)
+	if err != nil {
+		return nil, damaged(record.Key, record.Value, err)
+	}
+	return obj, nil
 }
 
 // listStart returns the revision of a list, 0 for the current one, and the key after which it

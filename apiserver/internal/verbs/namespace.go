@@ -17,7 +17,7 @@ import (
 // checkNamespace rejects a create in a namespace that does not exist or is being deleted.
 func (c *Call) checkNamespace(ctx context.Context, obj resources.Object) error {
 	name := obj.GetNamespace()
-	if !c.Resource.Namespaced || name == "" {
+	if !c.Resource.Namespaced || name == "" || c.DisableNamespaceLifecycle {
 		return nil
 	}
 	record, _, err := c.Store.Get(ctx, resources.PrefixOf("", "namespaces")+name, 0)
@@ -66,6 +66,20 @@ func DeleteNamespace(obj resources.Object, now metav1.Time) (stays bool, err err
 	}
 	n.Status.Phase = corev1.NamespaceTerminating
 	return len(n.Spec.Finalizers) > 0 || len(n.Finalizers) > 0, nil
+}
+
+// DeleteNamespaceOnly is the Deleter of namespaces whose deletion deletes nothing in them.
+// Only finalizers in the metadata keep one.
+func DeleteNamespaceOnly(obj resources.Object, now metav1.Time) (stays bool, err error) {
+	n, ok := obj.(*corev1.Namespace)
+	if !ok {
+		return false, fmt.Errorf("expected a Namespace, got a %T", obj)
+	}
+	if n.DeletionTimestamp == nil {
+		n.DeletionTimestamp = &now
+	}
+	n.Spec.Finalizers = nil
+	return len(n.Finalizers) > 0, nil
 }
 
 // isDeletionComplete reports whether an object that is being deleted and has no

@@ -65,6 +65,9 @@ type Server struct {
 	// than metadata.finalizers.
 	Deleting map[string]Deleter
 
+	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist.
+	DisableNamespaceLifecycle bool
+
 	objects cache
 }
 

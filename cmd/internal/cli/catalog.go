@@ -1,17 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/stored"
-	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -22,7 +16,7 @@ type catalog struct {
 	base    *openapi.Registry // without the definitions
 	defined map[schema.GroupKind]*definition
 	types   *openapi.Registry // all of it
-	kinds   *stored.Kinds     // as a server has them; nil: not made yet
+	added   *openapi.Registry // those of OpenAPI documents
 }
 
 func newCatalog() *catalog {
@@ -30,12 +24,13 @@ func newCatalog() *catalog {
 		base:    openapi.Builtin(),
 		defined: map[schema.GroupKind]*definition{},
 		types:   openapi.Builtin(),
+		added:   openapi.Union(),
 	}
 }
 
 // addTypes adds the kinds of OpenAPI documents.
 func (c *catalog) addTypes(types *openapi.Registry) {
-	c.base = openapi.Union(c.base, types)
+	c.base, c.added = openapi.Union(c.base, types), openapi.Union(c.added, types)
 	c.rebuild()
 }
 
@@ -52,49 +47,22 @@ func (c *catalog) rebuild() {
 	for _, d := range c.defined {
 		all = append(all, d.types) // of different kinds, so in any order
 	}
-	c.types, c.kinds = openapi.Union(all...), nil
+	c.types = openapi.Union(all...)
 }
 
-// stored returns the kind as a server has it; nil when no server has it, which can
-// be with the kinds of OpenAPI documents.
-func (c *catalog) stored(k *kind, now func() time.Time) (*stored.Kind, error) {
-	if c.kinds == nil {
-		var trees []map[string]any
-		for _, d := range c.defined {
-			trees = append(trees, d.tree)
+// undefined returns definitions of the kinds of OpenAPI documents that are neither built in
+// nor defined.
+func (c *catalog) undefined() (out []*definition) {
+	seen := map[schema.GroupKind]bool{}
+	for _, gvk := range c.added.Kinds() {
+		gk := gvk.GroupKind()
+		if seen[gk] || c.defined[gk] != nil || openapi.Builtin().Versions(gk) != nil || !isStored(c.added.TypeFor(gvk)) {
+			continue
 		}
-		var err error
-		if c.kinds, err = stored.NewKinds(stored.Options{Now: now}, trees...); err != nil {
-			return nil, err
-		}
+		seen[gk] = true
+		out = append(out, definitionOfTypes(gk, c.added))
 	}
-	out, err := c.kinds.Kind(k.GroupVersionKind)
-	if errors.Is(err, stored.ErrNotServed) {
-		return nil, nil
-	}
-	return out, err
-}
-
-// defineStored adds the CustomResourceDefinitions in a store.
-func (c *catalog) defineStored(s store.Store) error {
-	list, err := s.List(store.Key{Group: definitionKind.Group, Kind: definitionKind.Kind})
-	if err != nil {
-		return err
-	}
-	for _, tree := range list {
-		d, err := define(tree)
-		if err != nil {
-			return fmt.Errorf("stored %s: %w", reference(definitionKind, nameOf(tree)), err)
-		}
-		c.define(d)
-	}
-	return nil
-}
-
-// plain reports whether a kind is of the type that a server has it of, and not of
-// one that an OpenAPI document puts in its place.
-func (c *catalog) plain(gvk schema.GroupVersionKind) bool {
-	return c.defined[gvk.GroupKind()] != nil || c.types.TypeFor(gvk) == openapi.Builtin().TypeFor(gvk)
+	return out
 }
 
 // kind is a kind at a version, as far as a write needs to know it.
@@ -130,7 +98,7 @@ func (c *catalog) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		if ok && !version.served {
 			return nil, fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
 		}
-		k.namespaced, k.hasStatus, k.converts, k.webhook = d.namespaced, version.status, !d.webhook, d.webhook
+		k.hasStatus, k.converts, k.webhook = version.status, !d.webhook, d.webhook
 		if k.converts {
 			k.storage = schema.GroupVersion{Group: gvk.Group, Version: d.storage()}.String()
 		}
@@ -139,7 +107,6 @@ func (c *catalog) kind(gvk schema.GroupVersionKind) (*kind, error) {
 	if !isStored(k.typ) {
 		return nil, fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
 	}
-	k.namespaced = !kinds.ClusterScoped(gk)
 	k.hasStatus = k.typ.Map.Fields["status"].Type != nil
 	k.converts = openapi.Builtin().Versions(gk) == nil
 	return k, nil
@@ -153,29 +120,6 @@ func isStored(t *typed.Type) bool {
 	}
 	metadata := t.Map.Fields["metadata"].Type
 	return metadata != nil && metadata.Map != nil && metadata.Map.Fields["name"].Type != nil
-}
-
-// find returns the kinds, of the catalog and of others, that people call by a
-// name, with or without a group behind a dot: po, pods, Deployment.apps.
-func (c *catalog) find(name string, others []schema.GroupKind) (out []schema.GroupKind) {
-	name, group, hasGroup := strings.Cut(strings.ToLower(name), ".")
-	try := func(gk schema.GroupKind, names []string) {
-		if slices.Contains(names, name) && (!hasGroup || group == gk.Group) && !slices.Contains(out, gk) {
-			out = append(out, gk)
-		}
-	}
-	for _, gvk := range c.types.Kinds() {
-		gk := gvk.GroupKind()
-		names := kinds.Names(gk)
-		if d := c.defined[gk]; d != nil {
-			names = d.names
-		}
-		try(gk, names)
-	}
-	for _, gk := range others {
-		try(gk, kinds.Names(gk))
-	}
-	return out
 }
 
 // reference names an object as kubectl does: deployment.apps/nginx.

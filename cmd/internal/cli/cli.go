@@ -1,9 +1,7 @@
 // Package cli is the tenure command: apply, replace, get and delete over a store
 // of one's own, the pure function behind them, and the replay of traces.
 //
-// What a command touches of the world stands in [Env], so that tests run it in
-// process. What a command does to an object stands in request.go and knows
-// nothing of files and flags.
+// What a command touches of the world is in [Env], so that tests run it in process.
 package cli
 
 import (

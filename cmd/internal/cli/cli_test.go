@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,8 +27,7 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 type world struct {
 	clock   atomic.Pointer[time.Time] // servers read it meanwhile
 	uids    int
-	cluster *fakeCluster
-	url     string // of the cluster
+	cluster *testCluster
 }
 
 func newWorld() *world {
@@ -138,10 +136,9 @@ func run(ts *testscript.TestScript, args []string, change func(*Env)) int {
 // startCluster starts a cluster, and leaves its kubeconfig in $KUBECONFIG.
 func startCluster(ts *testscript.TestScript, _ bool, _ []string) {
 	w := ts.Value(worldKey{}).(*world)
-	w.cluster = newFakeCluster(w.now)
+	w.cluster = newTestCluster(ts, w)
 	server := httptest.NewServer(w.cluster)
 	ts.Defer(server.Close)
-	w.url = server.URL
 	path := ts.MkAbs("kubeconfig")
 	ts.Check(os.WriteFile(path, []byte(kubeconfig(server)), 0o600))
 	ts.Setenv("KUBECONFIG", path)
@@ -152,17 +149,10 @@ func send(method string) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		body, err := yaml.YAMLToJSON([]byte(ts.ReadFile(args[1])))
 		ts.Check(err)
-		url := ts.Value(worldKey{}).(*world).url + args[0] + "?fieldManager=" + args[2]
-		request, err := http.NewRequest(method, url, bytes.NewReader(body))
-		ts.Check(err)
-		request.Header.Set("Content-Type", "application/json")
-		response, err := http.DefaultClient.Do(request)
-		ts.Check(err)
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		ts.Check(err)
-		if response.StatusCode >= http.StatusBadRequest {
-			ts.Fatalf("%s: %s", response.Status, text)
+		w := ts.Value(worldKey{}).(*world)
+		response := w.cluster.send(httptest.NewRequest(method, args[0]+"?fieldManager="+args[2], bytes.NewReader(body)))
+		if response.Code >= http.StatusBadRequest {
+			ts.Fatalf("%d: %s", response.Code, response.Body)
 		}
 	}
 }
@@ -171,11 +161,11 @@ func meddle(ts *testscript.TestScript, _ bool, args []string) {
 	w := ts.Value(worldKey{}).(*world)
 	body, err := yaml.YAMLToJSON([]byte(ts.ReadFile(args[1])))
 	ts.Check(err)
-	w.cluster.before = func(*http.Request) {
+	w.cluster.before = func() {
 		w.cluster.before = nil
 		request := httptest.NewRequest(http.MethodPut, args[0]+"?fieldManager="+args[2], bytes.NewReader(body))
-		if status, answer := w.cluster.answer(request); status != http.StatusOK {
-			ts.Fatalf("%d: %v", status, answer)
+		if response := w.cluster.send(request); response.Code != http.StatusOK {
+			ts.Fatalf("%d: %s", response.Code, response.Body)
 		}
 	}
 }
@@ -187,7 +177,7 @@ func setClock(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func holdStore(ts *testscript.TestScript, _ bool, args []string) {
-	s, err := store.OpenFile(ts.MkAbs(args[0]), store.Options{})
+	s, err := store.Open(ts.MkAbs(args[0]), store.Options{})
 	ts.Check(err)
 	ts.Defer(func() { _ = s.Close() })
 }

@@ -1,12 +1,11 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
 // complete completes KIND, KIND NAME and KIND/NAME from where the objects are. What
@@ -28,7 +27,7 @@ func (f *objectFlags) complete(env *Env, cmd *cobra.Command, args []string, text
 	}
 	var all []string
 	if !slash && len(args) == 0 {
-		all, name, prefix = kindsIn(p), text, ""
+		all, name, prefix = kindsIn(cmd.Context(), p), text, ""
 	} else {
 		targets, _ := p.find(cmd.Context(), selection{args: []string{kindName}, namespace: *f.place.cluster.Namespace, all: f.all})
 		for _, t := range targets {
@@ -45,14 +44,12 @@ func (f *objectFlags) complete(env *Env, cmd *cobra.Command, args []string, text
 }
 
 // kindsIn returns the names of the kinds that are in a place.
-func kindsIn(p place) []string {
+func kindsIn(ctx context.Context, p place) []string {
 	switch p := p.(type) {
 	case *clusterPlace:
 		return p.cluster.Resources()
 	case *storePlace:
-		if objects, err := p.store.List(store.Key{}); err == nil {
-			return kindNames(objects)
-		}
+		return p.resources(ctx)
 	}
 	return nil
 }

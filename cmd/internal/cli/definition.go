@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
+	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -22,11 +25,12 @@ type definition struct {
 	kind       schema.GroupKind
 	tree       map[string]any
 	plural     string
-	names      []string // what people call it, in lower case
 	namespaced bool
 	webhook    bool // versions are converted by a webhook
 	versions   []definedVersion
 	types      *openapi.Registry
+	// ofDocument says that the types are those of OpenAPI documents, and the tree has none.
+	ofDocument bool
 }
 
 type definedVersion struct {
@@ -57,13 +61,6 @@ func define(tree map[string]any) (*definition, error) {
 	}
 	conversion, _ := spec["conversion"].(map[string]any)
 	d.webhook = conversion["strategy"] == "Webhook"
-	d.names = kinds.Names(d.kind)
-	short, _ := names["shortNames"].([]any)
-	for _, name := range append([]any{names["plural"], names["singular"]}, short...) {
-		if s, _ := name.(string); s != "" {
-			d.names = append(d.names, strings.ToLower(s))
-		}
-	}
 	versions, _ := spec["versions"].([]any)
 	for _, item := range versions {
 		version, _ := item.(map[string]any)
@@ -91,4 +88,64 @@ func (d *definition) storage() string {
 		return d.versions[i].name
 	}
 	return d.versions[0].name
+}
+
+// definitionOfTypes returns a definition of a kind of OpenAPI documents. Its objects are in
+// namespaces, and may have any field as far as the definition goes.
+func definitionOfTypes(gk schema.GroupKind, types *openapi.Registry) *definition {
+	plural, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
+	d := &definition{kind: gk, plural: plural.Resource, namespaced: true, types: types, ofDocument: true}
+	for i, version := range types.Versions(gk) {
+		t := types.TypeFor(gk.WithVersion(version))
+		status := t.Map != nil && t.Map.Fields["status"].Type != nil
+		d.versions = append(d.versions, definedVersion{name: version, served: true, storage: i == 0, status: status})
+	}
+	d.tree = d.freeForm()
+	return d
+}
+
+// definitionOf returns a definition of the objects of a resource that nothing defines: they
+// may have any field.
+func definitionOf(r store.Resource) (*definition, error) {
+	var object metav1.TypeMeta
+	if err := json.Unmarshal(r.First.Value, &object); err != nil {
+		return nil, err
+	}
+	gvk := object.GroupVersionKind()
+	d := &definition{
+		kind: schema.GroupKind{Group: r.Group, Kind: gvk.Kind}, plural: r.Plural, namespaced: r.Namespaced,
+		versions: []definedVersion{{name: gvk.Version, served: true, storage: true}},
+	}
+	return define(d.freeForm())
+}
+
+// freeForm returns a CustomResourceDefinition whose objects may have any field.
+func (d *definition) freeForm() map[string]any {
+	scope := "Cluster"
+	if d.namespaced {
+		scope = "Namespaced"
+	}
+	var versions []any
+	for _, v := range d.versions {
+		version := map[string]any{
+			"name": v.name, "served": v.served, "storage": v.storage,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+			}},
+		}
+		if v.status {
+			version["subresources"] = map[string]any{"status": map[string]any{}}
+		}
+		versions = append(versions, version)
+	}
+	return map[string]any{
+		"apiVersion": definitionKind.Group + "/v1", "kind": definitionKind.Kind,
+		"metadata": map[string]any{"name": d.plural + "." + d.kind.Group},
+		"spec": map[string]any{
+			"group": d.kind.Group, "scope": scope, "versions": versions,
+			"names": map[string]any{
+				"kind": d.kind.Kind, "plural": d.plural, "singular": strings.ToLower(d.kind.Kind), "listKind": d.kind.Kind + "List",
+			},
+		},
+	}
 }

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 )
 
 func newDelete(env *Env) *cobra.Command {
@@ -32,12 +36,11 @@ Exit status: 0 when the object is gone, 1 when it was not there, or on any error
 			if name == "" {
 				return fmt.Errorf("which %s? expected KIND NAME or KIND/NAME", kindName)
 			}
-			s, err := openStore(env, path, noStore)
+			p, err := openStore(env, path, "", noStore)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			return env.delete(s, kindName, namespace, name)
+			return errors.Join(env.delete(cmd.Context(), p, kindName, namespace, name), p.close())
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the object (default \"default\")")
@@ -45,45 +48,58 @@ Exit status: 0 when the object is gone, 1 when it was not there, or on any error
 	return cmd
 }
 
-func (e *Env) delete(s store.Store, kindName, namespace, name string) error {
-	key, obj, err := lookUp(s, kindName, namespace, name)
+func (e *Env) delete(ctx context.Context, p *storePlace, kindName, namespace, name string) error {
+	found, err := p.lookUp(ctx, kindName, namespace, name)
 	if err != nil {
 		return err
 	}
-	gk := schema.GroupKind{Group: key.Group, Kind: key.Kind}
-	if gk == definitionKind {
-		if err := e.deleteInstances(s, obj); err != nil {
-			return err
+	if found.Kind.GroupKind() != definitionKind {
+		return e.remove(ctx, p, found)
+	}
+	// The objects go first, so that each can be named.
+	d, err := define(found.Object)
+	if err != nil {
+		return err
+	}
+	if instances, err := p.list(ctx, d.plural+"."+d.kind.Group, ""); err == nil {
+		for _, instance := range instances {
+			if err := e.remove(ctx, p, instance); err != nil {
+				return err
+			}
 		}
 	}
-	return e.remove(s, key, obj)
+	return e.remove(ctx, p, found)
 }
 
-// deleteInstances deletes the objects of a definition's kind. They go first, so
-// that none is left that nothing defines.
-func (e *Env) deleteInstances(s store.Store, tree map[string]any) error {
-	d, err := define(tree)
-	if err != nil {
-		return err
-	}
-	objects, err := s.List(store.Key{Group: d.kind.Group, Kind: d.kind.Kind})
-	if err != nil {
-		return err
-	}
-	for _, obj := range objects {
-		key := store.Key{Group: d.kind.Group, Kind: d.kind.Kind, Namespace: textAt(obj, "namespace"), Name: nameOf(obj)}
-		if err := e.remove(s, key, obj); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// noFinalizers is the patch that takes the finalizers from an object.
+const noFinalizers = `{"metadata":{"finalizers":null}}`
 
-func (e *Env) remove(s store.Store, key store.Key, obj map[string]any) error {
-	gk := schema.GroupKind{Group: key.Group, Kind: key.Kind}
-	if err := s.Delete(key, textAt(obj, "resourceVersion")); err != nil {
-		return fmt.Errorf("%s: %w", reference(gk, key.Name), err)
+// deleteTimeout is how long remove waits for an object to be gone.
+const deleteTimeout = 30 * time.Second
+
+// remove removes an object at once: no controllers run that would remove its finalizers.
+func (e *Env) remove(ctx context.Context, p *storePlace, found cluster.Found) error {
+	name, namespace := nameOf(found.Object), textAt(found.Object, "namespace")
+	metadata, _ := found.Object["metadata"].(map[string]any)
+	err := error(nil)
+	if metadata["finalizers"] != nil && found.Kind.GroupKind() != definitionKind {
+		_, err = p.cluster.Patch(ctx, found.Kind, namespace, name, types.MergePatchType, []byte(noFinalizers), storeManager)
 	}
-	fmt.Fprintf(e.Stdout, "%s %q deleted\n", resource(gk), key.Name)
+	if err == nil {
+		err = p.cluster.Delete(ctx, found.Kind, namespace, name)
+	}
+	// A definition goes when the server has seen that its objects are gone.
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+	defer cancel()
+	for ; err == nil && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		_, err = p.cluster.Get(ctx, found.Kind, namespace, name)
+	}
+	if err == nil {
+		err = errors.New("it is deleted, and still there")
+	}
+	if !errors.Is(err, cluster.ErrNotFound) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s: %w", reference(found.Kind.GroupKind(), name), serverError(err))
+	}
+	fmt.Fprintf(e.Stdout, "%s %q deleted\n", resource(found.Kind.GroupKind()), name)
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,11 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/tenure-ssa/tenure/apiserver/stored"
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
@@ -48,12 +47,11 @@ error.`,
 			if cmd.Flags().Changed("store") {
 				missing = noStore
 			}
-			s, err := openStore(env, path, missing)
+			p, err := openStore(env, path, "", missing)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			return env.get(s, args, namespace, &out)
+			return errors.Join(env.get(cmd.Context(), p, args, namespace, &out), p.close())
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "only objects in `NAMESPACE`")
@@ -62,24 +60,24 @@ error.`,
 	return cmd
 }
 
-func (e *Env) get(s store.Store, args []string, namespace string, out *output) error {
+func (e *Env) get(ctx context.Context, p *storePlace, args []string, namespace string, out *output) error {
 	kindName, name, err := objectArgs(args)
 	if err != nil {
 		return err
 	}
-	var objects []map[string]any
-	switch {
-	case kindName == "":
-		objects, err = s.List(store.Key{Namespace: namespace})
-	case name == "":
-		objects, err = list(s, kindName, namespace)
-	default:
-		var obj map[string]any
-		_, obj, err = lookUp(s, kindName, namespace, name)
-		objects = []map[string]any{obj}
+	var found []cluster.Found
+	if name == "" {
+		found, err = p.list(ctx, kindName, namespace)
+	} else {
+		found = make([]cluster.Found, 1)
+		found[0], err = p.lookUp(ctx, kindName, namespace, name)
 	}
 	if err != nil {
 		return err
+	}
+	objects := make([]map[string]any, len(found))
+	for i, f := range found {
+		objects[i] = f.Object
 	}
 	if out.format == "yaml" || out.format == "json" {
 		return out.print(e.Stdout, objects, name == "")
@@ -111,95 +109,6 @@ func objectArgs(args []string) (kindName, name string, err error) {
 		}
 	}
 	return kindName, name, nil
-}
-
-// kindsOf returns the kinds that go by a name; those in the store among them
-// whatever has become of their definitions.
-func kindsOf(s store.Store, name string) ([]schema.GroupKind, error) {
-	c := newCatalog()
-	if err := c.defineStored(s); err != nil {
-		return nil, err
-	}
-	all, err := s.List(store.Key{})
-	if err != nil {
-		return nil, err
-	}
-	var kept []schema.GroupKind
-	for _, obj := range all {
-		if gvk, err := gvkOf(obj); err == nil && !slices.Contains(kept, gvk.GroupKind()) {
-			kept = append(kept, gvk.GroupKind())
-		}
-	}
-	found := c.find(name, kept)
-	if len(found) == 0 {
-		return nil, fmt.Errorf("kind %q is not known", name)
-	}
-	return storedAs(found)
-}
-
-// storedAs returns the kinds that objects of kinds are stored as, each once.
-func storedAs(found []schema.GroupKind) (out []schema.GroupKind, err error) {
-	builtin, err := stored.NewKinds(stored.Options{})
-	if err != nil {
-		return nil, err
-	}
-	for _, gk := range found {
-		if gk = builtin.StoredAs(gk); !slices.Contains(out, gk) {
-			out = append(out, gk)
-		}
-	}
-	return out, nil
-}
-
-func list(s store.Store, kindName, namespace string) (out []map[string]any, err error) {
-	found, err := kindsOf(s, kindName)
-	if err != nil {
-		return nil, err
-	}
-	for _, gk := range found {
-		objects, err := s.List(store.Key{Group: gk.Group, Kind: gk.Kind, Namespace: namespace})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, objects...)
-	}
-	return out, nil
-}
-
-// lookUp returns the one object that goes by a kind and a name.
-func lookUp(s store.Store, kindName, namespace, name string) (store.Key, map[string]any, error) {
-	found, err := kindsOf(s, kindName)
-	if err != nil {
-		return store.Key{}, nil, err
-	}
-	if namespace == "" {
-		namespace = "default"
-	}
-	var key store.Key
-	var obj map[string]any
-	for _, gk := range found {
-		// Objects of cluster-scoped kinds are in no namespace, and a kind is
-		// either the one or the other.
-		for _, in := range []string{namespace, ""} {
-			try := store.Key{Group: gk.Group, Kind: gk.Kind, Namespace: in, Name: name}
-			got, err := s.Get(try)
-			if errors.Is(err, store.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return store.Key{}, nil, err
-			}
-			if obj != nil {
-				return store.Key{}, nil, fmt.Errorf("%q is %s and %s; name the group too", kindName+"/"+name,
-					reference(schema.GroupKind{Group: key.Group, Kind: key.Kind}, name), reference(gk, name))
-			}
-			key, obj = try, got
-		}
-	}
-	if obj == nil {
-		return store.Key{}, nil, fmt.Errorf("%s %w in namespace %q", reference(found[0], name), store.ErrNotFound, namespace)
-	}
-	return key, obj, nil
 }
 
 // table prints objects as kubectl does; where they are of several kinds their

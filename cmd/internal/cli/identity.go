@@ -1,72 +1,57 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
 // maxName is the length of the longest name that a server takes, in bytes.
 const maxName = 253
 
-// identify returns the kind of the object that a document is about, where the
-// object is, and the document with its namespace filled in. The error names the
-// field that is wrong.
-func (c *catalog) identify(tree map[string]any, namespace string) (*kind, store.Key, map[string]any, error) {
-	fail := func(err error) (*kind, store.Key, map[string]any, error) { return nil, store.Key{}, nil, err }
-	gvk, err := gvkOf(tree)
-	if err != nil {
-		return fail(err)
-	}
-	k, err := c.kind(gvk)
-	if err != nil {
-		return fail(err)
-	}
+// identify returns the name and the namespace of the object of a kind that a document is
+// about, and the document with its namespace filled in. The namespace of a document that
+// names none is the one that was asked for, or else what otherwise returns. The error names
+// the field that is wrong.
+func identify(k *kind, tree map[string]any, asked string, otherwise func() (string, error)) (
+	name, namespace string, _ map[string]any, err error,
+) {
 	metadata, ok := tree["metadata"].(map[string]any)
 	if !ok && tree["metadata"] != nil {
-		return fail(fmt.Errorf(".metadata: expected an object, got %s", describe(tree["metadata"])))
+		return "", "", nil, fmt.Errorf(".metadata: expected an object, got %s", describe(tree["metadata"]))
 	}
-	name, err := text(metadata, ".metadata", "name")
-	if err != nil {
-		return fail(err)
+	if name, err = text(metadata, ".metadata", "name"); err != nil {
+		return "", "", nil, err
 	}
 	if problems := validName(name); len(problems) > 0 {
-		return fail(fmt.Errorf(".metadata.name: %q %s", name, strings.Join(problems, ", ")))
+		return "", "", nil, fmt.Errorf(".metadata.name: %q %s", name, strings.Join(problems, ", "))
 	}
-	given, err := optionalText(metadata, ".metadata", "namespace")
-	if err != nil {
-		return fail(err)
-	}
-	key := store.Key{Group: k.Group, Kind: k.Kind, Name: name}
-	if !k.namespaced {
-		if given != "" {
-			return fail(fmt.Errorf(".metadata.namespace: %s objects are in no namespace, got %q", k.GroupKind(), given))
-		}
-		return k, key, tree, nil
+	if namespace, err = optionalText(metadata, ".metadata", "namespace"); err != nil {
+		return "", "", nil, err
 	}
 	switch {
-	case given == "" && namespace == "":
-		key.Namespace = "default"
-	case given == "":
-		key.Namespace = namespace
-	case namespace == "" || given == namespace:
-		key.Namespace = given
-	default:
-		return fail(fmt.Errorf(".metadata.namespace: %q is not the namespace that was asked for, %q", given, namespace))
+	case !k.namespaced && namespace != "":
+		return "", "", nil, fmt.Errorf(".metadata.namespace: %s objects are in no namespace, got %q", k.GroupKind(), namespace)
+	case !k.namespaced:
+		return name, "", tree, nil
+	case namespace != "" && asked != "" && namespace != asked:
+		return "", "", nil, fmt.Errorf(".metadata.namespace: %q is not the namespace that was asked for, %q", namespace, asked)
 	}
-	if problems := validation.IsDNS1123Label(key.Namespace); len(problems) > 0 {
-		return fail(fmt.Errorf(".metadata.namespace: %q: %s", key.Namespace, problems[0]))
+	if namespace = cmp.Or(namespace, asked); namespace == "" {
+		if namespace, err = otherwise(); err != nil {
+			return "", "", nil, err
+		}
 	}
-	metadata = maps.Clone(metadata)
-	metadata["namespace"] = key.Namespace
-	tree = maps.Clone(tree)
-	tree["metadata"] = metadata
-	return k, key, tree, nil
+	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+		return "", "", nil, fmt.Errorf(".metadata.namespace: %q: %s", namespace, problems[0])
+	}
+	metadata, tree = maps.Clone(metadata), maps.Clone(tree)
+	metadata["namespace"], tree["metadata"] = namespace, metadata
+	return name, namespace, tree, nil
 }
 
 // validName returns what is wrong with the name of an object of any kind; some

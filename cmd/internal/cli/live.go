@@ -7,17 +7,18 @@ import (
 
 // runLive writes one document to the object in a file, and the result to stdout:
 // the engine as a function.
-func (f *writeFlags) runLive(w *writer, docs []document) error {
+func (f *writeFlags) runLive(env *Env, docs []document, apply bool) error {
 	if len(docs) != 1 {
 		return fmt.Errorf("--live takes one document with -f, got %d", len(docs))
 	}
-	if err := w.catalog.addSchemas(w.env, f.schemas); err != nil {
+	c := newCatalog()
+	if err := c.addSchemas(env, f.schemas); err != nil {
 		return err
 	}
 	doc := docs[0]
-	object, reference, err := f.mergeLive(w, doc)
+	object, reference, err := f.mergeLive(env, c, doc, apply)
 	if err != nil {
-		w.env.explain(err, doc.where(), reference, f.manager)
+		env.explain(err, doc.where(), reference, f.manager)
 		return errReported
 	}
 	out := f.output
@@ -26,10 +27,10 @@ func (f *writeFlags) runLive(w *writer, docs []document) error {
 	}
 	// What is written is the next live object, which is nothing without them.
 	out.managedFields = true
-	return out.print(w.env.Stdout, []map[string]any{object}, false)
+	return out.print(env.Stdout, []map[string]any{object}, false)
 }
 
-func (f *writeFlags) mergeLive(w *writer, doc document) (object map[string]any, ref string, err error) {
+func (f *writeFlags) mergeLive(env *Env, c *catalog, doc document, apply bool) (object map[string]any, ref string, err error) {
 	if doc.err != nil {
 		return nil, "", doc.err
 	}
@@ -37,13 +38,12 @@ func (f *writeFlags) mergeLive(w *writer, doc document) (object map[string]any, 
 	if err != nil {
 		return nil, "", err
 	}
-	r := w.request
-	if r.kind, err = w.catalog.kind(gvk); err != nil {
+	r := request{manager: f.manager, apply: apply, force: f.force, subresource: f.subresource, types: c.types, now: env.Now}
+	if r.kind, err = c.kind(gvk); err != nil {
 		return nil, "", err
 	}
-	r.types, r.now = w.catalog.types, w.env.Now
 	ref = reference(gvk.GroupKind(), nameOf(doc.tree))
-	live, err := w.env.readLive(f.live)
+	live, err := env.readLive(f.live)
 	if err != nil {
 		return nil, ref, err
 	}

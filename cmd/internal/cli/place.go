@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/ownership"
@@ -61,8 +60,7 @@ type target struct {
 	// server says that a server keeps the object, which fills defaults in and knows
 	// what values mean.
 	server bool
-	// At most one of these says where the place has it.
-	key    store.Key
+	// served is how a server serves the kind; unset for objects of files.
 	served cluster.Kind
 	// unserved says that the cluster does not serve the kind yet.
 	unserved bool
@@ -200,39 +198,31 @@ func (f *placeFlags) open(env *Env, cmd *cobra.Command, files []string, missing 
 		if len(f.schemas) > 0 {
 			return nil, errors.New("--schema means nothing in a cluster, which has schemas of its own")
 		}
-		// client-go would log the server's warnings, and ours logs nothing.
 		f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
-			config.WarningHandler = rest.NewWarningWriter(env.Stderr, rest.WarningWriterOptions{Deduplicate: true})
+			config.WarningHandler = warnings(env)
 			return config
 		}
 		c, err := cluster.New(f.cluster)
 		if err != nil {
 			return nil, err
 		}
-		return &clusterPlace{
-			env: env, cluster: c, namespace: *f.cluster.Namespace,
-			defined: map[schema.GroupKind]*definition{}, namespaces: map[string]bool{},
-		}, nil
+		return newClusterPlace(env, c, *f.cluster.Namespace), nil
 	}
-	c := newCatalog()
 	if files != nil {
+		c := newCatalog()
 		if err := c.addSchemas(env, f.schemas); err != nil {
 			return nil, err
 		}
 		return newFilePlace(env, c, files, *f.cluster.Namespace)
 	}
-	s, err := openStore(env, f.store, missing)
+	p, err := openStore(env, f.store, *f.cluster.Namespace, missing)
 	if err != nil {
 		return nil, err
 	}
-	err = c.defineStored(s)
-	if err == nil {
-		err = c.addSchemas(env, f.schemas)
+	if err := p.addSchemas(f.schemas); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return &storePlace{env: env, catalog: c, store: s, file: f.store, namespace: *f.cluster.Namespace}, nil
+	return p, nil
 }
 
 // objectFlags say which objects a command is about.

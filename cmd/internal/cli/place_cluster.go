@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -24,6 +25,16 @@ type clusterPlace struct {
 	// that the input makes.
 	defined    map[schema.GroupKind]*definition
 	namespaces map[string]bool
+	// local says that the server is ours: its built-in types are those that we have, and
+	// objects need no Namespace.
+	local bool
+}
+
+func newClusterPlace(env *Env, c *cluster.Cluster, namespace string) *clusterPlace {
+	return &clusterPlace{
+		env: env, cluster: c, namespace: namespace,
+		defined: map[schema.GroupKind]*definition{}, namespaces: map[string]bool{},
+	}
 }
 
 func (p *clusterPlace) define(d *definition) { p.defined[d.kind] = d }
@@ -50,7 +61,9 @@ func (p *clusterPlace) target(ctx context.Context, served cluster.Kind) (*target
 	}
 	if t.types == nil {
 		var err error
-		if t.types, err = p.cluster.Types(gvk.Group); err != nil {
+		if p.local {
+			t.types = openapi.Builtin()
+		} else if t.types, err = p.cluster.Types(gvk.Group); err != nil {
 			return nil, err
 		}
 		if k.hasStatus, err = p.cluster.HasSubresource(served, "status"); err != nil {
@@ -113,7 +126,7 @@ func (p *clusterPlace) kind(gvk schema.GroupVersionKind) (served cluster.Kind, u
 // hasNamespace fails when the namespace of an object that is to be created is not
 // there: the apply would fail. Who may not read namespaces is not told.
 func (p *clusterPlace) hasNamespace(ctx context.Context, t *target) error {
-	if t.object != nil || t.namespace == "" || t.namespace == metav1.NamespaceDefault || p.namespaces[t.namespace] {
+	if p.local || t.object != nil || t.namespace == "" || t.namespace == metav1.NamespaceDefault || p.namespaces[t.namespace] {
 		return nil
 	}
 	served, err := p.cluster.Kind(namespaceKind.WithVersion("v1"))
@@ -139,6 +152,9 @@ func (p *clusterPlace) live(ctx context.Context, intent map[string]any) (*target
 		return nil, nil, err
 	}
 	served, unserved, err := p.kind(gvk)
+	if p.local && meta.IsNoMatchError(err) {
+		err = p.unknownKind(ctx, gvk)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,44 +182,45 @@ func (p *clusterPlace) live(ctx context.Context, intent map[string]any) (*target
 // identify reads where the object of an intent is, and returns the intent with its
 // namespace.
 func (p *clusterPlace) identify(t *target, intent map[string]any) (map[string]any, error) {
-	metadata, ok := intent["metadata"].(map[string]any)
-	if !ok {
-		return nil, errors.New(".metadata: missing")
-	}
-	var err error
-	if t.name, err = text(metadata, ".metadata", "name"); err != nil {
-		return nil, err
-	}
-	if !t.kind.namespaced {
-		return intent, nil
-	}
-	if t.namespace, err = optionalText(metadata, ".metadata", "namespace"); err != nil {
-		return nil, err
-	}
+	name, namespace, intent, err := identify(t.kind, intent, p.namespace, p.cluster.Namespace)
+	t.name, t.namespace = name, namespace
+	return intent, err
+}
+
+// unknownKind says why the server of a store does not serve a kind.
+func (p *clusterPlace) unknownKind(ctx context.Context, gvk schema.GroupVersionKind) error {
+	gk := gvk.GroupKind()
+	versions := p.cluster.Versions(gk)
 	switch {
-	case t.namespace == "":
-		if t.namespace = p.namespace; t.namespace == "" {
-			if t.namespace, err = p.cluster.Namespace(); err != nil {
-				return nil, err
+	case len(versions) == 0 && openapi.Builtin().TypeFor(gvk) != nil:
+		return fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
+	case len(versions) == 0:
+		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or name its schema with --schema",
+			gvk.Kind, gvk.GroupVersion())
+	}
+	if served, err := p.cluster.Kind(gk.WithVersion("")); err == nil {
+		if d, err := p.definition(ctx, served); err == nil && d != nil {
+			if _, ok := d.version(gvk.Version); ok {
+				return fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
 			}
 		}
-	case p.namespace != "" && p.namespace != t.namespace:
-		return nil, fmt.Errorf(".metadata.namespace: %q is not the namespace that was asked for, %q", t.namespace, p.namespace)
 	}
-	metadata, intent = maps.Clone(metadata), maps.Clone(intent)
-	metadata["namespace"], intent["metadata"] = t.namespace, metadata
-	return intent, nil
+	return fmt.Errorf(".apiVersion: %s is not known at %q, only at %s", gk, gvk.Version, strings.Join(versions, ", "))
 }
 
 func (p *clusterPlace) find(ctx context.Context, s selection) ([]*target, error) {
 	found, err := p.cluster.Find(cluster.Selection{Args: s.args, Selector: s.selector, Namespace: s.namespace, All: s.all})
-	errs := []error{err}
+	targets, failed := p.targets(ctx, found, named(s.args))
+	return targets, errors.Join(err, failed)
+}
+
+// targets returns the objects that were found as targets; some may come with an error.
+func (p *clusterPlace) targets(ctx context.Context, found []cluster.Found, asked bool) (out []*target, err error) {
+	var errs []error
 	known := map[schema.GroupVersionKind]*target{}
-	var out []*target
 	for _, f := range found {
 		of := known[f.Kind.GroupVersionKind]
 		if of == nil {
-			var err error
 			if of, err = p.target(ctx, f.Kind); err != nil {
 				errs = append(errs, err)
 				continue
@@ -211,7 +228,7 @@ func (p *clusterPlace) find(ctx context.Context, s selection) ([]*target, error)
 			known[f.Kind.GroupVersionKind] = of
 		}
 		t := *of
-		t.object, t.name, t.namespace, t.asked = f.Object, nameOf(f.Object), textAt(f.Object, "namespace"), named(s.args)
+		t.object, t.name, t.namespace, t.asked = f.Object, nameOf(f.Object), textAt(f.Object, "namespace"), asked
 		out = append(out, &t)
 	}
 	return out, errors.Join(errs...)
@@ -226,7 +243,7 @@ func (p *clusterPlace) again(ctx context.Context, t *target) (err error) {
 }
 
 func (p *clusterPlace) move(ctx context.Context, t *target, m moved) error {
-	_, err := p.cluster.Patch(ctx, t.served, t.namespace, t.name, m.patch, m.manager)
+	_, err := p.cluster.Patch(ctx, t.served, t.namespace, t.name, types.JSONPatchType, m.patch, m.manager)
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %w", errStale, err)
 	}
@@ -234,5 +251,6 @@ func (p *clusterPlace) move(ctx context.Context, t *target, m moved) error {
 }
 
 func (p *clusterPlace) apply(ctx context.Context, t *target, intent map[string]any, manager string, force bool, subresource string) (map[string]any, error) {
-	return p.cluster.Apply(ctx, t.served, t.namespace, intent, manager, force, subresource)
+	return p.cluster.Apply(ctx, t.served, t.namespace, intent,
+		cluster.WriteOptions{Manager: manager, Force: force, Subresource: subresource})
 }

@@ -65,10 +65,10 @@ another document defines or creates, with --store one before them. In a cluster,
 object whose namespace is not there is an error, as its apply would fail. (kubectl
 apply takes objects of a new kind in a second run only.)
 
-Of a cluster, and of --live, it is assumed that the server fills the defaults of the
-schema in and, for built-in kinds, takes 1000m for 1 and empty lists for none;
---plain assumes neither. "unchanged" then means that the server would write nothing.
-What webhooks do is not known.
+It is assumed that the server fills the defaults of the schema in and, for built-in
+kinds, takes 1000m for 1 and empty lists for none; --plain assumes neither.
+"unchanged" then means that the server would write nothing. What webhooks do is not
+known.
 
 Values of Secrets are not shown.
 

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/stored"
 	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldpath"
@@ -31,8 +30,6 @@ type request struct {
 	// subresource is "" or status.
 	subresource string
 	now         func() time.Time
-	// served is the kind as a server has it; nil when that is not what counts.
-	served *stored.Kind
 }
 
 // run returns what becomes of live, nil for no object, when given is written to
@@ -42,7 +39,7 @@ func (r *request) run(live, given map[string]any) (map[string]any, error) {
 	if err := r.check(live); err != nil {
 		return nil, err
 	}
-	m, err := r.fields()
+	m, err := fieldmanager.New(r.kind.GroupVersionKind, r.types, r.options()...)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +71,6 @@ func (r *request) check(live map[string]any) error {
 		return fmt.Errorf(".apiVersion: the object is at %q, and objects of this kind can't be converted", version)
 	}
 	return nil
-}
-
-// fields returns what tracks the fields of the write.
-func (r *request) fields() (*fieldmanager.FieldManager, error) {
-	if r.served != nil {
-		return r.served.Fields(r.subresource)
-	}
-	return fieldmanager.New(r.kind.GroupVersionKind, r.types, r.options()...)
 }
 
 // options are those of a real server.

@@ -24,7 +24,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
-	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
@@ -94,7 +93,7 @@ func (e *Env) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	records, name, err := e.openRecords(ctx, f)
+	records, name, err := e.openServed(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -134,16 +133,12 @@ func contextFlag(kubeconfig, context string) (string, error) {
 	return "--context " + context + " ", nil
 }
 
-// openRecords opens what the server keeps its objects in, and names it.
-func (e *Env) openRecords(ctx context.Context, f *serveFlags) (storage.Store, string, error) {
+// openServed opens what the server keeps its objects in, and names it.
+func (e *Env) openServed(ctx context.Context, f *serveFlags) (storage.Store, string, error) {
 	if len(f.etcd) == 0 {
-		timeout := e.StoreTimeout
-		if timeout == 0 {
-			timeout = store.DefaultTimeout
-		}
-		records, err := bbolt.Open(e.path(f.store), bbolt.Options{Timeout: timeout, Now: e.Now})
+		records, err := openRecords(e, f.store, createStore)
 		if err != nil {
-			return nil, "", store.Explain(err)
+			return nil, "", err
 		}
 		if err := store.Verify(ctx, records); err != nil {
 			return nil, "", errors.Join(fmt.Errorf("store %s: %w", e.path(f.store), err), records.Close())

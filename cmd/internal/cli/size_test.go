@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
 // A store takes no object that a server does not store.
@@ -30,9 +28,8 @@ func TestSizeOfObjects(t *testing.T) {
 	}
 	annotated := configMap("c", nil)
 	annotated["metadata"].(map[string]any)["annotations"] = map[string]any{"a": strings.Repeat("x", 200*kib)}
-	s := store.NewMemory()
-	w := testWriter(s, "m")
-	_, err := w.write(definition)
+	w := testWriter(testStore(t), "m")
+	_, err := w.write(t.Context(), definition)
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name string
@@ -47,8 +44,8 @@ func TestSizeOfObjects(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			for _, dryRun := range []bool{true, false} {
 				w := *w
-				w.dryRun = dryRun
-				_, err := w.write(row.tree)
+				w.options.DryRun = dryRun
+				_, err := w.write(t.Context(), row.tree)
 				if row.says == "" {
 					require.NoError(t, err, row.why)
 				} else {

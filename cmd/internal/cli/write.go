@@ -1,28 +1,25 @@
 package cli
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"time"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/apiserver/stored"
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
-	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
 // writer writes documents to a store.
 type writer struct {
-	env       *Env
-	catalog   *catalog
-	store     store.Store
-	request   request // what all writes have in common
-	namespace string
-	dryRun    bool
+	place   *storePlace
+	apply   bool // an update, which replaces the object, if false
+	options cluster.WriteOptions
 }
 
 // outcome is what became of a document.
@@ -35,155 +32,176 @@ type outcome struct {
 // attempts is how often a write is tried again when somebody else was faster.
 const attempts = 5
 
-// errPrecondition is what a write fails with whose document names another object
-// or version of it than is stored.
-var errPrecondition = errors.New("the stored object is another one")
-
 // write writes one document. An error leaves the store as it was; reference says
 // what it is about, as far as that could be told.
-func (w *writer) write(tree map[string]any) (out outcome, err error) {
-	k, key, tree, err := w.catalog.identify(tree, w.namespace)
+func (w *writer) write(ctx context.Context, tree map[string]any) (out outcome, err error) {
+	t, given, err := w.place.live(ctx, tree)
+	if t != nil && t.name != "" {
+		out.reference = t.reference()
+	}
 	if err != nil {
+		return out, serverError(err)
+	}
+	switch subresource := w.options.Subresource; {
+	case subresource != "" && t.object == nil:
+		return out, errors.New("not found: a subresource is written on an object that is there")
+	case subresource != "" && !t.kind.hasStatus:
+		return out, fmt.Errorf("%s has no subresource %q", t.kind.GroupKind(), subresource)
+	}
+	if err := w.check(t, given); err != nil {
 		return out, err
 	}
-	out.reference = reference(k.GroupKind(), key.Name)
-	r := w.request
-	r.kind, r.types, r.now = k, w.catalog.types, w.env.Now
-	if d := w.catalog.defined[k.GroupKind()]; d != nil {
-		w.store.Define(d.kind, d.plural)
-	}
 	for range attempts {
-		if out.object, out.verb, err = w.try(&r, key, tree); !errors.Is(err, store.ErrStale) {
+		out.object, err = w.send(ctx, t, given)
+		if w.apply || textAt(given, "resourceVersion") != "" || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			break
 		}
+		if err := w.place.again(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+			return out, serverError(err)
+		}
+	}
+	if err != nil {
+		return out, w.failure(t, given, err)
+	}
+	out.verb = w.verb(t.object, out.object)
+	if t.kind.GroupKind() == definitionKind && w.options.Subresource == "" {
+		err = w.defined(out.object)
 	}
 	return out, err
 }
 
-// try reads, computes and stores.
-func (w *writer) try(r *request, key store.Key, given map[string]any) (_ map[string]any, verb string, err error) {
-	kept, err := w.store.Get(key)
-	if errors.Is(err, store.ErrNotFound) {
-		kept, err = nil, nil
-		if r.subresource != "" {
-			err = errors.New("not found: a subresource is written on an object that is there")
-		}
+// check finds faults that the server does not find, or names less well.
+func (w *writer) check(t *target, given map[string]any) error {
+	if version := textAt(given, "resourceVersion"); t.object == nil && version != "" {
+		return fmt.Errorf(".metadata.resourceVersion: %q was asked for, and there is no such object", version)
 	}
-	if err == nil {
-		err = precondition(kept, given)
+	if w.apply {
+		return nil
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	merged, err := w.merge(r, kept, given)
-	if err != nil {
-		return nil, "", err
-	}
+	// Stored objects may have an item twice, so an update may carry one.
+	return t.kind.typ.Validate(given, typed.Rules{Duplicates: true})
+}
 
-	// A definition that does not compile must not be stored: it would stand in
-	// the way of everything that follows.
-	var defined *definition
-	if r.kind.GroupKind() == definitionKind {
-		if defined, err = define(merged); err != nil {
-			return nil, "", err
-		}
+// send sends a document to the server.
+func (w *writer) send(ctx context.Context, t *target, given map[string]any) (map[string]any, error) {
+	c := w.place.cluster
+	switch {
+	case w.apply:
+		return c.Apply(ctx, t.served, t.namespace, given, w.options)
+	case t.object == nil:
+		return c.Create(ctx, t.served, t.namespace, given, w.options)
 	}
-	verb = verbOf(r.apply, kept == nil)
-	if kept != nil && sameButTimes(kept, merged) {
-		merged, verb = kept, "unchanged"
-	} else if !w.dryRun {
-		if merged, err = w.store.Put(key, merged, textAt(kept, "resourceVersion")); err != nil {
-			return nil, "", err
-		}
+	// As kubectl replace does: a document that names no version replaces what is there.
+	if textAt(given, "resourceVersion") == "" {
+		metadata := maps.Clone(given["metadata"].(map[string]any))
+		metadata["resourceVersion"] = textAt(t.object, "resourceVersion")
+		given = maps.Clone(given)
+		given["metadata"] = metadata
 	}
-	if defined != nil {
-		w.catalog.define(defined)
+	return c.Update(ctx, t.served, t.namespace, given, w.options)
+}
+
+// defined makes the kinds of a definition known to the documents behind it. A definition
+// of a dry run is served without being stored.
+func (w *writer) defined(tree map[string]any) error {
+	w.place.cluster.Forget()
+	if !w.options.DryRun {
+		return nil
 	}
-	if w.dryRun {
+	d, err := define(tree)
+	if err != nil {
+		return err
+	}
+	return w.place.serve(d)
+}
+
+// verb says what a write did.
+func (w *writer) verb(live, written map[string]any) string {
+	verb := "replaced"
+	switch {
+	case live != nil && typed.Equal(live, written):
+		verb = "unchanged"
+	case w.apply:
+		verb = "serverside-applied"
+	case live == nil:
+		verb = "created"
+	}
+	if w.options.DryRun {
 		verb += " (dry run)"
 	}
-	return merged, verb, nil
+	return verb
 }
 
-// merge returns what becomes of the object that is stored, nil for none, as it is to
-// be stored, but for its resourceVersion, which stays.
-func (w *writer) merge(r *request, kept, given map[string]any) (map[string]any, error) {
-	served, err := w.catalog.stored(r.kind, w.env.Now)
-	if err != nil {
-		return nil, err
+// failure returns the error of a write: for a conflict of an apply, the conflicts with the
+// values on both sides, which the server does not tell.
+func (w *writer) failure(t *target, given map[string]any, err error) error {
+	if !w.apply || !isApplyConflict(err) {
+		return serverError(err)
 	}
-	live := kept
-	if served != nil && r.readable(kept) {
-		if live, err = read(served, kept); err != nil {
-			return nil, err
-		}
+	m, planErr := t.manager(w.place.env, w.options.Subresource)
+	if planErr != nil {
+		return serverError(err)
 	}
-	if r.served = nil; w.catalog.plain(r.kind.GroupVersionKind) {
-		r.served = served
-	}
-	merged, err := r.run(live, given)
-	if err != nil {
-		return nil, err
-	}
-	w.fillIn(live, merged)
-	if served == nil {
-		countGeneration(live, merged)
-		return merged, nil
-	}
-	merged["apiVersion"] = r.kind.GroupVersion().String()
-	if merged, err = served.Prepare(merged, live, r.subresource); err != nil {
-		return nil, err
-	}
-	if version := textAt(kept, "resourceVersion"); version != "" {
-		merged["metadata"].(map[string]any)["resourceVersion"] = version
-	}
-	return merged, nil
-}
-
-// readable reports whether a stored object can be had at the version of the request.
-func (r *request) readable(kept map[string]any) bool {
-	version, _ := kept["apiVersion"].(string)
-	return kept != nil && (!r.kind.webhook || version == r.kind.GroupVersion().String())
-}
-
-// read returns a stored object as a server would read it, at the kind's version.
-func read(k *stored.Kind, kept map[string]any) (map[string]any, error) {
-	data, err := json.Marshal(kept)
-	if err != nil {
-		return nil, err
-	}
-	return k.Decode(data, 0)
-}
-
-func verbOf(apply, created bool) string {
+	plan, planErr := m.Plan(wrap(t.object), wrap(given), w.options.Manager, fieldmanager.PlanOptions{})
 	switch {
-	case apply:
-		return "serverside-applied"
-	case created:
-		return "created"
+	case planErr != nil:
+		return planErr
+	case len(plan.Conflicts) == 0:
+		return serverError(err)
 	}
-	return "replaced"
+	return plan.Conflicts
 }
 
-// precondition compares what a document says of the stored object with it.
-func precondition(live, given map[string]any) error {
-	for _, name := range []string{"uid", "resourceVersion"} {
-		want := textAt(given, name)
-		if want == "" {
-			continue
-		}
-		if live == nil {
-			// The uid of an object that is gone does no harm: it gets a new one.
-			if name == "resourceVersion" {
-				return fmt.Errorf(".metadata.%s: %w: %q was asked for, and there is none", name, errPrecondition, want)
-			}
-			continue
-		}
-		if got := textAt(live, name); got != want {
-			return fmt.Errorf(".metadata.%s: %w: %q was asked for, %q is there", name, errPrecondition, want, got)
+// isApplyConflict reports whether an error is a conflict with other managers.
+func isApplyConflict(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			return true
 		}
 	}
-	return nil
+	return false
+}
+
+// serverError returns what a server answered as an error for somebody who knows which
+// object it is about: one error for each fault.
+func serverError(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
+	}
+	s := status.Status()
+	if s.Reason == metav1.StatusReasonInvalid && s.Details != nil && len(s.Details.Causes) > 0 {
+		var errs []error
+		for _, cause := range s.Details.Causes {
+			errs = append(errs, fmt.Errorf("%s: %s", cause.Field, cause.Message))
+		}
+		return errors.Join(errs...)
+	}
+	if rest, ok := strings.CutPrefix(s.Message, "failed to create typed patch object ("); ok {
+		if _, faults, ok := strings.Cut(rest, "): "); ok {
+			if head, rest, ok := strings.Cut(faults, " errors:\n"); ok && !strings.Contains(head, "\n") {
+				faults = rest
+			}
+			return lines(faults)
+		}
+	}
+	if _, faults, ok := strings.Cut(s.Message, ": strict decoding error: "); ok {
+		return lines(strings.ReplaceAll(faults, ", ", "\n"))
+	}
+	return err
+}
+
+// lines returns an error for each line of a text.
+func lines(text string) error {
+	var errs []error
+	for line := range strings.Lines(text) {
+		errs = append(errs, errors.New(strings.TrimSpace(line)))
+	}
+	return errors.Join(errs...)
 }
 
 // textAt returns a string of an object's metadata; "" when it is not there.
@@ -191,70 +209,4 @@ func textAt(tree map[string]any, name string) string {
 	metadata, _ := tree["metadata"].(map[string]any)
 	s, _ := metadata[name].(string)
 	return s
-}
-
-// fillIn sets what a server sets and no client does, in place.
-func (w *writer) fillIn(live, merged map[string]any) {
-	metadata, ok := merged["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		merged["metadata"] = metadata
-	}
-	if live == nil {
-		metadata["uid"] = w.env.NewUID()
-		metadata["creationTimestamp"] = w.env.Now().UTC().Format(time.RFC3339)
-		delete(metadata, "resourceVersion")
-		delete(metadata, "deletionTimestamp")
-		return
-	}
-	before, _ := live["metadata"].(map[string]any)
-	for _, name := range []string{"uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp"} {
-		if v, ok := before[name]; ok {
-			metadata[name] = v
-		} else {
-			delete(metadata, name)
-		}
-	}
-}
-
-// countGeneration counts the generation of an object of which no more is known than
-// its schema, in place: 1 when it is created, one more when what is desired changes.
-func countGeneration(live, merged map[string]any) {
-	metadata := merged["metadata"].(map[string]any)
-	if live == nil {
-		metadata["generation"] = int64(1)
-	} else if !typed.Equal(desired(live), desired(merged)) {
-		generation, _ := metadata["generation"].(int64)
-		metadata["generation"] = generation + 1
-	}
-}
-
-// desired returns what an object's generation counts the changes of.
-func desired(tree map[string]any) map[string]any {
-	tree = maps.Clone(tree)
-	for _, name := range []string{"apiVersion", "kind", "metadata", "status"} {
-		delete(tree, name)
-	}
-	return tree
-}
-
-// sameButTimes reports whether two objects are equal but for the times of their
-// managed fields. A write that would change nothing else is none: that happens
-// when an intent has values in fields that are reset.
-func sameButTimes(live, merged map[string]any) bool {
-	return typed.Equal(withoutTimes(live), withoutTimes(merged))
-}
-
-func withoutTimes(tree map[string]any) map[string]any {
-	list, _ := managedFields(tree).([]any)
-	if len(list) == 0 {
-		return managedfields.With(tree, nil)
-	}
-	list, _ = runtime.DeepCopyJSONValue(list).([]any)
-	for _, item := range list {
-		if entry, ok := item.(map[string]any); ok {
-			delete(entry, "time")
-		}
-	}
-	return managedfields.With(tree, list)
 }

@@ -4,67 +4,61 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
 func configMap(name string, data map[string]any) map[string]any {
-	return map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": name}, "data": data,
+	out := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}}
+	if data != nil {
+		out["data"] = data
 	}
+	return out
 }
 
-func testWriter(s store.Store, manager string) *writer {
-	return &writer{
-		env:     &Env{Now: func() time.Time { return time.Unix(0, 0) }, NewUID: func() string { return "u" }},
-		catalog: newCatalog(), store: s, request: request{apply: true, manager: manager},
-	}
+func testStore(t *testing.T) *storePlace {
+	t.Helper()
+	p, err := newStorePlace(testEnv(), memory.New(memory.Options{}), "test", "")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.close()) })
+	return p
 }
 
-// Managers that apply at once lose nothing of each other: each write that comes
-// late is computed again.
+// Managers that apply at once lose nothing of each other.
 func TestConcurrentApplies(t *testing.T) {
-	s := store.NewMemory()
-	const managers = attempts - 1 // each can be late once for every other
+	p := testStore(t)
+	_, err := testWriter(p, "first").write(t.Context(), configMap("a", nil)) // discovery is not for several at once
+	require.NoError(t, err)
+	const managers = 4
 	var wg sync.WaitGroup
 	errs := make([]error, managers)
 	for i := range managers {
 		wg.Go(func() {
 			name := fmt.Sprintf("m%d", i)
-			_, errs[i] = testWriter(s, name).write(configMap("a", map[string]any{name: "x"}))
+			_, errs[i] = testWriter(p, name).write(t.Context(), configMap("a", map[string]any{name: "x"}))
 		})
 	}
 	wg.Wait()
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
-	obj, err := s.Get(store.Key{Kind: "ConfigMap", Namespace: "default", Name: "a"})
+	found, err := p.lookUp(t.Context(), "cm", "", "a")
 	require.NoError(t, err)
-	require.Len(t, obj["data"], managers)
-	require.Len(t, managedFields(obj), managers)
-}
-
-// stale is a store in which somebody else is always faster.
-type stale struct{ store.Store }
-
-func (stale) Put(store.Key, map[string]any, string) (map[string]any, error) {
-	return nil, store.ErrStale
-}
-
-func TestGivesUpWhenAlwaysLate(t *testing.T) {
-	_, err := testWriter(stale{store.NewMemory()}, "m").write(configMap("a", nil))
-	require.ErrorIs(t, err, store.ErrStale)
+	require.Len(t, found.Object["data"], managers)
+	require.Len(t, managedFields(found.Object), managers)
 }
 
 // What a write is given, it does not change.
 func TestInputsStay(t *testing.T) {
-	s := store.NewMemory()
-	given := configMap("a", map[string]any{"k": "1"})
-	_, err := testWriter(s, "m").write(given)
-	require.NoError(t, err)
-	require.Equal(t, configMap("a", map[string]any{"k": "1"}), given)
+	p := testStore(t)
+	for _, apply := range []bool{true, false} {
+		w := testWriter(p, "m")
+		w.apply = apply
+		given := configMap("a", map[string]any{"k": "1"})
+		_, err := w.write(t.Context(), given)
+		require.NoError(t, err)
+		require.Equal(t, configMap("a", map[string]any{"k": "1"}), given)
+	}
 }

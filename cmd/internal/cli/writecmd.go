@@ -1,14 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/store"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -157,55 +156,51 @@ func (f *writeFlags) run(env *Env, cmd *cobra.Command, apply bool) error {
 	if len(docs) == 0 {
 		return errors.New("no objects in what -f names")
 	}
-	w := &writer{
-		env: env, catalog: newCatalog(), namespace: f.namespace, dryRun: f.dryRun,
-		request: request{manager: f.manager, apply: apply, force: f.force, subresource: f.subresource},
-	}
 	if f.live != "" {
-		return f.runLive(w, docs)
+		return f.runLive(env, docs, apply)
 	}
 	missing := createStore
 	if f.dryRun {
 		missing = emptyStore
 	}
-	if w.store, err = openStore(env, f.store, missing); err != nil {
+	p, err := openStore(env, f.store, f.namespace, missing)
+	if err != nil {
 		return err
 	}
-	defer w.store.Close()
-	if err := w.catalog.defineStored(w.store); err != nil {
-		return err
+	err = p.addSchemas(f.schemas)
+	if err == nil {
+		err = f.runStore(cmd.Context(), &writer{place: p, apply: apply, options: cluster.WriteOptions{
+			Manager: f.manager, Force: f.force, DryRun: f.dryRun, Subresource: f.subresource,
+		}}, docs)
 	}
-	if err := w.catalog.addSchemas(env, f.schemas); err != nil {
-		return err
-	}
-	return f.runStore(w, docs)
+	return errors.Join(err, p.close())
 }
 
 // runStore writes the documents one after the other, whatever becomes of each.
-func (f *writeFlags) runStore(w *writer, docs []document) error {
+func (f *writeFlags) runStore(ctx context.Context, w *writer, docs []document) error {
 	failed := false
 	var written []map[string]any
 	for _, doc := range docs {
 		var out outcome
 		err := doc.err
 		if err == nil {
-			out, err = w.write(doc.tree)
+			out, err = w.write(ctx, doc.tree)
 		}
 		if err != nil {
 			failed = true
-			w.env.explain(err, doc.where(), out.reference, f.manager)
+			w.place.env.explain(err, doc.where(), out.reference, f.manager)
 			continue
 		}
 		written = append(written, out.object)
 		switch f.output.format {
 		case "":
-			fmt.Fprintf(w.env.Stdout, "%s %s\n", printable.Text(out.reference), out.verb)
+			fmt.Fprintf(w.place.env.Stdout, "%s %s\n", printable.Text(out.reference), out.verb)
 		case "name":
-			fmt.Fprintln(w.env.Stdout, printable.Text(out.reference))
+			fmt.Fprintln(w.place.env.Stdout, printable.Text(out.reference))
 		}
 	}
 	if f.output.format == "yaml" || f.output.format == "json" {
-		if err := f.output.print(w.env.Stdout, written, len(docs) > 1); err != nil {
+		if err := f.output.print(w.place.env.Stdout, written, len(docs) > 1); err != nil {
 			return err
 		}
 	}
@@ -213,29 +208,6 @@ func (f *writeFlags) runStore(w *writer, docs []document) error {
 		return errReported
 	}
 	return nil
-}
-
-// missingStore says what a store is whose file is not there.
-type missingStore int
-
-const (
-	createStore missingStore = iota // it is made
-	emptyStore                      // it is empty, and is not made: nothing will be written
-	noStore                         // an error: there is nothing in it to look at
-)
-
-// openStore opens a store.
-func openStore(env *Env, path string, missing missingStore) (store.Store, error) {
-	s, err := store.OpenFile(env.path(path), store.Options{MustExist: missing != createStore, Timeout: env.StoreTimeout})
-	switch {
-	case err == nil:
-		return s, nil
-	case errors.Is(err, fs.ErrNotExist) && missing == emptyStore:
-		return store.NewMemory(), nil
-	case errors.Is(err, fs.ErrNotExist) && missing == noStore:
-		return nil, fmt.Errorf("store %s: %w", path, syscall.ENOENT)
-	}
-	return nil, err
 }
 
 // explain writes to stderr why a document was not written. where is its place,

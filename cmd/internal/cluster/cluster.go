@@ -7,6 +7,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -167,28 +168,97 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 	return obj.Object, nil
 }
 
-// Apply sends an intent, and returns the object as it is stored then.
-func (c *Cluster) Apply(ctx context.Context, k Kind, namespace string, intent map[string]any,
-	manager string, force bool, subresource string,
-) (map[string]any, error) {
-	obj := &unstructured.Unstructured{Object: intent}
-	var under []string
-	if subresource != "" {
-		under = []string{subresource}
+// List returns the objects of a kind in a namespace, or in all of them if it is empty.
+func (c *Cluster) List(ctx context.Context, k Kind, namespace string) ([]map[string]any, error) {
+	var out []map[string]any
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		list, err := c.resource(k, namespace).List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, list.Items[i].Object)
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return out, nil
+		}
 	}
-	stored, err := c.resource(k, namespace).Apply(ctx, obj.GetName(), obj,
-		metav1.ApplyOptions{FieldManager: manager, Force: force}, under...)
-	if err != nil {
-		return nil, err
-	}
-	return stored.Object, nil
 }
 
-// Patch sends a JSON Patch, and returns the object as it is stored then.
-func (c *Cluster) Patch(ctx context.Context, k Kind, namespace, name string, patch []byte, manager string) (map[string]any, error) {
-	stored, err := c.resource(k, namespace).Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
+// WriteOptions are the options of a write.
+type WriteOptions struct {
+	Manager     string
+	Force       bool // of an apply
+	DryRun      bool
+	Subresource string // "" for the object itself
+}
+
+func (o WriteOptions) dryRun() []string {
+	if o.DryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+func (o WriteOptions) subresources() []string {
+	if o.Subresource == "" {
+		return nil
+	}
+	return []string{o.Subresource}
+}
+
+// Apply sends an intent, and returns the object as it is stored then.
+func (c *Cluster) Apply(
+	ctx context.Context, k Kind, namespace string, intent map[string]any, o WriteOptions,
+) (map[string]any, error) {
+	data, err := json.Marshal(intent)
 	if err != nil {
 		return nil, err
 	}
-	return stored.Object, nil
+	name := (&unstructured.Unstructured{Object: intent}).GetName()
+	return object(c.resource(k, namespace).Patch(ctx, name, types.ApplyPatchType, data, metav1.PatchOptions{
+		FieldManager: o.Manager, Force: &o.Force, DryRun: o.dryRun(), FieldValidation: metav1.FieldValidationStrict,
+	}, o.subresources()...))
+}
+
+// Create sends a new object, and returns it as it is stored then.
+func (c *Cluster) Create(
+	ctx context.Context, k Kind, namespace string, tree map[string]any, o WriteOptions,
+) (map[string]any, error) {
+	return object(c.resource(k, namespace).Create(ctx, &unstructured.Unstructured{Object: tree}, metav1.CreateOptions{
+		FieldManager: o.Manager, DryRun: o.dryRun(), FieldValidation: metav1.FieldValidationStrict,
+	}))
+}
+
+// Update sends an object in place of the one of its name, and returns it as it is stored then.
+func (c *Cluster) Update(
+	ctx context.Context, k Kind, namespace string, tree map[string]any, o WriteOptions,
+) (map[string]any, error) {
+	return object(c.resource(k, namespace).Update(ctx, &unstructured.Unstructured{Object: tree}, metav1.UpdateOptions{
+		FieldManager: o.Manager, DryRun: o.dryRun(), FieldValidation: metav1.FieldValidationStrict,
+	}, o.subresources()...))
+}
+
+// Patch sends a patch, and returns the object as it is stored then.
+func (c *Cluster) Patch(
+	ctx context.Context, k Kind, namespace, name string, of types.PatchType, patch []byte, manager string,
+) (map[string]any, error) {
+	return object(c.resource(k, namespace).Patch(ctx, name, of, patch, metav1.PatchOptions{FieldManager: manager}))
+}
+
+// Delete deletes an object, without a grace period. The error is ErrNotFound if there is none.
+func (c *Cluster) Delete(ctx context.Context, k Kind, namespace, name string) error {
+	err := c.resource(k, namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return err
+}
+
+func object(u *unstructured.Unstructured, err error) (map[string]any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return u.Object, nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,9 +110,15 @@ func (c *Cluster) HasSubresource(k Kind, name string) (bool, error) {
 	return false, nil
 }
 
-// Resources returns the names of what can be listed, such as deployments.apps;
-// what discovery can't tell is left out.
-func (c *Cluster) Resources() (out []string) {
+// Named is a kind that can be listed, with the names that people call it by, in lower case.
+type Named struct {
+	Kind
+	Names []string
+}
+
+// Kinds returns the kinds that can be listed, each at its preferred version, in the order
+// of discovery. What discovery can't tell is left out.
+func (c *Cluster) Kinds() (out []Named) {
 	client, err := c.getter.ToDiscoveryClient()
 	if err != nil {
 		return nil
@@ -122,11 +130,52 @@ func (c *Cluster) Resources() (out []string) {
 			continue
 		}
 		for _, r := range list.APIResources {
-			if slices.Contains(r.Verbs, "list") {
-				out = append(out, schema.GroupResource{Group: gv.Group, Resource: r.Name}.String())
+			if !slices.Contains(r.Verbs, "list") {
+				continue
 			}
+			one := Named{Kind: Kind{
+				GroupVersionKind: gv.WithKind(r.Kind), Resource: gv.WithResource(r.Name), Namespaced: r.Namespaced,
+			}}
+			for _, name := range append([]string{r.Kind, r.Name, r.SingularName}, r.ShortNames...) {
+				if name = strings.ToLower(name); name != "" && !slices.Contains(one.Names, name) {
+					one.Names = append(one.Names, name)
+				}
+			}
+			out = append(out, one)
 		}
+	}
+	return out
+}
+
+// Resources returns the names of what can be listed, such as deployments.apps, sorted.
+func (c *Cluster) Resources() (out []string) {
+	for _, k := range c.Kinds() {
+		out = append(out, k.Resource.GroupResource().String())
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Versions returns the versions at which a kind is served, the preferred one first.
+func (c *Cluster) Versions(gk schema.GroupKind) (out []string) {
+	mappings, err := c.mapper.RESTMappings(gk)
+	if err != nil {
+		return nil
+	}
+	for _, mapping := range mappings {
+		if version := mapping.GroupVersionKind.Version; !slices.Contains(out, version) {
+			out = append(out, version)
+		}
+	}
+	return out
+}
+
+// Forget forgets what was discovered: kinds were defined, or are gone.
+func (c *Cluster) Forget() {
+	clear(c.custom)
+	clear(c.types)
+	if client, err := c.getter.ToDiscoveryClient(); err == nil {
+		client.Invalidate()
+	}
+	meta.MaybeResetRESTMapper(c.mapper)
 }

@@ -2,18 +2,14 @@ package replay
 
 import (
 	"maps"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/stored"
+	"github.com/tenure-ssa/tenure/apiserver/recorded"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
-
-// builtinKinds are the kinds with Go types, as a server has them.
-var builtinKinds = sync.OnceValues(func() (*stored.Kinds, error) { return stored.NewKinds(stored.Options{}) })
 
 // complete returns an object as a server has it after the engine merged it, and before
 // it is stored: of a built-in kind as its Go type holds it (without zero values that
@@ -42,16 +38,8 @@ func (w *write) complete(kind schema.GroupVersionKind, tree map[string]any) map[
 }
 
 func completeBuiltin(kind schema.GroupVersionKind, tree map[string]any) map[string]any {
-	kinds, err := builtinKinds()
-	if err != nil {
-		return tree
-	}
-	served, err := kinds.Kind(kind)
-	if err != nil {
-		return tree
-	}
 	list, _ := managedfields.Of(tree)
-	out, err := served.Default(managedfields.With(tree, nil))
+	out, err := recorded.Default(kind, managedfields.With(tree, nil))
 	if err != nil {
 		return tree
 	}

@@ -1,33 +1,36 @@
+// Package store opens the files that hold the objects of a server.
 package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
-	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// DefaultTimeout is how long OpenFile waits for another process to let go of the
-// file: long enough for another command to end, and not for a server.
+// DefaultTimeout is how long Open waits for another process to let go of the file: long
+// enough for another command to end, and not for a server.
 const DefaultTimeout = 500 * time.Millisecond
 
-// Options are how OpenFile opens a file.
+// Options are how Open opens a file.
 type Options struct {
-	// MustExist is for a file that is there already.
+	// MustExist makes a missing file an error, fs.ErrNotExist; without it the file is created.
 	MustExist bool
 	// Timeout is how long to wait for the file; DefaultTimeout for 0.
 	Timeout time.Duration
+	// Now is the store's clock; time.Now if nil.
+	Now func() time.Time
 }
 
-// OpenFile opens the store in a file, and creates it if there is none. With
-// MustExist the error is fs.ErrNotExist then.
-func OpenFile(path string, options Options) (*Objects, error) {
+// Open opens the store in a file.
+func Open(path string, options Options) (storage.Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = DefaultTimeout
 	}
@@ -36,26 +39,24 @@ func OpenFile(path string, options Options) (*Objects, error) {
 			return nil, fmt.Errorf("store %s: %w", path, err)
 		}
 	}
-	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout})
+	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, Now: options.Now})
 	if err != nil {
-		return nil, Explain(err)
+		return nil, explain(err)
 	}
-	return New(records), nil
+	return records, nil
 }
 
-// Explain adds to an error of opening a store's file what can be done about it.
-func Explain(err error) error {
+// explain adds to an error of opening a store's file what can be done about it.
+func explain(err error) error {
 	switch {
 	case errors.Is(err, bbolt.ErrInUse):
 		return fmt.Errorf(`%w: if it is "tenure serve", use kubectl against that, or end it first`, err)
 	case errors.Is(err, bbolt.ErrFormat):
-		return fmt.Errorf(`%w: with the version of tenure that wrote it, "get -o yaml --show-managed-fields" prints the objects; this one can "replace" them into a new file`, err)
+		return fmt.Errorf(`%w: with the version of tenure that wrote it, "get -o yaml --show-managed-fields" `+
+			`prints the objects; this one can "replace" them into a new file`, err)
 	}
 	return err
 }
-
-// NewMemory returns an empty store that is gone with the process.
-func NewMemory() *Objects { return New(memory.New(memory.Options{})) }
 
 // verifiedAtOnce is how many records Verify reads at once.
 const verifiedAtOnce = 500
@@ -72,7 +73,7 @@ func Verify(ctx context.Context, records storage.Store) error {
 			return err
 		}
 		for i := range page.Records {
-			if _, err := decode(&page.Records[i]); err != nil {
+			if err := verify(&page.Records[i]); err != nil {
 				return err
 			}
 		}
@@ -81,4 +82,52 @@ func Verify(ctx context.Context, records storage.Store) error {
 		}
 		options.Revision, options.After = page.Revision, page.Records[len(page.Records)-1].Key
 	}
+}
+
+// verify returns what is wrong with a record that is no object.
+func verify(record *storage.Record) error {
+	var object struct {
+		Metadata *json.RawMessage `json:"metadata"`
+	}
+	if err := json.Unmarshal(record.Value, &object); err != nil {
+		return fmt.Errorf("stored object %s: %w", record.Key, err)
+	}
+	if object.Metadata == nil || (*object.Metadata)[0] != '{' {
+		return fmt.Errorf("stored object %s: .metadata: expected an object", record.Key)
+	}
+	return nil
+}
+
+// Resource is the part of a store that has the objects of one resource.
+type Resource struct {
+	Group, Plural string // the group is empty for the core group
+	Namespaced    bool
+	First         storage.Record
+}
+
+// Resources returns the resources that a store has objects of, in the order of their keys,
+// each with its first record.
+func Resources(ctx context.Context, records storage.Store) (out []Resource, err error) {
+	page, err := records.List(ctx, "/", storage.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range page.Records {
+		r := resourceOf(record)
+		if n := len(out); n == 0 || out[n-1].Group != r.Group || out[n-1].Plural != r.Plural {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// resourceOf returns the resource of a record from its key, which is
+// /GROUP/PLURAL/[NAMESPACE/]NAME.
+func resourceOf(record storage.Record) Resource {
+	group, rest, _ := strings.Cut(strings.TrimPrefix(record.Key, "/"), "/")
+	plural, name, _ := strings.Cut(rest, "/")
+	if group == "core" {
+		group = ""
+	}
+	return Resource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: record}
 }

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+)
+
+const testToken = "test"
+
+// testCluster is the cluster of a script: an API server behind a listener, with what the
+// scripts do to its clients.
+type testCluster struct {
+	server *apiserver.Server
+	// noDefinitions says that CustomResourceDefinitions may not be read.
+	noDefinitions bool
+	// before is called before each patch.
+	before func()
+}
+
+func newTestCluster(ts *testscript.TestScript, w *world) *testCluster {
+	uids := 0
+	server, err := apiserver.New(context.Background(), apiserver.Options{
+		Token: testToken, Now: w.now, Log: slog.New(slog.DiscardHandler),
+		NewUID: func() types.UID { uids++; return types.UID(fmt.Sprintf("uid-%d", uids)) },
+	})
+	ts.Check(err)
+	ts.Defer(func() { _ = server.Close() })
+	return &testCluster{server: server}
+}
+
+func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPatch && c.before != nil {
+		c.before()
+	}
+	if c.noDefinitions && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/customresourcedefinitions/") {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not for you","reason":"Forbidden","code":403}`)
+		return
+	}
+	// clientcmd sends no token to a server without TLS.
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	c.server.ServeHTTP(w, r)
+}
+
+// send sends a request to the server, past what the scripts do to clients.
+func (c *testCluster) send(r *http.Request) *httptest.ResponseRecorder {
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	w := httptest.NewRecorder()
+	c.server.ServeHTTP(w, r)
+	return w
+}
+
+// kubeconfig leads to a server.
+func kubeconfig(server *httptest.Server) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: %q}}]
+contexts: [{name: test, context: {cluster: test}}]
+current-context: test
+`, server.URL)
+}
+
+func testWriter(p *storePlace, manager string) *writer {
+	return &writer{place: p, apply: true, options: cluster.WriteOptions{Manager: manager}}
+}
+
+func testEnv() *Env {
+	return &Env{Now: func() time.Time { return time.Unix(0, 0) }, NewUID: func() string { return "u" }, Stderr: &strings.Builder{}}
+}
