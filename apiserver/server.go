@@ -70,10 +70,10 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
 		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
-		Write: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
-		Bookmarks: options.Limits.Bookmarks, Done: s.done,
-		Special: maps.Clone(verbs.Pods),
-		Deleting: map[string]verbs.Deleter{
+		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
+		BookmarkInterval: options.Limits.Bookmarks, Done: s.done,
+		Handlers: maps.Clone(verbs.Pods),
+		Deleters: map[string]verbs.Deleter{
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
