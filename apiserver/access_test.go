@@ -22,7 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// who may do what on the server of TestAccess.
+// The permissions of the server of TestAccess.
 const access = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -83,8 +83,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: imperson
 subjects: [{kind: User, name: impersonator}]
 `
 
-// guarded returns a server that goes by RBAC objects. The token of each user is
-// their name, that of the administrator "admin".
+// guarded returns a server with RBAC. The token of a user is its name; that of the
+// administrator is "admin".
 func guarded(t *testing.T) *apiserver.Server {
 	store := memory.New(memory.Options{})
 	authorizer, err := rbac.New(t.Context(), store)
@@ -122,7 +122,7 @@ type asked struct {
 	body                any // JSON, or a string as it is
 }
 
-// of sends a request, and returns the code of the answer and its body.
+// of sends a request and returns the status code and the body of the response.
 func (a asked) of(h http.Handler) (int, string) {
 	text, ok := a.body.(string)
 	if !ok && a.body != nil {
@@ -238,8 +238,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccountTokens holds that the token of a ServiceAccount is good while it and
-// the account last.
+// TestAccountTokens checks that the token of a ServiceAccount is valid while it has not
+// expired and the ServiceAccount exists.
 func TestAccountTokens(t *testing.T) {
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
@@ -294,7 +294,7 @@ func TestAccountTokens(t *testing.T) {
 	require.Equal(t, 401, code, "another account of the name: %s", body)
 }
 
-// TestAuthorityUnavailable holds that a store that does not answer is no refusal.
+// TestAuthorityUnavailable checks that an unavailable store is a 503, not a 403.
 func TestAuthorityUnavailable(t *testing.T) {
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()

@@ -14,8 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// A client may speak protobuf for built-in types, in what it sends and what it is
-// sent, watches included.
+// Clients can use protobuf for requests and responses of built-in resources, and for watches.
 func TestProtobuf(t *testing.T) {
 	server, err := apiserver.Start(t.Context(), apiserver.Options{})
 	require.NoError(t, err)
@@ -44,7 +43,7 @@ func TestProtobuf(t *testing.T) {
 	require.Equal(t, "DELETED", string((<-w.ResultChan()).Type))
 }
 
-// CBOR is read and written where it is asked for, and its applies are applies.
+// Clients can use CBOR, also for applies.
 func TestCBOR(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -60,7 +59,7 @@ func TestCBOR(t *testing.T) {
 	}
 }
 
-// YAML is another way to write the same.
+// Clients can use YAML.
 func TestYAML(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -77,7 +76,7 @@ func TestYAML(t *testing.T) {
 	require.EqualValues(t, 4, spec(applied, "replicas"), "in JSON as well")
 }
 
-// A key that stands twice in an intent is a mistake, which is told of as asked.
+// A duplicate key in an applied configuration is reported as fieldValidation says.
 func TestDuplicateKeysInIntents(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const intent = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v","k":"w"}}`

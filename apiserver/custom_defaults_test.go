@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// gates are custom resources with a default inside of their status, as Gateways of
-// gateway.networking.k8s.io have one.
+// gates are custom resources with a default within status, like Gateways of
+// gateway.networking.k8s.io.
 const (
 	gates          = "/apis/example.com/v1/namespaces/default/gates"
 	gateDefinition = `{"metadata":{"name":"gates.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
@@ -36,9 +36,9 @@ func requireStatus(t *testing.T, want string, u *unstructured.Unstructured, why 
 	require.JSONEq(t, want, string(got), why)
 }
 
-// A server fills in defaults when it reads from its storage, and answers writes with
-// what it then reads: the status of a new object, which its client can't write, has
-// its defaults in every answer.
+// Defaults are set when an object is read from storage, and responses to writes have them too:
+// the status of a new object, which the client can't write, has its defaults in every
+// response.
 func TestDefaultsInStatus(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", gateDefinition)

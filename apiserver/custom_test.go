@@ -20,8 +20,8 @@ import (
 
 const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// definition returns one of widgets.example.com with two versions, of which the
-// one given is stored.
+// definition returns a CustomResourceDefinition for widgets.example.com with two versions and
+// the given storage version.
 func definition(stored, conversion string) string {
 	version := func(name string) string {
 		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%v,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},
@@ -47,8 +47,8 @@ func spec(u *unstructured.Unstructured, name string) any {
 	return v
 }
 
-// A definition is served when its client hears that it is there, at all of its
-// versions, and until it is gone.
+// A custom resource is served at all versions as soon as the client has the response for its
+// definition, until the definition is deleted.
 func TestDefinitionLifecycle(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.refused(http.StatusNotFound, "GET", widgetsV1, "", "")
@@ -67,7 +67,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 	require.Contains(t, h.refused(http.StatusBadRequest, "PUT", widgetsV1+"/w", "", `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w"}}`),
 		"does not match the expected API version")
 
-	// Another version is stored from now on, and one is served no more.
+	// Change the storage version and stop serving one version.
 	crd := h.must("GET", crdPath+"/widgets.example.com", "", "")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	versions[0].(map[string]any)["storage"] = false
@@ -96,7 +96,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 	require.Empty(t, names(h.must("GET", widgetsV2, "", "")), "nothing is left of what was there before")
 }
 
-// Definitions that could not be served are not stored.
+// Invalid CustomResourceDefinitions are rejected.
 func TestDefinitionInvalid(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	message := h.refused(http.StatusUnprocessableEntity, "POST", crdPath, "", `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com",
@@ -105,7 +105,7 @@ func TestDefinitionInvalid(t *testing.T) {
 	require.Contains(t, message, "openAPIV3Schema.properties[spec].type: Required value")
 }
 
-// Of two crdPath that want the same names, the second one is not served.
+// Of two definitions with the same names the second one is not served.
 func TestDefinitionNamesTaken(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -121,7 +121,7 @@ func TestDefinitionNamesTaken(t *testing.T) {
 	h.gone(crdPath + "/gadgets.example.com")
 }
 
-// reverser converts between versions by turning the text around.
+// reverser converts between versions by reversing a string.
 type reverser struct{ broken bool }
 
 func (r reverser) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to string) ([]*unstructured.Unstructured, error) {
@@ -144,7 +144,7 @@ func (r reverser) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects [
 	return objects, nil
 }
 
-// The host converts between versions where a webhook would.
+// The host's Converter replaces the conversion webhook.
 func TestConversion(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -166,7 +166,7 @@ func TestConversion(t *testing.T) {
 	broken.must("GET", widgetsV1+"/w", "", "")
 }
 
-// The scale subresource of a custom resource is applied to like any other.
+// An apply to the scale subresource of a custom resource works as for built-in ones.
 func TestCustomScale(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -184,7 +184,7 @@ func TestCustomScale(t *testing.T) {
 	require.Equal(t, map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}, owner["fieldsV1"])
 }
 
-// Two servers over one store serve each other's crdPath.
+// Two servers with the same store serve each other's CustomResourceDefinitions.
 func TestDefinitionOfAnotherServer(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -197,7 +197,7 @@ func TestDefinitionOfAnotherServer(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// Every client of a deprecated version is warned of it, and told of a better one.
+// Clients of a deprecated version get a warning that names the replacement.
 func TestDeprecatedVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", strings.Replace(definition("v2", none), `"name":"v1",`, `"name":"v1","deprecated":true,`, 1))

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// deeps are custom resources with a column that finds very much in them.
+// deeps are custom resources with a printer column that finds very many values.
 const deeps = "/apis/example.com/v1/namespaces/default/deeps"
 
 const deepDefinition = `{"metadata":{"name":"deeps.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
@@ -27,7 +27,7 @@ func deepObject(levels int) string {
 		strings.Repeat(`{"a":`, levels) + `1` + strings.Repeat("}", levels) + `}`
 }
 
-// longEnv returns the entries of a Pod's env, in order and reversed.
+// longEnv returns the env of a Pod, in order and reversed.
 func longEnv(n int) (entries, reversed string) {
 	var a, b strings.Builder
 	for i := range n {
@@ -47,7 +47,7 @@ func reversal(n int) string {
 	return `{"spec":{"containers":[{"name":"c","$setElementOrder/env":[` + reversed + `]}]}}`
 }
 
-// Columns that find very much are cut off: the cell is empty, the row is there.
+// A printer column that exceeds its budget is null; the row has the other cells.
 func TestColumnsWithoutEnd(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", deepDefinition)
@@ -57,8 +57,8 @@ func TestColumnsWithoutEnd(t *testing.T) {
 	require.Contains(t, w.Body.String(), `"cells":["d",null,null]`)
 }
 
-// A request that takes longer than it may is answered by 504, whatever it asks for, and
-// changes nothing. No time is waited for here: the limit is over before the work begins.
+// A request that exceeds its timeout gets a 504 and changes nothing. The timeout has passed
+// before the work begins, so the test does not wait.
 func TestRequestTimeout(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -91,7 +91,7 @@ func TestRequestTimeout(t *testing.T) {
 	before.refused(http.StatusNotFound, "GET", configMaps+"/new", "", "")
 }
 
-// A patch of a long list is merged in one go through it.
+// A strategic merge patch of a long list takes linear time.
 func TestLongStrategicMergePatch(t *testing.T) {
 	const n = 10_000
 	h := newHost(t, apiserver.Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// host is a server that is asked without a network.
+// host is a server that is called without a network.
 type host struct {
 	t *testing.T
 	*apiserver.Server
@@ -39,8 +39,8 @@ const (
 	strategicPatch = "application/strategic-merge-patch+json"
 )
 
-// ask sends a request, whose body is JSON unless the path ends with the type of a
-// patch behind a space.
+// ask sends a request. Its body is JSON unless the path is followed by a space and a patch
+// media type.
 func (h *host) ask(method, path, contentType, body string) *httptest.ResponseRecorder {
 	q := httptest.NewRequest(method, path, strings.NewReader(body))
 	q.Header.Set("Authorization", "Bearer token")
@@ -53,7 +53,7 @@ func (h *host) ask(method, path, contentType, body string) *httptest.ResponseRec
 	return w
 }
 
-// must is ask for what has to succeed, and returns the object that is answered.
+// must sends a request that must succeed, and returns the object of the response.
 func (h *host) must(method, path, contentType, body string) *unstructured.Unstructured {
 	h.t.Helper()
 	w := h.ask(method, path, contentType, body)
@@ -63,7 +63,7 @@ func (h *host) must(method, path, contentType, body string) *unstructured.Unstru
 	return u
 }
 
-// refused is ask for what has to fail with a code, and returns the message.
+// refused sends a request that must fail with a code, and returns the message.
 func (h *host) refused(code int, method, path, contentType, body string) string {
 	h.t.Helper()
 	w := h.ask(method, path, contentType, body)
@@ -77,13 +77,13 @@ func (h *host) refused(code int, method, path, contentType, body string) string 
 	return status.Message
 }
 
-// gone waits until there is nothing at a path.
+// gone waits until the object at a path does not exist.
 func (h *host) gone(path string) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return h.ask(http.MethodGet, path, "", "").Code == http.StatusNotFound }, wait, tick)
 }
 
-// event is one event of a watch.
+// event is a watch event.
 type event struct {
 	Type   string
 	Object unstructured.Unstructured
@@ -99,11 +99,10 @@ func (e *event) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// text is the event's type and the name of its object.
+// text returns the type of the event and the name of its object.
 func (e event) text() string { return e.Type + " " + e.Object.GetName() }
 
-// watch starts a watch, and returns its events; the channel is closed when the
-// watch ends.
+// watch starts a watch and returns its events; the channel is closed when the watch ends.
 func (h *host) watch(path string) <-chan event {
 	h.t.Helper()
 	server := httptest.NewServer(h.Server)

@@ -16,8 +16,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// A host has its say in every write: defaults, which their writer owns; changes,
-// which nobody owns; and refusals.
+// Hooks run on every write: the writer owns defaults, nobody owns mutations, and errors reject
+// the write.
 func TestHooks(t *testing.T) {
 	var lock sync.Mutex
 	var seen []string

@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// An update makes what is not there, of the kinds that a real server lets it make.
+// An update creates objects that do not exist, of kinds with AllowCreateOnUpdate.
 func TestUpdateThatCreates(t *testing.T) {
 	const (
 		leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -43,8 +43,7 @@ func TestUpdateThatCreates(t *testing.T) {
 	require.NotEmpty(t, made.GetUID())
 }
 
-// A Node is created with its status, as it registers itself; an update leaves that
-// alone.
+// A Node is created with its status, which the kubelet reports; an update does not change it.
 func TestStatusOfANewNode(t *testing.T) {
 	const nodes = "/api/v1/nodes"
 	h := newHost(t, apiserver.Options{})
@@ -57,8 +56,8 @@ func TestStatusOfANewNode(t *testing.T) {
 	require.Equal(t, made.Object["status"], changed.Object["status"])
 }
 
-// The finalizers in the spec of a Namespace stand for what is in it: only the
-// subresource finalize takes them away, and it leaves the rest alone.
+// Only the finalize subresource of a Namespace changes spec.finalizers, and it changes nothing
+// else.
 func TestFinalizersOfANamespace(t *testing.T) {
 	const n = "/api/v1/namespaces/n"
 	h := newHost(t, apiserver.Options{})
@@ -81,8 +80,8 @@ func TestFinalizersOfANamespace(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(finalized.Object["metadata"]), "f:status")
 }
 
-// A Pod that is on a node stays until its grace period is over, which its kubelet says
-// by deleting it without one.
+// A Pod on a node stays until its grace period ends: the kubelet deletes it with grace period
+// 0 then.
 func TestGraceOfPods(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, row := range []struct {
@@ -130,7 +129,7 @@ func TestGraceOfPods(t *testing.T) {
 	}
 }
 
-// Finalizers and the grace period hold a Pod independently.
+// Finalizers and the grace period keep a Pod independently of each other.
 func TestGraceAndFinalizers(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const pod = `{"metadata":{"name":"p","finalizers":["x.io/f"]},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`
@@ -152,8 +151,7 @@ func TestGraceAndFinalizers(t *testing.T) {
 	h.gone("/api/v1/namespaces/n")
 }
 
-// A delete is answered with the object that it took away, of some kinds, and with a
-// Status of the others.
+// Kinds with ReturnDeletedObject respond to a delete with the object, others with a Status.
 func TestAnswerOfADelete(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", pods, "", newPod)
@@ -170,7 +168,7 @@ func TestAnswerOfADelete(t *testing.T) {
 
 const services = "/api/v1/namespaces/default/services"
 
-// What is allocated for a Service's type goes with it.
+// Allocated fields of a Service are dropped with its type.
 func TestTypeOfAService(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const strategic = "application/strategic-merge-patch+json"
@@ -212,7 +210,7 @@ func TestTypeOfAService(t *testing.T) {
 	require.Equal(t, map[string]any{"loadBalancer": map[string]any{}}, s.Object["status"])
 }
 
-// A port keeps its node port by its name.
+// A port keeps its node port if it keeps its name.
 func TestNodePortsAreKept(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	nodePorts := func(s *unstructured.Unstructured) map[any]any {
@@ -227,7 +225,7 @@ func TestNodePortsAreKept(t *testing.T) {
 	require.Equal(t, nodePorts(made), nodePorts(changed))
 }
 
-// The endpoints of a headless Service that selects nothing may be of any family.
+// A headless Service without a selector gets both IP families.
 func TestFamiliesOfAHeadlessService(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for body, want := range map[string]string{
@@ -242,7 +240,7 @@ func TestFamiliesOfAHeadlessService(t *testing.T) {
 	}
 }
 
-// A DaemonSet counts its templates in an annotation that only the server writes.
+// templateGeneration of a DaemonSet is an annotation that only the server changes.
 func TestTemplateGenerationOfADaemonSet(t *testing.T) {
 	const (
 		sets       = "/apis/apps/v1/namespaces/default/daemonsets"
@@ -265,7 +263,7 @@ func TestTemplateGenerationOfADaemonSet(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(applied.Object["metadata"].(map[string]any)["managedFields"]), annotation)
 }
 
-// A Pod says that it waits for its gates, until it is scheduled.
+// A Pod with scheduling gates has a condition, which changes when it is scheduled.
 func TestScheduledCondition(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	scheduled := func() map[string]any {
@@ -283,8 +281,7 @@ func TestScheduledCondition(t *testing.T) {
 	require.NotContains(t, scheduled(), "reason")
 }
 
-// The quality of service of a Pod follows from its resources, whatever its status is
-// made.
+// The QoS class of a Pod depends on its resources and can't be changed through status.
 func TestQualityIsKept(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", pods, "", newPod)
@@ -292,8 +289,7 @@ func TestQualityIsKept(t *testing.T) {
 	require.Equal(t, map[string]any{"phase": "Running", "qosClass": "BestEffort"}, changed.Object["status"])
 }
 
-// A request for a certificate says who asks for it, as the server knows them, and stays
-// what it was.
+// The server sets the requester of a CertificateSigningRequest, and its spec is immutable.
 func TestSigningRequests(t *testing.T) {
 	const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 	server := guarded(t)
@@ -313,7 +309,7 @@ func TestSigningRequests(t *testing.T) {
 	require.Equal(t, made.Object["spec"], changed.Object["spec"])
 }
 
-// A volume says when it came into its phase.
+// A PersistentVolume has the time of its last phase transition.
 func TestPhaseOfAVolume(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	const volumes = "/api/v1/persistentvolumes"
@@ -332,7 +328,7 @@ func TestPhaseOfAVolume(t *testing.T) {
 	}
 }
 
-// Both fields of a claim say what it is filled from.
+// dataSource and dataSourceRef of a PersistentVolumeClaim are kept in sync.
 func TestDataSources(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for _, row := range []struct{ given, source, ref, why string }{
@@ -350,7 +346,7 @@ func TestDataSources(t *testing.T) {
 	}
 }
 
-// The secrets of a ServiceAccount are those of its namespace, whatever it says.
+// Secrets of a ServiceAccount keep their names only.
 func TestSecretsOfAnAccount(t *testing.T) {
 	const accounts = "/api/v1/namespaces/default/serviceaccounts"
 	h := newHost(t, apiserver.Options{})
@@ -360,8 +356,8 @@ func TestSecretsOfAnAccount(t *testing.T) {
 	}
 }
 
-// What is written through another version than the stored one is answered as it is
-// stored, with the defaults of that version.
+// The response to a write at another version than the storage version is as a read returns it,
+// with the defaults of the storage version.
 func TestAnsweredAsStored(t *testing.T) {
 	const scalers = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 	const body = `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"},` +
@@ -390,8 +386,8 @@ func TestAnsweredAsStored(t *testing.T) {
 	require.EqualValues(t, 4, spec(h.must("GET", scalers+"/a", "", ""), "maxReplicas"))
 }
 
-// A list that a type always shows is null when it is empty, as what a real server
-// stores; one that is shown only when there is something in it is not there.
+// An empty list is null if its field has no omitempty, as kube-apiserver stores it, and is
+// omitted otherwise.
 func TestEmptyLists(t *testing.T) {
 	const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 	h := newHost(t, apiserver.Options{})
@@ -411,7 +407,7 @@ func TestEmptyLists(t *testing.T) {
 	require.EqualValues(t, 3, changed.GetGeneration(), "what selects it counts")
 }
 
-// A Job without labels has those of its template, also in the answer to its creation.
+// A Job without labels gets those of its template, also in the response of the create.
 func TestLabelsOfAJob(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	made := h.must("POST", "/apis/batch/v1/namespaces/default/jobs", "",
@@ -420,8 +416,8 @@ func TestLabelsOfAJob(t *testing.T) {
 	require.Equal(t, made.GetLabels(), h.must("GET", "/apis/batch/v1/namespaces/default/jobs/a", "", "").GetLabels())
 }
 
-// An update of a Pod is admitted as its creation was: it tolerates nodes that are not
-// well, and keeps its priority.
+// Admission plugins run on updates of Pods as well: they add tolerations and keep the
+// priority.
 func TestUpdateOfAPod(t *testing.T) {
 	const pods = "/api/v1/namespaces/default/pods"
 	const body = `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}],"tolerations":[%s]}}`

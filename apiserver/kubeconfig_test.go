@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// reach asks the server of a context ("": the current one) for its namespaces, and returns
-// where it is.
+// reach lists the namespaces of the server of a context ("": the current one), and returns the
+// server's URL.
 func reach(t *testing.T, path, context string) (string, error) {
 	t.Helper()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
@@ -36,7 +36,7 @@ func startWith(t *testing.T, path string) *apiserver.Running {
 	return s
 }
 
-// A kubeconfig of the user's keeps everything that is in it.
+// Existing entries of a kubeconfig are kept.
 func TestKubeconfigOfUser(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "config")
@@ -44,7 +44,7 @@ func TestKubeconfigOfUser(t *testing.T) {
 	before.Clusters["prod"] = &clientcmdapi.Cluster{Server: "https://prod.example.com", CertificateAuthority: "ca.pem"}
 	before.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: "precious"}
 	before.Contexts["prod"] = &clientcmdapi.Context{Cluster: "prod", AuthInfo: "admin"}
-	// A cluster of the name tenure that is none of ours.
+	// A cluster named tenure of another program.
 	before.Clusters["tenure"] = &clientcmdapi.Cluster{Server: "https://tenure.example.com"}
 	before.AuthInfos["tenure"] = &clientcmdapi.AuthInfo{Token: "precious too"}
 	before.Contexts["tenure"] = &clientcmdapi.Context{Cluster: "tenure", AuthInfo: "tenure"}
@@ -70,7 +70,7 @@ func TestKubeconfigOfUser(t *testing.T) {
 	require.NoFileExists(t, path+".lock")
 }
 
-// What is no kubeconfig is left alone.
+// A file that is not a kubeconfig is not changed.
 func TestKubeconfigOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes")
 	require.NoError(t, os.WriteFile(path, []byte("- my notes\n"), 0o600))
@@ -82,8 +82,8 @@ func TestKubeconfigOfOthers(t *testing.T) {
 	require.NoFileExists(t, path+".lock")
 }
 
-// Servers that write one file are all reached by it, and one that starts anew takes the
-// place that it had.
+// Several servers can write to one kubeconfig. A server that restarts replaces its old
+// context.
 func TestKubeconfigOfServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	first := startWith(t, path)

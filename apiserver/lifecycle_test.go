@@ -14,8 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// A namespace goes when what is in it has gone, and nothing is made in it
-// meanwhile.
+// A Namespace is removed when its contents are deleted. Creates in it are rejected until then.
 func TestNamespaceLifecycle(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const there = "/api/v1/namespaces/n"
@@ -42,7 +41,7 @@ func TestNamespaceLifecycle(t *testing.T) {
 	require.Contains(t, h.refused(http.StatusForbidden, "DELETE", "/api/v1/namespaces/kube-system", "", ""), "may not be deleted")
 }
 
-// A server that starts on a store goes on with what another one began.
+// A server that starts on a store continues the deletion of Namespaces.
 func TestNamespaceAfterRestart(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -56,7 +55,7 @@ func TestNamespaceAfterRestart(t *testing.T) {
 	second.gone("/api/v1/namespaces/n")
 }
 
-// What one server began, another one over the same store finishes.
+// A server finishes the deletion that another server with the same store began.
 func TestNamespaceOfAnotherServer(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -85,8 +84,8 @@ func TestGenerateName(t *testing.T) {
 	h.refused(http.StatusConflict, "POST", configMaps, "", `{"metadata":{"generateName":"x-"}}`)
 }
 
-// A kind that counts no generations keeps the one that it is created with, as a real
-// server does; an update changes it no more.
+// A kind without a generation keeps the metadata.generation that it was created with, as on
+// kube-apiserver.
 func TestGenerationOfTheUncounted(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	created := h.must("POST", configMaps, "", `{"metadata":{"name":"x","generation":5}}`)
@@ -97,8 +96,8 @@ func TestGenerationOfTheUncounted(t *testing.T) {
 		"metadata.generation: Invalid value: -1")
 }
 
-// Each of many writers adds its own key to the same objects, by apply, by patch
-// and by update: no acknowledged write is lost, and none fails.
+// Many writers add keys to the same objects by apply, patch and update: no acknowledged write
+// is lost, and none fails.
 func TestNothingLost(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const writers, objects, rounds = 8, 3, 10
@@ -131,7 +130,7 @@ func TestNothingLost(t *testing.T) {
 	require.Equal(t, writers*rounds, found)
 }
 
-// addKey adds a label, in one of three ways, and returns what went wrong.
+// addKey adds a label in one of three ways and returns the error.
 func (h *host) addKey(path, key string, way int) string {
 	switch way {
 	case 0: // each key is its own manager's, so that none is taken away
@@ -171,7 +170,7 @@ func (h *host) addKey(path, key string, way int) string {
 	return ""
 }
 
-// A dry run answers what would be, and stores nothing.
+// A dry run responds as a write would, and stores nothing.
 func TestDryRun(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", configMaps, "", configMap("a", ""))

@@ -26,7 +26,7 @@ func continueOf(list *unstructured.Unstructured) string {
 	return url.QueryEscape(token)
 }
 
-// The pages of a list are of one moment, whatever is written meanwhile.
+// The pages of a list are a consistent snapshot.
 func TestPagesAreOneSnapshot(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for i := range 5 {
@@ -47,7 +47,7 @@ func TestPagesAreOneSnapshot(t *testing.T) {
 	require.Equal(t, []string{"m0", "m1", "m11", "m2", "m4"}, names(h.must("GET", configMaps, "", "")), "in the order of names")
 }
 
-// A page of what is selected is full, however much lies in between.
+// A page with selectors is full, however many other objects are between the selected ones.
 func TestPagesOfSelected(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for i := range 20 {
@@ -80,7 +80,7 @@ func TestListAcrossNamespaces(t *testing.T) {
 	require.True(t, ok && items != nil, "an empty list is a list")
 }
 
-// Who was too slow for the rest of a list may have it as it is now.
+// After compaction a client can continue a list at the current revision.
 func TestContinueExpired(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -110,7 +110,7 @@ func TestContinueExpired(t *testing.T) {
 	}
 }
 
-// Continue tokens come from clients, and may say anything.
+// Invalid continue tokens are rejected.
 func TestContinueTokens(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for _, token := range []string{"x", "e30", "bnVsbA", "W10",
@@ -123,7 +123,7 @@ func TestContinueTokens(t *testing.T) {
 	require.Contains(t, h.refused(http.StatusGatewayTimeout, "GET", configMaps+"?resourceVersion=999999", "", ""), "Too large resource version")
 }
 
-// A list that is copied from the store says what one that is made of objects says.
+// A list that is copied from stored JSON equals one that is encoded from objects.
 func TestListCopied(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for i := range 3 {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// TestMetrics counts requests of all sorts by what they are, and those for what is
-// not served without the names that clients make up.
+// TestMetrics counts requests by their labels. Requests that are not served have no labels
+// from the client.
 func TestMetrics(t *testing.T) {
 	server, err := apiserver.New(context.Background(), apiserver.Options{Token: "token"})
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -81,21 +82,21 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Body: or(l.Body, 3<<20), Nesting: or(l.Nesting, 1000), Object: or(l.Object, resources.MaxObject), Header: or(l.Header,
-			64<<10),
-		Connections: or(l.Connections, 16_384), Requests: or(l.Requests, 400), Watches: or(l.Watches, 10_000),
-		Read: or(l.Read, 30*time.Second), Write: or(l.Write, 30*time.Second),
-		Request: or(l.Request, time.Minute), Watch: or(l.Watch, 30*time.Minute),
-		Bookmarks: or(l.Bookmarks, time.Minute), Idle: or(l.Idle, 2*time.Minute), Shutdown: or(l.Shutdown, 5*time.Second),
+		Body:        cmp.Or(l.Body, 3<<20),
+		Nesting:     cmp.Or(l.Nesting, 1000),
+		Object:      cmp.Or(l.Object, resources.MaxObject),
+		Header:      cmp.Or(l.Header, 64<<10),
+		Connections: cmp.Or(l.Connections, 16_384),
+		Requests:    cmp.Or(l.Requests, 400),
+		Watches:     cmp.Or(l.Watches, 10_000),
+		Read:        cmp.Or(l.Read, 30*time.Second),
+		Write:       cmp.Or(l.Write, 30*time.Second),
+		Request:     cmp.Or(l.Request, time.Minute),
+		Watch:       cmp.Or(l.Watch, 30*time.Minute),
+		Bookmarks:   cmp.Or(l.Bookmarks, time.Minute),
+		Idle:        cmp.Or(l.Idle, 2*time.Minute),
+		Shutdown:    cmp.Or(l.Shutdown, 5*time.Second),
 	}
-}
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 func (o Options) withDefaults() Options {

@@ -57,7 +57,7 @@ func TestEviction(t *testing.T) {
 	require.Contains(t, taken, "p")
 }
 
-// A subresource that is a part of its object changes that part and nothing else.
+// A write to a subresource changes the fields of the subresource and nothing else.
 func TestParts(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", pods, "", newPod)

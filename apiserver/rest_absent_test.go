@@ -4,9 +4,9 @@ import (
 	"regexp"
 )
 
-// absent says what recorded answers list that is no part of this server's, by
-// story and number: the groups of definitions that were there before the story,
-// and paths that show the insides of the recorded server's process.
+// absent lists, by story and number, the items of recorded responses that this server does not
+// have: groups of CustomResourceDefinitions that existed before the story, and paths of
+// kube-apiserver's internals.
 var absent = map[string]*regexp.Regexp{
 	"discovery-health 1": regexp.MustCompile(`^/(apis/` + leftGroups + `(/|$)|flagz|statusz|metrics/slis|openid/|\.well-known/|(healthz|livez|readyz)/([^p]|po))`),
 	"discovery-health 3": regexp.MustCompile(`^` + leftGroups + `$`),
@@ -16,9 +16,8 @@ var absent = map[string]*regexp.Regexp{
 
 const leftGroups = `(gateway\.networking\.k8s\.io|monitoring\.coreos\.com|topology\.example\.dev|trace\.example\.dev)`
 
-// without returns a recorded answer without the items and members of lists that
-// are absent here: strings, members by key, and objects by the name that they or
-// their metadata have.
+// without removes the absent items from a recorded response: strings, map entries by key, and
+// objects by name.
 func without(v any, absent *regexp.Regexp) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -18,8 +18,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// story is a file of exchanges with a real server, in testdata/rest: what was asked
-// in which order on a fresh state, and what it answered.
+// story is a file of HTTP exchanges with kube-apiserver in testdata/rest, in order, starting
+// from an empty cluster.
 type story struct {
 	Name      string     `json:"name"`
 	Exchanges []exchange `json:"exchanges"`
@@ -39,9 +39,8 @@ type exchange struct {
 	Text          *string           `json:"text"`
 }
 
-// TestRecordedExchanges asks what a real server was asked, and compares what is
-// answered with what it answered: codes, headers and bodies, but for values that
-// are generated.
+// TestRecordedExchanges sends the requests that kube-apiserver got and compares the responses:
+// status codes, headers and bodies, except for generated values.
 func TestRecordedExchanges(t *testing.T) {
 	files, err := filepath.Glob("testdata/rest/*.json")
 	require.NoError(t, err)
@@ -70,7 +69,8 @@ func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 	defer cancel()
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
-	// The recorded stories took no second, which entries of one time are sorted by.
+	// The recordings took less than a second, so their entries have equal times, which they
+	// are sorted by.
 	start := time.Date(2026, 11, 21, 2, 1, 29, 0, time.UTC)
 	server, err := apiserver.New(ctx, apiserver.Options{Token: "token", Store: store, Now: func() time.Time { return start }})
 	require.NoError(t, err)
@@ -107,11 +107,10 @@ func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 	}
 }
 
-// later are exchanges that are about what a server does by itself, after it has
-// answered what was asked before.
+// later are exchanges about background work of the server after an earlier request.
 var later = map[string]bool{"crd 20": true}
 
-// replayer asks the exchanges of one story.
+// replayer replays the exchanges of one story.
 type replayer struct{ *recorded.Replayer }
 
 func (r replayer) replay(e exchange) error {
@@ -126,7 +125,7 @@ func (r replayer) replay(e exchange) error {
 	return r.compare(e, answer)
 }
 
-// headers of answers that are compared.
+// Response headers that are compared.
 var comparedHeaders = []string{"Content-Type", "Warning", "Retry-After", "Vary"}
 
 func (r replayer) compare(e exchange, w *recorded.Answer) error {
@@ -169,7 +168,7 @@ func (r replayer) compareBody(e exchange, got []byte) []string {
 	return nil
 }
 
-// compareStream compares the events of watches.
+// compareStream compares watch events.
 func (r replayer) compareStream(got []byte, want string) []string {
 	events := func(data []byte) (out []any) {
 		d := json.NewDecoder(bytes.NewReader(data))
@@ -184,8 +183,7 @@ func (r replayer) compareStream(got []byte, want string) []string {
 	return r.Difference(events(got), events([]byte(want)))
 }
 
-// exceptions are exchanges in which this server answers something else, by story
-// and number, with the reason.
+// exceptions are exchanges whose response differs, by story and number, with the reason.
 var exceptions = map[string]string{
 	"crd 13":              "a body that breaks the schema is a fault of the client's: 400 in place of 500 (a correction)",
 	"discovery-health 0":  "the recorded server was built without a version; this one names the API that it serves",

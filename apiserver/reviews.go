@@ -31,10 +31,10 @@ func (s *Server) addReviews() {
 		authz.Group + "/localsubjectaccessreviews": {authz.WithKind("LocalSubjectAccessReview"), s.reviewAccess},
 		authz.Group + "/selfsubjectrulesreviews":   {authz.WithKind("SelfSubjectRulesReview"), s.reviewSelfRules},
 	} {
-		s.verbs.Special[name] = func(c *verbs.Call) error { return c.Review(r.kind, r.fill) }
+		s.verbs.Handlers[name] = func(c *verbs.Call) error { return c.Review(r.kind, r.fill) }
 	}
 	token := authn.WithKind("TokenRequest")
-	s.verbs.Special["/serviceaccounts/token"] = func(c *verbs.Call) error {
+	s.verbs.Handlers["/serviceaccounts/token"] = func(c *verbs.Call) error {
 		return c.Review(token, func(ctx context.Context, obj resources.Object) error {
 			return s.accounts.issue(ctx, c.Info.Namespace, c.Info.Name, obj.(*authenticationv1.TokenRequest))
 		})

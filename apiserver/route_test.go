@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// What a custom resource does not have is said of it by its name, as where its
-// definition is not the server's own.
+// Errors for paths that a custom resource does not have name the resource, as on
+// kube-apiserver.
 func TestCustomRoutes(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -47,12 +47,12 @@ func TestCustomRoutes(t *testing.T) {
 	require.Equal(t, http.StatusOK, h.ask("HEAD", widgetsV1+"/w", "", "").Code, "a HEAD is a get, other than of built-in types")
 }
 
-// askAs is a get in a shape.
+// askAs is a get with conversion to a kind.
 func (h *host) askAs(as, path string) *httptest.ResponseRecorder {
 	return h.accepting("application/json;as="+as+";g=meta.k8s.io;v=v1", path)
 }
 
-// accepting is a get by a client that accepts only some representations.
+// accepting is a get with an Accept header.
 func (h *host) accepting(types, path string) *httptest.ResponseRecorder {
 	q := httptest.NewRequest("GET", path, nil)
 	q.Header.Set("Authorization", "Bearer token")
@@ -62,7 +62,7 @@ func (h *host) accepting(types, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// A list is not to be had as the metadata of one object.
+// A list can't be converted to PartialObjectMetadata.
 func TestListAsOneObject(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for as, path := range map[string]string{"PartialObjectMetadata": configMaps, "PartialObjectMetadataList": "/api/v1/namespaces/default"} {
@@ -72,7 +72,7 @@ func TestListAsOneObject(t *testing.T) {
 	}
 }
 
-// The Scale of an object has columns of its own.
+// Scale has columns of its own.
 func TestScaleAsTable(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -94,7 +94,7 @@ func TestScaleAsTable(t *testing.T) {
 	}
 }
 
-// A watch can't be had as YAML, which has no frames.
+// A watch can't be YAML, which has no framing.
 func TestWatchAsYAML(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))

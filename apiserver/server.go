@@ -70,17 +70,17 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
 		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
-		Write: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
-		Bookmarks: options.Limits.Bookmarks, Done: s.done,
-		Special: maps.Clone(verbs.Pods), DisableNamespaceLifecycle: options.DisableNamespaceLifecycle,
-		Deleting: map[string]verbs.Deleter{
+		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
+		BookmarkInterval: options.Limits.Bookmarks, Done: s.done,
+		Handlers: maps.Clone(verbs.Pods), DisableNamespaceLifecycle: options.DisableNamespaceLifecycle,
+		Deleters: map[string]verbs.Deleter{
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
 		Written: s.written,
 	}
 	if options.DisableNamespaceLifecycle {
-		s.verbs.Deleting["/namespaces"] = verbs.DeleteNamespaceOnly
+		s.verbs.Deleters["/namespaces"] = verbs.DeleteNamespaceOnly
 	}
 	if guard, ok := options.Authorizer.(auth.Guard); ok {
 		s.verbs.Guard = guard.Guard

@@ -17,8 +17,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// bombs are custom resources whose items have a default of 100 KB, and whose chain has a
-// default of ten items on each of its levels.
+// bombs are custom resources with huge defaults: 100 KB for each item of a list, and ten items
+// on each level of a chain.
 const bombs = "/apis/example.com/v1/namespaces/default/bombs"
 
 func bombDefinition() string {
@@ -41,8 +41,8 @@ func bombOf(name, rest string) string {
 // emptyItems returns a list of n empty items.
 func emptyItems(n int) string { return `[` + strings.Repeat("{},", n-1) + `{}]` }
 
-// No request makes an object that is larger than what is stored, and none takes more
-// memory on the way than a few of those.
+// No request creates an object that exceeds the size limit, or allocates more than a few times
+// that size.
 func TestObjectSize(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", bombDefinition())
@@ -92,7 +92,7 @@ func manyNames(n int) string {
 	return b.String() + `"last":{}`
 }
 
-// Objects that were stored before the limit can still become smaller, and be deleted.
+// Objects that exceeded the limit before can become smaller and be deleted.
 func TestObjectSizeOfStored(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -108,7 +108,7 @@ func TestObjectSizeOfStored(t *testing.T) {
 	h.gone(configMaps + "/m")
 }
 
-// inflater converts objects to others that are very large.
+// inflater converts objects to very large ones.
 type inflater struct{}
 
 func (inflater) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to string) ([]*unstructured.Unstructured, error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// A kubeconfig is enough to reach a server, and nobody else may read it.
+// A client can connect with the kubeconfig, which only its owner can read.
 func TestStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,7 +70,7 @@ func TestStartRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "kubeconfig")
 }
 
-// A host's hook that panics ends its request, not the server.
+// A panic in a hook fails the request, not the server.
 func TestPanic(t *testing.T) {
 	h := newHost(t, apiserver.Options{
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -85,7 +85,7 @@ func TestPanic(t *testing.T) {
 	h.must("POST", configMaps, "", configMap("good", ""))
 }
 
-// A request that is under way when a server ends is answered.
+// A request in flight when the server stops gets its response.
 func TestCloseWaits(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	server, err := apiserver.Start(t.Context(), apiserver.Options{

@@ -11,9 +11,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-// TestRecordedTraces sends servers what was sent to a real one, and compares all of
-// what they answer: codes, warnings, objects and managed fields, but for generated
-// values.
+// TestRecordedTraces sends the requests of recorded traces and compares the responses with
+// those of kube-apiserver: status codes, warnings, objects and managed fields, except for
+// generated values.
 func TestRecordedTraces(t *testing.T) {
 	const root = "../testdata/traces"
 	traces, err := recorded.Load(filepath.Join(root, "random"), filepath.Join(root, "scenarios"), filepath.Join(root, "topology"))
@@ -48,8 +48,7 @@ func TestRecordedTraces(t *testing.T) {
 	for _, exception := range []recorded.Exception{recorded.ScaleFault, recorded.NullFault, recorded.SchemaFault, recorded.HostValidation} {
 		require.NotZero(t, used[exception], "no step needs this: %s", exception)
 	}
-	// Each step on a built-in type that is excepted, so that one more wants somebody
-	// to look at it.
+	// List each exception for a built-in kind, so that a new one has to be reviewed.
 	require.Equal(t, map[string]recorded.Exception{
 		"scenarios/bad-lists 1":               recorded.HostValidation, // ports of Services are between 1 and 65535
 		"scenarios/containers-nested-lists 1": recorded.HostValidation, // volume mounts name volumes

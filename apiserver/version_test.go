@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// What may be replaced without a word about its version depends on the kind.
+// AllowUnconditionalUpdate depends on the kind.
 func TestUpdateWithoutVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -56,7 +56,7 @@ func TestUpdateWithoutVersion(t *testing.T) {
 	}
 }
 
-// A create that gives a version is refused, and an apply that creates is not.
+// A create with a resourceVersion is rejected; an apply that creates an object may have one.
 func TestVersionOfANewObject(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	body := func(name, version string) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// warned is an object that is created, and what its client is warned of.
+// warned is an object that is created and the warnings that the client gets.
 type warned struct {
 	name       string
 	path, body string
@@ -98,8 +98,7 @@ func warnedOf() []warned {
 	}
 }
 
-// Clients are warned as kube-apiserver v1.36.3 warns them, in its words; those about
-// addresses are in the words of apimachinery.
+// Warnings are those of kube-apiserver v1.36.3; those about IP addresses are apimachinery's.
 func TestWarnings(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for _, row := range warnedOf() {
@@ -111,7 +110,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// warningsIn returns the warnings of an answer, without their code.
+// warningsIn returns the warnings of a response, without their codes.
 func warningsIn(header http.Header) (out []string) {
 	for _, line := range header.Values("Warning") {
 		text := strings.TrimSuffix(strings.TrimPrefix(line, `299 - "`), `"`)
@@ -120,8 +119,8 @@ func warningsIn(header http.Header) (out []string) {
 	return out
 }
 
-// Who changes the template of a workload is warned of it, who changes something else is
-// not; updates of Pods warn of nothing, as controllers make them.
+// An update of a Pod template gets warnings, other updates of a workload do not. Updates of
+// Pods get none: controllers make them.
 func TestWarningsOfUpdates(t *testing.T) {
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
 	h := newHost(t, apiserver.Options{})

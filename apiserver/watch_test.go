@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// How long what is to happen may take at most, and how often it is looked for.
+// Timeout and polling interval for expected events.
 const (
 	wait = 20 * time.Second
 	tick = time.Millisecond
@@ -20,7 +20,7 @@ const (
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
-// next returns the next event; bookmarks are left out.
+// next returns the next event that is not a bookmark.
 func next(t *testing.T, events <-chan event) event {
 	t.Helper()
 	for {
@@ -40,7 +40,7 @@ func configMap(name, labels string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%s}}}`, name, labels)
 }
 
-// An object that starts to be selected is added, one that ceases to be is deleted.
+// An object that starts to match the selectors is ADDED, one that stops to match is DELETED.
 func TestWatchSelection(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	from := h.must("POST", configMaps, "", configMap("a", `"t":"no"`)).GetResourceVersion()
@@ -62,7 +62,7 @@ func TestWatchSelection(t *testing.T) {
 	require.Equal(t, "DELETED b", next(t, events).text(), "what was not selected is not told of")
 }
 
-// A watch of one object is not told of others whose names start the same.
+// A watch of one object gets no events of objects whose names start with its name.
 func TestWatchOne(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	events := h.watch(configMaps + "?watch=1&fieldSelector=metadata.name%3Da")
@@ -71,7 +71,8 @@ func TestWatchOne(t *testing.T) {
 	require.Equal(t, "ADDED a", next(t, events).text())
 }
 
-// A streaming list sends what is there, says when that was all, and goes on.
+// A streaming list sends the initial objects, a bookmark that marks their end, and then
+// changes.
 func TestWatchInitialEvents(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", configMaps, "", configMap("a", ""))
@@ -92,7 +93,7 @@ func TestWatchInitialEvents(t *testing.T) {
 	require.Equal(t, "ADDED d", next(t, events).text(), "nothing that was there before")
 }
 
-// A watch that is told of nothing still learns how far the store has come.
+// A watch without matching events gets bookmarks.
 func TestWatchBookmarks(t *testing.T) {
 	store := memory.New(memory.Options{Progress: time.Millisecond})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -132,8 +133,7 @@ func TestWatchTooOld(t *testing.T) {
 	require.Contains(t, message, "too old")
 }
 
-// A watch from a revision that there is not yet ends, as there is no cache that could
-// be behind.
+// A watch from a revision in the future ends: there is no watch cache that could be behind.
 func TestWatchFromTheFuture(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	e := next(t, h.watch(configMaps+"?watch=1&resourceVersion=99999"))
@@ -142,7 +142,7 @@ func TestWatchFromTheFuture(t *testing.T) {
 	require.Contains(t, e.Object.Object["message"], "Too large resource version: 99999")
 }
 
-// Closing the server ends watches.
+// Close ends watches.
 func TestWatchEndsWithServer(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	events := h.watch(configMaps + "?watch=1")

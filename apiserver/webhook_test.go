@@ -20,8 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// conversionWebhook starts a webhook that converts as convert does, and returns the
-// conversion of a definition that calls it.
+// conversionWebhook starts a conversion webhook and returns the conversion stanza for it.
 func conversionWebhook(t *testing.T, convert func(u *unstructured.Unstructured, to string) error) string {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := &apiextensionsv1.ConversionReview{}
@@ -52,14 +51,14 @@ func conversionWebhook(t *testing.T, convert func(u *unstructured.Unstructured, 
 		server.URL, base64.StdEncoding.EncodeToString(ca))
 }
 
-// reversed turns the text of a widget round.
+// reversed reverses the text of a widget.
 func reversed(u *unstructured.Unstructured, to string) error {
 	_, err := reverser{}.Convert(nil, []*unstructured.Unstructured{u}, to)
 	return err
 }
 
-// The server calls the conversion webhook of a definition for all reads and writes at
-// another version than the one that is stored.
+// The server calls the conversion webhook for reads and writes at other versions than the
+// storage version.
 func TestConversionWebhook(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", conversionWebhook(t, reversed)))
@@ -78,7 +77,7 @@ func TestConversionWebhook(t *testing.T) {
 	h.must("DELETE", widgetsV2+"/w", "", "")
 }
 
-// What goes wrong with a webhook is answered as a real server does.
+// Errors of webhooks are those of kube-apiserver.
 func TestConversionWebhookErrors(t *testing.T) {
 	for _, row := range []struct{ name, conversion, says, why string }{
 		{"refuses", conversionWebhook(t, func(*unstructured.Unstructured, string) error { return fmt.Errorf("not today") }),
@@ -102,8 +101,7 @@ func TestConversionWebhookErrors(t *testing.T) {
 	}
 }
 
-// A dry run of a create may have a resourceVersion: that it has none is looked at when it
-// is stored.
+// A dry run of a create may have a resourceVersion: the storage checks that it has none.
 func TestDryRunWithResourceVersion(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })

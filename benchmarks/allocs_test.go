@@ -16,7 +16,7 @@ var budgets = map[string]float64{
 	"Pod: apply, one field is dropped":                   400,
 	"Pod: apply, one field changes, canonical semantics": 90,
 	"Pod: status update by another manager":              140,
-	"Pod: update, nothing changes":                       20,
+	"Pod: update, nothing changes":                       24,
 	"Pod: first apply":                                   620,
 	"Node: heartbeat":                                    45,
 	"Deployment: conflict with two managers":             200,

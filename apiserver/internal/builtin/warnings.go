@@ -196,6 +196,7 @@ func (w *warner) always(obj resources.Object) {
 			}
 		}
 	case *corev1.Node:
+		//lint:ignore SA1019 the warning is about its use
 		if o.Spec.ConfigSource != nil {
 			w.add(nil, "spec.configSource: the feature is removed")
 		}

@@ -107,8 +107,8 @@ func (c *Call) tryDelete(
 // its finalizers or its grace period. requested is gracePeriodSeconds of the request, or nil.
 func (c *Call) beginDeletion(obj resources.Object, requested *int64) (stays bool, err error) {
 	now := metav1.NewTime(c.Now()).Rfc3339Copy()
-	if special := c.Deleting[c.Resource.Group+"/"+c.Resource.Plural]; special != nil {
-		return special(obj, now)
+	if handler := c.Deleters[c.Resource.Group+"/"+c.Resource.Plural]; handler != nil {
+		return handler(obj, now)
 	}
 	seconds, graceful := c.Strategy.GracefulDelete(obj, requested)
 	switch {

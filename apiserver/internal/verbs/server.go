@@ -42,8 +42,8 @@ type Server struct {
 	Body request.Limits
 	// MaxObject limits the size of a stored object, in bytes.
 	MaxObject int64
-	// Write is the write timeout of one watch event.
-	Write time.Duration
+	// WriteTimeout is the write timeout of one watch event.
+	WriteTimeout time.Duration
 	// Guard, if not nil, authorizes a write once its outcome is known. RBAC prevents privilege
 	// escalation with it.
 	Guard func(ctx context.Context, a auth.Attributes, obj, live runtime.Object) error
@@ -51,19 +51,19 @@ type Server struct {
 	Timeout time.Duration
 	// WatchTimeout is the default timeout of watches.
 	WatchTimeout time.Duration
-	// Bookmarks is the interval of watch bookmarks.
-	Bookmarks time.Duration
+	// BookmarkInterval is the interval of watch bookmarks.
+	BookmarkInterval time.Duration
 	// Done ends all watches when it is closed.
 	Done <-chan struct{}
-	// Special maps "group/plural/subresource" and, for whole resources, "group/plural" to
+	// Handlers maps "group/plural/subresource" and, for whole resources, "group/plural" to
 	// handlers. They handle subresources that are not a part of their object, such as
 	// pods/eviction.
-	Special map[string]func(*Call) error
+	Handlers map[string]func(*Call) error
 	// Written is called after every write, before the response.
 	Written func(ctx context.Context, r *resources.Resource, obj resources.Object)
-	// Deleting maps "group/plural" to the Deleter of resources whose objects wait for more
+	// Deleters maps "group/plural" to the Deleter of resources whose objects wait for more
 	// than metadata.finalizers.
-	Deleting map[string]Deleter
+	Deleters map[string]Deleter
 
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist.
 	DisableNamespaceLifecycle bool
@@ -128,8 +128,8 @@ func (c *Call) serve() (err error) {
 		return err
 	}
 	name := c.Resource.Group + "/" + c.Resource.Plural
-	if special := c.Special[name]; special != nil {
-		return special(c)
+	if handler := c.Handlers[name]; handler != nil {
+		return handler(c)
 	}
 	if c.Strategy, err = c.Resource.Strategy(); err != nil {
 		return err
@@ -150,8 +150,8 @@ func (c *Call) serve() (err error) {
 	case "scale":
 		return c.scale()
 	default:
-		if special := c.Special[name+"/"+c.Info.Subresource]; special != nil {
-			return special(c)
+		if handler := c.Handlers[name+"/"+c.Info.Subresource]; handler != nil {
+			return handler(c)
 		}
 		return notImplemented(c.Resource, c.Info.Subresource)
 	}

@@ -129,7 +129,7 @@ func (w *watcher) sendInitialEvents(ctx context.Context) error {
 
 // sendEvents sends the changes until the watch ends.
 func (w *watcher) sendEvents(ctx context.Context, events storage.Watcher) error {
-	ticker := time.NewTicker(w.c.Bookmarks)
+	ticker := time.NewTicker(w.c.BookmarkInterval)
 	defer ticker.Stop()
 	if err := w.stream.flush(); err != nil {
 		return nil

@@ -43,7 +43,7 @@ func (c *Call) newStream() (*stream, error) {
 		return nil, notAcceptable("only the following media types are accepted: " + strings.Join(c.watchMediaTypes(), ", "))
 	}
 	s := &stream{
-		writeTimeout: c.Write,
+		writeTimeout: c.WriteTimeout,
 		control:      http.NewResponseController(c.Writer),
 		frames:       info.NewFrameWriter(c.Writer),
 		objects:      c.accepted.Serializer,

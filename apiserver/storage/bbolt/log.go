@@ -128,7 +128,6 @@ func (st *state) entry(revision int64) (e entry, ok bool, err error) {
 }
 
 // last returns the revision of the last write to a key, from its value in records; 0 for none.
-// nothing.
 func last(data []byte) (revision int64, removed bool, err error) {
 	if data == nil {
 		return 0, false, nil
