@@ -52,6 +52,8 @@ type page struct {
 	Shared, Unowned int
 	Objects         []pageObject
 	Data            pageData
+
+	lines int // so far
 }
 
 // pageManager is a manager, with all its entries in all objects.
@@ -62,6 +64,7 @@ type pageManager struct {
 
 	hows    []string // Apply, Update/status …
 	details []string // the same, with versions
+	last    int      // the last line of the page, from 1, that counts for it
 }
 
 type pageObject struct {
@@ -307,13 +310,14 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 func (p *page) addFacts(l *Line, line *pageLine, facts *dataLine, managers map[string]*pageManager) {
 	for i := range l.Fields {
 		f := &l.Fields[i]
-		field := dataField{Path: printable.Text(f.Path.String()), Kind: f.Kind, State: f.State, Owners: []int{}}
+		field := dataField{Path: printable.Text(f.Path.String()), Kind: f.Kind, State: f.State, Owners: make([]int, 0, len(f.Owners))}
 		for j := range f.Owners {
 			field.Owners = append(field.Owners, f.Owners[j].Entry)
 		}
 		facts.Fields = append(facts.Fields, field)
 	}
 	owners := l.owners()
+	p.lines++
 	for i, o := range owners {
 		m := managers[o.Manager]
 		switch {
@@ -325,7 +329,8 @@ func (p *page) addFacts(l *Line, line *pageLine, facts *dataLine, managers map[s
 		if i == 0 {
 			line.Age = o.Age
 		}
-		if !slices.Contains(facts.Managers, m.Index) {
+		if m.last != p.lines {
+			m.last = p.lines
 			facts.Managers = append(facts.Managers, m.Index)
 			m.Lines++
 		}

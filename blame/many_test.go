@@ -39,3 +39,34 @@ func TestManyOwners(t *testing.T) {
 	require.NoError(t, blame.HTML(&page, report))
 	require.Equal(t, 2, strings.Count(page.String(), `<span class="chip ">180 more</span>`))
 }
+
+// TestEntriesOfSameFields: entries that own the same are decoded once, and each is told
+// by itself, one that can't be decoded among them.
+func TestEntriesOfSameFields(t *testing.T) {
+	type m = map[string]any
+	fields := func() m {
+		data := m{}
+		for i := range 1000 {
+			data[fmt.Sprintf("f:k%d", i)] = m{}
+		}
+		return m{"f:data": data}
+	}
+	object := func(each ...m) m {
+		var entries []any
+		for i, fields := range each {
+			entries = append(entries, m{"manager": fmt.Sprintf("m%d", i), "operation": "Update", "apiVersion": "v1",
+				"fieldsType": "FieldsV1", "fieldsV1": fields})
+		}
+		return m{"apiVersion": "v1", "kind": "ConfigMap", "metadata": m{"managedFields": entries}}
+	}
+	other := fields()
+	other["f:data"].(m)["f:other"] = m{}
+	report, err := blame.New(object(fields(), fields(), other, m{"x": m{}}, fields(), m{}, nil), blame.Options{})
+	require.NoError(t, err)
+	var counts []int
+	for _, e := range report.Entries {
+		counts = append(counts, e.Fields)
+	}
+	require.Equal(t, []int{1000, 1000, 1001, 0, 1000, 0, 0}, counts)
+	require.NotEmpty(t, report.Entries[3].Problem)
+}

@@ -85,12 +85,13 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	}
 	sets := make([]*fieldpath.Set, len(list))
 	r.Entries = make([]Entry, len(list))
+	var shared fieldSets
 	for i, item := range list {
 		e := &r.Entries[i]
 		e.Entry = i
 		record, err := managedfields.ReadEntry(item, i, fieldpath.SharedCache())
 		if err == nil {
-			sets[i], err = record.Fields()
+			sets[i], err = shared.of(&record)
 		}
 		if err != nil {
 			m, _ := item.(map[string]any)
@@ -107,6 +108,25 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		e.Fields = sets[i].Len()
 	}
 	return sets
+}
+
+// fieldSets decodes the fields of entries, those of neighbours that own the same once:
+// to compare two FieldsV1 costs a tenth of decoding one.
+type fieldSets struct {
+	tree map[string]any
+	set  *fieldpath.Set
+}
+
+func (s *fieldSets) of(r *managedfields.Record) (*fieldpath.Set, error) {
+	tree, ok := r.Tree()
+	if ok && s.tree != nil && len(tree) == len(s.tree) && typed.Equal(tree, s.tree) {
+		return s.set, nil
+	}
+	set, err := r.Fields()
+	if ok && err == nil {
+		s.tree, s.set = tree, set
+	}
+	return set, err
 }
 
 // problem returns what is wrong with an entry, without the position and manager

@@ -166,11 +166,11 @@ type lineOwner struct {
 // owners returns the owners of the fields of a line: of the innermost first, then
 // those of others alone.
 func (l *Line) owners() []lineOwner {
-	var out []lineOwner
 	inner := l.Field()
 	if inner == nil {
 		return nil
 	}
+	out := make([]lineOwner, 0, len(inner.Owners))
 	outer := l.Fields[:len(l.Fields)-1]
 	for _, o := range inner.Owners {
 		note := ""
