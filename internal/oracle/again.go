@@ -29,7 +29,7 @@ import (
 // There is one exception (spec rule 4.2): an empty list owns nothing, so that a list
 // goes with the last item that an intent drops although the intent has it empty. The
 // second apply brings the empty list, and only that, or a conflict over it; the third
-// changes nothing, but for entries where there were none.
+// changes nothing.
 type Laws struct {
 	// At returns a field manager whose clock stands at a time. Its options are the same
 	// for every time, and reset no fields.
@@ -86,7 +86,7 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 // to which another apply would change nothing, nil for a conflict over an empty list.
 func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Object, manager string, force bool) (runtime.Object, error) {
 	second, err := l.apply(m, first, intent, manager, force)
-	if l.overEmptyLists(err, first, intent) {
+	if l.overEmptyLists(err, intent) {
 		return nil, nil
 	}
 	if err != nil {
@@ -101,17 +101,12 @@ func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Obj
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	if !addsEmptyLists(without(a), without(b)) || !l.addsIntent(a, b, intent) {
+	if !addsEmptyLists(without(a), without(b)) {
 		return nil, difference
 	}
 	third, err := l.apply(m, second, intent, manager, force)
 	if err != nil {
 		return nil, fmt.Errorf("a third time: %w", err)
-	}
-	if len(managedFields(b)) == 0 {
-		// An intent of nothing but empty lists owns nothing. Where nobody owns anything, the
-		// next apply finds an object that nobody tracked (spec rule 1.4).
-		return nil, l.compareObjects(second, third)
 	}
 	if err := l.compare(second, third); err != nil {
 		return nil, fmt.Errorf("a third time: %w", err)
@@ -121,29 +116,17 @@ func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Obj
 
 // overEmptyLists reports whether an apply is in conflict over nothing but empty lists of
 // its intent, which the first apply left out.
-func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
+func (l Laws) overEmptyLists(err error, intent runtime.Object) bool {
 	var all conflicts.Conflicts
-	tree, intentErr := treeOf(intent)
-	before, firstErr := treeOf(first)
-	if !errors.As(err, &all) || intentErr != nil || firstErr != nil {
+	tree, treeErr := treeOf(intent)
+	if !errors.As(err, &all) || treeErr != nil {
 		return false
 	}
 	return !slices.ContainsFunc(all, func(c conflicts.Conflict) bool {
 		v, ok := l.Type.Get(tree, c.Path)
 		list, isList := v.([]any)
-		_, isThere := l.Type.Get(before, c.Path)
-		return !ok || !isList || len(list) > 0 || isThere
+		return !ok || !isList || len(list) > 0
 	})
-}
-
-// addsIntent reports whether after is before with the intent laid over it, and nothing else.
-func (l Laws) addsIntent(before, after map[string]any, intent runtime.Object) bool {
-	tree, err := treeOf(intent)
-	if err != nil {
-		return false
-	}
-	merged, err := l.Type.Merge(without(before), without(tree))
-	return err == nil && reflect.DeepEqual(without(merged.(map[string]any)), without(after))
 }
 
 // checkExtracted applies what can be extracted of a manager's entry.
