@@ -31,10 +31,10 @@ func New(types fieldmanager.Types, options func(kind schema.GroupVersionKind, su
 	return &Mover{types: types, options: options, now: time.Now}
 }
 
-// Clock returns a Mover that dates the entry of an adoption with what now returns, in
-// whole seconds; without it, that is the time of the machine. Other moves date nothing:
-// what they move was written when the entry that it came from says. Nor does a handover,
-// whose first apply changes nothing in the object (spec rule 2.3).
+// Clock returns a Mover that sets the time of an adoption's entry from now, in whole
+// seconds. The default is time.Now. Other moves keep the time of the entry that the fields
+// come from. A handover sets no time either: its first apply changes nothing in the object
+// (spec rule 2.3).
 func (m *Mover) Clock(now func() time.Time) *Mover {
 	out := *m
 	out.now = now

@@ -31,7 +31,7 @@ import (
 // second apply brings the empty list, and only that, or a conflict over it; the third
 // changes nothing.
 type Laws struct {
-	// At returns a field manager whose clock stands at a time. Its options are the same
+	// At returns a field manager whose clock always shows the given time. Its options are the same
 	// for every time, and reset no fields.
 	At func(time.Time) (*fieldmanager.FieldManager, error)
 	// Type is that of the objects.

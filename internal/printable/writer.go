@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes [Lines] of what is written to it. It is what stands between a
-// program and a terminal, so that a text which nobody thought of is escaped too. It
-// is safe for concurrent use.
+// Writer escapes what is written to it, as [Lines] does, and writes it to another writer.
+// A program puts it in front of the terminal, so that no text is printed unescaped by
+// mistake. It is safe for concurrent use.
 type Writer struct {
 	mu     sync.Mutex
 	out    io.Writer

@@ -69,7 +69,7 @@ func marked(data []byte, mark string) []byte {
 	}
 }
 
-// jsonEscape returns the character that the \u escape at the start of s stands for,
+// jsonEscape returns the character that the \u escape at the start of s encodes,
 // and how long the escape is, both of its halves if it has two; the character is -1
 // for another escape.
 func jsonEscape(s string) (r rune, size int) {

@@ -9,7 +9,10 @@ import (
 // Copy copies the maps and lists of a tree. What else is in it is shared:
 // runtime.DeepCopyJSON panics for numbers that are none of JSON's Go types, and an
 // object made in Go has an int easily.
-func Copy(v any) any {
+func Copy(v any) any { return copyWith(v, func(leaf any) any { return leaf }) }
+
+// copyWith copies the maps and lists of a tree, with f applied to everything else.
+func copyWith(v any, f func(leaf any) any) any {
 	switch x := v.(type) {
 	case map[string]any:
 		if x == nil {
@@ -17,7 +20,7 @@ func Copy(v any) any {
 		}
 		out := make(map[string]any, len(x))
 		for k, item := range x {
-			out[k] = Copy(item)
+			out[k] = copyWith(item, f)
 		}
 		return out
 	case []any:
@@ -26,36 +29,21 @@ func Copy(v any) any {
 		}
 		out := make([]any, len(x))
 		for i, item := range x {
-			out[i] = Copy(item)
+			out[i] = copyWith(item, f)
 		}
 		return out
 	}
-	return v
+	return f(v)
 }
 
 // Plain is [Copy] with whole numbers as int64 and others as float64, as a decoder gives
 // them, so that runtime.DeepCopyJSON can copy the result. A whole number beyond int64
 // becomes a float64.
-func Plain(v any) any {
-	switch x := v.(type) {
-	case map[string]any:
-		if x == nil {
-			return x
-		}
-		out := make(map[string]any, len(x))
-		for k, item := range x {
-			out[k] = Plain(item)
-		}
-		return out
-	case []any:
-		if x == nil {
-			return x
-		}
-		out := make([]any, len(x))
-		for i, item := range x {
-			out[i] = Plain(item)
-		}
-		return out
+func Plain(v any) any { return copyWith(v, plainNumber) }
+
+// plainNumber returns a number as a decoder gives it, and anything else as it is.
+func plainNumber(v any) any {
+	switch v.(type) {
 	case int64, float64, string, bool, nil:
 		return v
 	}

@@ -77,7 +77,7 @@ func (f *chosenFields) check() error {
 	return nil
 }
 
-// ownedBy returns what the entries that a key means own, and whether there are any.
+// ownedBy returns the fields of the entries that a key selects. ok is false if it selects none.
 func ownedBy(t *target, from managedfields.Key) (*fieldpath.Set, bool, error) {
 	return ownedWhere(t, func(k managedfields.Key) bool { return ownership.Selects(from, k) })
 }
