@@ -23,6 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 
+	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
@@ -224,14 +225,14 @@ func (k *kind) Grace(obj resources.Object, asked *int64) (seconds int64, gracefu
 
 // PrepareCreate drops the status of a kind whose status has a subresource, but for
 // a Node, which says what it is as it joins.
-func (k *kind) PrepareCreate(obj resources.Object) {
+func (k *kind) PrepareCreate(ctx context.Context, obj resources.Object) {
 	if _, isNode := obj.(*corev1.Node); k.rules.hasStatus && !isNode {
 		setField(obj, "Status", nil)
 	}
 	if k.rules.generation {
 		obj.SetGeneration(1)
 	}
-	k.rules.created(obj, k.now())
+	k.rules.created(obj, auth.UserOf(ctx), k.now())
 	// What was made now is as good as what was given: a Job without labels has those of
 	// its template.
 	setDefaults(obj)

@@ -9,20 +9,24 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // created does to a new object what its kind does beyond dropping its status, and
 // what the admission of a server does that has the default plugins. Nobody comes
 // to own what is set here.
-func (r rules) created(obj resources.Object, now metav1.Time) {
+func (r rules) created(obj resources.Object, user auth.User, now metav1.Time) {
 	switch o := obj.(type) {
+	case *certificatesv1.CertificateSigningRequest:
+		setRequester(&o.Spec, user)
 	case *corev1.Namespace:
 		o.Status.Phase = corev1.NamespaceActive
 		if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {

@@ -68,7 +68,7 @@ func (c *Controller) Add(
 	if err != nil {
 		return err
 	}
-	kind.PrepareCreate(obj)
+	kind.PrepareCreate(ctx, obj)
 	if errs, _ := kind.Validate(ctx, obj, nil, ""); len(errs) > 0 {
 		return apierrors.NewInvalid(r.GroupKind(), crd.Name, errs)
 	}

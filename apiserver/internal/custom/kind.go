@@ -220,7 +220,7 @@ func (d *Definition) reset(subresource, version string) map[string]fieldpath.Fil
 func (k *kind) Strategic() any { return nil }
 
 // PrepareCreate drops the status if it is a subresource.
-func (k *kind) PrepareCreate(obj resources.Object) {
+func (k *kind) PrepareCreate(_ context.Context, obj resources.Object) {
 	if k.hasStatus() {
 		delete(obj.(*unstructured.Unstructured).Object, "status")
 	}

@@ -56,8 +56,9 @@ type Kind interface {
 
 	// PrepareCreate and PrepareUpdate undo what a client may not write through
 	// a subresource ("" for the object), and set what follows from the write,
-	// such as the generation. obj is changed in place, live is not.
-	PrepareCreate(obj Object)
+	// such as the generation. obj is changed in place, live is not. The context of a
+	// creation has the user.
+	PrepareCreate(ctx context.Context, obj Object)
 	PrepareUpdate(obj, live Object, subresource string)
 
 	// Unconditional reports whether an update may leave out the resourceVersion

@@ -118,14 +118,18 @@ var cases = []struct {
 			"spec": {"template": {"spec": {"hostPID": false}}}}`},
 	}},
 	{"policyTypes of a NetworkPolicy, which follow from its rules", false, []written{
-		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy + `, "egress": [{}]}}`},
-		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy + `, "egress": [{}]}}`},
+		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy +
+			`, "egress": [{}]}}`},
+		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy +
+			`, "egress": [{}]}}`},
 		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m",
 			body: policy + `, "egress": [{}], "policyTypes": ["Ingress", "Egress"]}}`},
-		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy + `, "egress": [{}]}}`},
+		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy +
+			`, "egress": [{}]}}`},
 	}},
 	{"defaults of a custom resource", true, []written{
-		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m", body: gadget(`"size": 3, "ports": [{"port": 1}]`)},
+		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m",
+			body: gadget(`"size": 3, "ports": [{"port": 1}]`)},
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m", body: gadget(`"ports": [{"port": 1}]`)},
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m", body: gadget(`"ports": [{"port": 1}]`)},
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "n", body: gadget(`"color": "red"`)},
@@ -145,7 +149,8 @@ var cases = []struct {
 			body: `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"l": "v"}}`},
 	}},
 	{"a namespace itself, and its status", false, []written{
-		{path: "/api/v1/namespaces/own", manager: "m", body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}}`},
+		{path: "/api/v1/namespaces/own", manager: "m",
+			body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}}`},
 		{path: "/api/v1/namespaces/own/status", manager: "m",
 			body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}, "status": {"phase": "Active"}}`},
 	}},
