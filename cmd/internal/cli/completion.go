@@ -13,8 +13,9 @@ import (
 
 // complete completes KIND, KIND NAME and KIND/NAME from where the objects are. What
 // can't be had completes nothing.
-func (f *objectFlags) complete(env *process.Env, cmd *cobra.Command, args []string, text string) ([]string,
-	cobra.ShellCompDirective) {
+func (f *objectFlags) complete(
+	env *process.Env, cmd *cobra.Command, args []string, text string,
+) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	if f.files != nil {
 		return nil, directive

@@ -128,8 +128,9 @@ func (f *conflictsFlags) run(env *process.Env, cmd *cobra.Command) error {
 
 // reports returns the conflicts of every document, also those without any, and of
 // how many there are some.
-func (f *conflictsFlags) reports(ctx context.Context, env *process.Env, p place.Place,
-	docs []manifest.Document) (reports []conflicts.Report, count int, failed bool) {
+func (f *conflictsFlags) reports(
+	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
+) (reports []conflicts.Report, count int, failed bool) {
 	for _, doc := range docs {
 		w, err := f.desired(ctx, env, p, doc)
 		if err == nil {
@@ -234,8 +235,9 @@ func (f *conflictsFlags) runResolve(env *process.Env, cmd *cobra.Command) error 
 
 // resolution decides the conflicts of an intent, and notes in met which fields of
 // --field are among them: those of several documents need not be in each.
-func (f *conflictsFlags) resolution(w *place.Desired, way, others conflicts.Way,
-	met map[string]bool) (*fieldmanager.Resolution, error) {
+func (f *conflictsFlags) resolution(
+	w *place.Desired, way, others conflicts.Way, met map[string]bool,
+) (*fieldmanager.Resolution, error) {
 	live, intent, options := place.Wrap(w.Object), place.Wrap(w.Tree), w.PlanOptions(false)
 	var chosen *fieldpath.Set
 	if len(f.fields) > 0 {
@@ -275,8 +277,9 @@ func under(set *fieldpath.Set, path fieldpath.Path) bool {
 }
 
 // take says what the ways out come to, asks, and applies them.
-func (f *conflictsFlags) take(ctx context.Context, env *process.Env, p place.Place, list []view.Resolved,
-	offline bool) (failed bool, err error) {
+func (f *conflictsFlags) take(
+	ctx context.Context, env *process.Env, p place.Place, list []view.Resolved, offline bool,
+) (failed bool, err error) {
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
 	for _, r := range list {
 		shown.Resolved(env.Stderr, r)

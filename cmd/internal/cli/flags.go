@@ -80,8 +80,9 @@ func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
 
 // open opens the place: the file with live objects if there is one, then a store,
 // then the cluster. missing says what a store is that is not there.
-func (f *placeFlags) open(env *process.Env, cmd *cobra.Command, files []string,
-	missing place.MissingStore) (place.Place, error) {
+func (f *placeFlags) open(
+	env *process.Env, cmd *cobra.Command, files []string, missing place.MissingStore,
+) (place.Place, error) {
 	if other := f.changedClusterFlag(cmd); other != "" && (files != nil || f.store != "") {
 		return nil, fmt.Errorf("--%s is about a cluster, and the objects are in files", other)
 	}

@@ -56,8 +56,9 @@ error.`,
 	return cmd
 }
 
-func printObjects(ctx context.Context, e *process.Env, p *place.Store, args []string, namespace string,
-	out *view.Output) error {
+func printObjects(
+	ctx context.Context, e *process.Env, p *place.Store, args []string, namespace string, out *view.Output,
+) error {
 	kindName, name, err := place.ObjectArgs(args)
 	if err != nil {
 		return err

@@ -137,8 +137,9 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 }
 
 // apply applies the steps one after the other.
-func (f *handoverFlags) apply(ctx context.Context, p place.Place, w *place.Desired,
-	steps []ownership.Step) (object map[string]any, err error) {
+func (f *handoverFlags) apply(
+	ctx context.Context, p place.Place, w *place.Desired, steps []ownership.Step,
+) (object map[string]any, err error) {
 	for i, step := range steps {
 		if object, err = p.Apply(ctx, w.Target, step.Intent.Object, cluster.WriteOptions{Manager: step.Manager}); err != nil {
 			if i > 0 {

@@ -63,8 +63,9 @@ func (f *intentFlags) defaultManager() string {
 }
 
 // open opens the place, and reads what is to be applied.
-func (f *intentFlags) open(env *process.Env, cmd *cobra.Command, readOnly bool) (place.Place, []manifest.Document,
-	error) {
+func (f *intentFlags) open(
+	env *process.Env, cmd *cobra.Command, readOnly bool,
+) (place.Place, []manifest.Document, error) {
 	if len(f.files) == 0 {
 		return nil, nil, errors.New("nothing to read: name files with -f")
 	}
@@ -119,8 +120,9 @@ func (f *intentFlags) learn(ctx context.Context, env *process.Env, p place.Place
 
 // desired reads what is to be applied of a document. What comes with an error has its place,
 // and the object if that could be told.
-func (f *intentFlags) desired(ctx context.Context, env *process.Env, p place.Place,
-	doc manifest.Document) (*place.Desired, error) {
+func (f *intentFlags) desired(
+	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document,
+) (*place.Desired, error) {
 	w := &place.Desired{Where: doc.Where(), Given: doc.Tree, Manager: f.manager}
 	if doc.Err != nil {
 		return w, doc.Err

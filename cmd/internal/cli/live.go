@@ -34,8 +34,9 @@ func (f *writeFlags) runLive(env *process.Env, docs []manifest.Document, apply b
 	return out.Print(env.Stdout, []map[string]any{object}, false)
 }
 
-func (f *writeFlags) mergeLive(env *process.Env, c *place.Catalog, doc manifest.Document,
-	apply bool) (object map[string]any, ref string, err error) {
+func (f *writeFlags) mergeLive(
+	env *process.Env, c *place.Catalog, doc manifest.Document, apply bool,
+) (object map[string]any, ref string, err error) {
 	if doc.Err != nil {
 		return nil, "", doc.Err
 	}

@@ -104,8 +104,9 @@ func (f *planFlags) run(env *process.Env, cmd *cobra.Command) error {
 
 // plan plans every document. Of those that it fails for it tells on stderr, and
 // returns how many they are.
-func (f *planFlags) plan(ctx context.Context, env *process.Env, p place.Place,
-	docs []manifest.Document) (plans []view.Planned, failed int) {
+func (f *planFlags) plan(
+	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
+) (plans []view.Planned, failed int) {
 	step, done := view.Progress(env, "planning", len(docs))
 	var errs []func()
 	for _, doc := range docs {

@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os/signal"
 	"path/filepath"
@@ -17,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,6 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -104,7 +100,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	if err := applyDefinitions(ctx, e, server.Config(), definitions); err != nil {
+	if err := applyDefinitions(ctx, server.LoopbackConfig(), definitions); err != nil {
 		return err
 	}
 	which, err := contextFlag(kubeconfig, server.Context())
@@ -192,54 +188,28 @@ func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err
 	return out, nil
 }
 
-// applyDefinitions applies definitions as the manager tenure, whoever owns their
+// applyDefinitions applies definitions to a server as the manager tenure, whoever owns their
 // fields.
-func applyDefinitions(ctx context.Context, e *process.Env, config *rest.Config, definitions []map[string]any) error {
+func applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
 	if len(definitions) == 0 {
 		return nil
 	}
-	client, err := rest.HTTPClientFor(config)
+	c, err := cluster.Local(config)
 	if err != nil {
 		return err
 	}
-	defer client.CloseIdleConnections()
 	for _, tree := range definitions {
-		if err := applyDefinition(ctx, client, config.Host, tree); err != nil {
+		gvk, err := manifest.GVKOf(tree)
+		if err != nil {
+			return err
+		}
+		kind, err := c.Kind(gvk)
+		if err == nil {
+			_, err = c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: storeManager, Force: true})
+		}
+		if err != nil {
 			return fmt.Errorf("--crd: %s: %w", place.Reference(place.DefinitionKind, manifest.NameOf(tree)), err)
 		}
 	}
 	return nil
-}
-
-func applyDefinition(ctx context.Context, client *http.Client, host string, tree map[string]any) error {
-	gvk, err := manifest.GVKOf(tree)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(tree)
-	if err != nil {
-		return err
-	}
-	to := host + "/apis/" + gvk.GroupVersion().String() + "/customresourcedefinitions/" +
-		url.PathEscape(manifest.NameOf(tree)) +
-		"?fieldManager=tenure&force=true&fieldValidation=Strict"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, to, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", string(types.ApplyPatchType))
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode < 300 {
-		return nil
-	}
-	var status metav1.Status
-	if err := json.NewDecoder(io.LimitReader(answer.Body, manifest.MaxInput)).Decode(&status); err != nil ||
-		status.Message == "" {
-		return errors.New(answer.Status)
-	}
-	return errors.New(status.Message)
 }

@@ -27,6 +27,8 @@ type Cluster struct {
 	// that the input makes.
 	defined    map[schema.GroupKind]*Definition
 	namespaces map[string]bool
+	// compiled are the definitions of the server that were read.
+	compiled map[schema.GroupKind]*Definition
 	// local says that the server is ours: its built-in types are those that we have, and
 	// objects need no Namespace.
 	local bool
@@ -35,7 +37,8 @@ type Cluster struct {
 func NewCluster(env *process.Env, c *cluster.Cluster, namespace string) *Cluster {
 	return &Cluster{
 		Env: env, Client: c, namespace: namespace,
-		defined: map[schema.GroupKind]*Definition{}, namespaces: map[string]bool{},
+		defined: map[schema.GroupKind]*Definition{}, compiled: map[schema.GroupKind]*Definition{},
+		namespaces: map[string]bool{},
 	}
 }
 
@@ -89,6 +92,9 @@ func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definit
 	if openapi.Builtin().Versions(gk) != nil {
 		return nil, nil
 	}
+	if d := p.compiled[gk]; d != nil {
+		return d, nil
+	}
 	tree, err := p.Client.Definition(ctx, served)
 	if err != nil || tree == nil {
 		return nil, err
@@ -97,7 +103,14 @@ func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definit
 	if err != nil {
 		return nil, fmt.Errorf("definition of %s: %w", gk, err)
 	}
+	p.compiled[gk] = d
 	return d, nil
+}
+
+// forget forgets what was learned from the server: kinds were defined, or are gone.
+func (p *Cluster) forget() {
+	clear(p.compiled)
+	p.Client.Forget()
 }
 
 // Kind returns how a kind is served. One that the input defines need not be served

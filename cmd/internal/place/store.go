@@ -143,7 +143,7 @@ func (p *Store) serve(d *Definition) error {
 		return ServerError(err)
 	}
 	p.Define(d)
-	p.Client.Forget()
+	p.forget()
 	return nil
 }
 

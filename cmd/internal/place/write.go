@@ -104,7 +104,7 @@ func (w *Writer) send(ctx context.Context, t *Target, given map[string]any) (map
 // defined makes the kinds of a definition known to the documents behind it. A definition
 // of a dry run is served without being stored.
 func (w *Writer) defined(tree map[string]any) error {
-	w.Place.Client.Forget()
+	w.Place.forget()
 	if !w.Options.DryRun {
 		return nil
 	}
