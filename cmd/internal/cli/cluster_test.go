@@ -48,7 +48,8 @@ func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.noDefinitions && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/customresourcedefinitions/") {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not for you","reason":"Forbidden","code":403}`)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,`+
+			`"message":"not for you"}`)
 		return
 	}
 	// clientcmd sends no token to a server without TLS.

@@ -287,7 +287,8 @@ func TestServeDamagedFile(t *testing.T) {
 	path := filepath.Join(dir, "tenure.db")
 	s, err := store.Open(path, store.Options{})
 	require.NoError(t, err)
-	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},"data":{"k":"before the damage"}}`
+	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},` +
+		`"data":{"k":"before the damage"}}`
 	_, err = s.Put(t.Context(), "/core/configmaps/default/a", []byte(object), 0)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())

@@ -12,7 +12,8 @@ import (
 func TestSizeOfObjects(t *testing.T) {
 	const kib = 1 << 10
 	definition := map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "oxen.example.com"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "oxen.example.com"},
 		"spec": map[string]any{
 			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Ox", "plural": "oxen"},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
