@@ -17,13 +17,16 @@ import (
 
 const module = "github.com/tenure-ssa/tenure/"
 
-// layers says which packages of the module each package may import; one that is
-// not listed may import none, and nothing that is not a test may import it.
-// Imports go one way: every package stands below those that it imports.
-var layers = []struct {
+// layer says which packages of its module a package may import; one that is not
+// listed may import none, and nothing that is not a test may import it.
+// Imports go one way: every package is listed below those that it imports.
+type layer struct {
 	name    string
 	imports []string
-}{
+}
+
+// layers are those of the root module.
+var layers = []layer{
 	{"internal/printable", nil},
 	{"internal/folder", nil}, // for the commands
 	{"fieldpath", nil},
@@ -40,29 +43,135 @@ var layers = []struct {
 	{"fieldmanager", []string{"fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
 	{"applier", []string{"fieldmanager", "internal/trees"}},
 	{"ownership", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"dropin", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "internal/trees"}},
+	{"dropin", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
+		"internal/trees"}},
 	{"smdv4", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"upgrade", []string{"internal/printable", "fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"harness", []string{"internal/printable", "fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "internal/trees"}},
-	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager", "ownership"}},
+	{"harness", []string{"internal/printable", "fieldpath", "typed", "typed/openapi", "managedfields", "conflicts",
+		"fieldmanager", "internal/trees"}},
+	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
+		"ownership"}},
+}
+
+// serverLayers are the layers of the module apiserver.
+var serverLayers = []layer{
+	{"auth", nil},
+	{"admission", []string{"auth"}},
+	{"storage", nil},
+	{"storage/internal/feed", []string{"storage"}},
+	{"storage/memory", []string{"storage", "storage/internal/feed"}},
+	{"storage/bbolt", []string{"storage", "storage/internal/feed"}},
+	{"storage/etcd", []string{"storage"}},
+	{"storage/storagetest", []string{"storage"}},
+	{"auth/rbac", []string{"auth", "storage"}},
+	{"internal/response", nil},
+	{"internal/metrics", nil},
+	{"internal/request", nil},
+	{"internal/strategic", nil},
+	{"internal/resources", nil},
+	{"internal/discovery", []string{"internal/response", "internal/resources"}},
+	{"internal/builtin", []string{"auth", "internal/resources"}},
+	{"internal/builtin/gen", []string{"internal/resources"}},
+	{"internal/openapi", []string{"internal/response", "internal/builtin", "internal/resources"}},
+	// verbs knows kinds through resources.Kind. Its one import of builtin is for Scale and
+	// the reviews: built-in kinds without a resource of their own, which verbs answer.
+	{"internal/verbs", []string{
+		"admission", "auth", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
+		"internal/builtin",
+	}},
+	// custom imports verbs for the controller of definitions, which writes their status and
+	// deletes their objects as requests do, and builtin for Scale.
+	{"internal/custom", []string{"admission", "storage", "internal/builtin", "internal/resources", "internal/verbs"}},
+	{".", []string{
+		"admission", "auth", "storage", "storage/memory", "internal/response", "internal/builtin", "internal/custom",
+		"internal/discovery", "internal/metrics", "internal/openapi", "internal/request", "internal/resources",
+		"internal/verbs",
+	}},
+	// recorded imports builtin for the defaults of objects that the engine alone replayed.
+	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},
+}
+
+// commandLayers are the layers of the module cmd.
+var commandLayers = []layer{
+	{"internal/process", nil},
+	{"internal/kinds", nil},
+	{"internal/cluster", nil},
+	{"internal/store", nil},
+	{"internal/replay", []string{"internal/kinds"}},
+	{"internal/manifest", []string{"internal/process"}},
+	{"internal/place", []string{
+		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/manifest",
+	}},
+	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
+	{"internal/cli", []string{
+		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/replay",
+		"internal/manifest", "internal/place", "internal/view",
+	}},
+	{"tenure", []string{"internal/process", "internal/cli"}},
+}
+
+// modules says which packages of which modules are watched, and which modules below its own a
+// module may import.
+var modules = []struct {
+	dir    string
+	layers []layer
+	below  []string // "" is the root module
+}{
+	{".", layers, nil},
+	{"apiserver", serverLayers, []string{""}},
+	{"cmd", commandLayers, []string{"", "apiserver"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may
 // import what they like.
 func TestImportsGoOneWay(t *testing.T) {
-	allowed := map[string][]string{}
-	for _, layer := range layers {
-		for _, name := range layer.imports {
-			require.Contains(t, allowed, name, "%s stands below what it imports", layer.name)
-		}
-		allowed[layer.name] = layer.imports
+	for _, m := range modules {
+		t.Run(m.dir, func(t *testing.T) {
+			allowed := map[string][]string{}
+			for _, layer := range m.layers {
+				for _, name := range layer.imports {
+					require.Contains(t, allowed, name, "%s is above what it imports", layer.name)
+				}
+				allowed[layer.name] = layer.imports
+			}
+			for pkg, imports := range importsIn(t, m.dir) {
+				require.Contains(t, allowed, pkg, "a package that has no place among the layers")
+				for file, name := range imports {
+					of, name := moduleOf(name)
+					if of == m.dir {
+						require.Contains(t, allowed[pkg], name, "%s imports what it must not know", file)
+					} else {
+						require.Contains(t, m.below, strings.TrimPrefix(of, "."), "%s imports module %s", file, of)
+					}
+				}
+			}
+		})
 	}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+}
+
+// moduleOf returns the module that a package is in, as in modules, and its name in there.
+func moduleOf(name string) (dir, pkg string) {
+	if name == "apiserver" {
+		return name, "."
+	}
+	for _, dir := range []string{"apiserver", "cmd"} {
+		if pkg, ok := strings.CutPrefix(name, dir+"/"); ok {
+			return dir, pkg
+		}
+	}
+	return ".", name
+}
+
+// importsIn returns the imports of each package of a module, but for those of other projects,
+// by the file and line that have them.
+func importsIn(t *testing.T, dir string) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
-			if _, err := os.Stat(filepath.Join(path, "go.mod")); path != "." && err == nil || d.Name() == "testdata" {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); path != dir && err == nil || d.Name() == "testdata" {
 				return filepath.SkipDir // another module
 			}
 			return nil
@@ -70,9 +179,16 @@ func TestImportsGoOneWay(t *testing.T) {
 		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		pkg := filepath.ToSlash(filepath.Dir(path))
-		require.Contains(t, allowed, pkg, "a package that has no place among the layers")
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		rel, err := filepath.Rel(dir, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(rel)
+		if out[pkg] == nil {
+			out[pkg] = map[string]string{}
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
@@ -81,13 +197,14 @@ func TestImportsGoOneWay(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if own, ok := strings.CutPrefix(name, module); ok {
-				require.Contains(t, allowed[pkg], own, "%s imports what it must not know", path)
+			if own, ok := strings.CutPrefix(name+"/", module); ok {
+				out[pkg][files.Position(spec.Pos()).String()] = strings.TrimSuffix(own, "/")
 			}
 		}
 		return nil
 	})
 	require.NoError(t, err)
+	return out
 }
 
 // TestRootModuleIsLight checks what a program that links Tenure in comes to

@@ -243,8 +243,9 @@ func TestAccess(t *testing.T) {
 func TestAccountTokens(t *testing.T) {
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	server, err := apiserver.New(t.Context(), apiserver.Options{Store: store, Token: "admin", Now: func() time.Time { return now }})
+	var now clock
+	now.set(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	server, err := apiserver.New(t.Context(), apiserver.Options{Store: store, Token: "admin", Now: now.get})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 	const path = "/api/v1/namespaces/default/serviceaccounts"
@@ -282,7 +283,7 @@ func TestAccountTokens(t *testing.T) {
 	code, body = whoami(parts[0] + "." + parts[1] + "A." + parts[2])
 	require.Equal(t, 401, code, "signed for something else: %s", body)
 
-	now = now.Add(time.Hour + time.Second)
+	now.set(now.get().Add(time.Hour + time.Second))
 	code, body = whoami(good)
 	require.Equal(t, 401, code, "too old: %s", body)
 	_, fresh := token(`{}`)

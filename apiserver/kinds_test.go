@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,12 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
+
+// A clock is the time of a server whose controllers read it while a test sets it.
+type clock struct{ now atomic.Pointer[time.Time] }
+
+func (c *clock) get() time.Time    { return *c.now.Load() }
+func (c *clock) set(now time.Time) { c.now.Store(&now) }
 
 // An update creates objects that do not exist, of kinds with AllowCreateOnUpdate.
 func TestUpdateThatCreates(t *testing.T) {
@@ -311,14 +318,15 @@ func TestSigningRequests(t *testing.T) {
 
 // A PersistentVolume has the time of its last phase transition.
 func TestPhaseOfAVolume(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var now clock
+	now.set(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	const volumes = "/api/v1/persistentvolumes"
-	h := newHost(t, apiserver.Options{Now: func() time.Time { return now }})
+	h := newHost(t, apiserver.Options{Now: now.get})
 	since := func(u *unstructured.Unstructured) any {
 		return u.Object["status"].(map[string]any)["lastPhaseTransitionTime"]
 	}
 	require.Equal(t, "2026-01-02T03:04:05Z", since(h.must("POST", volumes, "", `{"metadata":{"name":"v"},"spec":{"hostPath":{"path":"/p"}}}`)))
-	now = now.Add(time.Hour)
+	now.set(now.get().Add(time.Hour))
 	for _, row := range []struct{ status, want, why string }{
 		{`{"message":"m","lastPhaseTransitionTime":null}`, "2026-01-02T03:04:05Z", "it is in its phase still"},
 		{`{"phase":"Bound"}`, "2026-01-02T04:04:05Z", "now it has come into another"},

@@ -15,12 +15,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cli"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 func main() {
 	// client-go logs the errors that it returns.
 	klog.SetLogger(logr.Discard())
-	os.Exit(cli.Main(cli.Env{
+	os.Exit(cli.Main(process.Env{
 		Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}, os.Args[1:]))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldpath"
 
+	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
@@ -212,14 +213,14 @@ func (k *kind) GracefulDelete(obj resources.Object, requested *int64) (seconds i
 
 // PrepareForCreate drops the status if it is a subresource. Nodes keep theirs: the kubelet
 // reports its status when it registers the Node.
-func (k *kind) PrepareForCreate(obj resources.Object) {
+func (k *kind) PrepareForCreate(ctx context.Context, obj resources.Object) {
 	if _, isNode := obj.(*corev1.Node); k.hasStatus && !isNode {
 		setField(obj, "Status", nil)
 	}
 	if k.traits.hasGeneration {
 		obj.SetGeneration(1)
 	}
-	prepareForCreate(obj, k.now())
+	prepareForCreate(obj, auth.UserOf(ctx), k.now())
 	// Some defaults depend on fields that were set just now: a Job without labels gets the
 	// labels of its template.
 	setDefaults(obj)

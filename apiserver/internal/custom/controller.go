@@ -70,7 +70,7 @@ func (c *Controller) Add(
 	if err != nil {
 		return err
 	}
-	strategy.PrepareForCreate(obj)
+	strategy.PrepareForCreate(ctx, obj)
 	if errs, _ := strategy.Validate(ctx, obj, nil, ""); len(errs) > 0 {
 		return apierrors.NewInvalid(r.GroupKind(), crd.Name, errs)
 	}

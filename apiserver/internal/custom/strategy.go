@@ -224,7 +224,7 @@ func (d *Definition) resetFields(subresource, version string) map[string]fieldpa
 func (k *kind) PatchMetaStruct() any { return nil }
 
 // PrepareForCreate drops the status if it is a subresource.
-func (k *kind) PrepareForCreate(obj resources.Object) {
+func (k *kind) PrepareForCreate(_ context.Context, obj resources.Object) {
 	if k.hasStatusSubresource() {
 		delete(obj.(*unstructured.Unstructured).Object, "status")
 	}

@@ -59,8 +59,8 @@ type Strategy interface {
 	SetScale(obj Object, replicas int32) error
 
 	// PrepareForCreate resets the fields that clients must not set, such as status, and
-	// sets the fields that the server computes, such as the generation.
-	PrepareForCreate(obj Object)
+	// sets the fields that the server computes, such as the generation. ctx carries the user.
+	PrepareForCreate(ctx context.Context, obj Object)
 	// PrepareForUpdate does the same for an update through a subresource ("" is the main
 	// resource): fields that the subresource must not write keep their live values. It
 	// changes obj and leaves live alone.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -86,10 +85,7 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err := c.admit(ctx, admission.Create, obj, nil, dryRun); err != nil {
 		return nil, err
 	}
-	c.Strategy.PrepareForCreate(obj)
-	if r, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
-		setRequester(&r.Spec, auth.UserOf(ctx))
-	}
+	c.Strategy.PrepareForCreate(ctx, obj)
 	if err := c.validate(ctx, obj, nil, dryRun); err != nil {
 		return nil, err
 	}

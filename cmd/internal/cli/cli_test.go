@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
@@ -36,7 +37,8 @@ func newWorld() *world {
 	return w
 }
 
-func (w *world) now() time.Time    { return *w.clock.Load() }
+func (w *world) now() time.Time { return *w.clock.Load() }
+
 func (w *world) set(now time.Time) { w.clock.Store(&now) }
 
 type worldKey struct{}
@@ -75,7 +77,8 @@ func runScripts(t *testing.T, dir string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tenure": runTenure, "clock": setClock, "hold": holdStore,
-			"exits": runExits, "answers": runAnswers, "cluster": startCluster, "secretive": func(ts *testscript.TestScript, _ bool, _ []string) {
+			"exits": runExits, "answers": runAnswers, "cluster": startCluster, "secretive": func(ts *testscript.TestScript,
+				_ bool, _ []string) {
 				ts.Value(worldKey{}).(*world).cluster.noDefinitions = true
 			},
 			"put": send(http.MethodPut), "create": send(http.MethodPost), "meddle": meddle,
@@ -101,7 +104,7 @@ func runExits(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func runAnswers(ts *testscript.TestScript, neg bool, args []string) {
-	status := run(ts, args[1:], func(env *Env) {
+	status := run(ts, args[1:], func(env *process.Env) {
 		env.Stdin = strings.NewReader(args[0] + "\n")
 		env.Terminal = func(any) bool { return true }
 	})
@@ -111,9 +114,9 @@ func runAnswers(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // run runs the command, as change wants its world to be.
-func run(ts *testscript.TestScript, args []string, change func(*Env)) int {
+func run(ts *testscript.TestScript, args []string, change func(*process.Env)) int {
 	w := ts.Value(worldKey{}).(*world)
-	env := Env{
+	env := process.Env{
 		Name: ts.Getenv("PROGRAM"), Getenv: ts.Getenv,
 		Stdout: ts.Stdout(), Stderr: ts.Stderr(), Dir: ts.MkAbs("."),
 		Now:          w.now,
@@ -128,7 +131,8 @@ func run(ts *testscript.TestScript, args []string, change func(*Env)) int {
 		change(&env)
 	}
 	if i := slices.Index(args, "@"); i >= 0 {
-		args = slices.Replace(slices.Clone(args), i, i+1, "--kubeconfig", ts.Getenv("KUBECONFIG"), "--cache-dir", ts.MkAbs(".cache"))
+		args = slices.Replace(slices.Clone(args), i, i+1, "--kubeconfig", ts.Getenv("KUBECONFIG"), "--cache-dir",
+			ts.MkAbs(".cache"))
 	}
 	return Main(env, args)
 }
@@ -199,12 +203,13 @@ func TestHelp(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(newRoot(&Env{}))
+	visit(newRoot(&process.Env{}))
 }
 
 // inputs are what people and their programs come with by mistake.
 var inputs = []string{
-	"", "---", "a: b", "{", "[", "{}", "[]", "null", "1", "\x00", "\xff", "{}{}", "{} x", "--- {a: 1}", "%YAML 1.1\n---\na: 1",
+	"", "---", "a: b", "{", "[", "{}", "[]", "null", "1", "\x00", "\xff", "{}{}", "{} x", "--- {a: 1}", "%YAML " +
+		"1.1\n---\na: 1",
 	"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}",
 	"apiVersion: v1\nkind: List\nitems: [1]", "apiVersion: v1\nkind: List\nitems: {}",
 	"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}]",
@@ -213,7 +218,8 @@ var inputs = []string{
 	"apiVersion: v1\nkind: Status\nmetadata: {name: a}",
 	"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: null\nstatus: 3",
 	"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n" +
-		"spec: {group: g, scope: Cluster, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {type: object, properties: {metadata: {type: string}}}}}]}\n" +
+		"spec: {group: g, scope: Cluster, names: {kind: K}, versions: [{name: v1, schema: {openAPIV3Schema: {type: " +
+		"object, properties: {metadata: {type: string}}}}}]}\n" +
 		"---\napiVersion: g/v1\nkind: K\nmetadata: {name: a}\n",
 	"a: &a [b]\nc: [*a, *a]", "? [a]\n: b", "a: .nan", "a: 1e999", "a: !!binary x", strings.Repeat("[", 20000),
 	strings.Repeat("a: {", 2000), strings.Repeat(`{"a":`, 2000),
@@ -235,7 +241,7 @@ func FuzzApply(f *testing.F) {
 				{command, "-f", "-", "--dry-run", "--schema", "live.yaml"},
 			} {
 				var out, errs bytes.Buffer
-				status := Main(Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, args)
+				status := Main(process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, args)
 				require.Equal(t, status != 0, errs.Len() > 0, "%v: status %d: %s", args, status, errs.String())
 			}
 		}
@@ -270,7 +276,7 @@ func FuzzOwnership(f *testing.F) {
 			{[]string{"downgrade", "-f", "-", "--field-manager", "a"}, 1, 1},
 		} {
 			var out, errs bytes.Buffer
-			status := Main(Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, row.args)
+			status := Main(process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, row.args)
 			require.LessOrEqual(t, status, row.highest, "%v", row.args)
 			said := strings.HasPrefix(errs.String(), "error: ") || strings.Contains(errs.String(), "\nerror: ")
 			require.Equal(t, status == row.failed, said, "%v: status %d: %s", row.args, status, errs.String())

@@ -14,6 +14,8 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 const testToken = "test"
@@ -46,7 +48,8 @@ func (c *testCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.noDefinitions && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/customresourcedefinitions/") {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not for you","reason":"Forbidden","code":403}`)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,`+
+			`"message":"not for you"}`)
 		return
 	}
 	// clientcmd sends no token to a server without TLS.
@@ -73,10 +76,14 @@ current-context: test
 `, server.URL)
 }
 
-func testWriter(p *storePlace, manager string) *writer {
-	return &writer{place: p, apply: true, options: cluster.WriteOptions{Manager: manager}}
+func testWriter(p *place.Store, manager string) *place.Writer {
+	return &place.Writer{Place: p, Apply: true, Options: cluster.WriteOptions{Manager: manager}}
 }
 
-func testEnv() *Env {
-	return &Env{Now: func() time.Time { return time.Unix(0, 0) }, NewUID: func() string { return "u" }, Stderr: &strings.Builder{}}
+func testEnv() *process.Env {
+	return &process.Env{
+		Now: func() time.Time { return time.Unix(0, 0) }, NewUID: func() string { return "u" },
+		Stderr:  &strings.Builder{},
+		Context: context.Background(),
+	}
 }

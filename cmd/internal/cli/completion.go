@@ -6,20 +6,25 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 // complete completes KIND, KIND NAME and KIND/NAME from where the objects are. What
 // can't be had completes nothing.
-func (f *objectFlags) complete(env *Env, cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+func (f *objectFlags) complete(
+	env *process.Env, cmd *cobra.Command, args []string, text string,
+) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	if f.files != nil {
 		return nil, directive
 	}
-	p, err := f.place.open(env, cmd, nil, emptyStore)
+	p, err := f.place.open(env, cmd, nil, place.EmptyStore)
 	if err != nil {
 		return nil, directive
 	}
-	defer p.close()
+	defer p.Close()
 	kindName, name, slash := strings.Cut(text, "/")
 	prefix := kindName + "/"
 	if !slash && len(args) > 0 {
@@ -29,9 +34,10 @@ func (f *objectFlags) complete(env *Env, cmd *cobra.Command, args []string, text
 	if !slash && len(args) == 0 {
 		all, name, prefix = kindsIn(cmd.Context(), p), text, ""
 	} else {
-		targets, _ := p.find(cmd.Context(), selection{args: []string{kindName}, namespace: *f.place.cluster.Namespace, all: f.all})
+		targets, _ := p.Find(cmd.Context(), place.Selection{Args: []string{kindName}, Namespace: *f.place.cluster.Namespace,
+			All: f.all})
 		for _, t := range targets {
-			all = append(all, t.name)
+			all = append(all, t.Name)
 		}
 	}
 	var out []string
@@ -44,12 +50,12 @@ func (f *objectFlags) complete(env *Env, cmd *cobra.Command, args []string, text
 }
 
 // kindsIn returns the names of the kinds that are in a place.
-func kindsIn(ctx context.Context, p place) []string {
+func kindsIn(ctx context.Context, p place.Place) []string {
 	switch p := p.(type) {
-	case *clusterPlace:
-		return p.cluster.Resources()
-	case *storePlace:
-		return p.resources(ctx)
+	case *place.Cluster:
+		return p.Client.Resources()
+	case *place.Store:
+		return p.Resources(ctx)
 	}
 	return nil
 }

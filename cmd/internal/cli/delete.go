@@ -11,9 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-func newDelete(env *Env) *cobra.Command {
+func newDelete(env *process.Env) *cobra.Command {
 	var path, namespace string
 	cmd := &cobra.Command{
 		Use:   "delete KIND[.GROUP] NAME",
@@ -29,18 +32,18 @@ Exit status: 0 when the object is gone, 1 when it was not there, or on any error
   tenure delete configmap/settings -n shop`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kindName, name, err := objectArgs(args)
+			kindName, name, err := place.ObjectArgs(args)
 			if err != nil {
 				return err
 			}
 			if name == "" {
 				return fmt.Errorf("which %s? expected KIND NAME or KIND/NAME", kindName)
 			}
-			p, err := openStore(env, path, "", noStore)
+			p, err := place.OpenStore(env, path, "", place.NoStore)
 			if err != nil {
 				return err
 			}
-			return errors.Join(env.delete(cmd.Context(), p, kindName, namespace, name), p.close())
+			return errors.Join(deleteObject(cmd.Context(), env, p, kindName, namespace, name), p.Close())
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the object (default \"default\")")
@@ -48,27 +51,27 @@ Exit status: 0 when the object is gone, 1 when it was not there, or on any error
 	return cmd
 }
 
-func (e *Env) delete(ctx context.Context, p *storePlace, kindName, namespace, name string) error {
-	found, err := p.lookUp(ctx, kindName, namespace, name)
+func deleteObject(ctx context.Context, e *process.Env, p *place.Store, kindName, namespace, name string) error {
+	found, err := p.LookUp(ctx, kindName, namespace, name)
 	if err != nil {
 		return err
 	}
-	if found.Kind.GroupKind() != definitionKind {
-		return e.remove(ctx, p, found)
+	if found.Kind.GroupKind() != place.DefinitionKind {
+		return removeObject(ctx, e, p, found)
 	}
 	// The objects go first, so that each can be named.
-	d, err := define(found.Object)
+	d, err := place.Define(found.Object)
 	if err != nil {
 		return err
 	}
-	if instances, err := p.list(ctx, d.plural+"."+d.kind.Group, ""); err == nil {
+	if instances, err := p.List(ctx, d.Plural+"."+d.Kind.Group, ""); err == nil {
 		for _, instance := range instances {
-			if err := e.remove(ctx, p, instance); err != nil {
+			if err := removeObject(ctx, e, p, instance); err != nil {
 				return err
 			}
 		}
 	}
-	return e.remove(ctx, p, found)
+	return removeObject(ctx, e, p, found)
 }
 
 // noFinalizers is the patch that takes the finalizers from an object.
@@ -78,28 +81,28 @@ const noFinalizers = `{"metadata":{"finalizers":null}}`
 const deleteTimeout = 30 * time.Second
 
 // remove removes an object at once: no controllers run that would remove its finalizers.
-func (e *Env) remove(ctx context.Context, p *storePlace, found cluster.Found) error {
-	name, namespace := nameOf(found.Object), textAt(found.Object, "namespace")
+func removeObject(ctx context.Context, e *process.Env, p *place.Store, found cluster.Found) error {
+	name, namespace := manifest.NameOf(found.Object), manifest.TextAt(found.Object, "namespace")
 	metadata, _ := found.Object["metadata"].(map[string]any)
 	err := error(nil)
-	if metadata["finalizers"] != nil && found.Kind.GroupKind() != definitionKind {
-		_, err = p.cluster.Patch(ctx, found.Kind, namespace, name, types.MergePatchType, []byte(noFinalizers), storeManager)
+	if metadata["finalizers"] != nil && found.Kind.GroupKind() != place.DefinitionKind {
+		_, err = p.Client.Patch(ctx, found.Kind, namespace, name, types.MergePatchType, []byte(noFinalizers), storeManager)
 	}
 	if err == nil {
-		err = p.cluster.Delete(ctx, found.Kind, namespace, name)
+		err = p.Client.Delete(ctx, found.Kind, namespace, name)
 	}
 	// A definition goes when the server has seen that its objects are gone.
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	for ; err == nil && ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		_, err = p.cluster.Get(ctx, found.Kind, namespace, name)
+		_, err = p.Client.Get(ctx, found.Kind, namespace, name)
 	}
 	if err == nil {
 		err = errors.New("it is deleted, and still there")
 	}
 	if !errors.Is(err, cluster.ErrNotFound) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s: %w", reference(found.Kind.GroupKind(), name), serverError(err))
+		return fmt.Errorf("%s: %w", place.Reference(found.Kind.GroupKind(), name), place.ServerError(err))
 	}
-	fmt.Fprintf(e.Stdout, "%s %q deleted\n", resource(found.Kind.GroupKind()), name)
+	fmt.Fprintf(e.Stdout, "%s %q deleted\n", place.Resource(found.Kind.GroupKind()), name)
 	return nil
 }

@@ -43,9 +43,11 @@ type fieldError struct {
 
 func (e *fieldError) Error() string {
 	if len(e.found) == 0 {
-		return fmt.Sprintf("--field: no field %q there; expected a path such as .spec.replicas, as blame -o json prints it", e.text)
+		return fmt.Sprintf("--field: no field %q there; expected a path such as .spec.replicas, as blame -o json prints it",
+			e.text)
 	}
-	return fmt.Sprintf("--field: %q may be %d fields: %s and %s", e.text, len(e.found), e.found[0].Short(), e.found[1].Short())
+	return fmt.Sprintf("--field: %q may be %d fields: %s and %s", e.text, len(e.found), e.found[0].Short(),
+		e.found[1].Short())
 }
 
 func unquoted(text string) string { return strings.ReplaceAll(text, `"`, "") }

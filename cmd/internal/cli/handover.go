@@ -7,6 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/ownership"
 )
 
@@ -15,11 +19,11 @@ type handoverFlags struct {
 	fields    []string
 	temporary string
 	dryRun    bool
-	confirm   confirmation
-	output    output
+	confirm   view.Confirmation
+	output    view.Output
 }
 
-func newHandover(env *Env) *cobra.Command {
+func newHandover(env *process.Env) *cobra.Command {
 	var flags handoverFlags
 	cmd := &cobra.Command{
 		Use:   "handover -f FILE|- --field PATH",
@@ -46,16 +50,17 @@ Exit status: 0 when all is done, 1 on any error, also when it was not confirmed.
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
 	}
 	flags.add(cmd)
-	cmd.Flags().StringArrayVar(&flags.fields, "field", nil, "the field at `PATH`, and all in it; may be given several times")
+	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
+		"the field at `PATH`, and all in it; may be given several times")
 	cmd.Flags().StringVar(&flags.temporary, "temporary", "handover", "`NAME` of the temporary manager")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show what would be done, and change nothing")
-	cmd.Flags().BoolVarP(&flags.confirm.yes, "yes", "y", false, "do not ask")
-	flags.output.add(cmd, "yaml", "json", "name")
+	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
+	addOutput(cmd, &flags.output, "yaml", "json", "name")
 	return cmd
 }
 
-func (f *handoverFlags) run(env *Env, cmd *cobra.Command) error {
-	if err := f.output.check(); err != nil {
+func (f *handoverFlags) run(env *process.Env, cmd *cobra.Command) error {
+	if err := f.output.Check(); err != nil {
 		return err
 	}
 	if len(f.fields) == 0 {
@@ -63,7 +68,7 @@ func (f *handoverFlags) run(env *Env, cmd *cobra.Command) error {
 	}
 	offline := f.live != ""
 	if !f.dryRun && !offline {
-		if err := f.confirm.possible(env); err != nil {
+		if err := f.confirm.Possible(env); err != nil {
 			return err
 		}
 	}
@@ -72,28 +77,28 @@ func (f *handoverFlags) run(env *Env, cmd *cobra.Command) error {
 		return err
 	}
 	if len(docs) != 1 {
-		return errors.Join(fmt.Errorf("-f: expected one document, got %d", len(docs)), p.close())
+		return errors.Join(fmt.Errorf("-f: expected one document, got %d", len(docs)), p.Close())
 	}
-	w, err := f.wish(cmd.Context(), env, p, docs[0])
+	w, err := f.desired(cmd.Context(), env, p, docs[0])
 	if err == nil {
 		err = f.handOver(cmd.Context(), env, p, w)
 	}
-	if err != nil && !errors.Is(err, errDeclined) {
-		env.explainWish(w, err)
+	if err != nil && !errors.Is(err, view.ErrDeclined) {
+		view.ExplainDesired(env, w, err)
 		err = errReported
 	}
-	return errors.Join(err, p.close())
+	return errors.Join(err, p.Close())
 }
 
-func (f *handoverFlags) handOver(ctx context.Context, env *Env, p place, w *wish) error {
-	if w.object == nil {
+func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.Place, w *place.Desired) error {
+	if w.Object == nil {
 		return errors.New("there is no such object yet")
 	}
-	fields, err := (&chosenFields{fields: f.fields}).there(env, w.target)
+	fields, err := (&chosenFields{fields: f.fields}).there(env, w.Target)
 	if err != nil {
 		return err
 	}
-	steps, err := w.mover(env).Handover(wrap(w.object), wrap(w.intent), w.manager, fields, f.temporary)
+	steps, err := w.Mover(env).Handover(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, fields, f.temporary)
 	if err != nil {
 		return err
 	}
@@ -102,17 +107,17 @@ func (f *handoverFlags) handOver(ctx context.Context, env *Env, p place, w *wish
 	if f.dryRun {
 		out = env.Stdout
 	}
-	view := planView{palette: env.paletteFor(out)}
+	shown := view.PlanView{Palette: view.PaletteFor(env, out)}
 	for i, step := range steps {
-		fmt.Fprintf(out, "%s: apply %d of %d, of %q: %s\n", w.title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
-		view.changes(out, planned{wish: w, Plan: step.Plan})
-		view.ownership(out, planned{wish: w, Plan: step.Plan})
+		fmt.Fprintf(out, "%s: apply %d of %d, of %q: %s\n", w.Title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
+		shown.Changes(out, view.Planned{Desired: w, Plan: step.Plan})
+		shown.Ownership(out, view.Planned{Desired: w, Plan: step.Plan})
 	}
 	if f.dryRun {
 		return nil
 	}
 	if !offline {
-		if err := f.confirm.ask(env, fmt.Sprintf("Apply this to %s in %s?", w.title(), p)); err != nil {
+		if err := f.confirm.Ask(env, fmt.Sprintf("Apply this to %s in %s?", w.Title(), p)); err != nil {
 			return err
 		}
 	}
@@ -121,27 +126,29 @@ func (f *handoverFlags) handOver(ctx context.Context, env *Env, p place, w *wish
 		return err
 	}
 	switch {
-	case f.output.format == "" && !offline:
-		fmt.Fprintf(env.Stdout, "%s handed over\n", w.title())
+	case f.output.Format == "" && !offline:
+		fmt.Fprintf(env.Stdout, "%s handed over\n", w.Title())
 		return nil
-	case f.output.format == "":
-		f.output.format = "yaml"
+	case f.output.Format == "":
+		f.output.Format = "yaml"
 	}
-	f.output.managedFields = f.output.managedFields || offline
-	return f.output.print(env.Stdout, []map[string]any{object}, false)
+	f.output.ManagedFields = f.output.ManagedFields || offline
+	return f.output.Print(env.Stdout, []map[string]any{object}, false)
 }
 
 // apply applies the steps one after the other.
-func (f *handoverFlags) apply(ctx context.Context, p place, w *wish, steps []ownership.Step) (object map[string]any, err error) {
+func (f *handoverFlags) apply(
+	ctx context.Context, p place.Place, w *place.Desired, steps []ownership.Step,
+) (object map[string]any, err error) {
 	for i, step := range steps {
-		if object, err = p.apply(ctx, w.target, step.Intent.Object, step.Manager, false, ""); err != nil {
+		if object, err = p.Apply(ctx, w.Target, step.Intent.Object, cluster.WriteOptions{Manager: step.Manager}); err != nil {
 			if i > 0 {
 				err = fmt.Errorf("apply %d of %d, of %q; %q owns the fields already, and the same again goes on from there: %w",
 					i+1, len(steps), step.Manager, f.temporary, err)
 			}
 			return nil, err
 		}
-		w.object = object
+		w.Object = object
 	}
 	return object, nil
 }

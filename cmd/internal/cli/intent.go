@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
@@ -27,10 +29,12 @@ type intentFlags struct {
 
 func (f *intentFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE` or folder with what is to be applied, or - for stdin; may be given several times")
+	flags.StringArrayVarP(&f.files, "filename", "f", nil,
+		"`FILE` or folder with what is to be applied, or - for stdin; may be given several times")
 	flags.StringVar(&f.live, "live", "", "`FILE` with the live objects, managed fields and all, in the place of a cluster")
 	flags.StringVar(&f.manager, "field-manager", "",
-		fmt.Sprintf("`NAME` of who applies (default %q, in a store %q: what an apply there takes)", kubectlManager, storeManager))
+		fmt.Sprintf("`NAME` of who applies (default %q, in a store %q: what an apply there takes)", kubectlManager,
+			storeManager))
 	f.place.add(cmd)
 }
 
@@ -39,7 +43,8 @@ func (f *intentFlags) addSubresource(cmd *cobra.Command) {
 }
 
 func (f *intentFlags) addPlain(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.plain, "plain", false, "compare word by word, as custom resources without defaults are: fill no defaults in, and tell 1000m from 1")
+	cmd.Flags().BoolVar(&f.plain, "plain", false,
+		"compare word by word, as custom resources without defaults are: fill no defaults in, and tell 1000m from 1")
 }
 
 // The managers of an apply that names none: kubectl apply --server-side, and tenure
@@ -58,7 +63,9 @@ func (f *intentFlags) defaultManager() string {
 }
 
 // open opens the place, and reads what is to be applied.
-func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, []document, error) {
+func (f *intentFlags) open(
+	env *process.Env, cmd *cobra.Command, readOnly bool,
+) (place.Place, []manifest.Document, error) {
 	if len(f.files) == 0 {
 		return nil, nil, errors.New("nothing to read: name files with -f")
 	}
@@ -71,7 +78,7 @@ func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, 
 	if f.subresource != "" && f.subresource != "status" {
 		return nil, nil, fmt.Errorf("--subresource: expected status, got %q", f.subresource)
 	}
-	docs, err := env.readDocuments(f.files)
+	docs, err := manifest.ReadDocuments(env, f.files)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,9 +89,9 @@ func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, 
 	if f.live != "" {
 		live = []string{f.live}
 	}
-	missing := createStore
+	missing := place.CreateStore
 	if readOnly {
-		missing = emptyStore
+		missing = place.EmptyStore
 	}
 	if f.manager == "" {
 		f.manager = f.defaultManager()
@@ -93,7 +100,7 @@ func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if !p.inOrder() {
+	if !p.InOrder() {
 		f.learn(cmd.Context(), env, p, docs)
 	}
 	return p, docs, nil
@@ -101,47 +108,40 @@ func (f *intentFlags) open(env *Env, cmd *cobra.Command, readOnly bool) (place, 
 
 // learn makes known what documents define, and the namespaces that they make, to the
 // documents before them too. What is wrong with one is said when its turn comes.
-func (f *intentFlags) learn(ctx context.Context, env *Env, p place, docs []document) {
-	for _, kind := range []schema.GroupKind{definitionKind, namespaceKind} {
+func (f *intentFlags) learn(ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document) {
+	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
 		for _, doc := range docs {
-			if gvk, err := gvkOf(doc.tree); doc.err == nil && err == nil && gvk.GroupKind() == kind {
-				_, _ = f.wish(ctx, env, p, doc)
+			if gvk, err := manifest.GVKOf(doc.Tree); doc.Err == nil && err == nil && gvk.GroupKind() == kind {
+				_, _ = f.desired(ctx, env, p, doc)
 			}
 		}
 	}
 }
 
-// wish is what one manager would apply to one object.
-type wish struct {
-	*target
-	where   string // of the document
-	given   map[string]any
-	intent  map[string]any
-	manager string
-	fields  *fieldmanager.FieldManager
-}
-
-// wish reads what is to be done with a document. The wish that comes with an error
-// knows its place, and the object if that could be told.
-func (f *intentFlags) wish(ctx context.Context, env *Env, p place, doc document) (*wish, error) {
-	w := &wish{where: doc.where(), given: doc.tree, manager: f.manager}
-	if doc.err != nil {
-		return w, doc.err
+// desired reads what is to be applied of a document. What comes with an error has its place,
+// and the object if that could be told.
+func (f *intentFlags) desired(
+	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document,
+) (*place.Desired, error) {
+	w := &place.Desired{Where: doc.Where(), Given: doc.Tree, Manager: f.manager}
+	if doc.Err != nil {
+		return w, doc.Err
 	}
 	var err error
-	if w.target, w.intent, err = p.live(ctx, doc.tree); err != nil {
+	if w.Target, w.Tree, err = p.Live(ctx, doc.Tree); err != nil {
 		return w, err
 	}
-	w.fields, err = w.target.manager(env, f.subresource)
-	if err == nil && w.kind.GroupKind() == definitionKind && f.subresource == "" {
+	w.Fields, err = w.Target.Manager(env, f.subresource)
+	if err == nil && w.Kind.GroupKind() == place.DefinitionKind && f.subresource == "" {
 		err = f.define(p, w)
 	}
 	return w, err
 }
 
-// define makes the kind known that a wish defines, unless it is in conflict.
-func (f *intentFlags) define(p place, w *wish) error {
-	plan, err := w.fields.Plan(wrap(w.object), wrap(w.intent), w.manager, fieldmanager.PlanOptions{Force: f.force})
+// define makes the kind known that an intent defines, unless it is in conflict.
+func (f *intentFlags) define(p place.Place, w *place.Desired) error {
+	plan, err := w.Fields.Plan(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager,
+		fieldmanager.PlanOptions{Force: f.force})
 	if err != nil || plan.Outcome == fieldmanager.Conflict {
 		return err
 	}
@@ -149,31 +149,10 @@ func (f *intentFlags) define(p place, w *wish) error {
 	if !ok {
 		return fmt.Errorf("expected a plain object, got %T", plan.Merged)
 	}
-	d, err := define(merged.Object)
+	d, err := place.Define(merged.Object)
 	if err != nil {
 		return err
 	}
-	p.define(d)
+	p.Define(d)
 	return nil
-}
-
-// manifest returns an intent without the namespace that was filled in.
-func (w *wish) manifest(intent map[string]any) map[string]any {
-	metadata, ok := intent["metadata"].(map[string]any)
-	if !ok || textAt(w.given, "namespace") != "" {
-		return intent
-	}
-	metadata, intent = maps.Clone(metadata), maps.Clone(intent)
-	delete(metadata, "namespace")
-	intent["metadata"] = metadata
-	return intent
-}
-
-// explainWish says why a wish can't be had.
-func (e *Env) explainWish(w *wish, err error) {
-	ref := ""
-	if w.target != nil {
-		ref = w.reference()
-	}
-	e.explain(err, w.where, ref, w.manager)
 }

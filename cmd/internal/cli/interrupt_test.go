@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 // interrupter is a terminal whose user interrupts as soon as something is shown.
@@ -35,7 +37,7 @@ func TestInterruptedScenario(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := &interrupter{interrupt: cancel}
 	var stdout strings.Builder
-	status := Main(Env{
+	status := Main(process.Env{
 		Dir: dir, Stdout: &stdout, Stderr: stderr, Context: ctx, Terminal: func(any) bool { return true },
 	}, []string{"test", "--update", "."})
 	require.Equal(t, 1, status)
@@ -51,8 +53,9 @@ func TestInterruptedScenario(t *testing.T) {
 // The help of test says how a scenario is written.
 func TestGrammarInHelp(t *testing.T) {
 	var out strings.Builder
-	require.Zero(t, Main(Env{Stdout: &out, Stderr: &out}, []string{"test", "--help"}))
-	for _, part := range []string{"  interleave [limit=N] [seed=N]\n", "  unchanged    nothing was written\n", "-- apply bob --"} {
+	require.Zero(t, Main(process.Env{Stdout: &out, Stderr: &out}, []string{"test", "--help"}))
+	for _, part := range []string{"  interleave [limit=N] [seed=N]\n", "  unchanged    nothing was written\n",
+		"-- apply bob --"} {
 		require.Contains(t, out.String(), part)
 	}
 }

@@ -2,43 +2,14 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
 )
-
-// The exit statuses of plan. Those of conflicts are among them.
-const (
-	statusChanges  = 1
-	statusConflict = 2
-	statusFailed   = 3
-)
-
-// failedWith gives an error an exit status of its own.
-func failedWith(status int, err error) error {
-	if err == nil {
-		return nil
-	}
-	var own *statusError
-	if errors.As(err, &own) {
-		return err
-	}
-	return &statusError{status: status, err: err}
-}
-
-// failsWith gives every error of a command an exit status of its own, that of a
-// mistyped flag as well.
-func failsWith(status int, cmd *cobra.Command) *cobra.Command {
-	args, run := cmd.Args, cmd.RunE
-	cmd.Args = func(cmd *cobra.Command, given []string) error { return failedWith(status, args(cmd, given)) }
-	cmd.RunE = func(cmd *cobra.Command, given []string) error { return failedWith(status, run(cmd, given)) }
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return failedWith(status, flagError(cmd, err))
-	})
-	return cmd
-}
 
 type planFlags struct {
 	intentFlags
@@ -47,7 +18,7 @@ type planFlags struct {
 	format        string
 }
 
-func newPlan(env *Env) *cobra.Command {
+func newPlan(env *process.Env) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
@@ -91,12 +62,13 @@ field would, 2 on a conflict, 3 on any error. Of several documents, the highest.
 	flags.addPlain(cmd)
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields that are in conflict")
 	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference of the objects, as diff -u does")
-	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields in the difference too")
+	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
+		"show metadata.managedFields in the difference too")
 	addFormat(cmd, &flags.format, "json")
 	return failsWith(statusFailed, cmd)
 }
 
-func (f *planFlags) run(env *Env, cmd *cobra.Command) error {
+func (f *planFlags) run(env *process.Env, cmd *cobra.Command) error {
 	if err := checkFormat(f.format, "json"); err != nil {
 		return err
 	}
@@ -105,14 +77,14 @@ func (f *planFlags) run(env *Env, cmd *cobra.Command) error {
 		return err
 	}
 	plans, failed := f.plan(cmd.Context(), env, p, docs)
-	if err := p.close(); err != nil {
+	if err := p.Close(); err != nil {
 		return err
 	}
-	view := planView{palette: env.paletteFor(env.Stdout), diff: f.diff, managedFields: f.managedFields}
+	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Diff: f.diff, ManagedFields: f.managedFields}
 	if f.format == "json" {
-		err = view.json(env.Stdout, plans)
+		err = shown.Json(env.Stdout, plans)
 	} else {
-		err = view.text(env.Stdout, plans, failed)
+		err = shown.Text(env.Stdout, plans, failed)
 	}
 	if err != nil {
 		return err
@@ -130,40 +102,25 @@ func (f *planFlags) run(env *Env, cmd *cobra.Command) error {
 	return nil
 }
 
-func statusOf(outcome fieldmanager.Outcome) int {
-	switch outcome {
-	case fieldmanager.Unchanged:
-		return 0
-	case fieldmanager.Conflict:
-		return statusConflict
-	}
-	return statusChanges
-}
-
-// planned is the plan of a wish.
-type planned struct {
-	*wish
-	*fieldmanager.Plan
-	options fieldmanager.PlanOptions
-}
-
 // plan plans every document. Of those that it fails for it tells on stderr, and
 // returns how many they are.
-func (f *planFlags) plan(ctx context.Context, env *Env, p place, docs []document) (plans []planned, failed int) {
-	step, done := env.progress("planning", len(docs))
+func (f *planFlags) plan(
+	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
+) (plans []view.Planned, failed int) {
+	step, done := view.Progress(env, "planning", len(docs))
 	var errs []func()
 	for _, doc := range docs {
-		w, err := f.wish(ctx, env, p, doc)
+		w, err := f.desired(ctx, env, p, doc)
 		if err == nil {
-			one := planned{wish: w, options: w.planOptions(f.plain)}
-			one.options.Force = f.force
-			if one.Plan, err = w.fields.Plan(wrap(w.object), wrap(w.intent), w.manager, one.options); err == nil {
+			one := view.Planned{Desired: w, Options: w.PlanOptions(f.plain)}
+			one.Options.Force = f.force
+			if one.Plan, err = w.Fields.Plan(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, one.Options); err == nil {
 				plans = append(plans, one)
 			}
 		}
 		if err != nil {
 			failed++
-			errs = append(errs, func() { env.explainWish(w, err) })
+			errs = append(errs, func() { view.ExplainDesired(env, w, err) })
 		}
 		step()
 	}
@@ -172,21 +129,4 @@ func (f *planFlags) plan(ctx context.Context, env *Env, p place, docs []document
 		tell()
 	}
 	return plans, failed
-}
-
-func addFormat(cmd *cobra.Command, format *string, formats ...string) {
-	usage := "`FORMAT` of what is printed: "
-	for i, name := range formats {
-		if i > 0 {
-			usage += ", "
-		}
-		usage += name
-	}
-	cmd.Flags().StringVarP(format, "output", "o", "", usage)
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func checkFormat(format string, formats ...string) error {
-	o := output{format: format, formats: formats}
-	return o.check()
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 // printing are commands that print what others wrote, on the objects of files.
@@ -81,7 +83,7 @@ func FuzzPrinting(f *testing.F) {
 					continue // once is enough
 				}
 				var out, errs bytes.Buffer
-				Main(Env{
+				Main(process.Env{
 					Stdout: &out, Stderr: &errs, Dir: dir,
 					Terminal: func(any) bool { return terminal }, Getenv: func(string) string { return "" },
 				}, args)

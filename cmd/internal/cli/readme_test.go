@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
 var projectRoot = filepath.Join("..", "..", "..")
@@ -148,7 +150,7 @@ func (c *console) serve(args []string) (string, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan int, 1)
-	go func() { ended <- Main(Env{Stdout: out, Stderr: out, Dir: c.dir, Context: ctx}, args) }()
+	go func() { ended <- Main(process.Env{Stdout: out, Stderr: out, Dir: c.dir, Context: ctx}, args) }()
 	<-out.written // all that it says
 	cancel()
 	if status := <-ended; status != 0 {
@@ -160,7 +162,7 @@ func (c *console) serve(args []string) (string, error) {
 func (c *console) tenure(args []string) (string, error) {
 	c.ran++
 	var out, file bytes.Buffer
-	env := Env{
+	env := process.Env{
 		Stdout: &out, Stderr: &out, Dir: c.dir,
 		Now:    func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
 		NewUID: func() string { return "uid" },

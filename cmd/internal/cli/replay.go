@@ -7,11 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/replay"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-func newReplay(env *Env) *cobra.Command {
+func newReplay(env *process.Env) *cobra.Command {
 	var schemas []string
 	var verbose, server bool
 	cmd := &cobra.Command{
@@ -46,11 +48,11 @@ Exit status: 0 when no step differed, 1 when any did, or on any error.`,
   tenure replay --openapi openapi/ --verbose traces/scenarios/001.json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := newCatalog()
-			if err := c.addSchemas(env, schemas); err != nil {
+			c := place.NewCatalog()
+			if err := c.AddSchemas(env, schemas); err != nil {
 				return err
 			}
-			traces, err := replay.Load(env.paths(args)...)
+			traces, err := replay.Load(env.Paths(args)...)
 			if err != nil {
 				return err
 			}
@@ -66,9 +68,9 @@ Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 				}
 				var results []replay.Result
 				if server {
-					results, err = replay.RunServer(env.context(), trace)
+					results, err = replay.RunServer(env.Context, trace)
 				} else {
-					results, err = runTrace(trace, c.types)
+					results, err = runTrace(trace, c.Types)
 				}
 				if err != nil {
 					return err
@@ -84,7 +86,8 @@ Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringArrayVar(&schemas, "openapi", nil, "`FILE` or folder with OpenAPI v3 documents; may be given several times")
+	cmd.Flags().StringArrayVar(&schemas, "openapi", nil,
+		"`FILE` or folder with OpenAPI v3 documents; may be given several times")
 	cmd.Flags().BoolVar(&server, "server", false, "replay on an API server, over HTTP")
 	cmd.MarkFlagsMutuallyExclusive("server", "openapi")
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "print a line for every step")

@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"os/signal"
 	"path/filepath"
@@ -17,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,6 +20,10 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
@@ -37,7 +36,7 @@ type serveFlags struct {
 	definitions []string
 }
 
-func newServe(env *Env) *cobra.Command {
+func newServe(env *process.Env) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -61,9 +60,9 @@ Exit status: 0 when it was interrupted, 1 when it could not start, or on any err
   tenure serve --etcd-servers http://127.0.0.1:2379`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(env.context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return env.serve(ctx, &flags)
+			return serveStore(ctx, env, &flags)
 		},
 	}
 	addStoreFlag(cmd, &flags.store)
@@ -71,29 +70,23 @@ Exit status: 0 when it was interrupted, 1 when it could not start, or on any err
 	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, in the place of a file")
 	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` of this machine to listen on; port 0 is a free one")
 	set.StringVar(&flags.kubeconfig, "kubeconfig", "tenure.kubeconfig", "`FILE` with the kubeconfig to add a context to")
-	set.StringArrayVar(&flags.definitions, "crd", nil, "`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
+	set.StringArrayVar(&flags.definitions, "crd", nil,
+		"`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
 	return cmd
 }
 
-func (e *Env) context() context.Context {
-	if e.Context == nil {
-		return context.Background()
-	}
-	return e.Context
-}
-
-// serve serves until ctx ends.
-func (e *Env) serve(ctx context.Context, f *serveFlags) (err error) {
-	definitions, err := e.readDefinitions(f.definitions)
+// serveStore serves until ctx ends.
+func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) {
+	definitions, err := readDefinitions(e, f.definitions)
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := filepath.Abs(e.path(f.kubeconfig))
+	kubeconfig, err := filepath.Abs(e.Path(f.kubeconfig))
 	if err != nil {
 		return err
 	}
-	records, name, err := e.openServed(ctx, f)
+	records, name, err := openServed(ctx, e, f)
 	if err != nil {
 		return err
 	}
@@ -107,7 +100,7 @@ func (e *Env) serve(ctx context.Context, f *serveFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	if err := e.applyDefinitions(ctx, server.Config(), definitions); err != nil {
+	if err := applyDefinitions(ctx, server.LoopbackConfig(), definitions); err != nil {
 		return err
 	}
 	which, err := contextFlag(kubeconfig, server.Context())
@@ -134,14 +127,14 @@ func contextFlag(kubeconfig, context string) (string, error) {
 }
 
 // openServed opens what the server keeps its objects in, and names it.
-func (e *Env) openServed(ctx context.Context, f *serveFlags) (storage.Store, string, error) {
+func openServed(ctx context.Context, e *process.Env, f *serveFlags) (storage.Store, string, error) {
 	if len(f.etcd) == 0 {
-		records, err := openRecords(e, f.store, createStore)
+		records, err := place.OpenRecords(e, f.store, place.CreateStore)
 		if err != nil {
 			return nil, "", err
 		}
 		if err := store.Verify(ctx, records); err != nil {
-			return nil, "", errors.Join(fmt.Errorf("store %s: %w", e.path(f.store), err), records.Close())
+			return nil, "", errors.Join(fmt.Errorf("store %s: %w", e.Path(f.store), err), records.Close())
 		}
 		return records, f.store, nil
 	}
@@ -173,19 +166,19 @@ func quoted(path string) string {
 
 // readDefinitions reads the CustomResourceDefinitions in files and folders. Other
 // objects in a folder are passed over, so that a folder of manifests will do.
-func (e *Env) readDefinitions(inputs []string) (out []map[string]any, err error) {
+func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err error) {
 	for _, input := range inputs {
-		docs, err := e.readDocuments([]string{input})
+		docs, err := manifest.ReadDocuments(e, []string{input})
 		if err != nil {
 			return nil, fmt.Errorf("--crd: %w", err)
 		}
 		found := false
 		for _, doc := range docs {
-			if doc.err != nil {
-				return nil, fmt.Errorf("--crd: %s: %w", doc.where(), doc.err)
+			if doc.Err != nil {
+				return nil, fmt.Errorf("--crd: %s: %w", doc.Where(), doc.Err)
 			}
-			if gvk, err := gvkOf(doc.tree); err == nil && gvk.GroupKind() == definitionKind {
-				out, found = append(out, doc.tree), true
+			if gvk, err := manifest.GVKOf(doc.Tree); err == nil && gvk.GroupKind() == place.DefinitionKind {
+				out, found = append(out, doc.Tree), true
 			}
 		}
 		if !found {
@@ -195,52 +188,28 @@ func (e *Env) readDefinitions(inputs []string) (out []map[string]any, err error)
 	return out, nil
 }
 
-// applyDefinitions applies definitions as the manager tenure, whoever owns their
+// applyDefinitions applies definitions to a server as the manager tenure, whoever owns their
 // fields.
-func (e *Env) applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
+func applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
 	if len(definitions) == 0 {
 		return nil
 	}
-	client, err := rest.HTTPClientFor(config)
+	c, err := cluster.Local(config)
 	if err != nil {
 		return err
 	}
-	defer client.CloseIdleConnections()
 	for _, tree := range definitions {
-		if err := applyDefinition(ctx, client, config.Host, tree); err != nil {
-			return fmt.Errorf("--crd: %s: %w", reference(definitionKind, nameOf(tree)), err)
+		gvk, err := manifest.GVKOf(tree)
+		if err != nil {
+			return err
+		}
+		kind, err := c.Kind(gvk)
+		if err == nil {
+			_, err = c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: storeManager, Force: true})
+		}
+		if err != nil {
+			return fmt.Errorf("--crd: %s: %w", place.Reference(place.DefinitionKind, manifest.NameOf(tree)), err)
 		}
 	}
 	return nil
-}
-
-func applyDefinition(ctx context.Context, client *http.Client, host string, tree map[string]any) error {
-	gvk, err := gvkOf(tree)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(tree)
-	if err != nil {
-		return err
-	}
-	to := host + "/apis/" + gvk.GroupVersion().String() + "/customresourcedefinitions/" + url.PathEscape(nameOf(tree)) +
-		"?fieldManager=tenure&force=true&fieldValidation=Strict"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, to, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", string(types.ApplyPatchType))
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode < 300 {
-		return nil
-	}
-	var status metav1.Status
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxInput)).Decode(&status); err != nil || status.Message == "" {
-		return errors.New(answer.Status)
-	}
-	return errors.New(status.Message)
 }

@@ -28,6 +28,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
@@ -93,7 +96,7 @@ func startServing(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &serving{end: cancel, status: make(chan int, 1), out: newNotice(), errs: &bytes.Buffer{}}
 	var uids atomic.Int64
-	env := Env{
+	env := process.Env{
 		Stdout: s.out, Stderr: s.errs, Dir: ts.MkAbs("."), Context: ctx,
 		Now:          w.now,
 		NewUID:       func() string { return fmt.Sprintf("00000000-0000-4000-9000-%012d", uids.Add(1)) },
@@ -158,7 +161,7 @@ func TestServeSignals(t *testing.T) {
 		dir := t.TempDir()
 		out, errs := newNotice(), &bytes.Buffer{}
 		ended := make(chan int, 1)
-		go func() { ended <- Main(Env{Stdout: out, Stderr: errs, Dir: dir}, []string{"serve"}) }()
+		go func() { ended <- Main(process.Env{Stdout: out, Stderr: errs, Dir: dir}, []string{"serve"}) }()
 		select {
 		case <-out.written:
 		case status := <-ended:
@@ -188,10 +191,12 @@ func TestServeElsewhere(t *testing.T) {
 		want string
 	}{
 		{"a port in use", []string{"--listen", address}, "error: listen tcp " + address + ": bind: address already in use\n"},
-		{"no etcd", []string{"--etcd-servers", "http://" + address}, "error: the etcd at http://" + address + " does not answer\n"},
+		{"no etcd", []string{"--etcd-servers", "http://" + address}, "error: the etcd at http://" + address +
+			" does not answer\n"},
 	} {
 		var out, errs bytes.Buffer
-		status := Main(Env{Stdout: &out, Stderr: &errs, Dir: t.TempDir(), Context: t.Context(), StoreTimeout: 50 * time.Millisecond}, append([]string{"serve"}, row.args...))
+		status := Main(process.Env{Stdout: &out, Stderr: &errs, Dir: t.TempDir(), Context: t.Context(),
+			StoreTimeout: 50 * time.Millisecond}, append([]string{"serve"}, row.args...))
 		require.Equal(t, 1, status, row.name)
 		require.Empty(t, out.String(), row.name)
 		require.Equal(t, row.want, errs.String(), row.name)
@@ -216,22 +221,22 @@ func TestStoresAsServed(t *testing.T) {
 	offlineUIDs := uids // behind those of the server's own namespaces
 	env := testEnv()
 	env.Now, env.NewUID = now, func() string { offlineUIDs++; return fmt.Sprintf("uid-%d", offlineUIDs) }
-	place, err := newStorePlace(env, unclosed{offline}, "test", "")
+	place, err := place.NewStore(env, unclosed{offline}, "test", "")
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, place.close()) })
+	t.Cleanup(func() { require.NoError(t, place.Close()) })
 
-	for _, doc := range split("stored.yaml", script) {
-		require.NoError(t, doc.err)
-		how := doc.tree["how"].(map[string]any)
-		object := doc.tree["object"].(map[string]any)
+	for _, doc := range manifest.Split("stored.yaml", script) {
+		require.NoError(t, doc.Err)
+		how := doc.Tree["how"].(map[string]any)
+		object := doc.Tree["object"].(map[string]any)
 		manager, _ := how["manager"].(string)
 		subresource, _ := how["subresource"].(string)
 		isUpdate, _ := how["update"].(bool)
 		force, _ := how["force"].(bool)
 		w := testWriter(place, manager)
-		w.apply, w.options.Force, w.options.Subresource = !isUpdate, force, subresource
-		_, err := w.write(t.Context(), object)
-		require.NoError(t, err, "%s", doc.where())
+		w.Apply, w.Options.Force, w.Options.Subresource = !isUpdate, force, subresource
+		_, err := w.Write(t.Context(), object)
+		require.NoError(t, err, "%s", doc.Where())
 
 		path := how["path"].(string)
 		if subresource != "" {
@@ -239,7 +244,8 @@ func TestStoresAsServed(t *testing.T) {
 		}
 		body, err := json.Marshal(object)
 		require.NoError(t, err)
-		q := httptest.NewRequest(http.MethodPatch, fmt.Sprintf("%s?fieldManager=%s&force=%t&fieldValidation=Strict", path, manager, force), bytes.NewReader(body))
+		q := httptest.NewRequest(http.MethodPatch, fmt.Sprintf("%s?fieldManager=%s&force=%t&fieldValidation=Strict", path,
+			manager, force), bytes.NewReader(body))
 		q.Header.Set("Content-Type", "application/apply-patch+yaml")
 		if isUpdate {
 			q = httptest.NewRequest(http.MethodPut, path+"?fieldManager="+manager, bytes.NewReader(body))
@@ -248,11 +254,11 @@ func TestStoresAsServed(t *testing.T) {
 		q.Header.Set("Authorization", "Bearer token")
 		answer := httptest.NewRecorder()
 		server.ServeHTTP(answer, q)
-		require.Less(t, answer.Code, 300, "%s: %s", doc.where(), answer.Body)
+		require.Less(t, answer.Code, 300, "%s: %s", doc.Where(), answer.Body)
 
 		ours, theirs := recordsOf(t, offline), recordsOf(t, served)
 		for key, value := range ours {
-			require.Equal(t, theirs[key], value, "%s: %s", doc.where(), key)
+			require.Equal(t, theirs[key], value, "%s: %s", doc.Where(), key)
 		}
 		require.GreaterOrEqual(t, len(ours), 1)
 	}
@@ -281,14 +287,16 @@ func TestServeDamagedFile(t *testing.T) {
 	path := filepath.Join(dir, "tenure.db")
 	s, err := store.Open(path, store.Options{})
 	require.NoError(t, err)
-	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},"data":{"k":"before the damage"}}`
+	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"},` +
+		`"data":{"k":"before the damage"}}`
 	_, err = s.Put(t.Context(), "/core/configmaps/default/a", []byte(object), 0)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, 1, bytes.Count(data, []byte(`"before the damage"`)))
-	require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte(`"before the damage"`), []byte(`\before the damage"`), 1), 0o600))
+	require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte(`"before the damage"`),
+		[]byte(`\before the damage"`), 1), 0o600))
 
 	for _, args := range [][]string{{"get", "configmap", "a"}, {"serve"}} {
 		out, errs := newNotice(), &bytes.Buffer{}
@@ -300,7 +308,7 @@ func TestServeDamagedFile(t *testing.T) {
 			case <-ctx.Done():
 			}
 		}()
-		env := Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx, StoreTimeout: time.Second}
+		env := process.Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx, StoreTimeout: time.Second}
 		require.Equal(t, 1, Main(env, args), args[0])
 		cancel()
 		require.Contains(t, errs.String(), "stored object /core/configmaps/default/a: invalid character", args[0])
@@ -328,7 +336,8 @@ func TestServeIntoKubeconfig(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}()
-	require.Zero(t, Main(Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx}, []string{"serve", "--kubeconfig", "config"}), "%s", errs)
+	require.Zero(t, Main(process.Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx},
+		[]string{"serve", "--kubeconfig", "config"}), "%s", errs)
 	cancel()
 	require.Contains(t, out.String(), "try: kubectl --kubeconfig "+path+" --context tenure get namespaces\n")
 	after, err := clientcmd.LoadFromFile(path)

@@ -12,14 +12,17 @@ import (
 func TestSizeOfObjects(t *testing.T) {
 	const kib = 1 << 10
 	definition := map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "oxen.example.com"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "oxen.example.com"},
 		"spec": map[string]any{
 			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Ox", "plural": "oxen"},
-			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{
-				"type": "object", "properties": map[string]any{"items": map[string]any{"type": "array", "items": map[string]any{
-					"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string", "default": strings.Repeat("x", 100*kib)}},
-				}}},
-			}}}},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "properties": map[string]any{"items": map[string]any{"type": "array", "items": map[string]any{
+						"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string",
+							"default": strings.Repeat("x", 100*kib)}},
+					}}},
+				}}}},
 		},
 	}
 	items := make([]any, 600)
@@ -29,7 +32,7 @@ func TestSizeOfObjects(t *testing.T) {
 	annotated := configMap("c", nil)
 	annotated["metadata"].(map[string]any)["annotations"] = map[string]any{"a": strings.Repeat("x", 200*kib)}
 	w := testWriter(testStore(t), "m")
-	_, err := w.write(t.Context(), definition)
+	_, err := w.Write(t.Context(), definition)
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name string
@@ -37,15 +40,18 @@ func TestSizeOfObjects(t *testing.T) {
 		says string // empty: it is stored
 		why  string
 	}{
-		{"defaults of 60 MB", map[string]any{"apiVersion": "example.com/v1", "kind": "Ox", "metadata": map[string]any{"name": "o"}, "items": items}, "items[15].text: the defaults of the object up to here", "2 KB of a manifest become 60 MB"},
-		{"2 MiB of data", configMap("c", map[string]any{"k": strings.Repeat("x", 2048*kib)}), "data.k: the object as it is stored: expected at most 1572864 bytes", "what is not expanded counts as well"},
+		{"defaults of 60 MB", map[string]any{"apiVersion": "example.com/v1", "kind": "Ox",
+			"metadata": map[string]any{"name": "o"}, "items": items}, "items[15].text: the defaults of the object up to here",
+			"2 KB of a manifest become 60 MB"},
+		{"2 MiB of data", configMap("c", map[string]any{"k": strings.Repeat("x", 2048*kib)}),
+			"data.k: the object as it is stored: expected at most 1572864 bytes", "what is not expanded counts as well"},
 		{"200 KiB", annotated, "", "below the limit"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			for _, dryRun := range []bool{true, false} {
 				w := *w
-				w.options.DryRun = dryRun
-				_, err := w.write(t.Context(), row.tree)
+				w.Options.DryRun = dryRun
+				_, err := w.Write(t.Context(), row.tree)
 				if row.says == "" {
 					require.NoError(t, err, row.why)
 				} else {

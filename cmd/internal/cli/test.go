@@ -11,11 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/harness"
 	"github.com/tenure-ssa/tenure/internal/folder"
 )
 
-func newTest(env *Env) *cobra.Command {
+func newTest(env *process.Env) *cobra.Command {
 	var update, verbose bool
 	cmd := &cobra.Command{
 		Use:   "test PATH…",
@@ -60,7 +62,7 @@ Exit status: 0 when all passed, 1 when any failed, or on any error.`,
 			if len(files) == 0 {
 				return fmt.Errorf("no scenarios there")
 			}
-			ctx, stop := signal.NotifyContext(env.context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second one ends the process
 			run, failed := 0, 0
@@ -68,7 +70,7 @@ Exit status: 0 when all passed, 1 when any failed, or on any error.`,
 				if ctx.Err() != nil {
 					break
 				}
-				ok, err := env.runScenario(ctx, file, update, verbose)
+				ok, err := runScenario(ctx, env, file, update, verbose)
 				if err != nil {
 					return err
 				}
@@ -78,10 +80,10 @@ Exit status: 0 when all passed, 1 when any failed, or on any error.`,
 				}
 			}
 			fmt.Fprintf(env.Stdout, "%s: %d passed, %d failed\n",
-				counted(run, "scenario", "scenarios"), run-failed, failed)
+				view.Counted(run, "scenario", "scenarios"), run-failed, failed)
 			switch {
 			case ctx.Err() != nil:
-				return fmt.Errorf("interrupted: %s not run", counted(len(files)-run, "scenario was", "scenarios were"))
+				return fmt.Errorf("interrupted: %s not run", view.Counted(len(files)-run, "scenario was", "scenarios were"))
 			case failed > 0:
 				return errReported
 			}
@@ -106,24 +108,24 @@ func indented(text string) string {
 }
 
 // runScenario runs one scenario and prints how it went; ok says that it passed.
-func (e *Env) runScenario(ctx context.Context, file string, update, verbose bool) (ok bool, err error) {
+func runScenario(ctx context.Context, e *process.Env, file string, update, verbose bool) (ok bool, err error) {
 	step, done := func() {}, func() {}
 	s, err := harness.RunFileWith(file, harness.RunOptions{Context: ctx, Progress: func(what string, ran, total int) {
 		if ran == 0 {
-			step, done = e.progress(what, total)
+			step, done = view.Progress(e, what, total)
 		} else {
 			step()
 		}
 	}})
 	done()
 	if err != nil {
-		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", e.shown(file), err)
+		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", relative(e, file), err)
 		return false, nil
 	}
 	err = s.Err()
 	switch {
 	case err != nil && update:
-		s.Path = e.shown(file)
+		s.Path = relative(e, file)
 		text, err := s.Rewritten()
 		if err != nil {
 			fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", s.Path, err)
@@ -132,20 +134,20 @@ func (e *Env) runScenario(ctx context.Context, file string, update, verbose bool
 		if err := os.WriteFile(file, text, 0o666); err != nil {
 			return false, err
 		}
-		fmt.Fprintf(e.Stdout, "updated %s\n", e.shown(file))
+		fmt.Fprintf(e.Stdout, "updated %s\n", relative(e, file))
 	case err != nil:
-		s.Path = e.shown(file)
+		s.Path = relative(e, file)
 		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", s.Path, s.Err())
 		return false, nil
 	case verbose:
-		fmt.Fprintf(e.Stdout, "ok   %s: %s\n", e.shown(file), counted(len(s.Steps), "step", "steps"))
+		fmt.Fprintf(e.Stdout, "ok   %s: %s\n", relative(e, file), view.Counted(len(s.Steps), "step", "steps"))
 	}
 	return true, nil
 }
 
 // shown returns a path as the user gave it: relative to the folder that the
 // command runs in.
-func (e *Env) shown(path string) string {
+func relative(e *process.Env, path string) string {
 	if e.Dir == "" {
 		return path
 	}
@@ -156,6 +158,6 @@ func (e *Env) shown(path string) string {
 }
 
 // scenarioFiles returns the files at paths, and the .txtar files in folders.
-func scenarioFiles(env *Env, paths []string) ([]string, error) {
-	return folder.AllFiles(env.paths(paths), func(name string) bool { return filepath.Ext(name) == ".txtar" })
+func scenarioFiles(env *process.Env, paths []string) ([]string, error) {
+	return folder.AllFiles(env.Paths(paths), func(name string) bool { return filepath.Ext(name) == ".txtar" })
 }

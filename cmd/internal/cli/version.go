@@ -5,9 +5,11 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-func newVersion(env *Env) *cobra.Command {
+func newVersion(env *process.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of tenure",

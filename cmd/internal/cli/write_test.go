@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
 )
 
 func configMap(name string, data map[string]any) map[string]any {
@@ -18,18 +20,18 @@ func configMap(name string, data map[string]any) map[string]any {
 	return out
 }
 
-func testStore(t *testing.T) *storePlace {
+func testStore(t *testing.T) *place.Store {
 	t.Helper()
-	p, err := newStorePlace(testEnv(), memory.New(memory.Options{}), "test", "")
+	p, err := place.NewStore(testEnv(), memory.New(memory.Options{}), "test", "")
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.close()) })
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p
 }
 
 // Managers that apply at once lose nothing of each other.
 func TestConcurrentApplies(t *testing.T) {
 	p := testStore(t)
-	_, err := testWriter(p, "first").write(t.Context(), configMap("a", nil)) // discovery is not for several at once
+	_, err := testWriter(p, "first").Write(t.Context(), configMap("a", nil)) // discovery is not for several at once
 	require.NoError(t, err)
 	const managers = 4
 	var wg sync.WaitGroup
@@ -37,17 +39,17 @@ func TestConcurrentApplies(t *testing.T) {
 	for i := range managers {
 		wg.Go(func() {
 			name := fmt.Sprintf("m%d", i)
-			_, errs[i] = testWriter(p, name).write(t.Context(), configMap("a", map[string]any{name: "x"}))
+			_, errs[i] = testWriter(p, name).Write(t.Context(), configMap("a", map[string]any{name: "x"}))
 		})
 	}
 	wg.Wait()
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
-	found, err := p.lookUp(t.Context(), "cm", "", "a")
+	found, err := p.LookUp(t.Context(), "cm", "", "a")
 	require.NoError(t, err)
 	require.Len(t, found.Object["data"], managers)
-	require.Len(t, managedFields(found.Object), managers)
+	require.Len(t, manifest.ManagedFields(found.Object), managers)
 }
 
 // What a write is given, it does not change.
@@ -55,9 +57,9 @@ func TestInputsStay(t *testing.T) {
 	p := testStore(t)
 	for _, apply := range []bool{true, false} {
 		w := testWriter(p, "m")
-		w.apply = apply
+		w.Apply = apply
 		given := configMap("a", map[string]any{"k": "1"})
-		_, err := w.write(t.Context(), given)
+		_, err := w.Write(t.Context(), given)
 		require.NoError(t, err)
 		require.Equal(t, configMap("a", map[string]any{"k": "1"}), given)
 	}

@@ -18,7 +18,8 @@ import (
 )
 
 // definitions is where the CustomResourceDefinitions of a cluster are.
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // Definition returns the CustomResourceDefinition of a kind; nil when it has none,
 // or when the user may not read it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,14 +23,16 @@ type recorder struct {
 	t      *testing.T
 	server *apiserver.Running
 	client *http.Client
-	now    time.Time
+	// The server's controllers read the clock too.
+	now atomic.Pointer[time.Time]
 }
 
 func newRecorder(t *testing.T) *recorder {
-	r := &recorder{t: t, now: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)}
+	r := &recorder{t: t}
+	r.tick(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC))
 	store := memory.New(memory.Options{})
 	server, err := apiserver.Start(t.Context(), apiserver.Options{
-		Store: store, Now: func() time.Time { return r.now }, Log: slog.New(slog.DiscardHandler),
+		Store: store, Now: func() time.Time { return *r.now.Load() }, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()); require.NoError(t, store.Close()) })
@@ -39,6 +42,9 @@ func newRecorder(t *testing.T) *recorder {
 	t.Cleanup(r.client.CloseIdleConnections)
 	return r
 }
+
+// tick sets the clock of the server.
+func (r *recorder) tick(now time.Time) { r.now.Store(&now) }
 
 const applyType = "application/apply-patch+yaml"
 
@@ -61,7 +67,7 @@ type written struct {
 func (r *recorder) record(crd json.RawMessage, writes []written) *replay.Trace {
 	steps := []any{}
 	for _, w := range writes {
-		r.now = r.now.Add(time.Hour)
+		r.tick(r.now.Load().Add(time.Hour))
 		method, contentType := w.method, "application/json"
 		if method == "" {
 			method, contentType = "PATCH", applyType
@@ -73,7 +79,7 @@ func (r *recorder) record(crd json.RawMessage, writes []written) *replay.Trace {
 			"request": map[string]any{
 				"method": method, "path": w.path, "query": query, "contentType": contentType, "body": json.RawMessage(w.body),
 			},
-			"now":      r.now.Format(time.RFC3339),
+			"now":      r.now.Load().Format(time.RFC3339),
 			"response": map[string]any{"code": code, "body": answer},
 		})
 	}
@@ -118,14 +124,18 @@ var cases = []struct {
 			"spec": {"template": {"spec": {"hostPID": false}}}}`},
 	}},
 	{"policyTypes of a NetworkPolicy, which follow from its rules", false, []written{
-		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy + `, "egress": [{}]}}`},
-		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy + `, "egress": [{}]}}`},
+		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy +
+			`, "egress": [{}]}}`},
+		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy +
+			`, "egress": [{}]}}`},
 		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m",
 			body: policy + `, "egress": [{}], "policyTypes": ["Ingress", "Egress"]}}`},
-		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy + `, "egress": [{}]}}`},
+		{path: "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", manager: "m", body: policy +
+			`, "egress": [{}]}}`},
 	}},
 	{"defaults of a custom resource", true, []written{
-		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m", body: gadget(`"size": 3, "ports": [{"port": 1}]`)},
+		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m",
+			body: gadget(`"size": 3, "ports": [{"port": 1}]`)},
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m", body: gadget(`"ports": [{"port": 1}]`)},
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m", body: gadget(`"ports": [{"port": 1}]`)},
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "n", body: gadget(`"color": "red"`)},
@@ -145,7 +155,8 @@ var cases = []struct {
 			body: `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"l": "v"}}`},
 	}},
 	{"a namespace itself, and its status", false, []written{
-		{path: "/api/v1/namespaces/own", manager: "m", body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}}`},
+		{path: "/api/v1/namespaces/own", manager: "m",
+			body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}}`},
 		{path: "/api/v1/namespaces/own/status", manager: "m",
 			body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}, "status": {"phase": "Active"}}`},
 	}},

@@ -15,7 +15,8 @@ import (
 
 // filledIn are the fields of metadata that a server fills in; managed fields are
 // compared by themselves.
-var filledIn = []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "namespace", "name", "generateName"}
+var filledIn = []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "namespace",
+	"name", "generateName"}
 
 // reset returns the object that an apply came to with what the write leaves as it is
 // in live.

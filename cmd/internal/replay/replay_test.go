@@ -262,7 +262,8 @@ func TestAlteredOutcomes(t *testing.T) {
 			var said [2]any
 			var before any
 			for i, step := range trace.Steps {
-				if step.Response.Code >= 300 || strings.Contains(step.Request.Query, "dryRun") || strings.HasSuffix(step.Request.Path, "/scale") {
+				if step.Response.Code >= 300 || strings.Contains(step.Request.Query, "dryRun") ||
+					strings.HasSuffix(step.Request.Path, "/scale") {
 					continue
 				}
 				metadata, _ := step.Response.Body["metadata"].(map[string]any)

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/blame"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+)
+
+type blameFlags struct {
+	objectFlags
+	managers      []string
+	managedFields bool
+	format        string
+}
+
+func newBlame(env *process.Env) *cobra.Command {
+	var flags blameFlags
+	cmd := &cobra.Command{
+		Use:   "blame KIND[/NAME] [NAME…] | -f FILE|-",
+		Short: "Show who owns each line of an object",
+		Long: `Blame writes objects as YAML, and before each line all managers that own it, how
+they came to it, through which subresource, and how long ago. "(nobody)" marks what
+could be owned and is not; doc/blame.md of the project says how to read the rest.
+
+The objects are those of the cluster, chosen as with kubectl get; with --store,
+those of a store, where the kind "all" stands for every kind; or those of the files
+that -f names, which have to have their managed fields.
+
+-o html writes one page, for any number of objects, that needs nothing but itself.
+
+Exit status: 0 when all objects could be shown, 1 on any error, also when no manager
+of --manager owns anything.`,
+		Example: `  tenure blame deployment/web -n shop
+  tenure blame deployments -A -l team=shop -o html > blame.html
+  tenure blame deployment web --manager hpa
+  kubectl get deploy web -o yaml --show-managed-fields | tenure blame -f -`,
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
+	}
+	flags.add(env, cmd)
+	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
+		"only lines of the manager `NAME`, and what these are in; may be given several times")
+	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
+	addFormat(cmd, &flags.format, "text", "json", "html")
+	return cmd
+}
+
+// ofManagers returns the reports of objects that one of --manager has an entry in. It is
+// an error when there are none.
+func (f *blameFlags) ofManagers(reports []*blame.Report) ([]*blame.Report, error) {
+	if len(f.managers) == 0 || len(reports) == 0 {
+		return reports, nil
+	}
+	known := map[string]bool{}
+	var kept []*blame.Report
+	for _, report := range reports {
+		keep := false
+		for _, entry := range report.Entries {
+			known[entry.Manager] = true
+			keep = keep || slices.Contains(f.managers, entry.Manager)
+		}
+		if keep {
+			kept = append(kept, report)
+		}
+	}
+	switch {
+	case len(kept) > 0:
+		return kept, nil
+	case len(known) == 0:
+		return nil, fmt.Errorf("--manager: %q own nothing: there are no managers", f.managers)
+	}
+	return nil, fmt.Errorf("--manager: %q own nothing: the managers are %q", f.managers, slices.Sorted(maps.Keys(known)))
+}
+
+func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
+	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
+		return err
+	}
+	p, targets, missing := f.open(env, cmd, args)
+	if p == nil || len(targets) == 0 {
+		return missing
+	}
+	reports := make([]*blame.Report, 0, len(targets))
+	for _, t := range targets {
+		report, err := blame.New(t.Object, blame.Options{
+			Now: env.Now(), Type: t.Kind.Typ, Managers: f.managers, ManagedFields: f.managedFields,
+		})
+		if err != nil {
+			missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
+			continue
+		}
+		if len(report.Entries) == 0 && report.Problem == "" && f.files != nil {
+			fmt.Fprintf(env.Stderr, "note: %s has no managed fields: kubectl get prints them with --show-managed-fields\n",
+				t.Title())
+		}
+		reports = append(reports, report)
+	}
+	reports, err := f.ofManagers(reports)
+	if err != nil {
+		missing = errors.Join(missing, err)
+	}
+	if len(reports) == 0 {
+		return errors.Join(missing, p.Close())
+	}
+	err = nil
+	switch f.format {
+	case "json":
+		err = blame.JSON(env.Stdout, reports...)
+	case "html":
+		err = blame.HTML(env.Stdout, reports...)
+	default:
+		err = blame.Text(env.Stdout, view.PaletteFor(env, env.Stdout).Blame(), reports...)
+	}
+	return errors.Join(missing, err, p.Close())
+}

@@ -1,0 +1,337 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
+)
+
+type conflictsFlags struct {
+	intentFlags
+	resolve string
+	others  string
+	fields  []string
+	dryRun  bool
+	confirm view.Confirmation
+	format  string
+}
+
+func newConflicts(env *process.Env) *cobra.Command {
+	var flags conflictsFlags
+	cmd := &cobra.Command{
+		Use:   "conflicts -f FILE|DIR|-",
+		Short: "Show the conflicts of an apply, and take a way out",
+		Long: `Conflicts shows for every document the fields that others own and that applying it
+would change: whose they are and since when, both values, the ways out, and what
+each costs.
+
+With --resolve it takes one:
+
+  force     your values; the fields become yours alone
+  give-up   the intent without the fields: their values stay, and so do the owners
+  share     the intent with their values: both own the fields from then on
+
+for all conflicts, or with --field for some, where --others says what becomes of the
+others. It makes the intent that comes of it, asks, and applies it. -o yaml prints
+the intent, to become your manifest, and with --dry-run nothing is applied. With
+--live nothing can be, and the intent is printed.
+
+Live objects are where plan has them, see tenure plan --help. Values of Secrets are
+shown in intents only.
+
+Exit status: 0 when there is no conflict, or none any more; 2 on a conflict; 3 on
+any error, also when it was not confirmed. Of several documents, the highest.`,
+		Example: `  tenure conflicts -f deployment.yaml --field-manager web
+
+  # leave the replicas to who has them, and keep the manifest for that
+  tenure conflicts -f deployment.yaml --field-manager web \
+    --resolve give-up --dry-run -o yaml > resolved.yaml
+
+  # take over the image, and give up the rest
+  tenure conflicts -f deployment.yaml --field-manager web --resolve force \
+    --field '.spec.template.spec.containers[name=web].image'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
+	}
+	flags.add(cmd)
+	flags.addSubresource(cmd)
+	cmd.Flags().StringVar(&flags.resolve, "resolve", "", "take the `WAY` out: force, give-up or share")
+	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
+		"take it only for the field at `PATH`, and all in it; may be given several times")
+	cmd.Flags().StringVar(&flags.others, "others", conflicts.GiveUp.String(),
+		"the `WAY` out of the conflicts that --field does not name")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "apply nothing")
+	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
+	addFormat(cmd, &flags.format, "yaml", "json", "status")
+	ways := []string{conflicts.Force.String(), conflicts.GiveUp.String(), conflicts.Share.String()}
+	for _, name := range []string{"resolve", "others"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return failsWith(statusFailed, cmd)
+}
+
+// ways reads the ways that were chosen.
+func (f *conflictsFlags) ways(cmd *cobra.Command) (way, others conflicts.Way, err error) {
+	if err := way.UnmarshalText([]byte(f.resolve)); err != nil {
+		return way, others, fmt.Errorf("--resolve: %w", err)
+	}
+	if err := others.UnmarshalText([]byte(f.others)); err != nil {
+		return way, others, fmt.Errorf("--others: %w", err)
+	}
+	if cmd.Flags().Changed("others") && len(f.fields) == 0 {
+		err = errors.New("--others means nothing without --field")
+	}
+	return way, others, err
+}
+
+func (f *conflictsFlags) run(env *process.Env, cmd *cobra.Command) error {
+	if f.resolve != "" {
+		return f.runResolve(env, cmd)
+	}
+	for _, name := range []string{"field", "others", "dry-run", "yes"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s means nothing without --resolve", name)
+		}
+	}
+	if err := checkFormat(f.format, "json", "status"); err != nil {
+		return err
+	}
+	p, docs, err := f.open(env, cmd, true)
+	if err != nil {
+		return err
+	}
+	reports, count, failed := f.reports(cmd.Context(), env, p, docs)
+	if err := errors.Join(f.print(env, reports, len(docs)), p.Close()); err != nil {
+		return err
+	}
+	switch {
+	case failed:
+		return &statusError{status: statusFailed}
+	case count > 0:
+		return &statusError{status: statusConflict}
+	}
+	return nil
+}
+
+// reports returns the conflicts of every document, also those without any, and of
+// how many there are some.
+func (f *conflictsFlags) reports(
+	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
+) (reports []conflicts.Report, count int, failed bool) {
+	for _, doc := range docs {
+		w, err := f.desired(ctx, env, p, doc)
+		if err == nil {
+			var report conflicts.Report
+			report, err = w.Fields.WaysOut(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, w.Title(), w.PlanOptions(false))
+			if len(report.Conflicts) > 0 {
+				report.Conflicts = view.HideConflicts(w.Kind.GroupKind(), report.Conflicts)
+				count++
+			}
+			report.Object, report.Manager = w.Title(), w.Manager
+			reports = append(reports, report)
+		}
+		if err != nil {
+			view.ExplainDesired(env, w, err)
+			failed = true
+		}
+	}
+	return reports, count, failed
+}
+
+func (f *conflictsFlags) print(env *process.Env, reports []conflicts.Report, documents int) error {
+	var values []any
+	for _, report := range reports {
+		switch {
+		case f.format == "json":
+			values = append(values, report)
+		case f.format == "status" && len(report.Conflicts) == 0:
+			values = append(values, metav1.Status{Status: metav1.StatusSuccess})
+		case f.format == "status":
+			values = append(values, report.Conflicts.Status())
+		case len(report.Conflicts) == 0:
+			fmt.Fprintf(env.Stdout, "%s: no conflict\n", report.Object)
+		default:
+			if err := report.Render(env.Stdout, view.PaletteFor(env, env.Stdout).Conflicts()); err != nil {
+				return err
+			}
+		}
+	}
+	if f.format == "" {
+		return nil
+	}
+	var value any = values
+	if documents == 1 && len(values) == 1 {
+		value = values[0]
+	}
+	data, err := view.EncodeJSON(value)
+	if err == nil {
+		_, err = env.Stdout.Write(data)
+	}
+	return err
+}
+
+func (f *conflictsFlags) runResolve(env *process.Env, cmd *cobra.Command) error {
+	way, others, err := f.ways(cmd)
+	if err == nil {
+		err = checkFormat(f.format, "yaml", "json")
+	}
+	if err != nil {
+		return err
+	}
+	offline := f.live != ""
+	if !f.dryRun && !offline {
+		if err := f.confirm.Possible(env); err != nil {
+			return err
+		}
+	}
+	p, docs, err := f.open(env, cmd, f.dryRun || offline)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	var list []view.Resolved
+	failed := false
+	met := map[string]bool{} // of --field
+	for _, doc := range docs {
+		w, err := f.desired(ctx, env, p, doc)
+		if err == nil {
+			var r *fieldmanager.Resolution
+			if r, err = f.resolution(w, way, others, met); err == nil {
+				list = append(list, view.Resolved{Desired: w, Resolution: r})
+			}
+		}
+		if err != nil {
+			view.ExplainDesired(env, w, err)
+			failed = true
+		}
+	}
+	for _, text := range f.fields {
+		if !met[text] && !failed {
+			err = errors.Join(err, &fieldError{text: text})
+		}
+	}
+	if err == nil && !failed {
+		failed, err = f.take(ctx, env, p, list, offline)
+	}
+	err = errors.Join(err, p.Close())
+	if err == nil && failed {
+		return &statusError{status: statusFailed}
+	}
+	return err
+}
+
+// resolution decides the conflicts of an intent, and notes in met which fields of
+// --field are among them: those of several documents need not be in each.
+func (f *conflictsFlags) resolution(
+	w *place.Desired, way, others conflicts.Way, met map[string]bool,
+) (*fieldmanager.Resolution, error) {
+	live, intent, options := place.Wrap(w.Object), place.Wrap(w.Tree), w.PlanOptions(false)
+	var chosen *fieldpath.Set
+	if len(f.fields) > 0 {
+		plan, err := w.Fields.Plan(live, intent, w.Manager, options)
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range f.fields {
+			fields, err := namedFields([]string{text}, plan.Conflicts.Paths())
+			var none *fieldError
+			if errors.As(err, &none) && len(none.found) == 0 {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			met[text] = true
+			chosen = chosen.Union(fields)
+		}
+	}
+	return w.Fields.Resolve(live, intent, w.Manager, func(c conflicts.Conflict) conflicts.Way {
+		if len(f.fields) == 0 || under(chosen, c.Path) {
+			return way
+		}
+		return others
+	}, options)
+}
+
+// under reports whether a path, or one above it, is in a set.
+func under(set *fieldpath.Set, path fieldpath.Path) bool {
+	for i := range path {
+		if set.Has(path[:i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// take says what the ways out come to, asks, and applies them.
+func (f *conflictsFlags) take(
+	ctx context.Context, env *process.Env, p place.Place, list []view.Resolved, offline bool,
+) (failed bool, err error) {
+	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
+	for _, r := range list {
+		shown.Resolved(env.Stderr, r)
+	}
+	if !f.dryRun && !offline {
+		question := fmt.Sprintf("Apply this to %s in %s?", view.Counted(len(list), "object", "objects"), p)
+		if err := f.confirm.Ask(env, question); err != nil {
+			return true, err
+		}
+	}
+	format := f.format
+	if offline && format == "" {
+		format = "yaml"
+	}
+	for i, r := range list {
+		var err error
+		if !f.dryRun && !offline {
+			_, err = p.Apply(ctx, r.Target, r.Intent.Object, cluster.WriteOptions{
+				Manager: r.Desired.Manager, Force: r.Force, Subresource: f.subresource,
+			})
+		}
+		switch {
+		case err != nil:
+			view.ExplainDesired(env, r.Desired, err)
+			failed = true
+		case format != "":
+			err = writeManifest(env, r.Manifest(r.Intent.Object), format, i > 0)
+		case f.dryRun:
+			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", printable.Text(r.Reference()))
+		default:
+			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied\n", printable.Text(r.Reference()))
+		}
+		if err != nil && !failed {
+			return true, err
+		}
+	}
+	return failed, nil
+}
+
+// writeManifest writes an intent, as one of several documents.
+func writeManifest(env *process.Env, intent map[string]any, format string, next bool) error {
+	marshal := view.EncodeYAML
+	if format == "json" {
+		marshal = view.EncodeJSON
+	}
+	data, err := marshal(intent)
+	if err != nil {
+		return err
+	}
+	if next && format == "yaml" {
+		data = append([]byte("---\n"), data...)
+	}
+	_, err = env.Stdout.Write(data)
+	return err
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+func newDowngrade(env *process.Env) *cobra.Command {
+	var flags moveFlags
+	var o upgrade.ClientSideOptions
+	cmd := &cobra.Command{
+		Use:   "downgrade KIND[/NAME] [NAME…] | -f FILE|- --field-manager NAME",
+		Short: "Move back from server-side to client-side apply",
+		Long: `Downgrade moves what a manager applied back to client-side apply: the last-applied
+annotation becomes what the manager owns, and its fields those of an update by
+kubectl-client-side-apply.
+` + moveHelp,
+		Example: `  tenure downgrade deployment/web -n shop --field-manager flux
+  tenure downgrade -f live.yaml --field-manager flux > client-side.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkManager(o.Manager); err != nil {
+				return err
+			}
+			return flags.run(env, cmd, args, "downgraded", func(t *place.Target) (moveResult, error) {
+				o := o
+				o.Types, o.Converter, o.Empty = t.Types, t.Converter(), kinds.Empty(t.Kind.GroupVersionKind)
+				result, err := upgrade.ToClientSide(place.Wrap(t.Object), o)
+				if errors.Is(err, upgrade.ErrNoApplyEntry) {
+					err = fmt.Errorf("%w: %w", errNothing, err)
+				}
+				return upgraded(t, result, o.To, err)
+			})
+		},
+	}
+	flags.add(env, cmd)
+	cmd.Flags().StringVar(&o.Manager, "field-manager", "", "`NAME` of who applied so far")
+	cmd.Flags().StringVar(&o.To, "to", upgrade.ClientSideManager, "`NAME` of who writes client-side")
+	return cmd
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+)
+
+func newDrop(env *process.Env) *cobra.Command {
+	var flags moveFlags
+	var from keyFlags
+	cmd := &cobra.Command{
+		Use:   "drop KIND[/NAME] [NAME…] | -f FILE|- --from NAME",
+		Short: "Take everything from a manager that is gone",
+		Long: `Drop removes the entries of a manager. Its fields stay in the object; what nobody
+else owns is nobody's from then on.
+` + moveHelp,
+		Example: `  tenure drop deployment/web -n shop --from old-controller
+  tenure drop deployments,services -A --from old-controller --dry-run`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			gone, err := from.read()
+			if err == nil {
+				err = from.ofUpdate("", managedfields.Update)
+			}
+			if err != nil {
+				return err
+			}
+			return flags.run(env, cmd, args, "dropped", func(t *place.Target) (moveResult, error) {
+				if _, err := (&chosenFields{all: true}).among(t, gone); err != nil {
+					return moveResult{}, err
+				}
+				return do(env, t, ownership.Drop{From: gone})
+			})
+		},
+	}
+	flags.add(env, cmd)
+	from.add(cmd, "from", "who is gone")
+	from.addVersion(cmd)
+	return cmd
+}

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/ownership"
+)
+
+// sender is who sends a patch of managed fields. It comes to own nothing by that.
+const sender = "tenure"
+
+// keyFlags name entries of a manager, as ownership.Move reads a Key.
+type keyFlags struct {
+	key       managedfields.Key
+	operation string
+	prefix    string
+}
+
+func (f *keyFlags) add(cmd *cobra.Command, prefix, who string) {
+	f.prefix = prefix
+	flags := cmd.Flags()
+	flags.StringVar(&f.key.Manager, prefix, "", "`NAME` of the manager "+who)
+	flags.StringVar(&f.operation, prefix+"-operation", "", "`OPERATION` of the entry: Apply or Update")
+	flags.StringVar(&f.key.Subresource, prefix+"-subresource", "", "`NAME` of the entry's subresource: status, scale")
+	_ = cmd.RegisterFlagCompletionFunc(prefix+"-operation",
+		cobra.FixedCompletions([]string{"Apply", "Update"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *keyFlags) addVersion(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.key.APIVersion, f.prefix+"-version", "",
+		"API `VERSION` of an Update's entry, such as apps/v1")
+}
+
+func (f *keyFlags) read() (managedfields.Key, error) {
+	if f.key.Manager == "" {
+		return f.key, fmt.Errorf("--%s: which manager?", f.prefix)
+	}
+	switch f.key.Operation = managedfields.Operation(f.operation); f.key.Operation {
+	case "", managedfields.Apply, managedfields.Update:
+		return f.key, nil
+	}
+	return f.key, fmt.Errorf("--%s-operation: expected Apply or Update, got %q", f.prefix, f.operation)
+}
+
+// ofUpdate refuses a version where it says nothing: an applier has one entry, of
+// whatever version.
+func (f *keyFlags) ofUpdate(operations ...managedfields.Operation) error {
+	if f.key.APIVersion != "" && !slices.Contains(operations, f.key.Operation) {
+		return fmt.Errorf("--%[1]s-version is that of an Update: expected --%[1]s-operation Update", f.prefix)
+	}
+	return nil
+}
+
+// chosenFields say which fields move.
+type chosenFields struct {
+	fields []string
+	all    bool
+}
+
+func (f *chosenFields) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.fields, "field", nil,
+		"the field at `PATH`, such as .spec.replicas, and all in it; may be given several times")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all its fields")
+}
+
+func (f *chosenFields) check() error {
+	if f.all == (len(f.fields) > 0) {
+		return errors.New("which fields? expected --field, or --all")
+	}
+	return nil
+}
+
+// ownedBy returns the fields of the entries that a key selects. found is false if it
+// selects none.
+func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, found bool, err error) {
+	return ownedWhere(t, func(k managedfields.Key) bool { return ownership.Selects(from, k) })
+}
+
+// ownedWhere returns the fields of the entries whose keys are selected. found is false if
+// none is. The fields of an entry that can't be decoded are left out.
+func ownedWhere(
+	t *place.Target, isSelected func(managedfields.Key) bool,
+) (owned *fieldpath.Set, found bool, err error) {
+	entries, err := managedfields.Read(place.Wrap(t.Object), fieldpath.SharedCache())
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range entries {
+		if !isSelected(entries[i].Key) {
+			continue
+		}
+		found = true
+		if fields, err := entries[i].Fields(); err == nil {
+			owned = owned.Union(fields)
+		}
+	}
+	return owned, found, nil
+}
+
+// of returns the manager whose fields are chosen.
+func (f *chosenFields) of(manager *keyFlags) (managedfields.Key, error) {
+	key, err := manager.read()
+	if err == nil {
+		err = f.check()
+	}
+	return key, err
+}
+
+// among returns the chosen fields of what a key's entries own; nil for all.
+func (f *chosenFields) among(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
+	owned, found, err := ownedBy(t, from)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		such := ""
+		if from != (managedfields.Key{Manager: from.Manager}) {
+			such = "such "
+		}
+		return nil, fmt.Errorf("%w: manager %q has no %sentry", errNothing, from.Manager, such)
+	}
+	if f.all {
+		return nil, nil
+	}
+	fields, err := namedFields(f.fields, owned)
+	var none *fieldError
+	if errors.As(err, &none) && len(none.found) == 0 {
+		return nil, fmt.Errorf("%w: manager %q does not own %s", errNothing, from.Manager, none.text)
+	}
+	return fields, err
+}
+
+// do makes moves on a target.
+func do(env *process.Env, t *place.Target, moves ...ownership.Move) (moveResult, error) {
+	result, err := t.Mover(env).Do(place.Wrap(t.Object), moves...)
+	if err != nil {
+		return moveResult{}, err
+	}
+	patch, err := result.Patch()
+	if err != nil && !errors.Is(err, ownership.ErrNoResourceVersion) {
+		return moveResult{}, err
+	}
+	return moveResult{
+		object: result.Object, patch: patch, manager: sender,
+		preview: func(w io.Writer, p view.Palette) error { return view.PreviewMove(w, p, t, result) },
+	}, nil
+}
+
+// runWith runs a move of the fields that choose returns of each object.
+func (f *moveFlags) runWith(env *process.Env, cmd *cobra.Command, args []string, done string,
+	choose func(*place.Target) (*fieldpath.Set, error), move func(*fieldpath.Set) ownership.Move) error {
+	return f.run(env, cmd, args, done, func(t *place.Target) (moveResult, error) {
+		set, err := choose(t)
+		if err != nil {
+			return moveResult{}, err
+		}
+		return do(env, t, move(set))
+	})
+}
+
+// moveFlags are those of a command that moves ownership.
+type moveFlags struct {
+	objectFlags
+	dryRun  bool
+	confirm view.Confirmation
+	format  string
+}
+
+func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
+	f.objectFlags.add(env, cmd)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and change nothing")
+	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
+	addFormat(cmd, &f.format, moveFormats...)
+}
+
+var moveFormats = []string{"yaml", "json", "name", "patch"}
+
+// moveHelp ends the help of every command that moves ownership.
+const moveHelp = `
+Objects are chosen as for blame, see tenure blame --help. A preview says who gains
+and loses which fields, and what each manager's next apply will then delete or take
+back; nothing in the objects changes but their managed fields. In a cluster or a
+store, it asks before it writes, and writes only what has not changed since. Of
+several objects, those with nothing to move stay as they are. With -f, the objects
+are printed as they become. -o patch prints the JSON Patch, bound to the object's
+resourceVersion, that a server takes.
+
+Exit status: 0 when all is done, or nothing was left to do; 1 on any error: when it
+was not confirmed, or when an object that was named has nothing of what is asked.`
+
+// run moves ownership in all objects; done says what became of one: transferred.
+func (f *moveFlags) run(env *process.Env, cmd *cobra.Command, args []string, done string, move moverFunc) error {
+	if err := checkFormat(f.format, moveFormats...); err != nil {
+		return err
+	}
+	writes := !f.dryRun && f.files == nil
+	if writes {
+		if err := f.confirm.Possible(env); err != nil {
+			return err
+		}
+	}
+	p, targets, missing := f.open(env, cmd, args)
+	if p == nil || len(targets) == 0 {
+		return missing
+	}
+	m := &moving{env: env, place: p, move: move, done: done, dryRun: f.dryRun, format: f.format}
+	m.plan(targets)
+	if missing != nil {
+		view.Report(env, missing)
+		m.failed++
+	}
+	var err error
+	if f.files != nil && !f.dryRun {
+		err = m.print()
+	} else {
+		err = m.write(cmd.Context(), f.confirm)
+	}
+	if err = errors.Join(err, p.Close()); err == nil && m.failed > 0 {
+		err = errReported
+	}
+	return err
+}

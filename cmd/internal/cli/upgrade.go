@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+type upgradeFlags struct {
+	moveFlags
+	options     upgrade.ServerSideOptions
+	intent      string
+	also        []string
+	restartedAt bool
+}
+
+func newUpgrade(env *process.Env) *cobra.Command {
+	var flags upgradeFlags
+	cmd := &cobra.Command{
+		Use:   "upgrade KIND[/NAME] [NAME…] | -f FILE|- --field-manager NAME",
+		Short: "Move from client-side to server-side apply",
+		Long: `Upgrade moves what kubectl apply, or another client-side applier, owns to the Apply
+entry of a manager, so that its next apply removes what is no longer applied. It
+moves what the last-applied annotation holds, and leaves defaults and what webhooks
+injected where it is; doc/upgrade.md of the project says it all.
+
+With --restarted-at moves the annotation that kubectl rollout restart left, which no
+apply removes otherwise; with --also, fields of your choice. --intent names what is
+applied next, for the preview and for objects without the annotation.
+` + moveHelp,
+		Example: `  # look, then go over
+  tenure upgrade deployment/web -n shop --field-manager flux --dry-run
+  tenure upgrade deployments -A --field-manager flux --restarted-at
+
+  # an object in hand, as a patch for a server
+  tenure upgrade -f live.yaml --field-manager flux -o patch`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkManager(flags.options.Manager); err != nil {
+				return err
+			}
+			next, err := flags.readIntents(env)
+			if err != nil {
+				return err
+			}
+			return flags.run(env, cmd, args, "upgraded", func(t *place.Target) (moveResult, error) {
+				return flags.upgrade(t, next)
+			})
+		},
+	}
+	flags.add(env, cmd)
+	set := cmd.Flags()
+	set.StringVar(&flags.options.Manager, "field-manager", "", "`NAME` of who applies from now on")
+	set.StringArrayVar(&flags.options.From, "from", nil,
+		"`NAME` of a manager whose fields move; without any, who owns the annotation; may be given several times")
+	set.StringVar(&flags.options.Subresource, "subresource", "", "`NAME` of the entries' subresource")
+	set.StringVar(&flags.intent, "intent", "", "`FILE` with what is applied next")
+	set.StringArrayVar(&flags.also, "also", nil,
+		"move the field at `PATH` too, and all in it, from every updater; may be given several times")
+	set.BoolVar(&flags.restartedAt, "restarted-at", false, "move the annotation of kubectl rollout restart too")
+	set.BoolVar(&flags.options.Everything, "everything", false, "move all that --from owns, whatever the annotation holds")
+	set.BoolVar(&flags.options.Release, "release", false, "give up what does not move, so that it is nobody's")
+	set.BoolVar(&flags.options.KeepLastApplied, "keep-last-applied", false,
+		"keep the annotation, with the manager kubectl-last-applied")
+	return cmd
+}
+
+func checkManager(name string) error {
+	if name == "" {
+		return errors.New("--field-manager: which manager?")
+	}
+	if err := managedfields.ValidateManager(name); err != nil {
+		return fmt.Errorf("--field-manager: %w", err)
+	}
+	return nil
+}
+
+func (f *upgradeFlags) upgrade(t *place.Target, next intents) (moveResult, error) {
+	o := f.options
+	o.Types, o.Converter = t.Types, t.Converter()
+	o.Intent = next.about(t)
+	if o.Intent == nil && f.intent != "" && t.Asked {
+		return moveResult{}, fmt.Errorf("--intent: %s says nothing of this object", f.intent)
+	}
+	if f.restartedAt {
+		o.Also = upgrade.RestartedAt()
+	}
+	also, err := f.alsoOf(t)
+	if err != nil {
+		return moveResult{}, err
+	}
+	if !also.Empty() {
+		o.Also = o.Also.Union(also)
+	}
+	result, err := upgrade.ToServerSide(place.Wrap(t.Object), o)
+	return upgraded(t, result, o.Manager, err)
+}
+
+// alsoOf returns the paths of --also that an updater owns; a path that nobody has is
+// no error, as it may be that of some objects only.
+func (f *upgradeFlags) alsoOf(t *place.Target) (*fieldpath.Set, error) {
+	entries, err := upgrade.Owners(place.Wrap(t.Object), managedfields.Update, nil)
+	if err != nil {
+		return nil, err
+	}
+	var known, out *fieldpath.Set
+	for _, e := range entries {
+		known = known.Union(e.Fields)
+	}
+	for _, text := range f.also {
+		fields, err := namedFields([]string{text}, known)
+		var none *fieldError
+		if errors.As(err, &none) && len(none.found) == 0 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = out.Union(fields)
+	}
+	return out, nil
+}
+
+// intents are what is applied next.
+type intents map[place.KindName][]map[string]any
+
+// readIntents reads the intents of --intent.
+func (f *upgradeFlags) readIntents(env *process.Env) (intents, error) {
+	if f.intent == "" {
+		return nil, nil
+	}
+	docs, err := manifest.ReadDocuments(env, []string{f.intent})
+	if err != nil {
+		return nil, err
+	}
+	out := intents{}
+	for _, doc := range docs {
+		gvk, err := schema.GroupVersionKind{}, doc.Err
+		if err == nil {
+			gvk, err = manifest.GVKOf(doc.Tree)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", doc.Where(), err)
+		}
+		key := place.KindName{Kind: gvk.GroupKind(), Name: manifest.NameOf(doc.Tree)}
+		out[key] = append(out[key], doc.Tree)
+	}
+	return out, nil
+}
+
+// about returns the intent that is about an object, nil for none.
+func (i intents) about(t *place.Target) runtime.Object {
+	for _, tree := range i[place.KindName{Kind: t.Kind.GroupKind(), Name: t.Name}] {
+		in := manifest.TextAt(tree, "namespace")
+		if in != "" && t.Namespace != "" && in != t.Namespace {
+			continue
+		}
+		obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}
+		if in == "" && t.Namespace != "" {
+			obj.SetNamespace(t.Namespace)
+		}
+		return obj
+	}
+	return nil
+}
+
+// upgraded returns a result of package upgrade as a move.
+func upgraded(t *place.Target, result upgrade.Result, manager string, err error) (moveResult, error) {
+	if err != nil {
+		return moveResult{}, err
+	}
+	return moveResult{
+		object: result.Object, patch: result.Patch, manager: manager,
+		preview: func(w io.Writer, _ view.Palette) error { return result.Preview.Render(w, t.Title()) },
+	}, nil
+}

@@ -1,0 +1,320 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/folder"
+)
+
+// MaxInput is how large a file may be, in bytes.
+const MaxInput = 64 << 20
+
+// Document is one object of an input, or the error that it could not be read.
+type Document struct {
+	source string // the file as the user named it
+	number int    // from 1, in the file
+	line   int    // where it starts, from 1
+	item   string // place in a List, such as .items[0]; "" outside of one
+	Tree   map[string]any
+	Err    error
+}
+
+// Where names the document for an error.
+func (d Document) Where() string {
+	s := fmt.Sprintf("%s: document %d (line %d)", d.source, d.number, d.line)
+	if d.item != "" {
+		s += ": " + d.item
+	}
+	return s
+}
+
+// extensions are the files that are read of a folder.
+var extensions = []string{".json", ".yaml", ".yml"}
+
+// ReadDocuments reads all documents of files, folders and - for stdin. The error
+// says that an input is not there; what is wrong with a document is in its Err.
+func ReadDocuments(e *process.Env, inputs []string) (out []Document, err error) {
+	for _, input := range inputs {
+		files, err := filesOf(e, input)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := readFile(e, file)
+			if err != nil {
+				return nil, err
+			}
+			name := file
+			if file == "-" {
+				name = "standard input"
+			}
+			out = append(out, Split(name, data)...)
+		}
+	}
+	return out, nil
+}
+
+// files returns input itself, or the files in it, sorted, when it is a folder.
+func filesOf(e *process.Env, input string) (out []string, err error) {
+	if input == "-" {
+		return []string{input}, nil
+	}
+	if input == "" {
+		return nil, errors.New("the name of a file is empty")
+	}
+	root := e.Path(input)
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, renamed(err, input)
+	}
+	if !info.IsDir() {
+		return []string{input}, nil
+	}
+	found, err := folder.Files(root, func(name string) bool { return slices.Contains(extensions, filepath.Ext(name)) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", input, err)
+	}
+	for _, name := range found {
+		out = append(out, filepath.Join(input, name))
+	}
+	return out, nil
+}
+
+// renamed returns err with the path as the user gave it.
+func renamed(err error, input string) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("%s: %w", input, err)
+}
+
+func readFile(e *process.Env, name string) ([]byte, error) {
+	in := e.Stdin
+	if name == "-" && in == nil {
+		return nil, nil
+	}
+	if name != "-" {
+		f, err := os.Open(e.Path(name))
+		if err != nil {
+			return nil, renamed(err, name)
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, MaxInput+1))
+	if err != nil {
+		return nil, renamed(err, name)
+	}
+	if len(data) > MaxInput {
+		return nil, fmt.Errorf("%s: larger than %d MiB", name, MaxInput>>20)
+	}
+	return data, nil
+}
+
+// Split reads every document of a file: YAML documents between lines of ---, or
+// JSON values one after the other, also between such lines. A document that is
+// malformed does not spoil the others.
+func Split(source string, data []byte) (out []Document) {
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	number := 0
+	add := func(line int, tree any, err error) {
+		number++
+		out = append(out, Document{source: source, number: number, line: line}.expand(tree, err)...)
+	}
+	for _, c := range chunks(text) {
+		body := strings.TrimLeft(c.text, " \t\r\n")
+		if !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
+			tree, err := c.yaml()
+			add(c.line, tree, err)
+			continue
+		}
+		first := true
+		c.values(func(line int, tree any, err error) {
+			if syntax := new(json.SyntaxError); first && errors.As(err, &syntax) {
+				// YAML in flow style begins like JSON. What is JSON is not read
+				// again: YAML would take a number that is too large for a string.
+				if flow, yamlErr := c.yaml(); yamlErr == nil {
+					tree, err = flow, nil
+				}
+			}
+			first = false
+			add(line, tree, err)
+		})
+	}
+	return out
+}
+
+// chunk is a part of a file, with the number of its first line.
+type chunk struct {
+	text string
+	line int
+}
+
+// chunks takes a file apart at the markers of YAML. A marker is never at the
+// start of a line inside a document, whatever the quoting.
+func chunks(text string) (out []chunk) {
+	var b strings.Builder
+	start, filled := 1, false
+	end := func(next int) {
+		if filled {
+			out = append(out, chunk{b.String(), start})
+		}
+		b.Reset()
+		start, filled = next, false
+	}
+	line := 0
+	for rest := range strings.SplitAfterSeq(text, "\n") {
+		line++
+		content := rest
+		if marker := len(rest) >= 3 && (rest[:3] == "---" || rest[:3] == "..."); marker &&
+			(len(rest) == 3 || strings.ContainsRune(" \t\r\n", rune(rest[3]))) {
+			end(line)
+			// What follows a marker belongs to the document.
+			content = "   " + rest[3:]
+		}
+		trimmed := strings.TrimSpace(content)
+		if !filled && (trimmed == "" || trimmed[0] == '#' || trimmed[0] == '%') {
+			start = line + 1
+			b.Reset()
+			continue
+		}
+		filled = true
+		b.WriteString(content)
+	}
+	end(line)
+	return out
+}
+
+// yaml decodes a chunk that is one YAML document.
+func (c chunk) yaml() (any, error) {
+	data, err := yaml.YAMLToJSONStrict([]byte(c.text))
+	if err != nil {
+		// Once more with the lines before it, for the numbers in the error.
+		_, err = yaml.YAMLToJSONStrict([]byte(strings.Repeat("\n", c.line-1) + c.text))
+	}
+	if err != nil {
+		text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+		text = strings.TrimPrefix(text, "yaml: ")
+		text = strings.TrimPrefix(text, "unmarshal errors:\n")
+		lines := strings.Split(text, "\n")
+		for i := range lines {
+			lines[i] = strings.TrimSpace(lines[i])
+		}
+		return nil, fmt.Errorf("not YAML: %s", strings.Join(lines, "; "))
+	}
+	return decode(data)
+}
+
+// values decodes a chunk that is JSON values one after the other. It ends at the
+// first that is malformed: where the next one begins can't be told.
+func (c chunk) values(yield func(line int, tree any, err error)) {
+	decoder := json.NewDecoder(strings.NewReader(c.text))
+	line, counted := c.line, 0 // of the text until there
+	for {
+		before := int(decoder.InputOffset())
+		before += len(c.text[before:]) - len(strings.TrimLeft(c.text[before:], " \t\r\n"))
+		line += strings.Count(c.text[counted:before], "\n")
+		counted = before
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		var syntax *json.SyntaxError
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case errors.As(err, &syntax):
+			offset := min(int(syntax.Offset), len(c.text))
+			at := c.line + strings.Count(c.text[:offset], "\n")
+			yield(line, nil, fmt.Errorf("not JSON: line %d: %w", at, err))
+			return
+		case err != nil:
+			yield(line, nil, fmt.Errorf("not JSON: %w", err))
+			return
+		}
+		tree, err := decode(raw)
+		yield(line, tree, err)
+	}
+}
+
+// decode decodes one JSON value, with whole numbers as int64. A field that
+// is there twice is an error: one of the two would be lost.
+func decode(data []byte) (tree any, err error) {
+	strict, err := kjson.UnmarshalStrict(bytes.TrimSpace(data), &tree, kjson.DisallowDuplicateFields)
+	if err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	return tree, errors.Join(strict...)
+}
+
+// expand returns the document of a tree, or one for every item of a list, and of
+// the lists in it. A list that is not whole is not applied in part.
+func (d Document) expand(tree any, err error) []Document {
+	d.Err = err
+	if err != nil {
+		return []Document{d}
+	}
+	var ok bool
+	if d.Tree, ok = tree.(map[string]any); !ok {
+		d.Err = fmt.Errorf("expected an object, got %s", Describe(tree))
+		return []Document{d}
+	}
+	items, ok, err := d.listItems()
+	if !ok {
+		d.Err = err
+		return []Document{d}
+	}
+	var out []Document
+	for i, item := range items {
+		one := d
+		one.item = fmt.Sprintf("%s.items[%d]", d.item, i)
+		if tree, ok := item.(map[string]any); ok {
+			inherit(tree, d.Tree)
+		}
+		for _, one := range one.expand(item, nil) {
+			if one.Err != nil {
+				return []Document{one}
+			}
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// listItems returns the items of a v1 List or of a list of one kind. An object
+// whose kind merely ends in List has a name. The error says that a List is none.
+func (d Document) listItems() (items []any, ok bool, err error) {
+	kind, _ := d.Tree["kind"].(string)
+	items, ok = d.Tree["items"].([]any)
+	metadata, _ := d.Tree["metadata"].(map[string]any)
+	_, named := metadata["name"]
+	if !strings.HasSuffix(kind, "List") || named {
+		return nil, false, nil
+	}
+	if kind == "List" && !ok && d.Tree["items"] != nil {
+		return nil, false, fmt.Errorf(".items: expected a list, got %s", Describe(d.Tree["items"]))
+	}
+	return items, ok || kind == "List", nil
+}
+
+// inherit gives an item of a PodList the kind that the server left out of it, in
+// place.
+func inherit(item, list map[string]any) {
+	kind, _ := list["kind"].(string)
+	if kind = strings.TrimSuffix(kind, "List"); kind == "" || item["kind"] != nil || item["apiVersion"] != nil {
+		return
+	}
+	item["kind"], item["apiVersion"] = kind, list["apiVersion"]
+}

@@ -1,0 +1,124 @@
+package place
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Catalog knows the kinds: the built-in ones, those of OpenAPI documents, and
+// those of CustomResourceDefinitions, each going before the ones named earlier.
+type Catalog struct {
+	base    *openapi.Registry // without the definitions
+	defined map[schema.GroupKind]*Definition
+	Types   *openapi.Registry // all of it
+	added   *openapi.Registry // those of OpenAPI documents
+}
+
+func NewCatalog() *Catalog {
+	return &Catalog{
+		base:    openapi.Builtin(),
+		defined: map[schema.GroupKind]*Definition{},
+		Types:   openapi.Builtin(),
+		added:   openapi.Union(),
+	}
+}
+
+// addTypes adds the kinds of OpenAPI documents.
+func (c *Catalog) addTypes(types *openapi.Registry) {
+	c.base, c.added = openapi.Union(c.base, types), openapi.Union(c.added, types)
+	c.rebuild()
+}
+
+// Define adds a definition, in the place of an earlier one of the same kind.
+func (c *Catalog) Define(d *Definition) {
+	c.defined[d.Kind] = d
+	c.rebuild()
+}
+
+// rebuild starts over, so that a version which a definition no longer has is no
+// longer known.
+func (c *Catalog) rebuild() {
+	all := []*openapi.Registry{c.base}
+	for _, d := range c.defined {
+		all = append(all, d.types) // of different kinds, so in any order
+	}
+	c.Types = openapi.Union(all...)
+}
+
+// undefined returns definitions of the kinds of OpenAPI documents that are neither built in
+// nor defined.
+func (c *Catalog) undefined() (out []*Definition) {
+	seen := map[schema.GroupKind]bool{}
+	for _, gvk := range c.added.Kinds() {
+		gk := gvk.GroupKind()
+		if seen[gk] || c.defined[gk] != nil || openapi.Builtin().Versions(gk) != nil || !isStored(c.added.TypeFor(gvk)) {
+			continue
+		}
+		seen[gk] = true
+		out = append(out, definitionOfTypes(gk, c.added))
+	}
+	return out
+}
+
+// Kind is a kind at a version, as far as a write needs to know it.
+type Kind struct {
+	schema.GroupVersionKind
+	Typ        *typed.Type
+	namespaced bool
+	hasStatus  bool // status is a subresource
+	// converts says that objects are converted between versions by setting the
+	// apiVersion; otherwise they are not converted.
+	converts bool
+	webhook  bool // a webhook converts
+	// storage is the group and version that objects are stored at.
+	storage string
+	// Unknown says why the kind has no schema; nil when it has.
+	Unknown error
+}
+
+// Kind returns what is known of a kind at a version; the error says what is.
+func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
+	k := &Kind{GroupVersionKind: gvk, Typ: c.Types.TypeFor(gvk), storage: gvk.GroupVersion().String()}
+	gk := gvk.GroupKind()
+	if k.Typ == nil {
+		if versions := c.Types.Versions(gk); len(versions) > 0 {
+			return nil, fmt.Errorf(".apiVersion: %s is not known at %q, only at %s",
+				gk, gvk.Version, strings.Join(versions, ", "))
+		}
+		return nil, fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or name its "+
+			"schema with --schema",
+			gvk.Kind, gvk.GroupVersion())
+	}
+	if d := c.defined[gk]; d != nil {
+		version, ok := d.version(gvk.Version)
+		if ok && !version.served {
+			return nil, fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
+		}
+		k.hasStatus, k.converts, k.webhook = version.status, !d.webhook, d.webhook
+		if k.converts {
+			k.storage = schema.GroupVersion{Group: gvk.Group, Version: d.storage()}.String()
+		}
+		return k, nil
+	}
+	if !isStored(k.Typ) {
+		return nil, fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
+	}
+	k.hasStatus = k.Typ.Map.Fields["status"].Type != nil
+	k.converts = openapi.Builtin().Versions(gk) == nil
+	return k, nil
+}
+
+// isStored reports whether a type has metadata with a name, which neither lists
+// nor answers such as a Status have.
+func isStored(t *typed.Type) bool {
+	if t.Map == nil {
+		return false
+	}
+	metadata := t.Map.Fields["metadata"].Type
+	return metadata != nil && metadata.Map != nil && metadata.Map.Fields["name"].Type != nil
+}

@@ -1,0 +1,30 @@
+package place
+
+import (
+	"maps"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// Desired is what one manager would apply to one object.
+type Desired struct {
+	*Target
+	Where   string // of the document
+	Given   map[string]any
+	Tree    map[string]any
+	Manager string
+	Fields  *fieldmanager.FieldManager
+}
+
+// Manifest returns an intent without the namespace that was filled in.
+func (w *Desired) Manifest(intent map[string]any) map[string]any {
+	metadata, ok := intent["metadata"].(map[string]any)
+	if !ok || manifest.TextAt(w.Given, "namespace") != "" {
+		return intent
+	}
+	metadata, intent = maps.Clone(metadata), maps.Clone(intent)
+	delete(metadata, "namespace")
+	intent["metadata"] = metadata
+	return intent
+}

@@ -1,0 +1,143 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+// Files is the objects of files. What is written to it is kept in memory.
+type Files struct {
+	env       *process.Env
+	catalog   *Catalog
+	namespace string
+	names     string
+	objects   []*Target
+	named     map[KindName][]*Target // objects, in order
+}
+
+// KindName is what objects of one kind and name have in common, in whichever
+// namespaces they are: documents are found by it.
+type KindName struct {
+	Kind schema.GroupKind
+	Name string
+}
+
+// NewFiles reads the objects of files. Those whose kind is not known are an
+// error when somebody asks for their schema.
+func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*Files, error) {
+	docs, err := manifest.ReadDocuments(env, files)
+	if err != nil {
+		return nil, err
+	}
+	p := &Files{env: env, catalog: c, namespace: namespace, names: strings.Join(files, ", "),
+		named: map[KindName][]*Target{}}
+	for _, doc := range docs {
+		err := doc.Err
+		var t *Target
+		if err == nil {
+			t, err = p.target(doc.Tree)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", doc.Where(), err)
+		}
+		// One object in a file was named with it; many were gathered somehow.
+		t.Object, t.Asked = doc.Tree, len(docs) == 1
+		p.objects = append(p.objects, t)
+		key := KindName{Kind: t.Kind.GroupKind(), Name: t.Name}
+		p.named[key] = append(p.named[key], t)
+	}
+	return p, nil
+}
+
+// target returns what a document is about.
+func (p *Files) target(tree map[string]any) (*Target, error) {
+	gvk, err := manifest.GVKOf(tree)
+	if err != nil {
+		return nil, err
+	}
+	if metadata := tree["metadata"]; metadata != nil {
+		if _, ok := metadata.(map[string]any); !ok {
+			return nil, fmt.Errorf(".metadata: expected an object, got %s", manifest.Describe(metadata))
+		}
+	}
+	k, err := p.catalog.Kind(gvk)
+	if err != nil {
+		// Without a schema nothing can be moved or planned, but blame can do.
+		k = &Kind{GroupVersionKind: gvk, Unknown: err}
+	}
+	return &Target{
+		Kind: k, Types: p.catalog.Types, server: true,
+		Name: manifest.NameOf(tree), Namespace: manifest.TextAt(tree, "namespace"),
+	}, nil
+}
+
+func (p *Files) String() string { return p.names }
+
+func (p *Files) Define(d *Definition) { p.catalog.Define(d) }
+
+func (p *Files) InOrder() bool { return false }
+
+func (p *Files) Close() error { return nil }
+
+func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[string]any, error) {
+	t, err := p.target(intent)
+	if err == nil {
+		err = t.Kind.Unknown
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Name == "" {
+		return t, nil, errors.New(".metadata.name: missing")
+	}
+	if t.Namespace == "" {
+		t.Namespace = p.namespace
+	}
+	for _, o := range p.named[KindName{Kind: t.Kind.GroupKind(), Name: t.Name}] {
+		if o.Namespace == t.Namespace || o.Namespace == "" || t.Namespace == "" {
+			t.Object = o.Object
+			return t, intent, nil
+		}
+	}
+	// A file with one object is about that one, and another name a mistake.
+	if len(p.objects) == 1 {
+		only := p.objects[0]
+		if err := SameObject(only.Object, intent); err != nil {
+			return t, nil, err
+		}
+		if only.Namespace != "" && t.Namespace != "" && only.Namespace != t.Namespace {
+			return t, nil, fmt.Errorf("the live object is in namespace %q, and %q was asked for", only.Namespace, t.Namespace)
+		}
+	}
+	return t, intent, nil
+}
+
+func (p *Files) Find(context.Context, Selection) ([]*Target, error) { return p.objects, nil }
+
+func (p *Files) Again(context.Context, *Target) error { return nil }
+
+func (p *Files) Move(_ context.Context, t *Target, m Moved) error {
+	t.Object = m.Object
+	return nil
+}
+
+func (p *Files) Apply(
+	_ context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
+) (map[string]any, error) {
+	r := t.request(p.env)
+	r.Manager, r.Apply, r.Force, r.Subresource = o.Manager, true, o.Force, o.Subresource
+	object, err := r.Run(t.Object, intent)
+	if err != nil {
+		return nil, err
+	}
+	t.Object = object
+	return object, nil
+}

@@ -1,0 +1,56 @@
+package place
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+// ReadLive reads the live object of a file; nil when there is none in it.
+func ReadLive(e *process.Env, path string) (map[string]any, error) {
+	docs, err := manifest.ReadDocuments(e, []string{path})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("live object: %w", err)
+	case len(docs) == 0:
+		return nil, nil
+	case docs[0].Err != nil:
+		return nil, fmt.Errorf("live object: %s: %w", docs[0].Where(), docs[0].Err)
+	case len(docs) > 1:
+		return nil, fmt.Errorf("live object: %s: expected one document, got %d", path, len(docs))
+	}
+	return docs[0].Tree, nil
+}
+
+// SameObject returns an error when a document is about another object than live.
+func SameObject(live, given map[string]any) error {
+	if live == nil {
+		return nil
+	}
+	have, err := manifest.GVKOf(live)
+	if err != nil {
+		return fmt.Errorf("live object: %w", err)
+	}
+	want, err := manifest.GVKOf(given)
+	if err != nil {
+		return err
+	}
+	if have.GroupKind() != want.GroupKind() {
+		return fmt.Errorf(".kind: the live object is a %s, the document a %s", have.GroupKind(), want.GroupKind())
+	}
+	for _, name := range []string{"name", "namespace"} {
+		have, want := manifest.TextAt(live, name), manifest.TextAt(given, name)
+		if have != want && have != "" && want != "" {
+			return fmt.Errorf(".metadata.%s: the live object's is %q, the document's %q", name, have, want)
+		}
+	}
+	if live["metadata"] == nil {
+		return nil
+	}
+	if _, ok := live["metadata"].(map[string]any); !ok {
+		return errors.New("live object: .metadata: expected an object")
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package place
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Request is a write to one object, without where the object comes from and
+// goes to.
+type Request struct {
+	Kind    *Kind
+	Types   *openapi.Registry
+	Manager string
+	// Apply tells an apply from an update, which replaces the object.
+	Apply bool
+	Force bool
+	// Subresource is "" or status.
+	Subresource string
+	Now         func() time.Time
+}
+
+// Run returns what becomes of live, nil for no object, when given is written to
+// it: the object with its managed fields. Neither is changed, and the result
+// shares nothing with them.
+func (r *Request) Run(live, given map[string]any) (map[string]any, error) {
+	if err := r.check(live); err != nil {
+		return nil, err
+	}
+	m, err := fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options()...)
+	if err != nil {
+		return nil, err
+	}
+	var out runtime.Object
+	if r.Apply {
+		out, err = m.Apply(Wrap(live), Wrap(given), r.Manager, r.Force)
+	} else {
+		if given, err = r.prepare(live, given); err == nil {
+			out, err = m.Update(Wrap(live), Wrap(given), r.Manager)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	tree := r.Reset(live, out.(*unstructured.Unstructured).Object)
+	tree["apiVersion"] = r.Kind.storage
+	return runtime.DeepCopyJSON(tree), nil
+}
+
+// check returns why live, nil for no object, can not be written to.
+func (r *Request) check(live map[string]any) error {
+	if r.Kind.Unknown != nil {
+		return r.Kind.Unknown
+	}
+	if r.Subresource != "" && !r.Kind.hasStatus {
+		return fmt.Errorf("%s has no subresource %q", r.Kind.GroupKind(), r.Subresource)
+	}
+	if version, _ := live["apiVersion"].(string); live != nil && !r.Kind.converts &&
+		version != r.Kind.GroupVersion().String() {
+		return fmt.Errorf(".apiVersion: the object is at %q, and objects of this kind can't be converted", version)
+	}
+	return nil
+}
+
+// options are those of a real server.
+func (r *Request) options() []fieldmanager.Option {
+	options := []fieldmanager.Option{
+		fieldmanager.WithClock(r.Now),
+		fieldmanager.WithSubresource(r.Subresource),
+		fieldmanager.WithResetFields(r.resetFields()),
+	}
+	if r.Kind.converts {
+		options = append(options, fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+	}
+	if empty := kinds.Empty(r.Kind.GroupVersionKind); empty != nil {
+		options = append(options, fieldmanager.WithEmptyObject(empty))
+	}
+	return options
+}
+
+// resetFields returns what the write never comes to own, for entries of every
+// version: those of other versions are compared as well.
+func (r *Request) resetFields() map[string]fieldpath.Filter {
+	var reset *fieldpath.Set
+	switch {
+	case r.Subresource == "status":
+		reset = fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("metadata"))
+	case r.Kind.hasStatus:
+		reset = fieldpath.NewSet(fieldpath.Fields("status"))
+	default:
+		return nil
+	}
+	filter := fieldpath.Excluding(reset)
+	out := map[string]fieldpath.Filter{}
+	for _, version := range r.Types.Versions(r.Kind.GroupKind()) {
+		gv := schema.GroupVersion{Group: r.Kind.Group, Version: version}
+		out[gv.String()] = filter
+	}
+	return out
+}
+
+// Reset returns tree with what the write leaves as it is in live.
+func (r *Request) Reset(live, tree map[string]any) map[string]any {
+	if r.Subresource == "" && !r.Kind.hasStatus {
+		return maps.Clone(tree)
+	}
+	if live == nil {
+		live = r.empty()
+	}
+	out, status := maps.Clone(tree), live
+	if r.Subresource == "status" {
+		out, status = maps.Clone(managedfields.With(live, manifest.ManagedFields(tree))), tree
+	}
+	delete(out, "status")
+	if v, ok := status["status"]; ok {
+		out["status"] = v
+	}
+	return out
+}
+
+// prepare returns what an update is about to store: given as a server decodes
+// it, with what the write leaves as it is.
+func (r *Request) prepare(live, given map[string]any) (map[string]any, error) {
+	// Stored objects may have an item twice, so an update may carry one.
+	if err := r.Kind.Typ.Validate(given, typed.Rules{Duplicates: true}); err != nil {
+		return nil, err
+	}
+	// The structs of a Go type are there even when they are empty.
+	merged, err := r.Kind.Typ.Merge(r.empty(), given)
+	if err != nil {
+		return nil, err
+	}
+	tree, ok := merged.(map[string]any)
+	if !ok {
+		return nil, errors.New("expected an object")
+	}
+	return r.Reset(live, tree), nil
+}
+
+// empty returns the object before it is created.
+func (r *Request) empty() map[string]any {
+	if obj := kinds.Empty(r.Kind.GroupVersionKind); obj != nil {
+		if tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil {
+			return tree
+		}
+	}
+	return map[string]any{"apiVersion": r.Kind.GroupVersion().String(), "kind": r.Kind.Kind}
+}
+
+// Wrap returns a tree as an object; no object for nil.
+func Wrap(tree map[string]any) runtime.Object {
+	if tree == nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: tree}
+}

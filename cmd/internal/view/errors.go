@@ -1,0 +1,59 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/printable"
+)
+
+// Report writes an error to stderr: one line for each of several that are joined.
+func Report(e *process.Env, err error) {
+	var joined interface {
+		error
+		Unwrap() []error
+	}
+	if !errors.As(err, &joined) || !strings.HasSuffix(err.Error(), joined.Error()) {
+		fmt.Fprintf(e.Stderr, "error: %v\n", err)
+		return
+	}
+	prefix := strings.TrimSuffix(err.Error(), joined.Error())
+	for _, one := range joined.Unwrap() {
+		fmt.Fprintf(e.Stderr, "error: %s%v\n", prefix, one)
+	}
+}
+
+// ExplainDesired says why an intent can't be applied, or planned.
+func ExplainDesired(e *process.Env, w *place.Desired, err error) {
+	ref := ""
+	if w.Target != nil {
+		ref = w.Reference()
+	}
+	Explain(e, err, w.Where, ref, w.Manager)
+}
+
+// Explain writes to stderr why a document was not written. where is its place,
+// reference the object if that is known.
+func Explain(e *process.Env, err error, where, reference, manager string) {
+	var conflicting conflicts.Conflicts
+	if errors.As(err, &conflicting) {
+		if err := conflicting.Render(e.Stderr, reference, manager); err != nil {
+			Report(e, err)
+		}
+		return
+	}
+	if reference != "" {
+		where += ": " + printable.Text(reference)
+	}
+	var fault *fieldmanager.ObjectError
+	if errors.As(err, &fault) && fault.Role == fieldmanager.AppliedObject {
+		// The document is what was applied, and is named already.
+		err = fault.Err
+	}
+	Report(e, fmt.Errorf("%s: %w", where, err))
+}

@@ -1,0 +1,86 @@
+// Package view prints: objects, tables, plans, conflicts, moves and errors. What others wrote
+// becomes printable.
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Output is how objects are printed.
+type Output struct {
+	Format        string // "" for a command's own
+	ManagedFields bool
+	Formats       []string // that there are
+}
+
+func (o *Output) Check() error {
+	if o.Format != "" && !slices.Contains(o.Formats, o.Format) {
+		return fmt.Errorf("--output: expected one of %s, got %q", strings.Join(o.Formats, ", "), o.Format)
+	}
+	return nil
+}
+
+// Print writes objects as yaml, json or names. In yaml and json several are a
+// List, and so is one when list is true.
+func (o *Output) Print(w io.Writer, objects []map[string]any, list bool) error {
+	if o.Format == "name" {
+		for _, obj := range objects {
+			gvk, err := manifest.GVKOf(obj)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(w, printable.Text(place.Reference(gvk.GroupKind(), manifest.NameOf(obj))))
+		}
+		return nil
+	}
+	items := make([]any, len(objects))
+	for i, obj := range objects {
+		if !o.ManagedFields {
+			obj = managedfields.With(obj, nil)
+		}
+		items[i] = obj
+	}
+	var value any = map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+	if len(items) == 1 && !list {
+		value = items[0]
+	}
+	marshal := EncodeJSON
+	if o.Format == "yaml" {
+		marshal = EncodeYAML
+	}
+	data, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// EncodeJSON returns a value as indented JSON, printable, with < and > as they are.
+func EncodeJSON(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(value)
+	return printable.JSON(out.Bytes()), err
+}
+
+// EncodeYAML returns a value as YAML, printable.
+func EncodeYAML(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return printable.YAML(data)
+}

@@ -1,0 +1,296 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fatih/color"
+	"github.com/pmezard/go-difflib/difflib"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Planned is an intent with its plan.
+type Planned struct {
+	*place.Desired
+	*fieldmanager.Plan
+	Options fieldmanager.PlanOptions
+}
+
+// PlanView shows plans.
+type PlanView struct {
+	Palette       Palette
+	Diff          bool
+	ManagedFields bool
+}
+
+// manyFields is how many fields of one manager are listed that it merely gains:
+// who creates an object gains them all.
+const manyFields = 10
+
+// Text writes plans for a person, and behind several of them how many there are.
+func (v PlanView) Text(w io.Writer, plans []Planned, failed int) error {
+	counts := map[fieldmanager.Outcome]int{}
+	for _, p := range plans {
+		counts[p.Outcome]++
+		if err := v.one(w, p); err != nil {
+			return err
+		}
+	}
+	if len(plans)+failed < 2 {
+		return nil
+	}
+	line := Counted(len(plans)+failed, "object", "objects") + ":"
+	for outcome := fieldmanager.Unchanged; outcome <= fieldmanager.Conflict; outcome++ {
+		line += fmt.Sprintf(" %d %s,", counts[outcome], outcome)
+	}
+	_, err := fmt.Fprintf(w, "%s %d failed\n", line, failed)
+	return err
+}
+
+var outcomeColors = map[fieldmanager.Outcome]color.Attribute{
+	fieldmanager.Unchanged: color.FgGreen, fieldmanager.OwnershipOnly: color.FgCyan,
+	fieldmanager.Changed: color.FgYellow, fieldmanager.Conflict: color.FgRed,
+}
+
+func (v PlanView) one(w io.Writer, p Planned) error {
+	if p.Outcome == fieldmanager.Conflict {
+		report, err := p.Fields.WaysOut(place.Wrap(p.Object), place.Wrap(p.Tree), p.Desired.Manager, p.Title(), p.Options)
+		if err != nil {
+			return err
+		}
+		report.Conflicts = HideConflicts(p.Kind.GroupKind(), report.Conflicts)
+		if err := report.Render(w, v.Palette.Conflicts()); err != nil || !v.Diff {
+			return err
+		}
+		return v.writeDiff(w, p)
+	}
+	outcome := p.Outcome.String()
+	if p.Object == nil {
+		outcome = "created"
+	}
+	fmt.Fprintf(w, "%s: %s\n", v.Palette.paint(p.Title(), color.Bold), v.Palette.paint(outcome, outcomeColors[p.Outcome]))
+	// Of a new object all is new, and all is its maker's.
+	if p.Object != nil {
+		if !v.Diff {
+			v.Changes(w, p)
+		}
+		v.Ownership(w, p)
+	}
+	if v.Diff {
+		return v.writeDiff(w, p)
+	}
+	return nil
+}
+
+var changeColors = map[fieldmanager.ChangeKind]color.Attribute{
+	fieldmanager.Added: color.FgGreen, fieldmanager.Removed: color.FgRed,
+	fieldmanager.Modified: color.FgYellow, fieldmanager.Reordered: color.FgYellow,
+}
+
+func (v PlanView) Changes(w io.Writer, p Planned) {
+	rows := [][]cell{{{"CHANGE", color.Bold}, {"FIELD", color.Bold}, {"BEFORE", color.Bold}, {"AFTER", color.Bold}}}
+	for change := range p.Changes() {
+		change = hideChange(p.Kind.GroupKind(), change)
+		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
+		switch change.Kind {
+		case fieldmanager.Added:
+			row = append(row, cell{}, cell{brief(change.After), color.FgGreen})
+		case fieldmanager.Removed:
+			row = append(row, cell{brief(change.Before), color.FgRed})
+		case fieldmanager.Modified:
+			row = append(row, cell{brief(change.Before), color.FgRed}, cell{brief(change.After), color.FgGreen})
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) > 1 {
+		v.Palette.table(w, "  ", rows)
+	}
+}
+
+// brief returns a value as JSON, or the start of it.
+func brief(value any) string {
+	const width = 40
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprintf("(%v)", err)
+	}
+	runes := []rune(printable.Text(strings.TrimSpace(b.String())))
+	if len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return string(runes)
+}
+
+func (v PlanView) Ownership(w io.Writer, p Planned) {
+	rows := [][]cell{{{"MANAGER", color.Bold}, {"OWNERSHIP", color.Bold}, {"FIELD", color.Bold}}}
+	for _, change := range p.Ownership {
+		who := cell{describeKey(change.Manager), ofManager(change.Manager.Manager)}
+		gains := change.Gains.Difference(change.Shares)
+		loses := change.Loses.Difference(change.Removes)
+		for _, part := range []struct {
+			word   string
+			fields *fieldpath.Set
+			long   bool // all of them count
+		}{{"gains", gains, false}, {"shares", change.Shares, false}, {"loses", loses, true}, {"removes", change.Removes,
+			true}} {
+			leaves := part.fields.Leaves()
+			if n := leaves.Len(); n > manyFields && !part.long {
+				rows = append(rows, []cell{who, {part.word, 0}, {Counted(n, "field", "fields"), color.Faint}})
+				continue
+			}
+			for path := range leaves.All() {
+				rows = append(rows, []cell{who, {part.word, 0}, {path.Short(), color.FgCyan}})
+			}
+		}
+	}
+	if len(rows) > 1 {
+		v.Palette.table(w, "  ", rows)
+	}
+}
+
+// describeKey names an entry as conflicts do.
+func describeKey(k managedfields.Key) string {
+	s := fmt.Sprintf("%q (%s", k.Manager, k.Operation)
+	if k.Subresource != "" {
+		s += fmt.Sprintf(" through %q", k.Subresource)
+	}
+	return printable.Text(s + ")")
+}
+
+// writeDiff writes the unified difference of the object, as YAML.
+func (v PlanView) writeDiff(w io.Writer, p Planned) error {
+	merged, ok := p.Merged.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("%s: expected a plain object, got %T", p.Reference(), p.Merged)
+	}
+	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
+	before, after := p.Object, r.Reset(p.Object, merged.Object)
+	if p.Options.Defaults {
+		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {
+			after = tree
+		}
+	}
+	before, after = hideTrees(p.Kind.GroupKind(), before, after)
+	var texts [2]string
+	for i, tree := range []map[string]any{before, after} {
+		if tree == nil {
+			continue
+		}
+		if !v.ManagedFields {
+			tree = managedfields.With(tree, nil)
+		}
+		data, err := EncodeYAML(tree)
+		if err != nil {
+			return err
+		}
+		texts[i] = string(data)
+	}
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: diffLines(texts[0]), B: diffLines(texts[1]), FromFile: "live", ToFile: "merged", Context: 3,
+	})
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		var attribute color.Attribute
+		switch {
+		case strings.HasPrefix(line, "+"):
+			attribute = color.FgGreen
+		case strings.HasPrefix(line, "-"):
+			attribute = color.FgRed
+		case strings.HasPrefix(line, "@@"):
+			attribute = color.FgCyan
+		}
+		fmt.Fprintln(w, v.Palette.paint(line, attribute))
+	}
+	return nil
+}
+
+// diffLines returns the lines of a text, none for an empty one.
+func diffLines(text string) []string { return slices.Collect(strings.Lines(text)) }
+
+// planJSON is a plan for programs.
+type planJSON struct {
+	Object    string               `json:"object"`
+	Namespace string               `json:"namespace,omitempty"`
+	Manager   string               `json:"manager"`
+	Outcome   fieldmanager.Outcome `json:"outcome"`
+	Create    bool                 `json:"create,omitempty"`
+	Changes   []changeJSON         `json:"changes,omitempty"`
+	Ownership []ownershipJSON      `json:"ownership,omitempty"`
+	Conflicts conflicts.Conflicts  `json:"conflicts,omitempty"`
+}
+
+type changeJSON struct {
+	Kind   fieldmanager.ChangeKind `json:"kind"`
+	Field  string                  `json:"field"`
+	Before any                     `json:"before"`
+	After  any                     `json:"after"`
+}
+
+type ownershipJSON struct {
+	Manager     string                  `json:"manager"`
+	Operation   managedfields.Operation `json:"operation"`
+	Subresource string                  `json:"subresource,omitempty"`
+	APIVersion  string                  `json:"apiVersion"`
+	Gains       []string                `json:"gains,omitempty"`
+	Shares      []string                `json:"shares,omitempty"`
+	Loses       []string                `json:"loses,omitempty"`
+	Removes     []string                `json:"removes,omitempty"`
+}
+
+func (v PlanView) Json(w io.Writer, plans []Planned) error {
+	out := struct {
+		Objects []planJSON `json:"objects"`
+	}{Objects: []planJSON{}}
+	for _, p := range plans {
+		gk := p.Kind.GroupKind()
+		one := planJSON{
+			Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
+			Create: p.Object == nil, Conflicts: HideConflicts(gk, p.Conflicts),
+		}
+		for change := range p.Changes() {
+			change = hideChange(gk, change)
+			one.Changes = append(one.Changes, changeJSON{change.Kind, change.Path.String(), change.Before, change.After})
+		}
+		for _, change := range p.Ownership {
+			one.Ownership = append(one.Ownership, ownershipJSONOf(change))
+		}
+		out.Objects = append(out.Objects, one)
+	}
+	data, err := EncodeJSON(out)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+func ownershipJSONOf(c fieldmanager.OwnershipChange) ownershipJSON {
+	return ownershipJSON{
+		Manager: c.Manager.Manager, Operation: c.Manager.Operation, Subresource: c.Manager.Subresource,
+		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion),
+		Gains:      pathTexts(c.Gains), Shares: pathTexts(c.Shares), Loses: pathTexts(c.Loses), Removes: pathTexts(c.Removes),
+	}
+}
+
+func pathTexts(set *fieldpath.Set) (out []string) {
+	for path := range set.All() {
+		out = append(out, path.String())
+	}
+	return out
+}

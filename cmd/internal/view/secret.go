@@ -1,0 +1,92 @@
+package view
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// What is shown in place of values of Secrets, where only their difference
+// matters: plans end up in the logs of pipelines.
+const (
+	hidden       = "***"
+	hiddenBefore = "*** (before)"
+	hiddenAfter  = "*** (after)"
+)
+
+var (
+	secretKind   = schema.GroupKind{Kind: "Secret"}
+	secretFields = []string{"data", "stringData"}
+)
+
+// isSecret reports whether a path is in the values of a Secret.
+func isSecret(gk schema.GroupKind, path fieldpath.Path) bool {
+	if gk != secretKind || len(path) == 0 {
+		return false
+	}
+	for _, name := range secretFields {
+		if path[0].Equal(fieldpath.Field(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func hide(value any, with string) any {
+	if value == nil {
+		return nil
+	}
+	return with
+}
+
+// hideChange returns a change without the values of a Secret.
+func hideChange(gk schema.GroupKind, c fieldmanager.Change) fieldmanager.Change {
+	// What is added or removed as a whole may have them in it.
+	if whole := gk == secretKind && len(c.Path) == 0; whole || isSecret(gk, c.Path) {
+		c.Before, c.After = hide(c.Before, hiddenBefore), hide(c.After, hiddenAfter)
+	}
+	return c
+}
+
+// HideConflicts returns conflicts without the values of a Secret.
+func HideConflicts(gk schema.GroupKind, list conflicts.Conflicts) conflicts.Conflicts {
+	out := append(conflicts.Conflicts(nil), list...)
+	for i := range out {
+		if isSecret(gk, out[i].Path) {
+			out[i].Live, out[i].Applied = hide(out[i].Live, hiddenBefore), hide(out[i].Applied, hiddenAfter)
+		}
+	}
+	return out
+}
+
+// hideTrees returns two versions of an object without the values of a Secret; those
+// that differ can still be told.
+func hideTrees(gk schema.GroupKind, before, after map[string]any) (_, _ map[string]any) {
+	if gk != secretKind {
+		return before, after
+	}
+	hideIn := func(tree, other map[string]any, with string) map[string]any {
+		tree = maps.Clone(tree)
+		for _, name := range secretFields {
+			values, _ := tree[name].(map[string]any)
+			others, _ := other[name].(map[string]any)
+			if values == nil {
+				continue
+			}
+			values = maps.Clone(values)
+			for key, value := range values {
+				if values[key] = hidden; !typed.Equal(others[key], value) {
+					values[key] = with
+				}
+			}
+			tree[name] = values
+		}
+		return tree
+	}
+	return hideIn(before, after, hiddenBefore), hideIn(after, before, hiddenAfter)
+}
