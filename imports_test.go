@@ -29,28 +29,28 @@ type layer struct {
 var layers = []layer{
 	{"internal/printable", nil},
 	{"internal/folder", nil}, // for the commands
-	{"fieldpath", nil},
-	{"typed", []string{"fieldpath"}},
+	{"typed/fieldpath", nil},
+	{"typed", []string{"typed/fieldpath"}},
 	{"typed/openapi/internal/bundle", nil},
 	{"typed/openapi/internal/remote", []string{"typed/openapi/internal/bundle"}},
 	{"typed/openapi", []string{"typed", "typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
 	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
 	{"internal/gostruct", nil},
-	{"managedfields", []string{"fieldpath", "typed", "internal/gostruct"}},
-	{"conflicts", []string{"internal/printable", "fieldpath", "managedfields"}},
+	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct"}},
+	{"conflicts", []string{"internal/printable", "typed/fieldpath", "managedfields"}},
 	{"internal/trees", nil},
-	{"blame", []string{"internal/printable", "fieldpath", "typed", "managedfields"}},
-	{"fieldmanager", []string{"fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
-	{"applier", []string{"fieldmanager", "internal/trees"}},
-	{"ownership", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"dropin", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
+	{"managedfields/blame", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields"}},
+	{"fieldmanager", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
+	{"fieldmanager/applier", []string{"fieldmanager", "internal/trees"}},
+	{"fieldmanager/ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"compat/apimachinery", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
 		"internal/trees"}},
-	{"smdv4", []string{"fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"upgrade", []string{"internal/printable", "fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"harness", []string{"internal/printable", "fieldpath", "typed", "typed/openapi", "managedfields", "conflicts",
+	{"compat/smdv4", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"fieldmanager/fieldmanagertest", []string{"internal/printable", "typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts",
 		"fieldmanager", "internal/trees"}},
-	{"internal/oracle", []string{"fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
-		"ownership"}},
+	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
+		"fieldmanager/ownership"}},
 }
 
 // serverLayers are the layers of the module apiserver.
@@ -212,8 +212,8 @@ func importsIn(t *testing.T, dir string) map[string]map[string]string {
 func TestRootModuleIsLight(t *testing.T) {
 	direct := []string{
 		"github.com/google/gnostic-models", // OpenAPI v2 documents, which kube-openapi reads with it
-		"github.com/pmezard/go-difflib",    // differences of scenarios, in harness
-		"golang.org/x/tools",               // txtar, in harness
+		"github.com/pmezard/go-difflib",    // differences of scenarios, in fieldmanagertest
+		"golang.org/x/tools",               // txtar, in fieldmanagertest
 		"github.com/stretchr/testify",      // tests
 		"k8s.io/apimachinery",
 		"k8s.io/kube-openapi",

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/benchmarks/internal/measure"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/workloads"
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestSame requires that both engines do the same work, twice in a row, and leave

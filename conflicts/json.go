@@ -3,8 +3,8 @@ package conflicts
 import (
 	"encoding/json"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // ownerJSON is a manager and its entry in JSON.

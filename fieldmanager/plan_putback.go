@@ -3,8 +3,8 @@ package fieldmanager
 import (
 	"maps"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // ofTheServer are the fields of an object that only its server sets: those that

@@ -3,10 +3,10 @@ package fieldmanager
 import (
 	"slices"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // prune removes from merged what the manager applied last time, dropped from this

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Ancient is the manager into whose entries [Cap] merges the oldest updates.

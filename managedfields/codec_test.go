@@ -11,8 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 func wire(t testing.TB, text string) (out []metav1.ManagedFieldsEntry) {

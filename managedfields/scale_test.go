@@ -13,8 +13,8 @@ import (
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Where the replicas are: spec.replicas in v1, spec.count in v2, nowhere in v3;

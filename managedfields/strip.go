@@ -1,6 +1,6 @@
 package managedfields
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
 // unowned are the fields that identify an object or that its server fills in;
 // no manager owns them (spec rule 2.7).

@@ -3,7 +3,7 @@ package typed
 import (
 	"fmt"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Owned is what a manager owns, in the form in which its entry holds it: a FieldsV1

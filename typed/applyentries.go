@@ -3,7 +3,7 @@ package typed
 import (
 	"maps"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // entries walks a granular map, of which applied has at least one entry.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // maxGuesses bounds how often a value is walked again because of a wrong guess.

@@ -1,6 +1,6 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
 // owned is a cursor into what the manager owned before: into a FieldsV1 as it is in
 // an unstructured object, or into a set. The zero value owns nothing.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Comparison is how one value differs from another of the same type. A path

@@ -1,6 +1,6 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
 // Extract returns the part of v whose paths are in set: the value of an intent
 // that owns just that (spec rule 7.1). Give it [fieldpath.Set.Leaves] of an

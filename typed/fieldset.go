@@ -1,6 +1,6 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
 // FieldSet returns the paths that an intent of value v owns (spec rules 4.1 to 4.3):
 // every scalar, null, atomic list or map and empty map, every item of a set or

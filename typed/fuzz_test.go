@@ -16,9 +16,9 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // The differences from upstream that FuzzTyped allows, each with its reason; the

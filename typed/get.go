@@ -1,6 +1,6 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
 // Get returns what is at path in v, and whether anything is. Of an item that
 // stands twice it returns the first. The result shares memory with v.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // element returns the path element that selects item in a set or keyed list. It

@@ -3,7 +3,7 @@ package typed
 import (
 	"fmt"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // The limits on a value (spec rules 12.1 and 12.2), which [Type.Validate] keeps.

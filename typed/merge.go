@@ -3,7 +3,7 @@ package typed
 import (
 	"maps"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Merge returns live with applied laid over it (spec rules 3.1 to 3.3): nothing of live is

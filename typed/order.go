@@ -1,6 +1,6 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
 // Equal reports whether two values of type t are equal in the semantics of s: for
 // nil semantics, whether they are the same JSON. Unlike a [Comparison], it tells

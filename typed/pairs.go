@@ -3,7 +3,7 @@ package typed
 import (
 	"iter"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Finder finds what is at the paths of sets in values of one type. It remembers

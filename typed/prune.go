@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Prune returns v, in which an intent was merged, without what its manager dropped and

@@ -1,6 +1,6 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/fieldpath"
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
 // child returns the type of what e selects in a value of type t, nil when t
 // does not know it, and whether e is a declared field. Where t has several

@@ -3,7 +3,7 @@ package typed
 import (
 	"strings"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Reconciled reports whether [Type.Reconcile] has nothing to change in the set

@@ -3,7 +3,7 @@ package typed
 import (
 	"slices"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Remove returns v without the entries and items whose paths are in set (spec

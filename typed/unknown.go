@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // DropUnknown returns v without the fields that structs of its type do not

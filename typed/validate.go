@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Rules say what [Type.Validate] lets pass.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	smd "sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 func TestValidate(t *testing.T) {

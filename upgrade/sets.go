@@ -1,9 +1,9 @@
 package upgrade
 
 import (
-	"github.com/tenure-ssa/tenure/fieldpath"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // heldBy returns what an intent holds: what it would own, and the containers in it

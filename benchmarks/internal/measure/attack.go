@@ -7,7 +7,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/benchmarks/internal/engines"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/workloads"
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // AttackedCache is the size of the cache that is attacked, in bytes.

@@ -26,7 +26,7 @@ func TestReadme(t *testing.T) {
 
 	_, shown, _ := strings.Cut(readme, "```txtar\n")
 	shown, _, _ = strings.Cut(shown, "```")
-	example, err := os.ReadFile(filepath.Join(projectRoot, "examples", "diverge.txtar"))
+	example, err := os.ReadFile(filepath.Join(projectRoot, "doc", "examples", "diverge.txtar"))
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(example), shown), "the README shows the start of the example")
 }
@@ -63,7 +63,7 @@ func testPage(t *testing.T, page string, atLeast int) string {
 	parts := strings.Split(string(data), consoleStart)
 	out := parts[0]
 	c := &console{dir: t.TempDir()}
-	require.NoError(t, os.CopyFS(filepath.Join(c.dir, "examples"), os.DirFS(filepath.Join(projectRoot, "examples"))))
+	require.NoError(t, os.CopyFS(filepath.Join(c.dir, "doc", "examples"), os.DirFS(filepath.Join(projectRoot, "doc", "examples"))))
 	for _, part := range parts[1:] {
 		block, rest, ok := strings.Cut(part, consoleEnd)
 		require.True(t, ok, "%s: a console block without an end", page)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
-	"github.com/tenure-ssa/tenure/harness"
+	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 	"github.com/tenure-ssa/tenure/internal/folder"
 )
 
@@ -42,7 +42,7 @@ them (.txtar, at any depth).
   -- conflict --
   (the message and the causes of the Status)
 
-` + indented(harness.Grammar) + `
+` + indented(fieldmanagertest.Grammar) + `
 An interrupt (Ctrl-C) ends the run, and an interleave with what is known by then.
 
 It prints every difference, - for what is expected and + for what came, and as its
@@ -110,7 +110,7 @@ func indented(text string) string {
 // runScenario runs one scenario and prints how it went; ok says that it passed.
 func runScenario(ctx context.Context, e *process.Env, file string, update, verbose bool) (ok bool, err error) {
 	step, done := func() {}, func() {}
-	s, err := harness.RunFileWith(file, harness.RunOptions{Context: ctx, Progress: func(what string, ran, total int) {
+	s, err := fieldmanagertest.RunFileWith(file, fieldmanagertest.RunOptions{Context: ctx, Progress: func(what string, ran, total int) {
 		if ran == 0 {
 			step, done = view.Progress(e, what, total)
 		} else {

@@ -7,9 +7,9 @@ import (
 	"github.com/fatih/color"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
-	"github.com/tenure-ssa/tenure/fieldpath"
+	"github.com/tenure-ssa/tenure/fieldmanager/ownership"
 	"github.com/tenure-ssa/tenure/internal/printable"
-	"github.com/tenure-ssa/tenure/ownership"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // PreviewMove writes what a move does, and what the next applies will then do.

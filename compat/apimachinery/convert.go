@@ -1,0 +1,32 @@
+package apimachinery
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// hubAndSpoke converts between the versions of a kind by way of the hub, as hosts
+// expect: their converters know the way from each version to the hub and back.
+type hubAndSpoke struct {
+	converter runtime.ObjectConvertor
+	hub       schema.GroupVersion
+	// grouped takes the hub's version to be that of the object's own group, as
+	// an object of a Go type may be in several groups.
+	grouped bool
+}
+
+var _ fieldmanager.Converter = hubAndSpoke{}
+
+func (c hubAndSpoke) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+	hub := c.hub
+	if c.grouped {
+		hub.Group = obj.GetObjectKind().GroupVersionKind().Group
+	}
+	internal, err := c.converter.ConvertToVersion(obj, hub)
+	if err != nil {
+		return nil, err
+	}
+	return c.converter.ConvertToVersion(internal, to)
+}

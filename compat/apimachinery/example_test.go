@@ -1,0 +1,118 @@
+package apimachinery_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// clock makes the examples' times the same each time.
+func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func parse(text string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// A server with Go structs: live objects are internal, requests are at v1.
+func ExampleNewDefaultFieldManager() {
+	var schemas map[string]*spec.Schema
+	if err := json.Unmarshal([]byte(models), &schemas); err != nil {
+		panic(err)
+	}
+	types, err := apimachinery.NewTypeConverter(schemas, false)
+	if err != nil {
+		panic(err)
+	}
+	s := newScheme()
+	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
+	hub := schema.GroupVersion{Group: "example.dev", Version: runtime.APIVersionInternal}
+	m, err := apimachinery.NewDefaultFieldManager(types, runtime.UnsafeObjectConvertor(s), s, s, kind, hub, "",
+		map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))},
+		fieldmanager.WithClock(clock), fieldmanager.WithWarnings(func(w fieldmanager.Warning) { fmt.Println(w) }))
+	if err != nil {
+		panic(err)
+	}
+	intent := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"note": "n", "ports": [{"name": "http"}]}}`)
+	out, err := m.Apply(&Widget{}, intent, "me", false)
+	if err != nil {
+		panic(err)
+	}
+	w := out.(*Widget)
+	fmt.Println(*w.Note, w.Ports[0].Name, *w.Ports[0].Protocol)
+	fmt.Println(string(w.ManagedFields[0].FieldsV1.GetRawBytes()))
+	// Output:
+	// n http TCP
+	// {"f:spec":{"f:note":{},"f:ports":{"k:{\"name\":\"http\"}":{".":{},"f:name":{}}}}}
+}
+
+// Custom resources without a schema.
+func ExampleNewDefaultCRDFieldManager() {
+	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
+	c := &custom{scheme: newScheme()}
+	m, err := apimachinery.NewDefaultCRDFieldManager(apimachinery.NewDeducedTypeConverter(), c, c, c, kind, kind.GroupVersion(), "", nil,
+		fieldmanager.WithClock(clock))
+	if err != nil {
+		panic(err)
+	}
+	live := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}`)
+	now := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"anything": ["goes"]}}`)
+	// Store what is returned: now itself stays as it is.
+	stored, err := m.Update(live, now, "me")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(now.GetManagedFields()), len(stored.(metav1.Object).GetManagedFields()))
+	// Output: 0 1
+}
+
+func ExampleExtractInto() {
+	obj := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget",
+		"metadata": {"name": "w", "managedFields": [{"manager": "me", "operation": "Apply", "apiVersion": "example.dev/v1",
+			"fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:note": {}}}}]},
+		"spec": {"note": "mine", "color": "somebody else's"}}`)
+	types := tenureTypes()
+	var mine struct {
+		Kind string         `json:"kind"`
+		Spec map[string]any `json:"spec"`
+	}
+	if err := apimachinery.ExtractInto(obj, types.TypeFor(obj.GroupVersionKind()), "me", &mine, ""); err != nil {
+		panic(err)
+	}
+	fmt.Println(mine.Kind, mine.Spec)
+	// Output: Widget map[note:mine]
+}
+
+func ExampleNewScaleHandler() {
+	parent := []metav1.ManagedFieldsEntry{{
+		Manager: "me", Operation: "Apply", APIVersion: "apps/v1", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+	}}
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	h := apimachinery.NewScaleHandler(parent, apps, apimachinery.ResourcePathMappings{"apps/v1": fieldpath.Fields("spec", "replicas")})
+	scale, err := h.ToSubresource()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(scale[0].APIVersion, string(scale[0].FieldsV1.GetRawBytes()))
+	// Output: autoscaling/v1 {"f:spec":{"f:replicas":{}}}
+}
+
+func ExampleValidateManagedFields() {
+	err := apimachinery.ValidateManagedFields([]metav1.ManagedFieldsEntry{{Manager: "me", Operation: "Patch"}})
+	fmt.Println(err)
+	// Output: managedFields[0] of manager "me": operation must be Apply or Update, got "Patch"
+}

@@ -1,0 +1,72 @@
+package apimachinery
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// ExtractInto puts into applyConfiguration, a pointer to a struct, what manager
+// last applied to object through a subresource ("" for the object itself), as far
+// as manager still owns it. When it owns nothing, applyConfiguration stays as it
+// is, and that is no error.
+//
+// object is the root resource, of objectType; it is not changed, and
+// applyConfiguration shares no memory with it. Fields that objectType does not
+// declare and duplicates, which a newer server may have let in, are no errors.
+func ExtractInto(object runtime.Object, objectType *typed.Type, manager string, applyConfiguration any, subresource string) error {
+	tree, err := treeOf(object)
+	if err != nil {
+		return fmt.Errorf("%T: %w", object, err)
+	}
+	if err := objectType.Validate(tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
+		return fmt.Errorf("object: %w", err)
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return fmt.Errorf("object: %w", err)
+	}
+	entry, ok := appliedBy(accessor, manager, subresource)
+	if !ok {
+		return nil
+	}
+	var owned *fieldpath.Set
+	if entry.FieldsV1 != nil {
+		if owned, err = fieldpath.Parse(entry.FieldsV1.GetRawBytes(), fieldpath.Lenient); err != nil {
+			return fmt.Errorf("managed fields of %q: %w", manager, err)
+		}
+	}
+	if owned.Empty() {
+		return nil
+	}
+	// Nothing is left when all that is owned are fields that object leaves out; they
+	// were applied as null. An object is of a struct type, so that a part of it is a
+	// map.
+	fields := map[string]any{}
+	if part, ok := objectType.Extract(tree, owned.Leaves(), false).(map[string]any); ok {
+		fields = trees.Plain(part).(map[string]any)
+	}
+	if kind := object.GetObjectKind().GroupVersionKind(); fields["kind"] == nil && kind.Kind != "" {
+		fields["kind"], fields["apiVersion"] = kind.Kind, kind.GroupVersion().String()
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, applyConfiguration); err != nil {
+		return fmt.Errorf("%T: %w", applyConfiguration, err)
+	}
+	return nil
+}
+
+// appliedBy returns the entry of what manager applied.
+func appliedBy(object metav1.Object, manager, subresource string) (metav1.ManagedFieldsEntry, bool) {
+	for _, e := range object.GetManagedFields() {
+		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == subresource {
+			return e, true
+		}
+	}
+	return metav1.ManagedFieldsEntry{}, false
+}

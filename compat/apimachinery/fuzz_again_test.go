@@ -1,0 +1,104 @@
+package apimachinery_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// FuzzVersionsAgain checks [oracle.Laws] of applies to objects with entries of versions
+// of different shape, of Go structs and custom resources.
+func FuzzVersionsAgain(f *testing.F) {
+	for _, seed := range oracle.Seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, h := range []host{structs(), servedCustoms(), schemaless()} {
+			_, err := h.again(oracle.NewGen(data))
+			require.NoError(t, err, h.name)
+		}
+	})
+}
+
+// The random histories have enough applies that are not refused.
+func TestVersionsAppliedAgain(t *testing.T) {
+	for _, h := range []host{structs(), servedCustoms(), schemaless()} {
+		total := 0
+		for _, seed := range oracle.Seeds()[:50] {
+			applied, err := h.again(oracle.NewGen(seed))
+			require.NoError(t, err, h.name)
+			total += applied
+		}
+		require.Greater(t, total, 100, h.name)
+	}
+}
+
+// versioned converts as a host does, for the engine.
+type versioned struct{ runtime.ObjectConvertor }
+
+func (c versioned) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+	return c.ConvertToVersion(obj, to)
+}
+
+// laws are those of applies at a version.
+func (h host) laws(version string) oracle.Laws {
+	types := tenureTypes()
+	if h.schemaless {
+		types = apimachinery.NewDeducedTypeConverter()
+	}
+	l := oracle.Laws{Type: types.TypeFor(widgetKind(version)), At: func(now time.Time) (*fieldmanager.FieldManager, error) {
+		return fieldmanager.New(widgetKind(version), types, fieldmanager.WithConverter(versioned{h.converter}),
+			fieldmanager.WithClock(func() time.Time { return now }))
+	}}
+	if !h.crd {
+		l.Through = func(obj runtime.Object) (runtime.Object, error) { return obj, nil }
+		l.Semantics = typed.Canonical(nil)
+	}
+	return l
+}
+
+// again does random writes and checks the laws of every apply.
+func (h host) again(g *oracle.Gen) (applied int, err error) {
+	story := &strings.Builder{}
+	var stored runtime.Object // at v1
+	now := start
+	for range 14 {
+		if g.Done() {
+			return applied, nil
+		}
+		w := h.write(g, stored)
+		now = now.Add(time.Hour)
+		fmt.Fprintf(story, "%s\n", w)
+		live := h.empty(w.version)
+		if stored != nil {
+			live = h.at(stored, h.hub(w.version))
+		}
+		if w.apply && stored != nil {
+			ok, err := h.laws(w.version).Check(h.at(stored, gv(w.version)), w.obj, w.manager, w.force, now)
+			if err != nil {
+				return applied, fmt.Errorf("%s\nlive: %s\n%w", story, text(live), err)
+			}
+			if ok {
+				applied++
+			}
+		}
+		out, err := w.by(h.tenure(w.version, w.subresource, now), live)
+		if err != nil {
+			fmt.Fprintf(story, "  refused: %v\n", err)
+			continue
+		}
+		fmt.Fprintf(story, "  stored: %s\n", text(out))
+		stored = aged(h.at(out, gv("v1")), func() int { return g.Intn(3) })
+	}
+	return applied, nil
+}

@@ -1,0 +1,292 @@
+package apimachinery_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// host is an API server of widgets, as far as field managers concern it. The same
+// host drives upstream and Tenure.
+type host struct {
+	name      string
+	converter runtime.ObjectConvertor
+	defaulter runtime.ObjectDefaulter
+	creater   runtime.ObjectCreater
+	// hub is the version that the host handles objects at which are written at a
+	// version.
+	hub func(version string) schema.GroupVersion
+	crd bool
+	// gone versions are no longer served: neither has types for them.
+	gone []string
+	warn func(fieldmanager.Warning)
+	// schemaless resources have no schema.
+	schemaless bool
+}
+
+func internal(string) schema.GroupVersion { return gv(runtime.APIVersionInternal) }
+
+var scheme = sync.OnceValue(newScheme)
+
+// structs is a server with Go structs: internal objects, and v1 and v2 on the wire.
+func structs() host {
+	s := scheme()
+	return host{name: "structs", converter: runtime.UnsafeObjectConvertor(s), defaulter: s, creater: s, hub: internal}
+}
+
+// customs is a server of custom resources that stores v2 and uses its schema's
+// conversions as a webhook would.
+func customs() host {
+	c := &custom{scheme: scheme()}
+	return host{name: "custom resources", converter: c, defaulter: c, creater: c, crd: true,
+		hub: func(string) schema.GroupVersion { return gv("v2") }}
+}
+
+// servedCustoms handles custom resources at the version of the request, as a real
+// server does.
+func servedCustoms() host {
+	h := customs()
+	h.name, h.hub = "custom resources at the served version", gv
+	return h
+}
+
+// schemaless is a server of custom resources without a schema.
+func schemaless() host {
+	h := servedCustoms()
+	h.name, h.schemaless = "custom resources without a schema", true
+	return h
+}
+
+// custom converts unstructured widgets, and none of other versions.
+type custom struct {
+	scheme *runtime.Scheme
+	// down makes every real conversion fail, as when a webhook can't be reached.
+	down bool
+	// strict refuses objects without metadata, as a real server does of what a
+	// webhook returned, or without a spec, as many webhooks do.
+	strict bool
+}
+
+var errDown = errors.New("conversion webhook: connection refused")
+
+func (c *custom) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	from := in.GetObjectKind().GroupVersionKind()
+	kind, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
+	if !ok {
+		return nil, fmt.Errorf("%v is not for widgets", to)
+	}
+	if kind == from {
+		return in, nil
+	}
+	for _, k := range []schema.GroupVersionKind{from, kind} {
+		if !c.scheme.Recognizes(k) {
+			// What apiextensions-apiserver answers (kubernetes#111937).
+			return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", k.GroupVersion())
+		}
+	}
+	if c.down {
+		return nil, errDown
+	}
+	tree := in.(*unstructured.Unstructured).Object
+	if c.strict && (tree["metadata"] == nil || tree["spec"] == nil) {
+		return nil, errors.New("conversion webhook: missing metadata or spec in the object")
+	}
+	hub, err := c.scheme.ConvertToVersion(in, gv(runtime.APIVersionInternal))
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.scheme.ConvertToVersion(hub, kind.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(out)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"spec", "status"} {
+		if v, _ := converted[name].(map[string]any); len(v) == 0 {
+			delete(converted, name)
+		}
+	}
+	return &unstructured.Unstructured{Object: converted}, nil
+}
+
+func (*custom) Convert(_, _, _ any) error { return errors.New("not used") }
+
+func (*custom) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+func (*custom) Default(runtime.Object) {}
+
+func (*custom) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u, nil
+}
+
+func (h host) models() map[string]*spec.Schema {
+	out := map[string]*spec.Schema{}
+	if err := json.Unmarshal([]byte(models), &out); err != nil {
+		panic(err)
+	}
+	for _, version := range h.gone {
+		delete(out, version)
+	}
+	return out
+}
+
+func resets(subresource string) string {
+	if subresource == "status" {
+		return "spec"
+	}
+	return "status"
+}
+
+// manager is what both have in common.
+type manager interface {
+	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
+	Update(live, now runtime.Object, manager string) (runtime.Object, error)
+	UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object
+}
+
+// must returns v; an error is one of the test itself.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// The types of both, compiled once: most hosts serve all versions.
+var (
+	upstreamTypes = sync.OnceValue(func() managedfields.TypeConverter {
+		return must(managedfields.NewTypeConverter(host{}.models(), false))
+	})
+	tenureTypes = sync.OnceValue(func() fieldmanager.Types { return must(apimachinery.NewTypeConverter(host{}.models(), false)) })
+)
+
+func (h host) upstream(version, subresource string) manager {
+	types := upstreamTypes()
+	if len(h.gone) > 0 {
+		types = must(managedfields.NewTypeConverter(h.models(), false))
+	}
+	if h.schemaless {
+		types = managedfields.NewDeducedTypeConverter()
+	}
+	filter := smd.NewExcludeSetFilter(smd.NewSet(smd.MakePathOrDie(resets(subresource))))
+	reset := map[smd.APIVersion]smd.Filter{"example.dev/v1": filter, "example.dev/v2": filter}
+	construct := managedfields.NewDefaultFieldManager
+	if h.crd {
+		construct = managedfields.NewDefaultCRDFieldManager
+	}
+	return must(construct(types, h.converter, h.defaulter, h.creater, widgetKind(version), h.hub(version), subresource, reset))
+}
+
+func (h host) tenure(version, subresource string, now time.Time) manager {
+	types := tenureTypes()
+	if len(h.gone) > 0 {
+		types = must(apimachinery.NewTypeConverter(h.models(), false))
+	}
+	if h.schemaless {
+		types = apimachinery.NewDeducedTypeConverter()
+	}
+	filter := fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(resets(subresource))))
+	reset := map[string]fieldpath.Filter{"example.dev/v1": filter, "example.dev/v2": filter}
+	construct := apimachinery.NewDefaultFieldManager
+	if h.crd {
+		construct = apimachinery.NewDefaultCRDFieldManager
+	}
+	return must(construct(types, h.converter, h.defaulter, h.creater, widgetKind(version), h.hub(version), subresource, reset,
+		fieldmanager.WithClock(func() time.Time { return now }), fieldmanager.WithWarnings(h.warn)))
+}
+
+// empty returns what live is before an object is created.
+func (h host) empty(version string) runtime.Object {
+	obj, err := h.creater.New(widgetKind(version))
+	if err == nil {
+		obj, err = h.converter.ConvertToVersion(obj, h.hub(version))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// at returns obj, whatever it is, as an object of the host's at a version.
+func (h host) at(obj runtime.Object, to schema.GroupVersion) runtime.Object {
+	out, err := obj.DeepCopyObject(), error(nil)
+	if !h.crd {
+		out, err = h.converter.ConvertToVersion(out, gv(runtime.APIVersionInternal))
+	}
+	if err == nil {
+		out, err = h.converter.ConvertToVersion(out, to)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("converting %s to %s: %v", text(obj), to, err))
+	}
+	return out.DeepCopyObject()
+}
+
+// treeOf returns obj as JSON would decode it, with the metadata of internal objects
+// where it is at other versions.
+func treeOf(obj any) map[string]any {
+	if w, ok := obj.(*Widget); ok {
+		tree := *w
+		tree.ObjectMeta = metav1.ObjectMeta{}
+		out := treeOf(tree)
+		out["metadata"] = treeOf(w.ObjectMeta)
+		return out
+	}
+	data, err := json.Marshal(obj)
+	if err != nil {
+		panic(err)
+	}
+	u := map[string]any{}
+	if err := json.Unmarshal(data, &u); err != nil {
+		panic(err)
+	}
+	return u
+}
+
+func text(obj any) string {
+	b, err := json.Marshal(obj)
+	if err != nil {
+		return fmt.Sprint(obj)
+	}
+	return string(b)
+}
+
+// aged gives obj, which it may change, a UID, and makes its entries older, so that
+// times differ although the clock hardly moves. Times are as a decoder gives them, in
+// whole seconds and local: upstream compares lists in Go structs with DeepEqual, and
+// takes an object for changed when times only look different.
+func aged(obj runtime.Object, by func() int) runtime.Object {
+	o := obj.(metav1.Object)
+	o.SetUID("uid")
+	entries := slices.Clone(o.GetManagedFields())
+	for i := range entries {
+		if entries[i].Time != nil {
+			entries[i].Time = &metav1.Time{Time: entries[i].Time.Add(-time.Duration(by()) * time.Second).Truncate(time.Second).Local()}
+		}
+	}
+	if len(entries) > 0 {
+		o.SetManagedFields(entries)
+	}
+	return obj
+}

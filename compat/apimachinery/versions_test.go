@@ -1,0 +1,274 @@
+package apimachinery_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+type tree = map[string]any
+
+func intent(version string, spec tree) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "w"}, "spec": spec}}
+	u.SetGroupVersionKind(widgetKind(version))
+	return u
+}
+
+// owned returns who owns what, one entry a line.
+func owned(obj runtime.Object) []string {
+	var out []string
+	for _, e := range obj.(metav1.Object).GetManagedFields() {
+		out = append(out, e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+string(e.FieldsV1.GetRawBytes()))
+	}
+	return out
+}
+
+// specAt returns the spec of obj, whatever it is, as a version has it.
+func specAt(h host, obj runtime.Object, version string) any {
+	return treeOf(h.at(obj, gv(version)))["spec"]
+}
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// step is an apply, through both where upstream is right.
+type step struct {
+	version, manager string
+	spec             tree
+}
+
+// applied does steps, one after the other, with both, and returns Tenure's object.
+func applied(t *testing.T, h host, steps ...step) runtime.Object {
+	t.Helper()
+	up, own := h.empty(steps[0].version), h.empty(steps[0].version)
+	for _, s := range steps {
+		var err error
+		up, err = h.upstream(s.version, "").Apply(h.at(up, h.hub(s.version)), intent(s.version, s.spec), s.manager, false)
+		require.NoError(t, err)
+		own, err = h.tenure(s.version, "", start).Apply(h.at(own, h.hub(s.version)), intent(s.version, s.spec), s.manager, false)
+		require.NoError(t, err)
+		require.Equal(t, owned(up), owned(own))
+		require.Equal(t, specAt(h, up, "v1"), specAt(h, own, "v1"))
+		up, own = aged(up, func() int { return 1 }), aged(own, func() int { return 1 })
+	}
+	return own
+}
+
+// TestVersionsOfDifferentShape: removal and conflicts follow fields through rename,
+// move and change of shape (spec rules 2.1, 5.6, 6.3).
+func TestVersionsOfDifferentShape(t *testing.T) {
+	rows := []struct {
+		name, why string
+		steps     []step
+		spec      tree // at v1
+		owned     []string
+	}{
+		{"renamed, kept", "the applier's one entry moves to v2, and names the field as v2 does",
+			[]step{{"v1", "a", tree{"note": "x"}}, {"v2", "a", tree{"remark": "x"}}},
+			tree{"note": "x"}, []string{`a Apply example.dev/v2 {"f:spec":{"f:remark":{}}}`}},
+		{"renamed, dropped", "what v1 called note goes when v2 no longer has remark",
+			[]step{{"v1", "a", tree{"note": "x", "color": "c"}}, {"v2", "a", tree{"look": tree{"paint": "c"}}}},
+			tree{"color": "c"}, []string{`a Apply example.dev/v2 {"f:spec":{"f:look":{"f:paint":{}}}}`}},
+		{"dropped, owned by another at v1", "ownership at any version keeps a field",
+			[]step{{"v1", "a", tree{"note": "x"}}, {"v1", "b", tree{"note": "x"}}, {"v2", "a", tree{"look": tree{"size": int64(1)}}}},
+			tree{"note": "x", "size": int64(1)}, []string{`a Apply example.dev/v2 {"f:spec":{"f:look":{"f:size":{}}}}`, `b Apply example.dev/v1 {"f:spec":{"f:note":{}}}`}},
+		{"list at v1, map at v2", "an item of the list is an entry of the map",
+			[]step{{"v1", "a", tree{"ports": []any{tree{"name": "x", "protocol": "UDP"}, tree{"name": "y", "protocol": "UDP"}}}}, {"v2", "a", tree{"ports": tree{"y": tree{"protocol": "UDP"}}}}},
+			tree{"ports": []any{tree{"name": "y", "protocol": "UDP"}}},
+			[]string{`a Apply example.dev/v2 {"f:spec":{"f:ports":{"f:y":{".":{},"f:protocol":{}}}}}`}},
+		{"removal follows the version last applied at", "v2 was last, so that its names count and not v1's",
+			[]step{{"v1", "a", tree{"note": "x", "size": int64(1)}}, {"v2", "a", tree{"remark": "x", "look": tree{"size": int64(1)}}}, {"v1", "a", tree{"size": int64(1)}}},
+			tree{"size": int64(1)}, []string{`a Apply example.dev/v1 {"f:spec":{"f:size":{}}}`}},
+	}
+	for _, row := range rows {
+		for _, h := range []host{structs(), customs(), servedCustoms()} {
+			t.Run(row.name+"/"+h.name, func(t *testing.T) {
+				got := applied(t, h, row.steps...)
+				require.JSONEq(t, text(row.spec), text(specAt(h, got, "v1")), row.why)
+				lines := owned(got)
+				slices.Sort(lines)
+				require.Equal(t, row.owned, lines, row.why)
+			})
+		}
+	}
+}
+
+// TestConflictAtAnotherVersion: a conflict names the field as its owner's version
+// does.
+func TestConflictAtAnotherVersion(t *testing.T) {
+	for _, h := range []host{structs(), customs(), servedCustoms()} {
+		live := applied(t, h, step{"v1", "a", tree{"color": "red"}})
+		at2 := h.at(live, h.hub("v2"))
+		_, upErr := h.upstream("v2", "").Apply(at2.DeepCopyObject(), intent("v2", tree{"look": tree{"paint": "blue"}}), "b", false)
+		_, err := h.tenure("v2", "", start).Apply(at2, intent("v2", tree{"look": tree{"paint": "blue"}}), "b", false)
+		require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "a": .spec.color`)
+		require.EqualError(t, err, upErr.Error())
+	}
+}
+
+// TestOutage: while conversions fail, writes go on and no entry is lost
+// (doc/differences.md, 2). Upstream refuses applies, and keeps what live has in
+// updates, without tracking them (kubernetes#136919).
+func TestOutage(t *testing.T) {
+	h := servedCustoms()
+	live := applied(t, h, step{"v1", "a", tree{"note": "x"}}, step{"v2", "b", tree{"look": tree{"size": int64(1)}}})
+	live = h.at(live, gv("v2"))
+	before := owned(live)
+	var warnings []fieldmanager.Warning
+	h.warn = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	h.converter.(*custom).down = true
+
+	now := live.DeepCopyObject().(*unstructured.Unstructured)
+	require.NoError(t, unstructured.SetNestedField(now.Object, "y", "spec", "remark"))
+	up, err := h.upstream("v2", "").Update(live.DeepCopyObject(), now.DeepCopyObject(), "editor")
+	require.ErrorContains(t, err, errDown.Error())
+	require.Nil(t, up)
+	require.Equal(t, before, owned(h.upstream("v2", "").UpdateNoErrors(live.DeepCopyObject(), now.DeepCopyObject(), "editor")), "upstream does not see the editor")
+
+	own, err := h.tenure("v2", "", start).Update(live, now, "editor")
+	require.NoError(t, err)
+	require.Equal(t, append(slices.Clone(before), `editor Update example.dev/v2 {"f:spec":{"f:remark":{}}}`), owned(own))
+	require.Len(t, warnings, 1)
+	require.Equal(t, "example.dev/v1", warnings[0].Version)
+	require.ErrorIs(t, warnings[0].Err, errDown)
+
+	next := intent("v2", tree{"look": tree{"size": int64(1)}, "tags": []any{"t"}})
+	_, err = h.upstream("v2", "").Apply(live.DeepCopyObject(), next, "b", false)
+	require.ErrorContains(t, err, errDown.Error(), "upstream refuses the apply")
+	own, err = h.tenure("v2", "", start).Apply(live, next, "b", false)
+	require.NoError(t, err)
+	require.Contains(t, owned(own), `a Apply example.dev/v1 {"f:spec":{"f:note":{}}}`)
+	require.Contains(t, owned(own), `b Apply example.dev/v2 {"f:spec":{"f:look":{"f:size":{}},"f:tags":{"v:\"t\"":{}}}}`)
+
+	// When the webhook is back the entry counts again.
+	h.converter.(*custom).down = false
+	_, err = h.tenure("v2", "", start).Apply(h.at(own, gv("v2")), intent("v2", tree{"remark": "z"}), "c", false)
+	require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "a": .spec.note`)
+}
+
+// TestVersionGone: an entry of a version that is no longer served blocks nothing
+// and stays (doc/differences.md, 2). With upstream it blocks every apply when the
+// converter does not say so by the right type of error, as that of custom resources
+// does not (kubernetes#111937), and is dropped otherwise.
+func TestVersionGone(t *testing.T) {
+	live := applied(t, servedCustoms(), step{"v1", "a", tree{"note": "x"}}, step{"v2", "b", tree{"look": tree{"size": int64(1)}}})
+	h := servedCustoms()
+	withoutV1 := runtime.NewScheme()
+	withoutV1.AddKnownTypeWithName(widgetKind(runtime.APIVersionInternal), &Widget{})
+	withoutV1.AddKnownTypeWithName(widgetKind("v2"), &WidgetV2{})
+	h.converter = &custom{scheme: withoutV1}
+	h.gone = []string{"v1"}
+	live = servedCustoms().at(live, gv("v2"))
+	next := intent("v2", tree{"look": tree{"size": int64(2)}})
+
+	_, err := h.upstream("v2", "").Apply(live.DeepCopyObject(), next, "b", false)
+	require.ErrorContains(t, err, "request to convert CR to an invalid group/version: example.dev/v1")
+
+	var warnings []fieldmanager.Warning
+	h.warn = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	own, err := h.tenure("v2", "", start).Apply(live, next, "b", false)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"remark": "x", "look": {"size": 2}}`, text(treeOf(own)["spec"]))
+	require.Contains(t, owned(own), `a Apply example.dev/v1 {"f:spec":{"f:note":{}}}`)
+	require.NotEmpty(t, warnings)
+	require.ErrorIs(t, warnings[0].Err, fieldmanager.ErrVersionGone)
+}
+
+// TestConverterThatRefusesHalfObjects: what is pruned on the way can lack all of its
+// spec, or of its metadata, and a converter, or the server that checks its answer,
+// may refuse that. Upstream's apply then fails (kubernetes#117260). Here the write
+// goes on, and what was dropped stays, of nobody (doc/differences.md, 2).
+func TestConverterThatRefusesHalfObjects(t *testing.T) {
+	h := servedCustoms()
+	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
+	labels := tree{"name": "w", "labels": tree{"l": "v"}}
+	by := func(version string) *unstructured.Unstructured {
+		u := intent(version, nil)
+		u.Object["metadata"] = labels
+		delete(u.Object, "spec")
+		return u
+	}
+	live, err := h.tenure("v2", "", start).Apply(h.at(live, gv("v2")), by("v2"), "b", false)
+	require.NoError(t, err)
+	live = h.at(live, gv("v1"))
+
+	h.converter.(*custom).strict = true
+	_, err = h.upstream("v1", "").Apply(live.DeepCopyObject(), by("v1"), "a", false)
+	require.ErrorContains(t, err, "failed to prune fields")
+	var warnings []fieldmanager.Warning
+	h.warn = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	own, err := h.tenure("v1", "", start).Apply(live, by("v1"), "a", false)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"note": "x"}`, text(treeOf(own)["spec"]))
+	require.ElementsMatch(t, []string{`a Apply example.dev/v1 {"f:metadata":{"f:labels":{"f:l":{}}}}`, `b Apply example.dev/v2 {"f:metadata":{"f:labels":{"f:l":{}}}}`}, owned(own))
+	require.Len(t, warnings, 1)
+	require.ErrorContains(t, warnings[0].Err, "missing metadata or spec")
+}
+
+// TestAppliedAgainAsEmpty: upstream prunes also when a manager dropped nothing. What
+// it applies again as null or as an empty container is gone after a conversion that
+// loses such values, and counts as dropped, with what nobody owns below it. Here
+// what is not dropped is not removed (spec rule 6.1).
+func TestAppliedAgainAsEmpty(t *testing.T) {
+	h := structs()
+	live := applied(t, h, step{"v1", "a", tree{"limits": tree{}}}, step{"v2", "b", tree{"remark": "x"}}).(*Widget)
+	live.Limits = map[string]string{"k": "v"} // of nobody: an update that could not be tracked
+	again := intent("v1", tree{"limits": tree{}})
+
+	up, err := h.upstream("v1", "").Apply(live.DeepCopyObject(), again, "a", false)
+	require.NoError(t, err)
+	require.Empty(t, up.(*Widget).Limits, "upstream")
+	own, err := h.tenure("v1", "", start).Apply(live, again, "a", false)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"k": "v"}, own.(*Widget).Limits)
+}
+
+// TestTypesThatChange: a FieldManager keeps the types that it was made with, and one
+// made after a change has the new ones, while both are in use.
+func TestTypesThatChange(t *testing.T) {
+	h := customs()
+	models := h.models()
+	first, err := openapi.Compile(models, false)
+	require.NoError(t, err)
+	changed := h.models()
+	note := changed["v1"].Properties["spec"]
+	note.Properties["note"] = note.Properties["size"] // a number
+	second, err := openapi.Compile(changed, false)
+	require.NoError(t, err)
+
+	current := openapi.NewCurrent(first)
+	construct := func() *apimachinery.FieldManager {
+		m, err := apimachinery.NewDefaultCRDFieldManager(current.Registry(), h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nil)
+		require.NoError(t, err)
+		return m
+	}
+	before := construct()
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for range 100 {
+			current.Update(func(*openapi.Registry) *openapi.Registry { return second })
+		}
+	})
+	for range 4 {
+		wait.Go(func() {
+			for range 50 {
+				_, err := before.Apply(h.empty("v1"), intent("v1", tree{"note": "text"}), "a", false)
+				if err != nil {
+					t.Errorf("with the types of before: %v", err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	_, err = construct().Apply(h.empty("v1"), intent("v1", tree{"note": "text"}), "a", false)
+	require.ErrorContains(t, err, ".spec.note: ")
+}

@@ -1,9 +1,0 @@
-// Package e2e tests the API server with real clients: kubectl, client-go and
-// controller-runtime, and many of them at once against each store.
-//
-// Some tests last as long as they are told to; by default they are short:
-//
-//	E2E_DURATION=1m E2E_KILLS=20 go test ./e2e
-//
-// It is a module of its own because of what it needs.
-package e2e

@@ -1,0 +1,78 @@
+// Package fieldmanagertest writes to one object as an API server would, in process and
+// in milliseconds: named managers apply to it, update and patch it, and after
+// each write the object, its managed fields and the conflicts can be looked at.
+// It is for tests of what managers do to each other.
+//
+//	h := fieldmanagertest.New(t, fieldmanagertest.WithSchema(`spec: {type: object, properties: {replicas: {type: integer}}}`))
+//	h.Do(fieldmanagertest.Apply("alice", `spec: {replicas: 3}`))
+//	result := h.Do(fieldmanagertest.Apply("hpa", `spec: {replicas: 5}`)) // a conflict
+//	h.Do(fieldmanagertest.Apply("hpa", `spec: {replicas: 5}`).Force())
+//	h.RequireOwner(".spec.replicas", "hpa")
+//
+// # What it does as a server does
+//
+//   - A stored object has a UID, a creation time and a resource version, which
+//     moves when something was written. A write that changes nothing, or nothing
+//     but the times of entries, is not written.
+//   - A write to the object leaves status as it is, where the type has a status
+//     subresource; a write to status leaves everything else.
+//   - A write to scale goes through a Scale.
+//   - The clock starts at 2026-01-01T00:00:00Z and moves one second with each
+//     write, whatever becomes of it. Nothing is random.
+//
+// It does not validate values, set defaults, prune unknown fields or count
+// generations, and it knows no admission: those are the layers above the engine.
+//
+// # Scenarios
+//
+// A scenario is a text file (txtar): a comment that says in words what it shows,
+// then steps, each followed by what is expected of it.
+//
+//	Two managers share a field when both apply the same value.
+//
+//	rules: 5.1
+//
+//	-- schema --
+//	spec: {type: object, properties: {a: {type: integer}}}
+//	-- apply alice --
+//	spec: {a: 1}
+//	-- want --
+//	(the whole object with its managed fields)
+//	-- apply bob --
+//	spec: {a: 2}
+//	-- conflict --
+//	(the message and the causes of the Status)
+//
+// Two lines of the comment are for machines: "rules:" lists the rules of
+// doc/spec.md that the scenario shows, "differs:" the rows of doc/differences.md.
+// "go test ./fieldmanager/fieldmanagertest -update" rewrites what is expected into what is so.
+//
+// The steps:
+//
+//	schema [VERSION…]   the type from here on: kind Thing of group example.dev at
+//	                    the versions (v1), with these properties; one called
+//	                    status makes the subresource
+//	crd                 the type from here on: a CustomResourceDefinition
+//	live                the object as it is stored, whoever wrote it
+//	apply, update, patch [MANAGER] [force] [version=V] [subresource=S] [agent=A]
+//	                    a write. An update is the whole object; a patch is a JSON
+//	                    merge patch; agent is a User-Agent that names the manager.
+//	                    What is left out of apiVersion, kind and name is filled in.
+//	extract MANAGER [subresource=S]
+//	                    the intent that the manager's entry speaks of
+//	interleave [limit=N] [seed=N]
+//	                    the writes that follow, in every order that keeps each
+//	                    manager's own; the object is then as it was before
+//
+// What is expected:
+//
+//	want         the whole object as it is then stored; of extract, the intent
+//	unchanged    nothing was written
+//	conflict     message and causes of the Status
+//	error        the error's text
+//	warnings     what the host is told, besides one of the others
+//	orders       of interleave: how many there are, and what they come to
+//
+// Without a schema or crd, the object is of the built-in kind that the first
+// write or live names.
+package fieldmanagertest

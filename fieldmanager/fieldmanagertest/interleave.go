@@ -1,0 +1,405 @@
+package fieldmanagertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+)
+
+// defaultLimit is how many orders are run unless a [Sample] says otherwise.
+const defaultLimit = 1000
+
+// Sample says which orders of writes are run where there are too many.
+type Sample struct {
+	// Limit is the most orders to run; 0 stands for 1000. Beyond, as many
+	// different ones are drawn at random, each as likely as any other.
+	Limit int
+	// Seed makes the draw; equal seeds draw equal orders.
+	Seed uint64
+}
+
+// Order is one order of the writes, and where it ended.
+type Order struct {
+	// Writes names the writes in the order in which they were done: by manager,
+	// and by number where a sequence has several, such as alice.2.
+	Writes []string
+	// Errs says, for each of Writes, why it was refused; nil for one that was not.
+	Errs []error
+	// Object and Owners are positions in the [Interleaving]'s lists.
+	Object, Owners int
+
+	sequences []int // whose write comes when
+}
+
+// Conflicts reports whether a write was refused for a conflict.
+func (o Order) Conflicts() bool {
+	return slices.ContainsFunc(o.Errs, func(err error) bool {
+		var c conflicts.Conflicts
+		return errors.As(err, &c)
+	})
+}
+
+// Interleaving is what the orders of some writes come to.
+type Interleaving struct {
+	// Total is how many orders there are; more than len(Orders) when these are a
+	// sample.
+	Total *big.Int
+	// Orders are those that were run, sorted by the sequences that they take
+	// from: first those that start with the first sequence's write.
+	Orders []Order
+	// Objects and Owners are the different objects, in YAML and without what
+	// depends on time, and the different managed fields, that the orders end
+	// with, in the order in which they turned up.
+	Objects, Owners []string
+	// Diverging are two orders that differ in two neighbouring writes only and
+	// end differently, as late in the order as there are any; nil if all orders
+	// that were run end alike. In a sample, they need not be in Orders.
+	Diverging *[2]Order
+	// Interrupted says that the run was ended before all of Orders that were to be run
+	// were: what is here is what was known by then.
+	Interrupted bool
+}
+
+// Refused reports whether an error other than a conflict refused a write of the order.
+func (o Order) Refused() bool {
+	return slices.ContainsFunc(o.Errs, refused)
+}
+
+func refused(err error) bool {
+	var c conflicts.Conflicts
+	return err != nil && !errors.As(err, &c)
+}
+
+// allRefused reports whether no write of any order was taken: where they end then
+// says nothing.
+func (r *Interleaving) allRefused() bool {
+	for _, o := range r.Orders {
+		if slices.Contains(o.Errs, nil) {
+			return false
+		}
+	}
+	return len(r.Orders) > 0
+}
+
+// Converges reports whether all orders that were run end with the same object
+// and the same owners.
+func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Owners) <= 1 }
+
+// Interleave does the writes of all sequences in every order in which those of
+// each sequence keep theirs, each time on the object as it is now. A write that
+// is refused changes nothing, and its sequence goes on. The harness's object
+// stays as it is.
+//
+// Orders share what they have in common at the start: with n writes in all and
+// two sequences, that is about as many writes as there are orders, twice, rather
+// than n times.
+func (h *Harness) Interleave(sample Sample, sequences ...[]Write) *Interleaving {
+	h.t.Helper()
+	return h.server.interleave(h.state, sample, sequences, watch{})
+}
+
+// watch looks at a long run, and may end it. The zero watch does neither.
+type watch struct {
+	ctx      context.Context
+	progress func(done, total int)
+}
+
+func (w watch) ended() bool { return w.ctx != nil && w.ctx.Err() != nil }
+
+func (w watch) report(done, total int) {
+	if w.progress != nil {
+		w.progress(done, total)
+	}
+}
+
+func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch watch) *Interleaving {
+	limit := sample.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	w := &interleaver{
+		s: s, sequences: sequences, labels: labelsOf(sequences),
+		stack:   []frame{{st: st}},
+		report:  &Interleaving{Total: countOrders(sequences)},
+		objects: map[string]int{}, owners: map[string]int{},
+	}
+	orders, count := allOrders(sequences), limit
+	if w.report.Total.Cmp(big.NewInt(int64(limit))) <= 0 {
+		count = int(w.report.Total.Int64())
+	} else {
+		orders = slices.Values(drawOrders(sequences, limit, sample.Seed, watch))
+	}
+	for order := range orders {
+		if watch.ended() {
+			break
+		}
+		watch.report(len(w.report.Orders), count)
+		w.report.Orders = append(w.report.Orders, w.run(order))
+	}
+	watch.report(len(w.report.Orders), count)
+	w.report.Interrupted = len(w.report.Orders) < count
+	if len(w.report.Orders) > 0 {
+		w.report.Diverging = w.nearest()
+	}
+	return w.report
+}
+
+// labelsOf names the writes of each sequence: by manager, and number where that
+// has more than one write in them all.
+func labelsOf(sequences [][]Write) [][]string {
+	count, met := map[string]int{}, map[string]int{}
+	for _, sequence := range sequences {
+		for _, w := range sequence {
+			count[w.manager]++
+		}
+	}
+	out := make([][]string, len(sequences))
+	for i, sequence := range sequences {
+		for _, w := range sequence {
+			label := w.manager
+			if met[label]++; count[w.manager] > 1 {
+				label = fmt.Sprintf("%s.%d", label, met[label])
+			}
+			out[i] = append(out[i], label)
+		}
+	}
+	return out
+}
+
+// countOrders returns (n₁+n₂+…)! / (n₁! n₂! …).
+func countOrders(sequences [][]Write) *big.Int {
+	total, n := big.NewInt(1), 0
+	for _, sequence := range sequences {
+		n += len(sequence)
+		total.Mul(total, new(big.Int).Binomial(int64(n), int64(len(sequence))))
+	}
+	return total
+}
+
+// inOrder returns the first order: all of the first sequence, then the second …
+func inOrder(sequences [][]Write) []int {
+	out := []int{}
+	for i, sequence := range sequences {
+		for range sequence {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// allOrders yields every order, sorted.
+func allOrders(sequences [][]Write) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for order := inOrder(sequences); order != nil && yield(order); order = nextOrder(order) {
+		}
+	}
+}
+
+// nextOrder returns the order that follows lexically, nil after the last: the
+// next permutation of a multiset.
+func nextOrder(order []int) []int {
+	i := len(order) - 2
+	for i >= 0 && order[i] >= order[i+1] {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	out := slices.Clone(order)
+	j := len(out) - 1
+	for out[j] <= out[i] {
+		j--
+	}
+	out[i], out[j] = out[j], out[i]
+	slices.Reverse(out[i+1:])
+	return out
+}
+
+// drawOrders returns n different orders, sorted. To shuffle all writes and then
+// forget which of a sequence's is which makes every order as likely.
+func drawOrders(sequences [][]Write, n int, seed uint64, watch watch) [][]int {
+	r := rand.New(rand.NewPCG(seed, 0))
+	drawn := map[string][]int{}
+	for len(drawn) < n && !watch.ended() {
+		order := inOrder(sequences)
+		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		drawn[fmt.Sprint(order)] = order
+	}
+	return slices.SortedFunc(maps.Values(drawn), slices.Compare)
+}
+
+// interleaver runs orders one after the other. The stack holds the states along
+// the order that was run last, so that the next order, which is sorted close to
+// it, starts where the two part:
+//
+//	order      alice bob ctl        stack   live  alice  bob  ctl
+//	next       alice ctl bob        keep    live  alice
+//
+// The orders of a complete run visit each node of the tree of their prefixes
+// once.
+type interleaver struct {
+	s         *server
+	sequences [][]Write
+	labels    [][]string
+	// len(stack) == len(order)+1; stack[i] is after the first i writes of order.
+	order []int
+	stack []frame
+
+	report          *Interleaving
+	objects, owners map[string]int
+}
+
+type frame struct {
+	st  state
+	err error // of the write that led here
+}
+
+// run does the writes of an order and notes where it ends.
+func (w *interleaver) run(order []int) Order {
+	same := 0
+	for same < len(order) && same < len(w.order) && order[same] == w.order[same] {
+		same++
+	}
+	next := make([]int, len(w.sequences))
+	for _, i := range order[:same] {
+		next[i]++
+	}
+	w.stack = w.stack[:same+1]
+	for _, i := range order[same:] {
+		st, out := w.s.do(w.stack[len(w.stack)-1].st, w.sequences[i][next[i]])
+		w.stack = append(w.stack, frame{st, out.err})
+		next[i]++
+	}
+	w.order = order
+
+	out := Order{sequences: order}
+	clear(next)
+	for k, i := range order {
+		out.Writes = append(out.Writes, w.labels[i][next[i]])
+		out.Errs = append(out.Errs, w.stack[k+1].err)
+		next[i]++
+	}
+	object, owners := lasting(w.stack[len(order)].st.live)
+	out.Object = place(w.objects, &w.report.Objects, object)
+	out.Owners = place(w.owners, &w.report.Owners, owners)
+	return out
+}
+
+// place returns the position of text in list, at the end if it is new.
+func place(at map[string]int, list *[]string, text string) int {
+	i, ok := at[text]
+	if !ok {
+		i = len(*list)
+		at[text] = i
+		*list = append(*list, text)
+	}
+	return i
+}
+
+// lasting renders an object, and its managed fields, without what depends on
+// when and how often it was written.
+func lasting(live map[string]any) (object, owners string) {
+	if live == nil {
+		return "", ""
+	}
+	live = maps.Clone(live)
+	metadata := maps.Clone(live["metadata"].(map[string]any))
+	live["metadata"] = metadata
+	list, _ := metadata["managedFields"].([]any)
+	for _, name := range []string{"managedFields", "creationTimestamp", "resourceVersion"} {
+		delete(metadata, name)
+	}
+	// Without times, the order of entries goes by the rest.
+	entries := make([]string, 0, len(list))
+	for _, entry := range list {
+		e, ok := entry.(map[string]any)
+		if ok {
+			e = maps.Clone(e)
+			delete(e, "time")
+			entry = e
+		}
+		entries = append(entries, renderYAML([]any{entry}))
+	}
+	slices.Sort(entries)
+	return renderYAML(live), strings.Join(entries, "")
+}
+
+// nearest returns two orders that differ by one swap of neighbours and end
+// differently, or nil when all that were run end alike. Where any end with other
+// objects these two do, and otherwise with other owners.
+func (w *interleaver) nearest() *[2]Order {
+	differ := func(a, b Order) bool { return a.Owners != b.Owners }
+	if len(w.report.Objects) > 1 {
+		differ = func(a, b Order) bool { return a.Object != b.Object }
+	}
+	orders := w.report.Orders
+	var other *Order
+	for i := range orders {
+		if differ(orders[0], orders[i]) {
+			other = &orders[i]
+			break
+		}
+	}
+	if other == nil {
+		return nil
+	}
+	at := make(map[string]int, len(orders))
+	for i, o := range orders {
+		at[fmt.Sprint(o.sequences)] = i
+	}
+	for k := len(orders[0].sequences) - 2; k >= 0; k-- {
+		for _, a := range orders {
+			i, ok := at[fmt.Sprint(swapped(a.sequences, k))]
+			if ok && differ(a, orders[i]) {
+				return &[2]Order{a, orders[i]}
+			}
+		}
+	}
+	// In a sample, no two need be neighbours.
+	pair := w.between(orders[0], *other, differ)
+	return &pair
+}
+
+// between returns neighbours that end differently, on the way from one order to
+// another. The way is a bubble sort, a swap of neighbours at a time; its ends
+// differ, so that two neighbours on it do, and halving it finds them:
+//
+//	from  A ─ A ─ ? ─ ? ─ ? ─ B  to      differ(from, way[lo]) is false,
+//	          lo      mid     hi         differ(from, way[hi]) is true
+func (w *interleaver) between(from, to Order, differ func(a, b Order) bool) [2]Order {
+	way := [][]int{from.sequences}
+	for k := range to.sequences {
+		last := way[len(way)-1]
+		j := k + slices.Index(last[k:], to.sequences[k])
+		for ; j > k; j-- {
+			last = swapped(last, j-1)
+			way = append(way, last)
+		}
+	}
+	lo, hi := 0, len(way)-1
+	a, b := from, to
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		if o := w.run(way[mid]); differ(from, o) {
+			hi, b = mid, o
+		} else {
+			lo, a = mid, o
+		}
+	}
+	return [2]Order{a, b}
+}
+
+// swapped returns order with the writes at k and k+1 in each other's place.
+func swapped(order []int, k int) []int {
+	out := slices.Clone(order)
+	out[k], out[k+1] = out[k+1], out[k]
+	return out
+}

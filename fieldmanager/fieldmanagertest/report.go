@@ -1,0 +1,156 @@
+package fieldmanagertest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/internal/printable"
+)
+
+// maxRows is how many orders a report lists.
+const maxRows = 24
+
+// String reports for a person: how many orders there are and what they come to,
+// each order, and the two that diverge with the difference of what they end with.
+func (r *Interleaving) String() string {
+	var b strings.Builder
+	conflicting, refusing := 0, 0
+	for _, o := range r.Orders {
+		if o.Conflicts() {
+			conflicting++
+		}
+		if o.Refused() {
+			refusing++
+		}
+	}
+	fmt.Fprintf(&b, "%d of %s orders run", len(r.Orders), r.Total)
+	if r.Interrupted {
+		b.WriteString(", interrupted")
+	}
+	if r.Total.Cmp(big.NewInt(int64(len(r.Orders)))) > 0 {
+		b.WriteString(", a sample")
+	}
+	verdict := "they converge"
+	switch {
+	case len(r.Orders) == 0:
+		return b.String() + "\n"
+	case !r.Converges():
+		verdict = "they diverge"
+	case r.allRefused():
+		verdict = "every write was refused"
+	}
+	fmt.Fprintf(&b, "; %s: %s, %s; %s\n", verdict,
+		counted(len(r.Objects), "object"), counted(len(r.Owners), "set")+" of owners",
+		counted(conflicting, "order")+" with conflicts"+withRefused(refusing))
+	for i, o := range r.Orders {
+		if i == maxRows {
+			fmt.Fprintf(&b, "  … and %d more\n", len(r.Orders)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  %s\n", o)
+	}
+	r.refusals(&b)
+	if r.Diverging == nil {
+		return b.String()
+	}
+	x, y := r.Diverging[0], r.Diverging[1]
+	xs, ys := strings.Join(x.Writes, " "), strings.Join(y.Writes, " ")
+	fmt.Fprintf(&b, "one swap makes the difference: %s, or %s\n", xs, ys)
+	b.WriteString(diff(xs, ys, r.Objects[x.Object], r.Objects[y.Object]))
+	b.WriteString(diff(xs, ys, r.Owners[x.Owners], r.Owners[y.Owners]))
+	return b.String()
+}
+
+func withRefused(orders int) string {
+	if orders == 0 {
+		return ""
+	}
+	return ", " + counted(orders, "order") + " with refused writes"
+}
+
+// refusals says why writes were refused, each reason once.
+func (r *Interleaving) refusals(b *strings.Builder) {
+	met := map[string]bool{}
+	for _, o := range r.Orders {
+		for i, err := range o.Errs {
+			if !refused(err) {
+				continue
+			}
+			line := fmt.Sprintf("%s is refused: %s\n", o.Writes[i], printable.Text(err.Error()))
+			if !met[line] && len(met) < maxRows {
+				met[line] = true
+				b.WriteString(line)
+			}
+		}
+	}
+}
+
+// String gives the order in one line: the writes, where they end, and which were
+// refused.
+func (o Order) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: object %d, owners %d", strings.Join(o.Writes, " "), o.Object+1, o.Owners+1)
+	for i, err := range o.Errs {
+		var c conflicts.Conflicts
+		switch {
+		case errors.As(err, &c):
+			fmt.Fprintf(&b, ", %s in conflict with", o.Writes[i])
+			for k, conflict := range c {
+				if k > 0 {
+					b.WriteString(" and")
+				}
+				fmt.Fprintf(&b, " %s over %s", conflict.Owner.Manager, conflict.Path)
+			}
+		case err != nil:
+			fmt.Fprintf(&b, ", %s refused", o.Writes[i])
+		}
+	}
+	return b.String()
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// renderYAML renders plain JSON, printable; keys are sorted.
+func renderYAML(v any) string {
+	b, err := json.Marshal(v)
+	if err == nil {
+		b, err = printable.YAML(b)
+	}
+	if err != nil {
+		return fmt.Sprintf("%v\n", v)
+	}
+	return string(b)
+}
+
+// diff returns the unified difference of two texts, empty when they are equal.
+func diff(nameA, nameB, a, b string) string {
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: lines(a), B: lines(b), FromFile: nameA, ToFile: nameB, Context: 3,
+	})
+	if err != nil {
+		return fmt.Sprintf("%s\n%s\n%s\n%s\n", nameA, a, nameB, b)
+	}
+	return text
+}
+
+// lines splits a text into lines that end with a newline.
+func lines(text string) []string {
+	out := strings.SplitAfter(text, "\n")
+	if last := len(out) - 1; out[last] == "" {
+		return out[:last]
+	} else {
+		out[last] += "\n"
+	}
+	return out
+}

@@ -1,0 +1,106 @@
+package fieldmanagertest
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+
+// scale does a write to the scale subresource: the object is shown as a Scale,
+// with the managed fields that concern it, that is written to, and replicas and
+// owners are carried back (spec rule 2.8).
+func (s *server) scale(st state, w Write, body map[string]any, version string) (map[string]any, error) {
+	object, err := s.convert(st.live, version)
+	if err != nil {
+		return nil, err
+	}
+	path := s.scalePath(version)
+	names := make([]string, len(path))
+	for i := range path {
+		names[i] = path[i].Text()
+	}
+	paths := map[string]fieldpath.Path{}
+	for _, v := range s.versions {
+		paths[s.at(v).String()] = s.scalePath(v)
+	}
+	parent, err := wireEntries(object)
+	if err != nil {
+		return nil, err
+	}
+	handler := managedfields.NewScaleHandler(parent, s.at(version).String(), paths)
+	shown, err := handler.ToSubresource()
+	if err != nil {
+		return nil, err
+	}
+	scale, err := scaleOf(object, names, shown)
+	if err != nil {
+		return nil, err
+	}
+	if w.verb == patchVerb {
+		body = mergePatch(scale, body).(map[string]any)
+	}
+	s.complete(body, scaleKind, scale)
+	written, err := s.engine(scaleKind, w, scale, body)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := wireEntries(written)
+	if err != nil {
+		return nil, err
+	}
+	if parent, err = handler.ToParent(entries); err != nil {
+		return nil, err
+	}
+	replicas, ok, err := unstructured.NestedInt64(written, "spec", "replicas")
+	if err != nil {
+		return nil, err
+	}
+	object = trees.Plain(object).(map[string]any)
+	unstructured.RemoveNestedField(object, names...)
+	if ok {
+		if err := unstructured.SetNestedField(object, replicas, names...); err != nil {
+			return nil, err
+		}
+	}
+	return withEntries(object, parent)
+}
+
+// scaleOf returns the Scale of an object.
+func scaleOf(object map[string]any, path []string, entries []metav1.ManagedFieldsEntry) (map[string]any, error) {
+	metadata, _ := object["metadata"].(map[string]any)
+	shown := map[string]any{}
+	for _, name := range []string{"name", "namespace", "uid", "creationTimestamp", "resourceVersion"} {
+		if v, ok := metadata[name]; ok {
+			shown[name] = v
+		}
+	}
+	spec := map[string]any{}
+	if v, ok, err := unstructured.NestedInt64(object, path...); err != nil {
+		return nil, err
+	} else if ok {
+		spec["replicas"] = v
+	}
+	return withEntries(map[string]any{
+		"apiVersion": scaleKind.GroupVersion().String(), "kind": scaleKind.Kind, "metadata": shown, "spec": spec,
+	}, entries)
+}
+
+func wireEntries(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
+	entries, err := state{live: tree}.entries()
+	return managedfields.Encode(entries), err
+}
+
+func withEntries(tree map[string]any, entries []metav1.ManagedFieldsEntry) (map[string]any, error) {
+	list, _, err := managedfields.ReadStructs(entries, nil)
+	if err != nil {
+		return nil, err
+	}
+	return managedfields.With(tree, list.EncodeTree()), nil
+}

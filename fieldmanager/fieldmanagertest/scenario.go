@@ -1,0 +1,317 @@
+package fieldmanagertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// Scenario is a scenario that was run.
+type Scenario struct {
+	// Path is the file that it was read from.
+	Path string
+	// About says what it shows: the comment without the lines below.
+	About string
+	// Rules are the numbers of the rules that it shows (the lines "rules:").
+	Rules []string
+	// Differs are the numbers of the differences from upstream that it shows
+	// (the lines "differs:").
+	Differs []int
+	// Steps are its steps, in order.
+	Steps []Step
+
+	comment []byte
+	files   []txtar.File // as they should be
+}
+
+// Step is a step of a scenario that was run.
+type Step struct {
+	// Name is the step as it is written: "apply bob force".
+	Name string
+	// Err says how it did not come to what is expected; nil when it did. Where
+	// texts differ, it has the difference, - for what is expected.
+	Err error
+
+	stage bool // it sets the stage, and nothing can be expected of it
+}
+
+// Err returns what went wrong, nil for nothing.
+func (s *Scenario) Err() error {
+	var errs []error
+	for i, st := range s.Steps {
+		if st.Err != nil {
+			errs = append(errs, fmt.Errorf("%s: step %d, %q: %w", s.Path, i+1, st.Name, st.Err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Rewritten returns the file with what the steps came to in the place of what
+// was expected of them. It fails when a step that sets the stage (schema, crd, live)
+// did: no expectation mends that, and those behind it came to something else.
+func (s *Scenario) Rewritten() ([]byte, error) {
+	for i, st := range s.Steps {
+		if st.Err != nil && (st.stage || errors.Is(st.Err, ErrInterrupted)) {
+			return nil, fmt.Errorf("%s: step %d, %q: %w", s.Path, i+1, st.Name, st.Err)
+		}
+	}
+	return txtar.Format(&txtar.Archive{Comment: s.comment, Files: s.files}), nil
+}
+
+// RunFile runs the scenario in a file. The error says that it can't be read or
+// understood; how its steps went is in the result.
+func RunFile(path string) (*Scenario, error) { return RunFileWith(path, RunOptions{}) }
+
+// RunOptions look at a run, and may end it. The zero options do neither.
+type RunOptions struct {
+	// Context ends the run: an interleave with what is known by then. The step fails with
+	// ErrInterrupted, and those behind it are not done.
+	Context context.Context
+	// Progress is told, before each order of an interleave and at its end, how many of
+	// them were run.
+	Progress func(step string, done, total int)
+}
+
+// ErrInterrupted says that a run was ended by its context.
+var ErrInterrupted = errors.New("interrupted")
+
+// RunFileWith is RunFile with options.
+func RunFileWith(path string, o RunOptions) (*Scenario, error) { return runFile(path, o, nil) }
+
+// Run runs the scenario in a file as a test, which fails when the scenario does.
+func Run(t TB, path string) {
+	t.Helper()
+	s, err := RunFile(path)
+	if err == nil {
+		err = s.Err()
+	}
+	if err != nil {
+		t.Errorf("%v", err)
+		t.FailNow()
+	}
+}
+
+func runFile(path string, o RunOptions, observe func(call)) (*Scenario, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s := &Scenario{
+		Path: path, About: parsed.about, Rules: parsed.rules, Differs: parsed.differs, comment: parsed.comment,
+	}
+	r := &runner{server: newServer(), scenario: s, options: o}
+	r.server.observe = observe
+	for _, st := range parsed.steps {
+		if r.run(st); o.Context != nil && o.Context.Err() != nil {
+			break
+		}
+	}
+	return s, nil
+}
+
+// runner does the steps of one scenario.
+type runner struct {
+	server   *server
+	state    state
+	scenario *Scenario
+	options  RunOptions
+}
+
+// run does a step and compares what it came to with what is expected.
+func (r *runner) run(st *step) {
+	got, err := r.do(st)
+	files := append(r.scenario.files, txtar.File{Name: st.name, Data: st.body})
+	for _, write := range st.grouped {
+		files = append(files, txtar.File{Name: write.name, Data: write.body})
+	}
+	r.scenario.files = append(files, got...)
+	if err == nil {
+		err = compareExpectations(st, got)
+	}
+	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err, stage: len(stepWords[st.word]) == 0})
+}
+
+// do does a step and returns what it came to, as files of the archive. An error
+// is for steps that set the stage, and for one that was interrupted.
+func (r *runner) do(st *step) ([]txtar.File, error) {
+	switch st.word {
+	case "schema", "crd":
+		option := WithCRD(st.body)
+		if st.word == "schema" {
+			option = WithSchema(string(st.body), st.args.list...)
+		}
+		return nil, r.server.configure(option)
+	case "live":
+		next, err := r.server.store(r.state, st.body)
+		if err == nil {
+			r.state = next
+		}
+		return nil, err
+	case "extract":
+		intent, err := r.extract(st)
+		if err != nil {
+			return []txtar.File{text("error", err.Error())}, nil
+		}
+		return []txtar.File{text("want", renderYAML(intent))}, nil
+	case "interleave":
+		sample := Sample{Limit: st.number("limit"), Seed: uint64(st.number("seed"))}
+		w := watch{ctx: r.options.Context}
+		if r.options.Progress != nil {
+			w.progress = func(done, total int) { r.options.Progress(st.name, done, total) }
+		}
+		report := r.server.interleave(r.state, sample, sequencesOf(st.grouped), w)
+		if report.Interrupted {
+			return nil, fmt.Errorf("%w; what is known so far:\n%s", ErrInterrupted, report)
+		}
+		return []txtar.File{text("orders", report.String())}, nil
+	}
+	next, out := r.server.do(r.state, st.write())
+	r.state = next
+	return expectationOf(next, out), nil
+}
+
+// expectationOf renders what became of a write.
+func expectationOf(st state, out outcome) (files []txtar.File) {
+	switch {
+	case out.conflicts != nil:
+		files = append(files, text("conflict", renderConflicts(out.conflicts)))
+	case out.err != nil:
+		files = append(files, text("error", out.err.Error()))
+	case !out.changed:
+		files = append(files, text("unchanged", ""))
+	default:
+		files = append(files, text("want", renderYAML(st.live)))
+	}
+	if len(out.warnings) > 0 {
+		all := make([]string, len(out.warnings))
+		for i, w := range out.warnings {
+			all[i] = w.String()
+		}
+		files = append(files, text("warnings", strings.Join(all, "\n")))
+	}
+	return files
+}
+
+// renderConflicts renders the parts of the Status that say something.
+func renderConflicts(c conflicts.Conflicts) string {
+	causes := make([]any, 0, len(c))
+	for _, cause := range c.Status().Details.Causes {
+		causes = append(causes, map[string]any{
+			"field": cause.Field, "message": cause.Message, "reason": string(cause.Type),
+		})
+	}
+	return renderYAML(map[string]any{"message": c.Status().Message, "causes": causes})
+}
+
+func text(name, data string) txtar.File {
+	if data != "" && !strings.HasSuffix(data, "\n") {
+		data += "\n"
+	}
+	return txtar.File{Name: name, Data: []byte(data)}
+}
+
+// compareExpectations returns an error when got is not what is expected.
+func compareExpectations(st *step, got []txtar.File) error {
+	if len(stepWords[st.word]) == 0 {
+		return nil
+	}
+	var errs []error
+	if len(st.want) == 0 {
+		errs = append(errs, fmt.Errorf("nothing is expected of it, want one of %s",
+			strings.Join(stepWords[st.word], ", ")))
+	}
+	for _, g := range got {
+		i := slices.IndexFunc(st.want, func(f txtar.File) bool { return f.Name == g.Name })
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("not expected: %s\n%s", g.Name, g.Data))
+			continue
+		}
+		if d := diff("want", "got", canonical(st.want[i]), canonical(g)); d != "" {
+			errs = append(errs, fmt.Errorf("%s differs:\n%s", g.Name, d))
+		}
+	}
+	for _, w := range st.want {
+		if !slices.ContainsFunc(got, func(f txtar.File) bool { return f.Name == w.Name }) {
+			errs = append(errs, fmt.Errorf("expected, and not so: %s", w.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// canonical returns an expectation as it would be rendered, so that YAML may be
+// written in any way.
+func canonical(f txtar.File) string {
+	switch f.Name {
+	case "want", "conflict":
+		if tree, err := decodeYAML(f.Data); err == nil {
+			return renderYAML(tree)
+		}
+	case "unchanged":
+		return ""
+	}
+	return string(f.Data)
+}
+
+// sequencesOf returns the writes by manager, in the order in which they appear.
+func sequencesOf(steps []*step) (out [][]Write) {
+	at := map[string]int{}
+	for _, st := range steps {
+		w := st.write()
+		i, ok := at[w.manager]
+		if !ok {
+			i = len(out)
+			at[w.manager] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], w)
+	}
+	return out
+}
+
+// extract returns the intent of a manager: what its apply entry owns, or its
+// update entry when there is none (spec rule 7.1).
+func (r *runner) extract(st *step) (map[string]any, error) {
+	entries, err := r.state.entries()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(entries.Sort(), func(e managedfields.Entry) bool {
+		return e.Manager == st.args.manager && e.Subresource == st.args.keys["subresource"]
+	})
+	if i < 0 {
+		return nil, fmt.Errorf("%q has no entry", st.args.manager)
+	}
+	return r.server.extract(r.state, entries.Sort()[i])
+}
+
+func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error) {
+	version := strings.TrimPrefix(e.Version, s.kind.Group+"/")
+	live, err := s.convert(st.live, version)
+	if err != nil {
+		return nil, err
+	}
+	t := s.types.TypeFor(s.at(version).WithKind(s.kind.Kind))
+	if t == nil {
+		return nil, fieldmanager.ErrVersionGone
+	}
+	intent, _ := t.Extract(live, e.Fields.Leaves(), true).(map[string]any)
+	if intent == nil {
+		intent = map[string]any{}
+	}
+	s.complete(intent, s.at(version).WithKind(s.kind.Kind), live)
+	return intent, t.Validate(intent, typed.Rules{Live: live})
+}

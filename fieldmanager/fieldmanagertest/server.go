@@ -1,0 +1,400 @@
+package fieldmanagertest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// start is when the first write is done.
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const (
+	objectName = "thing"
+	objectUID  = "00000000-0000-4000-8000-000000000001"
+)
+
+// server does writes to an object as an API server does, as far as that touches
+// managed fields. The object is not its own: it is in a [state].
+type server struct {
+	types     fieldmanager.Types
+	converter fieldmanager.Converter
+	kind      schema.GroupKind // empty until it is known
+	versions  []string         // the preferred one first
+	crd       map[string]any   // nil for a built-in kind
+
+	managers map[managerKey]*fieldmanager.FieldManager
+	now      time.Time              // of the current write
+	warnings []fieldmanager.Warning // of the current write
+
+	// observe, when it is set, is told of each use of the engine.
+	observe func(call)
+}
+
+type managerKey struct {
+	kind        schema.GroupVersionKind
+	subresource string
+}
+
+// call is one use of the engine: what it was given and what it answered.
+type call struct {
+	server       *server
+	kind         schema.GroupVersionKind
+	write        Write
+	live, object *unstructured.Unstructured // live is nil for a create
+	now          time.Time
+	out          map[string]any
+	err          error
+}
+
+func newServer() *server {
+	return &server{
+		types:     openapi.Builtin(),
+		converter: fieldmanager.NoneConverter{},
+		managers:  map[managerKey]*fieldmanager.FieldManager{},
+	}
+}
+
+// configure does options, from here on.
+func (s *server) configure(options ...Option) error {
+	clear(s.managers)
+	for _, option := range options {
+		if err := option(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do does a write; the state is the same but for the clock when it is refused.
+func (s *server) do(st state, w Write) (state, outcome) {
+	s.now, s.warnings = start.Add(time.Duration(st.writes)*time.Second), nil
+	next := st
+	next.writes++
+	live, err := s.write(st, w)
+	out := outcome{err: err, warnings: s.warnings}
+	switch {
+	case err != nil:
+		errors.As(err, &out.conflicts)
+	case live != nil:
+		next.live, out.changed = live, true
+		next.stored++
+	}
+	return next, out
+}
+
+// write returns the object to store, or nil when there is nothing to write.
+func (s *server) write(st state, w Write) (map[string]any, error) {
+	body, err := decode(w.object)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.identify(body); err != nil {
+		return nil, err
+	}
+	if err := managedfields.ValidateManager(w.manager); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if st.live == nil && (w.verb == patchVerb || w.subresource != "") {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind}, objectName)
+	}
+	version := s.versionOf(w, body)
+	if !s.serves(w.subresource, version) {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind + "/" + w.subresource}, objectName)
+	}
+	var object map[string]any
+	if w.subresource == "scale" {
+		object, err = s.scale(st, w, body, version)
+	} else {
+		object, err = s.writeObject(st, w, body, version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.toStore(st, object)
+}
+
+// versionOf returns the version that a request is for.
+func (s *server) versionOf(w Write, body map[string]any) string {
+	if w.version != "" {
+		return w.version
+	}
+	apiVersion, _ := body["apiVersion"].(string)
+	if gv, err := schema.ParseGroupVersion(apiVersion); err == nil && gv.Group == s.kind.Group && slices.Contains(s.versions, gv.Version) {
+		return gv.Version
+	}
+	return s.versions[0]
+}
+
+// writeObject does a write to the object or its status.
+func (s *server) writeObject(st state, w Write, body map[string]any, version string) (map[string]any, error) {
+	gvk := s.at(version).WithKind(s.kind.Kind)
+	if w.verb == patchVerb {
+		live, err := s.convert(st.live, version)
+		if err != nil {
+			return nil, err
+		}
+		body = mergePatch(live, body).(map[string]any)
+	}
+	s.complete(body, gvk, st.live)
+	if err := s.sameObject(w, body, st.live); err != nil {
+		return nil, err
+	}
+	if w.verb != applyVerb {
+		s.keepIdentity(body, st.live)
+	}
+	object, err := s.engine(gvk, w, st.live, body)
+	if err != nil {
+		return nil, err
+	}
+	return s.reset(st, w, object, version)
+}
+
+// complete fills in what a body leaves out of the kind and the name.
+func (s *server) complete(body map[string]any, gvk schema.GroupVersionKind, live map[string]any) {
+	if _, ok := body["apiVersion"]; !ok {
+		body["apiVersion"] = gvk.GroupVersion().String()
+	}
+	if _, ok := body["kind"]; !ok {
+		body["kind"] = gvk.Kind
+	}
+	metadata, ok := body["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		body["metadata"] = metadata
+	}
+	if _, ok := metadata["name"]; !ok {
+		metadata["name"] = objectName
+		if before, ok := live["metadata"].(map[string]any); ok {
+			metadata["name"] = before["name"]
+		}
+	}
+}
+
+// sameObject refuses a body that is about another object than the request. Of an
+// apply the engine looks at the kind.
+func (s *server) sameObject(w Write, body, live map[string]any) error {
+	before, _ := live["metadata"].(map[string]any)
+	name := body["metadata"].(map[string]any)["name"]
+	if live != nil && name != before["name"] {
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name: expected %v, got %v", before["name"], name))
+	}
+	if w.verb == applyVerb {
+		return nil
+	}
+	apiVersion, _ := body["apiVersion"].(string)
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return apierrors.NewBadRequest("apiVersion: " + err.Error())
+	}
+	kind, _ := body["kind"].(string)
+	if got := (schema.GroupKind{Group: gv.Group, Kind: kind}); got != s.kind {
+		return apierrors.NewBadRequest(fmt.Sprintf("kind: expected %s, got %s", s.kind, got))
+	}
+	return nil
+}
+
+// keepIdentity gives an object that replaces live what a client that read live
+// would have sent along.
+func (s *server) keepIdentity(body, live map[string]any) {
+	before, _ := live["metadata"].(map[string]any)
+	metadata := maps.Clone(body["metadata"].(map[string]any))
+	for _, name := range []string{"uid", "creationTimestamp", "resourceVersion"} {
+		if v, ok := before[name]; ok {
+			metadata[name] = v
+		}
+	}
+	body["metadata"] = metadata
+}
+
+// engine has the engine do the write. Nothing that it is given may change,
+// whether it answers or refuses (spec rule 1.6).
+func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[string]any) (map[string]any, error) {
+	m, err := s.manager(gvk, w.subresource)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: body}
+	var stored runtime.Object
+	c := call{server: s, kind: gvk, write: w, object: &unstructured.Unstructured{Object: trees.Plain(body).(map[string]any)}, now: s.now}
+	if live != nil {
+		u := &unstructured.Unstructured{Object: live}
+		stored, c.live = u, &unstructured.Unstructured{Object: trees.Plain(live).(map[string]any)}
+	}
+	var out runtime.Object
+	if w.verb == applyVerb {
+		out, err = m.Apply(stored, object, w.manager, w.force)
+	} else {
+		out, err = m.Update(stored, object, w.manager)
+	}
+	if !reflect.DeepEqual(body, c.object.Object) || live != nil && !reflect.DeepEqual(live, c.live.Object) {
+		return nil, fmt.Errorf("%s: the engine changed an object that it was given", w)
+	}
+	if c.err = err; err == nil {
+		c.out = out.(*unstructured.Unstructured).Object
+	}
+	if s.observe != nil {
+		s.observe(c)
+	}
+	return c.out, err
+}
+
+func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fieldmanager.FieldManager, error) {
+	key := managerKey{gvk, subresource}
+	if m, ok := s.managers[key]; ok {
+		return m, nil
+	}
+	types := s.types
+	if gvk.GroupKind() == scaleKind.GroupKind() {
+		types = openapi.Builtin()
+	}
+	m, err := fieldmanager.New(gvk, types,
+		fieldmanager.WithConverter(s.converter),
+		fieldmanager.WithSubresource(subresource),
+		fieldmanager.WithResetFields(s.resetFields(subresource)),
+		fieldmanager.WithClock(func() time.Time { return s.now }),
+		fieldmanager.WithWarnings(func(warning fieldmanager.Warning) {
+			// A conversion is asked for more than once in a write.
+			for _, w := range s.warnings {
+				if w.String() == warning.String() {
+					return
+				}
+			}
+			s.warnings = append(s.warnings, warning)
+		}))
+	if err != nil {
+		return nil, err
+	}
+	s.managers[key] = m
+	return m, nil
+}
+
+// reset returns object with what the write may not touch as it is in live.
+func (s *server) reset(st state, w Write, object map[string]any, version string) (map[string]any, error) {
+	if w.subresource == "" && !s.hasStatus(version) {
+		return object, nil
+	}
+	live, err := s.convert(st.live, version)
+	if err != nil {
+		return nil, err
+	}
+	// A write to status keeps live but for status, any other just live's status.
+	out, status := maps.Clone(object), live
+	if w.subresource == "status" {
+		list, _ := managedfields.Of(object)
+		out, status = maps.Clone(managedfields.With(live, list)), object
+	}
+	if v, ok := status["status"]; ok {
+		out["status"] = v
+	} else {
+		delete(out, "status")
+	}
+	return out, nil
+}
+
+// convert returns the object at a version; nil for none.
+func (s *server) convert(tree map[string]any, version string) (map[string]any, error) {
+	to := s.at(version)
+	if tree == nil || tree["apiVersion"] == to.String() {
+		return tree, nil
+	}
+	out, err := s.converter.Convert(&unstructured.Unstructured{Object: tree}, to)
+	if err != nil {
+		return nil, fmt.Errorf("converting to %s: %w", to, err)
+	}
+	u, ok := out.(runtime.Unstructured)
+	if !ok {
+		return runtime.DefaultUnstructuredConverter.ToUnstructured(out)
+	}
+	return u.UnstructuredContent(), nil
+}
+
+// toStore returns the object with what a server fills in, or nil when it is the
+// one that is stored already. A change of nothing but the times of entries is
+// none, as a server has it.
+func (s *server) toStore(st state, object map[string]any) (map[string]any, error) {
+	object = maps.Clone(object)
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	object["metadata"] = metadata
+	if st.live == nil {
+		metadata["uid"] = objectUID
+		metadata["creationTimestamp"] = s.now.Format(time.RFC3339)
+	} else {
+		before, _ := st.live["metadata"].(map[string]any)
+		for _, name := range []string{"uid", "creationTimestamp", "resourceVersion"} {
+			if v, ok := before[name]; ok {
+				metadata[name] = v
+			}
+		}
+		version, _ := st.live["apiVersion"].(string)
+		gv, err := schema.ParseGroupVersion(version)
+		if err != nil {
+			return nil, err
+		}
+		// What is stored at a version that is gone can't be compared; writing it
+		// anew does no harm.
+		same, err := s.convert(object, gv.Version)
+		if err == nil && typed.Equal(timeless(same), timeless(st.live)) {
+			return nil, nil
+		}
+	}
+	metadata["resourceVersion"] = strconv.Itoa(st.stored + 1)
+	return object, nil
+}
+
+// store returns the state with obj as the object, as it is.
+func (s *server) store(st state, obj any) (state, error) {
+	tree, err := decode(obj)
+	if err != nil {
+		return st, err
+	}
+	if err := s.identify(tree); err != nil {
+		return st, err
+	}
+	s.complete(tree, s.at(s.versionOf(Write{}, tree)).WithKind(s.kind.Kind), st.live)
+	metadata := tree["metadata"].(map[string]any)
+	st.stored++
+	for name, v := range map[string]any{
+		"uid": objectUID, "creationTimestamp": start.Format(time.RFC3339), "resourceVersion": strconv.Itoa(st.stored),
+	} {
+		if _, ok := metadata[name]; !ok {
+			metadata[name] = v
+		}
+	}
+	st.live = tree
+	return st, nil
+}
+
+// timeless returns the tree without the times of its entries.
+func timeless(tree map[string]any) map[string]any {
+	v, _ := managedfields.Of(tree)
+	list, ok := v.([]any)
+	if !ok {
+		return tree
+	}
+	entries := slices.Clone(list)
+	for i := range entries {
+		if e, ok := entries[i].(map[string]any); ok {
+			e = maps.Clone(e)
+			delete(e, "time")
+			entries[i] = e
+		}
+	}
+	return managedfields.With(tree, entries)
+}

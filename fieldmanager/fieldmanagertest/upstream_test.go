@@ -1,0 +1,292 @@
+package fieldmanagertest
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// TestScenariosUpstream has upstream do each write of every scenario, on the
+// object that the scenario has at that point. Managed fields, objects and
+// conflicts are the same, except in scenarios that name a row of
+// doc/differences.md; in those, some write must still differ.
+func TestScenariosUpstream(t *testing.T) {
+	paths, err := filepath.Glob("../../testdata/scenarios/*.txtar")
+	require.NoError(t, err)
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			var differ error
+			s, err := runFile(path, RunOptions{}, func(c call) {
+				if err := compareUpstream(c); err != nil {
+					differ = errors.Join(differ, fmt.Errorf("%s: %w", c.write, err))
+				}
+			})
+			require.NoError(t, err)
+			if len(s.Differs) > 0 {
+				require.Error(t, differ, "upstream does the same, against what the scenario says")
+				return
+			}
+			require.NoError(t, differ)
+		})
+	}
+}
+
+// compareUpstream has upstream do what the engine did, and returns an error when
+// the answers differ.
+func compareUpstream(c call) error {
+	out, now, err := callUpstream(c)
+	if (err == nil) != (c.err == nil) || apierrors.IsConflict(err) != apierrors.IsConflict(c.err) {
+		return fmt.Errorf("upstream's error: %v, Tenure's: %v", err, c.err)
+	}
+	if apierrors.IsConflict(err) {
+		return compareConflicts(err, c.err)
+	}
+	if err != nil {
+		return nil
+	}
+	theirs, ours := redated(out.Object, now, c.now), c.out
+	if !typed.Equal(theirs, ours) {
+		return fmt.Errorf("upstream differs\n%s", diff("upstream", "tenure", renderYAML(theirs), renderYAML(ours)))
+	}
+	return nil
+}
+
+func compareConflicts(theirs, ours error) error {
+	statusOf := func(err error) metav1.Status {
+		var s apierrors.APIStatus
+		errors.As(err, &s)
+		return s.Status()
+	}
+	a, b := statusOf(theirs), statusOf(ours)
+	// The order of upstream's causes is random (doc/differences.md, 6).
+	for _, causes := range [][]metav1.StatusCause{a.Details.Causes, b.Details.Causes} {
+		slices.SortFunc(causes, func(x, y metav1.StatusCause) int {
+			return strings.Compare(x.Message+x.Field, y.Message+y.Field)
+		})
+	}
+	if a.Message != b.Message || !reflect.DeepEqual(a.Details.Causes, b.Details.Causes) {
+		return fmt.Errorf("upstream's conflict: %s\nTenure's: %s", a.Message, b.Message)
+	}
+	return nil
+}
+
+// redated returns tree with the times that upstream gave to entries, which are of
+// now, in the place of the scenario's.
+func redated(tree map[string]any, now, then time.Time) map[string]any {
+	tree = runtime.DeepCopyJSON(tree)
+	list, _, _ := unstructured.NestedSlice(tree, "metadata", "managedFields")
+	if list == nil {
+		return tree
+	}
+	for _, item := range list {
+		e := item.(map[string]any)
+		text, _ := e["time"].(string)
+		if at, err := time.Parse(time.RFC3339, text); err == nil && !at.Before(now) {
+			e["time"] = then.Format(time.RFC3339)
+		}
+	}
+	tree["metadata"].(map[string]any)["managedFields"] = list
+	return tree
+}
+
+// callUpstream does the write with apimachinery's field manager. It returns a
+// time before which no entry was dated by it.
+func callUpstream(c call) (*unstructured.Unstructured, time.Time, error) {
+	now := time.Now().UTC().Truncate(time.Second)
+	models, err := modelsOf(c)
+	if err != nil {
+		return nil, now, err
+	}
+	converter, err := upstream.NewTypeConverter(models, false)
+	if err != nil {
+		return nil, now, err
+	}
+	filters := map[smd.APIVersion]smd.Filter{}
+	for _, version := range c.server.versions {
+		reset := &smd.Set{}
+		switch {
+		case c.write.subresource == "status":
+			reset = smd.NewSet(smd.MakePathOrDie("spec"), smd.MakePathOrDie("metadata"))
+		case c.server.hasStatus(version):
+			reset = smd.NewSet(smd.MakePathOrDie("status"))
+		}
+		filters[smd.APIVersion(c.server.at(version).String())] = smd.NewExcludeSetFilter(reset)
+	}
+	m, err := upstream.NewDefaultCRDFieldManager(converter, none{c.server}, none{}, none{}, c.kind,
+		c.kind.GroupVersion(), c.write.subresource, filters)
+	if err != nil {
+		return nil, now, err
+	}
+	// Before it is created, upstream's object has a kind and nothing else.
+	live := &unstructured.Unstructured{Object: map[string]any{}}
+	if c.live != nil {
+		live = c.live.DeepCopy()
+	}
+	live.SetGroupVersionKind(c.kind)
+	manager := c.write.manager
+	var out runtime.Object
+	if c.write.verb == applyVerb {
+		// A server gives no name as this one.
+		if manager == "" {
+			manager = "unknown"
+		}
+		out, err = m.Apply(live, c.object.DeepCopy(), manager, c.write.force)
+	} else {
+		out, err = m.Update(live, c.object.DeepCopy(), manager)
+	}
+	if err != nil {
+		return nil, now, err
+	}
+	return out.(*unstructured.Unstructured), now, nil
+}
+
+// modelsOf returns the OpenAPI models of the kind that was written, at every
+// version: those of the definition, or those of the embedded document.
+func modelsOf(c call) (map[string]*spec.Schema, error) {
+	if c.server.crd == nil || c.kind == scaleKind {
+		return embeddedModels(c.kind)
+	}
+	// The metadata of every object is that of the built-in types.
+	embedded, err := embeddedModels(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
+	if err != nil {
+		return nil, err
+	}
+	const meta = "io.k8s.apimachinery.pkg.apis.meta.v1."
+	out := map[string]*spec.Schema{}
+	for name, model := range embedded {
+		if strings.HasPrefix(name, meta) {
+			out[name] = model
+		}
+	}
+	crdSpec := c.server.crd["spec"].(map[string]any)
+	for _, item := range crdSpec["versions"].([]any) {
+		version := item.(map[string]any)
+		text, err := json.Marshal(version["schema"].(map[string]any)["openAPIV3Schema"])
+		if err != nil {
+			return nil, err
+		}
+		model := &spec.Schema{}
+		if err := json.Unmarshal(text, model); err != nil {
+			return nil, err
+		}
+		model.SetProperty("apiVersion", *spec.StringProperty())
+		model.SetProperty("kind", *spec.StringProperty())
+		model.SetProperty("metadata", *spec.RefSchema("#/components/schemas/" + meta + "ObjectMeta"))
+		name := version["name"].(string)
+		model.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{
+			"group": c.kind.Group, "version": name, "kind": c.kind.Kind,
+		}})
+		out[c.kind.Kind+"."+name] = model
+	}
+	return out, nil
+}
+
+// embeddedModels returns the models of the embedded document that has a kind.
+func embeddedModels(kind schema.GroupVersionKind) (map[string]*spec.Schema, error) {
+	index, err := embeddedIndex()
+	if err != nil {
+		return nil, err
+	}
+	for document, kinds := range index {
+		if slices.Contains(kinds[kind.GroupVersion().String()], kind.Kind) {
+			return decodeEmbedded(strings.ReplaceAll(document, "/", "__") + ".gz")
+		}
+	}
+	return nil, fmt.Errorf("no embedded document has %s", kind)
+}
+
+const embeddedFolder = "../../typed/openapi/builtin"
+
+// embeddedIndex tells the kinds of each document by group version.
+func embeddedIndex() (out map[string]map[string][]string, err error) {
+	text, err := os.ReadFile(filepath.Join(embeddedFolder, "index.json"))
+	if err != nil {
+		return nil, err
+	}
+	return out, json.Unmarshal(text, &out)
+}
+
+// decoded are the documents that were asked for; tests here are not parallel.
+var decoded = map[string]map[string]*spec.Schema{}
+
+func decodeEmbedded(name string) (map[string]*spec.Schema, error) {
+	if models, ok := decoded[name]; ok {
+		return models, nil
+	}
+	file, err := os.Open(filepath.Join(embeddedFolder, name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(unzipped)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]*spec.Schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	decoded[name] = document.Components.Schemas
+	return document.Components.Schemas, nil
+}
+
+// none converts by setting the version, to versions that there are; it defaults
+// nothing and creates objects with a kind only: what a server does for custom
+// resources without defaults.
+type none struct{ server *server }
+
+func (none) Convert(_, _, _ any) error { return errors.New("not used") }
+
+func (n none) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+	kind, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{in.GetObjectKind().GroupVersionKind()})
+	if !ok {
+		return nil, errors.New("no kind")
+	}
+	if n.server != nil && kind.Group == n.server.kind.Group && !slices.Contains(n.server.versions, kind.Version) {
+		return nil, runtime.NewNotRegisteredErrForKind("scenario", kind)
+	}
+	out := in.DeepCopyObject()
+	out.GetObjectKind().SetGroupVersionKind(kind)
+	return out, nil
+}
+
+func (none) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+func (none) Default(runtime.Object) {}
+
+func (none) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u, nil
+}

@@ -1,0 +1,291 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+func (t Transfer) do(s *state) error {
+	return s.take(t.From, chosen{t.Fields, t.All}, func(e managedfields.Entry, taken *fieldpath.Set) error {
+		to, err := target(t.To, e)
+		if err != nil || to == e.Key {
+			return err
+		}
+		return s.give(to, e, taken)
+	}, func(e managedfields.Entry) bool {
+		// What it has already is not moved.
+		to, err := target(t.To, e)
+		return err == nil && to == e.Key
+	})
+}
+
+func (r Release) do(s *state) error {
+	return s.take(r.From, chosen{r.Fields, r.All}, func(managedfields.Entry, *fieldpath.Set) error { return nil }, nil)
+}
+
+func (d Drop) do(s *state) error {
+	keys, err := s.from(d.From)
+	for _, k := range keys {
+		s.entries = s.entries.Without(k)
+	}
+	return err
+}
+
+func (r Rename) do(s *state) error {
+	if r.To == r.From.Manager {
+		return fmt.Errorf("manager %q can't be renamed to itself", r.To)
+	}
+	if err := checkName(r.To); err != nil {
+		return err
+	}
+	entries, err := s.readable(r.From)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		to := e.Key
+		to.Manager = r.To
+		s.entries = s.entries.Without(e.Key)
+		if err := s.put(to, e, e.Fields); err != nil {
+			return err
+		}
+		// It is the same program that goes on applying.
+		if last, ok := s.applied[e.Key]; ok {
+			delete(s.applied, e.Key)
+			other := s.applied[to]
+			last.Key, last.Fields = to, last.Fields.Union(other.Fields)
+			s.applied[to] = last
+		}
+	}
+	return nil
+}
+
+func (a Adopt) do(s *state) error {
+	version := a.Version
+	if version == "" {
+		version = s.kind.GroupVersion().String()
+	}
+	to, err := target(a.To, managedfields.Entry{Version: version})
+	if err != nil {
+		return err
+	}
+	// An entry that is there keeps its time: its manager's last write is what it says.
+	var date *metav1.Time
+	if r := s.entries.Get(to); r != nil {
+		version = r.Version
+	} else {
+		date = &metav1.Time{Time: s.mover.now().UTC().Truncate(time.Second)}
+	}
+	m, err := s.managerAt(version, to.Subresource)
+	if err != nil {
+		return err
+	}
+	there, err := m.Owned(s.bare)
+	if err != nil {
+		return err
+	}
+	which := chosen{a.Fields, a.All}
+	if err := which.check("can be owned", there); err != nil {
+		return err
+	}
+	if !a.All {
+		there = atOrBelow(there, a.Fields)
+	}
+	if there.Empty() {
+		return errors.New("there is nothing to adopt")
+	}
+	return s.give(to, managedfields.Entry{Version: version, Time: date}, there)
+}
+
+// take takes fields from the entries of a key, and hands them over one
+// entry after the other. Entries for which skip is true are passed over.
+func (s *state) take(from managedfields.Key, fields chosen,
+	hand func(managedfields.Entry, *fieldpath.Set) error, skip func(managedfields.Entry) bool) error {
+	entries, err := s.readable(from)
+	if err != nil {
+		return err
+	}
+	var sources []managedfields.Entry
+	var sets []*fieldpath.Set
+	for _, e := range entries {
+		if skip == nil || !skip(e) {
+			sources = append(sources, e)
+			sets = append(sets, e.Fields)
+		}
+	}
+	if len(sources) == 0 {
+		return fmt.Errorf("manager %q can't hand over to itself", from.Manager)
+	}
+	if err := fields.check(fmt.Sprintf("manager %q owns", from.Manager), sets...); err != nil {
+		return err
+	}
+	for _, e := range sources {
+		taken, rest := e.Fields, (*fieldpath.Set)(nil)
+		if !fields.all {
+			taken, rest = split(e.Fields, fields.fields)
+		}
+		if taken.Empty() {
+			continue
+		}
+		if rest.Empty() {
+			s.entries = s.entries.Without(e.Key)
+		} else {
+			s.entries.Get(e.Key).SetFields(rest)
+		}
+		if err := hand(e, taken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target returns the key to which what entry e has goes when a move says k.
+func target(k managedfields.Key, e managedfields.Entry) (managedfields.Key, error) {
+	if err := checkName(k.Manager); err != nil {
+		return k, err
+	}
+	switch k.Operation {
+	case "":
+		if k.Subresource == "" {
+			k.Subresource = e.Subresource
+		}
+		k.Operation, k.APIVersion = managedfields.Apply, ""
+	case managedfields.Apply:
+		k.APIVersion = ""
+	case managedfields.Update:
+		if k.APIVersion == "" {
+			k.APIVersion = e.Version
+		}
+		if _, err := schema.ParseGroupVersion(k.APIVersion); err != nil {
+			return k, err
+		}
+	default:
+		return k, fmt.Errorf("manager %q: expected Apply or Update, got operation %q", k.Manager, k.Operation)
+	}
+	return k, nil
+}
+
+func checkName(manager string) error {
+	if manager == "" {
+		return errors.New("a manager without a name")
+	}
+	return managedfields.ValidateManager(manager)
+}
+
+// give adds to the entry of a key what was taken from entry e: for an applier, as
+// an intent would own it.
+func (s *state) give(to managedfields.Key, e managedfields.Entry, fields *fieldpath.Set) error {
+	if to.Operation == managedfields.Apply {
+		closed, _, err := s.closed(fields, e.Version, to.Subresource)
+		if err != nil {
+			return err
+		}
+		fields = closed
+	}
+	return s.put(to, e, fields)
+}
+
+// put adds fields of e to the entry of a key, which has e's version and time if it
+// is new.
+func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpath.Set) error {
+	if fields.Empty() {
+		return nil // an updater owned what no intent does, such as an empty list
+	}
+	version := e.Version
+	if to.Operation == managedfields.Update {
+		version = to.APIVersion
+	}
+	into := s.entries.Get(to)
+	var owned *fieldpath.Set
+	if into != nil {
+		var err error
+		if owned, err = into.Fields(); err != nil {
+			return fmt.Errorf("%w; drop it first", err)
+		}
+		version = into.Version
+	}
+	if version != e.Version {
+		if err := s.sameAt(fields, e.Version, version, to.Subresource); err != nil {
+			return err
+		}
+	}
+	if into == nil {
+		s.entries = append(s.entries, managedfields.NewRecord(
+			managedfields.Entry{Key: to, Version: version, Time: e.Time, Fields: fields}))
+		return nil
+	}
+	if union := owned.Union(fields); !union.Equal(owned) {
+		into.SetTime(later(into.Time, e.Time))
+		into.SetFields(union)
+	}
+	return nil
+}
+
+// later returns the later of two times; none is the earliest.
+func later(a, b *metav1.Time) *metav1.Time {
+	if a == nil || b != nil && a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// closed returns a set, at a version, as an intent owns it that says the same: with
+// the items and entries that something of it is in, with their key fields, and
+// without declared containers that have something in them. What is owned and not
+// there any more stays as it is. intent is the part of the object that it is about.
+func (s *state) closed(set *fieldpath.Set, version, subresource string) (closed *fieldpath.Set, intent *unstructured.Unstructured, err error) {
+	m, err := s.managerAt(version, subresource)
+	if err != nil {
+		return nil, nil, err
+	}
+	if intent, err = m.Extract(s.bare, set); err != nil {
+		return nil, nil, err
+	}
+	owned, err := m.Owned(intent)
+	if err != nil {
+		return nil, nil, err
+	}
+	gv, _ := schema.ParseGroupVersion(version)
+	t := s.mover.types.TypeFor(gv.WithKind(s.kind.Kind))
+	there := t.Compare(map[string]any{}, intent.Object).Added
+	gone := set.Difference(owned).Difference(there)
+	var empty []fieldpath.Path
+	// A container that has nothing in it now comes whole with what was owned in it.
+	for p := range owned.Leaves().Difference(set).All() {
+		if !isKeyField(p) {
+			empty = append(empty, slices.Clone(p))
+		}
+	}
+	closed = owned.Difference(fieldpath.NewSet(empty...)).Union(gone)
+	return closed, intent, nil
+}
+
+// sameAt fails when a set of paths does not mean the same at two versions: when it
+// would be closed in other ways, or is about other parts of the object.
+func (s *state) sameAt(set *fieldpath.Set, from, to, subresource string) error {
+	a, before, err := s.closed(set, from, subresource)
+	if err != nil {
+		return err
+	}
+	b, after, err := s.closed(set, to, subresource)
+	if err != nil {
+		return err
+	}
+	differ := a.Difference(b).Union(b.Difference(a))
+	gv, _ := schema.ParseGroupVersion(to)
+	c := s.mover.types.TypeFor(gv.WithKind(s.kind.Kind)).Compare(before.Object, after.Object)
+	differ = managedfields.Strip(differ.Union(c.Changed()).Union(c.Removed))
+	for p := range differ.All() {
+		return fmt.Errorf("%s: fields of version %s can't go into an entry of version %s, where they are others", p, from, to)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Step is one apply of a handover.
+type Step struct {
+	// Manager applies Intent, without force.
+	Manager string
+	Intent  *unstructured.Unstructured
+	// Plan is what the apply does to the object as the step before left it.
+	Plan *fieldmanager.Plan
+}
+
+// Handover returns the two applies after which manager no longer owns fields, and
+// an autoscaler, or whoever else updates them, can take them over; at no time does
+// one of them go from the object, and so fall to its default:
+//
+//  1. temporary applies the fields alone, with the values that live has, and owns
+//     them along with manager;
+//  2. manager applies its intent without the fields, which stay, because temporary
+//     owns them.
+//
+// From then on the autoscaler's first write takes them from temporary, as an update
+// does. An autoscaler that wrote already owns them by then, and temporary with it;
+// Drop takes temporary away. The same can be had without a temporary manager, by a
+// Transfer to any name that never applies, when a patch of managed fields is at hand.
+//
+// applied is manager's intent as it is now, with the fields or without; its values
+// of them do not count. live must have all the fields, and manager must own them. The
+// fields are chosen as in a [Move], and applies go to the object itself, not through
+// a subresource.
+func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *fieldpath.Set, temporary string) ([]Step, error) {
+	if fields.Empty() {
+		return nil, errors.New("no fields are chosen")
+	}
+	if temporary == manager {
+		return nil, fmt.Errorf("manager %q can't hand over to itself", manager)
+	}
+	for _, name := range []string{manager, temporary} {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+	}
+	s, err := m.start(live)
+	if err != nil {
+		return nil, err
+	}
+	owner := managedfields.KeyOf(manager, managedfields.Apply, "", "")
+	entries, err := s.readable(owner)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFields(fields, fmt.Sprintf("manager %q owns", manager), entries[0].Fields); err != nil {
+		return nil, err
+	}
+	fm, err := s.managerAt(applied.GetObjectKind().GroupVersionKind().GroupVersion().String(), "")
+	if err != nil {
+		return nil, err
+	}
+	there, err := fm.Owned(live)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFields(fields, "the object has", there); err != nil {
+		return nil, err
+	}
+	handed, err := fm.Extract(live, atOrBelow(there, fields))
+	if err != nil {
+		return nil, err
+	}
+	less, err := fm.LeaveOut(applied, fields)
+	if err != nil {
+		return nil, err
+	}
+	steps := []Step{{Manager: temporary, Intent: handed}, {Manager: manager, Intent: less}}
+	now := live
+	for i := range steps {
+		step := &steps[i]
+		if step.Plan, err = fm.Plan(now, step.Intent, step.Manager, m.plans); err != nil {
+			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, err)
+		}
+		if step.Plan.Outcome == fieldmanager.Conflict {
+			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, step.Plan.Conflicts)
+		}
+		now = step.Plan.Merged
+		left, err := fm.Owned(now)
+		if err != nil {
+			return nil, err
+		}
+		for p := range atOrBelow(there, fields).Difference(left).All() {
+			return nil, fmt.Errorf("%s: would go with the apply of %q", p, step.Manager)
+		}
+	}
+	return steps, nil
+}

@@ -1,0 +1,248 @@
+package blame
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Options say what a report shows. The zero value shows everything but
+// metadata.managedFields and ages.
+type Options struct {
+	// Now is the time that ages are measured from; none are given when it is zero.
+	Now time.Time
+	// Type is the type of the object; nil when it is not known.
+	Type *typed.Type
+	// Managers are the names of managers: only lines that show a field of theirs
+	// are kept, and the lines of what these are in. Every line is kept when there
+	// are none.
+	Managers []string
+	// ManagedFields keeps metadata.managedFields in the object.
+	ManagedFields bool
+}
+
+// New reports who owns each line of an object, a plain JSON tree such as the
+// content of an unstructured object. It neither changes obj nor shares memory
+// with it.
+//
+// It returns a typed.Errors for an object beyond a limit (spec rules 12.1 and
+// 12.2) or with values that JSON has not, and another error for one that can't be
+// written as YAML. Malformed managed fields are no error: see Entry.Problem and
+// Report.Problem.
+func New(obj map[string]any, o Options) (*Report, error) {
+	if err := typed.Deduced().Validate(obj, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
+		return nil, fmt.Errorf("blame: %w", err)
+	}
+	metadata, _ := obj["metadata"].(map[string]any)
+	r := &Report{
+		APIVersion: textOf(obj, "apiVersion"),
+		Kind:       textOf(obj, "kind"),
+		Namespace:  textOf(metadata, "namespace"),
+		Name:       textOf(metadata, "name"),
+	}
+	sets := r.decode(metadata["managedFields"], o.Now)
+	if _, ok := metadata["managedFields"]; ok && !o.ManagedFields {
+		obj, metadata = maps.Clone(obj), maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		obj["metadata"] = metadata
+	}
+	text, err := toYAML(obj)
+	if err != nil {
+		return nil, fmt.Errorf("blame: the object can't be written as YAML: %w", err)
+	}
+	l, err := lay(obj, text)
+	if err != nil {
+		return nil, fmt.Errorf("blame: %w", err)
+	}
+	w := &walk{absent: r.addAbsent}
+	w.object(l.root, o.Type, sets)
+	r.addLines(l, r.keep(l, o.Managers))
+	return r, nil
+}
+
+func textOf(m map[string]any, name string) string {
+	s, _ := m[name].(string)
+	return s
+}
+
+// decode reads managed fields, entry by entry, and returns the set of each.
+func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
+	list, ok := managed.([]any)
+	if managed != nil && !ok {
+		r.Problem = fmt.Sprintf("metadata.managedFields: expected a list, got %T", managed)
+	}
+	if err := managedfields.CheckCount(len(list)); err != nil {
+		r.Problem, list = err.Error(), nil
+	}
+	sets := make([]*fieldpath.Set, len(list))
+	r.Entries = make([]Entry, len(list))
+	var shared fieldSets
+	for i, item := range list {
+		e := &r.Entries[i]
+		e.Entry = i
+		record, err := managedfields.ReadEntry(item, i, fieldpath.SharedCache())
+		if err == nil {
+			sets[i], err = shared.of(&record)
+		}
+		if err != nil {
+			m, _ := item.(map[string]any)
+			e.Manager, e.Operation = textOf(m, "manager"), managedfields.Operation(textOf(m, "operation"))
+			e.APIVersion, e.Subresource = textOf(m, "apiVersion"), textOf(m, "subresource")
+			e.Problem = problem(err)
+			continue
+		}
+		e.Manager, e.Operation, e.Subresource = record.Manager, record.Operation, record.Subresource
+		e.APIVersion, e.Time = record.Version, record.Time
+		if e.Time != nil && !now.IsZero() {
+			e.Age = duration.HumanDuration(now.Sub(e.Time.Time))
+		}
+		e.Fields = sets[i].Len()
+	}
+	return sets
+}
+
+// fieldSets decodes the fields of entries, those of neighbours that own the same once:
+// to compare two FieldsV1 costs a tenth of decoding one.
+type fieldSets struct {
+	tree map[string]any
+	set  *fieldpath.Set
+}
+
+func (s *fieldSets) of(r *managedfields.Record) (*fieldpath.Set, error) {
+	tree, ok := r.Tree()
+	if ok && s.tree != nil && len(tree) == len(s.tree) && typed.Equal(tree, s.tree) {
+		return s.set, nil
+	}
+	set, err := r.Fields()
+	if ok && err == nil {
+		s.tree, s.set = tree, set
+	}
+	return set, err
+}
+
+// problem returns what is wrong with an entry, without the position and manager
+// that stand beside it anyway.
+func problem(err error) string {
+	var entry *managedfields.Error
+	if errors.As(err, &entry) {
+		err = entry.Err
+	}
+	return err.Error()
+}
+
+// addAbsent adds the paths that an entry holds at and below one that leads
+// nowhere.
+func (r *Report) addAbsent(entry int, path fieldpath.Path, held fieldpath.Entry) {
+	e := &r.Entries[entry]
+	add := func(p fieldpath.Path) {
+		if e.AbsentCount++; len(e.Absent) < MaxAbsent {
+			e.Absent = append(e.Absent, slices.Concat(path, p))
+		}
+	}
+	if held.Member {
+		add(nil)
+	}
+	for p := range held.Below.All() {
+		add(p)
+	}
+}
+
+// keep returns which lines show something of one of the managers, or of what
+// that is in; nil for all lines.
+func (r *Report) keep(l *layout, managers []string) []bool {
+	if len(managers) == 0 {
+		return nil
+	}
+	kept := make([]bool, len(l.lines))
+	wanted := make([]bool, len(r.Entries))
+	for i := range r.Entries {
+		wanted[i] = slices.Contains(managers, r.Entries[i].Manager)
+	}
+	// A node's lines come after its parent's, so that what is kept of one is known
+	// before the other is: from the end to the beginning.
+	var visit func(n *node) bool
+	visit = func(n *node) bool {
+		keep := slices.ContainsFunc(n.entries, func(i int) bool { return wanted[i] })
+		if keep && len(n.children) == 0 {
+			for i := n.first; i <= n.last; i++ {
+				kept[i] = true
+			}
+		}
+		for _, child := range n.children {
+			keep = visit(child) || keep
+		}
+		kept[n.first] = kept[n.first] || keep && n.parent != nil
+		return keep
+	}
+	visit(l.root)
+	return kept
+}
+
+// addLines makes the lines that are kept.
+func (r *Report) addLines(l *layout, kept []bool) {
+	r.Lines = make([]Line, 0, len(l.lines))
+	var current []*node // of the line before
+	shared := ownerLists{entries: r.Entries, lists: map[string][]Owner{}}
+	counted := make([]int, len(r.Entries)) // the last line, from 1, that counts for an entry
+	for i, text := range l.lines {
+		line := Line{Number: i + 1, Last: i + 1, Text: text}
+		nodes := l.begins[i]
+		if len(nodes) > 0 {
+			line.Last = nodes[0].last + 1
+			current = nodes
+		} else if len(current) > 0 {
+			line.Continued = true
+			nodes = current[len(current)-1:]
+		}
+		line.Fields = make([]Field, len(nodes))
+		for j, n := range nodes {
+			line.Fields[j] = Field{Path: n.path(), Kind: n.kind, State: n.state, Owners: shared.of(n.entries)}
+			for _, entry := range n.entries {
+				if counted[entry] != i+1 {
+					counted[entry] = i + 1
+					r.Entries[entry].Lines++
+				}
+			}
+		}
+		if kept == nil || kept[i] {
+			r.Lines = append(r.Lines, line)
+		}
+	}
+}
+
+// ownerLists makes lists of owners, each once: where two hundred entries own each of
+// thousands of fields, one list in the place of thousands.
+type ownerLists struct {
+	entries []Entry
+	lists   map[string][]Owner
+	key     []byte
+}
+
+// of returns the owners whose entries have the given positions; nil for none.
+func (l *ownerLists) of(entries []int) []Owner {
+	if len(entries) == 0 {
+		return nil
+	}
+	l.key = l.key[:0]
+	for _, entry := range entries {
+		l.key = binary.AppendUvarint(l.key, uint64(entry))
+	}
+	list, ok := l.lists[string(l.key)]
+	if !ok {
+		list = make([]Owner, len(entries))
+		for i, entry := range entries {
+			list[i] = l.entries[entry].Owner
+		}
+		l.lists[string(l.key)] = list
+	}
+	return list
+}

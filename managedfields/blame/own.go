@@ -1,0 +1,295 @@
+package blame
+
+import (
+	"slices"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// cursor is where an entry's paths have come to: what it holds below a node.
+type cursor struct {
+	entry int
+	below *fieldpath.Set
+	// several says that it is at an item that stands more than once. What such an
+	// item lacks may be in another, so that nothing below it is called absent.
+	several bool
+}
+
+// walk carries the sets of all entries down an object at once, each as far as it
+// goes.
+type walk struct {
+	// absent is told what an entry holds of a path that leads nowhere.
+	absent func(entry int, path fieldpath.Path, held fieldpath.Entry)
+}
+
+// place is what a node learns from those around it.
+type place struct {
+	whole []int // the entries that own it through an atomic list or map around it
+	// exempt says that nobody ever owns it, below which of the paths in it
+	// nobody does; all says that this is so of everything in it.
+	exempt, all bool
+	below       *fieldpath.Set
+}
+
+// object carries the entries' sets, by entry, down the object; nil for an entry
+// that holds nothing.
+func (w *walk) object(root *node, t *typed.Type, sets []*fieldpath.Set) {
+	root.typ = t
+	for i, set := range sets {
+		if set != nil {
+			root.cursors = append(root.cursors, cursor{entry: i, below: set})
+		}
+	}
+	w.visit(root, place{below: managedfields.Unowned(nil)})
+}
+
+// visit hands the cursors of n to its children, visits them, and settles what n
+// is. It reports whether n or anything in it is owned.
+func (w *walk) visit(n *node, at place) bool {
+	w.distribute(n)
+	n.settleKind()
+	inside := at.whole
+	if n.kind == Atomic && len(n.entries) > 0 {
+		inside = n.entries
+	}
+	shape := n.shape()
+	owned := false
+	for i, child := range n.children {
+		child.typ = n.typeOf(child)
+		child.elem = n.elementOf(child, i, shape)
+		slices.Sort(child.entries)
+		exempt, below := at.below.At(child.elem)
+		owned = w.visit(child, place{
+			whole:  inside,
+			exempt: exempt || at.all,
+			all:    exempt && below == nil || at.all,
+			below:  below,
+		}) || owned
+	}
+	n.cursors = nil
+	switch {
+	case len(n.entries) > 0:
+		n.state, owned = Owned, true
+	case len(at.whole) > 0:
+		n.state, n.entries, owned = Whole, at.whole, true
+	case owned:
+		n.state = Parent
+	case at.exempt:
+		n.state = Exempt
+	default:
+		n.state = Unowned
+	}
+	return owned
+}
+
+// distribute finds the children that the cursors of n go on to.
+func (w *walk) distribute(n *node) {
+	if len(n.cursors) == 0 {
+		return
+	}
+	find := n.finder()
+	for _, c := range n.cursors {
+		for e, held := range c.below.Level() {
+			targets := find(e)
+			if len(targets) == 0 && !c.several {
+				w.absent(c.entry, append(n.path(), e), held)
+			}
+			for _, i := range targets {
+				child := n.children[i]
+				if child.elem.Kind() == 0 {
+					child.elem = e
+				}
+				// Cursors mostly come in the order of their entries.
+				last := len(child.entries) - 1
+				if held.Member && (last < 0 || child.entries[last] < c.entry || !slices.Contains(child.entries, c.entry)) {
+					child.entries = append(child.entries, c.entry)
+				}
+				if held.Below != nil {
+					child.cursors = append(child.cursors, cursor{c.entry, held.Below, c.several || len(targets) > 1})
+				}
+			}
+		}
+	}
+}
+
+// finder returns what finds the children of n that an element selects.
+func (n *node) finder() func(fieldpath.Element) []int {
+	switch n.value.(type) {
+	case map[string]any:
+		byName := make(map[string]int, len(n.children))
+		for i, child := range n.children {
+			byName[child.name] = i
+		}
+		return func(e fieldpath.Element) []int {
+			name, ok := e.Field()
+			if i, found := byName[name]; ok && found {
+				return []int{i}
+			}
+			return nil
+		}
+	case []any:
+		return newItems(n).find
+	}
+	return func(fieldpath.Element) []int { return nil }
+}
+
+// settleKind finds out what n is: from its type, if that has the value's shape,
+// or else from what the entries hold below it. One that is owned, and nothing in
+// it by anybody, is atomic; but the item of a keyed list is not: it was given up
+// all but for itself.
+func (n *node) settleKind() {
+	t := n.typ
+	switch v := n.value.(type) {
+	case map[string]any:
+		switch {
+		case len(v) == 0:
+			n.kind = Value
+		case t != nil && t.Map != nil:
+			n.kind = Map
+			if t.Map.Atomic {
+				n.kind = Atomic
+			}
+		case n.ownedAlone():
+			n.kind = Atomic
+		default:
+			n.kind = Map
+		}
+	case []any:
+		switch {
+		case len(v) == 0:
+			n.kind = Value
+		case t != nil && t.List != nil:
+			n.kind = map[typed.ListKind]Kind{
+				typed.AtomicList: Atomic, typed.SetList: Set, typed.KeyedList: KeyedList,
+			}[t.List.Kind]
+		case n.ownedAlone():
+			n.kind = Atomic
+		default:
+			n.kind = List
+			for _, c := range n.cursors {
+				for e := range c.below.Level() {
+					switch e.Kind() {
+					case fieldpath.KindKey:
+						n.kind = KeyedList
+						return
+					case fieldpath.KindValue:
+						n.kind = Set
+					}
+				}
+			}
+		}
+	default:
+		n.kind = Value
+	}
+}
+
+func (n *node) ownedAlone() bool {
+	return len(n.entries) > 0 && len(n.cursors) == 0 && n.elem.Kind() != fieldpath.KindKey
+}
+
+// typeOf returns the type of a child of n; nil when none is known.
+func (n *node) typeOf(child *node) *typed.Type {
+	if n.typ == nil {
+		return nil
+	}
+	switch n.value.(type) {
+	case map[string]any:
+		if m := n.typ.Map; m != nil {
+			if f, ok := m.Fields[child.name]; ok {
+				return f.Type
+			}
+			return m.Elem
+		}
+	case []any:
+		if l := n.typ.List; l != nil {
+			return l.Elem
+		}
+	}
+	return nil
+}
+
+// shape returns the names of the fields that make up the keys of a keyed list:
+// the type's, or else those of the first key that the entries hold.
+func (n *node) shape() []string {
+	if n.kind != KeyedList {
+		return nil
+	}
+	if n.typ != nil && n.typ.List != nil {
+		return n.typ.List.Keys
+	}
+	for _, c := range n.cursors {
+		for e := range c.below.Level() {
+			if key, ok := e.Key(); ok {
+				return namesOf(key)
+			}
+		}
+	}
+	return nil
+}
+
+// elementOf returns the element of a child of n in its path: what the schema
+// makes of it, or else what an entry calls it, or else what entries call others
+// of the list.
+func (n *node) elementOf(child *node, i int, shape []string) fieldpath.Element {
+	if _, isMap := n.value.(map[string]any); isMap {
+		return fieldpath.Field(child.name)
+	}
+	called := child.elem.Kind() != 0
+	switch n.kind {
+	case KeyedList:
+		if called && n.typ == nil {
+			return child.elem
+		}
+		if key := n.keyOf(child.value, shape); len(key) > 0 {
+			return fieldpath.Key(key...)
+		}
+	case Set:
+		if isScalar(child.value) {
+			return fieldpath.Value(child.value)
+		}
+	}
+	if called {
+		return child.elem
+	}
+	return fieldpath.Index(i)
+}
+
+// keyOf returns the key of an item of n, of the fields called names; a field that
+// the item lacks has the default that the type gives it, or is left out.
+func (n *node) keyOf(item any, names []string) []fieldpath.KeyField {
+	m, ok := item.(map[string]any)
+	if !ok {
+		return nil
+	}
+	var key []fieldpath.KeyField
+	for _, name := range names {
+		v, ok := m[name]
+		if !ok && n.typ != nil && n.typ.List != nil && n.typ.List.Elem.Map != nil {
+			v = n.typ.List.Elem.Map.Fields[name].Default
+			ok = v != nil
+		}
+		if ok && isScalar(v) {
+			key = append(key, fieldpath.KeyField{Name: name, Value: v})
+		}
+	}
+	return key
+}
+
+// namesOf returns the names of a key's fields, sorted.
+func namesOf(key []fieldpath.KeyField) []string {
+	names := make([]string, len(key))
+	for i, f := range key {
+		names[i] = f.Name
+	}
+	return names
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}

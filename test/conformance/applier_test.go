@@ -1,0 +1,136 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// The clients of the field fit what package applier asks for.
+var (
+	_ applier.Resource                   = dynamic.ResourceInterface(nil)
+	_ applier.Client[client.ApplyOption] = client.Client(nil)
+)
+
+// oneObject is a server of one Deployment, which is enough for an apply.
+type oneObject struct {
+	t        *testing.T
+	mu       sync.Mutex
+	live     *unstructured.Unstructured
+	applies  int
+	versions int
+}
+
+func (s *oneObject) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method != http.MethodPatch || r.Header.Get("Content-Type") != "application/apply-patch+yaml" ||
+		r.URL.Path != "/apis/apps/v1/namespaces/default/deployments/web" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	s.applies++
+	body, err := io.ReadAll(r.Body)
+	require.NoError(s.t, err)
+	intent := &unstructured.Unstructured{}
+	require.NoError(s.t, intent.UnmarshalJSON(body))
+	var live runtime.Object
+	if s.live != nil {
+		live = s.live
+	}
+	out, err := deployments(s.t).Apply(live, intent, r.URL.Query().Get("fieldManager"), r.URL.Query().Get("force") == "true")
+	require.NoError(s.t, err)
+	s.versions++
+	s.live = out.(*unstructured.Unstructured).DeepCopy()
+	s.live.SetUID("uid")
+	s.live.SetResourceVersion(strconv.Itoa(s.versions))
+	require.NoError(s.t, json.NewEncoder(w).Encode(s.live.Object))
+}
+
+var deployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+
+func deployments(t *testing.T) *fieldmanager.FieldManager {
+	m, err := fieldmanager.New(deployment, openapi.Builtin())
+	require.NoError(t, err)
+	return m
+}
+
+// TestApplierWithClients has an Applier apply through client-go's dynamic client and
+// through controller-runtime's client: what would change nothing is not sent.
+func TestApplierWithClients(t *testing.T) {
+	intent := func(cpu string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment",
+			"metadata": map[string]any{"name": "web", "namespace": "default"},
+			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+				"name": "app", "env": []any{}, "resources": map[string]any{"limits": map[string]any{"cpu": cpu}}}}}}},
+		}}
+	}
+	for name, resource := range map[string]func(config *rest.Config) (applier.Resource, error){
+		"client-go": func(config *rest.Config) (applier.Resource, error) {
+			c, err := dynamic.NewForConfig(config)
+			if err != nil {
+				return nil, err
+			}
+			return c.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("default"), nil
+		},
+		"controller-runtime": func(config *rest.Config) (applier.Resource, error) {
+			mapper := meta.NewDefaultRESTMapper(nil)
+			mapper.Add(deployment, meta.RESTScopeNamespace)
+			c, err := client.New(config, client.Options{Mapper: mapper, Scheme: runtime.NewScheme()})
+			if err != nil {
+				return nil, err
+			}
+			return applier.FromClient(c, client.ApplyConfigurationFromUnstructured, func(o metav1.ApplyOptions) []client.ApplyOption {
+				return []client.ApplyOption{&client.ApplyOptions{FieldManager: o.FieldManager, Force: &o.Force, DryRun: o.DryRun}}
+			}), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &oneObject{t: t}
+			http := httptest.NewServer(s)
+			defer http.Close()
+			r, err := resource(&rest.Config{Host: http.URL})
+			require.NoError(t, err)
+			a := applier.New(deployments(t), applier.Options{Manager: "me", Force: true,
+				Plan: fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil)}})
+			ctx := context.Background()
+			result, err := a.Apply(ctx, r, nil, intent("1"))
+			require.NoError(t, err)
+			require.Equal(t, "1", result.Object.GetResourceVersion())
+			require.Equal(t, "me", result.Object.GetManagedFields()[0].Manager)
+			for _, cpu := range []string{"1", "1000m"} {
+				again, err := a.Apply(ctx, r, result.Object, intent(cpu))
+				require.NoError(t, err)
+				require.True(t, again.Skipped)
+			}
+			changed, err := a.Apply(ctx, r, result.Object, intent("2"))
+			require.NoError(t, err)
+			require.False(t, changed.Skipped)
+			require.Equal(t, "2", changed.Object.GetResourceVersion())
+			require.Equal(t, 2, s.applies)
+			require.Equal(t, applier.Stats{Planned: 3, Skipped: 2, Applied: 2}, a.Stats())
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package fieldpath_test
+
+import (
+	"fmt"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+func ExampleParse() {
+	set, err := fieldpath.Parse([]byte(`{"f:spec": {"f:replicas": {}, "f:paused": {}}}`), fieldpath.Strict)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.Has(fieldpath.Fields("spec", "replicas")))
+	fmt.Println(set.Has(fieldpath.Fields("spec")))
+	fmt.Println(string(set.AppendJSON(nil)))
+
+	_, err = fieldpath.Parse([]byte(`{"f:spec": {"replicas": {}}}`), fieldpath.Strict)
+	fmt.Println(err)
+	// Output:
+	// true
+	// false
+	// {"f:spec":{"f:paused":{},"f:replicas":{}}}
+	// fieldsV1 at .spec, byte 12: member "replicas" does not begin with f:, k:, v: or i:
+}
+
+func ExampleSet() {
+	mine := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"), fieldpath.Fields("spec", "paused"))
+	yours := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"), fieldpath.Fields("metadata", "labels", "app"))
+
+	fmt.Println("shared:", mine.Intersection(yours))
+	fmt.Println("only mine:", mine.Difference(yours))
+	fmt.Println("all:", mine.Union(yours).Len())
+	// Output:
+	// shared: .spec.replicas
+	// only mine: .spec.paused
+	// all: 3
+}
+
+func ExampleSet_RecursiveDifference() {
+	set := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"), fieldpath.Fields("status", "replicas"))
+	status := fieldpath.NewSet(fieldpath.Fields("status"))
+
+	fmt.Println(set.Difference(status).Len())
+	fmt.Println(set.RecursiveDifference(status))
+	// Output:
+	// 2
+	// .spec.replicas
+}
+
+func ExampleSet_All() {
+	set := fieldpath.NewSet(fieldpath.Fields("a", "b"), fieldpath.Fields("c"), fieldpath.Fields("a"))
+	for path := range set.All() {
+		fmt.Println(path)
+	}
+	// Output:
+	// .a
+	// .c
+	// .a.b
+}
+
+func ExamplePath_String() {
+	path := append(fieldpath.Fields("spec", "ports"),
+		fieldpath.Key(
+			fieldpath.KeyField{Name: "protocol", Value: "TCP"},
+			fieldpath.KeyField{Name: "port", Value: 80},
+		),
+		fieldpath.Field("targetPort"))
+	fmt.Println(path)
+	fmt.Println(append(fieldpath.Fields("finalizers"), fieldpath.Value("example.com/hold")))
+	// Output:
+	// .spec.ports[port=80,protocol="TCP"].targetPort
+	// .finalizers[="example.com/hold"]
+}
+
+func ExampleBuilder() {
+	var spec, root fieldpath.Builder
+	spec.Add(fieldpath.Field("replicas"), true, nil)
+	spec.Add(fieldpath.Field("paused"), true, nil)
+	root.Add(fieldpath.Field("spec"), false, spec.Set())
+	fmt.Println(string(root.Set().AppendJSON(nil)))
+	// Output: {"f:spec":{"f:paused":{},"f:replicas":{}}}
+}

@@ -1,0 +1,206 @@
+package fieldpath_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	upstream "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// alphabet is small, so that random paths meet.
+var alphabet = []fieldpath.Element{
+	fieldpath.Field("a"), fieldpath.Field("b"), fieldpath.Field(""), fieldpath.Field("a.b"),
+	key("n", "a"), key("n", "b"), key("n", 1), key("n", "a", "p", 80), key("p", 80.0, "n", "a"), key("p", 80),
+	fieldpath.Value("a"), fieldpath.Value(1), fieldpath.Value(true), fieldpath.Value(nil), fieldpath.Value(1.5),
+	fieldpath.Index(0), fieldpath.Index(10), fieldpath.Index(9),
+}
+
+// pathsFrom makes two lists of paths of bytes: each byte is an element, and its
+// high bits say whether the path ends there, and which list it goes to.
+func pathsFrom(data []byte) (a, b []fieldpath.Path) {
+	var p fieldpath.Path
+	for _, c := range data {
+		p = append(p, alphabet[int(c&0x1f)%len(alphabet)])
+		if c&0x20 == 0 && len(p) < 6 {
+			continue
+		}
+		if c&0x40 == 0 {
+			a = append(a, slices.Clone(p))
+		}
+		if c&0x40 != 0 || c&0x80 != 0 {
+			b = append(b, slices.Clone(p))
+		}
+		// Half of the paths go on from where the last one ended.
+		if c&0x80 == 0 || len(p) == 6 {
+			p = nil
+		}
+	}
+	return a, b
+}
+
+// naive is the slow, obvious set: every path, by its unmistakable text.
+type naive map[string]fieldpath.Path
+
+func text(p fieldpath.Path) string {
+	var b strings.Builder
+	for _, e := range p {
+		s, err := upstream.SerializePathElement(upstreamElement(e))
+		if err != nil {
+			panic(err)
+		}
+		b.WriteString(s + "\x00")
+	}
+	return b.String()
+}
+
+func naiveSet(paths []fieldpath.Path) naive {
+	out := naive{}
+	for _, p := range paths {
+		if len(p) > 0 {
+			out[text(p)] = p
+		}
+	}
+	return out
+}
+
+func (n naive) filter(keep func(text string) bool) naive {
+	out := naive{}
+	for s, p := range n {
+		if keep(s) {
+			out[s] = p
+		}
+	}
+	return out
+}
+
+func (n naive) has(text string) bool { _, ok := n[text]; return ok }
+
+func (n naive) union(o naive) naive {
+	out := maps.Clone(n)
+	maps.Copy(out, o)
+	return out
+}
+
+func (n naive) intersection(o naive) naive { return n.filter(o.has) }
+
+func (n naive) difference(o naive) naive {
+	return n.filter(func(s string) bool { return !o.has(s) })
+}
+
+func (n naive) recursiveDifference(o naive) naive {
+	return n.filter(func(s string) bool {
+		for above := range o {
+			if strings.HasPrefix(s, above) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (n naive) leaves() naive {
+	return n.filter(func(s string) bool {
+		for below := range n {
+			if below != s && strings.HasPrefix(below, s) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// requireSame holds a set against its twin and against upstream's.
+func requireSame(t *testing.T, what string, want naive, theirs *upstream.Set, got *fieldpath.Set) {
+	t.Helper()
+	require.NoError(t, fieldpath.CheckInvariants(got), what)
+	require.Equal(t, upstreamJSON(theirs), string(got.AppendJSON(nil)), what)
+	require.Equal(t, theirs.String(), got.String(), what)
+	require.Equal(t, len(want), got.Len(), what)
+	require.Equal(t, theirs.Size(), got.Len(), what)
+	require.Equal(t, len(want) == 0, got.Empty(), what)
+	seen := naive{}
+	for p := range got.All() {
+		require.True(t, want.has(text(p)), "%s: %s", what, p)
+		require.True(t, got.Has(p), "%s: %s", what, p)
+		seen[text(p)] = nil
+	}
+	require.Len(t, seen, len(want), what)
+	require.True(t, got.Equal(fieldpath.NewSet(slices.Collect(maps.Values(want))...)), what)
+}
+
+func FuzzSetAlgebra(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{0x20, 0x60, 0xa0, 0xe0})
+	f.Add([]byte{0x00, 0x21, 0x40, 0x61, 0x80, 0xa1, 0xc0, 0xe1})
+	f.Add([]byte("\x00\x24\x00\xa5\x20\x00\xe8\x61\x27\x29\x2a\x6a\xef\x30\x71\x00\x64\x20"))
+	f.Add([]byte{0xa0, 0xa4, 0xa1, 0x61, 0x60, 0x00, 0x64, 0xe7, 0xe8, 0x29, 0x69})
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		seed := make([]byte, random.IntN(100))
+		for i := range seed {
+			seed[i] = byte(random.Uint32())
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 256 {
+			t.Skip("the twin takes quadratic time")
+		}
+		pathsA, pathsB := pathsFrom(data)
+		a, b := fieldpath.NewSet(pathsA...), fieldpath.NewSet(pathsB...)
+		twinA, twinB := naiveSet(pathsA), naiveSet(pathsB)
+		theirsA, theirsB := upstreamSet(pathsA...), upstreamSet(pathsB...)
+		textA, textB := string(a.AppendJSON(nil)), string(b.AppendJSON(nil))
+
+		requireSame(t, "a", twinA, theirsA, a)
+		requireSame(t, "b", twinB, theirsB, b)
+		union, both, less := a.Union(b), a.Intersection(b), a.Difference(b)
+		requireSame(t, "union", twinA.union(twinB), theirsA.Union(theirsB), union)
+		requireSame(t, "intersection", twinA.intersection(twinB), theirsA.Intersection(theirsB), both)
+		requireSame(t, "difference", twinA.difference(twinB), theirsA.Difference(theirsB), less)
+		requireSame(t, "recursive difference", twinA.recursiveDifference(twinB), theirsA.RecursiveDifference(theirsB), a.RecursiveDifference(b))
+		requireSame(t, "leaves", twinA.leaves(), theirsA.Leaves(), a.Leaves())
+
+		require.True(t, union.Equal(b.Union(a)), "A∪B = B∪A")
+		require.True(t, both.Equal(b.Intersection(a)), "A∩B = B∩A")
+		require.True(t, a.Equal(less.Union(both)), "A\\B ∪ A∩B = A")
+		require.True(t, less.Intersection(b).Empty(), "A\\B ∩ B = ∅")
+		require.True(t, union.Union(b).Equal(union), "(A∪B)∪B = A∪B")
+		require.True(t, union.Intersection(a).Equal(a), "(A∪B)∩A = A")
+		require.True(t, less.Difference(b).Equal(less), "(A\\B)\\B = A\\B")
+		require.True(t, a.Leaves().Leaves().Equal(a.Leaves()), "leaves of leaves")
+		twin := fieldpath.NewSet(pathsA...)
+		require.True(t, a.Difference(twin).Empty(), "A\\A = ∅")
+		require.True(t, a.Intersection(twin).Equal(a), "A∩A = A")
+		require.True(t, a.Union(twin).Equal(a), "A∪A = A")
+		require.Equal(t, maps.EqualFunc(twinA, twinB, fieldpath.Path.Equal), a.Equal(b))
+		require.Equal(t, theirsA.Equals(theirsB), a.Equal(b))
+		if a.Empty() || b.Empty() || len(data)%2 == 0 {
+			requireReadsBack(t, union)
+		}
+
+		for _, p := range pathsB {
+			require.Equal(t, twinA.has(text(p)), a.Has(p), "%s", p)
+			require.Equal(t, theirsA.Has(upstreamPath(p)), a.Has(p), "%s", p)
+		}
+		var level fieldpath.Builder
+		for _, e := range alphabet {
+			member, below := a.At(e)
+			require.Equal(t, twinA.has(text(fieldpath.Path{e})), member, "%s", e)
+			require.Equal(t, upstreamJSON(theirsA.WithPrefix(upstreamElement(e))), string(below.AppendJSON(nil)), "%s", e)
+			level.Add(e, member, below)
+		}
+		require.True(t, a.Equal(level.Set()), "a level put together again, with an element that the alphabet has twice")
+
+		require.Equal(t, textA, string(a.AppendJSON(nil)), "a changed")
+		require.Equal(t, textB, string(b.AppendJSON(nil)), "b changed")
+		require.NoError(t, fieldpath.CheckInvariants(a))
+		require.NoError(t, fieldpath.CheckInvariants(b))
+	})
+}

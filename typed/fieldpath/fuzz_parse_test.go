@@ -1,0 +1,206 @@
+package fieldpath_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	upstream "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// maxFuzz bounds the inputs, in bytes: upstream takes more than linear time.
+const maxFuzz = 16 << 10
+
+func FuzzParse(f *testing.F) {
+	for _, c := range decodeCases {
+		if len(c.in) <= maxFuzz {
+			f.Add([]byte(c.in))
+		}
+	}
+	for _, c := range encodeCases {
+		f.Add([]byte(c.want))
+	}
+	for _, c := range differenceCases {
+		f.Add([]byte(c.in))
+	}
+	f.Add([]byte(podFields))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > maxFuzz {
+			t.Skip("too long")
+		}
+		strict, strictErr := fieldpath.Parse(data, fieldpath.Strict)
+		set, err := fieldpath.Parse(data, fieldpath.Lenient)
+		if strictErr == nil {
+			require.NoError(t, err, "strict accepts what lenient refuses")
+			require.True(t, strict.Equal(set))
+		}
+		theirs, theirErr := upstreamParse(data)
+		if err != nil {
+			var syntax *fieldpath.SyntaxError
+			require.ErrorAs(t, err, &syntax)
+			require.LessOrEqual(t, syntax.Offset, len(data))
+			if theirErr == nil {
+				require.True(t, refusedOnPurpose(data, syntax), "upstream reads %s, Tenure says %v", upstreamJSON(theirs), err)
+			}
+			return
+		}
+		requireReadsBack(t, set)
+		if theirErr != nil {
+			require.True(t, acceptedOnPurpose(data), "upstream says %v", theirErr)
+			return
+		}
+		if !differsByValue(theirs) && !differsByText(data) {
+			require.Equal(t, upstreamJSON(theirs), string(set.AppendJSON(nil)))
+		}
+	})
+}
+
+// requireReadsBack holds a set against what its own encodings read back as.
+func requireReadsBack(t *testing.T, set *fieldpath.Set) {
+	t.Helper()
+	require.NoError(t, fieldpath.CheckInvariants(set))
+	text := set.AppendJSON(nil)
+	again, err := fieldpath.Parse(text, fieldpath.Lenient)
+	require.NoError(t, err)
+	require.True(t, set.Equal(again))
+	require.Equal(t, string(text), string(again.AppendJSON(nil)))
+	again, err = fieldpath.FromTree(set.Tree(), fieldpath.Lenient)
+	require.NoError(t, err)
+	require.True(t, set.Equal(again))
+	require.NoError(t, fieldpath.CheckInvariants(again))
+}
+
+// refusedOnPurpose reports whether err is one of those that upstream lets pass.
+func refusedOnPurpose(data []byte, err *fieldpath.SyntaxError) bool {
+	switch {
+	case !json.Valid(data): // jsoniter reads more than RFC 8259 allows
+		return true
+	case strings.Contains(err.Reason, "nested deeper than"):
+		return true
+	case strings.HasPrefix(err.Reason, "number ") && strings.HasSuffix(err.Reason, "is out of range"):
+		return true // in a value that is passed over
+	}
+	// So it does inside a member's name; and null is a key to it.
+	name := nameAt(data, err.Offset)
+	return len(name) > 2 && (name[0] == 'k' || name[0] == 'v') && !json.Valid([]byte(name[2:])) ||
+		strings.HasPrefix(name, "k:") && strings.TrimSpace(name[2:]) == "null"
+}
+
+// nameAt returns the JSON string that begins at an offset in data.
+func nameAt(data []byte, offset int) string {
+	var name string
+	_ = json.NewDecoder(bytes.NewReader(data[offset:])).Decode(&name)
+	return name
+}
+
+// acceptedOnPurpose reports whether upstream refuses data without need: no bytes
+// at all, and numbers in what is passed over that float32 cannot hold.
+func acceptedOnPurpose(data []byte) bool {
+	return len(bytes.TrimSpace(data)) == 0 || smallFloat.Match(data)
+}
+
+var smallFloat = regexp.MustCompile(`0\.?[0-9]*[eE]\+?[0-9]{2}`)
+
+// differsByText reports whether data has text that Tenure reads otherwise than
+// upstream on purpose: members that stand twice, whose children upstream loses,
+// and surrogates that are paired only if one looks from the second one on.
+func differsByText(data []byte) bool {
+	for _, run := range surrogates.FindAll(data, -1) {
+		if len(surrogate.FindAll(run, -1)) > 2 {
+			return true
+		}
+	}
+	return standsTwice(json.NewDecoder(bytes.NewReader(data)))
+}
+
+// Inside a member's name the backslash itself is escaped.
+var (
+	surrogate  = regexp.MustCompile(`(\\+|\\u005[cC])u[dD][89a-fA-F][0-9a-fA-F]{2}`)
+	surrogates = regexp.MustCompile(`(` + surrogate.String() + `)+`)
+)
+
+func standsTwice(d *json.Decoder) bool {
+	token, err := d.Token()
+	if err != nil || token != json.Delim('{') {
+		return false
+	}
+	seen := upstream.MakePathElementSet(0)
+	twice := false
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return twice
+		}
+		e, err := upstream.DeserializePathElement(name.(string))
+		if err != nil {
+			var skipped json.RawMessage
+			_ = d.Decode(&skipped)
+			continue
+		}
+		twice = twice || seen.Has(e)
+		seen.Insert(e)
+		twice = standsTwice(d) || twice
+	}
+	_, _ = d.Token()
+	return twice
+}
+
+// differenceCases show where Tenure reads otherwise than upstream on purpose.
+var differenceCases = []struct {
+	name, why, in string
+	ours, theirs  string // canonical FieldsV1, or "" when refused
+}{
+	{"nothing", "an entry may come without fields; upstream would lose all entries for it", "", `{}`, ""},
+	{"blanks", "as nothing", " \n", `{}`, ""},
+	{"members that stand twice", "upstream forgets the children of all but the last", `{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, `{"f:a":{"f:b":{},"f:c":{}}}`, `{"f:a":{"f:c":{}}}`},
+	{"whole numbers beyond 2^53", "upstream rounds them, and then owns another item", `{"v:9007199254740993":{}}`, `{"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},
+	{"two whole numbers beyond 2^53", "upstream takes them for one", `{"v:9007199254740992":{},"v:9007199254740993":{}}`, `{"v:9007199254740992":{},"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},
+	{"minus zero", "it equals 0, so it is written as 0", `{"v:-0":{}}`, `{"v:0":{}}`, `{"v:-0":{}}`},
+	{"bytes that are not UTF-8 in a value", "what upstream writes for them reads back as another value", "{\"v:\\\"\xff\\\"\":{}}", "{\"v:\\\"\ufffd\\\"\":{}}", `{"v:\"\\ufffd\"":{}}`},
+	{"surrogates out of step", "encoding/json, which reads the objects, finds the pair", `{"f:\ud800\ud83d\ude00":{}}`, "{\"f:\ufffd\U0001f600\":{}}", "{\"f:\ufffd\ufffd\ufffd\":{}}"},
+	{"nested too deep", "10,000 levels are no object's", deep(fieldpath.MaxDepth+1, `{}`), "", deep(fieldpath.MaxDepth+1, `{}`)},
+	{"number out of range that is passed over", "no JSON decoder of the objects reads it", `{".":1` + strings.Repeat("0", 400) + `}`, "", `{}`},
+	{"number out of float32's range that is passed over", "float64 holds it", `{".":0.1e99}`, `{}`, ""},
+	{"null for a key", "it selects no item", `{"k:null":{}}`, "", `{"k:{}":{}}`},
+	{"control character after an escape", "no JSON", "{\"f:\\n\x01\":{}}", "", `{"f:\n\u0001":{}}`},
+	{"control character after an escape in a value", "no JSON", "{\"v:\\\"\\\\n\\u0001\\\"\":{}}", "", `{"v:\"\\n\\u0001\"":{}}`},
+	{"null for a name inside a value", "no JSON", `{"v:{\"a\":1,null:2}":{}}`, "", `{"v:{\"\":2,\"a\":1}":{}}`},
+	{"leading zero that is passed over", "no JSON", `{".":-01}`, "", `{}`},
+}
+
+// TestDifferencesFromUpstream shows each of them, on both sides.
+func TestDifferencesFromUpstream(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range differenceCases {
+		requireRow(t, seen, c.name, c.why)
+		t.Run(c.name, func(t *testing.T) {
+			set, err := fieldpath.Parse([]byte(c.in), fieldpath.Lenient)
+			theirs, theirErr := upstreamParse([]byte(c.in))
+			require.Equal(t, c.ours == "", err != nil, "%v", err)
+			require.Equal(t, c.theirs == "", theirErr != nil, "%v", theirErr)
+			if c.ours != "" {
+				require.Equal(t, c.ours, string(set.AppendJSON(nil)))
+			}
+			if c.theirs != "" {
+				require.Equal(t, c.theirs, upstreamJSON(theirs))
+			}
+		})
+	}
+}
+
+// TestReadableNumbersDiffer: upstream reads every number as a float, and Go
+// writes those from a million on with an exponent.
+func TestReadableNumbersDiffer(t *testing.T) {
+	const in = `{"v:1000000":{}}`
+	set, err := fieldpath.Parse([]byte(in), fieldpath.Lenient)
+	require.NoError(t, err)
+	theirs, err := upstreamParse([]byte(in))
+	require.NoError(t, err)
+	require.Equal(t, "[=1000000]", set.String())
+	require.Equal(t, "[=1e+06]", theirs.String())
+}

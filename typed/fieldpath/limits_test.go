@@ -1,0 +1,99 @@
+package fieldpath_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// TestFieldsLimits shows the limits of one FieldsV1 (spec rules 12.1 to 12.3).
+func TestFieldsLimits(t *testing.T) {
+	for _, c := range []struct{ why, text, want string }{
+		{"bytes", strings.Repeat(" ", fieldpath.MaxBytes+1), "fieldsV1 at the root, byte 0: 67108865 bytes, expected at most 67108864"},
+		{"members", "{" + strings.Repeat(`"f:a":{},`, fieldpath.MaxMembers) + `"f:b":{}}`, "more than 4194304 members"},
+		{"a name", `{"f:` + strings.Repeat("k", fieldpath.MaxElement+1) + `":{}}`, "has 262145 bytes, expected at most 262144"},
+		{"a value that is longer once it is written as it should be", `{"v:\"` + strings.Repeat("<", 100_000) + `\"":{}}`, "has 600002 bytes"},
+		{"elements of a path", strings.Repeat(`{"f:a":`, 1001), "nested deeper than 1000"},
+	} {
+		_, err := fieldpath.Parse([]byte(c.text), fieldpath.Lenient)
+		require.ErrorContains(t, err, c.want, c.why)
+		var located *fieldpath.SyntaxError
+		require.ErrorAs(t, err, &located)
+		require.Less(t, len(err.Error()), 2000, "an error is short")
+	}
+	_, err := fieldpath.Parse([]byte(`{"f:`+strings.Repeat("k", fieldpath.MaxElement)+`":{}}`), fieldpath.Strict)
+	require.NoError(t, err, "a name as long as may be")
+	long := make(fieldpath.Path, fieldpath.MaxDepth+1)
+	for i := range long {
+		long[i] = fieldpath.Field("a")
+	}
+	require.Equal(t, 1, fieldpath.NewSet(long, long[1:]).Len(), "what is too long is in no set")
+}
+
+func TestShort(t *testing.T) {
+	require.Equal(t, ".a.b", fieldpath.Fields("a", "b").Short(), "a short path is all of it")
+	short := fieldpath.Fields(strings.Repeat("a", 1000), "b", strings.Repeat("é", 1000)).Short()
+	require.Less(t, len(short), 520)
+	require.True(t, strings.HasPrefix(short, ".aaa") && strings.HasSuffix(short, "éé") && strings.Contains(short, " … "), short)
+}
+
+// TestUnionOf and TestUnbalanced compare with the operations on two sets and on
+// sets of like size.
+func TestUnionOf(t *testing.T) {
+	require.Nil(t, fieldpath.UnionOf())
+	var sets []*fieldpath.Set
+	var want *fieldpath.Set
+	for i := range 20 {
+		sets = append(sets, fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i%7)), fieldpath.Fields(fmt.Sprint(i))))
+		want = want.Union(sets[i])
+		require.True(t, want.Equal(fieldpath.UnionOf(sets...)))
+	}
+}
+
+func TestUnbalanced(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		draw := func(n int) (*fieldpath.Set, map[string]bool) {
+			in := map[string]bool{}
+			var paths []fieldpath.Path
+			for range r.IntN(n) {
+				name := fmt.Sprintf("%03d", r.IntN(400))
+				in[name] = true
+				paths = append(paths, fieldpath.Fields(name))
+			}
+			return fieldpath.NewSet(paths...), in
+		}
+		many, inMany := draw(400)
+		few, inFew := draw(8)
+		var both, onlyFew, onlyMany []fieldpath.Path
+		for name := range inFew {
+			if inMany[name] {
+				both = append(both, fieldpath.Fields(name))
+			} else {
+				onlyFew = append(onlyFew, fieldpath.Fields(name))
+			}
+		}
+		for name := range inMany {
+			if !inFew[name] {
+				onlyMany = append(onlyMany, fieldpath.Fields(name))
+			}
+		}
+		require.True(t, fieldpath.NewSet(both...).Equal(few.Intersection(many)))
+		require.True(t, fieldpath.NewSet(both...).Equal(many.Intersection(few)))
+		require.True(t, fieldpath.NewSet(onlyFew...).Equal(few.Difference(many)))
+		require.True(t, fieldpath.NewSet(onlyMany...).Equal(many.Difference(few)))
+		require.Equal(t, len(both) > 0, many.Touches(few.Tree()), "looked for from the tree")
+		require.Equal(t, len(both) > 0, few.Touches(many.Tree()), "looked for from the set")
+	}
+	many := fieldpath.NewSet()
+	for i := range 100 {
+		many = many.Union(fieldpath.NewSet(fieldpath.Path{fieldpath.Value(i)}))
+	}
+	require.True(t, many.Touches(map[string]any{"v:{": nil}), "what can't be decoded may be anything")
+	require.False(t, many.Touches(map[string]any{"x:y": nil, ".": nil}), "a member of a kind that is not known")
+}

@@ -1,0 +1,213 @@
+package fieldpath_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+func join(p fieldpath.Path, more ...fieldpath.Element) fieldpath.Path {
+	return append(slices.Clone(p), more...)
+}
+
+// encodeCases are written byte for byte as upstream writes them.
+var encodeCases = []struct {
+	name, why string
+	paths     []fieldpath.Path
+	want      string
+}{
+	{"empty", "no paths", nil, `{}`},
+	{"the whole object", "nobody owns it", []fieldpath.Path{{}}, `{}`},
+	{"one path twice", "a set holds it once", []fieldpath.Path{fieldpath.Fields("a"), fieldpath.Fields("a")}, `{"f:a":{}}`},
+	{"path below a path", "both are members", []fieldpath.Path{fieldpath.Fields("a", "b"), fieldpath.Fields("a")}, `{"f:a":{".":{},"f:b":{}}}`},
+	{"HTML in a field's name", "names are not escaped for HTML", []fieldpath.Path{fieldpath.Fields("<a&b>")}, `{"f:<a&b>":{}}`},
+	{"quotes in a field's name", "escaped once", []fieldpath.Path{fieldpath.Fields(`"a\b`)}, `{"f:\"a\\b":{}}`},
+	{"line separators in a field's name", "names are not escaped for JavaScript", []fieldpath.Path{fieldpath.Fields("\u2028\u2029")}, "{\"f:\u2028\u2029\":{}}"},
+	{"controls in a field's name", "three have an escape of their own", []fieldpath.Path{fieldpath.Fields("\n\r\t\b\f\x00\x1f\x7f")}, `{"f:\n\r\t\u0008\u000c\u0000\u001f` + "\x7f" + `":{}}`},
+	{"bytes that are not UTF-8 in a field's name", "names are written as they are", []fieldpath.Path{fieldpath.Fields("\xffé")}, "{\"f:\xffé\":{}}"},
+	{"HTML in a key", "names are not escaped for HTML, values are", []fieldpath.Path{{key("<n>", "<v>")}}, `{"k:{\"<n>\":\"\\u003cv\\u003e\"}":{}}`},
+	{"quotes in a key", "escaped twice", []fieldpath.Path{{key(`"`, `\`)}}, `{"k:{\"\\\"\":\"\\\\\"}":{}}`},
+	{"controls in a key", "escaped twice", []fieldpath.Path{{key("\n\x01", "\t\x7f\u2028")}}, `{"k:{\"\\n\\u0001\":\"\\t` + "\x7f" + `\\u2028\"}":{}}`},
+	{"line separators in a key's name", "they stand as they are, unlike in its value", []fieldpath.Path{{key("\u2028", "\u2028")}}, "{\"k:{\\\"\u2028\\\":\\\"\\\\u2028\\\"}\":{}}"},
+	{"key of many fields", "sorted by name", []fieldpath.Path{{key("port", 80, "protocol", "TCP", "ip", nil, "on", true)}}, `{"k:{\"ip\":null,\"on\":true,\"port\":80,\"protocol\":\"TCP\"}":{}}`},
+	{"floats", "exponents only where upstream has them", []fieldpath.Path{{fieldpath.Value(1e-7)}, {fieldpath.Value(1e21)}, {fieldpath.Value(0.1)}, {fieldpath.Value(-2.5)}, {fieldpath.Value(1e20)}}, `{"v:-2.5":{},"v:1e-07":{},"v:0.1":{},"v:100000000000000000000":{},"v:1e+21":{}}`},
+	{"values of every kind", "numbers, strings, booleans, lists, maps, null", []fieldpath.Path{{fieldpath.Value(nil)}, {fieldpath.Value(map[string]any{"<": 1, "a": []any{nil}})}, {fieldpath.Value([]any{})}, {fieldpath.Value(true)}, {fieldpath.Value(false)}, {fieldpath.Value("")}, {fieldpath.Value(7)}}, `{"v:7":{},"v:\"\"":{},"v:false":{},"v:true":{},"v:[]":{},"v:{\"\\u003c\":1,\"a\":[null]}":{},"v:null":{}}`},
+	{"all kinds", "fields, keys, values, positions", []fieldpath.Path{{fieldpath.Index(10)}, {fieldpath.Index(9)}, {fieldpath.Value(1)}, {key("a", 1)}, fieldpath.Fields("z"), {fieldpath.Index(-1)}}, `{"f:z":{},"k:{\"a\":1}":{},"v:1":{},"i:-1":{},"i:9":{},"i:10":{}}`},
+	{"deep", "self marks at every level", []fieldpath.Path{join(fieldpath.Fields("a"), key("n", "x")), join(fieldpath.Fields("a"), key("n", "x"), fieldpath.Field("b")), join(fieldpath.Fields("a"), key("n", "y"), fieldpath.Field("b"))}, `{"f:a":{"k:{\"n\":\"x\"}":{".":{},"f:b":{}},"k:{\"n\":\"y\"}":{"f:b":{}}}}`},
+}
+
+func TestEncode(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range encodeCases {
+		requireRow(t, seen, c.name, c.why)
+		t.Run(c.name, func(t *testing.T) {
+			set := fieldpath.NewSet(c.paths...)
+			require.NoError(t, fieldpath.CheckInvariants(set))
+			require.Equal(t, c.want, string(set.AppendJSON(nil)))
+			require.Equal(t, c.want, upstreamJSON(upstreamSet(c.paths...)), "upstream")
+
+			require.Equal(t, "kept"+c.want, string(set.AppendJSON([]byte("kept"))))
+			marshalled, err := set.MarshalJSON()
+			require.NoError(t, err)
+			require.Equal(t, c.want, string(marshalled))
+
+			again, err := fieldpath.Parse([]byte(c.want), fieldpath.Strict)
+			require.NoError(t, err)
+			require.True(t, set.Equal(again))
+			again, err = fieldpath.FromTree(set.Tree(), fieldpath.Strict)
+			require.NoError(t, err)
+			require.True(t, set.Equal(again))
+			require.Equal(t, upstreamSet(c.paths...).Size(), set.Len())
+		})
+	}
+}
+
+// TestTreeIsTheCallers changes a tree after it was handed out.
+func TestTreeIsTheCallers(t *testing.T) {
+	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("a", "b"))
+	tree := set.Tree()
+	require.Equal(t, map[string]any{"f:a": map[string]any{".": map[string]any{}, "f:b": map[string]any{}}}, tree)
+	clear(tree["f:a"].(map[string]any))
+	require.Equal(t, `{"f:a":{".":{},"f:b":{}}}`, string(set.AppendJSON(nil)))
+}
+
+// TestEmptySets treats the nil set and the zero Set as one.
+func TestEmptySets(t *testing.T) {
+	var none *fieldpath.Set
+	some := fieldpath.NewSet(fieldpath.Fields("a"))
+	for _, empty := range []*fieldpath.Set{none, new(fieldpath.Set)} {
+		require.True(t, empty.Empty())
+		require.Zero(t, empty.Len())
+		require.False(t, empty.Has(fieldpath.Fields("a")))
+		require.False(t, empty.Has(nil))
+		member, below := empty.At(fieldpath.Field("a"))
+		require.False(t, member)
+		require.Nil(t, below)
+		for range empty.All() {
+			t.Fatal("a path in an empty set")
+		}
+		for range empty.Level() {
+			t.Fatal("an element in an empty set")
+		}
+		require.Empty(t, empty.String())
+		require.Equal(t, `{}`, string(empty.AppendJSON(nil)))
+		require.Equal(t, map[string]any{}, empty.Tree())
+		require.True(t, empty.Leaves().Empty())
+		for _, other := range []*fieldpath.Set{none, new(fieldpath.Set)} {
+			require.True(t, empty.Equal(other))
+			require.True(t, empty.Union(other).Empty())
+			require.True(t, empty.Intersection(other).Empty())
+			require.True(t, empty.Difference(other).Empty())
+		}
+		require.False(t, empty.Equal(some))
+		require.False(t, some.Equal(empty))
+		require.Same(t, some, empty.Union(some))
+		require.Same(t, some, some.Union(empty))
+		require.Same(t, some, some.Difference(empty))
+		require.Same(t, some, some.RecursiveDifference(empty))
+		require.True(t, some.Intersection(empty).Empty())
+		require.True(t, empty.RecursiveDifference(some).Empty())
+
+		var b fieldpath.Builder
+		b.Add(fieldpath.Field("a"), false, empty)
+		require.Nil(t, b.Set(), "an empty set below an element holds nothing")
+		b.Add(fieldpath.Field("a"), true, empty)
+		require.Equal(t, some, b.Set())
+	}
+}
+
+func TestBuilder(t *testing.T) {
+	below := fieldpath.NewSet(fieldpath.Fields("x"))
+	b := fieldpath.NewBuilder(3)
+	b.Add(fieldpath.Index(1), true, nil)
+	b.Add(fieldpath.Field("a"), false, below)
+	b.Add(fieldpath.Field("a"), true, fieldpath.NewSet(fieldpath.Fields("y")))
+	b.Add(fieldpath.Field("a"), false, nil)
+	b.Add(fieldpath.Field("b"), true, below)
+	set := b.Set()
+	require.NoError(t, fieldpath.CheckInvariants(set))
+	require.Equal(t, `{"f:a":{".":{},"f:x":{},"f:y":{}},"f:b":{".":{},"f:x":{}},"i:1":{}}`, string(set.AppendJSON(nil)))
+	require.Nil(t, b.Set(), "Set leaves the builder empty")
+	require.Equal(t, `{"f:x":{}}`, string(below.AppendJSON(nil)))
+	_, shared := set.At(fieldpath.Field("b"))
+	require.Same(t, below, shared)
+	empty := fieldpath.NewBuilder(0)
+	require.Nil(t, empty.Set())
+}
+
+// TestSharing: an operation that changes nothing returns its operand.
+func TestSharing(t *testing.T) {
+	set := fieldpath.NewSet(fieldpath.Fields("a", "b"), fieldpath.Fields("c", "d"), fieldpath.Fields("c", "e"))
+	other := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("c", "x"), fieldpath.Fields("z"))
+	require.Same(t, set, set.Union(set))
+	require.Same(t, set, set.Intersection(set))
+	require.Nil(t, set.Difference(set))
+	require.Same(t, set, set.Difference(other))
+	less := set.Difference(fieldpath.NewSet(fieldpath.Fields("c", "d")))
+	_, before := set.At(fieldpath.Field("a"))
+	_, after := less.At(fieldpath.Field("a"))
+	require.Same(t, before, after)
+}
+
+// TestNewSetLeavesItsPathsAlone sorts a copy.
+func TestNewSetLeavesItsPathsAlone(t *testing.T) {
+	paths := []fieldpath.Path{fieldpath.Fields("b"), fieldpath.Fields("a", "x"), fieldpath.Fields("a")}
+	set := fieldpath.NewSet(paths...)
+	require.Equal(t, ".b", paths[0].String())
+	paths[0][0] = fieldpath.Field("c")
+	require.Equal(t, ".a\n.b\n.a.x", set.String())
+}
+
+// TestStopping breaks out of both iterators at every step.
+func TestStopping(t *testing.T) {
+	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("a", "b"), fieldpath.Fields("a", "b", "c"), fieldpath.Fields("d", "e"))
+	for stop := 1; stop <= set.Len(); stop++ {
+		n := 0
+		for range set.All() {
+			if n++; n == stop {
+				break
+			}
+		}
+		require.Equal(t, stop, n)
+	}
+	for e, entry := range set.Level() {
+		member, below := set.At(e)
+		require.Equal(t, fieldpath.Entry{Member: member, Below: below}, entry)
+		break
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("b", "c"), fieldpath.Fields("d"))
+	keep := func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry { return e }
+	require.Same(t, set, set.Rewrite(keep))
+	require.Nil(t, (*fieldpath.Set)(nil).Rewrite(keep))
+	require.Nil(t, set.Rewrite(func(fieldpath.Element, fieldpath.Entry) fieldpath.Entry {
+		return fieldpath.Entry{Below: new(fieldpath.Set)}
+	}))
+	swapped := set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+		if e.Equal(fieldpath.Field("b")) {
+			return fieldpath.Entry{Member: true}
+		}
+		return entry
+	})
+	require.NoError(t, fieldpath.CheckInvariants(swapped))
+	require.Equal(t, `{"f:a":{},"f:b":{},"f:d":{}}`, string(swapped.AppendJSON(nil)))
+}
+
+func TestExcluding(t *testing.T) {
+	set := fieldpath.NewSet(fieldpath.Fields("spec", "a"), fieldpath.Fields("status"), fieldpath.Fields("status", "b"))
+	kept := fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status"))).Filter(set)
+	require.Equal(t, ".spec.a", kept.String())
+}
+
+func TestMarshalInsideAnObject(t *testing.T) {
+	out, err := json.Marshal(map[string]any{"set": fieldpath.NewSet(fieldpath.Fields(strings.Repeat("a", 3)))})
+	require.NoError(t, err)
+	require.Equal(t, `{"set":{"f:aaa":{}}}`, string(out))
+}
