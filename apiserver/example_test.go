@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// quickStart is shown in the README: two managers and one field.
+// quickStart is shown in doc/server.md: two managers and one field.
 func quickStart(ctx context.Context) error {
 	server, err := apiserver.Start(ctx, apiserver.Options{}) // ends with ctx, or Close
 	if err != nil {
@@ -65,9 +65,9 @@ func ExampleStart() {
 	// Output: -rw-------
 }
 
-// The quick start of the README is the function above, which is run.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+// TestQuickStart requires that doc/server.md shows the function above, which Example runs.
+func TestQuickStart(t *testing.T) {
+	page, err := os.ReadFile("../doc/server.md")
 	require.NoError(t, err)
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
@@ -75,5 +75,5 @@ func TestReadme(t *testing.T) {
 	require.True(t, ok)
 	code, _, ok = strings.Cut("func quickStart("+code, "\n}\n")
 	require.True(t, ok)
-	require.Contains(t, string(readme), "```go\n"+code+"\n}\n```")
+	require.Contains(t, string(page), "```go\n"+code+"\n}\n```")
 }
