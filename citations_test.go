@@ -1,0 +1,83 @@
+package tenure_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sourceCitation is how a document cites the source: `typed/apply.go`, or
+// `typed/apply.go:Type.Apply` for a function, method, type, constant or variable.
+var sourceCitation = regexp.MustCompile("`([a-z][A-Za-z0-9_]*(?:/[A-Za-z0-9_]+)+\\.go)(?::([A-Za-z0-9_.]+))?`")
+
+// TestDocumentsCiteTheSource requires that the documents cite files and declarations that exist.
+func TestDocumentsCiteTheSource(t *testing.T) {
+	pages, err := filepath.Glob("doc/*.md")
+	require.NoError(t, err)
+	declared := map[string]map[string]bool{}
+	for _, page := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		cited := sourceCitation.FindAllStringSubmatch(string(text), -1)
+		if page == "doc/reading.md" {
+			require.Greater(t, len(cited), 40, "the form of citations in %s", page)
+		}
+		for _, c := range cited {
+			file, name := c[1], c[2]
+			if declared[file] == nil {
+				declared[file] = declarationsIn(t, page, file)
+			}
+			if name != "" && !declared[file][name] {
+				t.Errorf("%s cites %s, which %s does not declare", page, name, file)
+			}
+		}
+	}
+}
+
+// declarationsIn returns the names that a file declares: methods as Type.Method.
+func declarationsIn(t *testing.T, page, path string) map[string]bool {
+	t.Helper()
+	require.FileExists(t, path, "%s cites it", page)
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	out := map[string]bool{}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			out[receiver(d)+d.Name.Name] = true
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					out[s.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						out[name.Name] = true
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// receiver returns the type of a method and a dot; nothing for a function.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	of := d.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
+	return of.(*ast.Ident).Name + "."
+}
