@@ -15,16 +15,17 @@
 //	auth                 users, authenticators, authorizers; auth/rbac
 //	admission            admission hooks
 //	storage              the storage interface; storage/memory, bbolt, etcd
-//	stored               the stored form of objects, for programs without a server
 //	recorded             comparison with recorded responses of kube-apiserver
 //	internal/request     path, query and body of a request
 //	internal/response    content negotiation, errors, warnings
 //	internal/resources   the resource table; the Strategy interface
-//	internal/builtin     built-in resources, with Go types
+//	internal/builtin     built-in resources, with Go types: their defaults are in defaults*.go,
+//	                     strategies in strategy.go and prepare*.go, columns in columns*.go
 //	internal/custom      custom resources
 //	internal/discovery   discovery documents
 //	internal/openapi     OpenAPI 2 and 3 documents
 //	internal/metrics     metrics
+//	internal/strategic   strategic merge patch
 //	internal/verbs       get, list, watch, create, update, patch, delete …
 //
 // # How a request is served

@@ -11,6 +11,7 @@
 //     time, manager, version and subresource. Two managers never share a key.
 //   - Entries are values: the operations return new ones. The sets in them are
 //     immutable and shared.
+//   - An object keeps at most [DefaultCap] entries of updates: [Cap] merges the oldest.
 //   - Times have whole seconds. An entry may have none: a manager that came to
 //     own fields without changing the object.
 //
