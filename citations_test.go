@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,6 +39,45 @@ func TestDocumentsCiteTheSource(t *testing.T) {
 			}
 		}
 	}
+}
+
+var (
+	link      = regexp.MustCompile(`\]\(([^)]+)\)`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notAnchor = regexp.MustCompile(`[^\pL\pN _-]`)
+)
+
+// TestDocumentsLinkToWhatExists requires that the files and headings exist that documents link to.
+func TestDocumentsLinkToWhatExists(t *testing.T) {
+	pages, err := filepath.Glob("doc/*.md")
+	require.NoError(t, err)
+	for _, page := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			path, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(path, "://") {
+				continue
+			}
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			linked, err := os.ReadFile(target)
+			if require.NoError(t, err, "%s links to %s", page, m[1]); anchor != "" {
+				require.Contains(t, anchorsIn(string(linked)), anchor, "%s links to %s", page, m[1])
+			}
+		}
+	}
+}
+
+// anchorsIn returns the anchors of the headings of a page, as GitHub makes them.
+func anchorsIn(text string) (out []string) {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		anchor := notAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
+		out = append(out, strings.ReplaceAll(anchor, " ", "-"))
+	}
+	return out
 }
 
 // declarationsIn returns the names that a file declares: methods as Type.Method.
