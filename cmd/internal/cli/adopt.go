@@ -19,35 +19,35 @@ func newAdopt(env *process.Env) *cobra.Command {
 	var fields chosenFields
 	cmd := &cobra.Command{
 		Use:   "adopt KIND[/NAME] [NAME…] | -f FILE|- --to NAME",
-		Short: "Own what is there already, along with who owns it",
+		Short: "Make a manager an owner of existing fields",
 		Long: `Adopt makes a manager an owner of fields that are in the object already, along with
-who owns them, or alone of what nobody owned. Its next apply has to have them, or
-deletes those that nobody else owns.
+their owners, or alone if nobody owns them. Its next apply has to contain them;
+otherwise it deletes those that nobody else owns.
 ` + moveHelp,
-		Example: `  # who applies the namespace from now on can remove what was made by hand
+		Example: `  # let argocd remove what was made by hand
   tenure adopt deployment/web -n shop --to argocd --field .spec.template
 
   tenure adopt -f live.yaml --to argocd --all > adopted.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			manager, err := fields.of(&to)
+			manager, err := fields.sourceKey(&to)
 			if err != nil {
 				return err
 			}
-			there := func(t *place.Target) (*fieldpath.Set, error) { return fields.there(env, t) }
-			return flags.runWith(env, cmd, args, "adopted", there, func(set *fieldpath.Set) ownership.Move {
+			existing := func(t *place.Target) (*fieldpath.Set, error) { return fields.existingFields(env, t) }
+			return flags.moveFields(env, cmd, args, "adopted", existing, func(set *fieldpath.Set) ownership.Move {
 				return ownership.Adopt{Fields: set, All: fields.all, To: manager, Version: manager.APIVersion}
 			})
 		},
 	}
 	flags.add(env, cmd)
-	to.add(cmd, "to", "who is to own them")
+	to.add(cmd, "to", "that becomes an owner")
 	to.addVersion(cmd)
 	fields.add(cmd)
 	return cmd
 }
 
-// there returns the chosen fields of what an object has; nil for all.
-func (f *chosenFields) there(env *process.Env, t *place.Target) (*fieldpath.Set, error) {
+// existingFields returns the chosen fields among those of an object; nil for all.
+func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*fieldpath.Set, error) {
 	if f.all {
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ func (f *chosenFields) there(env *process.Env, t *place.Target) (*fieldpath.Set,
 	fields, err := namedFields(f.fields, known.Union(owned))
 	var none *fieldError
 	if errors.As(err, &none) && len(none.found) == 0 {
-		return nil, fmt.Errorf("%w: no field %s in it", errNothing, none.text)
+		return nil, fmt.Errorf("%w: it has no field %s", errNothing, none.text)
 	}
 	return fields, err
 }

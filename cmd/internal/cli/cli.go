@@ -1,6 +1,7 @@
-// Package cli has the commands of tenure: flags, help and exit statuses, one file a command.
-// Where objects are is the business of package place, how they are printed that of package
-// view.
+// Package cli has the commands of tenure: flags, help and exit statuses, with one file for each
+// command. Package place knows where objects are, package view how they are printed.
+//
+// To add a command, write a function like newDrop in a file of its own, and add it to newRoot.
 package cli
 
 import (
@@ -17,9 +18,8 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Main runs the command with its arguments, without the name of the program, and
-// returns the exit status: 0 when all is well, 1 when anything is not, and what the
-// help of a command says beyond that.
+// Main runs the command with its arguments, without the name of the program, and returns the exit
+// status: 0 for success, 1 for errors. The help of a command says if it has others.
 func Main(env process.Env, args []string) int {
 	if env.Now == nil {
 		env.Now = time.Now
@@ -47,7 +47,7 @@ func Main(env process.Env, args []string) int {
 	return status
 }
 
-// main runs the command in a world that is complete.
+// execute runs the command; all fields of e are set.
 func execute(e *process.Env, args []string) int {
 	root := newRoot(e)
 	root.SetArgs(args)
@@ -75,21 +75,21 @@ func execute(e *process.Env, args []string) int {
 func newRoot(env *process.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenure",
-		Short: "Apply Kubernetes-style objects, and know who manages which field",
-		Long: `Tenure applies Kubernetes-style objects as a server does (server-side apply),
-without one: it merges what several managers apply, remembers for every field
-who manages it, and says what is in conflict and what to do about it.
+		Short: "Apply Kubernetes-style objects, and know which manager owns which field",
+		Long: `Tenure applies Kubernetes-style objects by server-side apply, without a server: it
+merges the intents of several managers, tracks which manager owns which field, and
+reports conflicts with the ways out of them.
 
-It also shows who owns what, says what an apply would do, and moves ownership
-without losing fields: in a cluster, in a store, or in files.
+It also shows the owners of fields, shows what an apply would do, and moves
+ownership without losing fields: in a cluster, in a store, or in files.
 
-Without a server, objects live in a store, a file called tenure.db in the current
-folder unless --store names another. The built-in kinds are known from the start;
-custom ones from their CustomResourceDefinitions.
+A store is a file, tenure.db in the current folder unless --store names another. The
+built-in kinds are known from the start; custom kinds need their
+CustomResourceDefinitions.
 
-Exit status: 0 when all went well, 1 on a conflict or any error; plan and conflicts
-have others, see their help.`,
-		Example: `  # who owns what, and what would this apply do?
+Exit status: 0 on success, 1 on a conflict or any error; plan and conflicts have
+others, see their help.`,
+		Example: `  # who owns which field, and what would this apply do?
   tenure blame deployment/web -n shop
   tenure plan -f deployment.yaml --field-manager web
 
@@ -108,13 +108,20 @@ have others, see their help.`,
 			root.AddCommand(cmd)
 		}
 	}
-	group("see", "See what is, and what would be:", newPlan(env), newConflicts(env), newBlame(env))
+	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env))
 	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
 		newHandover(env), newUpgrade(env), newDowngrade(env))
-	group("store", "Keep objects in a store, and serve it:", newApply(env), newReplace(env), newGet(env), newDelete(env),
-		newServe(env))
+	group(
+		"store",
+		"Keep objects in a store, and serve it:",
+		newApply(env),
+		newReplace(env),
+		newGet(env),
+		newDelete(env),
+		newServe(env),
+	)
 	group("check", "Check:", newTest(env), newReplay(env))
 	root.AddCommand(newVersion(env))
-	callBy(root, env.Name)
+	useProgramName(root, env.Name)
 	return root
 }

@@ -77,8 +77,8 @@ func runScripts(t *testing.T, dir string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tenure": runTenure, "clock": setClock, "hold": holdStore,
-			"exits": runExits, "answers": runAnswers, "cluster": startCluster, "secretive": func(ts *testscript.TestScript,
-				_ bool, _ []string) {
+			"exits": runExits, "answers": runAnswers, "cluster": startCluster,
+			"secretive": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value(worldKey{}).(*world).cluster.noDefinitions = true
 			},
 			"put": send(http.MethodPut), "create": send(http.MethodPost), "meddle": meddle,
@@ -241,7 +241,10 @@ func FuzzApply(f *testing.F) {
 				{command, "-f", "-", "--dry-run", "--schema", "live.yaml"},
 			} {
 				var out, errs bytes.Buffer
-				status := Main(process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, args)
+				status := Main(
+					process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir},
+					args,
+				)
 				require.Equal(t, status != 0, errs.Len() > 0, "%v: status %d: %s", args, status, errs.String())
 			}
 		}
@@ -252,7 +255,8 @@ func FuzzApply(f *testing.F) {
 // they refuse with an error, or end with a status that is documented.
 func FuzzOwnership(f *testing.F) {
 	const live = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, resourceVersion: '1', managedFields: [" +
-		"{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {f:data: {f:a: {}}}}]}\ndata: {a: b}"
+		"{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {f:data: {f:a: {}}}}]}\n" +
+		"data: {a: b}"
 	for _, seed := range append(inputs, live) {
 		f.Add(seed, live)
 		f.Add(live, seed)
@@ -268,7 +272,9 @@ func FuzzOwnership(f *testing.F) {
 			{[]string{"plan", "-f", "-", "--live", "live.yaml", "--diff"}, 3, 3},
 			{[]string{"conflicts", "-f", "-", "--live", "live.yaml"}, 3, 3},
 			{[]string{"conflicts", "-f", "-", "--live", "live.yaml", "--resolve", "share"}, 3, 3},
-			{[]string{"handover", "-f", "-", "--live", "live.yaml", "--field", ".data.a", "--field-manager", "a"}, 1, 1},
+			{[]string{
+				"handover", "-f", "-", "--live", "live.yaml", "--field", ".data.a", "--field-manager", "a",
+			}, 1, 1},
 			{[]string{"blame", "-f", "-"}, 1, 1},
 			{[]string{"transfer", "-f", "-", "--from", "a", "--to", "b", "--field", ".data"}, 1, 1},
 			{[]string{"adopt", "-f", "-", "--to", "b", "--all"}, 1, 1},
@@ -276,7 +282,10 @@ func FuzzOwnership(f *testing.F) {
 			{[]string{"downgrade", "-f", "-", "--field-manager", "a"}, 1, 1},
 		} {
 			var out, errs bytes.Buffer
-			status := Main(process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir}, row.args)
+			status := Main(
+				process.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &errs, Dir: dir},
+				row.args,
+			)
 			require.LessOrEqual(t, status, row.highest, "%v", row.args)
 			said := strings.HasPrefix(errs.String(), "error: ") || strings.Contains(errs.String(), "\nerror: ")
 			require.Equal(t, status == row.failed, said, "%v: status %d: %s", row.args, status, errs.String())

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// complete completes KIND, KIND NAME and KIND/NAME from where the objects are. What
-// can't be had completes nothing.
+// complete completes KIND, KIND NAME and KIND/NAME with the objects of the place. On an error it
+// completes nothing.
 func (f *objectFlags) complete(
 	env *process.Env, cmd *cobra.Command, args []string, text string,
 ) ([]string, cobra.ShellCompDirective) {
@@ -34,8 +34,9 @@ func (f *objectFlags) complete(
 	if !slash && len(args) == 0 {
 		all, name, prefix = kindsIn(cmd.Context(), p), text, ""
 	} else {
-		targets, _ := p.Find(cmd.Context(), place.Selection{Args: []string{kindName}, Namespace: *f.place.cluster.Namespace,
-			All: f.all})
+		targets, _ := p.Find(cmd.Context(), place.Selection{
+			Args: []string{kindName}, Namespace: *f.place.cluster.Namespace, All: f.all,
+		})
 		for _, t := range targets {
 			all = append(all, t.Name)
 		}
@@ -49,7 +50,7 @@ func (f *objectFlags) complete(
 	return out, directive
 }
 
-// kindsIn returns the names of the kinds that are in a place.
+// kindsIn returns the names of the kinds in a place.
 func kindsIn(ctx context.Context, p place.Place) []string {
 	switch p := p.(type) {
 	case *place.Cluster:

@@ -33,30 +33,30 @@ func newConflicts(env *process.Env) *cobra.Command {
 	var flags conflictsFlags
 	cmd := &cobra.Command{
 		Use:   "conflicts -f FILE|DIR|-",
-		Short: "Show the conflicts of an apply, and take a way out",
-		Long: `Conflicts shows for every document the fields that others own and that applying it
-would change: whose they are and since when, both values, the ways out, and what
-each costs.
+		Short: "Show the conflicts of an apply, and resolve them",
+		Long: `Conflicts shows, for every document, the fields of other managers that an apply
+would change: their owners and since when, both values, the ways out, and what each
+costs.
 
-With --resolve it takes one:
+--resolve chooses a way out:
 
   force     your values; the fields become yours alone
   give-up   the intent without the fields: their values stay, and so do the owners
   share     the intent with their values: both own the fields from then on
 
-for all conflicts, or with --field for some, where --others says what becomes of the
-others. It makes the intent that comes of it, asks, and applies it. -o yaml prints
-the intent, to become your manifest, and with --dry-run nothing is applied. With
---live nothing can be, and the intent is printed.
+It is for all conflicts, or for those of --field; --others is the way out of the
+others. The command makes the resulting intent, asks, and applies it. -o yaml prints
+the intent, to become your manifest. With --dry-run nothing is applied. With --live
+the intent is only printed.
 
-Live objects are where plan has them, see tenure plan --help. Values of Secrets are
-shown in intents only.
+Live objects are chosen as for plan, see tenure plan --help. Values of Secrets are
+printed in intents only.
 
-Exit status: 0 when there is no conflict, or none any more; 2 on a conflict; 3 on
-any error, also when it was not confirmed. Of several documents, the highest.`,
+Exit status: 0 if there is no conflict, or none any more; 2 on a conflict; 3 on any
+error, or if it was not confirmed. With several documents, the highest.`,
 		Example: `  tenure conflicts -f deployment.yaml --field-manager web
 
-  # leave the replicas to who has them, and keep the manifest for that
+  # leave the replicas to their owner, and keep the manifest for that
   tenure conflicts -f deployment.yaml --field-manager web \
     --resolve give-up --dry-run -o yaml > resolved.yaml
 
@@ -64,13 +64,14 @@ any error, also when it was not confirmed. Of several documents, the highest.`,
   tenure conflicts -f deployment.yaml --field-manager web --resolve force \
     --field '.spec.template.spec.containers[name=web].image'`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.showOrResolve(env, cmd) },
 	}
 	flags.add(cmd)
 	flags.addSubresource(cmd)
-	cmd.Flags().StringVar(&flags.resolve, "resolve", "", "take the `WAY` out: force, give-up or share")
+	cmd.Flags().
+		StringVar(&flags.resolve, "resolve", "", "resolve the conflicts by this `WAY` out: force, give-up or share")
 	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
-		"take it only for the field at `PATH`, and all in it; may be given several times")
+		"only for the field at `PATH`, and all fields in it; may be given several times")
 	cmd.Flags().StringVar(&flags.others, "others", conflicts.GiveUp.String(),
 		"the `WAY` out of the conflicts that --field does not name")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "apply nothing")
@@ -80,10 +81,10 @@ any error, also when it was not confirmed. Of several documents, the highest.`,
 	for _, name := range []string{"resolve", "others"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
 	}
-	return failsWith(statusFailed, cmd)
+	return withErrorStatus(statusFailed, cmd)
 }
 
-// ways reads the ways that were chosen.
+// ways parses --resolve and --others.
 func (f *conflictsFlags) ways(cmd *cobra.Command) (way, others conflicts.Way, err error) {
 	if err := way.UnmarshalText([]byte(f.resolve)); err != nil {
 		return way, others, fmt.Errorf("--resolve: %w", err)
@@ -92,18 +93,18 @@ func (f *conflictsFlags) ways(cmd *cobra.Command) (way, others conflicts.Way, er
 		return way, others, fmt.Errorf("--others: %w", err)
 	}
 	if cmd.Flags().Changed("others") && len(f.fields) == 0 {
-		err = errors.New("--others means nothing without --field")
+		err = errors.New("--others needs --field")
 	}
 	return way, others, err
 }
 
-func (f *conflictsFlags) run(env *process.Env, cmd *cobra.Command) error {
+func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) error {
 	if f.resolve != "" {
-		return f.runResolve(env, cmd)
+		return f.resolveConflicts(env, cmd)
 	}
 	for _, name := range []string{"field", "others", "dry-run", "yes"} {
 		if cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s means nothing without --resolve", name)
+			return fmt.Errorf("--%s needs --resolve", name)
 		}
 	}
 	if err := checkFormat(f.format, "json", "status"); err != nil {
@@ -126,16 +127,22 @@ func (f *conflictsFlags) run(env *process.Env, cmd *cobra.Command) error {
 	return nil
 }
 
-// reports returns the conflicts of every document, also those without any, and of
-// how many there are some.
+// reports returns a report for every document, also for those without conflicts, and the number of
+// documents with conflicts.
 func (f *conflictsFlags) reports(
 	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
 ) (reports []conflicts.Report, count int, failed bool) {
 	for _, doc := range docs {
-		w, err := f.desired(ctx, env, p, doc)
+		w, err := f.readDesired(ctx, env, p, doc)
 		if err == nil {
 			var report conflicts.Report
-			report, err = w.Fields.WaysOut(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, w.Title(), w.PlanOptions(false))
+			report, err = w.Fields.WaysOut(
+				place.Wrap(w.Object),
+				place.Wrap(w.Tree),
+				w.Manager,
+				w.Title(),
+				w.PlanOptions(false),
+			)
 			if len(report.Conflicts) > 0 {
 				report.Conflicts = view.HideConflicts(w.Kind.GroupKind(), report.Conflicts)
 				count++
@@ -183,7 +190,7 @@ func (f *conflictsFlags) print(env *process.Env, reports []conflicts.Report, doc
 	return err
 }
 
-func (f *conflictsFlags) runResolve(env *process.Env, cmd *cobra.Command) error {
+func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) error {
 	way, others, err := f.ways(cmd)
 	if err == nil {
 		err = checkFormat(f.format, "yaml", "json")
@@ -193,7 +200,7 @@ func (f *conflictsFlags) runResolve(env *process.Env, cmd *cobra.Command) error 
 	}
 	offline := f.live != ""
 	if !f.dryRun && !offline {
-		if err := f.confirm.Possible(env); err != nil {
+		if err := f.confirm.CheckPossible(env); err != nil {
 			return err
 		}
 	}
@@ -206,7 +213,7 @@ func (f *conflictsFlags) runResolve(env *process.Env, cmd *cobra.Command) error 
 	failed := false
 	met := map[string]bool{} // of --field
 	for _, doc := range docs {
-		w, err := f.desired(ctx, env, p, doc)
+		w, err := f.readDesired(ctx, env, p, doc)
 		if err == nil {
 			var r *fieldmanager.Resolution
 			if r, err = f.resolution(w, way, others, met); err == nil {
@@ -224,7 +231,7 @@ func (f *conflictsFlags) runResolve(env *process.Env, cmd *cobra.Command) error 
 		}
 	}
 	if err == nil && !failed {
-		failed, err = f.take(ctx, env, p, list, offline)
+		failed, err = f.applyResolved(ctx, env, p, list, offline)
 	}
 	err = errors.Join(err, p.Close())
 	if err == nil && failed {
@@ -233,8 +240,8 @@ func (f *conflictsFlags) runResolve(env *process.Env, cmd *cobra.Command) error 
 	return err
 }
 
-// resolution decides the conflicts of an intent, and notes in met which fields of
-// --field are among them: those of several documents need not be in each.
+// resolution decides the conflicts of an intent, and sets met for the paths of --field that are among
+// them: with several documents, a path does not have to be in each.
 func (f *conflictsFlags) resolution(
 	w *place.Desired, way, others conflicts.Way, met map[string]bool,
 ) (*fieldmanager.Resolution, error) {
@@ -259,15 +266,15 @@ func (f *conflictsFlags) resolution(
 		}
 	}
 	return w.Fields.Resolve(live, intent, w.Manager, func(c conflicts.Conflict) conflicts.Way {
-		if len(f.fields) == 0 || under(chosen, c.Path) {
+		if len(f.fields) == 0 || isUnder(chosen, c.Path) {
 			return way
 		}
 		return others
 	}, options)
 }
 
-// under reports whether a path, or one above it, is in a set.
-func under(set *fieldpath.Set, path fieldpath.Path) bool {
+// isUnder reports whether a path, or one above it, is in a set.
+func isUnder(set *fieldpath.Set, path fieldpath.Path) bool {
 	for i := range path {
 		if set.Has(path[:i+1]) {
 			return true
@@ -276,13 +283,13 @@ func under(set *fieldpath.Set, path fieldpath.Path) bool {
 	return false
 }
 
-// take says what the ways out come to, asks, and applies them.
-func (f *conflictsFlags) take(
+// applyResolved shows what the ways out do, asks, and applies them.
+func (f *conflictsFlags) applyResolved(
 	ctx context.Context, env *process.Env, p place.Place, list []view.Resolved, offline bool,
 ) (failed bool, err error) {
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
 	for _, r := range list {
-		shown.Resolved(env.Stderr, r)
+		shown.WriteResolved(env.Stderr, r)
 	}
 	if !f.dryRun && !offline {
 		question := fmt.Sprintf("Apply this to %s in %s?", view.Counted(len(list), "object", "objects"), p)

@@ -21,13 +21,13 @@ func newDelete(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete KIND[.GROUP] NAME",
 		Short: "Remove an object from the store",
-		Long: `Delete removes an object from the store, at once: there are no finalizers here.
-With a CustomResourceDefinition go the objects of its kind, as on a server; with a
-Namespace goes nothing else.
+		Long: `Delete removes an object from the store at once, without its finalizers. Deleting a
+CustomResourceDefinition deletes its custom resources, as on a server; deleting a
+Namespace deletes nothing else.
 
 KIND and -n are as for get; see tenure get --help.
 
-Exit status: 0 when the object is gone, 1 when it was not there, or on any error.`,
+Exit status: 0 if the object was deleted, 1 if it does not exist, or on any error.`,
 		Example: `  tenure delete deploy nginx
   tenure delete configmap/settings -n shop`,
 		Args: cobra.RangeArgs(1, 2),
@@ -37,7 +37,7 @@ Exit status: 0 when the object is gone, 1 when it was not there, or on any error
 				return err
 			}
 			if name == "" {
-				return fmt.Errorf("which %s? expected KIND NAME or KIND/NAME", kindName)
+				return fmt.Errorf("no name of a %s: expected KIND NAME or KIND/NAME", kindName)
 			}
 			p, err := place.OpenStore(env, path, "", place.NoStore)
 			if err != nil {
@@ -59,7 +59,7 @@ func deleteObject(ctx context.Context, e *process.Env, p *place.Store, kindName,
 	if found.Kind.GroupKind() != place.DefinitionKind {
 		return removeObject(ctx, e, p, found)
 	}
-	// The objects go first, so that each can be named.
+	// Delete its objects first, so that each is printed.
 	d, err := place.Define(found.Object)
 	if err != nil {
 		return err
@@ -74,31 +74,39 @@ func deleteObject(ctx context.Context, e *process.Env, p *place.Store, kindName,
 	return removeObject(ctx, e, p, found)
 }
 
-// noFinalizers is the patch that takes the finalizers from an object.
+// noFinalizers is the patch that removes the finalizers of an object.
 const noFinalizers = `{"metadata":{"finalizers":null}}`
 
-// deleteTimeout is how long remove waits for an object to be gone.
+// deleteTimeout is how long removeObject waits until an object is deleted.
 const deleteTimeout = 30 * time.Second
 
-// remove removes an object at once: no controllers run that would remove its finalizers.
+// removeObject deletes an object at once: no controllers run that would remove its finalizers.
 func removeObject(ctx context.Context, e *process.Env, p *place.Store, found cluster.Found) error {
 	name, namespace := manifest.NameOf(found.Object), manifest.TextAt(found.Object, "namespace")
 	metadata, _ := found.Object["metadata"].(map[string]any)
 	err := error(nil)
 	if metadata["finalizers"] != nil && found.Kind.GroupKind() != place.DefinitionKind {
-		_, err = p.Client.Patch(ctx, found.Kind, namespace, name, types.MergePatchType, []byte(noFinalizers), storeManager)
+		_, err = p.Client.Patch(
+			ctx,
+			found.Kind,
+			namespace,
+			name,
+			types.MergePatchType,
+			[]byte(noFinalizers),
+			storeManager,
+		)
 	}
 	if err == nil {
 		err = p.Client.Delete(ctx, found.Kind, namespace, name)
 	}
-	// A definition goes when the server has seen that its objects are gone.
+	// The server deletes a definition once its objects are deleted.
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	for ; err == nil && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		_, err = p.Client.Get(ctx, found.Kind, namespace, name)
 	}
 	if err == nil {
-		err = errors.New("it is deleted, and still there")
+		err = errors.New("it was deleted, but still exists")
 	}
 	if !errors.Is(err, cluster.ErrNotFound) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s: %w", place.Reference(found.Kind.GroupKind(), name), place.ServerError(err))

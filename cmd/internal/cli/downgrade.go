@@ -18,9 +18,9 @@ func newDowngrade(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "downgrade KIND[/NAME] [NAME…] | -f FILE|- --field-manager NAME",
 		Short: "Move back from server-side to client-side apply",
-		Long: `Downgrade moves what a manager applied back to client-side apply: the last-applied
-annotation becomes what the manager owns, and its fields those of an update by
-kubectl-client-side-apply.
+		Long: `Downgrade moves the fields of an applier back to client-side apply: the last-applied
+annotation is set to what the manager owns, and the fields become those of an update
+by kubectl-client-side-apply.
 ` + moveHelp,
 		Example: `  tenure downgrade deployment/web -n shop --field-manager flux
   tenure downgrade -f live.yaml --field-manager flux > client-side.yaml`,
@@ -28,19 +28,19 @@ kubectl-client-side-apply.
 			if err := checkManager(o.Manager); err != nil {
 				return err
 			}
-			return flags.run(env, cmd, args, "downgraded", func(t *place.Target) (moveResult, error) {
+			return flags.moveObjects(env, cmd, args, "downgraded", func(t *place.Target) (moveResult, error) {
 				o := o
 				o.Types, o.Converter, o.Empty = t.Types, t.Converter(), kinds.Empty(t.Kind.GroupVersionKind)
 				result, err := upgrade.ToClientSide(place.Wrap(t.Object), o)
 				if errors.Is(err, upgrade.ErrNoApplyEntry) {
 					err = fmt.Errorf("%w: %w", errNothing, err)
 				}
-				return upgraded(t, result, o.To, err)
+				return upgradeResult(t, result, o.To, err)
 			})
 		},
 	}
 	flags.add(env, cmd)
-	cmd.Flags().StringVar(&o.Manager, "field-manager", "", "`NAME` of who applied so far")
-	cmd.Flags().StringVar(&o.To, "to", upgrade.ClientSideManager, "`NAME` of who writes client-side")
+	cmd.Flags().StringVar(&o.Manager, "field-manager", "", "`NAME` of the manager that applied so far")
+	cmd.Flags().StringVar(&o.To, "to", upgrade.ClientSideManager, "`NAME` of the client-side manager")
 	return cmd
 }

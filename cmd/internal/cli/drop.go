@@ -14,30 +14,30 @@ func newDrop(env *process.Env) *cobra.Command {
 	var from keyFlags
 	cmd := &cobra.Command{
 		Use:   "drop KIND[/NAME] [NAME…] | -f FILE|- --from NAME",
-		Short: "Take everything from a manager that is gone",
-		Long: `Drop removes the entries of a manager. Its fields stay in the object; what nobody
-else owns is nobody's from then on.
+		Short: "Remove all ownership of a manager that is gone",
+		Long: `Drop removes the entries of a manager. Its fields stay in the object; if no other
+manager owns them, nobody does.
 ` + moveHelp,
 		Example: `  tenure drop deployment/web -n shop --from old-controller
   tenure drop deployments,services -A --from old-controller --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			gone, err := from.read()
+			gone, err := from.managerKey()
 			if err == nil {
-				err = from.ofUpdate("", managedfields.Update)
+				err = from.checkVersion("", managedfields.Update)
 			}
 			if err != nil {
 				return err
 			}
-			return flags.run(env, cmd, args, "dropped", func(t *place.Target) (moveResult, error) {
-				if _, err := (&chosenFields{all: true}).among(t, gone); err != nil {
+			return flags.moveObjects(env, cmd, args, "dropped", func(t *place.Target) (moveResult, error) {
+				if _, err := (&chosenFields{all: true}).ownedFields(t, gone); err != nil {
 					return moveResult{}, err
 				}
-				return do(env, t, ownership.Drop{From: gone})
+				return makeMoves(env, t, ownership.Drop{From: gone})
 			})
 		},
 	}
 	flags.add(env, cmd)
-	from.add(cmd, "from", "who is gone")
+	from.add(cmd, "from", "that is gone")
 	from.addVersion(cmd)
 	return cmd
 }

@@ -8,19 +8,18 @@ import (
 )
 
 // namedFields returns the paths that texts name among those of a set and those
-// above them: .spec.replicas, or .spec for all that is in it. A text is a path as
-// blame and conflicts print it; the first dot and the quotes in brackets may be
-// left out. What a text means is looked up and not parsed, because names may have
-// dots and brackets in them.
+// above them: .spec.replicas, or .spec for everything in it. A text is a path as blame and
+// conflicts print it; the first dot and the quotes in brackets are optional. Texts are
+// looked up, not parsed, because names may contain dots and brackets.
 func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	var paths []fieldpath.Path
 	for _, text := range texts {
-		want := unquoted(text)
+		want := withoutQuotes(text)
 		if !strings.HasPrefix(want, ".") && !strings.HasPrefix(want, "[") {
 			want = "." + want
 		}
 		found := findPaths(known, want, nil)
-		if exact := exactly(found, text); exact != nil {
+		if exact := exactPath(found, text); exact != nil {
 			found = exact
 		}
 		switch len(found) {
@@ -35,7 +34,7 @@ func namedFields(texts []string, known *fieldpath.Set) (*fieldpath.Set, error) {
 	return fieldpath.NewSet(paths...), nil
 }
 
-// fieldError says that a text does not name a field.
+// fieldError reports a text that does not name one field.
 type fieldError struct {
 	text  string
 	found []fieldpath.Path // the fields that it might mean
@@ -43,19 +42,21 @@ type fieldError struct {
 
 func (e *fieldError) Error() string {
 	if len(e.found) == 0 {
-		return fmt.Sprintf("--field: no field %q there; expected a path such as .spec.replicas, as blame -o json prints it",
-			e.text)
+		return fmt.Sprintf(
+			"--field: no field %q found; expected a path such as .spec.replicas, as blame -o json prints it",
+			e.text,
+		)
 	}
-	return fmt.Sprintf("--field: %q may be %d fields: %s and %s", e.text, len(e.found), e.found[0].Short(),
+	return fmt.Sprintf("--field: %q matches %d fields: %s and %s", e.text, len(e.found), e.found[0].Short(),
 		e.found[1].Short())
 }
 
-func unquoted(text string) string { return strings.ReplaceAll(text, `"`, "") }
+func withoutQuotes(text string) string { return strings.ReplaceAll(text, `"`, "") }
 
 // findPaths returns the paths of set, below prefix, that are written as rest.
 func findPaths(set *fieldpath.Set, rest string, prefix fieldpath.Path) (found []fieldpath.Path) {
 	for elem, entry := range set.Level() {
-		after, ok := strings.CutPrefix(rest, unquoted(fieldpath.Path{elem}.String()))
+		after, ok := strings.CutPrefix(rest, withoutQuotes(fieldpath.Path{elem}.String()))
 		if !ok {
 			continue
 		}
@@ -69,8 +70,8 @@ func findPaths(set *fieldpath.Set, rest string, prefix fieldpath.Path) (found []
 	return found
 }
 
-// exactly returns the one path among several that is written just as text.
-func exactly(found []fieldpath.Path, text string) []fieldpath.Path {
+// exactPath returns the one path among several that is written exactly as text.
+func exactPath(found []fieldpath.Path, text string) []fieldpath.Path {
 	for _, path := range found {
 		if path.String() == text {
 			return []fieldpath.Path{path}

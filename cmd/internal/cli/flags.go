@@ -16,57 +16,57 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 )
 
-// addOutput adds the flags of an output, which has the formats that it gets.
+// addOutput adds the flags of an output with the given formats.
 func addOutput(cmd *cobra.Command, o *view.Output, formats ...string) {
 	o.Formats = formats
-	cmd.Flags().StringVarP(&o.Format, "output", "o", "", "`FORMAT` of what is printed: "+strings.Join(formats, ", "))
+	cmd.Flags().StringVarP(&o.Format, "output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
 	cmd.Flags().BoolVar(&o.ManagedFields, "show-managed-fields", false, "print metadata.managedFields in yaml and json")
 }
 
 // addFormat adds the flag of a format.
 func addFormat(cmd *cobra.Command, format *string, formats ...string) {
-	cmd.Flags().StringVarP(format, "output", "o", "", "`FORMAT` of what is printed: "+strings.Join(formats, ", "))
+	cmd.Flags().StringVarP(format, "output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// checkFormat fails for a format that there is not.
+// checkFormat returns an error for an unknown format.
 func checkFormat(format string, formats ...string) error {
 	o := view.Output{Format: format, Formats: formats}
 	return o.Check()
 }
 
-// placeFlags say where objects are.
+// placeFlags are the flags for the place of objects.
 type placeFlags struct {
 	store   string
 	schemas []string
 	cluster *genericclioptions.ConfigFlags
 }
 
-// common are the flags of a kubeconfig that help shows; there are as many again
-// that kubectl hides as well.
-var common = []string{"kubeconfig", "context", "namespace"}
+// shownClusterFlags are the kubeconfig flags that the help shows. The others work too; kubectl hides
+// most of them as well.
+var shownClusterFlags = []string{"kubeconfig", "context", "namespace"}
 
 func (f *placeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.store, "store", "", "look in the store `FILE`, not in a cluster")
+	flags.StringVar(&f.store, "store", "", "use the store `FILE`, not a cluster")
 	flags.StringArrayVar(&f.schemas, "schema", nil, "`FILE` or folder with OpenAPI v3 documents or "+
-		"CustomResourceDefinitions, for objects in no cluster; may be given several times")
+		"CustomResourceDefinitions, for objects that are not in a cluster; may be given several times")
 	f.cluster = genericclioptions.NewConfigFlags(true)
 	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
 	f.cluster.AddFlags(kube)
 	kube.VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = true
-		for _, name := range common {
+		for _, name := range shownClusterFlags {
 			flag.Hidden = flag.Hidden && flag.Name != name
 		}
 	})
-	kube.Lookup("kubeconfig").Usage = "`FILE` that says how to reach the cluster"
+	kube.Lookup("kubeconfig").Usage = "`FILE` with the kubeconfig of the cluster"
 	kube.Lookup("context").Usage = "`NAME` of the context in it"
-	kube.Lookup("namespace").Usage = "`NAMESPACE` of objects that name none"
+	kube.Lookup("namespace").Usage = "`NAMESPACE` of objects without one"
 	flags.AddFlagSet(kube)
 }
 
-// changedClusterFlag returns the first flag that is about a cluster and was given.
+// changedClusterFlag returns the first cluster flag on the command line.
 func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
 	kube := pflag.NewFlagSet("kubeconfig", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(kube)
@@ -78,20 +78,20 @@ func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
 	return name
 }
 
-// open opens the place: the file with live objects if there is one, then a store,
-// then the cluster. missing says what a store is that is not there.
+// open opens the place: the files with live objects if there are any, else the store, else the
+// cluster. missing says what to do if the store does not exist.
 func (f *placeFlags) open(
 	env *process.Env, cmd *cobra.Command, files []string, missing place.MissingStore,
 ) (place.Place, error) {
 	if other := f.changedClusterFlag(cmd); other != "" && (files != nil || f.store != "") {
-		return nil, fmt.Errorf("--%s is about a cluster, and the objects are in files", other)
+		return nil, fmt.Errorf("--%s is for a cluster, but the objects are in files", other)
 	}
 	if files != nil && f.store != "" {
-		return nil, errors.New("--store means nothing for objects in files")
+		return nil, errors.New("--store does not go with objects in files")
 	}
 	if files == nil && f.store == "" {
 		if len(f.schemas) > 0 {
-			return nil, errors.New("--schema means nothing in a cluster, which has schemas of its own")
+			return nil, errors.New("--schema does not go with a cluster, which has its own schemas")
 		}
 		f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
 			config.WarningHandler = place.Warnings(env)
@@ -120,7 +120,7 @@ func (f *placeFlags) open(
 	return p, nil
 }
 
-// objectFlags say which objects a command is about.
+// objectFlags are the flags that select objects.
 type objectFlags struct {
 	place    placeFlags
 	files    []string
@@ -131,27 +131,30 @@ type objectFlags struct {
 func (f *objectFlags) add(env *process.Env, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "filename", "f", nil,
-		"`FILE` or folder with the objects themselves, managed fields and all, or - for stdin; may be given several times")
+		"`FILE` or folder with the objects and their managed fields, or - for stdin; may be given several times")
 	flags.StringVarP(&f.selector, "selector", "l", "", "only objects with these `LABELS`, as in a=b,c!=d")
-	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "the objects of all namespaces")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.place.add(cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return f.complete(env, cmd, args, text)
 	}
 }
 
-// open opens the place and returns it with the objects of a command line, at least
-// one. Objects may come with an error that says why others did not.
+// open opens the place and returns it with the objects of the command line, at least one. It may return
+// objects along with an error for others.
 func (f *objectFlags) open(env *process.Env, cmd *cobra.Command, args []string) (place.Place, []*place.Target, error) {
 	if f.files != nil {
 		switch {
 		case len(args) > 0:
-			return nil, nil, fmt.Errorf("-f gives the objects, and so does %q", strings.Join(args, " "))
+			return nil, nil, fmt.Errorf(
+				"expected objects in files (-f) or by name, got both: %q",
+				strings.Join(args, " "),
+			)
 		case f.all || f.selector != "":
-			return nil, nil, errors.New("-A and -l choose among objects that are not in files")
+			return nil, nil, errors.New("-A and -l do not go with objects in files")
 		}
 	} else if len(args) == 0 {
-		return nil, nil, errors.New("which objects? expected KIND, KIND NAME or KIND/NAME, or files with -f")
+		return nil, nil, errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, or files with -f")
 	}
 	p, err := f.place.open(env, cmd, f.files, place.NoStore)
 	if err != nil {

@@ -21,15 +21,15 @@ func newGet(env *process.Env) *cobra.Command {
 		Short: "Show objects in the store",
 		Long: `Get shows an object, the objects of a kind, or all objects in the store.
 
-KIND is what people call it, in any case: Deployment, deployments, deploy,
-deployment.apps; of a custom kind the names in its CustomResourceDefinition.
-Without -n, a list is of all namespaces, and NAME is of the namespace default.
+KIND is any name of the kind, in upper or lower case: Deployment, deployments,
+deploy, deployment.apps; for custom kinds, the names in the
+CustomResourceDefinition. Without -n, a list is of all namespaces, and NAME is in
+the namespace default.
 
-Managed fields are left out of yaml and json unless --show-managed-fields is
-given. Several objects are a List.
+yaml and json have no managed fields unless --show-managed-fields is given. Several
+objects are printed as a List.
 
-Exit status: 0, also when a list is empty; 1 when NAME is not there, or on any
-error.`,
+Exit status: 0, also if a list is empty; 1 if NAME does not exist, or on any error.`,
 		Example: `  tenure get
   tenure get deploy -o wide
   tenure get deploy/nginx -o yaml --show-managed-fields

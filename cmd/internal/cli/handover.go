@@ -27,31 +27,31 @@ func newHandover(env *process.Env) *cobra.Command {
 	var flags handoverFlags
 	cmd := &cobra.Command{
 		Use:   "handover -f FILE|- --field PATH",
-		Short: "Leave fields to an autoscaler, without a gap",
-		Long: `Handover takes fields out of what a manager applies and leaves them to an
-autoscaler, or whoever else updates them, without a moment in which they are gone
-and fall to their defaults: first a temporary manager applies them with the values
-that they have now; then the manager applies its manifest without them. The
-autoscaler's next write takes them from the temporary manager, whose entry goes with
-that.
+		Short: "Hand fields over to an autoscaler, without a gap",
+		Long: `Handover removes fields from the intent of a manager and leaves them to an
+autoscaler, or to another controller that updates them. The fields are never
+removed, and never set to their defaults: first a temporary manager applies them
+with their current values; then the manager applies its manifest without them. The
+autoscaler's next write takes them from the temporary manager, whose entry is then
+removed.
 
-The manifest that -f names may have the fields or not. Take them out of it: the next
-ordinary apply of it has to be without them.
+The manifest of -f may contain the fields. Remove them from it afterwards: the next
+ordinary apply must not contain them.
 
-Live objects are where plan has them, see tenure plan --help. It shows what both
-applies do and asks before it sends them; with --live it prints the object as it
-becomes.
+Live objects are chosen as for plan, see tenure plan --help. Handover shows what
+both applies do, and asks before it sends them. With --live it prints the resulting
+object.
 
-Exit status: 0 when all is done, 1 on any error, also when it was not confirmed.`,
+Exit status: 0 if all is done, 1 on any error, or if it was not confirmed.`,
 		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
   tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
     --live live.yaml > next.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.handOverDocument(env, cmd) },
 	}
 	flags.add(cmd)
 	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
-		"the field at `PATH`, and all in it; may be given several times")
+		"the field at `PATH`, and all fields in it; may be given several times")
 	cmd.Flags().StringVar(&flags.temporary, "temporary", "handover", "`NAME` of the temporary manager")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
@@ -59,16 +59,16 @@ Exit status: 0 when all is done, 1 on any error, also when it was not confirmed.
 	return cmd
 }
 
-func (f *handoverFlags) run(env *process.Env, cmd *cobra.Command) error {
+func (f *handoverFlags) handOverDocument(env *process.Env, cmd *cobra.Command) error {
 	if err := f.output.Check(); err != nil {
 		return err
 	}
 	if len(f.fields) == 0 {
-		return errors.New("which fields? expected --field")
+		return errors.New("no fields: expected --field")
 	}
 	offline := f.live != ""
 	if !f.dryRun && !offline {
-		if err := f.confirm.Possible(env); err != nil {
+		if err := f.confirm.CheckPossible(env); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (f *handoverFlags) run(env *process.Env, cmd *cobra.Command) error {
 	if len(docs) != 1 {
 		return errors.Join(fmt.Errorf("-f: expected one document, got %d", len(docs)), p.Close())
 	}
-	w, err := f.desired(cmd.Context(), env, p, docs[0])
+	w, err := f.readDesired(cmd.Context(), env, p, docs[0])
 	if err == nil {
 		err = f.handOver(cmd.Context(), env, p, w)
 	}
@@ -92,9 +92,9 @@ func (f *handoverFlags) run(env *process.Env, cmd *cobra.Command) error {
 
 func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.Place, w *place.Desired) error {
 	if w.Object == nil {
-		return errors.New("there is no such object yet")
+		return errors.New("the object does not exist")
 	}
-	fields, err := (&chosenFields{fields: f.fields}).there(env, w.Target)
+	fields, err := (&chosenFields{fields: f.fields}).existingFields(env, w.Target)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	shown := view.PlanView{Palette: view.PaletteFor(env, out)}
 	for i, step := range steps {
 		fmt.Fprintf(out, "%s: apply %d of %d, of %q: %s\n", w.Title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
-		shown.Changes(out, view.Planned{Desired: w, Plan: step.Plan})
-		shown.Ownership(out, view.Planned{Desired: w, Plan: step.Plan})
+		shown.WriteChanges(out, view.Planned{Desired: w, Plan: step.Plan})
+		shown.WriteOwnership(out, view.Planned{Desired: w, Plan: step.Plan})
 	}
 	if f.dryRun {
 		return nil
@@ -121,7 +121,7 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 			return err
 		}
 	}
-	object, err := f.apply(ctx, p, w, steps)
+	object, err := f.applySteps(ctx, p, w, steps)
 	if err != nil {
 		return err
 	}
@@ -136,15 +136,22 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	return f.output.Print(env.Stdout, []map[string]any{object}, false)
 }
 
-// apply applies the steps one after the other.
-func (f *handoverFlags) apply(
+// applySteps applies the steps one after the other.
+func (f *handoverFlags) applySteps(
 	ctx context.Context, p place.Place, w *place.Desired, steps []ownership.Step,
 ) (object map[string]any, err error) {
 	for i, step := range steps {
-		if object, err = p.Apply(ctx, w.Target, step.Intent.Object, cluster.WriteOptions{Manager: step.Manager}); err != nil {
+		object, err = p.Apply(ctx, w.Target, step.Intent.Object, cluster.WriteOptions{Manager: step.Manager})
+		if err != nil {
 			if i > 0 {
-				err = fmt.Errorf("apply %d of %d, of %q; %q owns the fields already, and the same again goes on from there: %w",
-					i+1, len(steps), step.Manager, f.temporary, err)
+				err = fmt.Errorf(
+					"apply %d of %d, of %q; %q owns the fields already; run the same command again to continue: %w",
+					i+1,
+					len(steps),
+					step.Manager,
+					f.temporary,
+					err,
+				)
 			}
 			return nil, err
 		}

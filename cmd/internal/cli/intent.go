@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// intentFlags say what a manager would apply, and to what.
+// intentFlags are the flags for an intent and the place of its live object.
 type intentFlags struct {
 	place       placeFlags
 	files       []string
@@ -30,10 +30,10 @@ type intentFlags struct {
 func (f *intentFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "filename", "f", nil,
-		"`FILE` or folder with what is to be applied, or - for stdin; may be given several times")
-	flags.StringVar(&f.live, "live", "", "`FILE` with the live objects, managed fields and all, in the place of a cluster")
+		"`FILE` or folder with the intents, or - for stdin; may be given several times")
+	flags.StringVar(&f.live, "live", "", "`FILE` with the live objects and their managed fields, instead of a cluster")
 	flags.StringVar(&f.manager, "field-manager", "",
-		fmt.Sprintf("`NAME` of who applies (default %q, in a store %q: what an apply there takes)", kubectlManager,
+		fmt.Sprintf("`NAME` of the field manager (default %q, in a store %q, as for an apply there)", kubectlManager,
 			storeManager))
 	f.place.add(cmd)
 }
@@ -44,12 +44,11 @@ func (f *intentFlags) addSubresource(cmd *cobra.Command) {
 
 func (f *intentFlags) addPlain(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.plain, "plain", false,
-		"compare word by word, as custom resources without defaults are: fill no defaults in, and tell 1000m from 1")
+		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
 }
 
-// The managers of an apply that names none: kubectl apply --server-side, and tenure
-// apply to a store. A plan without a name has to be a plan for one of these: for a
-// manager who applies nothing it would be right for nobody.
+// The default managers of kubectl apply --server-side and of tenure apply to a store. A plan without a
+// manager is for one of these, because a plan for a manager that applies nothing would be wrong.
 const (
 	kubectlManager = "kubectl"
 	storeManager   = "tenure"
@@ -62,12 +61,12 @@ func (f *intentFlags) defaultManager() string {
 	return kubectlManager
 }
 
-// open opens the place, and reads what is to be applied.
+// open opens the place, and reads the intents.
 func (f *intentFlags) open(
 	env *process.Env, cmd *cobra.Command, readOnly bool,
 ) (place.Place, []manifest.Document, error) {
 	if len(f.files) == 0 {
-		return nil, nil, errors.New("nothing to read: name files with -f")
+		return nil, nil, errors.New("no input: expected files with -f")
 	}
 	if f.manager == "" && cmd.Flags().Changed("field-manager") {
 		return nil, nil, errors.New("--field-manager: the name is empty")
@@ -83,7 +82,7 @@ func (f *intentFlags) open(
 		return nil, nil, err
 	}
 	if len(docs) == 0 {
-		return nil, nil, errors.New("no objects in what -f names")
+		return nil, nil, errors.New("-f: no objects found")
 	}
 	var live []string
 	if f.live != "" {
@@ -101,26 +100,26 @@ func (f *intentFlags) open(
 		return nil, nil, err
 	}
 	if !p.InOrder() {
-		f.learn(cmd.Context(), env, p, docs)
+		f.learnDefinitions(cmd.Context(), env, p, docs)
 	}
 	return p, docs, nil
 }
 
-// learn makes known what documents define, and the namespaces that they make, to the
-// documents before them too. What is wrong with one is said when its turn comes.
-func (f *intentFlags) learn(ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document) {
+// learnDefinitions adds the kinds that documents define and the namespaces that they create, so that
+// documents before them can use these. Errors are reported when it is the turn of a document.
+func (f *intentFlags) learnDefinitions(ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document) {
 	for _, kind := range []schema.GroupKind{place.DefinitionKind, place.NamespaceKind} {
 		for _, doc := range docs {
 			if gvk, err := manifest.GVKOf(doc.Tree); doc.Err == nil && err == nil && gvk.GroupKind() == kind {
-				_, _ = f.desired(ctx, env, p, doc)
+				_, _ = f.readDesired(ctx, env, p, doc)
 			}
 		}
 	}
 }
 
-// desired reads what is to be applied of a document. What comes with an error has its place,
-// and the object if that could be told.
-func (f *intentFlags) desired(
+// readDesired reads the intent of a document. A result with an error has the place of the document,
+// and the object if it is known.
+func (f *intentFlags) readDesired(
 	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document,
 ) (*place.Desired, error) {
 	w := &place.Desired{Where: doc.Where(), Given: doc.Tree, Manager: f.manager}
@@ -133,13 +132,13 @@ func (f *intentFlags) desired(
 	}
 	w.Fields, err = w.Target.Manager(env, f.subresource)
 	if err == nil && w.Kind.GroupKind() == place.DefinitionKind && f.subresource == "" {
-		err = f.define(p, w)
+		err = f.defineKind(p, w)
 	}
 	return w, err
 }
 
-// define makes the kind known that an intent defines, unless it is in conflict.
-func (f *intentFlags) define(p place.Place, w *place.Desired) error {
+// defineKind adds the kind that an intent defines, unless the intent is in conflict.
+func (f *intentFlags) defineKind(p place.Place, w *place.Desired) error {
 	plan, err := w.Fields.Plan(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager,
 		fieldmanager.PlanOptions{Force: f.force})
 	if err != nil || plan.Outcome == fieldmanager.Conflict {

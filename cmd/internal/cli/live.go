@@ -9,9 +9,9 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 )
 
-// runLive writes one document to the object in a file, and the result to stdout:
-// the engine as a function.
-func (f *writeFlags) runLive(env *process.Env, docs []manifest.Document, apply bool) error {
+// writeToLive applies one document to the object in a file, and writes the result to stdout. It calls
+// the engine, without a server.
+func (f *writeFlags) writeToLive(env *process.Env, docs []manifest.Document, apply bool) error {
 	if len(docs) != 1 {
 		return fmt.Errorf("--live takes one document with -f, got %d", len(docs))
 	}
@@ -29,7 +29,7 @@ func (f *writeFlags) runLive(env *process.Env, docs []manifest.Document, apply b
 	if out.Format == "" {
 		out.Format = "yaml"
 	}
-	// What is written is the next live object, which is nothing without them.
+	// The result is the next live object, which needs its managed fields.
 	out.ManagedFields = true
 	return out.Print(env.Stdout, []map[string]any{object}, false)
 }
@@ -54,9 +54,9 @@ func (f *writeFlags) mergeLive(
 	if err != nil {
 		return nil, ref, err
 	}
-	if err := place.SameObject(live, doc.Tree); err != nil {
+	if err := place.CheckSameObject(live, doc.Tree); err != nil {
 		return nil, ref, err
 	}
-	object, err = r.Run(live, doc.Tree)
+	object, err = r.Write(live, doc.Tree)
 	return object, ref, err
 }

@@ -17,24 +17,23 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// errNothing says that there is nothing to do for an object.
+// errNothing reports that an object has nothing to move.
 var errNothing = errors.New("there is nothing to do")
 
-// moveResult is what a move makes of an object.
+// moveResult is the result of a move of one object.
 type moveResult struct {
 	object runtime.Object
 	patch  []byte
-	// manager is who sends the patch.
+	// manager is the sender of the patch.
 	manager string
 	// preview writes what the move does.
 	preview func(io.Writer, view.Palette) error
 }
 
-// moverFunc moves ownership in one object; the error is errNothing when it has nothing
-// that the move is about.
+// moverFunc moves ownership in one object; the error is errNothing if it has nothing to move.
 type moverFunc func(t *place.Target) (moveResult, error)
 
-// pending is a move that is to be made.
+// pending is a move that is not yet stored.
 type pending struct {
 	*place.Target
 	place.Moved
@@ -50,16 +49,16 @@ type moving struct {
 	dryRun bool
 	format string
 
-	all       []pending // in order, those that stay as they are too
-	count     int       // that change
+	all       []pending // in order, including objects that do not change
+	count     int       // of objects that change
 	unchanged int
 	failed    int
 }
 
-// plan computes what becomes of every object.
-func (m *moving) plan(targets []*place.Target) {
+// planMoves computes the moves of all objects.
+func (m *moving) planMoves(targets []*place.Target) {
 	for _, t := range targets {
-		next, err := m.one(t)
+		next, err := m.planMove(t)
 		if errors.Is(err, errNothing) && !t.Asked {
 			err = nil
 		}
@@ -68,7 +67,7 @@ func (m *moving) plan(targets []*place.Target) {
 			view.Report(m.env, fmt.Errorf("%s: %w", t.Title(), err))
 			continue
 		}
-		if next.becomes() == nil {
+		if next.movedObject() == nil {
 			m.unchanged++
 		} else {
 			m.count++
@@ -77,8 +76,8 @@ func (m *moving) plan(targets []*place.Target) {
 	}
 }
 
-// one computes what becomes of an object; it has none when nothing changes.
-func (m *moving) one(t *place.Target) (pending, error) {
+// planMove computes the move of one object. Moved is zero if nothing changes.
+func (m *moving) planMove(t *place.Target) (pending, error) {
 	next := pending{Target: t}
 	if t.Kind.Unknown != nil {
 		return next, t.Kind.Unknown
@@ -100,28 +99,28 @@ func (m *moving) one(t *place.Target) (pending, error) {
 	return next, nil
 }
 
-// preview writes what is going to be done.
-func (m *moving) preview(w io.Writer) {
+// writePreview writes the previews of the moves that change something.
+func (m *moving) writePreview(w io.Writer) {
 	for _, next := range m.all {
-		if next.becomes() != nil {
+		if next.movedObject() != nil {
 			fmt.Fprint(w, next.preview)
 		}
 	}
 }
 
-// becomes is what the target becomes; nil when it stays as it is.
-func (p *pending) becomes() map[string]any { return p.Moved.Object }
+// movedObject returns the object after the move; nil if it does not change.
+func (p *pending) movedObject() map[string]any { return p.Moved.Object }
 
-// print writes the objects of files as they become, and only when all could be
-// moved: what is missing in it would be lost to who redirects it into the file.
-func (m *moving) print() error {
-	m.preview(m.env.Stderr)
+// printMoved writes the resulting objects of files, if all could be moved: a user who redirects the
+// output into the file would lose the others.
+func (m *moving) printMoved() error {
+	m.writePreview(m.env.Stderr)
 	if m.failed > 0 {
 		return nil
 	}
 	var objects []map[string]any
 	for _, next := range m.all {
-		object := next.becomes()
+		object := next.movedObject()
 		if object == nil {
 			object = next.Target.Object
 		}
@@ -130,21 +129,21 @@ func (m *moving) print() error {
 	out := view.Output{Format: m.format, ManagedFields: true}
 	switch m.format {
 	case "patch":
-		return m.patches()
+		return m.printPatches()
 	case "":
 		out.Format = "yaml"
 	}
 	return out.Print(m.env.Stdout, objects, false)
 }
 
-// patches writes the patches of what changes, each as a line of JSON.
-func (m *moving) patches() error {
+// printPatches writes the patches of the objects that change, each as a line of JSON.
+func (m *moving) printPatches() error {
 	for _, next := range m.all {
-		if next.becomes() == nil {
+		if next.movedObject() == nil {
 			continue
 		}
 		if next.Patch == nil {
-			return fmt.Errorf("%s: no patch: the object has no resourceVersion to bind it to", next.Title())
+			return fmt.Errorf("%s: no patch: the object has no resourceVersion", next.Title())
 		}
 		if _, err := fmt.Fprintf(m.env.Stdout, "%s\n", printable.JSON(next.Patch)); err != nil {
 			return err
@@ -153,13 +152,13 @@ func (m *moving) patches() error {
 	return nil
 }
 
-// write previews the moves, asks, and makes them.
-func (m *moving) write(ctx context.Context, confirm view.Confirmation) error {
+// writeMoves previews the moves, asks, and makes them.
+func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) error {
 	switch {
 	case m.dryRun && m.format == "":
-		m.preview(m.env.Stdout)
+		m.writePreview(m.env.Stdout)
 	case !m.dryRun:
-		m.preview(m.env.Stderr)
+		m.writePreview(m.env.Stderr)
 	}
 	if m.count > 0 && !m.dryRun {
 		question := fmt.Sprintf("Write this to %s in %s?", view.Counted(m.count, "object", "objects"), m.place)
@@ -168,7 +167,7 @@ func (m *moving) write(ctx context.Context, confirm view.Confirmation) error {
 		}
 	}
 	if m.format == "patch" {
-		if err := m.patches(); err != nil {
+		if err := m.printPatches(); err != nil {
 			return err
 		}
 	}
@@ -179,18 +178,18 @@ func (m *moving) write(ctx context.Context, confirm view.Confirmation) error {
 	for i := range m.all {
 		next := &m.all[i]
 		verb := "unchanged"
-		if next.becomes() != nil {
+		if next.movedObject() != nil {
 			verb = m.done
 			if m.dryRun {
 				verb += " (dry run)"
-			} else if err := m.store(ctx, next); err != nil {
+			} else if err := m.storeMove(ctx, next); err != nil {
 				m.failed++
 				m.count--
 				errs = append(errs, fmt.Errorf("%s: %w", next.Title(), err))
 				step()
 				continue
 			}
-			written = append(written, next.becomes())
+			written = append(written, next.movedObject())
 			step()
 		}
 		lines = append(lines, fmt.Sprintf("%s %s", next.Title(), verb))
@@ -215,23 +214,23 @@ func (m *moving) write(ctx context.Context, confirm view.Confirmation) error {
 	return nil
 }
 
-// store writes one object. When it has changed in the meantime, the move is made
-// again on what is there now, as long as it comes to the same: that was confirmed.
-func (m *moving) store(ctx context.Context, next *pending) error {
+// storeMove stores one object. If the object has changed since, the move is made again on the new
+// object, as long as its preview is the one that was confirmed.
+func (m *moving) storeMove(ctx context.Context, next *pending) error {
 	for attempt := 1; ; attempt++ {
 		err := m.place.Move(ctx, next.Target, next.Moved)
 		if !errors.Is(err, place.ErrStale) || attempt == place.Attempts {
 			return err
 		}
-		if err := m.place.Again(ctx, next.Target); err != nil {
+		if err := m.place.Reload(ctx, next.Target); err != nil {
 			return err
 		}
-		now, err := m.one(next.Target)
+		now, err := m.planMove(next.Target)
 		if err != nil {
 			return err
 		}
-		if now.preview != next.preview || now.becomes() == nil {
-			return fmt.Errorf("%w, and the preview would be another: look again", place.ErrStale)
+		if now.preview != next.preview || now.movedObject() == nil {
+			return fmt.Errorf("%w, and the preview would be different: run the command again", place.ErrStale)
 		}
 		next.Moved = now.Moved
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// sender is who sends a patch of managed fields. It comes to own nothing by that.
+// sender is the field manager of patches of managed fields. It gains no ownership.
 const sender = "tenure"
 
-// keyFlags name entries of a manager, as ownership.Move reads a Key.
+// keyFlags are the flags that select entries of a manager.
 type keyFlags struct {
 	key       managedfields.Key
 	operation string
@@ -41,9 +41,9 @@ func (f *keyFlags) addVersion(cmd *cobra.Command) {
 		"API `VERSION` of an Update's entry, such as apps/v1")
 }
 
-func (f *keyFlags) read() (managedfields.Key, error) {
+func (f *keyFlags) managerKey() (managedfields.Key, error) {
 	if f.key.Manager == "" {
-		return f.key, fmt.Errorf("--%s: which manager?", f.prefix)
+		return f.key, fmt.Errorf("--%s: the name is missing", f.prefix)
 	}
 	switch f.key.Operation = managedfields.Operation(f.operation); f.key.Operation {
 	case "", managedfields.Apply, managedfields.Update:
@@ -52,16 +52,16 @@ func (f *keyFlags) read() (managedfields.Key, error) {
 	return f.key, fmt.Errorf("--%s-operation: expected Apply or Update, got %q", f.prefix, f.operation)
 }
 
-// ofUpdate refuses a version where it says nothing: an applier has one entry, of
-// whatever version.
-func (f *keyFlags) ofUpdate(operations ...managedfields.Operation) error {
+// checkVersion rejects a version for other operations than the given ones: an applier has one
+// entry for all versions.
+func (f *keyFlags) checkVersion(operations ...managedfields.Operation) error {
 	if f.key.APIVersion != "" && !slices.Contains(operations, f.key.Operation) {
-		return fmt.Errorf("--%[1]s-version is that of an Update: expected --%[1]s-operation Update", f.prefix)
+		return fmt.Errorf("--%[1]s-version needs --%[1]s-operation Update", f.prefix)
 	}
 	return nil
 }
 
-// chosenFields say which fields move.
+// chosenFields are the flags that choose fields.
 type chosenFields struct {
 	fields []string
 	all    bool
@@ -69,13 +69,13 @@ type chosenFields struct {
 
 func (f *chosenFields) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.fields, "field", nil,
-		"the field at `PATH`, such as .spec.replicas, and all in it; may be given several times")
-	cmd.Flags().BoolVar(&f.all, "all", false, "all its fields")
+		"the field at `PATH`, such as .spec.replicas, and all fields in it; may be given several times")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all fields of the manager")
 }
 
-func (f *chosenFields) check() error {
+func (f *chosenFields) checkChoice() error {
 	if f.all == (len(f.fields) > 0) {
-		return errors.New("which fields? expected --field, or --all")
+		return errors.New("no fields: expected --field or --all")
 	}
 	return nil
 }
@@ -107,17 +107,17 @@ func ownedWhere(
 	return owned, found, nil
 }
 
-// of returns the manager whose fields are chosen.
-func (f *chosenFields) of(manager *keyFlags) (managedfields.Key, error) {
-	key, err := manager.read()
+// sourceKey returns the key of the manager whose fields are chosen.
+func (f *chosenFields) sourceKey(manager *keyFlags) (managedfields.Key, error) {
+	key, err := manager.managerKey()
 	if err == nil {
-		err = f.check()
+		err = f.checkChoice()
 	}
 	return key, err
 }
 
-// among returns the chosen fields of what a key's entries own; nil for all.
-func (f *chosenFields) among(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
+// ownedFields returns the chosen fields among those that the entries of a key own; nil for all.
+func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
 	owned, found, err := ownedBy(t, from)
 	if err != nil {
 		return nil, err
@@ -140,8 +140,8 @@ func (f *chosenFields) among(t *place.Target, from managedfields.Key) (*fieldpat
 	return fields, err
 }
 
-// do makes moves on a target.
-func do(env *process.Env, t *place.Target, moves ...ownership.Move) (moveResult, error) {
+// makeMoves makes moves on a target.
+func makeMoves(env *process.Env, t *place.Target, moves ...ownership.Move) (moveResult, error) {
 	result, err := t.Mover(env).Do(place.Wrap(t.Object), moves...)
 	if err != nil {
 		return moveResult{}, err
@@ -156,19 +156,19 @@ func do(env *process.Env, t *place.Target, moves ...ownership.Move) (moveResult,
 	}, nil
 }
 
-// runWith runs a move of the fields that choose returns of each object.
-func (f *moveFlags) runWith(env *process.Env, cmd *cobra.Command, args []string, done string,
+// moveFields makes a move of the fields that choose returns for each object.
+func (f *moveFlags) moveFields(env *process.Env, cmd *cobra.Command, args []string, done string,
 	choose func(*place.Target) (*fieldpath.Set, error), move func(*fieldpath.Set) ownership.Move) error {
-	return f.run(env, cmd, args, done, func(t *place.Target) (moveResult, error) {
+	return f.moveObjects(env, cmd, args, done, func(t *place.Target) (moveResult, error) {
 		set, err := choose(t)
 		if err != nil {
 			return moveResult{}, err
 		}
-		return do(env, t, move(set))
+		return makeMoves(env, t, move(set))
 	})
 }
 
-// moveFlags are those of a command that moves ownership.
+// moveFlags are the flags of a command that moves ownership.
 type moveFlags struct {
 	objectFlags
 	dryRun  bool
@@ -187,25 +187,31 @@ var moveFormats = []string{"yaml", "json", "name", "patch"}
 
 // moveHelp ends the help of every command that moves ownership.
 const moveHelp = `
-Objects are chosen as for blame, see tenure blame --help. A preview says who gains
-and loses which fields, and what each manager's next apply will then delete or take
-back; nothing in the objects changes but their managed fields. In a cluster or a
-store, it asks before it writes, and writes only what has not changed since. Of
-several objects, those with nothing to move stay as they are. With -f, the objects
-are printed as they become. -o patch prints the JSON Patch, bound to the object's
-resourceVersion, that a server takes.
+Objects are chosen as for blame, see tenure blame --help. A preview shows which
+managers gain and lose which fields, and what their next applies will then delete or
+take back. Only the managed fields of the objects change. In a cluster or a store,
+the command asks before it writes, and writes only objects that have not changed
+since. With several objects, those with nothing to move stay as they are. With -f,
+the resulting objects are printed. -o patch prints the JSON Patch for a server,
+which fails if the object's resourceVersion has changed.
 
-Exit status: 0 when all is done, or nothing was left to do; 1 on any error: when it
-was not confirmed, or when an object that was named has nothing of what is asked.`
+Exit status: 0 if all is done, or nothing was left to do; 1 on any error, if it was
+not confirmed, or if an object that was named has nothing to move.`
 
-// run moves ownership in all objects; done says what became of one: transferred.
-func (f *moveFlags) run(env *process.Env, cmd *cobra.Command, args []string, done string, move moverFunc) error {
+// moveObjects moves ownership in all objects. done is the verb of a finished move, such as transferred.
+func (f *moveFlags) moveObjects(
+	env *process.Env,
+	cmd *cobra.Command,
+	args []string,
+	done string,
+	move moverFunc,
+) error {
 	if err := checkFormat(f.format, moveFormats...); err != nil {
 		return err
 	}
 	writes := !f.dryRun && f.files == nil
 	if writes {
-		if err := f.confirm.Possible(env); err != nil {
+		if err := f.confirm.CheckPossible(env); err != nil {
 			return err
 		}
 	}
@@ -214,16 +220,16 @@ func (f *moveFlags) run(env *process.Env, cmd *cobra.Command, args []string, don
 		return missing
 	}
 	m := &moving{env: env, place: p, move: move, done: done, dryRun: f.dryRun, format: f.format}
-	m.plan(targets)
+	m.planMoves(targets)
 	if missing != nil {
 		view.Report(env, missing)
 		m.failed++
 	}
 	var err error
 	if f.files != nil && !f.dryRun {
-		err = m.print()
+		err = m.printMoved()
 	} else {
-		err = m.write(cmd.Context(), f.confirm)
+		err = m.writeMoves(cmd.Context(), f.confirm)
 	}
 	if err = errors.Join(err, p.Close()); err == nil && m.failed > 0 {
 		err = errReported

@@ -22,29 +22,29 @@ func newPlan(env *process.Env) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
-		Short: "Say what an apply would do, and whether it would do anything",
-		Long: `Plan says for every document what would come of applying it: nothing, a change of
-ownership, a change of the object, or a conflict. It shows the fields that would
-change, and which manager gains, shares, loses or removes which fields. Nothing is
-sent that could change anything.
+		Short: "Show what an apply would do, and whether it would do anything",
+		Long: `Plan shows the outcome of an apply for every document: unchanged, a change of
+ownership, a change of the object, or a conflict. It lists the fields that would
+change, and the fields that each manager would gain, share, lose or remove. It sends
+no writes.
 
-The live objects are those of the cluster, of the store that --store names, or of
-the file that --live names.
+The live objects are those of the cluster, of the store of --store, or of the file
+of --live.
 
-The whole input counts as applied: objects may be of a kind, or in a namespace, that
-another document defines or creates, with --store one before them. In a cluster, an
-object whose namespace is not there is an error, as its apply would fail. (kubectl
-apply takes objects of a new kind in a second run only.)
+The whole input counts as applied: a document may use a kind or a namespace of
+another document; with --store, of a document before it. In a cluster, an object
+whose namespace does not exist is an error, because its apply would fail. (kubectl
+apply accepts objects of a new kind only in a second run.)
 
-It is assumed that the server fills the defaults of the schema in and, for built-in
-kinds, takes 1000m for 1 and empty lists for none; --plain assumes neither.
-"unchanged" then means that the server would write nothing. What webhooks do is not
-known.
+The plan assumes that the server sets the defaults of the schema and, for built-in
+kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neither.
+"unchanged" then means that the server would write nothing. A plan does not know
+what webhooks do.
 
 Values of Secrets are not shown.
 
-Exit status: 0 when nothing would change, 1 when an object or the ownership of a
-field would, 2 on a conflict, 3 on any error. Of several documents, the highest.`,
+Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
+would change, 2 on a conflict, 3 on any error. With several documents, the highest.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web --diff
 
@@ -55,20 +55,20 @@ field would, 2 on a conflict, 3 on any error. Of several documents, the highest.
   kubectl get -f manifests/ -o yaml --show-managed-fields > live.yaml
   tenure plan -f manifests/ --live live.yaml --field-manager web -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.printPlans(env, cmd) },
 	}
 	flags.add(cmd)
 	flags.addSubresource(cmd)
 	flags.addPlain(cmd)
-	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields that are in conflict")
-	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference of the objects, as diff -u does")
+	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
+	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference between the objects, as diff -u does")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
-		"show metadata.managedFields in the difference too")
+		"include metadata.managedFields in the difference")
 	addFormat(cmd, &flags.format, "json")
-	return failsWith(statusFailed, cmd)
+	return withErrorStatus(statusFailed, cmd)
 }
 
-func (f *planFlags) run(env *process.Env, cmd *cobra.Command) error {
+func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	if err := checkFormat(f.format, "json"); err != nil {
 		return err
 	}
@@ -76,22 +76,22 @@ func (f *planFlags) run(env *process.Env, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	plans, failed := f.plan(cmd.Context(), env, p, docs)
+	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
 	if err := p.Close(); err != nil {
 		return err
 	}
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Diff: f.diff, ManagedFields: f.managedFields}
 	if f.format == "json" {
-		err = shown.Json(env.Stdout, plans)
+		err = shown.WriteJSON(env.Stdout, plans)
 	} else {
-		err = shown.Text(env.Stdout, plans, failed)
+		err = shown.WriteText(env.Stdout, plans, failed)
 	}
 	if err != nil {
 		return err
 	}
 	status := 0
 	for _, planned := range plans {
-		status = max(status, statusOf(planned.Outcome))
+		status = max(status, exitStatus(planned.Outcome))
 	}
 	switch {
 	case failed > 0:
@@ -102,19 +102,19 @@ func (f *planFlags) run(env *process.Env, cmd *cobra.Command) error {
 	return nil
 }
 
-// plan plans every document. Of those that it fails for it tells on stderr, and
-// returns how many they are.
-func (f *planFlags) plan(
+// planDocuments plans every document. It reports errors on stderr, and returns their number.
+func (f *planFlags) planDocuments(
 	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
 ) (plans []view.Planned, failed int) {
 	step, done := view.Progress(env, "planning", len(docs))
 	var errs []func()
 	for _, doc := range docs {
-		w, err := f.desired(ctx, env, p, doc)
+		w, err := f.readDesired(ctx, env, p, doc)
 		if err == nil {
 			one := view.Planned{Desired: w, Options: w.PlanOptions(f.plain)}
 			one.Options.Force = f.force
-			if one.Plan, err = w.Fields.Plan(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, one.Options); err == nil {
+			one.Plan, err = w.Fields.Plan(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, one.Options)
+			if err == nil {
 				plans = append(plans, one)
 			}
 		}
@@ -125,8 +125,8 @@ func (f *planFlags) plan(
 		step()
 	}
 	done()
-	for _, tell := range errs {
-		tell()
+	for _, report := range errs {
+		report()
 	}
 	return plans, failed
 }

@@ -10,9 +10,8 @@ import (
 // for kubectl tenure.
 const pluginPrefix = "kubectl-"
 
-// callBy has a command and its help speak of itself by the name that it was called
-// by.
-func callBy(root *cobra.Command, program string) {
+// useProgramName sets the name of the command in its help to the name that it was called by.
+func useProgramName(root *cobra.Command, program string) {
 	own, ok := strings.CutPrefix(strings.TrimSuffix(program, ".exe"), pluginPrefix)
 	if !ok {
 		return
@@ -21,7 +20,7 @@ func callBy(root *cobra.Command, program string) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
-		// Files called tenure.db have no blank behind the name.
+		// The blank behind the name excludes the file tenure.db.
 		cmd.Long = strings.ReplaceAll(cmd.Long, "see tenure ", "see "+name+" ")
 		cmd.Example = strings.ReplaceAll(cmd.Example, "  tenure ", "  "+name+" ")
 		cmd.Example = strings.ReplaceAll(cmd.Example, "| tenure ", "| "+name+" ")

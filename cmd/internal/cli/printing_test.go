@@ -23,8 +23,32 @@ var printing = [][]string{
 	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me"},
 	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "-o", "json"},
 	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "-o", "status"},
-	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--resolve", "force", "-o", "yaml"},
-	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--resolve", "share", "-o", "json"},
+	{
+		"conflicts",
+		"-f",
+		"intent.json",
+		"--live",
+		"live.json",
+		"--field-manager",
+		"me",
+		"--resolve",
+		"force",
+		"-o",
+		"yaml",
+	},
+	{
+		"conflicts",
+		"-f",
+		"intent.json",
+		"--live",
+		"live.json",
+		"--field-manager",
+		"me",
+		"--resolve",
+		"share",
+		"-o",
+		"json",
+	},
 	{"blame", "-f", "live.json"},
 	{"blame", "-f", "live.json", "-o", "json", "--show-managed-fields"},
 	{"blame", "-f", "live.json", "-o", "html"},
@@ -89,7 +113,8 @@ func FuzzPrinting(f *testing.F) {
 				}, args)
 				require.NotZero(t, out.Len()+errs.Len(), "%v", args)
 				requireHarmless(t, args, out.String()+errs.String(), terminal)
-				if len(text) > 0 && errs.Len() == 0 && (slices.Contains(args, "yaml") || slices.Contains(args, "json")) {
+				if len(text) > 0 && errs.Len() == 0 &&
+					(slices.Contains(args, "yaml") || slices.Contains(args, "json")) {
 					requireText(t, args, out.Bytes(), text)
 				}
 			}

@@ -69,7 +69,10 @@ func testPage(t *testing.T, page string, atLeast int) string {
 	parts := strings.Split(string(data), consoleStart)
 	out := parts[0]
 	c := &console{dir: t.TempDir()}
-	require.NoError(t, os.CopyFS(filepath.Join(c.dir, "doc", "examples"), os.DirFS(filepath.Join(projectRoot, "doc", "examples"))))
+	require.NoError(
+		t,
+		os.CopyFS(filepath.Join(c.dir, "doc", "examples"), os.DirFS(filepath.Join(projectRoot, "doc", "examples"))),
+	)
 	for _, part := range parts[1:] {
 		block, rest, ok := strings.Cut(part, consoleEnd)
 		require.True(t, ok, "%s: a console block without an end", page)

@@ -18,33 +18,33 @@ func newRename(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rename KIND[/NAME] [NAME…] | -f FILE|- --from NAME --to NAME",
 		Short: "Give a manager another name",
-		Long: `Rename gives the entries of a manager to another name. Where that has an entry of
-the same operation already, the two become one.
+		Long: `Rename moves the entries of a manager to another name. If that name has an entry of
+the same operation already, the two are merged.
 ` + moveHelp,
-		Example: `  # the controller calls itself something else from now on
+		Example: `  # the controller has a new name
   tenure rename deployments -A --from flux --to kustomize-controller`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			old, err := from.read()
+			old, err := from.managerKey()
 			if err == nil {
-				err = from.ofUpdate("", managedfields.Update)
+				err = from.checkVersion("", managedfields.Update)
 			}
 			if err != nil {
 				return err
 			}
 			if to == "" {
-				return errors.New("--to: which name?")
+				return errors.New("--to: the name is missing")
 			}
-			return flags.run(env, cmd, args, "renamed", func(t *place.Target) (moveResult, error) {
-				if _, err := (&chosenFields{all: true}).among(t, old); err != nil {
+			return flags.moveObjects(env, cmd, args, "renamed", func(t *place.Target) (moveResult, error) {
+				if _, err := (&chosenFields{all: true}).ownedFields(t, old); err != nil {
 					return moveResult{}, err
 				}
-				return do(env, t, ownership.Rename{From: old, To: to})
+				return makeMoves(env, t, ownership.Rename{From: old, To: to})
 			})
 		},
 	}
 	flags.add(env, cmd)
-	from.add(cmd, "from", "as it was called")
+	from.add(cmd, "from", "with its old name")
 	from.addVersion(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "`NAME` from now on")
+	cmd.Flags().StringVar(&to, "to", "", "the new `NAME`")
 	return cmd
 }

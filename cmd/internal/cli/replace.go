@@ -10,19 +10,18 @@ func newReplace(env *process.Env) *cobra.Command {
 	var flags writeFlags
 	cmd := &cobra.Command{
 		Use:   "replace -f FILE|DIR|-",
-		Short: "Put objects in the place of those in the store, as an update does",
-		Long: `Replace stores every document in the place of the object in the store, or creates
-it: what an update (HTTP PUT) does. The manager comes to own what it added or
-changed; others lose what was changed or removed, and there are no conflicts.
+		Short: "Replace objects in the store, as an update does",
+		Long: `Replace stores every document in place of the object in the store, or creates it, as
+an update (HTTP PUT) does. The manager owns what it added or changed; other managers
+lose fields that were changed or removed. There are no conflicts.
 
-A document that has managed fields says whose fields they are from then on; one
-without them leaves them to follow from the change.
+The managed fields of a document replace those of the object. Without any, those of
+the object are updated by what changed.
 
-FILE, the kinds that are known, what is filled in and --live are as for apply; see
-tenure apply --help.
+FILE, schemas, defaults and --live are as for apply; see tenure apply --help.
 
-Exit status: 0 when all was stored, 1 when any document was not. The other
-documents are stored all the same.`,
+Exit status: 0 if all documents were stored, 1 if any was not. The other documents
+are stored all the same.`,
 		Example: `  # edit an object by hand
   tenure get deploy nginx -o yaml > nginx.yaml
   tenure replace -f nginx.yaml --field-manager me
@@ -30,7 +29,7 @@ documents are stored all the same.`,
   # what a controller does to the status
   tenure replace -f nginx.yaml --field-manager controller --subresource status`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(env, cmd, false) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.writeDocuments(env, cmd, false) },
 	}
 	flags.add(cmd)
 	return cmd

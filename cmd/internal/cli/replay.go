@@ -18,31 +18,31 @@ func newReplay(env *process.Env) *cobra.Command {
 	var verbose, server bool
 	cmd := &cobra.Command{
 		Use:   "replay PATH…",
-		Short: "Replay what a real server answered, and compare",
-		Long: `Replay sends the writes of recorded traces through the engine and compares what
-comes of each with what the server answered: managed fields, byte for byte,
-conflicts, and the object. Every apply is planned as well, and the outcome of the
-plan compared with what the server did. PATH is a trace, or a folder of traces.
+		Short: "Replay recorded writes to kube-apiserver, and compare",
+		Long: `Replay sends the writes of recorded traces through the engine and compares the
+result of each with the recorded response: managed fields, byte for byte, conflicts,
+and the object. Every apply is planned as well, and the outcome of the plan compared
+with what the server did. PATH is a trace, or a folder of traces.
 
-It prints how many steps agreed, differed and were skipped, by kind of write; why
-steps were skipped: something above the engine decided them; and every
-difference, - for the server's line and + for the engine's. Steps are counted
-from 1. The last lines are
+It prints how many steps agreed, differed and were skipped, by kind of write; the
+reasons of skips, which are decisions above the engine; and every difference, with -
+for the server's line and + for the engine's. Steps are counted from 1. The last
+lines are
 
   P applies planned
   N steps: A agreed, B differed, C skipped
 
-The schemas are those of the trace's own CustomResourceDefinition, then the
-documents that --openapi names, then the embedded ones.
+Schemas are those of the trace's own CustomResourceDefinition, then of the documents
+of --openapi, then the embedded ones.
 
 With --server, each trace is replayed on an API server of its own instead, over
-HTTP, and the whole of every answer is compared, but for what a server generates.
-The server has the namespaces that the trace writes to. There are no plans. Skipped
-are three faults of the recorded server that this one does not have, each by name,
-values that a server validates in Go code, and custom resources of which the trace
-has no definition.
+HTTP, and whole responses are compared, except for what a server generates. The
+server has the namespaces that the trace writes to. There are no plans. Steps are
+skipped for three faults of the recorded server that this one does not have, each by
+name, for values that kube-apiserver validates in Go code, and for custom resources
+without a definition in the trace.
 
-Exit status: 0 when no step differed, 1 when any did, or on any error.`,
+Exit status: 0 if no step differed, 1 if any did, or on any error.`,
 		Example: `  tenure replay testdata/traces
   tenure replay --server testdata/traces
   tenure replay --openapi openapi/ --verbose traces/scenarios/001.json`,
@@ -57,7 +57,7 @@ Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 				return err
 			}
 			if len(traces) == 0 {
-				return errors.New("no traces there")
+				return errors.New("no traces found")
 			}
 			report := replay.Report{Verbose: verbose, Unplanned: server}
 			for _, trace := range traces {
@@ -94,13 +94,13 @@ Exit status: 0 when no step differed, 1 when any did, or on any error.`,
 	return cmd
 }
 
-// runTrace replays a trace. What nobody recorded, such as an answer without the
-// object that it should have, can break the replay; that is the trace's fault.
+// runTrace replays a trace. A panic is the fault of a malformed trace, such as a response without the
+// object that it should have, and becomes an error.
 func runTrace(trace *replay.Trace, types *openapi.Registry) (results []replay.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%s: can't be replayed: %v", trace.Name, v)
+			err = fmt.Errorf("%s: the trace can't be replayed: %v", trace.Name, v)
 		}
 	}()
-	return replay.Run(trace, types), nil
+	return replay.RunEngine(trace, types), nil
 }

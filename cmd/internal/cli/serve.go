@@ -41,20 +41,20 @@ func newServe(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the store to kubectl and other Kubernetes clients",
-		Long: `Serve starts a Kubernetes API server over the store: the built-in types, and what
-CustomResourceDefinitions define, with server-side apply as a real one does it. No
-controllers run: nothing makes Pods of a Deployment.
+		Long: `Serve starts a Kubernetes API server on the store, with the built-in resources,
+custom resources and server-side apply. No controllers run: nothing creates the Pods
+of a Deployment.
 
-The store is the file that tenure apply and tenure get use, which no other command
-can use at the same time; or an etcd, which several servers can share.
+The store is the file that tenure apply and tenure get use; no other command can use
+it at the same time. Or it is an etcd, which several servers can share.
 
-It prints where the kubeconfig is. It adds a context there, tenure or tenure-2 and
-so on, with the address, the certificate and the token of an administrator. Whatever
-else is in the file stays, the current context too. The server stays until it is
-interrupted (SIGINT, SIGTERM). Then it ends watches, lets requests under way finish,
-and closes the store.
+Serve adds a context to the kubeconfig and prints its path. The context is called
+tenure, or tenure-2 and so on, and has the address, the certificate and the token of
+an administrator. Everything else in the file stays, also the current context. The
+server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
+completes requests in flight, and closes the store.
 
-Exit status: 0 when it was interrupted, 1 when it could not start, or on any error.`,
+Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
 		Example: `  tenure serve
   tenure serve --store shop.db --listen 127.0.0.1:8443 --crd widgets.yaml
   tenure serve --etcd-servers http://127.0.0.1:2379`,
@@ -67,9 +67,14 @@ Exit status: 0 when it was interrupted, 1 when it could not start, or on any err
 	}
 	addStoreFlag(cmd, &flags.store)
 	set := cmd.Flags()
-	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, in the place of a file")
-	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` of this machine to listen on; port 0 is a free one")
-	set.StringVar(&flags.kubeconfig, "kubeconfig", "tenure.kubeconfig", "`FILE` with the kubeconfig to add a context to")
+	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, instead of a file")
+	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 is any free port")
+	set.StringVar(
+		&flags.kubeconfig,
+		"kubeconfig",
+		"tenure.kubeconfig",
+		"`FILE` with the kubeconfig to add a context to",
+	)
 	set.StringArrayVar(&flags.definitions, "crd", nil,
 		"`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
@@ -86,7 +91,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	if err != nil {
 		return err
 	}
-	records, name, err := openServed(ctx, e, f)
+	records, name, err := openServedStore(ctx, e, f)
 	if err != nil {
 		return err
 	}
@@ -108,12 +113,12 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 		return err
 	}
 	fmt.Fprintf(e.Stdout, "serving %s at %s\nkubeconfig: %s\ntry: kubectl --kubeconfig %s %sget namespaces\n",
-		name, server.URL(), kubeconfig, quoted(kubeconfig), which)
+		name, server.URL(), kubeconfig, shellQuoted(kubeconfig), which)
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-server.Done():
-		return errors.New("the server has ended by itself")
+		return errors.New("the server stopped unexpectedly")
 	}
 }
 
@@ -126,8 +131,8 @@ func contextFlag(kubeconfig, context string) (string, error) {
 	return "--context " + context + " ", nil
 }
 
-// openServed opens what the server keeps its objects in, and names it.
-func openServed(ctx context.Context, e *process.Env, f *serveFlags) (storage.Store, string, error) {
+// openServedStore opens the storage of the server, and returns its name for messages.
+func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (storage.Store, string, error) {
 	if len(f.etcd) == 0 {
 		records, err := place.OpenRecords(e, f.store, place.CreateStore)
 		if err != nil {
@@ -147,25 +152,26 @@ func openServed(ctx context.Context, e *process.Env, f *serveFlags) (storage.Sto
 	records, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: f.etcd}, Timeout: e.StoreTimeout})
 	switch {
 	case errors.Is(err, storage.ErrUnavailable):
-		return nil, "", fmt.Errorf("%s does not answer", name)
+		return nil, "", fmt.Errorf("%s is unavailable", name)
 	case err != nil:
 		return nil, "", fmt.Errorf("%s: %w", name, err)
 	}
 	return records, name, nil
 }
 
-// quoted returns a path as a shell takes it.
-func quoted(path string) string {
+// shellQuoted returns a path quoted for a shell, if it needs quotes.
+func shellQuoted(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-+@:,%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		return !strings.ContainsRune("/._-+@:,%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
+			(r < 'a' || r > 'z')
 	}) {
 		return path
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// readDefinitions reads the CustomResourceDefinitions in files and folders. Other
-// objects in a folder are passed over, so that a folder of manifests will do.
+// readDefinitions reads the CustomResourceDefinitions in files and folders. It ignores other objects,
+// so that an input can be a folder of manifests.
 func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err error) {
 	for _, input := range inputs {
 		docs, err := manifest.ReadDocuments(e, []string{input})
@@ -182,14 +188,13 @@ func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("--crd: %s: no CustomResourceDefinition in it", input)
+			return nil, fmt.Errorf("--crd: %s: no CustomResourceDefinition found", input)
 		}
 	}
 	return out, nil
 }
 
-// applyDefinitions applies definitions to a server as the manager tenure, whoever owns their
-// fields.
+// applyDefinitions applies definitions to a server as the manager tenure, with force.
 func applyDefinitions(ctx context.Context, config *rest.Config, definitions []map[string]any) error {
 	if len(definitions) == 0 {
 		return nil

@@ -190,9 +190,10 @@ func TestServeElsewhere(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"a port in use", []string{"--listen", address}, "error: listen tcp " + address + ": bind: address already in use\n"},
+		{"a port in use", []string{"--listen", address},
+			"error: listen tcp " + address + ": bind: address already in use\n"},
 		{"no etcd", []string{"--etcd-servers", "http://" + address}, "error: the etcd at http://" + address +
-			" does not answer\n"},
+			" is unavailable\n"},
 	} {
 		var out, errs bytes.Buffer
 		status := Main(process.Env{Stdout: &out, Stderr: &errs, Dir: t.TempDir(), Context: t.Context(),
@@ -244,8 +245,12 @@ func TestStoresAsServed(t *testing.T) {
 		}
 		body, err := json.Marshal(object)
 		require.NoError(t, err)
-		q := httptest.NewRequest(http.MethodPatch, fmt.Sprintf("%s?fieldManager=%s&force=%t&fieldValidation=Strict", path,
-			manager, force), bytes.NewReader(body))
+		q := httptest.NewRequest(
+			http.MethodPatch,
+			fmt.Sprintf("%s?fieldManager=%s&force=%t&fieldValidation=Strict", path,
+				manager, force),
+			bytes.NewReader(body),
+		)
 		q.Header.Set("Content-Type", "application/apply-patch+yaml")
 		if isUpdate {
 			q = httptest.NewRequest(http.MethodPut, path+"?fieldManager="+manager, bytes.NewReader(body))

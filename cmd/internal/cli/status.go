@@ -9,10 +9,10 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
-// errReported ends a command that has said already what went wrong.
+// errReported ends a command that has reported its errors already.
 var errReported = errors.New("failed")
 
-// statusError ends a command with an exit status of its own.
+// statusError ends a command with a given exit status.
 type statusError struct {
 	status int
 	err    error // nil when there is nothing more to say
@@ -27,20 +27,20 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.err }
 
-// flagError says where to look what the flags of a command are.
+// flagError adds to an error of flags where their help is.
 func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
 }
 
-// The exit statuses of plan. Those of conflicts are among them.
+// The exit statuses of plan and conflicts.
 const (
 	statusChanges  = 1
 	statusConflict = 2
 	statusFailed   = 3
 )
 
-// failedWith gives an error an exit status of its own.
-func failedWith(status int, err error) error {
+// errorWithStatus returns an error with an exit status.
+func errorWithStatus(status int, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -51,19 +51,18 @@ func failedWith(status int, err error) error {
 	return &statusError{status: status, err: err}
 }
 
-// failsWith gives every error of a command an exit status of its own, that of a
-// mistyped flag as well.
-func failsWith(status int, cmd *cobra.Command) *cobra.Command {
+// withErrorStatus sets the exit status of all errors of a command, including those of flags.
+func withErrorStatus(status int, cmd *cobra.Command) *cobra.Command {
 	args, run := cmd.Args, cmd.RunE
-	cmd.Args = func(cmd *cobra.Command, given []string) error { return failedWith(status, args(cmd, given)) }
-	cmd.RunE = func(cmd *cobra.Command, given []string) error { return failedWith(status, run(cmd, given)) }
+	cmd.Args = func(cmd *cobra.Command, given []string) error { return errorWithStatus(status, args(cmd, given)) }
+	cmd.RunE = func(cmd *cobra.Command, given []string) error { return errorWithStatus(status, run(cmd, given)) }
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return failedWith(status, flagError(cmd, err))
+		return errorWithStatus(status, flagError(cmd, err))
 	})
 	return cmd
 }
 
-func statusOf(outcome fieldmanager.Outcome) int {
+func exitStatus(outcome fieldmanager.Outcome) int {
 	switch outcome {
 	case fieldmanager.Unchanged:
 		return 0

@@ -21,13 +21,13 @@ func newTest(env *process.Env) *cobra.Command {
 	var update, verbose bool
 	cmd := &cobra.Command{
 		Use:   "test PATH…",
-		Short: "Run scenarios: who writes what, and what must come of it",
+		Short: "Run scenarios: the writes of several managers, and their expected results",
 		Long: `Test runs scenarios: text files (txtar) with a type, the writes of several managers
-one after the other, and what must come of each: the whole object with its managed
-fields, conflicts, or nothing. A step can also run every order in which managers'
-writes can meet, and say whether they end in one object, which orders conflict, and
-the shortest pair of orders that end differently. PATH is a scenario, or a folder of
-them (.txtar, at any depth).
+one after the other, and the expected result of each: the whole object with its
+managed fields, conflicts, or no change. A step can also run every order in which
+writes can happen, and report whether all orders end in one object, which orders
+conflict, and the shortest pair of orders that end differently. PATH is a scenario,
+or a folder of them (.txtar, at any depth).
 
   Two managers share a field when both apply the same value.
 
@@ -43,14 +43,14 @@ them (.txtar, at any depth).
   (the message and the causes of the Status)
 
 ` + indented(fieldmanagertest.Grammar) + `
-An interrupt (Ctrl-C) ends the run, and an interleave with what is known by then.
+An interrupt (Ctrl-C) ends the run. An interleave then reports the orders that ran.
 
-It prints every difference, - for what is expected and + for what came, and as its
+It prints every difference, with - for expected and + for actual lines, and as its
 last line
 
   N scenarios: P passed, F failed
 
-Exit status: 0 when all passed, 1 when any failed, or on any error.`,
+Exit status: 0 if all scenarios passed, 1 if any failed, or on any error.`,
 		Example: `  tenure test testdata/scenarios
   tenure test --update my-scenario.txtar`,
 		Args: cobra.MinimumNArgs(1),
@@ -60,11 +60,11 @@ Exit status: 0 when all passed, 1 when any failed, or on any error.`,
 				return err
 			}
 			if len(files) == 0 {
-				return fmt.Errorf("no scenarios there")
+				return fmt.Errorf("no scenarios found")
 			}
 			ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second one ends the process
+			context.AfterFunc(ctx, stop) // a second interrupt ends the process
 			run, failed := 0, 0
 			for _, file := range files {
 				if ctx.Err() != nil {
@@ -83,19 +83,22 @@ Exit status: 0 when all passed, 1 when any failed, or on any error.`,
 				view.Counted(run, "scenario", "scenarios"), run-failed, failed)
 			switch {
 			case ctx.Err() != nil:
-				return fmt.Errorf("interrupted: %s not run", view.Counted(len(files)-run, "scenario was", "scenarios were"))
+				return fmt.Errorf(
+					"interrupted: %s not run",
+					view.Counted(len(files)-run, "scenario was", "scenarios were"),
+				)
 			case failed > 0:
 				return errReported
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&update, "update", false, "write what came of each step into the file, as what is expected")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "a line for every scenario")
+	cmd.Flags().BoolVar(&update, "update", false, "write the result of each step into the file, as the expected one")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print a line for every scenario")
 	return cmd
 }
 
-// indented returns a text with its lines moved to the right.
+// indented returns a text with its lines indented.
 func indented(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -107,16 +110,19 @@ func indented(text string) string {
 	return b.String()
 }
 
-// runScenario runs one scenario and prints how it went; ok says that it passed.
+// runScenario runs one scenario and prints the result; ok is true if it passed.
 func runScenario(ctx context.Context, e *process.Env, file string, update, verbose bool) (ok bool, err error) {
 	step, done := func() {}, func() {}
-	s, err := fieldmanagertest.RunFileWith(file, fieldmanagertest.RunOptions{Context: ctx, Progress: func(what string, ran, total int) {
-		if ran == 0 {
-			step, done = view.Progress(e, what, total)
-		} else {
-			step()
-		}
-	}})
+	s, err := fieldmanagertest.RunFileWith(
+		file,
+		fieldmanagertest.RunOptions{Context: ctx, Progress: func(what string, ran, total int) {
+			if ran == 0 {
+				step, done = view.Progress(e, what, total)
+			} else {
+				step()
+			}
+		}},
+	)
 	done()
 	if err != nil {
 		fmt.Fprintf(e.Stdout, "FAIL %s\n%v\n", relative(e, file), err)
@@ -145,8 +151,7 @@ func runScenario(ctx context.Context, e *process.Env, file string, update, verbo
 	return true, nil
 }
 
-// shown returns a path as the user gave it: relative to the folder that the
-// command runs in.
+// relative returns a path relative to the folder that the command runs in, as the user wrote it.
 func relative(e *process.Env, path string) string {
 	if e.Dir == "" {
 		return path

@@ -17,47 +17,47 @@ func newTransfer(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfer KIND[/NAME] [NAME…] | -f FILE|- --from NAME --to NAME",
 		Short: "Move fields from one manager to another",
-		Long: `Transfer moves the ownership of fields, or of all fields, from one manager to
-another. Who applies the fields from now on has to have them in the manifest, and
-who applied them so far has to take them out.
+		Long: `Transfer moves the ownership of some or all fields from one manager to another. The
+new manager has to add the fields to its manifest, and the old one has to remove
+them from its own.
 
---from alone stands for all entries of that name; --to for an applier, unless
---to-operation says Update.
+--from alone selects all entries of that manager. --to is an applier, unless
+--to-operation is Update.
 ` + moveHelp,
 		Example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
 
-  # whatever helm owns is Argo CD's, in all namespaces; look first
+  # move everything that helm owns to Argo CD, in all namespaces; look first
   tenure transfer deployments -A --from helm --to argocd --all --dry-run
 
-  # a field of a list's item, of an object in hand
+  # a field of a list item, of an object in a file
   tenure transfer -f live.yaml --from alice --to bob \
     --field '.spec.template.spec.containers[name=web].image'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			source, err := fields.of(&from)
+			source, err := fields.sourceKey(&from)
 			if err != nil {
 				return err
 			}
-			heir, err := to.read()
+			target, err := to.managerKey()
 			if err == nil {
-				err = to.ofUpdate(managedfields.Update)
+				err = to.checkVersion(managedfields.Update)
 			}
 			if err == nil {
-				err = from.ofUpdate("", managedfields.Update)
+				err = from.checkVersion("", managedfields.Update)
 			}
 			if err != nil {
 				return err
 			}
-			owned := func(t *place.Target) (*fieldpath.Set, error) { return fields.among(t, source) }
-			return flags.runWith(env, cmd, args, "transferred", owned, func(set *fieldpath.Set) ownership.Move {
-				return ownership.Transfer{Fields: set, All: fields.all, From: source, To: heir}
+			owned := func(t *place.Target) (*fieldpath.Set, error) { return fields.ownedFields(t, source) }
+			return flags.moveFields(env, cmd, args, "transferred", owned, func(set *fieldpath.Set) ownership.Move {
+				return ownership.Transfer{Fields: set, All: fields.all, From: source, To: target}
 			})
 		},
 	}
 	flags.add(env, cmd)
-	from.add(cmd, "from", "who owns them")
+	from.add(cmd, "from", "that owns them now")
 	from.addVersion(cmd)
-	to.add(cmd, "to", "who is to own them")
+	to.add(cmd, "to", "that owns them then")
 	to.addVersion(cmd)
 	fields.add(cmd)
 	return cmd

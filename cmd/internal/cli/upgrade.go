@@ -32,20 +32,21 @@ func newUpgrade(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade KIND[/NAME] [NAME…] | -f FILE|- --field-manager NAME",
 		Short: "Move from client-side to server-side apply",
-		Long: `Upgrade moves what kubectl apply, or another client-side applier, owns to the Apply
-entry of a manager, so that its next apply removes what is no longer applied. It
-moves what the last-applied annotation holds, and leaves defaults and what webhooks
-injected where it is; doc/upgrade.md of the project says it all.
+		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
+Apply entry of a manager, so that its next apply removes what is no longer applied.
+It moves the fields in the last-applied annotation. Defaults, and fields that
+webhooks added, stay with their manager. doc/upgrade.md of the project has the
+details.
 
-With --restarted-at moves the annotation that kubectl rollout restart left, which no
-apply removes otherwise; with --also, fields of your choice. --intent names what is
-applied next, for the preview and for objects without the annotation.
+--restarted-at also moves the annotation that kubectl rollout restart left, which no
+apply removes otherwise; --also moves fields of your choice. --intent is the next
+intent, for the preview and for objects without the annotation.
 ` + moveHelp,
-		Example: `  # look, then go over
+		Example: `  # look, then upgrade
   tenure upgrade deployment/web -n shop --field-manager flux --dry-run
   tenure upgrade deployments -A --field-manager flux --restarted-at
 
-  # an object in hand, as a patch for a server
+  # an object in a file, as a patch for a server
   tenure upgrade -f live.yaml --field-manager flux -o patch`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkManager(flags.options.Manager); err != nil {
@@ -55,23 +56,33 @@ applied next, for the preview and for objects without the annotation.
 			if err != nil {
 				return err
 			}
-			return flags.run(env, cmd, args, "upgraded", func(t *place.Target) (moveResult, error) {
+			return flags.moveObjects(env, cmd, args, "upgraded", func(t *place.Target) (moveResult, error) {
 				return flags.upgrade(t, next)
 			})
 		},
 	}
 	flags.add(env, cmd)
 	set := cmd.Flags()
-	set.StringVar(&flags.options.Manager, "field-manager", "", "`NAME` of who applies from now on")
+	set.StringVar(&flags.options.Manager, "field-manager", "", "`NAME` of the manager that applies from now on")
 	set.StringArrayVar(&flags.options.From, "from", nil,
-		"`NAME` of a manager whose fields move; without any, who owns the annotation; may be given several times")
+		"`NAME` of a manager whose fields move (default: the owners of the annotation); may be given several times")
 	set.StringVar(&flags.options.Subresource, "subresource", "", "`NAME` of the entries' subresource")
-	set.StringVar(&flags.intent, "intent", "", "`FILE` with what is applied next")
+	set.StringVar(&flags.intent, "intent", "", "`FILE` with the next intent")
 	set.StringArrayVar(&flags.also, "also", nil,
-		"move the field at `PATH` too, and all in it, from every updater; may be given several times")
-	set.BoolVar(&flags.restartedAt, "restarted-at", false, "move the annotation of kubectl rollout restart too")
-	set.BoolVar(&flags.options.Everything, "everything", false, "move all that --from owns, whatever the annotation holds")
-	set.BoolVar(&flags.options.Release, "release", false, "give up what does not move, so that it is nobody's")
+		"also move the field at `PATH`, and all fields in it, from every updater; may be given several times")
+	set.BoolVar(&flags.restartedAt, "restarted-at", false, "also move the annotation of kubectl rollout restart")
+	set.BoolVar(
+		&flags.options.Everything,
+		"everything",
+		false,
+		"move all fields of --from, not only those in the annotation",
+	)
+	set.BoolVar(
+		&flags.options.Release,
+		"release",
+		false,
+		"give up the fields that do not move, so that nobody owns them",
+	)
 	set.BoolVar(&flags.options.KeepLastApplied, "keep-last-applied", false,
 		"keep the annotation, with the manager kubectl-last-applied")
 	return cmd
@@ -79,7 +90,7 @@ applied next, for the preview and for objects without the annotation.
 
 func checkManager(name string) error {
 	if name == "" {
-		return errors.New("--field-manager: which manager?")
+		return errors.New("--field-manager: the name is missing")
 	}
 	if err := managedfields.ValidateManager(name); err != nil {
 		return fmt.Errorf("--field-manager: %w", err)
@@ -90,14 +101,14 @@ func checkManager(name string) error {
 func (f *upgradeFlags) upgrade(t *place.Target, next intents) (moveResult, error) {
 	o := f.options
 	o.Types, o.Converter = t.Types, t.Converter()
-	o.Intent = next.about(t)
+	o.Intent = next.forObject(t)
 	if o.Intent == nil && f.intent != "" && t.Asked {
-		return moveResult{}, fmt.Errorf("--intent: %s says nothing of this object", f.intent)
+		return moveResult{}, fmt.Errorf("--intent: %s does not contain this object", f.intent)
 	}
 	if f.restartedAt {
 		o.Also = upgrade.RestartedAt()
 	}
-	also, err := f.alsoOf(t)
+	also, err := f.alsoFields(t)
 	if err != nil {
 		return moveResult{}, err
 	}
@@ -105,12 +116,12 @@ func (f *upgradeFlags) upgrade(t *place.Target, next intents) (moveResult, error
 		o.Also = o.Also.Union(also)
 	}
 	result, err := upgrade.ToServerSide(place.Wrap(t.Object), o)
-	return upgraded(t, result, o.Manager, err)
+	return upgradeResult(t, result, o.Manager, err)
 }
 
-// alsoOf returns the paths of --also that an updater owns; a path that nobody has is
-// no error, as it may be that of some objects only.
-func (f *upgradeFlags) alsoOf(t *place.Target) (*fieldpath.Set, error) {
+// alsoFields returns the paths of --also that an updater owns. A path that nobody owns is no
+// error, because only some objects may have it.
+func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 	entries, err := upgrade.Owners(place.Wrap(t.Object), managedfields.Update, nil)
 	if err != nil {
 		return nil, err
@@ -133,7 +144,7 @@ func (f *upgradeFlags) alsoOf(t *place.Target) (*fieldpath.Set, error) {
 	return out, nil
 }
 
-// intents are what is applied next.
+// intents are the documents of --intent.
 type intents map[place.KindName][]map[string]any
 
 // readIntents reads the intents of --intent.
@@ -160,8 +171,8 @@ func (f *upgradeFlags) readIntents(env *process.Env) (intents, error) {
 	return out, nil
 }
 
-// about returns the intent that is about an object, nil for none.
-func (i intents) about(t *place.Target) runtime.Object {
+// forObject returns the intent for an object, nil for none.
+func (i intents) forObject(t *place.Target) runtime.Object {
 	for _, tree := range i[place.KindName{Kind: t.Kind.GroupKind(), Name: t.Name}] {
 		in := manifest.TextAt(tree, "namespace")
 		if in != "" && t.Namespace != "" && in != t.Namespace {
@@ -176,8 +187,8 @@ func (i intents) about(t *place.Target) runtime.Object {
 	return nil
 }
 
-// upgraded returns a result of package upgrade as a move.
-func upgraded(t *place.Target, result upgrade.Result, manager string, err error) (moveResult, error) {
+// upgradeResult returns a result of package upgrade as a move.
+func upgradeResult(t *place.Target, result upgrade.Result, manager string, err error) (moveResult, error) {
 	if err != nil {
 		return moveResult{}, err
 	}

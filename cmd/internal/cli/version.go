@@ -13,7 +13,7 @@ func newVersion(env *process.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of tenure",
-		Long:    "Version prints the version that tenure was built from, and the Go that built it.",
+		Long:    "Version prints the version of tenure, and the version of Go that built it.",
 		Example: "  tenure version",
 		Args:    cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {

@@ -34,25 +34,25 @@ func (f *writeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE`, folder, or - for stdin; may be given several times")
 	flags.StringVar(&f.live, "live", "", "write to the object in `FILE`, and the result to stdout, without a store")
-	flags.StringVar(&f.manager, "field-manager", storeManager, "`NAME` of who manages what is written")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and store nothing")
+	flags.StringVar(&f.manager, "field-manager", storeManager, "`NAME` of the field manager")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and store nothing")
 	flags.StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status")
-	flags.StringVarP(&f.namespace, "namespace", "n", "", "`NAMESPACE` of objects that name none (default \"default\")")
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "`NAMESPACE` of objects without one (default \"default\")")
 	addStoreFlag(cmd, &f.store)
 	flags.StringArrayVar(&f.schemas, "schema", nil,
 		"`FILE` or folder with OpenAPI v3 documents or CustomResourceDefinitions; may be given several times")
 	addOutput(cmd, &f.output, "yaml", "json", "name")
 }
 
-// check finds faults of the flags.
-func (f *writeFlags) check(cmd *cobra.Command) error {
+// checkFlags checks the flags.
+func (f *writeFlags) checkFlags(cmd *cobra.Command) error {
 	for _, other := range []string{"store", "dry-run", "namespace"} {
 		if f.live != "" && cmd.Flags().Changed(other) {
-			return fmt.Errorf("--%s means nothing with --live, which writes to no store", other)
+			return fmt.Errorf("--%s does not go with --live, which writes to no store", other)
 		}
 	}
 	if len(f.files) == 0 {
-		return errors.New("nothing to read: name files with -f")
+		return errors.New("no input: expected files with -f")
 	}
 	if f.manager == "" {
 		return errors.New("--field-manager: the name is empty")
@@ -66,8 +66,8 @@ func (f *writeFlags) check(cmd *cobra.Command) error {
 	return f.output.Check()
 }
 
-func (f *writeFlags) run(env *process.Env, cmd *cobra.Command, apply bool) error {
-	if err := f.check(cmd); err != nil {
+func (f *writeFlags) writeDocuments(env *process.Env, cmd *cobra.Command, apply bool) error {
+	if err := f.checkFlags(cmd); err != nil {
 		return err
 	}
 	docs, err := manifest.ReadDocuments(env, f.files)
@@ -75,10 +75,10 @@ func (f *writeFlags) run(env *process.Env, cmd *cobra.Command, apply bool) error
 		return err
 	}
 	if len(docs) == 0 {
-		return errors.New("no objects in what -f names")
+		return errors.New("-f: no objects found")
 	}
 	if f.live != "" {
-		return f.runLive(env, docs, apply)
+		return f.writeToLive(env, docs, apply)
 	}
 	missing := place.CreateStore
 	if f.dryRun {
@@ -90,15 +90,15 @@ func (f *writeFlags) run(env *process.Env, cmd *cobra.Command, apply bool) error
 	}
 	err = p.AddSchemas(f.schemas)
 	if err == nil {
-		err = f.runStore(cmd.Context(), &place.Writer{Place: p, Apply: apply, Options: cluster.WriteOptions{
+		err = f.writeToStore(cmd.Context(), &place.Writer{Place: p, Apply: apply, Options: cluster.WriteOptions{
 			Manager: f.manager, Force: f.force, DryRun: f.dryRun, Subresource: f.subresource,
 		}}, docs)
 	}
 	return errors.Join(err, p.Close())
 }
 
-// runStore writes the documents one after the other, whatever becomes of each.
-func (f *writeFlags) runStore(ctx context.Context, w *place.Writer, docs []manifest.Document) error {
+// writeToStore writes the documents one after the other. An error does not stop it.
+func (f *writeFlags) writeToStore(ctx context.Context, w *place.Writer, docs []manifest.Document) error {
 	failed := false
 	var written []map[string]any
 	for _, doc := range docs {

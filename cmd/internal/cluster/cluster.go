@@ -1,8 +1,6 @@
-// Package cluster reads and writes the objects of a cluster, as far as a command
-// about the ownership of fields needs it.
+// Package cluster sends the requests of commands to an API server.
 //
-// It knows a cluster through what k8s.io/cli-runtime makes of a kubeconfig, so that
-// it goes where kubectl goes.
+// It finds the server through k8s.io/cli-runtime, so that it uses the same cluster as kubectl.
 package cluster
 
 import (
@@ -25,9 +23,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Requests a second, and how many may come at once. The defaults of client-go are
-// those of a controller, and a command that goes through a cluster would stand
-// still for most of its time.
+// Limits on requests per second, and on bursts. client-go's defaults are for controllers; a command that
+// reads many objects would wait most of the time.
 const (
 	requestsPerSecond = 50
 	requestsAtOnce    = 100
@@ -36,11 +33,10 @@ const (
 // pageSize is how many objects a list asks for at a time.
 const pageSize = 500
 
-// ErrNotFound says that there is no such object.
+// ErrNotFound reports an object that does not exist.
 var ErrNotFound = errors.New("not found")
 
-// Cluster is a cluster that kubectl would reach as well. It is not safe for
-// concurrent use.
+// Cluster is a cluster. It is not safe for concurrent use.
 type Cluster struct {
 	getter  genericclioptions.RESTClientGetter
 	config  *rest.Config
@@ -50,7 +46,7 @@ type Cluster struct {
 	custom  map[schema.GroupKind]map[string]any
 }
 
-// New returns the cluster that getter leads to. Nothing is asked of it yet.
+// New returns the cluster of a getter. It sends no requests.
 func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	config, err := getter.ToRESTConfig()
 	if err != nil {
@@ -76,7 +72,7 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 // String names the cluster: its address.
 func (c *Cluster) String() string { return c.config.Host }
 
-// Namespace returns the namespace of objects that name none.
+// Namespace returns the namespace of objects without one.
 func (c *Cluster) Namespace() (string, error) {
 	namespace, _, err := c.getter.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
@@ -110,7 +106,7 @@ func kindOf(mapping *meta.RESTMapping) Kind {
 	}
 }
 
-// Selection says which objects: as kubectl takes them.
+// Selection selects objects, as the arguments of kubectl do.
 type Selection struct {
 	Args      []string // KIND, KIND NAME…, KIND/NAME…
 	Selector  string   // labels
@@ -124,8 +120,7 @@ type Found struct {
 	Object map[string]any
 }
 
-// Find returns the objects of a selection. Those that can be had are returned
-// along with an error for the others.
+// Find returns the objects of a selection. It returns objects along with an error for others.
 func (c *Cluster) Find(s Selection) ([]Found, error) {
 	namespace := s.Namespace
 	if namespace == "" {
@@ -148,7 +143,7 @@ func (c *Cluster) Find(s Selection) ([]Found, error) {
 	return out, err
 }
 
-// resource returns where the objects of a kind in a namespace are.
+// resource returns the client for a kind in a namespace.
 func (c *Cluster) resource(k Kind, namespace string) dynamic.ResourceInterface {
 	if !k.Namespaced {
 		return c.dynamic.Resource(k.Resource)
@@ -208,7 +203,7 @@ func (o WriteOptions) subresources() []string {
 	return []string{o.Subresource}
 }
 
-// Apply sends an intent, and returns the object as it is stored then.
+// Apply sends an intent, and returns the stored object.
 func (c *Cluster) Apply(
 	ctx context.Context, k Kind, namespace string, intent map[string]any, o WriteOptions,
 ) (map[string]any, error) {
@@ -217,37 +212,37 @@ func (c *Cluster) Apply(
 		return nil, err
 	}
 	name := (&unstructured.Unstructured{Object: intent}).GetName()
-	return object(c.resource(k, namespace).Patch(ctx, name, types.ApplyPatchType, data, metav1.PatchOptions{
+	return treeOf(c.resource(k, namespace).Patch(ctx, name, types.ApplyPatchType, data, metav1.PatchOptions{
 		FieldManager: o.Manager, Force: &o.Force, DryRun: o.dryRun(), FieldValidation: metav1.FieldValidationStrict,
 	}, o.subresources()...))
 }
 
-// Create sends a new object, and returns it as it is stored then.
+// Create sends a new object, and returns the stored one.
 func (c *Cluster) Create(
 	ctx context.Context, k Kind, namespace string, tree map[string]any, o WriteOptions,
 ) (map[string]any, error) {
-	return object(c.resource(k, namespace).Create(ctx, &unstructured.Unstructured{Object: tree}, metav1.CreateOptions{
+	return treeOf(c.resource(k, namespace).Create(ctx, &unstructured.Unstructured{Object: tree}, metav1.CreateOptions{
 		FieldManager: o.Manager, DryRun: o.dryRun(), FieldValidation: metav1.FieldValidationStrict,
 	}))
 }
 
-// Update sends an object in place of the one of its name, and returns it as it is stored then.
+// Update replaces an object, and returns the stored one.
 func (c *Cluster) Update(
 	ctx context.Context, k Kind, namespace string, tree map[string]any, o WriteOptions,
 ) (map[string]any, error) {
-	return object(c.resource(k, namespace).Update(ctx, &unstructured.Unstructured{Object: tree}, metav1.UpdateOptions{
+	return treeOf(c.resource(k, namespace).Update(ctx, &unstructured.Unstructured{Object: tree}, metav1.UpdateOptions{
 		FieldManager: o.Manager, DryRun: o.dryRun(), FieldValidation: metav1.FieldValidationStrict,
 	}, o.subresources()...))
 }
 
-// Patch sends a patch, and returns the object as it is stored then.
+// Patch sends a patch, and returns the stored object.
 func (c *Cluster) Patch(
 	ctx context.Context, k Kind, namespace, name string, of types.PatchType, patch []byte, manager string,
 ) (map[string]any, error) {
-	return object(c.resource(k, namespace).Patch(ctx, name, of, patch, metav1.PatchOptions{FieldManager: manager}))
+	return treeOf(c.resource(k, namespace).Patch(ctx, name, of, patch, metav1.PatchOptions{FieldManager: manager}))
 }
 
-// Delete deletes an object, without a grace period. The error is ErrNotFound if there is none.
+// Delete deletes an object without a grace period. The error is ErrNotFound if there is none.
 func (c *Cluster) Delete(ctx context.Context, k Kind, namespace, name string) error {
 	err := c.resource(k, namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	if apierrors.IsNotFound(err) {
@@ -256,7 +251,7 @@ func (c *Cluster) Delete(ctx context.Context, k Kind, namespace, name string) er
 	return err
 }
 
-func object(u *unstructured.Unstructured, err error) (map[string]any, error) {
+func treeOf(u *unstructured.Unstructured, err error) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}

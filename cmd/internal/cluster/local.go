@@ -19,7 +19,9 @@ func Local(config *rest.Config) (*Cluster, error) {
 		return nil, err
 	}
 	cached := memory.NewMemCacheClient(client)
-	return New(&localGetter{config: config, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)})
+	return New(
+		&localGetter{config: config, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)},
+	)
 }
 
 // localGetter is a RESTClientGetter without a kubeconfig.

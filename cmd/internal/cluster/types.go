@@ -17,12 +17,12 @@ import (
 	types "github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// definitions is where the CustomResourceDefinitions of a cluster are.
+// definitions is the resource of CustomResourceDefinitions.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// Definition returns the CustomResourceDefinition of a kind; nil when it has none,
-// or when the user may not read it.
+// Definition returns the CustomResourceDefinition of a kind; nil if it has none, or if the user may not
+// read it.
 func (c *Cluster) Definition(ctx context.Context, k Kind) (map[string]any, error) {
 	if k.Group == "" {
 		return nil, nil
@@ -71,7 +71,7 @@ func (c *Cluster) Types(group string) (*types.Registry, error) {
 			if group == "" {
 				path = "api/" + v.GroupVersion
 			}
-			registry, err := compile(paths[path])
+			registry, err := compileDocument(paths[path])
 			if err != nil {
 				return nil, fmt.Errorf("schema of %s: %w", v.GroupVersion, err)
 			}
@@ -82,9 +82,9 @@ func (c *Cluster) Types(group string) (*types.Registry, error) {
 	return c.types[group], nil
 }
 
-func compile(document openapi.GroupVersion) (*types.Registry, error) {
+func compileDocument(document openapi.GroupVersion) (*types.Registry, error) {
 	if document == nil {
-		return nil, errors.New("the server publishes none in OpenAPI v3")
+		return nil, errors.New("the server publishes no OpenAPI v3 document")
 	}
 	data, err := document.Schema(runtime.ContentTypeJSON)
 	if err != nil {
@@ -111,14 +111,14 @@ func (c *Cluster) HasSubresource(k Kind, name string) (bool, error) {
 	return false, nil
 }
 
-// Named is a kind that can be listed, with the names that people call it by, in lower case.
+// Named is a kind that can be listed, with all its names, in lower case.
 type Named struct {
 	Kind
 	Names []string
 }
 
 // Kinds returns the kinds that can be listed, each at its preferred version, in the order
-// of discovery. What discovery can't tell is left out.
+// of discovery. It ignores errors of discovery.
 func (c *Cluster) Kinds() (out []Named) {
 	client, err := c.getter.ToDiscoveryClient()
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Cluster) Kinds() (out []Named) {
 	return out
 }
 
-// Resources returns the names of what can be listed, such as deployments.apps, sorted.
+// Resources returns the names of the resources that can be listed, such as deployments.apps, sorted.
 func (c *Cluster) Resources() (out []string) {
 	for _, k := range c.Kinds() {
 		out = append(out, k.Resource.GroupResource().String())
@@ -171,8 +171,8 @@ func (c *Cluster) Versions(gk schema.GroupKind) (out []string) {
 	return out
 }
 
-// Forget forgets what was discovered: kinds were defined, or are gone.
-func (c *Cluster) Forget() {
+// ForgetDiscovery empties all caches, after kinds were defined or removed.
+func (c *Cluster) ForgetDiscovery() {
 	clear(c.custom)
 	clear(c.types)
 	if client, err := c.getter.ToDiscoveryClient(); err == nil {

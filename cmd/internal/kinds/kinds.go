@@ -1,5 +1,4 @@
-// Package kinds knows the Go types of the built-in kinds, as far as the engine
-// needs them from a host: what an object of a kind is before it is created.
+// Package kinds knows the Go types of the built-in kinds.
 package kinds
 
 import (
@@ -8,9 +7,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Empty returns an object of a built-in kind before it is created: the zero
-// value of its Go type, with its kind. It returns nil for a kind that has no Go
-// type here, custom resources among them.
+// Empty returns an object of a built-in kind before it is created: the zero value of its Go type, with
+// its kind. It returns nil for custom resources and other kinds without a Go type in client-go.
 func Empty(kind schema.GroupVersionKind) runtime.Object {
 	obj, err := scheme.Scheme.New(kind)
 	if err != nil {

@@ -15,7 +15,8 @@ func TestSplit(t *testing.T) {
 	}{
 		{"nothing", "", nil},
 		{"only comments and markers", "# a\n---\n# b\n---\n...\n", nil},
-		{"byte order mark and carriage returns", "\ufeffa: 1\r\n---\r\nb: 2\r\n", []string{"1@1: map[a:1]", "2@3: map[b:2]"}},
+		{"byte order mark and carriage returns", "\ufeffa: 1\r\n---\r\nb: 2\r\n",
+			[]string{"1@1: map[a:1]", "2@3: map[b:2]"}},
 		{"a marker in a block is text", "a: |\n  ---\n  b\n", []string{"1@1: map[a:---\nb\n]"}},
 		{"what looks like a marker", "a: 1\n---b: 2\n", []string{"1@1: map[---b:2 a:1]"}},
 		{"content behind a marker", "--- {a: 1}\n--- # c\nb: 2\n", []string{"1@1: map[a:1]", "2@3: map[b:2]"}},

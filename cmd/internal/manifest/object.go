@@ -1,5 +1,5 @@
-// Package manifest reads the documents of files, folders and streams, and the fields that
-// say what an object is.
+// Package manifest reads the documents of files, folders and streams, and the fields that identify an
+// object.
 package manifest
 
 import (
@@ -27,13 +27,13 @@ func Describe(v any) string {
 	return "a number"
 }
 
+// ManagedFields returns metadata.managedFields; nil if there are none.
 func ManagedFields(tree map[string]any) any {
 	list, _ := managedfields.Of(tree)
 	return list
 }
 
-// GVKOf returns the kind that an object says it is of; the error names the field
-// that is wrong.
+// GVKOf returns the kind of an object; an error names the invalid field.
 func GVKOf(tree map[string]any) (schema.GroupVersionKind, error) {
 	apiVersion, err := Text(tree, "", "apiVersion")
 	if err != nil {
@@ -45,12 +45,15 @@ func GVKOf(tree map[string]any) (schema.GroupVersionKind, error) {
 	}
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || gv.Version == "" {
-		return schema.GroupVersionKind{}, fmt.Errorf(".apiVersion: expected GROUP/VERSION or VERSION, got %q", apiVersion)
+		return schema.GroupVersionKind{}, fmt.Errorf(
+			".apiVersion: expected GROUP/VERSION or VERSION, got %q",
+			apiVersion,
+		)
 	}
 	return gv.WithKind(kind), nil
 }
 
-// Text returns a string that must be there.
+// Text returns a required string.
 func Text(tree map[string]any, parent, name string) (string, error) {
 	s, err := OptionalText(tree, parent, name)
 	if err == nil && s == "" {
@@ -59,7 +62,7 @@ func Text(tree map[string]any, parent, name string) (string, error) {
 	return s, err
 }
 
-// OptionalText returns a string, or "" when it is not there.
+// OptionalText returns a string; "" if it is missing.
 func OptionalText(tree map[string]any, parent, name string) (string, error) {
 	v := tree[name]
 	s, ok := v.(string)
@@ -69,13 +72,14 @@ func OptionalText(tree map[string]any, parent, name string) (string, error) {
 	return s, nil
 }
 
+// NameOf returns metadata.name; "" if it is missing.
 func NameOf(tree map[string]any) string {
 	metadata, _ := tree["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	return name
 }
 
-// TextAt returns a string of an object's metadata; "" when it is not there.
+// TextAt returns a string of an object's metadata; "" if it is missing.
 func TextAt(tree map[string]any, name string) string {
 	metadata, _ := tree["metadata"].(map[string]any)
 	s, _ := metadata[name].(string)

@@ -10,15 +10,16 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Catalog knows the kinds: the built-in ones, those of OpenAPI documents, and
-// those of CustomResourceDefinitions, each going before the ones named earlier.
+// Catalog knows the kinds: those of CustomResourceDefinitions, else those of OpenAPI documents, else the
+// built-in ones.
 type Catalog struct {
 	base    *openapi.Registry // without the definitions
 	defined map[schema.GroupKind]*Definition
-	Types   *openapi.Registry // all of it
+	Types   *openapi.Registry // all of them
 	added   *openapi.Registry // those of OpenAPI documents
 }
 
+// NewCatalog returns a catalog of the built-in kinds.
 func NewCatalog() *Catalog {
 	return &Catalog{
 		base:    openapi.Builtin(),
@@ -34,14 +35,13 @@ func (c *Catalog) addTypes(types *openapi.Registry) {
 	c.rebuild()
 }
 
-// Define adds a definition, in the place of an earlier one of the same kind.
+// Define adds a definition; it replaces an earlier one of the same kind.
 func (c *Catalog) Define(d *Definition) {
 	c.defined[d.Kind] = d
 	c.rebuild()
 }
 
-// rebuild starts over, so that a version which a definition no longer has is no
-// longer known.
+// rebuild builds Types anew from its parts, so that it has no versions that a definition no longer has.
 func (c *Catalog) rebuild() {
 	all := []*openapi.Registry{c.base}
 	for _, d := range c.defined {
@@ -50,13 +50,14 @@ func (c *Catalog) rebuild() {
 	c.Types = openapi.Union(all...)
 }
 
-// undefined returns definitions of the kinds of OpenAPI documents that are neither built in
+// undefinedKinds returns definitions of the kinds of OpenAPI documents that are neither built in
 // nor defined.
-func (c *Catalog) undefined() (out []*Definition) {
+func (c *Catalog) undefinedKinds() (out []*Definition) {
 	seen := map[schema.GroupKind]bool{}
 	for _, gvk := range c.added.Kinds() {
 		gk := gvk.GroupKind()
-		if seen[gk] || c.defined[gk] != nil || openapi.Builtin().Versions(gk) != nil || !isStored(c.added.TypeFor(gvk)) {
+		if seen[gk] || c.defined[gk] != nil || openapi.Builtin().Versions(gk) != nil ||
+			!isStored(c.added.TypeFor(gvk)) {
 			continue
 		}
 		seen[gk] = true
@@ -65,23 +66,23 @@ func (c *Catalog) undefined() (out []*Definition) {
 	return out
 }
 
-// Kind is a kind at a version, as far as a write needs to know it.
+// Kind is what a write needs to know of a kind at a version.
 type Kind struct {
 	schema.GroupVersionKind
 	Typ        *typed.Type
 	namespaced bool
 	hasStatus  bool // status is a subresource
-	// converts says that objects are converted between versions by setting the
-	// apiVersion; otherwise they are not converted.
+	// converts is true if conversion only sets the apiVersion (strategy None); otherwise
+	// objects are not converted.
 	converts bool
 	webhook  bool // a webhook converts
 	// storage is the group and version that objects are stored at.
 	storage string
-	// Unknown says why the kind has no schema; nil when it has.
+	// Unknown is the reason why the kind has no schema; nil if it has one.
 	Unknown error
 }
 
-// Kind returns what is known of a kind at a version; the error says what is.
+// Kind returns a kind at a version; an error lists the versions that are known.
 func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 	k := &Kind{GroupVersionKind: gvk, Typ: c.Types.TypeFor(gvk), storage: gvk.GroupVersion().String()}
 	gk := gvk.GroupKind()
@@ -90,7 +91,7 @@ func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 			return nil, fmt.Errorf(".apiVersion: %s is not known at %q, only at %s",
 				gk, gvk.Version, strings.Join(versions, ", "))
 		}
-		return nil, fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or name its "+
+		return nil, fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its "+
 			"schema with --schema",
 			gvk.Kind, gvk.GroupVersion())
 	}
@@ -113,8 +114,8 @@ func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 	return k, nil
 }
 
-// isStored reports whether a type has metadata with a name, which neither lists
-// nor answers such as a Status have.
+// isStored reports whether a type has metadata with a name, which lists and responses such as a Status
+// do not have.
 func isStored(t *typed.Type) bool {
 	if t.Map == nil {
 		return false

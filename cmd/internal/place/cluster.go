@@ -18,22 +18,23 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Cluster is a cluster.
+// Cluster is a cluster as a Place.
 type Cluster struct {
 	Env       *process.Env
 	Client    *cluster.Cluster
-	namespace string // that was asked for
-	// defined are the definitions of the input, and namespaces those that there are or
-	// that the input makes.
+	namespace string // from the command line
+	// defined are the definitions of the input. namespaces are those that exist or that
+	// the input creates.
 	defined    map[schema.GroupKind]*Definition
 	namespaces map[string]bool
-	// compiled are the definitions of the server that were read.
+	// compiled are the definitions that were read from the server.
 	compiled map[schema.GroupKind]*Definition
-	// local says that the server is ours: its built-in types are those that we have, and
+	// local is true for the API server in this process: its built-in types are known, and
 	// objects need no Namespace.
 	local bool
 }
 
+// NewCluster returns a cluster. Objects without a namespace are in the given one.
 func NewCluster(env *process.Env, c *cluster.Cluster, namespace string) *Cluster {
 	return &Cluster{
 		Env: env, Client: c, namespace: namespace,
@@ -42,16 +43,20 @@ func NewCluster(env *process.Env, c *cluster.Cluster, namespace string) *Cluster
 	}
 }
 
+// Define implements [Place].
 func (p *Cluster) Define(d *Definition) { p.defined[d.Kind] = d }
 
+// InOrder implements [Place].
 func (p *Cluster) InOrder() bool { return false }
 
+// String implements [Place].
 func (p *Cluster) String() string { return "the cluster " + p.Client.String() }
 
+// Close implements [Place].
 func (p *Cluster) Close() error { return nil }
 
-// target returns an object of a kind, with the kind's schema: that of its definition
-// if it is a custom one, and else what the server publishes.
+// target returns a target of a kind, without an object. Its schema is that of the definition of a custom
+// resource, else the one that the server publishes.
 func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, error) {
 	t := &Target{served: served, server: true}
 	gvk := served.GroupVersionKind
@@ -82,8 +87,8 @@ func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, err
 	return t, nil
 }
 
-// definition returns the definition of a kind: that of the input, or else the
-// cluster's; nil when it has none.
+// definition returns the definition of a kind: that of the input, else that of the cluster; nil for a
+// built-in kind.
 func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definition, error) {
 	gk := served.GroupKind()
 	if d := p.defined[gk]; d != nil {
@@ -107,14 +112,14 @@ func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definit
 	return d, nil
 }
 
-// forget forgets what was learned from the server: kinds were defined, or are gone.
-func (p *Cluster) forget() {
+// forgetDiscovery forgets what was read from the server, after kinds were defined or removed.
+func (p *Cluster) forgetDiscovery() {
 	clear(p.compiled)
-	p.Client.Forget()
+	p.Client.ForgetDiscovery()
 }
 
-// Kind returns how a kind is served. One that the input defines need not be served
-// yet; at a version that is not, it is read at another.
+// Kind returns how a kind is served. unserved is true for a kind of the input that the cluster does not
+// serve yet. A version of the input that is not served yet is read at another version.
 func (p *Cluster) Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserved bool, err error) {
 	d := p.defined[gvk.GroupKind()]
 	if d != nil {
@@ -139,8 +144,8 @@ func (p *Cluster) Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserv
 	}, true, nil
 }
 
-// hasNamespace fails when the namespace of an object that is to be created is not
-// there: the apply would fail. Who may not read namespaces is not told.
+// hasNamespace returns an error if the namespace of a new object does not exist, because the apply would
+// fail. Users who may not read namespaces get no error.
 func (p *Cluster) hasNamespace(ctx context.Context, t *Target) error {
 	if p.local || t.Object != nil || t.Namespace == "" || t.Namespace == metav1.NamespaceDefault ||
 		p.namespaces[t.Namespace] {
@@ -153,7 +158,7 @@ func (p *Cluster) hasNamespace(ctx context.Context, t *Target) error {
 	found, err := p.Client.Get(ctx, served, "", t.Namespace)
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
-		return fmt.Errorf("namespace %q is not there: the apply fails unless it is created first", t.Namespace)
+		return fmt.Errorf("namespace %q does not exist: the apply fails unless it is created first", t.Namespace)
 	case manifest.TextAt(found, "deletionTimestamp") != "":
 		return fmt.Errorf("namespace %q is being deleted: the apply fails", t.Namespace)
 	case err != nil && !apierrors.IsForbidden(err):
@@ -163,6 +168,7 @@ func (p *Cluster) hasNamespace(ctx context.Context, t *Target) error {
 	return nil
 }
 
+// Live implements [Place].
 func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map[string]any, error) {
 	gvk, err := manifest.GVKOf(intent)
 	if err != nil {
@@ -184,7 +190,7 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 		return t, nil, err
 	}
 	t.Asked = true
-	if err := p.Again(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+	if err := p.Reload(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
 		return t, nil, err
 	}
 	if err := p.hasNamespace(ctx, t); err != nil {
@@ -196,15 +202,14 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 	return t, intent, nil
 }
 
-// identify reads where the object of an intent is, and returns the intent with its
-// namespace.
+// identify sets name and namespace of the target, and returns the intent with its namespace.
 func (p *Cluster) identify(t *Target, intent map[string]any) (map[string]any, error) {
 	name, namespace, intent, err := identify(t.Kind, intent, p.namespace, p.Client.Namespace)
 	t.Name, t.Namespace = name, namespace
 	return intent, err
 }
 
-// unknownKind says why the server of a store does not serve a kind.
+// unknownKind returns the reason why the server of a store does not serve a kind.
 func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind) error {
 	gk := gvk.GroupKind()
 	versions := p.Client.Versions(gk)
@@ -212,7 +217,7 @@ func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind) 
 	case len(versions) == 0 && openapi.Builtin().TypeFor(gvk) != nil:
 		return fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
 	case len(versions) == 0:
-		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or name its schema "+
+		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its schema "+
 			"with --schema",
 			gvk.Kind, gvk.GroupVersion())
 	}
@@ -226,13 +231,16 @@ func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind) 
 	return fmt.Errorf(".apiVersion: %s is not known at %q, only at %s", gk, gvk.Version, strings.Join(versions, ", "))
 }
 
+// Find implements [Place].
 func (p *Cluster) Find(ctx context.Context, s Selection) ([]*Target, error) {
-	found, err := p.Client.Find(cluster.Selection{Args: s.Args, Selector: s.Selector, Namespace: s.Namespace, All: s.All})
-	targets, failed := p.targets(ctx, found, named(s.Args))
+	found, err := p.Client.Find(
+		cluster.Selection{Args: s.Args, Selector: s.Selector, Namespace: s.Namespace, All: s.All},
+	)
+	targets, failed := p.targets(ctx, found, namesObjects(s.Args))
 	return targets, errors.Join(err, failed)
 }
 
-// targets returns the objects that were found as targets; some may come with an error.
+// targets returns objects as targets. It returns targets along with an error for others.
 func (p *Cluster) targets(ctx context.Context, found []cluster.Found, asked bool) (out []*Target, err error) {
 	var errs []error
 	known := map[schema.GroupVersionKind]*Target{}
@@ -253,7 +261,8 @@ func (p *Cluster) targets(ctx context.Context, found []cluster.Found, asked bool
 	return out, errors.Join(errs...)
 }
 
-func (p *Cluster) Again(ctx context.Context, t *Target) (err error) {
+// Reload implements [Place].
+func (p *Cluster) Reload(ctx context.Context, t *Target) (err error) {
 	if t.unserved {
 		return cluster.ErrNotFound
 	}
@@ -261,6 +270,7 @@ func (p *Cluster) Again(ctx context.Context, t *Target) (err error) {
 	return err
 }
 
+// Move implements [Place].
 func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
 	_, err := p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.JSONPatchType, m.Patch, m.Manager)
 	if apierrors.IsConflict(err) {
@@ -269,6 +279,7 @@ func (p *Cluster) Move(ctx context.Context, t *Target, m Moved) error {
 	return err
 }
 
+// Apply implements [Place].
 func (p *Cluster) Apply(
 	ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {

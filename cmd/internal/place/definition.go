@@ -20,7 +20,7 @@ var DefinitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "Cust
 // NamespaceKind is the kind of Namespaces.
 var NamespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// Definition is what a CustomResourceDefinition says of its kind.
+// Definition is a CustomResourceDefinition, compiled.
 type Definition struct {
 	Kind       schema.GroupKind
 	tree       map[string]any
@@ -29,7 +29,7 @@ type Definition struct {
 	webhook    bool // versions are converted by a webhook
 	versions   []definedVersion
 	types      *openapi.Registry
-	// ofDocument says that the types are those of OpenAPI documents, and the tree has none.
+	// ofDocument is true if the types are those of OpenAPI documents; the tree then has no schema.
 	ofDocument bool
 }
 
@@ -44,8 +44,7 @@ func Define(tree map[string]any) (*Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is read from here on has the right shape, as far as it is there:
-	// the compiler has looked at group, names and versions.
+	// The compiler has checked the shapes of group, names and versions.
 	spec, _ := tree["spec"].(map[string]any)
 	names, _ := spec["names"].(map[string]any)
 	d := &Definition{types: types, tree: tree}
@@ -90,8 +89,8 @@ func (d *Definition) storage() string {
 	return d.versions[0].name
 }
 
-// definitionOfTypes returns a definition of a kind of OpenAPI documents. Its objects are in
-// namespaces, and may have any field as far as the definition goes.
+// definitionOfTypes returns a definition for a kind of OpenAPI documents. It is namespaced, and its
+// schema accepts any field.
 func definitionOfTypes(gk schema.GroupKind, types *openapi.Registry) *Definition {
 	plural, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
 	d := &Definition{Kind: gk, Plural: plural.Resource, namespaced: true, types: types, ofDocument: true}
@@ -104,8 +103,7 @@ func definitionOfTypes(gk schema.GroupKind, types *openapi.Registry) *Definition
 	return d
 }
 
-// definitionOf returns a definition of the objects of a resource that nothing defines: they
-// may have any field.
+// definitionOf returns a definition for stored objects without one. Its schema accepts any field.
 func definitionOf(r store.Resource) (*Definition, error) {
 	var object metav1.TypeMeta
 	if err := json.Unmarshal(r.First.Value, &object); err != nil {
@@ -144,7 +142,8 @@ func (d *Definition) freeForm() map[string]any {
 		"spec": map[string]any{
 			"group": d.Kind.Group, "scope": scope, "versions": versions,
 			"names": map[string]any{
-				"kind": d.Kind.Kind, "plural": d.Plural, "singular": strings.ToLower(d.Kind.Kind), "listKind": d.Kind.Kind + "List",
+				"kind": d.Kind.Kind, "listKind": d.Kind.Kind + "List",
+				"plural": d.Plural, "singular": strings.ToLower(d.Kind.Kind),
 			},
 		},
 	}

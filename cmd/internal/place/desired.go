@@ -7,17 +7,17 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
-// Desired is what one manager would apply to one object.
+// Desired is an intent of a manager for one object.
 type Desired struct {
 	*Target
-	Where   string // of the document
+	Where   string // the place of the document
 	Given   map[string]any
 	Tree    map[string]any
 	Manager string
 	Fields  *fieldmanager.FieldManager
 }
 
-// Manifest returns an intent without the namespace that was filled in.
+// Manifest returns an intent without a namespace that the document did not have.
 func (w *Desired) Manifest(intent map[string]any) map[string]any {
 	metadata, ok := intent["metadata"].(map[string]any)
 	if !ok || manifest.TextAt(w.Given, "namespace") != "" {

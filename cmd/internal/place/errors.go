@@ -23,8 +23,8 @@ func isApplyConflict(err error) bool {
 	return false
 }
 
-// ServerError returns what a server answered as an error for somebody who knows which
-// object it is about: one error for each fault.
+// ServerError returns a server's error for a user who knows which object it is about: one error for each
+// cause.
 func ServerError(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -43,17 +43,17 @@ func ServerError(err error) error {
 			if head, rest, ok := strings.Cut(faults, " errors:\n"); ok && !strings.Contains(head, "\n") {
 				faults = rest
 			}
-			return lines(faults)
+			return errorPerLine(faults)
 		}
 	}
 	if _, faults, ok := strings.Cut(s.Message, ": strict decoding error: "); ok {
-		return lines(strings.ReplaceAll(faults, ", ", "\n"))
+		return errorPerLine(strings.ReplaceAll(faults, ", ", "\n"))
 	}
 	return err
 }
 
-// lines returns an error for each line of a text.
-func lines(text string) error {
+// errorPerLine returns an error for each line of a text.
+func errorPerLine(text string) error {
 	var errs []error
 	for line := range strings.Lines(text) {
 		errs = append(errs, errors.New(strings.TrimSpace(line)))

@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// Files is the objects of files. What is written to it is kept in memory.
+// Files are the objects of files. Writes are kept in memory.
 type Files struct {
 	env       *process.Env
 	catalog   *Catalog
@@ -23,15 +23,13 @@ type Files struct {
 	named     map[KindName][]*Target // objects, in order
 }
 
-// KindName is what objects of one kind and name have in common, in whichever
-// namespaces they are: documents are found by it.
+// KindName is the key of documents: kind and name, in any namespace.
 type KindName struct {
 	Kind schema.GroupKind
 	Name string
 }
 
-// NewFiles reads the objects of files. Those whose kind is not known are an
-// error when somebody asks for their schema.
+// NewFiles reads the objects of files. An unknown kind is an error only when its schema is needed.
 func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*Files, error) {
 	docs, err := manifest.ReadDocuments(env, files)
 	if err != nil {
@@ -48,7 +46,7 @@ func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", doc.Where(), err)
 		}
-		// One object in a file was named with it; many were gathered somehow.
+		// A single object was asked for by its file; several may come from a list.
 		t.Object, t.Asked = doc.Tree, len(docs) == 1
 		p.objects = append(p.objects, t)
 		key := KindName{Kind: t.Kind.GroupKind(), Name: t.Name}
@@ -57,7 +55,7 @@ func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*
 	return p, nil
 }
 
-// target returns what a document is about.
+// target returns the target of a document.
 func (p *Files) target(tree map[string]any) (*Target, error) {
 	gvk, err := manifest.GVKOf(tree)
 	if err != nil {
@@ -70,7 +68,7 @@ func (p *Files) target(tree map[string]any) (*Target, error) {
 	}
 	k, err := p.catalog.Kind(gvk)
 	if err != nil {
-		// Without a schema nothing can be moved or planned, but blame can do.
+		// Without a schema nothing can be moved or planned, but blame works.
 		k = &Kind{GroupVersionKind: gvk, Unknown: err}
 	}
 	return &Target{
@@ -79,14 +77,19 @@ func (p *Files) target(tree map[string]any) (*Target, error) {
 	}, nil
 }
 
+// String implements [Place].
 func (p *Files) String() string { return p.names }
 
+// Define implements [Place].
 func (p *Files) Define(d *Definition) { p.catalog.Define(d) }
 
+// InOrder implements [Place].
 func (p *Files) InOrder() bool { return false }
 
+// Close implements [Place].
 func (p *Files) Close() error { return nil }
 
+// Live implements [Place].
 func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[string]any, error) {
 	t, err := p.target(intent)
 	if err == nil {
@@ -107,34 +110,38 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 			return t, intent, nil
 		}
 	}
-	// A file with one object is about that one, and another name a mistake.
+	// If there is one object, the intent must be for it.
 	if len(p.objects) == 1 {
 		only := p.objects[0]
-		if err := SameObject(only.Object, intent); err != nil {
+		if err := CheckSameObject(only.Object, intent); err != nil {
 			return t, nil, err
 		}
 		if only.Namespace != "" && t.Namespace != "" && only.Namespace != t.Namespace {
-			return t, nil, fmt.Errorf("the live object is in namespace %q, and %q was asked for", only.Namespace, t.Namespace)
+			return t, nil, fmt.Errorf("the live object is in namespace %q, expected %q", only.Namespace, t.Namespace)
 		}
 	}
 	return t, intent, nil
 }
 
+// Find implements [Place].
 func (p *Files) Find(context.Context, Selection) ([]*Target, error) { return p.objects, nil }
 
-func (p *Files) Again(context.Context, *Target) error { return nil }
+// Reload implements [Place].
+func (p *Files) Reload(context.Context, *Target) error { return nil }
 
+// Move implements [Place].
 func (p *Files) Move(_ context.Context, t *Target, m Moved) error {
 	t.Object = m.Object
 	return nil
 }
 
+// Apply implements [Place].
 func (p *Files) Apply(
 	_ context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
 	r := t.request(p.env)
 	r.Manager, r.Apply, r.Force, r.Subresource = o.Manager, true, o.Force, o.Subresource
-	object, err := r.Run(t.Object, intent)
+	object, err := r.Write(t.Object, intent)
 	if err != nil {
 		return nil, err
 	}

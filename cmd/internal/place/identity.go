@@ -12,13 +12,12 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 )
 
-// maxName is the length of the longest name that a server takes, in bytes.
+// maxName is the maximum length of a name, in bytes.
 const maxName = 253
 
-// identify returns the name and the namespace of the object of a kind that a document is
-// about, and the document with its namespace filled in. The namespace of a document that
-// names none is the one that was asked for, or else what otherwise returns. The error names
-// the field that is wrong.
+// identify returns the name and namespace of a document's object, and the document with its namespace.
+// The namespace of a document without one is asked, or else the result of otherwise. An error names the
+// invalid field.
 func identify(k *Kind, tree map[string]any, asked string, otherwise func() (string, error)) (
 	name, namespace string, _ map[string]any, err error,
 ) {
@@ -37,13 +36,16 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 	}
 	switch {
 	case !k.namespaced && namespace != "":
-		return "", "", nil, fmt.Errorf(".metadata.namespace: %s objects are in no namespace, got %q", k.GroupKind(),
+		return "", "", nil, fmt.Errorf(".metadata.namespace: %s is cluster-scoped, got namespace %q", k.GroupKind(),
 			namespace)
 	case !k.namespaced:
 		return name, "", tree, nil
 	case namespace != "" && asked != "" && namespace != asked:
-		return "", "", nil, fmt.Errorf(".metadata.namespace: %q is not the namespace that was asked for, %q", namespace,
-			asked)
+		return "", "", nil, fmt.Errorf(
+			".metadata.namespace: got %q, expected the namespace of the command line, %q",
+			namespace,
+			asked,
+		)
 	}
 	if namespace = cmp.Or(namespace, asked); namespace == "" {
 		if namespace, err = otherwise(); err != nil {
@@ -58,8 +60,8 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 	return name, namespace, tree, nil
 }
 
-// validName returns what is wrong with the name of an object of any kind; some
-// kinds allow less.
+// validName returns the problems of an object's name that hold for all kinds; some kinds have stricter
+// rules.
 func validName(name string) (problems []string) {
 	problems = content.IsPathSegmentName(name)
 	if len(name) > maxName {

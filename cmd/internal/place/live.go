@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// ReadLive reads the live object of a file; nil when there is none in it.
+// ReadLive reads the live object of a file; nil if it is empty.
 func ReadLive(e *process.Env, path string) (map[string]any, error) {
 	docs, err := manifest.ReadDocuments(e, []string{path})
 	switch {
@@ -24,8 +24,8 @@ func ReadLive(e *process.Env, path string) (map[string]any, error) {
 	return docs[0].Tree, nil
 }
 
-// SameObject returns an error when a document is about another object than live.
-func SameObject(live, given map[string]any) error {
+// CheckSameObject returns an error if a document is not for the object live.
+func CheckSameObject(live, given map[string]any) error {
 	if live == nil {
 		return nil
 	}

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Reference names an object as kubectl does: deployment.apps/nginx.
+// Reference returns the name of an object as kubectl prints it: deployment.apps/nginx.
 func Reference(gk schema.GroupKind, name string) string {
 	return Resource(gk) + "/" + name
 }
 
-// Resource names a kind as kubectl does: deployment.apps.
+// Resource returns the name of a kind as kubectl prints it: deployment.apps.
 func Resource(gk schema.GroupKind) string {
 	if gk.Group == "" {
 		return strings.ToLower(gk.Kind)
@@ -21,7 +21,7 @@ func Resource(gk schema.GroupKind) string {
 	return strings.ToLower(gk.Kind) + "." + gk.Group
 }
 
-// ObjectArgs reads KIND NAME, KIND/NAME, KIND, or nothing.
+// ObjectArgs parses KIND NAME, KIND/NAME, KIND, or no arguments.
 func ObjectArgs(args []string) (kindName, name string, err error) {
 	if len(args) > 0 {
 		var slash bool
@@ -40,7 +40,7 @@ func ObjectArgs(args []string) (kindName, name string, err error) {
 	return kindName, name, nil
 }
 
-// named reports whether the arguments name objects, and not only kinds.
-func named(args []string) bool {
+// namesObjects reports whether the arguments name objects, and not only kinds.
+func namesObjects(args []string) bool {
 	return len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/")
 }

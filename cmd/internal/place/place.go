@@ -11,32 +11,31 @@ import (
 
 // Place is where live objects are: files, a store, or a cluster.
 type Place interface {
-	// String names it for a person.
+	// String returns the name of the place for messages.
 	String() string
-	// Live returns the object that an intent is about, and the intent with what the
-	// place fills in. The object of the target is nil when there is none.
+	// Live returns the target of an intent, and the intent with its namespace. The object
+	// of the target is nil if it does not exist.
 	Live(ctx context.Context, intent map[string]any) (*Target, map[string]any, error)
-	// Find returns the objects that were asked for; some may come with an error.
+	// Find returns the objects of a selection. It may return some along with an error.
 	Find(ctx context.Context, s Selection) ([]*Target, error)
-	// Again reads a target once more.
-	Again(ctx context.Context, t *Target) error
-	// Move stores what a move made of a target. The error is [ErrStale] when the
-	// object has changed in the meantime.
+	// Reload reads a target again.
+	Reload(ctx context.Context, t *Target) error
+	// Move stores the result of a move. The error is [ErrStale] if the object has changed
+	// since it was read.
 	Move(ctx context.Context, t *Target, m Moved) error
 	// Apply applies an intent to a target.
 	Apply(ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions) (map[string]any, error)
-	// Define makes a kind known that the input defines, in the place of what is known
-	// of it.
+	// Define adds or replaces a kind that the input defines.
 	Define(d *Definition)
-	// InOrder reports whether a definition is known only to the documents behind it.
+	// InOrder reports whether only the documents behind a definition can use its kind.
 	InOrder() bool
 	Close() error
 }
 
-// ErrStale says that an object is not any more what a move was made from.
-var ErrStale = errors.New("the object has been changed in the meantime")
+// ErrStale reports that an object has changed since a move was computed.
+var ErrStale = errors.New("the object has changed since it was read")
 
-// Selection says which objects are meant.
+// Selection selects objects.
 type Selection struct {
 	Args      []string
 	Selector  string

@@ -19,13 +19,12 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Request is a write to one object, without where the object comes from and
-// goes to.
+// Request is a write to one object in memory: the engine, without a server.
 type Request struct {
 	Kind    *Kind
 	Types   *openapi.Registry
 	Manager string
-	// Apply tells an apply from an update, which replaces the object.
+	// Apply is true for an apply, and false for an update, which replaces the object.
 	Apply bool
 	Force bool
 	// Subresource is "" or status.
@@ -33,11 +32,10 @@ type Request struct {
 	Now         func() time.Time
 }
 
-// Run returns what becomes of live, nil for no object, when given is written to
-// it: the object with its managed fields. Neither is changed, and the result
-// shares nothing with them.
-func (r *Request) Run(live, given map[string]any) (map[string]any, error) {
-	if err := r.check(live); err != nil {
+// Write returns the object, with its managed fields, after given is written to live, which is nil for no
+// object. It changes neither of them, and the result shares no memory with them.
+func (r *Request) Write(live, given map[string]any) (map[string]any, error) {
+	if err := r.checkLive(live); err != nil {
 		return nil, err
 	}
 	m, err := fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options()...)
@@ -48,7 +46,7 @@ func (r *Request) Run(live, given map[string]any) (map[string]any, error) {
 	if r.Apply {
 		out, err = m.Apply(Wrap(live), Wrap(given), r.Manager, r.Force)
 	} else {
-		if given, err = r.prepare(live, given); err == nil {
+		if given, err = r.prepareUpdate(live, given); err == nil {
 			out, err = m.Update(Wrap(live), Wrap(given), r.Manager)
 		}
 	}
@@ -60,8 +58,8 @@ func (r *Request) Run(live, given map[string]any) (map[string]any, error) {
 	return runtime.DeepCopyJSON(tree), nil
 }
 
-// check returns why live, nil for no object, can not be written to.
-func (r *Request) check(live map[string]any) error {
+// checkLive returns an error if live, nil for no object, can't be written to.
+func (r *Request) checkLive(live map[string]any) error {
 	if r.Kind.Unknown != nil {
 		return r.Kind.Unknown
 	}
@@ -75,7 +73,7 @@ func (r *Request) check(live map[string]any) error {
 	return nil
 }
 
-// options are those of a real server.
+// options returns the options of kube-apiserver.
 func (r *Request) options() []fieldmanager.Option {
 	options := []fieldmanager.Option{
 		fieldmanager.WithClock(r.Now),
@@ -91,8 +89,8 @@ func (r *Request) options() []fieldmanager.Option {
 	return options
 }
 
-// resetFields returns what the write never comes to own, for entries of every
-// version: those of other versions are compared as well.
+// resetFields returns the fields that the write resets, at every version, because entries of other
+// versions are compared as well.
 func (r *Request) resetFields() map[string]fieldpath.Filter {
 	var reset *fieldpath.Set
 	switch {
@@ -112,13 +110,13 @@ func (r *Request) resetFields() map[string]fieldpath.Filter {
 	return out
 }
 
-// Reset returns tree with what the write leaves as it is in live.
+// Reset returns tree with the fields that the write resets as they are in live.
 func (r *Request) Reset(live, tree map[string]any) map[string]any {
 	if r.Subresource == "" && !r.Kind.hasStatus {
 		return maps.Clone(tree)
 	}
 	if live == nil {
-		live = r.empty()
+		live = r.emptyObject()
 	}
 	out, status := maps.Clone(tree), live
 	if r.Subresource == "status" {
@@ -131,15 +129,15 @@ func (r *Request) Reset(live, tree map[string]any) map[string]any {
 	return out
 }
 
-// prepare returns what an update is about to store: given as a server decodes
-// it, with what the write leaves as it is.
-func (r *Request) prepare(live, given map[string]any) (map[string]any, error) {
+// prepareUpdate returns the object that an update is about to store: given as a server decodes it,
+// with the fields that the write resets as they are in live.
+func (r *Request) prepareUpdate(live, given map[string]any) (map[string]any, error) {
 	// Stored objects may have an item twice, so an update may carry one.
 	if err := r.Kind.Typ.Validate(given, typed.Rules{Duplicates: true}); err != nil {
 		return nil, err
 	}
-	// The structs of a Go type are there even when they are empty.
-	merged, err := r.Kind.Typ.Merge(r.empty(), given)
+	// A Go type has its structs even if they are empty.
+	merged, err := r.Kind.Typ.Merge(r.emptyObject(), given)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +148,8 @@ func (r *Request) prepare(live, given map[string]any) (map[string]any, error) {
 	return r.Reset(live, tree), nil
 }
 
-// empty returns the object before it is created.
-func (r *Request) empty() map[string]any {
+// emptyObject returns the object before it is created.
+func (r *Request) emptyObject() map[string]any {
 	if obj := kinds.Empty(r.Kind.GroupVersionKind); obj != nil {
 		if tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil {
 			return tree

@@ -10,9 +10,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// AddSchemas adds what --schema names to the catalog: OpenAPI v3 documents,
-// CustomResourceDefinitions, and folders of them. Other objects in a folder are
-// passed over, so that a folder of manifests will do.
+// AddSchemas adds the inputs of --schema to the catalog: OpenAPI v3 documents, CustomResourceDefinitions,
+// and folders of them. It ignores other objects, so that an input can be a folder of manifests.
 func (c *Catalog) AddSchemas(env *process.Env, inputs []string) error {
 	for _, input := range inputs {
 		docs, err := manifest.ReadDocuments(env, []string{input})
@@ -31,13 +30,13 @@ func (c *Catalog) AddSchemas(env *process.Env, inputs []string) error {
 			found = found || ok
 		}
 		if !found {
-			return fmt.Errorf("schema: %s: no OpenAPI v3 document and no CustomResourceDefinition in it", input)
+			return fmt.Errorf("schema: %s: no OpenAPI v3 document and no CustomResourceDefinition found", input)
 		}
 	}
 	return nil
 }
 
-// addSchema adds a document, and reports whether it is one that has a schema.
+// addSchema adds a document, and reports whether it has a schema.
 func (c *Catalog) addSchema(tree map[string]any) (bool, error) {
 	if version, ok := tree["openapi"].(string); ok {
 		if !strings.HasPrefix(version, "3.") {

@@ -28,22 +28,22 @@ import (
 // listener and without the lifecycle of namespaces.
 type Store struct {
 	*Cluster
-	server  *apiserver.Server
-	records storage.Store
-	file    string
-	adopted bool // see adopt
+	server          *apiserver.Server
+	records         storage.Store
+	file            string
+	servesUndefined bool // see serveUndefined
 }
 
-// MissingStore says what a store is whose file is not there.
+// MissingStore says what OpenStore does if the file does not exist.
 type MissingStore int
 
 const (
-	CreateStore MissingStore = iota // it is created
-	EmptyStore                      // it is empty and is not created: nothing will be written
-	NoStore                         // an error: there is nothing in it to look at
+	CreateStore MissingStore = iota // create it
+	EmptyStore                      // use an empty store in memory, for commands that only read
+	NoStore                         // return an error
 )
 
-// OpenRecords opens the records of a store.
+// OpenRecords opens the storage of a store.
 func OpenRecords(env *process.Env, file string, missing MissingStore) (storage.Store, error) {
 	records, err := store.Open(env.Path(file), store.Options{
 		MustExist: missing != CreateStore, Timeout: env.StoreTimeout, Now: env.Now,
@@ -59,8 +59,8 @@ func OpenRecords(env *process.Env, file string, missing MissingStore) (storage.S
 	return nil, err
 }
 
-// OpenStore opens a store. Objects that name no namespace are in the given one, or in
-// default if it is empty.
+// OpenStore opens a store. Objects without a namespace are in the given one, or in default if it is
+// empty.
 func OpenStore(env *process.Env, file, namespace string, missing MissingStore) (*Store, error) {
 	records, err := OpenRecords(env, file, missing)
 	if err != nil {
@@ -73,7 +73,7 @@ func OpenStore(env *process.Env, file, namespace string, missing MissingStore) (
 	return p, nil
 }
 
-// NewStore returns a store of records, which close closes.
+// NewStore returns a store on records; Close closes them.
 func NewStore(env *process.Env, records storage.Store, file, namespace string) (*Store, error) {
 	server, err := apiserver.New(env.Context, apiserver.Options{
 		Store: records, DisableNamespaceLifecycle: true,
@@ -96,18 +96,21 @@ func NewStore(env *process.Env, records storage.Store, file, namespace string) (
 	return &Store{Cluster: of, server: server, records: records, file: file}, nil
 }
 
-// Warnings prints the warnings of a server, each once. client-go would log them.
+// Warnings returns a handler that prints the warnings of a server, each once. client-go would log them.
 func Warnings(env *process.Env) rest.WarningHandler {
 	return rest.NewWarningWriter(env.Stderr, rest.WarningWriterOptions{Deduplicate: true})
 }
 
+// String implements [Place].
 func (p *Store) String() string { return "the store " + p.file }
 
+// InOrder implements [Place].
 func (p *Store) InOrder() bool { return true }
 
+// Close implements [Place].
 func (p *Store) Close() error { return errors.Join(p.server.Close(), p.records.Close()) }
 
-// AddSchemas makes the kinds known that --schema names. They are not stored.
+// AddSchemas serves the kinds of --schema. Their definitions are not stored.
 func (p *Store) AddSchemas(inputs []string) error {
 	if len(inputs) == 0 {
 		return nil
@@ -121,7 +124,7 @@ func (p *Store) AddSchemas(inputs []string) error {
 			return fmt.Errorf("schema: %s: %w", Reference(DefinitionKind, manifest.NameOf(d.tree)), err)
 		}
 	}
-	for _, d := range c.undefined() {
+	for _, d := range c.undefinedKinds() {
 		if err := p.serve(d); err != nil {
 			return fmt.Errorf("schema: %s: %w", d.Kind, err)
 		}
@@ -143,17 +146,17 @@ func (p *Store) serve(d *Definition) error {
 		return ServerError(err)
 	}
 	p.Define(d)
-	p.forget()
+	p.forgetDiscovery()
 	return nil
 }
 
-// cannotConvert refuses the conversions that a webhook would do: a store calls nobody.
+// cannotConvert rejects conversions by webhooks: a store sends no requests.
 type cannotConvert struct{}
 
 // Convert implements [admission.Converter].
 func (cannotConvert) Convert(
 	_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, _ string,
 ) ([]*unstructured.Unstructured, error) {
-	return nil, fmt.Errorf("the object is at %q, and nobody calls the webhook that converts it",
+	return nil, fmt.Errorf("the object is at %q, and a store does not call conversion webhooks",
 		objects[0].GetAPIVersion())
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
 )
 
-// adopt serves the objects that no definition in the store is for any more: they can
-// still be read and deleted.
-func (p *Store) adopt(ctx context.Context) ([]store.Resource, error) {
+// serveUndefined serves objects whose definition is no longer in the store, so that they can still be
+// read and deleted.
+func (p *Store) serveUndefined(ctx context.Context) ([]store.Resource, error) {
 	resources, err := store.Resources(ctx, p.records)
-	if err != nil || p.adopted {
+	if err != nil || p.servesUndefined {
 		return resources, err
 	}
-	p.adopted = true
+	p.servesUndefined = true
 	served := map[schema.GroupResource]bool{}
 	for _, k := range p.Client.Kinds() {
 		served[k.Resource.GroupResource()] = true
@@ -43,8 +43,8 @@ func (p *Store) adopt(ctx context.Context) ([]store.Resource, error) {
 	return resources, nil
 }
 
-// kindsNamed returns the kinds that people call by a name, with or without a group behind
-// a dot: po, pods, Deployment.apps.
+// kindsNamed returns the kinds with a name, which may have a group behind a dot: po, pods,
+// Deployment.apps.
 func (p *Store) kindsNamed(ctx context.Context, name string) ([]cluster.Kind, error) {
 	called, group, hasGroup := strings.Cut(strings.ToLower(name), ".")
 	matches := func() (out []cluster.Kind) {
@@ -57,7 +57,7 @@ func (p *Store) kindsNamed(ctx context.Context, name string) ([]cluster.Kind, er
 	}
 	found := matches()
 	if len(found) == 0 {
-		if _, err := p.adopt(ctx); err != nil {
+		if _, err := p.serveUndefined(ctx); err != nil {
 			return nil, err
 		}
 		found = matches()
@@ -68,8 +68,8 @@ func (p *Store) kindsNamed(ctx context.Context, name string) ([]cluster.Kind, er
 	return found, nil
 }
 
-// List returns the objects of a kind by any of its names, in a namespace, or everywhere if
-// it is empty; those of all kinds for the name "".
+// List returns the objects of a kind, by any of its names, or of all kinds if kindName is empty. An empty
+// namespace means all namespaces.
 func (p *Store) List(ctx context.Context, kindName, namespace string) ([]cluster.Found, error) {
 	kinds, err := p.kindsStored(ctx)
 	if kindName != "" {
@@ -103,9 +103,9 @@ func (p *Store) List(ctx context.Context, kindName, namespace string) ([]cluster
 	return out, nil
 }
 
-// kindsStored returns the kinds that the store has objects of.
+// kindsStored returns the kinds of the stored objects.
 func (p *Store) kindsStored(ctx context.Context) (out []cluster.Kind, err error) {
-	resources, err := p.adopt(ctx)
+	resources, err := p.serveUndefined(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (p *Store) kindsStored(ctx context.Context) (out []cluster.Kind, err error)
 	return out, nil
 }
 
-// LookUp returns the one object that goes by a kind and a name.
+// LookUp returns the object of a kind and name. It is an error if several kinds match.
 func (p *Store) LookUp(ctx context.Context, kindName, namespace, name string) (cluster.Found, error) {
 	kinds, err := p.kindsNamed(ctx, kindName)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *Store) LookUp(ctx context.Context, kindName, namespace, name string) (c
 		case found.Object != nil && manifest.TextAt(found.Object, "uid") == manifest.TextAt(obj, "uid"):
 			continue // two groups serve it
 		case found.Object != nil:
-			return cluster.Found{}, fmt.Errorf("%q is %s and %s; name the group too", kindName+"/"+name,
+			return cluster.Found{}, fmt.Errorf("%q matches %s and %s; add the group", kindName+"/"+name,
 				Reference(found.Kind.GroupKind(), name), Reference(k.GroupKind(), name))
 		}
 		found = cluster.Found{Kind: k, Object: obj}
@@ -152,25 +152,26 @@ func (p *Store) LookUp(ctx context.Context, kindName, namespace, name string) (c
 	return found, nil
 }
 
+// Find implements [Place].
 func (p *Store) Find(ctx context.Context, s Selection) ([]*Target, error) {
 	selector, err := labels.Parse(s.Selector)
 	if err != nil {
 		return nil, err
 	}
-	if named(s.Args) && (s.All || s.Selector != "") {
-		return nil, errors.New("objects are chosen by name, or with -A and -l, and not by both")
+	if namesObjects(s.Args) && (s.All || s.Selector != "") {
+		return nil, errors.New("expected objects by name, or -A and -l, got both")
 	}
-	found, err := p.chosen(ctx, s)
+	found, err := p.selectObjects(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	return p.targets(ctx, slices.DeleteFunc(found, func(f cluster.Found) bool {
 		return !selector.Matches(labelsOf(f.Object))
-	}), named(s.Args))
+	}), namesObjects(s.Args))
 }
 
-// chosen returns the objects that arguments choose.
-func (p *Store) chosen(ctx context.Context, s Selection) (out []cluster.Found, err error) {
+// selectObjects returns the objects that arguments select.
+func (p *Store) selectObjects(ctx context.Context, s Selection) (out []cluster.Found, err error) {
 	namespace := cmp.Or(s.Namespace, "default")
 	one := func(kindName, name string) error {
 		f, err := p.LookUp(ctx, kindName, namespace, name)
@@ -227,7 +228,7 @@ func labelsOf(obj map[string]any) labels.Set {
 	return out
 }
 
-// Resources returns the names of the kinds that the store has objects of.
+// Resources returns the names of the kinds of the stored objects.
 func (p *Store) Resources(ctx context.Context) (out []string) {
 	kinds, err := p.kindsStored(ctx)
 	if err != nil {

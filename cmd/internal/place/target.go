@@ -17,24 +17,22 @@ type Target struct {
 	Kind   *Kind
 	Types  *openapi.Registry
 	Object map[string]any // nil for none
-	// Name and namespace are where it is; the namespace is empty for kinds that are
-	// in none, and for files that do not say.
+	// Namespace is empty for cluster-scoped kinds, and for objects of files without one.
 	Name, Namespace string
-	// Asked is true when the object was asked for by its name.
+	// Asked is true if the object was selected by its name.
 	Asked bool
-	// server says that a server keeps the object, which fills defaults in and knows
-	// what values mean.
+	// server is true if a server stores the object, with defaults and as Go structs.
 	server bool
 	// served is how a server serves the kind; unset for objects of files.
 	served cluster.Kind
-	// unserved says that the cluster does not serve the kind yet.
+	// unserved is true if the cluster does not serve the kind yet.
 	unserved bool
 }
 
-// Reference names the object, as kubectl does.
+// Reference returns the name of the object as kubectl prints it.
 func (t *Target) Reference() string { return Reference(t.Kind.GroupKind(), t.Name) }
 
-// Title names the object along with its namespace, if it is not the default one.
+// Title returns the name of the object for messages, with its namespace if that is not default.
 func (t *Target) Title() string {
 	if t.Namespace == "" || t.Namespace == "default" {
 		return printable.Text(t.Reference())
@@ -42,7 +40,7 @@ func (t *Target) Title() string {
 	return printable.Text(t.Reference() + " in " + t.Namespace)
 }
 
-// request returns a request about the object.
+// request returns a request for the object.
 func (t *Target) request(env *process.Env) Request {
 	return Request{Kind: t.Kind, Types: t.Types, Now: env.Now}
 }
@@ -51,13 +49,13 @@ func (t *Target) request(env *process.Env) Request {
 func (t *Target) Manager(env *process.Env, subresource string) (*fieldmanager.FieldManager, error) {
 	r := t.request(env)
 	r.Subresource = subresource
-	if err := r.check(t.Object); err != nil {
+	if err := r.checkLive(t.Object); err != nil {
 		return nil, err
 	}
 	return fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options()...)
 }
 
-// options are those of the server for writes to the object's kind.
+// options returns the options of a server for writes to the object's kind.
 func (t *Target) options(env *process.Env) func(schema.GroupVersionKind, string) []fieldmanager.Option {
 	return func(at schema.GroupVersionKind, subresource string) []fieldmanager.Option {
 		k := *t.Kind
@@ -67,11 +65,12 @@ func (t *Target) options(env *process.Env) func(schema.GroupVersionKind, string)
 	}
 }
 
+// Mover returns the mover of ownership for the object.
 func (t *Target) Mover(env *process.Env) *ownership.Mover {
 	return ownership.New(t.Types, t.options(env)).Planning(t.PlanOptions(false))
 }
 
-// Converter is nil where objects can't be converted.
+// Converter returns the converter of the kind; nil if objects can't be converted.
 func (t *Target) Converter() fieldmanager.Converter {
 	if t.Kind.converts {
 		return fieldmanager.NoneConverter{}
@@ -79,8 +78,8 @@ func (t *Target) Converter() fieldmanager.Converter {
 	return nil
 }
 
-// PlanOptions are those of who keeps the object: a server fills the defaults of the
-// schema in, and knows what the values of built-in kinds mean.
+// PlanOptions returns the options of a plan for the object: a server sets the defaults of the schema, and
+// stores built-in kinds as Go structs. plain is for literal comparison.
 func (t *Target) PlanOptions(plain bool) fieldmanager.PlanOptions {
 	if plain || !t.server {
 		return fieldmanager.PlanOptions{}
@@ -95,7 +94,7 @@ func (t *Target) PlanOptions(plain bool) fieldmanager.PlanOptions {
 // Moved is an object after a move.
 type Moved struct {
 	Object map[string]any
-	// Patch makes the move on a server, and manager is who sends it.
+	// Patch makes the move on a server; Manager is its field manager.
 	Patch   []byte
 	Manager string
 }

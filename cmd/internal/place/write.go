@@ -21,18 +21,18 @@ type Writer struct {
 	Options cluster.WriteOptions
 }
 
-// Outcome is what became of a document.
+// Outcome is the result of writing a document.
 type Outcome struct {
 	Reference string
-	Verb      string // as kubectl says it
+	Verb      string // as kubectl prints it
 	Object    map[string]any
 }
 
-// Attempts is how often a write is tried again when somebody else was faster.
+// Attempts is how often a write is tried if the object changes in between.
 const Attempts = 5
 
-// Write writes one document. An error leaves the store as it was; reference says
-// what it is about, as far as that could be told.
+// Write writes one document. An error changes nothing; the outcome then has the reference of the object,
+// if it is known.
 func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, err error) {
 	t, given, err := w.Place.Live(ctx, tree)
 	if t != nil && t.Name != "" {
@@ -43,20 +43,20 @@ func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, e
 	}
 	switch subresource := w.Options.Subresource; {
 	case subresource != "" && t.Object == nil:
-		return out, errors.New("not found: a subresource is written on an object that is there")
+		return out, errors.New("not found: a subresource needs an existing object")
 	case subresource != "" && !t.Kind.hasStatus:
 		return out, fmt.Errorf("%s has no subresource %q", t.Kind.GroupKind(), subresource)
 	}
-	if err := w.check(t, given); err != nil {
+	if err := w.checkDocument(t, given); err != nil {
 		return out, err
 	}
 	for range Attempts {
-		out.Object, err = w.send(ctx, t, given)
+		out.Object, err = w.sendRequest(ctx, t, given)
 		if w.Apply || manifest.TextAt(given, "resourceVersion") != "" || !apierrors.IsConflict(err) &&
 			!apierrors.IsAlreadyExists(err) {
 			break
 		}
-		if err := w.Place.Again(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		if err := w.Place.Reload(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
 			return out, ServerError(err)
 		}
 	}
@@ -65,15 +65,15 @@ func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, e
 	}
 	out.Verb = w.verb(t.Object, out.Object)
 	if t.Kind.GroupKind() == DefinitionKind && w.Options.Subresource == "" {
-		err = w.defined(out.Object)
+		err = w.defineKind(out.Object)
 	}
 	return out, err
 }
 
-// check finds faults that the server does not find, or names less well.
-func (w *Writer) check(t *Target, given map[string]any) error {
+// checkDocument finds errors that the server does not find, or describes less well.
+func (w *Writer) checkDocument(t *Target, given map[string]any) error {
 	if version := manifest.TextAt(given, "resourceVersion"); t.Object == nil && version != "" {
-		return fmt.Errorf(".metadata.resourceVersion: %q was asked for, and there is no such object", version)
+		return fmt.Errorf(".metadata.resourceVersion: expected %q, but the object does not exist", version)
 	}
 	if w.Apply {
 		return nil
@@ -82,8 +82,8 @@ func (w *Writer) check(t *Target, given map[string]any) error {
 	return t.Kind.Typ.Validate(given, typed.Rules{Duplicates: true})
 }
 
-// send sends a document to the server.
-func (w *Writer) send(ctx context.Context, t *Target, given map[string]any) (map[string]any, error) {
+// sendRequest sends a document to the server.
+func (w *Writer) sendRequest(ctx context.Context, t *Target, given map[string]any) (map[string]any, error) {
 	c := w.Place.Client
 	switch {
 	case w.Apply:
@@ -91,7 +91,7 @@ func (w *Writer) send(ctx context.Context, t *Target, given map[string]any) (map
 	case t.Object == nil:
 		return c.Create(ctx, t.served, t.Namespace, given, w.Options)
 	}
-	// As kubectl replace does: a document that names no version replaces what is there.
+	// As in kubectl replace, a document without a resourceVersion replaces any version.
 	if manifest.TextAt(given, "resourceVersion") == "" {
 		metadata := maps.Clone(given["metadata"].(map[string]any))
 		metadata["resourceVersion"] = manifest.TextAt(t.Object, "resourceVersion")
@@ -101,10 +101,10 @@ func (w *Writer) send(ctx context.Context, t *Target, given map[string]any) (map
 	return c.Update(ctx, t.served, t.Namespace, given, w.Options)
 }
 
-// defined makes the kinds of a definition known to the documents behind it. A definition
-// of a dry run is served without being stored.
-func (w *Writer) defined(tree map[string]any) error {
-	w.Place.forget()
+// defineKind makes the kind of a definition known to the documents behind it. In a dry run, a
+// definition is served without being stored.
+func (w *Writer) defineKind(tree map[string]any) error {
+	w.Place.forgetDiscovery()
 	if !w.Options.DryRun {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (w *Writer) defined(tree map[string]any) error {
 	return w.Place.serve(d)
 }
 
-// verb says what a write did.
+// verb returns the verb of a finished write.
 func (w *Writer) verb(live, written map[string]any) string {
 	verb := "replaced"
 	switch {
@@ -132,8 +132,8 @@ func (w *Writer) verb(live, written map[string]any) string {
 	return verb
 }
 
-// failure returns the error of a write: for a conflict of an apply, the conflicts with the
-// values on both sides, which the server does not tell.
+// failure returns the error of a write. For a conflict of an apply, it plans the apply to add the values
+// of both sides, which a server's Status does not have.
 func (w *Writer) failure(t *Target, given map[string]any, err error) error {
 	if !w.Apply || !isApplyConflict(err) {
 		return ServerError(err)

@@ -1,4 +1,4 @@
-// Package process holds what a command touches of its process: streams, clock, environment.
+// Package process is the environment of a command: streams, clock, environment variables.
 package process
 
 import (
@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// Env is the world of a command.
+// Env is the environment of a command. Tests replace parts of it.
 type Env struct {
-	// Name is what the command was called: the program's name, without its folder.
-	// As kubectl-tenure it is a plugin, and calls itself kubectl tenure.
+	// Name is the name of the program, without its folder. As kubectl-tenure it is a
+	// plugin, and its help calls it kubectl tenure.
 	Name           string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Dir is the folder that relative paths start from; "" for the process's own.
 	Dir string
-	// Now is the clock; time.Now when nil. As NewUID, it may be called from several
+	// Now is the clock; time.Now if nil. Like NewUID, it may be called from several
 	// goroutines at once.
 	Now func() time.Time
-	// NewUID makes the uid of an object that is created; random ones when nil.
+	// NewUID returns the uid of a new object; a random one if nil.
 	NewUID func() string
-	// Getenv reads the environment; os.Getenv when nil.
+	// Getenv reads the environment; os.Getenv if nil.
 	Getenv func(string) string
-	// Terminal reports whether a stream, one of the three, is a terminal; when nil,
-	// files are that are one.
+	// Terminal reports whether one of the three streams is a terminal; if nil, it asks
+	// the operating system.
 	Terminal func(stream any) bool
-	// Context ends what runs until it is interrupted; context.Background() when nil.
+	// Context ends commands that run until they are interrupted; context.Background() if nil.
 	Context context.Context
-	// StoreTimeout is how long to wait for a store that another process has
-	// open, or for an etcd; their packages' DefaultTimeout for 0.
+	// StoreTimeout limits the wait for a store that another process has open, or for an
+	// etcd; 0 is the DefaultTimeout of their packages.
 	StoreTimeout time.Duration
 }
 
-// Path returns where a path that the user gave is.
+// Path returns a path of the user, relative to Dir.
 func (e *Env) Path(given string) string {
 	if e.Dir == "" || filepath.IsAbs(given) {
 		return given
@@ -42,7 +42,7 @@ func (e *Env) Path(given string) string {
 	return filepath.Join(e.Dir, given)
 }
 
-// Paths returns where paths that the user gave are.
+// Paths returns paths of the user, relative to Dir.
 func (e *Env) Paths(given []string) []string {
 	out := make([]string, len(given))
 	for i, path := range given {

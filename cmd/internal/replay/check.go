@@ -36,7 +36,7 @@ func (w *write) checkApply() error {
 		return w.compareErrors(err)
 	}
 	if err != nil {
-		return fmt.Errorf("the engine refuses what the server took: %w", err)
+		return fmt.Errorf("the engine rejects a write that the server accepted: %w", err)
 	}
 	kind, err := w.kind()
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *write) checkApply() error {
 	return w.compareObject(tree)
 }
 
-// compareErrors compares a refusal with the engine's.
+// compareErrors compares an error response with the engine's error.
 func (w *write) compareErrors(err error) error {
 	status := w.s.Response.Body
 	message, _ := status["message"].(string)
@@ -62,7 +62,7 @@ func (w *write) compareErrors(err error) error {
 			return skipPrecondition
 		}
 		if !isConflict {
-			return fmt.Errorf("the server answers a conflict, the engine does not: %v\n%s", err, message)
+			return fmt.Errorf("the server reports a conflict, the engine does not: %v\n%s", err, message)
 		}
 		return compareStatus(conflicting.Status(), status)
 	case 500:
@@ -72,7 +72,7 @@ func (w *write) compareErrors(err error) error {
 		if !strings.Contains(message, "failed to create typed patch object") {
 			return skipGoTypes
 		}
-		return fmt.Errorf("the server finds fault with the intent, the engine does not: %v\n%s", err, message)
+		return fmt.Errorf("the server rejects the intent, the engine does not: %v\n%s", err, message)
 	case 400:
 		if apierrors.IsBadRequest(err) && err.Error() == message {
 			return nil
@@ -105,14 +105,14 @@ func compareStatus(got metav1.Status, want map[string]any) error {
 	}
 	for c, n := range count {
 		if n != 0 {
-			return fmt.Errorf("conflict cause %v stands %+d times too often", c, -n)
+			return fmt.Errorf("conflict cause %v: %+d too many", c, -n)
 		}
 	}
 	return nil
 }
 
-// checkUpdate compares a create, update or patch: the server's object, with the
-// managed fields of the request, must come to the server's managed fields.
+// checkUpdate compares a create, update or patch: an update to the server's object, with the managed
+// fields of the request, must result in the server's managed fields.
 func (w *write) checkUpdate() error {
 	m, err := w.objectManager()
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *write) checkUpdate() error {
 	now := managedfields.With(w.s.Response.Body, carried)
 	got, err := m.Update(w.liveObject(), wrap(now), w.manager)
 	if err != nil {
-		return fmt.Errorf("the engine refuses what the server took: %w", err)
+		return fmt.Errorf("the engine rejects a write that the server accepted: %w", err)
 	}
 	err = compareManagedFields(unwrap(got), w.s.Response.Body)
 	if err != nil && w.r.live == nil && w.crd() == nil && w.changedByAdmission(unwrap(got)) {
@@ -134,9 +134,9 @@ func (w *write) checkUpdate() error {
 	return err
 }
 
-// changedByAdmission reports whether the engine owns more of a created object
-// than the server does, and nothing less: what was put in after the server
-// tracked it. Pods and Services are the kinds to which that happens.
+// changedByAdmission reports whether the engine's entry of a new object has all fields of the server's
+// entry, and more: those that were set after the server tracked fields. That happens to Pods and
+// Services.
 func (w *write) changedByAdmission(got map[string]any) bool {
 	if kind := got["kind"]; kind != "Pod" && kind != "Service" {
 		return false
@@ -155,8 +155,8 @@ func entriesIn(tree map[string]any) (managedfields.Entries, error) {
 	return managedfields.DecodeTree(list)
 }
 
-// carried returns the managed fields that the request brings along: those of the
-// body, or, for a patch, those of live after the patch.
+// carried returns the managed fields of the request: those of the body, or, for a patch, those of live
+// after the patch.
 func (w *write) carried() (any, error) {
 	if w.s.Request.Method != "PATCH" {
 		return managedFieldsIn(w.body), nil
@@ -198,9 +198,8 @@ func managedFieldsIn(tree map[string]any) any {
 	return list
 }
 
-// checkScale compares a write to the scale subresource: the engine writes to the
-// Scale that the server makes of live, and what comes of it for the whole object
-// is compared at the next read.
+// checkScale compares a write to the scale subresource: the engine writes to the Scale of live. The next
+// read compares the resulting object.
 func (w *write) checkScale(isApply bool) error {
 	if isApply && w.s.Response.Code == 500 && w.crd() != nil {
 		return skipScaleFault
@@ -240,7 +239,7 @@ func (w *write) checkScale(isApply bool) error {
 		got, err = m.Update(wrap(live), wrap(managedfields.With(w.s.Response.Body, nil)), w.manager)
 	}
 	if err != nil {
-		return fmt.Errorf("the engine refuses what the server took: %w", err)
+		return fmt.Errorf("the engine rejects a write that the server accepted: %w", err)
 	}
 	written, err := entriesIn(unwrap(got))
 	if err != nil {
@@ -299,7 +298,7 @@ func scaleReplicas(tree map[string]any) (any, bool) {
 	return v, ok
 }
 
-// withScale returns live as it is after the Scale was written.
+// withScale returns live after a write of its Scale.
 func withScale(live, scale map[string]any, entries []metav1.ManagedFieldsEntry) map[string]any {
 	out := runtime.DeepCopyJSON(live)
 	if replicas, ok := scaleReplicas(scale); ok {
@@ -327,7 +326,7 @@ func withScale(live, scale map[string]any, entries []metav1.ManagedFieldsEntry) 
 	return out
 }
 
-// compareManagedFields compares whole managed fields, with order and times.
+// compareManagedFields compares managed fields, including order and times.
 func compareManagedFields(got, want map[string]any) error {
 	g, w := managedFieldsIn(got), managedFieldsIn(want)
 	if g == nil {

@@ -11,11 +11,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// complete returns an object as a server has it after the engine merged it, and before
-// it is stored: of a built-in kind as its Go type holds it (without zero values that
-// the type leaves out, a Secret's stringData as data), of others without what the
-// definition prunes; both with their defaults. An object that can't be had so is
-// returned as it is, for the comparison to tell of.
+// complete returns an object as a server stores it after the engine merged it: a built-in kind as its Go
+// type has it (without zero values that the type omits, and with a Secret's stringData as data), others
+// without the fields that the definition prunes; both with their defaults. If that fails it returns the
+// object as it is, and the comparison reports the difference.
 func (w *write) complete(kind schema.GroupVersionKind, tree map[string]any) map[string]any {
 	if definition := w.crd(); definition != nil {
 		version, err := definition.version(w.version)
@@ -46,9 +45,8 @@ func completeBuiltin(kind schema.GroupVersionKind, tree map[string]any) map[stri
 	return managedfields.With(out, list)
 }
 
-// settleTimes returns what an apply came to, with the times of live's entries where
-// nothing but times would be written: a server compares what it is about to store,
-// defaults and all, and leaves such an object as it is.
+// settleTimes returns the result of an apply, with the times of live's entries if only times would
+// change: a server compares the objects with their defaults, and does not store such a change.
 func (w *write) settleTimes(kind schema.GroupVersionKind, got map[string]any) map[string]any {
 	live := w.r.live
 	if live == nil || !sameButTimes(managedFieldsIn(live), managedFieldsIn(got)) {

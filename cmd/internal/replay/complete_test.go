@@ -77,7 +77,8 @@ func (r *recorder) record(crd json.RawMessage, writes []written) *replay.Trace {
 		require.Less(r.t, code, 300, "%s", answer)
 		steps = append(steps, map[string]any{
 			"request": map[string]any{
-				"method": method, "path": w.path, "query": query, "contentType": contentType, "body": json.RawMessage(w.body),
+				"method": method, "path": w.path, "query": query, "contentType": contentType,
+				"body": json.RawMessage(w.body),
 			},
 			"now":      r.now.Load().Format(time.RFC3339),
 			"response": map[string]any{"code": code, "body": answer},
@@ -92,10 +93,12 @@ func (r *recorder) record(crd json.RawMessage, writes []written) *replay.Trace {
 
 // gadgets defines a kind with defaults in a group that needs an approval.
 const gadgets = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-"metadata": {"name": "gadgets.example.k8s.io", "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/1"}},
+"metadata": {"name": "gadgets.example.k8s.io", "annotations": {
+	"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/1"}},
 "spec": {"group": "example.k8s.io", "scope": "Namespaced",
 	"names": {"kind": "Gadget", "plural": "gadgets", "singular": "gadget", "listKind": "GadgetList"},
-	"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+	"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+		"type": "object", "properties": {
 		"spec": {"type": "object", "default": {}, "properties": {
 			"size": {"type": "integer", "default": 3}, "color": {"type": "string"},
 			"ports": {"type": "array", "items": {"type": "object", "properties": {
@@ -136,8 +139,16 @@ var cases = []struct {
 	{"defaults of a custom resource", true, []written{
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m",
 			body: gadget(`"size": 3, "ports": [{"port": 1}]`)},
-		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m", body: gadget(`"ports": [{"port": 1}]`)},
-		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "m", body: gadget(`"ports": [{"port": 1}]`)},
+		{
+			path:    "/apis/example.k8s.io/v1/namespaces/default/gadgets/a",
+			manager: "m",
+			body:    gadget(`"ports": [{"port": 1}]`),
+		},
+		{
+			path:    "/apis/example.k8s.io/v1/namespaces/default/gadgets/a",
+			manager: "m",
+			body:    gadget(`"ports": [{"port": 1}]`),
+		},
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "n", body: gadget(`"color": "red"`)},
 		{path: "/apis/example.k8s.io/v1/namespaces/default/gadgets/a", manager: "n", body: gadget(``)},
 	}},
@@ -158,7 +169,8 @@ var cases = []struct {
 		{path: "/api/v1/namespaces/own", manager: "m",
 			body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}}`},
 		{path: "/api/v1/namespaces/own/status", manager: "m",
-			body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}, "status": {"phase": "Active"}}`},
+			body: `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"},
+				"status": {"phase": "Active"}}`},
 	}},
 }
 
@@ -168,7 +180,8 @@ const (
 	deployment = `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {
 		"paused": false, "minReadySeconds": 0, "selector": {"matchLabels": {"a": "b"}},
 		"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"hostNetwork": false, "containers": [
-			{"name": "c", "image": "i", "tty": false, "env": [{"name": "E", "value": ""}], "resources": {"limits": {"cpu": "1000m"}}}]}}}}`
+			{"name": "c", "image": "i", "tty": false, "env": [{"name": "E", "value": ""}],
+				"resources": {"limits": {"cpu": "1000m"}}}]}}}}`
 )
 
 func gadget(spec string) string {
@@ -187,7 +200,12 @@ func TestWorkOfTheServer(t *testing.T) {
 			require.Equal(t, 201, code, "%s", answer)
 			if row.custom {
 				crd = json.RawMessage(gadgets)
-				code, answer = r.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", gadgets)
+				code, answer = r.ask(
+					"POST",
+					"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+					"application/json",
+					gadgets,
+				)
 				require.Equal(t, 201, code, "%s", answer)
 				code, answer = r.ask("GET", "/openapi/v3/apis/example.k8s.io/v1", "application/json", nil)
 				require.Equal(t, 200, code, "%s", answer)
@@ -207,14 +225,14 @@ func TestWorkOfTheServer(t *testing.T) {
 					require.Equal(t, want, got.Outcome, "step %d: %s", got.Step+1, got.Detail)
 				}
 			}
-			agrees(replay.Run(trace, types))
+			agrees(replay.RunEngine(trace, types))
 			results, err := replay.RunServer(t.Context(), trace)
 			require.NoError(t, err)
 			agrees(results)
 
 			// Without the definition.
 			trace.CRD = nil
-			agrees(replay.Run(trace, types))
+			agrees(replay.RunEngine(trace, types))
 			if row.custom {
 				results, err := replay.RunServer(t.Context(), trace)
 				require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// crd is the CustomResourceDefinition in force.
+// crd is the CustomResourceDefinition that is in force.
 type crd struct{ tree map[string]any }
 
 // crdVersion is one of its versions.
@@ -57,7 +57,7 @@ func (v crdVersion) hasStatus() bool {
 	return ok
 }
 
-// scalePath returns the path of replicas, nil when the version has no scale.
+// scalePath returns the path of replicas; nil if the version has no scale subresource.
 func (v crdVersion) scalePath() fieldpath.Path {
 	scale, ok := v.subresource("scale")
 	if !ok {
@@ -67,8 +67,7 @@ func (v crdVersion) scalePath() fieldpath.Path {
 	return fieldpath.Fields(strings.Split(strings.TrimPrefix(path, "."), ".")...)
 }
 
-// complete does to an object what the server does to a custom resource: it
-// drops fields that the schema does not know and fills in defaults.
+// complete prunes fields that the schema does not declare, and sets defaults, as a server does.
 func (v crdVersion) complete(obj map[string]any) {
 	schema, _ := v.tree["schema"].(map[string]any)
 	root, _ := schema["openAPIV3Schema"].(map[string]any)

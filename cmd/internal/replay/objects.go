@@ -13,13 +13,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// filledIn are the fields of metadata that a server fills in; managed fields are
-// compared by themselves.
+// filledIn are the fields of metadata that a server sets; managed fields are compared separately.
 var filledIn = []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "namespace",
 	"name", "generateName"}
 
-// reset returns the object that an apply came to with what the write leaves as it is
-// in live.
+// reset returns the result of an apply with the reset fields as they are in live.
 func (w *write) reset(got map[string]any) map[string]any {
 	got = runtime.DeepCopyJSON(got)
 	switch live := w.r.live; {
@@ -40,8 +38,8 @@ func (w *write) reset(got map[string]any) map[string]any {
 	return got
 }
 
-// compareObject compares the object that an apply came to with the server's, after
-// doing to it what a server does outside the engine.
+// compareObject compares the result of an apply with the server's object, after the steps of a server
+// outside the engine.
 func (w *write) compareObject(got map[string]any) error {
 	kind, err := w.kind()
 	if err != nil {
@@ -63,7 +61,7 @@ func (w *write) hasStatus() bool {
 	return err == nil && version.hasStatus()
 }
 
-// compareObjects compares two objects but for what a server fills in.
+// compareObjects compares two objects, except for fields that a server sets.
 func compareObjects(got, want map[string]any) error {
 	g, w := stripped(got), stripped(want)
 	if typed.Equal(g, w) {
@@ -83,13 +81,12 @@ func stripped(tree map[string]any) map[string]any {
 	return tree
 }
 
-// compareBuiltin compares an object of a built-in type. The server's own code
-// sets defaults, so that its object may have more than the engine's; but what
-// the engine has must be there, and what the engine removed must be gone or have come
-// back as a default.
+// compareBuiltin compares an object of a built-in type. The server's code sets defaults, so that its
+// object may have more fields than the engine's. But it must have all of the engine's, and a field that
+// the engine removed must be gone or have its default.
 func (w *write) compareBuiltin(kind schema.GroupVersionKind, got map[string]any) error {
 	got, want := withoutEmpty(stripped(got)), withoutEmpty(stripped(w.s.Response.Body))
-	if !within(got, want, "") {
+	if !isWithin(got, want, "") {
 		return fmt.Errorf("object\n%s", diff(render(want), render(got)))
 	}
 	if w.r.live == nil {
@@ -102,13 +99,13 @@ func (w *write) compareBuiltin(kind schema.GroupVersionKind, got map[string]any)
 			continue
 		}
 		now, _ := t.Get(want, p)
-		return fmt.Errorf("object: %s is removed by the engine and not by the server, which has %s", p, render(now))
+		return fmt.Errorf("object: the engine removes %s, the server keeps it as %s", p, render(now))
 	}
 	return nil
 }
 
-// within reports whether all of got is in want, at path.
-func within(got, want any, path string) bool {
+// isWithin reports whether all of got is in want, at path.
+func isWithin(got, want any, path string) bool {
 	switch g := got.(type) {
 	case map[string]any:
 		w, ok := want.(map[string]any)
@@ -116,7 +113,7 @@ func within(got, want any, path string) bool {
 			return false
 		}
 		for k, v := range g {
-			if !within(v, w[k], path+"."+k) {
+			if !isWithin(v, w[k], path+"."+k) {
 				return false
 			}
 		}
@@ -128,7 +125,7 @@ func within(got, want any, path string) bool {
 			return false
 		}
 		for i := range g {
-			if !within(g[i], w[i], path+"[]") {
+			if !isWithin(g[i], w[i], path+"[]") {
 				return false
 			}
 		}
@@ -137,8 +134,7 @@ func within(got, want any, path string) bool {
 	return typed.Equal(got, want) || equalQuantities(got, want)
 }
 
-// equalQuantities reports whether a and b are one quantity, which the server
-// writes in its shortest form.
+// equalQuantities reports whether a and b are equal quantities; the server writes the shortest form.
 func equalQuantities(a, b any) bool {
 	x, ok1 := a.(string)
 	y, ok2 := b.(string)
@@ -197,8 +193,7 @@ func render(v any) string {
 	return string(b)
 }
 
-// diff returns the lines in which two texts differ, each with a little of what
-// is around it: - for want, + for got.
+// diff returns a unified diff of two texts: - for want, + for got.
 func diff(want, got string) string {
 	return strings.TrimRight(unified(strings.Split(want, "\n"), strings.Split(got, "\n")), "\n")
 }

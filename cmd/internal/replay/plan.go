@@ -9,18 +9,17 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// checkPlan plans an apply to live and compares the outcome with what the server
-// did: it wrote nothing exactly when the plan says Unchanged, only managed fields
-// for OwnershipOnly, and answered a conflict for Conflict. Refusals that the engine
-// does not decide are not planned.
+// checkPlan plans an apply to live and compares the outcome with what the server did: no write for
+// Unchanged, a write of managed fields only for OwnershipOnly, a conflict for Conflict. It does not plan
+// applies that the server rejected for reasons above the engine.
 func (w *write) checkPlan(m *fieldmanager.FieldManager, live map[string]any) error {
-	want, ok := w.outcome(live)
+	want, ok := w.serverOutcome(live)
 	if !ok {
 		return nil
 	}
 	options := fieldmanager.PlanOptions{Force: w.query.Get("force") == "true", Defaults: true}
 	if w.subresource == "scale" || w.isBuiltin() {
-		// The server keeps these as Go structs.
+		// The server stores these as Go structs.
 		options.Semantics = typed.Canonical(nil)
 	}
 	w.r.planned = true
@@ -40,8 +39,8 @@ func (w *write) checkPlan(m *fieldmanager.FieldManager, live map[string]any) err
 
 const preconditionFailed = "precondition failed"
 
-// outcome returns what the server did, and whether it is something to plan.
-func (w *write) outcome(live map[string]any) (string, bool) {
+// serverOutcome returns what the server did, and whether a plan can predict it.
+func (w *write) serverOutcome(live map[string]any) (string, bool) {
 	body := w.s.Response.Body
 	switch code := w.s.Response.Code; {
 	case code == 409:

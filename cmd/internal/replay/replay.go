@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Outcome is what became of a replayed step.
+// Outcome is the outcome of a replayed step.
 type Outcome int
 
 // The outcomes of a step.
@@ -29,9 +29,9 @@ const (
 	Skipped
 )
 
-// Result is what became of one step.
+// Result is the result of one step.
 type Result struct {
-	// Trace and Step say which: a trace's name, and the step's position from 0.
+	// Trace is the name of the trace, and Step the position of the step, from 0.
 	Trace string
 	Step  int
 	// Kind is the kind of write: apply, update, create …
@@ -39,13 +39,13 @@ type Result struct {
 	Outcome Outcome
 	// Detail is the reason of a skip, or the difference.
 	Detail string
-	// Planned says that the step is an apply whose plan was compared as well.
+	// Planned is true for an apply whose plan was compared as well.
 	Planned bool
 }
 
-// Run replays one trace. types holds the kinds that the trace's own
+// RunEngine replays one trace by the engine alone. types holds the kinds that the trace's own
 // CustomResourceDefinition does not define.
-func Run(t *Trace, types *openapi.Registry) []Result {
+func RunEngine(t *Trace, types *openapi.Registry) []Result {
 	r := &replayer{builtin: types, types: types, objects: map[target]object{}}
 	out := make([]Result, 0, len(t.Steps))
 	add := func(i int, kind string, o Outcome, detail string) {
@@ -61,7 +61,7 @@ func Run(t *Trace, types *openapi.Registry) []Result {
 		step := &t.Steps[i]
 		kind := kindOf(step)
 		r.planned = false
-		err := r.step(step)
+		err := r.replayStep(step)
 		var skip skipped
 		switch {
 		case err == nil:
@@ -75,25 +75,24 @@ func Run(t *Trace, types *openapi.Registry) []Result {
 	return out
 }
 
-// skipped is the reason why a step can't be decided by the engine alone.
+// skipped is the reason why the engine alone can't decide a step.
 type skipped string
 
 func (s skipped) Error() string { return string(s) }
 
-// The reasons for which a step is skipped; each is named in the description of
-// the traces.
+// The reasons of skips; the description of the traces names each.
 const (
-	skipValidation   skipped = "answered by validation of values, above the engine"
-	skipPrecondition skipped = "answered by a precondition, above the engine"
-	skipHTTP         skipped = "answered by HTTP, above the engine"
+	skipValidation   skipped = "decided by validation of values, above the engine"
+	skipPrecondition skipped = "decided by a precondition, above the engine"
+	skipHTTP         skipped = "decided by HTTP, above the engine"
 	skipAdmission    skipped = "create of a built-in type changed by admission after its fields were tracked"
-	skipGoTypes      skipped = "answered by the conversion of values to Go types, above the engine"
-	skipScaleFault   skipped = "apply to /scale of a custom resource, which the server gets wrong"
+	skipGoTypes      skipped = "decided by the conversion of values to Go types, above the engine"
+	skipScaleFault   skipped = "apply to /scale of a custom resource, a fault of the server"
 	skipSchemaChange skipped = "no request: the schema changes"
 	skipDelete       skipped = "a delete, which tracks no fields"
 )
 
-// kindOf names the kind of write for the table of results.
+// kindOf returns the kind of write for the table of results.
 func kindOf(s *Step) string {
 	r, _ := parsePath(s.Request.Path)
 	kind := strings.ToLower(s.Request.Method)
@@ -124,22 +123,21 @@ type replayer struct {
 	builtin *openapi.Registry
 	types   *openapi.Registry // builtin and the custom resource
 	crd     *crd              // nil for built-in types
-	object                    // that the step is about
+	object                    // of the step
 	objects map[target]object
 	now     time.Time // of the latest step
 	planned bool      // the latest step was planned
 }
 
-// object is what is known of one object.
+// object is the state of one object.
 type object struct {
-	live map[string]any // nil when there is none
-	// scaled is the object after a write to /scale, as the engine has it; the
-	// next read shows the server's.
+	live map[string]any // nil if it does not exist
+	// scaled is the engine's object after a write to /scale, to be compared with the
+	// next read.
 	scaled map[string]any
 }
 
-// objectOf names the object that a step is about, whatever the version and
-// subresource.
+// objectOf returns the object of a step, without version and subresource.
 func objectOf(s *Step) target {
 	t, _ := parsePath(s.Request.Path)
 	t.version, t.subresource = "", ""
@@ -159,8 +157,8 @@ func (r *replayer) define(tree map[string]any) error {
 	return nil
 }
 
-// step replays one step; nil means that the engine agrees with the server.
-func (r *replayer) step(s *Step) error {
+// replayStep replays one step; nil if the engine agrees with the server.
+func (r *replayer) replayStep(s *Step) error {
 	key := objectOf(s)
 	r.object = r.objects[key]
 	defer func() { r.objects[key] = r.object }()
@@ -172,24 +170,24 @@ func (r *replayer) step(s *Step) error {
 		}
 		return skipSchemaChange
 	case "GET":
-		return r.read(s)
+		return r.checkRead(s)
 	case "DELETE":
-		r.delete(s)
+		r.recordDelete(s)
 		return skipDelete
 	}
 	w, err := r.newWrite(s)
 	if err != nil {
 		return err
 	}
-	err = w.check()
+	err = w.checkWrite()
 	if s.Response.Code < 300 && !w.dryRun && w.subresource != "scale" {
 		r.live = s.Response.Body
 	}
 	return err
 }
 
-// delete notes what a delete left: the object, if something holds it.
-func (r *replayer) delete(s *Step) {
+// recordDelete records the object after a delete: it may still exist, with a deletionTimestamp.
+func (r *replayer) recordDelete(s *Step) {
 	metadata, _ := s.Response.Body["metadata"].(map[string]any)
 	switch {
 	case s.Response.Code >= 300:
@@ -200,8 +198,8 @@ func (r *replayer) delete(s *Step) {
 	}
 }
 
-// read compares the whole object with what the engine made of the write before.
-func (r *replayer) read(s *Step) error {
+// checkRead compares a whole object with the engine's result of the write before.
+func (r *replayer) checkRead(s *Step) error {
 	if t, err := parsePath(s.Request.Path); err != nil || t.name == "" || s.Response.Code != 200 {
 		return skipHTTP // a list, or nothing
 	}
@@ -222,7 +220,7 @@ func (r *replayer) read(s *Step) error {
 	return compareObjects(got, want)
 }
 
-// write is one request that writes.
+// write is a write request.
 type write struct {
 	r *replayer
 	s *Step
@@ -255,11 +253,11 @@ func (r *replayer) newWrite(s *Step) (*write, error) {
 	return w, nil
 }
 
-// check runs the write through the engine and compares the answers.
-func (w *write) check() error {
+// checkWrite runs the write through the engine and compares the responses.
+func (w *write) checkWrite() error {
 	isApply := w.s.Request.Method == "PATCH" && w.s.Request.ContentType == applyPatch
 	if w.s.Response.Code >= 300 && !isApply {
-		return w.rejected()
+		return w.rejectionReason()
 	}
 	if w.subresource == "scale" {
 		return w.checkScale(isApply)
@@ -270,8 +268,8 @@ func (w *write) check() error {
 	return w.checkUpdate()
 }
 
-// rejected names the layer that refused a write which is no apply.
-func (w *write) rejected() error {
+// rejectionReason names the layer that rejected a write other than an apply.
+func (w *write) rejectionReason() error {
 	switch code := w.s.Response.Code; code {
 	case 409:
 		return skipPrecondition
@@ -280,21 +278,21 @@ func (w *write) rejected() error {
 	case 422:
 		return skipValidation
 	default:
-		return skipped(fmt.Sprintf("answered %d: %v", code, w.s.Response.Body["message"]))
+		return skipped(fmt.Sprintf("response %d: %v", code, w.s.Response.Body["message"]))
 	}
 }
 
-// kind returns the kind that the write is of.
+// kind returns the kind of the written object.
 func (w *write) kind() (schema.GroupVersionKind, error) {
 	for _, tree := range []map[string]any{w.body, w.s.Response.Body, w.r.live} {
 		if kind, _ := tree["kind"].(string); kind != "" && kind != "Status" && kind != "Scale" {
 			return schema.GroupVersionKind{Group: w.group, Version: w.version, Kind: kind}, nil
 		}
 	}
-	return schema.GroupVersionKind{}, fmt.Errorf("nothing says what kind %s is of", w.plural)
+	return schema.GroupVersionKind{}, fmt.Errorf("the kind of %s is not known", w.plural)
 }
 
-// objectManager returns the manager of the fields of the object that is written.
+// objectManager returns the field manager of the written object.
 func (w *write) objectManager() (*fieldmanager.FieldManager, error) {
 	kind, err := w.kind()
 	if err != nil {
@@ -303,8 +301,7 @@ func (w *write) objectManager() (*fieldmanager.FieldManager, error) {
 	return w.fieldManager(kind)
 }
 
-// fieldManager returns the manager of the fields of a kind, with the options of a
-// real server.
+// fieldManager returns the field manager of a kind, with the options of kube-apiserver.
 func (w *write) fieldManager(kind schema.GroupVersionKind) (*fieldmanager.FieldManager, error) {
 	now, err := w.r.clock(w.s)
 	if err != nil {
@@ -329,7 +326,7 @@ func (w *write) fieldManager(kind schema.GroupVersionKind) (*fieldmanager.FieldM
 	return fieldmanager.New(kind, w.r.types, options...)
 }
 
-// resetFields returns what the write leaves as it is in live, at every version.
+// resetFields returns the fields that the write resets, at every version.
 func (w *write) resetFields() map[string]fieldpath.Filter {
 	if w.subresource == "scale" {
 		return nil
@@ -359,7 +356,7 @@ func (w *write) resetFields() map[string]fieldpath.Filter {
 	return out
 }
 
-// crd returns the definition of what is written; nil when the trace has none of it.
+// crd returns the definition of the written object; nil if the trace has none.
 func (w *write) crd() *crd {
 	if w.r.crd == nil || !w.r.crd.defines(w.group, w.plural) {
 		return nil
@@ -367,15 +364,14 @@ func (w *write) crd() *crd {
 	return w.r.crd
 }
 
-// isBuiltin reports whether the server has a Go type of what is written.
+// isBuiltin reports whether the server has a Go type for the written object.
 func (w *write) isBuiltin() bool {
 	kind, err := w.kind()
 	return w.crd() == nil && err == nil && openapi.Builtin().Versions(kind.GroupKind()) != nil
 }
 
-// clock returns the server's time of a step. A recorder reads it off the newest
-// change it sees, which may be older than what came before; a server's clock
-// does not go back.
+// clock returns the server's time of a step. The recorder takes it from the newest change in the
+// response, which may be older than the step before; a server's clock does not go back.
 func (r *replayer) clock(s *Step) (time.Time, error) {
 	now, err := time.Parse(time.RFC3339, s.Now)
 	if err != nil {
@@ -399,5 +395,5 @@ func unwrap(obj runtime.Object) map[string]any {
 	return obj.(*unstructured.Unstructured).Object
 }
 
-// liveObject returns live, or no object for a write that finds none.
+// liveObject returns live; nil if it does not exist.
 func (w *write) liveObject() runtime.Object { return wrap(w.r.live) }

@@ -19,12 +19,12 @@ const traces = "../../../testdata/traces"
 // The reasons for which a step may be skipped, copied on purpose: a new reason
 // is a step that is no longer compared, and wants somebody to look at it.
 var skips = []string{
-	"answered by validation of values, above the engine",
-	"answered by a precondition, above the engine",
-	"answered by HTTP, above the engine",
+	"decided by validation of values, above the engine",
+	"decided by a precondition, above the engine",
+	"decided by HTTP, above the engine",
 	"create of a built-in type changed by admission after its fields were tracked",
-	"answered by the conversion of values to Go types, above the engine",
-	"apply to /scale of a custom resource, which the server gets wrong",
+	"decided by the conversion of values to Go types, above the engine",
+	"apply to /scale of a custom resource, a fault of the server",
 	"no request: the schema changes",
 	"a delete, which tracks no fields",
 }
@@ -47,10 +47,19 @@ func TestTraces(t *testing.T) {
 			require.Len(t, loaded, row.traces)
 			agreed, planned := 0, 0
 			for _, trace := range loaded {
-				results := replay.Run(trace, openapi.Builtin())
+				results := replay.RunEngine(trace, openapi.Builtin())
 				require.Len(t, results, len(trace.Steps), trace.Name)
 				for _, r := range results {
-					require.NotEqual(t, replay.Differed, r.Outcome, "%s step %d (%s): %s", r.Trace, r.Step, r.Kind, r.Detail)
+					require.NotEqual(
+						t,
+						replay.Differed,
+						r.Outcome,
+						"%s step %d (%s): %s",
+						r.Trace,
+						r.Step,
+						r.Kind,
+						r.Detail,
+					)
 					if r.Outcome == replay.Skipped {
 						require.Contains(t, skips, r.Detail)
 					} else {
@@ -120,7 +129,7 @@ func TestAlteredTraces(t *testing.T) {
 						altered++
 						// What comes after starts from the altered object.
 						trace.Steps = trace.Steps[:i+1]
-						got := replay.Run(trace, openapi.Builtin())
+						got := replay.RunEngine(trace, openapi.Builtin())
 						require.Equal(t, replay.Differed, got[i].Outcome, "%s step %d (%s)", trace.Name, i, got[i].Kind)
 						require.NotEmpty(t, got[i].Detail)
 					}
@@ -134,7 +143,7 @@ func TestAlteredTraces(t *testing.T) {
 // lastAlterable alters the last apply of a trace that agrees and that has what is
 // to be altered, and returns its position; -1 for none.
 func lastAlterable(trace *replay.Trace, alter alteration) int {
-	results := replay.Run(trace, openapi.Builtin())
+	results := replay.RunEngine(trace, openapi.Builtin())
 	for _, r := range slices.Backward(results) {
 		step := &trace.Steps[r.Step]
 		if r.Outcome != replay.Agreed || r.Kind != "apply" || step.Response.Body == nil {
@@ -291,7 +300,7 @@ func TestAlteredOutcomes(t *testing.T) {
 				metadata["resourceVersion"] = said[j]
 				cut := *trace
 				cut.Steps = trace.Steps[:i+1]
-				got := replay.Run(&cut, openapi.Builtin())[i]
+				got := replay.RunEngine(&cut, openapi.Builtin())[i]
 				metadata["resourceVersion"] = now
 				require.Equal(t, replay.Differed, got.Outcome, "%s step %d", trace.Name, i)
 				require.Contains(t, got.Detail, "the plan's outcome")

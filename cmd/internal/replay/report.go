@@ -10,8 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// Report gathers results and writes them for a person. The zero value is an
-// empty report.
+// Report collects results and writes them for a person. The zero value is an empty report.
 type Report struct {
 	// Verbose adds a line for every step.
 	Verbose bool
@@ -49,7 +48,7 @@ func (r *Report) Write(w io.Writer) error {
 	var out strings.Builder
 	if r.Verbose {
 		for _, result := range r.results {
-			fmt.Fprintf(&out, "%-8s %s", result.Outcome, result.place())
+			fmt.Fprintf(&out, "%-8s %s", result.Outcome, result.location())
 			if result.Outcome == Skipped {
 				fmt.Fprintf(&out, ": %s", result.Detail)
 			}
@@ -60,7 +59,7 @@ func (r *Report) Write(w io.Writer) error {
 	for _, result := range r.results {
 		if result.Outcome == Differed {
 			detail := strings.ReplaceAll(strings.TrimSpace(result.Detail), "\n", "\n  ")
-			fmt.Fprintf(&out, "%s differs:\n  %s\n\n", result.place(), detail)
+			fmt.Fprintf(&out, "%s differs:\n  %s\n\n", result.location(), detail)
 		}
 	}
 	r.writeKinds(&out)
@@ -88,10 +87,10 @@ func counted(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// place says which step a result is of.
-func (r Result) place() string { return fmt.Sprintf("%s step %d (%s)", r.Trace, r.Step+1, r.Kind) }
+// location names the step of a result.
+func (r Result) location() string { return fmt.Sprintf("%s step %d (%s)", r.Trace, r.Step+1, r.Kind) }
 
-// String returns the outcome as it stands in a report.
+// String returns the outcome as a report prints it.
 func (o Outcome) String() string {
 	switch o {
 	case Agreed:
@@ -119,7 +118,7 @@ func (r *Report) writeKinds(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// writeSkips writes why steps were skipped, the most frequent reason first.
+// writeSkips writes the reasons of skips, the most frequent first.
 func (r *Report) writeSkips(w io.Writer) {
 	reasons := map[string]int{}
 	for _, result := range r.results {

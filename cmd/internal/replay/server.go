@@ -7,10 +7,10 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-// RunServer replays one trace on an API server of its own, over HTTP: the code, the
-// warnings and the whole answer of each step, managed fields included, must be as
-// recorded, but for what a server generates. The reasons of skips are the
-// exceptions of package recorded, and that an earlier step differed.
+// RunServer replays one trace on an API server of its own, over HTTP: the code, the warnings and the
+// whole response of each step, managed fields included, must be as recorded, except for what a server
+// generates. The reasons of skips are the exceptions of package recorded, and an earlier step that
+// differed.
 func RunServer(ctx context.Context, t *Trace) ([]Result, error) {
 	results, err := recorded.Replay(ctx, t)
 	if err != nil {

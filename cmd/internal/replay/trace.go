@@ -1,6 +1,5 @@
-// Package replay replays recorded traces of a real API server against the
-// engine: for each write, the engine must come to the same managed fields and
-// conflicts, and to the same object as far as the engine decides it.
+// Package replay replays recorded traces of kube-apiserver: for each write, the engine must have the same
+// managed fields and conflicts, and the same object as far as the engine decides it.
 package replay
 
 import (
@@ -11,17 +10,17 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
-// Trace is one object's life on a server, Step one request and what it answered.
+// Trace is the life of objects on a server, Step one request and its response.
 type (
 	Trace = recorded.Trace
 	Step  = recorded.Step
 )
 
-// Load reads the traces at paths: files, or folders with .json files in them at
-// any depth. They come sorted by path, which is their name.
+// Load reads the traces at paths: files, or folders with .json files at any depth. They are sorted by
+// path, which is their name.
 func Load(paths ...string) ([]*Trace, error) { return recorded.Load(paths...) }
 
-// target is what a request's path names.
+// target is the parsed path of a request.
 type target struct {
 	group, version, namespace, plural, name, subresource string
 }
@@ -33,8 +32,7 @@ func (r target) gv() string {
 	return r.group + "/" + r.version
 }
 
-// parsePath takes /api/v1/namespaces/N/PLURAL/NAME/SUB or /apis/GROUP/VERSION/…
-// apart.
+// parsePath parses /api/v1/namespaces/N/PLURAL/NAME/SUB or /apis/GROUP/VERSION/….
 func parsePath(path string) (r target, err error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

@@ -15,11 +15,11 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 )
 
-// DefaultTimeout is how long Open waits for another process to let go of the file: long
-// enough for another command to end, and not for a server.
+// DefaultTimeout is how long Open waits for another process to close the file: long enough for another
+// command, but not for a server.
 const DefaultTimeout = 500 * time.Millisecond
 
-// Options are how Open opens a file.
+// Options are the options of Open.
 type Options struct {
 	// MustExist makes a missing file an error, fs.ErrNotExist; without it the file is created.
 	MustExist bool
@@ -46,7 +46,7 @@ func Open(path string, options Options) (storage.Store, error) {
 	return records, nil
 }
 
-// explain adds to an error of opening a store's file what can be done about it.
+// explain adds to an error of Open what a user can do about it.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, bbolt.ErrInUse):
@@ -61,9 +61,8 @@ func explain(err error) error {
 // verifiedAtOnce is how many records Verify reads at once.
 const verifiedAtOnce = 500
 
-// Verify reads all records, as they are now, and returns what is wrong with the first one
-// that is no object. A file is mapped into memory, page by page as it is read: that it could
-// be opened says little about its records.
+// Verify reads all records, and returns an error for the first one that is no object. Opening a file does
+// not read its records: it is mapped into memory, page by page.
 func Verify(ctx context.Context, records storage.Store) error {
 	var options storage.ListOptions
 	options.Limit = verifiedAtOnce
@@ -84,7 +83,7 @@ func Verify(ctx context.Context, records storage.Store) error {
 	}
 }
 
-// verify returns what is wrong with a record that is no object.
+// verify returns an error if a record is no object.
 func verify(record *storage.Record) error {
 	var object struct {
 		Metadata *json.RawMessage `json:"metadata"`
@@ -98,15 +97,15 @@ func verify(record *storage.Record) error {
 	return nil
 }
 
-// Resource is the part of a store that has the objects of one resource.
+// Resource is a resource of which a store has objects.
 type Resource struct {
 	Group, Plural string // the group is empty for the core group
 	Namespaced    bool
 	First         storage.Record
 }
 
-// Resources returns the resources that a store has objects of, in the order of their keys,
-// each with its first record.
+// Resources returns the resources of which a store has objects, in the order of their keys, each with its
+// first record.
 func Resources(ctx context.Context, records storage.Store) (out []Resource, err error) {
 	page, err := records.List(ctx, "/", storage.ListOptions{})
 	if err != nil {

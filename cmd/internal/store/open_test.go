@@ -149,7 +149,15 @@ func TestVerify(t *testing.T) {
 			require.NoError(t, s.Close())
 		}
 		verifyErr := verify(path)
-		require.Equal(t, readErr == nil, verifyErr == nil, "damage %d: reading says %v, Verify %v", i, readErr, verifyErr)
+		require.Equal(
+			t,
+			readErr == nil,
+			verifyErr == nil,
+			"damage %d: reading says %v, Verify %v",
+			i,
+			readErr,
+			verifyErr,
+		)
 		if readErr != nil {
 			refused++
 			if openErr == nil {

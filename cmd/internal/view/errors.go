@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Report writes an error to stderr: one line for each of several that are joined.
+// Report writes an error to stderr, with one line for each of several joined errors.
 func Report(e *process.Env, err error) {
 	var joined interface {
 		error
@@ -28,7 +28,7 @@ func Report(e *process.Env, err error) {
 	}
 }
 
-// ExplainDesired says why an intent can't be applied, or planned.
+// ExplainDesired writes to stderr why an intent can't be applied or planned.
 func ExplainDesired(e *process.Env, w *place.Desired, err error) {
 	ref := ""
 	if w.Target != nil {
@@ -37,8 +37,8 @@ func ExplainDesired(e *process.Env, w *place.Desired, err error) {
 	Explain(e, err, w.Where, ref, w.Manager)
 }
 
-// Explain writes to stderr why a document was not written. where is its place,
-// reference the object if that is known.
+// Explain writes to stderr why a document was not written. where is the place of the document, reference
+// its object, if known.
 func Explain(e *process.Env, err error, where, reference, manager string) {
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {
@@ -52,7 +52,7 @@ func Explain(e *process.Env, err error, where, reference, manager string) {
 	}
 	var fault *fieldmanager.ObjectError
 	if errors.As(err, &fault) && fault.Role == fieldmanager.AppliedObject {
-		// The document is what was applied, and is named already.
+		// The message names the document already.
 		err = fault.Err
 	}
 	Report(e, fmt.Errorf("%s: %w", where, err))

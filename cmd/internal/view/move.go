@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// PreviewMove writes what a move does, and what the next applies will then do.
+// PreviewMove writes what a move changes, and what the next applies then do.
 func PreviewMove(w io.Writer, p Palette, t *place.Target, result *ownership.Result) error {
 	fmt.Fprintln(w, p.paint(t.Title(), color.Bold))
 	list := func(head string, fields *fieldpath.Set, attribute color.Attribute) {
@@ -25,17 +25,21 @@ func PreviewMove(w io.Writer, p Palette, t *place.Target, result *ownership.Resu
 		}
 	}
 	for _, change := range result.Changes {
-		who := p.paint(describeKey(change.Manager), ofManager(change.Manager.Manager))
+		who := p.paint(describeKey(change.Manager), managerColor(change.Manager.Manager))
 		list(who+" gains", change.Gains, color.FgGreen)
 		list(who+" loses", change.Loses, color.FgYellow)
 	}
 	for _, key := range result.Dropped {
-		fmt.Fprintf(w, "  %s loses its entry, which can't be decoded\n", p.paint(describeKey(key), ofManager(key.Manager)))
+		fmt.Fprintf(
+			w,
+			"  %s loses its entry, which can't be decoded\n",
+			p.paint(describeKey(key), managerColor(key.Manager)),
+		)
 	}
 	for _, next := range result.Next {
-		who := p.paint(describeKey(next.Manager), ofManager(next.Manager.Manager))
+		who := p.paint(describeKey(next.Manager), managerColor(next.Manager.Manager))
 		if next.Err != nil {
-			fmt.Fprintf(w, "  what the next apply of %s does can't be told: %s\n", who, printable.Text(next.Err.Error()))
+			fmt.Fprintf(w, "  the next apply of %s is not known: %s\n", who, printable.Text(next.Err.Error()))
 			continue
 		}
 		list("the next apply of "+who+" deletes, if its manifest stays as it was", next.Deletes, color.FgRed)

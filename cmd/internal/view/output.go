@@ -1,5 +1,5 @@
-// Package view prints: objects, tables, plans, conflicts, moves and errors. What others wrote
-// becomes printable.
+// Package view prints objects, tables, plans, conflicts, moves and errors. It escapes control characters
+// in text of others.
 package view
 
 import (
@@ -18,11 +18,12 @@ import (
 
 // Output is how objects are printed.
 type Output struct {
-	Format        string // "" for a command's own
+	Format        string // "" for the default of the command
 	ManagedFields bool
-	Formats       []string // that there are
+	Formats       []string // all valid formats
 }
 
+// Check returns an error for an invalid format.
 func (o *Output) Check() error {
 	if o.Format != "" && !slices.Contains(o.Formats, o.Format) {
 		return fmt.Errorf("--output: expected one of %s, got %q", strings.Join(o.Formats, ", "), o.Format)
@@ -30,8 +31,8 @@ func (o *Output) Check() error {
 	return nil
 }
 
-// Print writes objects as yaml, json or names. In yaml and json several are a
-// List, and so is one when list is true.
+// Print writes objects as yaml, json or names. In yaml and json, several objects are printed as a List,
+// and so is a single one if list is true.
 func (o *Output) Print(w io.Writer, objects []map[string]any, list bool) error {
 	if o.Format == "name" {
 		for _, obj := range objects {

@@ -27,23 +27,23 @@ type Planned struct {
 	Options fieldmanager.PlanOptions
 }
 
-// PlanView shows plans.
+// PlanView prints plans.
 type PlanView struct {
 	Palette       Palette
 	Diff          bool
 	ManagedFields bool
 }
 
-// manyFields is how many fields of one manager are listed that it merely gains:
-// who creates an object gains them all.
+// manyFields is how many gained fields of a manager are listed. More are counted, because the creator of
+// an object gains all of them.
 const manyFields = 10
 
-// Text writes plans for a person, and behind several of them how many there are.
-func (v PlanView) Text(w io.Writer, plans []Planned, failed int) error {
+// WriteText writes plans for a person, and a summary if there are several.
+func (v PlanView) WriteText(w io.Writer, plans []Planned, failed int) error {
 	counts := map[fieldmanager.Outcome]int{}
 	for _, p := range plans {
 		counts[p.Outcome]++
-		if err := v.one(w, p); err != nil {
+		if err := v.writePlan(w, p); err != nil {
 			return err
 		}
 	}
@@ -63,9 +63,16 @@ var outcomeColors = map[fieldmanager.Outcome]color.Attribute{
 	fieldmanager.Changed: color.FgYellow, fieldmanager.Conflict: color.FgRed,
 }
 
-func (v PlanView) one(w io.Writer, p Planned) error {
+// writePlan writes one plan.
+func (v PlanView) writePlan(w io.Writer, p Planned) error {
 	if p.Outcome == fieldmanager.Conflict {
-		report, err := p.Fields.WaysOut(place.Wrap(p.Object), place.Wrap(p.Tree), p.Desired.Manager, p.Title(), p.Options)
+		report, err := p.Fields.WaysOut(
+			place.Wrap(p.Object),
+			place.Wrap(p.Tree),
+			p.Desired.Manager,
+			p.Title(),
+			p.Options,
+		)
 		if err != nil {
 			return err
 		}
@@ -79,13 +86,18 @@ func (v PlanView) one(w io.Writer, p Planned) error {
 	if p.Object == nil {
 		outcome = "created"
 	}
-	fmt.Fprintf(w, "%s: %s\n", v.Palette.paint(p.Title(), color.Bold), v.Palette.paint(outcome, outcomeColors[p.Outcome]))
-	// Of a new object all is new, and all is its maker's.
+	fmt.Fprintf(
+		w,
+		"%s: %s\n",
+		v.Palette.paint(p.Title(), color.Bold),
+		v.Palette.paint(outcome, outcomeColors[p.Outcome]),
+	)
+	// In a new object, everything is new, and owned by its creator.
 	if p.Object != nil {
 		if !v.Diff {
-			v.Changes(w, p)
+			v.WriteChanges(w, p)
 		}
-		v.Ownership(w, p)
+		v.WriteOwnership(w, p)
 	}
 	if v.Diff {
 		return v.writeDiff(w, p)
@@ -98,7 +110,8 @@ var changeColors = map[fieldmanager.ChangeKind]color.Attribute{
 	fieldmanager.Modified: color.FgYellow, fieldmanager.Reordered: color.FgYellow,
 }
 
-func (v PlanView) Changes(w io.Writer, p Planned) {
+// WriteChanges writes a table of the fields that change.
+func (v PlanView) WriteChanges(w io.Writer, p Planned) {
 	rows := [][]cell{{{"CHANGE", color.Bold}, {"FIELD", color.Bold}, {"BEFORE", color.Bold}, {"AFTER", color.Bold}}}
 	for change := range p.Changes() {
 		change = hideChange(p.Kind.GroupKind(), change)
@@ -134,16 +147,17 @@ func brief(value any) string {
 	return string(runes)
 }
 
-func (v PlanView) Ownership(w io.Writer, p Planned) {
+// WriteOwnership writes a table of the fields that managers gain and lose.
+func (v PlanView) WriteOwnership(w io.Writer, p Planned) {
 	rows := [][]cell{{{"MANAGER", color.Bold}, {"OWNERSHIP", color.Bold}, {"FIELD", color.Bold}}}
 	for _, change := range p.Ownership {
-		who := cell{describeKey(change.Manager), ofManager(change.Manager.Manager)}
+		who := cell{describeKey(change.Manager), managerColor(change.Manager.Manager)}
 		gains := change.Gains.Difference(change.Shares)
 		loses := change.Loses.Difference(change.Removes)
 		for _, part := range []struct {
 			word   string
 			fields *fieldpath.Set
-			long   bool // all of them count
+			long   bool // list all of them
 		}{{"gains", gains, false}, {"shares", change.Shares, false}, {"loses", loses, true}, {"removes", change.Removes,
 			true}} {
 			leaves := part.fields.Leaves()
@@ -161,7 +175,7 @@ func (v PlanView) Ownership(w io.Writer, p Planned) {
 	}
 }
 
-// describeKey names an entry as conflicts do.
+// describeKey returns the name of an entry as in conflicts.
 func describeKey(k managedfields.Key) string {
 	s := fmt.Sprintf("%q (%s", k.Manager, k.Operation)
 	if k.Subresource != "" {
@@ -170,7 +184,7 @@ func describeKey(k managedfields.Key) string {
 	return printable.Text(s + ")")
 }
 
-// writeDiff writes the unified difference of the object, as YAML.
+// writeDiff writes a unified diff of the object as YAML.
 func (v PlanView) writeDiff(w io.Writer, p Planned) error {
 	merged, ok := p.Merged.(*unstructured.Unstructured)
 	if !ok {
@@ -253,7 +267,8 @@ type ownershipJSON struct {
 	Removes     []string                `json:"removes,omitempty"`
 }
 
-func (v PlanView) Json(w io.Writer, plans []Planned) error {
+// WriteJSON writes plans for programs.
+func (v PlanView) WriteJSON(w io.Writer, plans []Planned) error {
 	out := struct {
 		Objects []planJSON `json:"objects"`
 	}{Objects: []planJSON{}}
@@ -265,7 +280,10 @@ func (v PlanView) Json(w io.Writer, plans []Planned) error {
 		}
 		for change := range p.Changes() {
 			change = hideChange(gk, change)
-			one.Changes = append(one.Changes, changeJSON{change.Kind, change.Path.String(), change.Before, change.After})
+			one.Changes = append(
+				one.Changes,
+				changeJSON{change.Kind, change.Path.String(), change.Before, change.After},
+			)
 		}
 		for _, change := range p.Ownership {
 			one.Ownership = append(one.Ownership, ownershipJSONOf(change))
@@ -284,7 +302,9 @@ func ownershipJSONOf(c fieldmanager.OwnershipChange) ownershipJSON {
 	return ownershipJSON{
 		Manager: c.Manager.Manager, Operation: c.Manager.Operation, Subresource: c.Manager.Subresource,
 		APIVersion: cmp.Or(c.Version, c.Manager.APIVersion),
-		Gains:      pathTexts(c.Gains), Shares: pathTexts(c.Shares), Loses: pathTexts(c.Loses), Removes: pathTexts(c.Removes),
+		Gains: pathTexts(
+			c.Gains,
+		), Shares: pathTexts(c.Shares), Loses: pathTexts(c.Loses), Removes: pathTexts(c.Removes),
 	}
 }
 

@@ -7,20 +7,20 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
-// Resolved is a way out, ready to be taken.
+// Resolved is an intent with its conflicts resolved.
 type Resolved struct {
 	*place.Desired
 	*fieldmanager.Resolution
 }
 
-// Resolved writes what a way out comes to.
-func (v PlanView) Resolved(w interface{ Write([]byte) (int, error) }, r Resolved) {
+// WriteResolved writes what a way out does.
+func (v PlanView) WriteResolved(w interface{ Write([]byte) (int, error) }, r Resolved) {
 	forced := ""
 	if r.Force {
 		forced = ", with force"
 	}
 	fmt.Fprintf(w, "%s: %s%s\n", r.Title(), r.Plan.Outcome, forced)
 	p := Planned{Desired: r.Desired, Plan: r.Plan}
-	v.Changes(w, p)
-	v.Ownership(w, p)
+	v.WriteChanges(w, p)
+	v.WriteOwnership(w, p)
 }

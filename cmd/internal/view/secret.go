@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// What is shown in place of values of Secrets, where only their difference
-// matters: plans end up in the logs of pipelines.
+// Texts in place of the values of Secrets, because plans end up in the logs of pipelines. They only show
+// whether values differ.
 const (
 	hidden       = "***"
 	hiddenBefore = "*** (before)"
@@ -24,7 +24,7 @@ var (
 	secretFields = []string{"data", "stringData"}
 )
 
-// isSecret reports whether a path is in the values of a Secret.
+// isSecret reports whether a path is a value of a Secret.
 func isSecret(gk schema.GroupKind, path fieldpath.Path) bool {
 	if gk != secretKind || len(path) == 0 {
 		return false
@@ -37,7 +37,7 @@ func isSecret(gk schema.GroupKind, path fieldpath.Path) bool {
 	return false
 }
 
-func hide(value any, with string) any {
+func hideValue(value any, with string) any {
 	if value == nil {
 		return nil
 	}
@@ -46,9 +46,9 @@ func hide(value any, with string) any {
 
 // hideChange returns a change without the values of a Secret.
 func hideChange(gk schema.GroupKind, c fieldmanager.Change) fieldmanager.Change {
-	// What is added or removed as a whole may have them in it.
+	// A whole object that is added or removed may contain them.
 	if whole := gk == secretKind && len(c.Path) == 0; whole || isSecret(gk, c.Path) {
-		c.Before, c.After = hide(c.Before, hiddenBefore), hide(c.After, hiddenAfter)
+		c.Before, c.After = hideValue(c.Before, hiddenBefore), hideValue(c.After, hiddenAfter)
 	}
 	return c
 }
@@ -58,14 +58,14 @@ func HideConflicts(gk schema.GroupKind, list conflicts.Conflicts) conflicts.Conf
 	out := append(conflicts.Conflicts(nil), list...)
 	for i := range out {
 		if isSecret(gk, out[i].Path) {
-			out[i].Live, out[i].Applied = hide(out[i].Live, hiddenBefore), hide(out[i].Applied, hiddenAfter)
+			out[i].Live, out[i].Applied = hideValue(out[i].Live, hiddenBefore), hideValue(out[i].Applied, hiddenAfter)
 		}
 	}
 	return out
 }
 
-// hideTrees returns two versions of an object without the values of a Secret; those
-// that differ can still be told.
+// hideTrees returns two versions of an object without the values of a Secret. The texts in their place
+// still show which values differ.
 func hideTrees(gk schema.GroupKind, before, after map[string]any) (_, _ map[string]any) {
 	if gk != secretKind {
 		return before, after

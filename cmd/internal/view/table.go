@@ -15,8 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// Table prints objects as kubectl does; where they are of several kinds their
-// names say which.
+// Table prints objects as kubectl does. If mixed is true, their names include the kind.
 func Table(w io.Writer, objects []map[string]any, now time.Time, wide, mixed bool) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	header := "NAMESPACE\tNAME\tMANAGERS\tAGE"
@@ -34,7 +33,8 @@ func Table(w io.Writer, objects []map[string]any, now time.Time, wide, mixed boo
 		if wide {
 			metadata, _ := obj["metadata"].(map[string]any)
 			for _, value := range []any{
-				obj["apiVersion"], metadata["generation"], manifest.TextAt(obj, "resourceVersion"), manifest.TextAt(obj, "uid"),
+				obj["apiVersion"], metadata["generation"],
+				manifest.TextAt(obj, "resourceVersion"), manifest.TextAt(obj, "uid"),
 			} {
 				fmt.Fprintf(tw, "\t%s", printable.Text(fmt.Sprint(value)))
 			}

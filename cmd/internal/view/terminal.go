@@ -20,10 +20,9 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields/blame"
 )
 
-// Guard puts a writer in front of a stream to which only what is printable gets
-// through, and what colours it.
+// Guard returns a writer that escapes control characters, except for colors if the stream has them.
 func Guard(e *process.Env, w io.Writer) *printable.Writer {
-	return printable.NewWriter(w, PaletteFor(e, w).on)
+	return printable.NewWriter(w, PaletteFor(e, w).enabled)
 }
 
 // underlying returns the stream behind its guard.
@@ -34,23 +33,24 @@ func underlying(w io.Writer) io.Writer {
 	return w
 }
 
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// Palette colours what goes to one stream, or leaves it as it is.
-type Palette struct{ on bool }
+// Palette colors the text of one stream, or leaves it as it is.
+type Palette struct{ enabled bool }
 
-// PaletteFor returns the palette of a stream: colours are for terminals, and not
-// for who says NO_COLOR (https://no-color.org).
+// PaletteFor returns the palette of a stream. It has colors on terminals, unless NO_COLOR is set
+// (https://no-color.org).
 func PaletteFor(e *process.Env, w io.Writer) Palette {
-	return Palette{on: e.Terminal(underlying(w)) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
+	return Palette{enabled: e.Terminal(underlying(w)) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
 }
 
-// in returns what colours text; nil when there are no colours.
-func (p Palette) in(attributes ...color.Attribute) func(string) string {
-	if !p.on {
+// colorFunc returns a function that colors text; nil if there are no colors.
+func (p Palette) colorFunc(attributes ...color.Attribute) func(string) string {
+	if !p.enabled {
 		return nil
 	}
 	c := color.New(attributes...)
@@ -58,23 +58,22 @@ func (p Palette) in(attributes ...color.Attribute) func(string) string {
 	return func(s string) string { return c.Sprint(s) }
 }
 
-// paint colours text, which may be anybody's: it becomes printable.
+// paint escapes control characters in text, and colors it.
 func (p Palette) paint(s string, attributes ...color.Attribute) string {
 	s = printable.Text(s)
-	if paint := p.in(attributes...); paint != nil && s != "" {
+	if paint := p.colorFunc(attributes...); paint != nil && s != "" {
 		return paint(s)
 	}
 	return s
 }
 
-// managerColors are told apart on light and dark screens. Red and green are for
-// what is bad and good.
+// managerColors differ on light and dark screens. Red and green are for bad and good values.
 var managerColors = []color.Attribute{
 	color.FgCyan, color.FgMagenta, color.FgBlue, color.FgYellow, color.FgHiCyan, color.FgHiMagenta, color.FgHiBlue,
 }
 
-// ofManager returns the colour of a manager, which follows from its name.
-func ofManager(name string) color.Attribute {
+// managerColor returns the color of a manager, a hash of its name.
+func managerColor(name string) color.Attribute {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	return managerColors[h.Sum32()%uint32(len(managerColors))]
@@ -82,7 +81,7 @@ func ofManager(name string) color.Attribute {
 
 // Blame returns the style of a blame.
 func (p Palette) Blame() blame.Style {
-	if !p.on {
+	if !p.enabled {
 		return nil
 	}
 	return func(part blame.Part, manager, text string) string {
@@ -90,7 +89,7 @@ func (p Palette) Blame() blame.Style {
 		case blame.Heading:
 			return p.paint(text, color.Bold)
 		case blame.Manager:
-			return p.paint(text, ofManager(manager))
+			return p.paint(text, managerColor(manager))
 		case blame.Detail, blame.Nobody:
 			return p.paint(text, color.Faint)
 		case blame.Warning:
@@ -103,19 +102,18 @@ func (p Palette) Blame() blame.Style {
 // Conflicts returns the style of a report of conflicts.
 func (p Palette) Conflicts() conflicts.Style {
 	return conflicts.Style{
-		Heading: p.in(color.Bold), Field: p.in(color.FgCyan), Owner: p.in(color.FgMagenta),
-		Theirs: p.in(color.FgRed), Yours: p.in(color.FgGreen), Way: p.in(color.Bold),
+		Heading: p.colorFunc(color.Bold), Field: p.colorFunc(color.FgCyan), Owner: p.colorFunc(color.FgMagenta),
+		Theirs: p.colorFunc(color.FgRed), Yours: p.colorFunc(color.FgGreen), Way: p.colorFunc(color.Bold),
 	}
 }
 
-// cell is a part of a row, and how it is coloured.
+// cell is one cell of a table.
 type cell struct {
 	text  string
 	color color.Attribute
 }
 
-// table writes rows with aligned columns, each after an indent. Texts may be
-// anybody's: they become printable.
+// table writes rows with aligned columns, each after an indent. It escapes control characters.
 func (p Palette) table(w io.Writer, indent string, rows [][]cell) {
 	var widths []int
 	for _, row := range rows {
@@ -139,21 +137,21 @@ func (p Palette) table(w io.Writer, indent string, rows [][]cell) {
 	}
 }
 
-// Confirmation is the flag that stands for a yes.
+// Confirmation is the flag --yes.
 type Confirmation struct{ Yes bool }
 
-// ErrDeclined says that the answer was not yes.
+// ErrDeclined reports that the user did not confirm.
 var ErrDeclined = errors.New("nothing was changed")
 
-// Possible fails when nobody is there to be asked.
-func (c Confirmation) Possible(env *process.Env) error {
+// CheckPossible returns an error if there is no terminal to ask on.
+func (c Confirmation) CheckPossible(env *process.Env) error {
 	if c.Yes || env.Stdin != nil && env.Terminal(env.Stdin) {
 		return nil
 	}
-	return errors.New("nobody is there to confirm it: look with --dry-run, then say --yes")
+	return errors.New("no terminal to confirm on: look with --dry-run, then use --yes")
 }
 
-// Ask asks, and fails when the answer is not yes.
+// Ask asks the user. It returns ErrDeclined if the answer is not yes.
 func (c Confirmation) Ask(env *process.Env, question string) error {
 	if c.Yes {
 		return nil
@@ -170,8 +168,7 @@ func (c Confirmation) Ask(env *process.Env, question string) error {
 	return ErrDeclined
 }
 
-// Progress shows on a terminal how far the work on many objects has come. What it
-// returns is to be called after each of them, and the other one at the end.
+// Progress shows a progress bar on a terminal. Call step after each object, and done at the end.
 func Progress(e *process.Env, what string, count int) (step, done func()) {
 	const many = 2
 	if count < many || !e.Terminal(underlying(e.Stderr)) {
@@ -189,7 +186,7 @@ func Progress(e *process.Env, what string, count int) (step, done func()) {
 	return func() { _ = bar.Add(1) }, func() { _ = bar.Finish() }
 }
 
-// Counted returns a number of things.
+// Counted returns a number and its noun: 1 object, 2 objects.
 func Counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
