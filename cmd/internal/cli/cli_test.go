@@ -57,7 +57,7 @@ type worldKey struct{}
 //	put PATH FILE MANAGER  updates an object in it
 //	meddle PATH FILE MANAGER  does so just before the next patch of anybody else
 //
-// uids count from 1, and the clock stands still.
+// uids count from 1, and the clock does not advance.
 func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/script")
 }

@@ -26,10 +26,10 @@ type keyFlags struct {
 	prefix    string
 }
 
-func (f *keyFlags) add(cmd *cobra.Command, prefix, who string) {
+func (f *keyFlags) add(cmd *cobra.Command, prefix, role string) {
 	f.prefix = prefix
 	flags := cmd.Flags()
-	flags.StringVar(&f.key.Manager, prefix, "", "`NAME` of the manager "+who)
+	flags.StringVar(&f.key.Manager, prefix, "", "`NAME` of the manager "+role)
 	flags.StringVar(&f.operation, prefix+"-operation", "", "`OPERATION` of the entry: Apply or Update")
 	flags.StringVar(&f.key.Subresource, prefix+"-subresource", "", "`NAME` of the entry's subresource: status, scale")
 	_ = cmd.RegisterFlagCompletionFunc(prefix+"-operation",

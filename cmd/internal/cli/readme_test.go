@@ -91,7 +91,7 @@ func testPage(t *testing.T, page string, atLeast int) string {
 	if *update {
 		require.NoError(t, os.WriteFile(filepath.Join(projectRoot, page), []byte(out), 0o644))
 	} else {
-		require.Equal(t, string(data), out, "%s: something stands before the first command of a block", page)
+		require.Equal(t, string(data), out, "%s: there is text before the first command of a block", page)
 	}
 	return string(data)
 }

@@ -186,7 +186,7 @@ func TestServeElsewhere(t *testing.T) {
 	defer taken.Close()
 	address := taken.Addr().String()
 	for _, row := range []struct {
-		name string // what stands in the way
+		name string // what prevents the start
 		args []string
 		want string
 	}{

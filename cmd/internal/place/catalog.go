@@ -41,7 +41,7 @@ func (c *Catalog) Define(d *Definition) {
 	c.rebuild()
 }
 
-// rebuild builds Types anew from its parts, so that it has no versions that a definition no longer has.
+// rebuild builds Types from its parts again, so that versions that a definition dropped are gone.
 func (c *Catalog) rebuild() {
 	all := []*openapi.Registry{c.base}
 	for _, d := range c.defined {
