@@ -41,7 +41,7 @@ var layers = []layer{
 	{"internal/trees", nil},
 	{"managedfields/blame", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields"}},
 	{"fieldmanager", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
-	{"fieldmanager/applier", []string{"fieldmanager", "internal/trees"}},
+	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},
 	{"fieldmanager/ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"compat/apimachinery", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
 		"internal/trees"}},
