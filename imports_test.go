@@ -120,6 +120,7 @@ var modules = []struct {
 	{".", layers, nil},
 	{"apiserver", serverLayers, []string{""}},
 	{"cmd", commandLayers, []string{"", "apiserver"}},
+	{"compat/controllerruntime", []layer{{".", nil}}, []string{""}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may

@@ -126,20 +126,33 @@ type Result struct {
 // Applier applies the intents of one manager to objects of one kind. It is safe for
 // concurrent use.
 type Applier struct {
-	manager *fieldmanager.FieldManager
 	options Options
 
 	mu      sync.Mutex
+	manager *fieldmanager.FieldManager
 	stats   Stats
 	written map[types.NamespacedName]string // resourceVersions that the cache does not have yet
 }
 
 // New returns an Applier. manager must be for the version and subresource that
 // intents are applied at, with the options of the server (which fields it resets, how
-// it converts objects).
+// it converts objects). Without one, nil, nothing is planned and everything is sent.
 func New(manager *fieldmanager.FieldManager, options Options) *Applier {
 	options.Plan.Force = options.Force
 	return &Applier{manager: manager, options: options, written: map[types.NamespacedName]string{}}
+}
+
+// SetFieldManager replaces the FieldManager, for a kind whose schema changed.
+func (a *Applier) SetFieldManager(manager *fieldmanager.FieldManager) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.manager = manager
+}
+
+func (a *Applier) fieldManager() *fieldmanager.FieldManager {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.manager
 }
 
 // Stats returns what was done so far.
@@ -220,14 +233,18 @@ func (a *Applier) apply(
 // plan plans an intent on an object, and decides its conflicts where all of them have an answer.
 // The plan is nil for an intent that can't be planned.
 func (a *Applier) plan(live runtime.Object, intent *unstructured.Unstructured) (Result, error) {
-	plan, err := a.manager.Plan(live, intent, a.options.Manager, a.options.Plan)
+	manager := a.fieldManager()
+	if manager == nil {
+		return Result{}, nil
+	}
+	plan, err := manager.Plan(live, intent, a.options.Manager, a.options.Plan)
 	if err != nil {
 		return Result{}, nil // The server says what is wrong with it.
 	}
 	if plan.Outcome != fieldmanager.Conflict || !a.decidesAll(plan.Conflicts) {
 		return Result{Plan: plan}, nil
 	}
-	resolution, err := a.manager.Resolve(live, intent, a.options.Manager, func(c conflicts.Conflict) conflicts.Way {
+	resolution, err := manager.Resolve(live, intent, a.options.Manager, func(c conflicts.Conflict) conflicts.Way {
 		way, _ := a.options.Resolve(c)
 		return way
 	}, a.options.Plan)
