@@ -39,6 +39,7 @@ var layers = []layer{
 	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct"}},
 	{"conflicts", []string{"internal/printable", "typed/fieldpath", "managedfields"}},
 	{"internal/trees", nil},
+	{"managedfields/fights", []string{"typed/fieldpath", "managedfields"}},
 	{"managedfields/blame", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields"}},
 	{"fieldmanager", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},
