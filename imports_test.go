@@ -39,9 +39,10 @@ var layers = []layer{
 	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct"}},
 	{"conflicts", []string{"internal/printable", "typed/fieldpath", "managedfields"}},
 	{"internal/trees", nil},
+	{"managedfields/fights", []string{"typed/fieldpath", "managedfields"}},
 	{"managedfields/blame", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields"}},
 	{"fieldmanager", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
-	{"fieldmanager/applier", []string{"fieldmanager", "internal/trees"}},
+	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},
 	{"fieldmanager/ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"compat/apimachinery", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
 		"internal/trees"}},
@@ -120,6 +121,7 @@ var modules = []struct {
 	{".", layers, nil},
 	{"apiserver", serverLayers, []string{""}},
 	{"cmd", commandLayers, []string{"", "apiserver"}},
+	{"compat/controllerruntime", []layer{{".", nil}}, []string{""}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may

@@ -8,8 +8,23 @@
 //
 // An apply is planned on the cached object ([fieldmanager.FieldManager.Plan]) and
 // sent unless the plan's outcome is Unchanged. Everything else is for the server to
-// answer: conflicts, invalid intents, and what can't be planned are sent too, so that
-// an error is always the server's own.
+// answer: conflicts without a policy, invalid intents, and what can't be planned are sent
+// too, so that the error is the server's own.
+//
+// # Conflicts
+//
+// With Options.Resolve, an apply in conflict is decided field by field: forced, given up or
+// shared with the owner ([fieldmanager.FieldManager.Resolve]), and what comes of it is planned
+// and sent in its place. A controller that gives a field up keeps giving it up as long as the
+// other manager owns it, and sends no request for it. [Rules] makes a policy by path and owner:
+//
+//	Resolve: applier.Rules(
+//		applier.Rule{Path: fieldpath.Fields("spec", "replicas"), Way: conflicts.GiveUp}, // an autoscaler's
+//		applier.Rule{Owner: "kubectl-edit", Way: conflicts.Force},
+//	),
+//
+// When the server answers 409, the cache was behind: the object is read again, if the Resource
+// is a [Getter], and decided again, at most three times.
 //
 // # Stale caches
 //
@@ -34,82 +49,110 @@ package applier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// Resource is where objects of one kind, in one namespace, are applied.
-// dynamic.ResourceInterface of client-go is one; [FromClient] makes one of
-// controller-runtime's client.
-type Resource interface {
-	// Apply sends obj, an intent, and returns the object as it is stored then.
-	Apply(ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
-		subresources ...string) (*unstructured.Unstructured, error)
-}
+// maxTries is how often an apply in conflict is decided on an object that was read again.
+const maxTries = 3
 
 // Options say how an Applier applies.
 type Options struct {
 	// Manager is the name of the field manager.
 	Manager string
-	// Force takes fields in conflict from their owners.
+	// Force takes fields in conflict from their owners. Resolve is not asked then.
 	Force bool
+	// Resolve decides a conflict; ok is false where it has no answer: then nothing is decided,
+	// and the server answers with the conflicts. Nil decides nothing.
+	Resolve func(conflicts.Conflict) (way conflicts.Way, ok bool)
 	// Subresource is that of the FieldManager, and empty for the object itself.
 	Subresource string
-	// Plan says what the server does with a merged object. Its Force does not count.
+	// Plan says what the server does with a merged object. Its Force is ignored.
 	// For built-in types Semantics should be typed.Canonical(nil), and Defaults true
 	// for all types with defaults.
 	Plan fieldmanager.PlanOptions
 }
 
-// Stats count what an Applier did. Planned = Skipped + Applied when every apply could
-// be planned and none was sent because of a cache that lags behind.
+// Stats count what an Applier did.
 type Stats struct {
 	// Planned are the applies that were planned on a cached object.
 	Planned uint64
-	// Skipped are those that were not sent: the requests that were saved.
+	// Skipped are the applies that were not sent: the requests that were saved.
 	Skipped uint64
-	// Applied are the applies that were sent.
+	// Applied are the requests that were sent.
 	Applied uint64
-	// Behind are those of them that were sent because the cache lagged behind.
+	// Behind are the applies that were sent without a plan because the cache lacked the last write.
 	Behind uint64
+	// Resolved are the applies whose conflicts Options.Resolve decided.
+	Resolved uint64
+	// Conflicts are the applies that ended in a conflict.
+	Conflicts uint64
+	// Failed are the applies that ended in another error.
+	Failed uint64
+}
+
+// Object is an object as a cache or a server has it: a Go struct or *unstructured.Unstructured.
+// It is what controller-runtime's client.Object is.
+type Object interface {
+	metav1.Object
+	runtime.Object
 }
 
 // Result is what became of an apply.
 type Result struct {
 	// Object is the object as it is stored: the cached one when the apply was
 	// skipped, and else the server's answer.
-	Object *unstructured.Unstructured
-	// Skipped says that nothing was sent.
+	Object Object
+	// Skipped is true when no request was sent.
 	Skipped bool
-	// Plan is the plan, nil when there was none.
+	// Plan is the plan of what was sent or skipped; nil when there was none. It is on the cached
+	// object, or, when conflicts were decided on an object that was read again, on that one.
 	Plan *fieldmanager.Plan
+	// Resolution is what Options.Resolve made of the intent; nil where there were no conflicts.
+	Resolution *fieldmanager.Resolution
 }
 
 // Applier applies the intents of one manager to objects of one kind. It is safe for
 // concurrent use.
 type Applier struct {
-	manager *fieldmanager.FieldManager
 	options Options
 
 	mu      sync.Mutex
+	manager *fieldmanager.FieldManager
 	stats   Stats
 	written map[types.NamespacedName]string // resourceVersions that the cache does not have yet
 }
 
 // New returns an Applier. manager must be for the version and subresource that
 // intents are applied at, with the options of the server (which fields it resets, how
-// it converts objects).
+// it converts objects). Without one, nil, nothing is planned and everything is sent.
 func New(manager *fieldmanager.FieldManager, options Options) *Applier {
 	options.Plan.Force = options.Force
 	return &Applier{manager: manager, options: options, written: map[types.NamespacedName]string{}}
+}
+
+// SetFieldManager replaces the FieldManager, for a kind whose schema changed.
+func (a *Applier) SetFieldManager(manager *fieldmanager.FieldManager) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.manager = manager
+}
+
+func (a *Applier) fieldManager() *fieldmanager.FieldManager {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.manager
 }
 
 // Stats returns what was done so far.
@@ -120,17 +163,35 @@ func (a *Applier) Stats() Stats {
 }
 
 // Apply applies intent to the object of its name, unless that would change nothing in
-// cached, the object as a cache has it; nil when it has none. Neither is changed. The
-// error is the server's.
-func (a *Applier) Apply(ctx context.Context, r Resource, cached, intent *unstructured.Unstructured) (Result, error) {
+// cached, the object as a cache has it: a Go struct or unstructured, nil when the cache has none.
+// Neither is changed. The error is the server's, or says why Options.Resolve's decisions can't be
+// carried out.
+func (a *Applier) Apply(
+	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
+) (Result, error) {
 	if intent == nil {
 		return Result{}, errors.New("no intent")
 	}
-	var result Result
-	if cached != nil && !a.isBehind(cached) {
-		if plan, err := a.manager.Plan(cached, intent, a.options.Manager, a.options.Plan); err == nil {
-			result.Plan = plan
-			result.Skipped = plan.Outcome == fieldmanager.Unchanged
+	result, err := a.apply(ctx, r, cached, intent)
+	switch {
+	case err == nil:
+	case apierrors.IsConflict(err):
+		a.count(func(s *Stats) { s.Conflicts++ })
+	default:
+		a.count(func(s *Stats) { s.Failed++ })
+	}
+	return result, err
+}
+
+func (a *Applier) apply(
+	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
+) (result Result, err error) {
+	if !isNil(cached) && !a.isBehind(cached) {
+		if result, err = a.plan(cached, intent); err != nil {
+			return result, err
+		}
+		if result.Plan != nil {
+			result.Skipped = result.Plan.Outcome == fieldmanager.Unchanged
 			a.count(func(s *Stats) {
 				s.Planned++
 				if result.Skipped {
@@ -143,21 +204,102 @@ func (a *Applier) Apply(ctx context.Context, r Resource, cached, intent *unstruc
 		result.Object = cached
 		return result, nil
 	}
-	var subresources []string
-	if a.options.Subresource != "" {
-		subresources = []string{a.options.Subresource}
+	for try := 0; ; try++ {
+		stored, err := a.send(ctx, r, intent, result.Resolution)
+		if err == nil {
+			result.Object = stored
+			a.wrote(stored)
+			return result, nil
+		}
+		live, again := a.readAgain(ctx, r, intent, err, try)
+		if !again {
+			return result, err
+		}
+		next, resolveErr := a.plan(live, intent)
+		switch {
+		case resolveErr != nil:
+			return result, resolveErr
+		case next.Plan == nil || next.Plan.Outcome == fieldmanager.Conflict:
+			return result, err
+		}
+		result = next
+		if result.Plan.Outcome == fieldmanager.Unchanged {
+			result.Object = live
+			return result, nil
+		}
+	}
+}
+
+// plan plans an intent on an object, and decides its conflicts where all of them have an answer.
+// The plan is nil for an intent that can't be planned.
+func (a *Applier) plan(live runtime.Object, intent *unstructured.Unstructured) (Result, error) {
+	manager := a.fieldManager()
+	if manager == nil {
+		return Result{}, nil
+	}
+	plan, err := manager.Plan(live, intent, a.options.Manager, a.options.Plan)
+	if err != nil {
+		return Result{}, nil // The server says what is wrong with it.
+	}
+	if plan.Outcome != fieldmanager.Conflict || !a.decidesAll(plan.Conflicts) {
+		return Result{Plan: plan}, nil
+	}
+	resolution, err := manager.Resolve(live, intent, a.options.Manager, func(c conflicts.Conflict) conflicts.Way {
+		way, _ := a.options.Resolve(c)
+		return way
+	}, a.options.Plan)
+	if err != nil {
+		return Result{Plan: plan}, fmt.Errorf("resolve conflicts: %w", err)
+	}
+	a.count(func(s *Stats) { s.Resolved++ })
+	return Result{Plan: resolution.Plan, Resolution: resolution}, nil
+}
+
+func (a *Applier) decidesAll(all conflicts.Conflicts) bool {
+	if a.options.Resolve == nil {
+		return false
+	}
+	for _, c := range all {
+		if _, ok := a.options.Resolve(c); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// send sends an intent, or what its conflicts were resolved to.
+func (a *Applier) send(
+	ctx context.Context, r Resource, intent *unstructured.Unstructured, resolution *fieldmanager.Resolution,
+) (*unstructured.Unstructured, error) {
+	force := a.options.Force
+	if resolution != nil {
+		intent, force = resolution.Intent, resolution.Force
 	}
 	a.count(func(s *Stats) { s.Applied++ })
 	sent := &unstructured.Unstructured{}
 	sent.Object, _ = trees.Copy(intent.Object).(map[string]any)
-	stored, err := r.Apply(ctx, intent.GetName(), sent,
-		metav1.ApplyOptions{FieldManager: a.options.Manager, Force: a.options.Force}, subresources...)
-	if err != nil {
-		return result, err
+	return r.Apply(ctx, intent.GetName(), sent,
+		metav1.ApplyOptions{FieldManager: a.options.Manager, Force: force}, a.subresources()...)
+}
+
+// readAgain reads the object after a conflict. again is false if there is nobody to decide, if
+// the object can't be read, and after the last try.
+func (a *Applier) readAgain(
+	ctx context.Context, r Resource, intent *unstructured.Unstructured, cause error, try int,
+) (live *unstructured.Unstructured, again bool) {
+	getter, canRead := r.(Getter)
+	if !canRead || a.options.Resolve == nil || a.options.Force || !apierrors.IsConflict(cause) || try == maxTries {
+		return nil, false
 	}
-	result.Object = stored
-	a.wrote(stored)
-	return result, nil
+	live, err := getter.Get(ctx, intent.GetName(), metav1.GetOptions{}, a.subresources()...)
+	return live, err == nil && live != nil
+}
+
+func (a *Applier) subresources() []string {
+	if a.options.Subresource == "" {
+		return nil
+	}
+	return []string{a.options.Subresource}
 }
 
 func (a *Applier) count(f func(*Stats)) {
@@ -166,12 +308,18 @@ func (a *Applier) count(f func(*Stats)) {
 	f(&a.stats)
 }
 
+// isNil reports whether there is no object. Callers may hand over a nil pointer.
+func isNil(obj Object) bool {
+	u, ok := obj.(*unstructured.Unstructured)
+	return obj == nil || ok && u == nil
+}
+
 // keyOf names an object as it is stored: an intent may leave the namespace out.
-func keyOf(stored *unstructured.Unstructured) types.NamespacedName {
+func keyOf(stored metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: stored.GetNamespace(), Name: stored.GetName()}
 }
 
-// wrote remembers what the last write came to.
+// wrote remembers the resourceVersion of the last write.
 func (a *Applier) wrote(stored *unstructured.Unstructured) {
 	if stored == nil || stored.GetResourceVersion() == "" {
 		return
@@ -179,7 +327,7 @@ func (a *Applier) wrote(stored *unstructured.Unstructured) {
 	key, version := keyOf(stored), stored.GetResourceVersion()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// Of concurrent applies the answers may overtake each other.
+	// The responses of concurrent applies may arrive in another order than the writes.
 	if order, err := resourceversion.CompareResourceVersion(a.written[key], version); err == nil && order > 0 {
 		return
 	}
@@ -188,7 +336,7 @@ func (a *Applier) wrote(stored *unstructured.Unstructured) {
 
 // isBehind reports whether cached may be older than the last write, and forgets the
 // write when it is not: a cache does not go back.
-func (a *Applier) isBehind(cached *unstructured.Unstructured) bool {
+func (a *Applier) isBehind(cached Object) bool {
 	key := keyOf(cached)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -203,44 +351,4 @@ func (a *Applier) isBehind(cached *unstructured.Unstructured) bool {
 	}
 	a.stats.Behind++
 	return true
-}
-
-// Client is what controller-runtime's client.Client has, O being its
-// client.ApplyOption.
-type Client[O any] interface {
-	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...O) error
-}
-
-// FromClient returns a Resource of controller-runtime's client, which knows itself
-// where an object goes:
-//
-//	applier.FromClient(c, client.ApplyConfigurationFromUnstructured,
-//		func(o metav1.ApplyOptions) []client.ApplyOption {
-//			return []client.ApplyOption{&client.ApplyOptions{FieldManager: o.FieldManager, Force: &o.Force, DryRun: o.DryRun}}
-//		})
-//
-// wrap makes an intent one that the client takes and puts the answer into. It is for
-// objects themselves: an apply to a subresource is an error.
-func FromClient[O any](c Client[O], wrap func(*unstructured.Unstructured) runtime.ApplyConfiguration,
-	options func(metav1.ApplyOptions) []O) Resource {
-	return clientResource[O]{c, wrap, options}
-}
-
-type clientResource[O any] struct {
-	client  Client[O]
-	wrap    func(*unstructured.Unstructured) runtime.ApplyConfiguration
-	options func(metav1.ApplyOptions) []O
-}
-
-var errSubresource = errors.New("a controller-runtime client applies to subresources through another client")
-
-func (r clientResource[O]) Apply(ctx context.Context, _ string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
-	subresources ...string) (*unstructured.Unstructured, error) {
-	if len(subresources) > 0 {
-		return nil, errSubresource
-	}
-	if err := r.client.Apply(ctx, r.wrap(obj), r.options(options)...); err != nil {
-		return nil, err
-	}
-	return obj, nil
 }

@@ -82,7 +82,7 @@ func TestApplier(t *testing.T) {
 	ctx := context.Background()
 	s := &server{t: t}
 	a := applier.New(fieldManager(t), applier.Options{Manager: "me", Force: true})
-	apply := func(cached, intent *unstructured.Unstructured) applier.Result {
+	apply := func(cached applier.Object, intent *unstructured.Unstructured) applier.Result {
 		given := intent.DeepCopy()
 		r, err := a.Apply(ctx, s, cached, intent)
 		require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestWhatIsForTheServer(t *testing.T) {
 	_, err = a.Apply(ctx, s, s.live, configMap(map[string]any{"k": int64(2)}))
 	require.ErrorContains(t, err, "expected string")
 	require.Equal(t, 2, s.requests)
-	require.Equal(t, applier.Stats{Planned: 1, Applied: 2}, a.Stats())
+	require.Equal(t, applier.Stats{Planned: 1, Applied: 2, Conflicts: 1, Failed: 1}, a.Stats())
 	_, err = a.Apply(ctx, s, nil, nil)
 	require.EqualError(t, err, "no intent")
 
@@ -205,7 +205,7 @@ func TestNumbersOfGo(t *testing.T) {
 	r, err := applier.New(fieldManager(t), applier.Options{Manager: "me"}).Apply(context.Background(), sink{}, nil, intent)
 	require.NoError(t, err)
 	require.Equal(t, intent, r.Object)
-	r.Object.Object["data"].(map[string]any)["k"].([]any)[0].(map[string]any)["n"] = 4
+	r.Object.(*unstructured.Unstructured).Object["data"].(map[string]any)["k"].([]any)[0].(map[string]any)["n"] = 4
 	require.Equal(t, configMap(map[string]any{"k": []any{map[string]any{"n": 3}}}), intent, "what is sent is a copy")
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -125,12 +126,20 @@ func TestApplierWithClients(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, again.Skipped)
 			}
+			// Caches of typed informers hold Go structs.
+			cached := &appsv1.Deployment{}
+			stored := result.Object.(*unstructured.Unstructured).Object
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored, cached))
+			again, err := a.Apply(ctx, r, cached, intent("1000m"))
+			require.NoError(t, err)
+			require.True(t, again.Skipped)
+			require.Same(t, cached, again.Object)
 			changed, err := a.Apply(ctx, r, result.Object, intent("2"))
 			require.NoError(t, err)
 			require.False(t, changed.Skipped)
 			require.Equal(t, "2", changed.Object.GetResourceVersion())
 			require.Equal(t, 2, s.applies)
-			require.Equal(t, applier.Stats{Planned: 3, Skipped: 2, Applied: 2}, a.Stats())
+			require.Equal(t, applier.Stats{Planned: 4, Skipped: 3, Applied: 2}, a.Stats())
 		})
 	}
 }

@@ -1,0 +1,137 @@
+package controllerruntime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	openapiclient "k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Schemas are where the schemas of kinds come from.
+type Schemas interface {
+	// Types returns the types of an API group at all of its versions, and which kinds have a status
+	// subresource. It returns the same Registry until the schemas change. A group that is not
+	// served has no Types.
+	Types(ctx context.Context, group string) (Group, error)
+}
+
+// Group is an API group: its types, and its kinds whose status is a subresource.
+type Group struct {
+	Types    *openapi.Registry
+	Statuses map[schema.GroupVersionKind]bool
+}
+
+// HasStatus reports whether the status of a kind is a subresource.
+func (g Group) HasStatus(kind schema.GroupVersionKind) bool { return g.Statuses[kind] }
+
+// published are the schemas that a server publishes in OpenAPI v3.
+type published struct {
+	client  openapiclient.Client
+	refresh time.Duration
+	now     func() time.Time
+
+	mu     sync.Mutex
+	looked time.Time                             // when paths was read
+	paths  map[string]openapiclient.GroupVersion // "apis/apps/v1"
+	groups map[string]publishedGroup
+}
+
+// publishedGroup is a group, and the documents that it was made of: the URLs have their hashes.
+type publishedGroup struct {
+	Group
+	urls map[string]string
+}
+
+func newPublished(config *rest.Config, refresh time.Duration) (*published, error) {
+	c, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &published{client: c.OpenAPIV3(), refresh: refresh, now: time.Now, groups: map[string]publishedGroup{}}, nil
+}
+
+// Types reads the list of documents when it is older than refresh, or lacks the group, and the
+// documents of the group when they are not those that were read before.
+func (p *published) Types(_ context.Context, group string) (Group, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := p.now(); p.paths == nil || now.Sub(p.looked) >= p.refresh || len(p.documents(group)) == 0 {
+		paths, err := p.client.Paths()
+		if err != nil {
+			return Group{}, err
+		}
+		p.paths, p.looked = paths, now
+	}
+	documents := p.documents(group)
+	urls := map[string]string{}
+	for path, document := range documents {
+		urls[path] = document.ServerRelativeURL()
+	}
+	if known, ok := p.groups[group]; ok && maps.Equal(known.urls, urls) {
+		return known.Group, nil
+	}
+	read := publishedGroup{Group{Statuses: map[schema.GroupVersionKind]bool{}}, urls}
+	var registries []*openapi.Registry
+	for path, document := range documents {
+		registry, err := read.add(document)
+		if err != nil {
+			return Group{}, fmt.Errorf("%s: %w", path, err)
+		}
+		registries = append(registries, registry)
+	}
+	if len(registries) > 0 {
+		read.Types = openapi.Union(registries...)
+	}
+	p.groups[group] = read
+	return read.Group, nil
+}
+
+// documents returns the documents of a group, by path.
+func (p *published) documents(group string) map[string]openapiclient.GroupVersion {
+	prefix := "apis/" + group + "/"
+	if group == "" {
+		prefix = "api/"
+	}
+	out := map[string]openapiclient.GroupVersion{}
+	for path, document := range p.paths {
+		if version, ok := strings.CutPrefix(path, prefix); ok && version != "" && !strings.Contains(version, "/") {
+			out[path] = document
+		}
+	}
+	return out
+}
+
+// add compiles a document, and finds the kinds that have a status subresource.
+func (g publishedGroup) add(document openapiclient.GroupVersion) (*openapi.Registry, error) {
+	data, err := document.Schema(runtime.ContentTypeJSON)
+	if err != nil {
+		return nil, err
+	}
+	var operations struct {
+		Paths map[string]struct {
+			Get struct {
+				Kind schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+			} `json:"get"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(data, &operations); err != nil {
+		return nil, err
+	}
+	for path, operation := range operations.Paths {
+		if strings.HasSuffix(path, "/{name}/status") {
+			g.Statuses[operation.Get.Kind] = true
+		}
+	}
+	return openapi.CompileV3(data)
+}

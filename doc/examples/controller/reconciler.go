@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+const manager = "sites"
+
+// policy leaves the replicas to an autoscaler, or to whoever else took them, and insists on
+// everything else.
+var policy = applier.Rules(
+	applier.Rule{Path: fieldpath.Fields("spec", "replicas"), Way: conflicts.GiveUp},
+	applier.Rule{Way: conflicts.Force},
+)
+
+// reconciler makes a Deployment and a Service of each Site. It applies the same intents whenever
+// something happened, and only those that would change something reach the server.
+type reconciler struct {
+	client  client.Client
+	applies *controllerruntime.Applier
+}
+
+// setUp registers the reconciler with a manager.
+func (r *reconciler) setUp(m ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(m).Named(manager).For(&Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{}).
+		Complete(r)
+}
+
+// Reconcile is controller-runtime's.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var site Site
+	if err := r.client.Get(ctx, request.NamespacedName, &site); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if site.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil // the garbage collector deletes what it owns
+	}
+	var ready int32
+	for _, intent := range []runtime.ApplyConfiguration{deploymentOf(&site), serviceOf(&site)} {
+		result, err := r.applies.Apply(ctx, intent)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		ready += readyReplicas(result.Object)
+	}
+	_, err := r.applies.Apply(ctx, statusOf(&site, ready), "status")
+	return ctrl.Result{}, err
+}
+
+// readyReplicas returns the ready replicas of a Deployment. What an apply returns is a Go struct when
+// it comes from the cache, and unstructured when it is the server's response.
+func readyReplicas(obj applier.Object) int32 {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return o.Status.ReadyReplicas
+	case *unstructured.Unstructured:
+		n, _, _ := unstructured.NestedInt64(o.Object, "status", "readyReplicas")
+		return int32(n)
+	}
+	return 0
+}
+
+func ownerOf(site *Site) *metav1apply.OwnerReferenceApplyConfiguration {
+	return metav1apply.OwnerReference().WithAPIVersion(siteKind.GroupVersion().String()).WithKind(siteKind.Kind).
+		WithName(site.Name).WithUID(site.UID).WithController(true).WithBlockOwnerDeletion(true)
+}
+
+func labelsOf(site *Site) map[string]string { return map[string]string{"site": site.Name} }
+
+func deploymentOf(site *Site) *appsv1apply.DeploymentApplyConfiguration {
+	container := corev1apply.Container().WithName("site").WithImage(site.Spec.Image).
+		WithPorts(corev1apply.ContainerPort().WithName("http").WithContainerPort(site.Spec.Port))
+	return appsv1apply.Deployment(site.Name, site.Namespace).WithOwnerReferences(ownerOf(site)).
+		WithSpec(appsv1apply.DeploymentSpec().
+			WithReplicas(site.Spec.Replicas).
+			WithSelector(metav1apply.LabelSelector().WithMatchLabels(labelsOf(site))).
+			WithTemplate(corev1apply.PodTemplateSpec().WithLabels(labelsOf(site)).
+				WithSpec(corev1apply.PodSpec().WithContainers(container))))
+}
+
+func serviceOf(site *Site) *corev1apply.ServiceApplyConfiguration {
+	return corev1apply.Service(site.Name, site.Namespace).WithOwnerReferences(ownerOf(site)).
+		WithSpec(corev1apply.ServiceSpec().WithSelector(labelsOf(site)).
+			WithPorts(corev1apply.ServicePort().WithName("http").WithPort(80).WithTargetPort(intstr.FromString("http"))))
+}
+
+// statusOf is the intent for the status of a Site, which has no generated apply configuration.
+func statusOf(site *Site, ready int32) runtime.ApplyConfiguration {
+	return client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": siteKind.GroupVersion().String(), "kind": siteKind.Kind,
+		"metadata": map[string]any{"name": site.Name, "namespace": site.Namespace},
+		"status":   map[string]any{"observedGeneration": site.Generation, "readyReplicas": int64(ready)},
+	}})
+}

@@ -1,0 +1,191 @@
+package applier_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// readable is a server whose object can be read past the cache.
+type readable struct {
+	*server
+	reads int
+	// meanwhile is done after each read: what others write before the next apply.
+	meanwhile func()
+}
+
+func (r *readable) Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error) {
+	r.reads++
+	live := r.live.DeepCopy()
+	if r.meanwhile != nil {
+		r.meanwhile()
+	}
+	return live, nil
+}
+
+func (s *server) mustApply(manager string, data map[string]any) {
+	_, err := s.apply(configMap(data), manager, true)
+	require.NoError(s.t, err)
+}
+
+// ownersOf returns who owns a key of the data, in the order of the entries.
+func ownersOf(t *testing.T, obj applier.Object, key string) (owners []string) {
+	for _, e := range obj.GetManagedFields() {
+		set, err := fieldpath.Parse(e.FieldsV1.Raw, fieldpath.Lenient)
+		require.NoError(t, err)
+		if set.Has(fieldpath.Fields("data", key)) {
+			owners = append(owners, e.Manager)
+		}
+	}
+	return owners
+}
+
+func TestResolve(t *testing.T) {
+	data := func(key string) fieldpath.Path { return fieldpath.Fields("data", key) }
+	for _, row := range []struct {
+		name, why string
+		rules     []applier.Rule
+		want      map[string]any // the data that is stored
+		owners    map[string][]string
+		conflict  bool
+	}{
+		{
+			name: "give up", why: "the other keeps its value",
+			rules:  []applier.Rule{{Way: conflicts.GiveUp}},
+			want:   map[string]any{"a": "theirs", "b": "theirs", "c": "mine"},
+			owners: map[string][]string{"a": {"you"}, "b": {"you"}, "c": {"me"}},
+		},
+		{
+			name: "force", why: "the field changes hands",
+			rules:  []applier.Rule{{Way: conflicts.Force}},
+			want:   map[string]any{"a": "mine", "b": "mine", "c": "mine"},
+			owners: map[string][]string{"a": {"me"}, "b": {"me"}, "c": {"me"}},
+		},
+		{
+			name: "share", why: "both own the value of the other",
+			rules:  []applier.Rule{{Way: conflicts.Share}},
+			want:   map[string]any{"a": "theirs", "b": "theirs", "c": "mine"},
+			owners: map[string][]string{"a": {"me", "you"}, "b": {"me", "you"}, "c": {"me"}},
+		},
+		{
+			name: "by path", why: "the first rule that is about a conflict decides it",
+			rules: []applier.Rule{
+				{Path: data("a"), Way: conflicts.Force}, {Path: fieldpath.Fields("data"), Owner: "you", Way: conflicts.GiveUp},
+			},
+			want:   map[string]any{"a": "mine", "b": "theirs", "c": "mine"},
+			owners: map[string][]string{"a": {"me"}, "b": {"you"}, "c": {"me"}},
+		},
+		{
+			name: "by another owner", why: "no rule is about the conflicts",
+			rules:    []applier.Rule{{Owner: "somebody", Way: conflicts.Force}},
+			want:     map[string]any{"a": "theirs", "b": "theirs"},
+			conflict: true,
+		},
+		{
+			name: "one of two", why: "what is not decided is for the server to answer, whole",
+			rules:    []applier.Rule{{Path: data("a"), Way: conflicts.Force}},
+			want:     map[string]any{"a": "theirs", "b": "theirs"},
+			conflict: true,
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for _, isCached := range []bool{true, false} {
+				s := &readable{server: &server{t: t}}
+				s.mustApply("you", map[string]any{"a": "theirs", "b": "theirs"})
+				var cached applier.Object
+				if isCached {
+					cached = s.live.DeepCopy()
+				}
+				a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: applier.Rules(row.rules...)})
+				intent := configMap(map[string]any{"a": "mine", "b": "mine", "c": "mine"})
+				given := intent.DeepCopy()
+				result, err := a.Apply(t.Context(), s, cached, intent)
+				require.Equal(t, given, intent)
+				require.Equal(t, row.want, s.live.Object["data"], row.why)
+				if row.conflict {
+					require.True(t, apierrors.IsConflict(err), row.why)
+					require.EqualValues(t, 1, a.Stats().Conflicts)
+					require.Zero(t, a.Stats().Resolved)
+					continue
+				}
+				require.NoError(t, err)
+				require.NotNil(t, result.Resolution)
+				for key, owners := range row.owners {
+					require.Equal(t, owners, ownersOf(t, result.Object, key), row.why)
+				}
+				if isCached {
+					require.Zero(t, s.reads, "the conflicts were known from the cache")
+				}
+
+				// The same intent again: the same decisions, and no request.
+				requests := s.requests
+				result, err = a.Apply(t.Context(), s, s.live.DeepCopy(), intent)
+				require.NoError(t, err)
+				require.True(t, result.Skipped)
+				require.Equal(t, requests, s.requests)
+			}
+		})
+	}
+}
+
+// Between the read and the apply others may write: the object is read again, at most three times.
+func TestResolveAgain(t *testing.T) {
+	policy := applier.Rules(applier.Rule{Path: fieldpath.Fields("data", "a"), Way: conflicts.Force}, applier.Rule{})
+	for _, row := range []struct {
+		writes, reads int
+		fails         bool
+	}{{1, 2, false}, {2, 3, false}, {100, 3, true}} {
+		s := &readable{server: &server{t: t}}
+		s.mustApply("you", map[string]any{"a": "theirs", "b": "theirs"})
+		left := row.writes
+		s.meanwhile = func() {
+			if left--; left >= 0 {
+				s.live.SetResourceVersion(s.live.GetResourceVersion() + "0")
+				s.mustApply("other", map[string]any{"c": "theirs"})
+			}
+		}
+		// Some conflicts are forced and some are not, so the intent has live's resourceVersion, for
+		// which this server looks here.
+		checked := &checkedServer{s}
+		a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: policy})
+		_, err := a.Apply(t.Context(), checked, nil, configMap(map[string]any{"a": "mine", "b": "mine"}))
+		require.Equal(t, row.reads, s.reads)
+		require.Equal(t, row.fails, apierrors.IsConflict(err), err)
+	}
+}
+
+// checkedServer refuses a resourceVersion that is not live's.
+type checkedServer struct{ *readable }
+
+func (s *checkedServer) Apply(
+	ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string,
+) (*unstructured.Unstructured, error) {
+	if version := obj.GetResourceVersion(); version != "" && version != s.live.GetResourceVersion() {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, name, nil)
+	}
+	return s.readable.Apply(ctx, name, obj, options, sub...)
+}
+
+// A policy that can't be carried out is an error, and nothing is sent.
+func TestResolveThatCannotBe(t *testing.T) {
+	s := &server{t: t}
+	s.mustApply("you", map[string]any{"a": "theirs"})
+	s.mustApply("they", map[string]any{"a": "theirs"})
+	a := applier.New(fieldManager(t), applier.Options{Manager: "me", Resolve: applier.Rules(
+		applier.Rule{Owner: "you", Way: conflicts.Force}, applier.Rule{Owner: "they", Way: conflicts.GiveUp},
+	)})
+	requests := s.requests
+	_, err := a.Apply(t.Context(), s, s.live, configMap(map[string]any{"a": "mine"}))
+	require.ErrorContains(t, err, "resolve conflicts: ")
+	require.Equal(t, requests, s.requests)
+	require.EqualValues(t, 1, a.Stats().Failed)
+}

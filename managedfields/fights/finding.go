@@ -1,0 +1,134 @@
+package fights
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Kind is what was found.
+type Kind string
+
+// What is found: a fight over a field, a side that writes without changing anything, and managed
+// fields that grow.
+const (
+	Fight      Kind = "Fight"
+	IdleWriter Kind = "IdleWriter"
+	Growth     Kind = "Growth"
+)
+
+// Finding is one thing that was found. Nothing in it is shared with the Tracker.
+type Finding struct {
+	Kind   Kind
+	Object Object
+	// Path is the field that is fought over; nil for the other kinds.
+	Path fieldpath.Path
+	// Sides are who fights, in the order of their names, or the one idle writer.
+	Sides []Participant
+	// Since and Last are when the first and the last of the writes that count were.
+	Since, Last time.Time
+	// Turns and Returns are how many there were in the window; Returns is, for an idle writer, how
+	// many writes changed nothing.
+	Turns, Returns int
+	// Before and After are the sizes of managed fields that grow.
+	Before, After Size
+}
+
+// Participant is a side, with what it set the field to last.
+type Participant struct {
+	Side
+	Value string
+	Turns int
+	// Forced is how many of its turns took the field by a forced apply.
+	Forced int
+	Last   time.Time
+}
+
+// Size is the size of an object's managed fields.
+type Size struct{ Entries, Bytes int }
+
+// Rate returns the writes that count, in a minute; 0 if they were all at one time.
+func (f Finding) Rate() float64 {
+	elapsed := f.Last.Sub(f.Since).Minutes()
+	if elapsed <= 0 {
+		return 0
+	}
+	return float64(max(f.Turns, f.Returns)-1) / elapsed
+}
+
+// String returns the finding on one line.
+func (f Finding) String() string {
+	where := f.Object.Kind + "/" + f.Object.Name
+	if f.Object.Namespace != "" {
+		where = f.Object.Namespace + "/" + where
+	}
+	switch f.Kind {
+	case IdleWriter:
+		return fmt.Sprintf("%s: %s wrote %d times without changing anything", where, f.Sides[0].Side, f.Returns)
+	case Growth:
+		return fmt.Sprintf("%s: managed fields grew from %d entries (%d bytes) to %d (%d bytes)", where,
+			f.Before.Entries, f.Before.Bytes, f.After.Entries, f.After.Bytes)
+	}
+	sides := make([]string, len(f.Sides))
+	for i, s := range f.Sides {
+		sides[i] = fmt.Sprintf("%s sets %s", s.Side, s.Value)
+	}
+	return fmt.Sprintf("%s: %s: %s; put back %d times", where, f.Path, strings.Join(sides, ", "), f.Returns)
+}
+
+func (f Finding) compare(o Finding) int {
+	order := []Kind{Fight, IdleWriter, Growth}
+	return cmp.Or(
+		cmp.Compare(slices.Index(order, f.Kind), slices.Index(order, o.Kind)),
+		cmp.Compare(o.Returns, f.Returns),
+		cmp.Compare(f.Object.Namespace, o.Object.Namespace),
+		cmp.Compare(f.Object.Kind, o.Object.Kind),
+		cmp.Compare(f.Object.Name, o.Object.Name),
+		cmp.Compare(f.Object.UID, o.Object.UID),
+		f.Path.Compare(o.Path),
+		slices.CompareFunc(f.Sides, o.Sides, func(a, b Participant) int { return a.Side.compare(b.Side) }),
+	)
+}
+
+// fight makes the finding of a field. The turns that count begin with the one before the first return
+// in the window.
+func (h *history) fight(f *field, at time.Time, o Options) Finding {
+	from := slices.IndexFunc(f.turns, func(t turn) bool { return t.isReturn && at.Sub(t.first) <= o.Window })
+	from = max(0, from-2) // what is returned to, and who had changed it
+	turns := f.turns[from:]
+	out := Finding{
+		Kind: Fight, Object: h.object, Path: slices.Clone(f.path),
+		Since: turns[0].last, Last: f.lastWrite(), Turns: len(turns), Returns: f.returns(at, o.Window),
+	}
+	for _, t := range turns {
+		i := slices.IndexFunc(out.Sides, func(p Participant) bool { return p.Side == t.side })
+		if i < 0 {
+			i = len(out.Sides)
+			out.Sides = append(out.Sides, Participant{Side: t.side})
+		}
+		p := &out.Sides[i]
+		p.Value, p.Last = t.value.text, t.last
+		p.Turns++
+		if t.tookFrom != "" {
+			p.Forced++
+		}
+	}
+	slices.SortFunc(out.Sides, func(a, b Participant) int { return a.Side.compare(b.Side) })
+	return out
+}
+
+func (h *history) idleFinding(side Side, times []time.Time) Finding {
+	last := times[len(times)-1]
+	return Finding{
+		Kind: IdleWriter, Object: h.object, Sides: []Participant{{Side: side, Last: last}},
+		Since: times[0], Last: last, Returns: len(times),
+	}
+}
+
+func (h *history) growthFinding(now Size, at time.Time) Finding {
+	return Finding{Kind: Growth, Object: h.object, Since: at, Last: at, Before: h.first, After: now}
+}

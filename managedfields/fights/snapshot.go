@@ -1,0 +1,270 @@
+package fights
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// snapshot is one version of an object, with its entries decoded.
+type snapshot struct {
+	object  Object
+	version string
+	tree    map[string]any
+	entries []ownedEntry
+}
+
+// ownedEntry is an entry, and the fields that it owns: paths without others below them.
+type ownedEntry struct {
+	side   Side
+	time   time.Time
+	leaves *fieldpath.Set
+}
+
+// newSnapshot reads an object. An entry that can't be decoded owns nothing here.
+func newSnapshot(tree map[string]any) *snapshot {
+	u := &unstructured.Unstructured{Object: tree}
+	s := &snapshot{
+		object: Object{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName(), string(u.GetUID())},
+		tree:   tree, version: u.GetResourceVersion(),
+	}
+	list, err := managedfields.Read(u, fieldpath.SharedCache())
+	if err != nil {
+		return s
+	}
+	for i := range list {
+		e := ownedEntry{side: sideOf(list[i].Key)}
+		if list[i].Time != nil {
+			e.time = list[i].Time.Time
+		}
+		if set, err := list[i].Fields(); err == nil {
+			e.leaves = set.Leaves()
+		}
+		s.entries = append(s.entries, e)
+	}
+	return s
+}
+
+func (s *snapshot) size() Size {
+	list, _ := managedfields.Of(s.tree)
+	data, err := json.Marshal(list)
+	if err != nil {
+		return Size{Entries: len(s.entries)}
+	}
+	return Size{len(s.entries), len(data)}
+}
+
+// touchedSince returns the sides whose entries are new, have another time or own other fields, the
+// latest first.
+func (s *snapshot) touchedSince(old *snapshot) []Side {
+	var touched []ownedEntry
+	for _, e := range s.entries {
+		i := slices.IndexFunc(old.entries, func(o ownedEntry) bool { return o.side == e.side })
+		// Who lost fields did not write.
+		if i < 0 || !old.entries[i].time.Equal(e.time) || !e.leaves.Difference(old.entries[i].leaves).Empty() {
+			touched = append(touched, e)
+		}
+	}
+	slices.SortStableFunc(touched, func(a, b ownedEntry) int { return b.time.Compare(a.time) })
+	out := make([]Side, len(touched))
+	for i, e := range touched {
+		out[i] = e.side
+	}
+	return out
+}
+
+// ownersOf returns the sides that own a field.
+func (s *snapshot) ownersOf(p fieldpath.Path) (owners []Side) {
+	for _, e := range s.entries {
+		if e.leaves.Has(p) {
+			owners = append(owners, e.side)
+		}
+	}
+	return owners
+}
+
+func (s *snapshot) leaves() *fieldpath.Set {
+	sets := make([]*fieldpath.Set, len(s.entries))
+	for i, e := range s.entries {
+		sets[i] = e.leaves
+	}
+	return fieldpath.UnionOf(sets...)
+}
+
+// value is the value of a field: a hash to compare it by, and text for people.
+type value struct {
+	hash uint64
+	text string
+}
+
+const maxText = 64
+
+var seed = maphash.MakeSeed()
+
+// absent is the value of a field that is not there.
+var absent = value{hash: 0, text: "(absent)"}
+
+func newValue(v any) value {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return absent
+	}
+	text := string(data)
+	if len(text) > maxText {
+		text = text[:maxText-3] + "..."
+	}
+	return value{maphash.Bytes(seed, data) | 1, text}
+}
+
+// change is a field whose value changed.
+type change struct {
+	path     fieldpath.Path
+	old, new value
+	before   Side // who owned it before; zero unless it was one side
+	side     Side // who wrote
+	isKnown  bool // side is
+	tookFrom string
+}
+
+// changesBetween returns the fields whose values differ. isIdle is true when nothing changed but
+// times.
+func changesBetween(old, now *snapshot) (changes []change, isIdle bool) {
+	isIdle = true
+	touched := now.touchedSince(old)
+	for p := range old.leaves().Union(now.leaves()).All() {
+		was, wasThere := valueAt(old.tree, p)
+		is, isThere := valueAt(now.tree, p)
+		c := change{path: p, old: absent, new: absent}
+		if wasThere {
+			c.old = newValue(was)
+		}
+		if isThere {
+			c.new = newValue(is)
+		}
+		if c.old.hash == c.new.hash {
+			continue
+		}
+		isIdle = isIdle && isTime(was) && isTime(is)
+		c.attribute(old, now, touched)
+		c.path = slices.Clone(p)
+		changes = append(changes, c)
+	}
+	return changes, isIdle
+}
+
+// attribute says who changed a field: the touched side that owns it now; the one side that owns it,
+// which may have written twice in a second; or, for a field that was removed, the side that was
+// touched last. Who removes what others own needs no entry for that, and is [Nobody] then.
+func (c *change) attribute(old, now *snapshot, touched []Side) {
+	before, owners := old.ownersOf(c.path), now.ownersOf(c.path)
+	if len(before) == 1 {
+		c.before = before[0]
+	}
+	for _, side := range touched {
+		if slices.Contains(owners, side) {
+			c.side = side
+			break
+		}
+	}
+	switch {
+	case c.side != Nobody:
+	case len(owners) == 1:
+		c.side = owners[0]
+	case c.new == absent && len(touched) > 0:
+		c.side = touched[0]
+	}
+	c.isKnown = c.side != Nobody || c.new == absent
+	if c.side.Operation != managedfields.Apply {
+		return
+	}
+	for _, side := range before {
+		if side != c.side && !slices.Contains(owners, side) {
+			c.tookFrom = side.Manager
+			return
+		}
+	}
+}
+
+func isTime(v any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return false
+	}
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
+}
+
+// valueAt returns the value that a path leads to. Without a schema, a key is that of the item that
+// has its fields; an item that lacks one has its default.
+func valueAt(v any, p fieldpath.Path) (any, bool) {
+	for _, e := range p {
+		var ok bool
+		if v, ok = child(v, e); !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+func child(v any, e fieldpath.Element) (any, bool) {
+	switch e.Kind() {
+	case fieldpath.KindField:
+		name, _ := e.Field()
+		m, _ := v.(map[string]any)
+		out, ok := m[name]
+		return out, ok
+	case fieldpath.KindIndex:
+		i, _ := e.Index()
+		list, _ := v.([]any)
+		if i < 0 || i >= len(list) {
+			return nil, false
+		}
+		return list[i], true
+	case fieldpath.KindValue:
+		list, _ := v.([]any)
+		for _, item := range list {
+			if isScalar(item) && fieldpath.Value(item).Equal(e) {
+				return item, true
+			}
+		}
+	case fieldpath.KindKey:
+		key, _ := e.Key()
+		list, _ := v.([]any)
+		for _, item := range list {
+			if m, ok := item.(map[string]any); ok && hasKey(m, key) {
+				return item, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// hasKey reports whether an item has the fields of a key, at least one of them in writing.
+func hasKey(item map[string]any, key []fieldpath.KeyField) bool {
+	written := false
+	for _, f := range key {
+		v, ok := item[f.Name]
+		if !ok {
+			continue
+		}
+		if !isScalar(v) || fieldpath.CompareValues(v, f.Value) != 0 {
+			return false
+		}
+		written = true
+	}
+	return written
+}

@@ -1,0 +1,271 @@
+package fights
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Options bound what a Tracker keeps, and say when it reports. A zero field has its default.
+type Options struct {
+	// Window is how far back returns and idle writes count; 10 minutes.
+	Window time.Duration
+	// Returns is how many returns make a fight; 3.
+	Returns int
+	// IdleWrites is how many writes without a change make an idle writer; 10.
+	IdleWrites int
+	// Fields is how many fields of an object are followed at a time; 64.
+	Fields int
+}
+
+const (
+	maxTurns = 16
+	// maxSides bounds the idle writers that are followed for each object.
+	maxSides = 32
+)
+
+func (o Options) withDefaults() Options {
+	o.Window = cmp.Or(o.Window, 10*time.Minute)
+	o.Returns = cmp.Or(o.Returns, 3)
+	o.IdleWrites = cmp.Or(o.IdleWrites, 10)
+	o.Fields = cmp.Or(o.Fields, 64)
+	return o
+}
+
+// Tracker follows objects from version to version.
+type Tracker struct {
+	options Options
+	objects map[Object]*history
+}
+
+// New returns a Tracker that has observed nothing.
+func New(options Options) *Tracker {
+	return &Tracker{options: options.withDefaults(), objects: map[Object]*history{}}
+}
+
+// Object names an object.
+type Object struct {
+	APIVersion, Kind, Namespace, Name, UID string
+}
+
+// history is what is known of one object.
+type history struct {
+	object Object
+	last   *snapshot
+	fields map[string]*field // by the text of the path
+	idle   map[Side][]time.Time
+	first  Size
+	grown  bool // it was reported
+}
+
+// field is a field that was written.
+type field struct {
+	path     fieldpath.Path
+	turns    []turn
+	reported bool
+}
+
+// turn is a run of writes of one side. value is what it came to.
+type turn struct {
+	side        Side
+	value       value
+	first, last time.Time
+	writes      int
+	isReturn    bool
+	tookFrom    string // the manager that lost the field to a forced apply; empty for none
+}
+
+// Observe takes the next version of an object, which was written at a time, and returns what is
+// found by it: fights that begin or go on, idle writers and growth. A version that was observed
+// already finds nothing. obj is kept until the next version, and must not be changed.
+func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
+	next := newSnapshot(obj)
+	h := t.objects[next.object]
+	if h == nil {
+		t.objects[next.object] = &history{
+			object: next.object, last: next, first: next.size(), fields: map[string]*field{}, idle: map[Side][]time.Time{},
+		}
+		return nil
+	}
+	if next.version != "" && next.version == h.last.version {
+		return nil
+	}
+	changes, isIdle := changesBetween(h.last, next)
+	touched := next.touchedSince(h.last)
+	h.last = next
+	var found []Finding
+	for _, c := range changes {
+		if f := h.write(c, at, t.options); f != nil && f.isFight(at, t.options) {
+			found = append(found, h.fight(f, at, t.options))
+		}
+	}
+	if isIdle && !writesTimes[next.object.Kind] && len(touched) > 0 {
+		if f, ok := h.idleWrite(touched[0], at, t.options); ok {
+			found = append(found, f)
+		}
+	}
+	if f, ok := h.growth(next.size(), at); ok {
+		found = append(found, f)
+	}
+	return found
+}
+
+// Forget drops what is known of an object that was deleted.
+func (t *Tracker) Forget(o Object) { delete(t.objects, o) }
+
+// Objects returns how many objects are followed.
+func (t *Tracker) Objects() int { return len(t.objects) }
+
+// Findings returns what was found and holds at a time, sorted: fights first, those with the most
+// returns before others.
+func (t *Tracker) Findings(at time.Time) []Finding {
+	var out []Finding
+	for _, h := range t.objects {
+		for _, f := range h.fields {
+			if f.isFight(at, t.options) {
+				out = append(out, h.fight(f, at, t.options))
+			}
+		}
+		for side, times := range h.idle {
+			if times = within(times, at, t.options.Window); len(times) >= t.options.IdleWrites {
+				out = append(out, h.idleFinding(side, times))
+			}
+		}
+		if h.grown {
+			out = append(out, h.growthFinding(h.last.size(), at))
+		}
+	}
+	slices.SortFunc(out, Finding.compare)
+	return out
+}
+
+// writesTimes are the kinds whose purpose is to write times.
+var writesTimes = map[string]bool{"Lease": true, "Event": true}
+
+// write adds a change of a field to its turns. It returns nil when nobody is known to have written.
+func (h *history) write(c change, at time.Time, o Options) *field {
+	if !c.isKnown {
+		return nil
+	}
+	key := c.path.String()
+	f := h.fields[key]
+	if f == nil {
+		h.makeRoom(o.Fields)
+		f = &field{path: slices.Clone(c.path)}
+		h.fields[key] = f
+		if c.before != Nobody && c.before != c.side {
+			f.turns = append(f.turns, turn{side: c.before, value: c.old, first: at, last: at})
+		}
+	}
+	if n := len(f.turns); n > 0 && f.turns[n-1].side == c.side {
+		last := &f.turns[n-1]
+		last.value, last.last = c.new, at
+		last.writes++
+		return f
+	}
+	next := turn{side: c.side, value: c.new, first: at, last: at, writes: 1, tookFrom: c.tookFrom}
+	for i := len(f.turns) - 1; i >= 0; i-- {
+		if f.turns[i].side == c.side {
+			next.isReturn = f.turns[i].value.hash == c.new.hash
+			break
+		}
+	}
+	if len(f.turns) == maxTurns {
+		f.turns = slices.Delete(f.turns, 0, 1)
+	}
+	f.turns = append(f.turns, next)
+	return f
+}
+
+// makeRoom forgets the field that was written the longest ago when there are as many as may be. Of
+// fields of one age it forgets the first by path.
+func (h *history) makeRoom(limit int) {
+	if len(h.fields) < limit {
+		return
+	}
+	oldest := ""
+	for key, f := range h.fields {
+		if oldest == "" || cmp.Or(f.lastWrite().Compare(h.fields[oldest].lastWrite()), cmp.Compare(key, oldest)) < 0 {
+			oldest = key
+		}
+	}
+	delete(h.fields, oldest)
+}
+
+func (f *field) lastWrite() time.Time { return f.turns[len(f.turns)-1].last }
+
+// returns counts the returns within the window.
+func (f *field) returns(at time.Time, window time.Duration) (n int) {
+	for _, turn := range f.turns {
+		if turn.isReturn && at.Sub(turn.first) <= window {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *field) isFight(at time.Time, o Options) bool { return f.returns(at, o.Window) >= o.Returns }
+
+// idleWrite counts a write that changed nothing.
+func (h *history) idleWrite(side Side, at time.Time, o Options) (Finding, bool) {
+	if h.idle[side] == nil && len(h.idle) == maxSides {
+		return Finding{}, false
+	}
+	times := append(within(h.idle[side], at, o.Window), at)
+	// More are not needed to tell the rate.
+	times = times[max(0, len(times)-10*o.IdleWrites):]
+	h.idle[side] = times
+	return h.idleFinding(side, times), len(times) >= o.IdleWrites
+}
+
+// within returns the times that are in the window, which are the last of them.
+func within(times []time.Time, at time.Time, window time.Duration) []time.Time {
+	i := slices.IndexFunc(times, func(t time.Time) bool { return at.Sub(t) <= window })
+	if i < 0 {
+		return nil
+	}
+	return times[i:]
+}
+
+// growth reports once that the managed fields have grown.
+func (h *history) growth(now Size, at time.Time) (Finding, bool) {
+	if h.grown || now.Entries <= h.first.Entries || now.Bytes < h.first.Bytes+1024 || now.Bytes*2 < h.first.Bytes*3 {
+		return Finding{}, false
+	}
+	h.grown = true
+	return h.growthFinding(now, at), true
+}
+
+// Side is who writes: a manager with its operation and subresource.
+type Side struct {
+	Manager     string
+	Operation   managedfields.Operation
+	Subresource string
+}
+
+// Nobody is the side of a manager that removed a field and owns nothing, so that no entry names it.
+var Nobody Side
+
+// String returns the manager, and what tells it from another side of its name.
+func (s Side) String() string {
+	if s == Nobody {
+		return "a manager without an entry"
+	}
+	text := s.Manager
+	if s.Subresource != "" {
+		text += "/" + s.Subresource
+	}
+	if s.Operation == managedfields.Apply {
+		text += " (apply)"
+	}
+	return text
+}
+
+func (s Side) compare(o Side) int {
+	return cmp.Or(cmp.Compare(s.Manager, o.Manager), cmp.Compare(s.Operation, o.Operation), cmp.Compare(s.Subresource, o.Subresource))
+}
+
+func sideOf(k managedfields.Key) Side { return Side{k.Manager, k.Operation, k.Subresource} }

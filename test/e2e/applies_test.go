@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// countingClient is a client that counts the applies that it sends. It has no cache, so that what it
+// reads is what a cache has that is up to date.
+type countingClient struct {
+	client.Client
+	config  *rest.Config
+	applies int
+}
+
+func newCountingClient(t *testing.T) *countingClient {
+	config := start(t, apiserver.Options{}).Config()
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.Scheme})
+	require.NoError(t, err)
+	counting := &countingClient{config: config}
+	counting.Client = interceptor.NewClient(c, interceptor.Funcs{
+		Apply: func(ctx context.Context, w client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			counting.applies++
+			return w.Apply(ctx, obj, opts...)
+		},
+		SubResourceApply: func(ctx context.Context, w client.Client, sub string, obj runtime.ApplyConfiguration,
+			opts ...client.SubResourceApplyOption) error {
+			counting.applies++
+			return w.SubResource(sub).Apply(ctx, obj, opts...)
+		},
+	})
+	return counting
+}
+
+// applier returns an Applier that applies with the client, whose cache may be another.
+func (c *countingClient) applier(
+	t *testing.T, cache client.Client, options controllerruntime.Options,
+) *controllerruntime.Applier {
+	options.Manager, options.Config = "me", c.config
+	a, err := controllerruntime.New(cache, options)
+	require.NoError(t, err)
+	return a
+}
+
+var webKey = client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "web"}
+
+func web(replicas int32) *appsv1apply.DeploymentApplyConfiguration {
+	return deployment("web", replicas, "web:1")
+}
+
+// Typed apply configurations are sent when they change something, and only then; the cached objects
+// are Go structs.
+func TestAppliesOfConfigurations(t *testing.T) {
+	c := newCountingClient(t)
+	a := c.applier(t, c, controllerruntime.Options{})
+	for _, row := range []struct {
+		replicas int32
+		skipped  bool
+		why      string
+	}{
+		{1, false, "there is no object yet"},
+		{1, true, "the cached object has it all"},
+		{2, false, "a field changes"},
+		{2, true, ""},
+	} {
+		intent := web(row.replicas)
+		result, err := a.Apply(t.Context(), intent)
+		require.NoError(t, err)
+		require.Equal(t, row.skipped, result.Skipped, row.why)
+		require.Equal(t, "web", result.Object.GetName())
+		require.Equal(t, web(row.replicas), intent, "the intent stays as it is")
+	}
+	require.Equal(t, 2, c.applies)
+	require.NoError(t, testutil.CollectAndCompare(a, strings.NewReader(`
+		# HELP tenure_applies_total Applies by kind and result: planned on the cached object, skipped, sent to the server, `+
+		`sent without a plan because the cache was behind, resolved (conflicts were decided), conflict, failed.
+		# TYPE tenure_applies_total counter
+		tenure_applies_total{group="apps",kind="Deployment",manager="me",result="behind",subresource="",version="v1"} 0
+		tenure_applies_total{group="apps",kind="Deployment",manager="me",result="conflict",subresource="",version="v1"} 0
+		tenure_applies_total{group="apps",kind="Deployment",manager="me",result="failed",subresource="",version="v1"} 0
+		tenure_applies_total{group="apps",kind="Deployment",manager="me",result="planned",subresource="",version="v1"} 3
+		tenure_applies_total{group="apps",kind="Deployment",manager="me",result="resolved",subresource="",version="v1"} 0
+		tenure_applies_total{group="apps",kind="Deployment",manager="me",result="sent",subresource="",version="v1"} 2
+		tenure_applies_total{group="apps",kind="Deployment",manager="me",result="skipped",subresource="",version="v1"} 2
+	`)))
+}
+
+// The status is applied through its subresource; in an apply of the object it counts for nothing.
+func TestAppliesOfStatus(t *testing.T) {
+	c := newCountingClient(t)
+	a := c.applier(t, c, controllerruntime.Options{})
+	_, err := a.Apply(t.Context(), web(1))
+	require.NoError(t, err)
+	status := appsv1apply.Deployment("web", metav1.NamespaceDefault).WithStatus(appsv1apply.DeploymentStatus().WithReplicas(1))
+	for i := range 2 {
+		result, err := a.Apply(t.Context(), status, "status")
+		require.NoError(t, err)
+		require.Equal(t, i == 1, result.Skipped)
+	}
+	var stored appsv1.Deployment
+	require.NoError(t, c.Get(t.Context(), webKey, &stored))
+	require.EqualValues(t, 1, stored.Status.Replicas)
+
+	result, err := a.Apply(t.Context(), web(1).WithStatus(appsv1apply.DeploymentStatus().WithReplicas(7)))
+	require.NoError(t, err)
+	require.True(t, result.Skipped, "the server would drop the status")
+}
+
+// An autoscaler keeps the replicas that it set; the rest of the intent is applied, once.
+func TestAppliesInConflict(t *testing.T) {
+	replicas := fieldpath.Fields("spec", "replicas")
+	for _, isBehind := range []bool{false, true} {
+		c := newCountingClient(t)
+		_, err := c.applier(t, c, controllerruntime.Options{}).Apply(t.Context(), web(1))
+		require.NoError(t, err)
+		scaled := appsv1apply.Deployment("web", metav1.NamespaceDefault).WithSpec(appsv1apply.DeploymentSpec().WithReplicas(5))
+		require.NoError(t, c.Apply(t.Context(), scaled, client.FieldOwner("autoscaler"), client.ForceOwnership))
+
+		changed := web(1)
+		changed.Spec.Template.Spec.Containers[0].WithImage("web:2")
+		cached := client.Client(c)
+		if isBehind {
+			cached = emptyCache{c}
+		}
+		_, err = c.applier(t, cached, controllerruntime.Options{}).Apply(t.Context(), changed)
+		require.True(t, apierrors.IsConflict(err), "without a policy the conflict is the server's")
+
+		a := c.applier(t, cached, controllerruntime.Options{
+			Reader: c, Resolve: applier.Rules(applier.Rule{Path: replicas, Way: conflicts.GiveUp}),
+		})
+		result, err := a.Apply(t.Context(), changed)
+		require.NoError(t, err)
+		require.NotNil(t, result.Resolution)
+		var stored appsv1.Deployment
+		require.NoError(t, c.Get(t.Context(), webKey, &stored))
+		require.EqualValues(t, 5, *stored.Spec.Replicas)
+		require.Equal(t, "web:2", stored.Spec.Template.Spec.Containers[0].Image)
+		if !isBehind {
+			applies := c.applies
+			result, err = a.Apply(t.Context(), changed)
+			require.NoError(t, err)
+			require.True(t, result.Skipped)
+			require.Equal(t, applies, c.applies)
+		}
+	}
+}
+
+// emptyCache is a client whose cache knows of no object yet.
+type emptyCache struct{ client.Client }
+
+func (emptyCache) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+// Custom resources are unstructured; a definition that changes is noticed when the schemas are read
+// again.
+func TestAppliesOfCustomResources(t *testing.T) {
+	c := newCountingClient(t)
+	dynamicClient, err := dynamic.NewForConfig(c.config)
+	require.NoError(t, err)
+	defineWidgets(t, dynamicClient)
+	a := c.applier(t, c, controllerruntime.Options{Refresh: 1})
+	apply := func(spec map[string]any) (applier.Result, error) {
+		return a.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(widget("w", spec)))
+	}
+	for i := range 2 {
+		result, err := apply(map[string]any{"color": "red"})
+		require.NoError(t, err)
+		require.Equal(t, i == 1, result.Skipped, "the size has a default, which the plan knows")
+	}
+	require.Equal(t, 1, c.applies)
+
+	heavy := map[string]any{"color": "red", "weight": int64(3)}
+	_, err = apply(heavy)
+	require.ErrorContains(t, err, "weight", "it is not declared; the error is the server's")
+	require.Equal(t, 2, c.applies)
+	crd := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(strings.Replace(widgetDefinition,
+		"color: {type: string}", "color: {type: string}\n              weight: {type: integer}", 1)), &crd.Object))
+	_, err = dynamicClient.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}).Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "test"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := apply(heavy)
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		result, err := apply(heavy)
+		return err == nil && result.Skipped
+	}, patience, 10*time.Millisecond)
+}
