@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -61,7 +62,17 @@ func (h host) laws(version string) oracle.Laws {
 			fieldmanager.WithClock(func() time.Time { return now }))
 	}}
 	if !h.crd {
-		l.Through = func(obj runtime.Object) (runtime.Object, error) { return obj, nil }
+		l.Through = func(obj runtime.Object) (runtime.Object, error) {
+			u, ok := obj.(*unstructured.Unstructured)
+			if !ok {
+				return obj, nil
+			}
+			stored, err := h.creater.New(widgetKind(version))
+			if err == nil {
+				err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, stored)
+			}
+			return stored, err
+		}
 		l.Semantics = typed.Canonical(nil)
 	}
 	return l

@@ -84,11 +84,12 @@ func (h host) run(g *oracle.Gen) error {
 		if got := text(live); got != before {
 			return differ(fmt.Errorf("tenure changed live to %s", got))
 		}
-		if err := oracle.CompareErrors(upErr, ownErr); err != nil {
-			if lossy(w, live) {
-				continue
-			}
+		if err := h.compareErrors(w, live, upErr, ownErr); err != nil {
 			return differ(err)
+		}
+		if upErr == nil && ownErr != nil {
+			fmt.Fprintf(story, "  refused by tenure: %v\n", ownErr)
+			continue
 		}
 		if upErr != nil {
 			fmt.Fprintf(story, "  refused: %v\n", upErr)
@@ -97,28 +98,13 @@ func (h host) run(g *oracle.Gen) error {
 		if up, own := fmt.Sprintf("%T %v", up, up.GetObjectKind()), fmt.Sprintf("%T %v", own, own.GetObjectKind()); h.name == "structs" && up != own {
 			return differ(fmt.Errorf("upstream returns a %s, tenure a %s", up, own))
 		}
-		a, b := treeOf(up), treeOf(own)
-		if w.apply && converted(w, live) {
-			a, b = ordered(a).(map[string]any), ordered(b).(map[string]any)
-		}
-		if err := oracle.Compare(&unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b}); err != nil {
-			if lossy(w, live) {
-				continue
-			}
+		if err := h.compare(w, live, up, own); err != nil {
 			return differ(err)
 		}
 		fmt.Fprintf(story, "  stored: %s\n", text(up))
 		stored = aged(h.at(up, gv("v1")), func() int { return g.Intn(3) })
 	}
 	return nil
-}
-
-// lossy reports whether w applies a null or something empty to an object with entries
-// of other versions. Upstream prunes such values like dropped ones when a conversion
-// loses them, with what is below (see TestAppliedAgainAsEmpty); Tenure does not, as they
-// were not dropped (doc/differences.md, 15 and 25).
-func lossy(w write, live runtime.Object) bool {
-	return w.apply && hollow(treeOf(w.obj)) && converted(w, live)
 }
 
 // ordered returns a tree with the items of every list sorted: a conversion forgets the
@@ -147,27 +133,6 @@ func converted(w write, live runtime.Object) bool {
 	return slices.ContainsFunc(live.(metav1.Object).GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.APIVersion != gv(w.version).String()
 	})
-}
-
-// hollow reports whether there is a null in v, an empty container or an empty string:
-// what a conversion may lose.
-func hollow(v any) bool {
-	switch t := v.(type) {
-	case nil:
-		return true
-	case string:
-		return t == ""
-	case map[string]any:
-		for _, item := range t {
-			if hollow(item) {
-				return true
-			}
-		}
-		return len(t) == 0
-	case []any:
-		return len(t) == 0 || slices.ContainsFunc(t, hollow)
-	}
-	return false
 }
 
 var managers = []string{"kubectl", "ctl", "b"}

@@ -29,15 +29,15 @@ import (
 // There is one exception (spec rule 4.2): an empty list owns nothing, so that a list
 // goes with the last item that an intent drops although the intent has it empty. The
 // second apply brings the empty list, and only that, or a conflict over it; the third
-// changes nothing.
+// changes nothing, but for entries where there were none.
 type Laws struct {
 	// At returns a field manager whose clock always shows the given time. Its options are the same
 	// for every time, and reset no fields.
 	At func(time.Time) (*fieldmanager.FieldManager, error)
 	// Type is that of the objects.
 	Type *typed.Type
-	// Through returns an object as it is stored; nil for as it is. It may drop nulls and
-	// empty containers, as Go structs do. Then times of entries are not compared, for the
+	// Through returns an object, also one that is unstructured, as it is stored; nil for as it
+	// is. It may drop nulls and empty containers, as Go structs do. Then times of entries are not compared, for the
 	// next apply of a null changes its merged object again (spec rule 2.3).
 	Through func(runtime.Object) (runtime.Object, error)
 	// Semantics say when the plan of a stored object is unchanged.
@@ -86,7 +86,7 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 // to which another apply would change nothing, nil for a conflict over an empty list.
 func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Object, manager string, force bool) (runtime.Object, error) {
 	second, err := l.apply(m, first, intent, manager, force)
-	if l.overEmptyLists(err, intent) {
+	if l.overEmptyLists(err, first, intent) {
 		return nil, nil
 	}
 	if err != nil {
@@ -101,12 +101,17 @@ func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Obj
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	if !addsEmptyLists(without(a), without(b)) {
+	if !addsEmptyLists(without(a), without(b)) || !l.addsIntent(a, b, intent) {
 		return nil, difference
 	}
 	third, err := l.apply(m, second, intent, manager, force)
 	if err != nil {
 		return nil, fmt.Errorf("a third time: %w", err)
+	}
+	if len(managedFields(b)) == 0 {
+		// An intent of nothing but empty lists owns nothing. Where nobody owns anything, the
+		// next apply finds an object that nobody tracked (spec rule 1.4).
+		return nil, l.compareObjects(second, third)
 	}
 	if err := l.compare(second, third); err != nil {
 		return nil, fmt.Errorf("a third time: %w", err)
@@ -115,18 +120,53 @@ func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Obj
 }
 
 // overEmptyLists reports whether an apply is in conflict over nothing but empty lists of
-// its intent, which the first apply left out.
-func (l Laws) overEmptyLists(err error, intent runtime.Object) bool {
+// its intent, which the first apply left out, or empty maps, which a Go struct left out.
+func (l Laws) overEmptyLists(err error, first, intent runtime.Object) bool {
 	var all conflicts.Conflicts
-	tree, treeErr := treeOf(intent)
-	if !errors.As(err, &all) || treeErr != nil {
+	tree, intentErr := treeOf(intent)
+	before, firstErr := treeOf(first)
+	if !errors.As(err, &all) || intentErr != nil || firstErr != nil {
 		return false
 	}
+	through, throughErr := l.storedTree(tree)
 	return !slices.ContainsFunc(all, func(c conflicts.Conflict) bool {
-		v, ok := l.Type.Get(tree, c.Path)
-		list, isList := v.([]any)
-		return !ok || !isList || len(list) > 0
+		if _, isThere := l.Type.Get(before, c.Path); isThere {
+			return true
+		}
+		switch v, _ := l.Type.Get(tree, c.Path); v := v.(type) {
+		case []any:
+			return len(v) > 0
+		case map[string]any:
+			_, isKept := l.Type.Get(through, c.Path)
+			return len(v) > 0 || throughErr != nil || isKept
+		}
+		return true
 	})
+}
+
+// addsIntent reports whether after is before with the intent laid over it, as it is stored,
+// and nothing else.
+func (l Laws) addsIntent(before, after map[string]any, intent runtime.Object) bool {
+	tree, err := treeOf(intent)
+	if err != nil {
+		return false
+	}
+	merged, err := l.Type.Merge(without(before), without(tree))
+	if err != nil {
+		return false
+	}
+	stored, err := l.storedTree(merged.(map[string]any))
+	return err == nil && reflect.DeepEqual(without(stored), without(after))
+}
+
+// storedTree returns a tree as it is stored: a Go struct leaves out its nulls, and its empty
+// maps and lists where omitempty says so.
+func (l Laws) storedTree(tree map[string]any) (map[string]any, error) {
+	obj, err := l.stored(&unstructured.Unstructured{Object: tree})
+	if err != nil {
+		return nil, err
+	}
+	return treeOf(obj)
 }
 
 // checkExtracted applies what can be extracted of a manager's entry.

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // JSON returns v as JSON, for messages.
@@ -74,25 +76,112 @@ func sortedCauses(s metav1.Status) []string {
 }
 
 // Compare returns an error when two results differ in the object or in the
-// managed fields, but for what doc/differences.md, 1 and 25 say: containers that lost
-// everything are null with upstream and empty with Tenure, and what an intent has as
-// null or empty is gone with upstream when nothing but empty lists was left in it. Where
-// that is so, the times of the entries may differ too, since a null is a change to an
-// empty container.
+// managed fields, but for what doc/differences.md, 1 says: containers that lost
+// everything are null with upstream and empty with Tenure. Where that is so, the
+// times of the entries may differ too, since a null is a change to an empty
+// container.
 func Compare(upstream, tenure *unstructured.Unstructured) error {
-	up, own := upstream.Object, tenure.Object
-	emptied := false
-	if !equalBut(without(up), without(own), &emptied) {
+	return compareTrees(upstream.Object, tenure.Object, false)
+}
+
+func compareTrees(up, own map[string]any, isTimeless bool) error {
+	if !equalBut(without(up), without(own), &isTimeless) {
 		return fmt.Errorf("upstream's object: %s\ntenure's object:   %s", JSON(without(up)), JSON(without(own)))
 	}
 	a, b := managedFields(up), managedFields(own)
-	if emptied {
+	if isTimeless {
 		a, b = timeless(a), timeless(b)
 	}
 	if !reflect.DeepEqual(a, b) {
-		return fmt.Errorf("upstream's managed fields: %s\ntenure's managed fields:   %s", JSON(a), JSON(b))
+		return differentEntries(a, b)
 	}
 	return nil
+}
+
+func differentEntries(upstream, tenure []any) error {
+	return fmt.Errorf("upstream's managed fields: %s\ntenure's managed fields:   %s", JSON(upstream), JSON(tenure))
+}
+
+// Intent is what an apply applied.
+type Intent struct {
+	Tree  map[string]any
+	Type  *typed.Type    // at the version of the apply
+	Owned *fieldpath.Set // what its manager owns of it
+}
+
+// CompareApply is [Compare] for the results of an apply, at its version, where upstream
+// may lack what the intent itself owns and has as null or as an empty map
+// (doc/differences.md, 25): Tenure has it as the intent has it, and others who own it go
+// on to. All else has to be the same, but for the times of entries, as upstream's next
+// apply brings it.
+func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) error {
+	err := Compare(upstream, tenure)
+	if err == nil {
+		return nil
+	}
+	missing := intent.missing(upstream.Object)
+	if missing.Empty() {
+		return err
+	}
+	part := intent.Type.Extract(intent.Tree, missing, true)
+	up, mergeErr := intent.Type.Merge(upstream.Object, part)
+	if mergeErr != nil {
+		return err
+	}
+	isTimeless := true
+	if !equalBut(without(up.(map[string]any)), without(tenure.Object), &isTimeless) {
+		return err
+	}
+	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing)
+}
+
+// compareEntries compares entries without their times, and without what they own of a set.
+func compareEntries(upstream, tenure []any, set *fieldpath.Set) error {
+	less := func(list []any) (map[managedfields.Key]string, error) {
+		entries, err := managedfields.DecodeTree(list)
+		out := map[managedfields.Key]string{}
+		for _, e := range entries {
+			if fields := e.Fields.Difference(set); !fields.Empty() {
+				out[e.Key] = e.Version + " " + fields.String()
+			}
+		}
+		return out, err
+	}
+	a, err1 := less(upstream)
+	b, err2 := less(tenure)
+	if err1 != nil || err2 != nil || !maps.Equal(a, b) {
+		return differentEntries(upstream, tenure)
+	}
+	return nil
+}
+
+// missing returns what the intent owns and has as null or as an empty map where tree has
+// nothing. Items that tree lacks are not among it, nor what is in them.
+func (i Intent) missing(tree map[string]any) *fieldpath.Set {
+	var paths []fieldpath.Path
+	for path := range i.Owned.All() {
+		v, _ := i.Type.Get(i.Tree, path)
+		if m, isMap := v.(map[string]any); v != nil && (!isMap || len(m) > 0) {
+			continue
+		}
+		if _, there := i.Type.Get(tree, path); !there && i.hasItems(tree, path) {
+			paths = append(paths, slices.Clone(path))
+		}
+	}
+	return fieldpath.NewSet(paths...)
+}
+
+// hasItems reports whether tree has the items that path leads through.
+func (i Intent) hasItems(tree map[string]any, path fieldpath.Path) bool {
+	for n, e := range path {
+		if e.Kind() == fieldpath.KindField {
+			continue
+		}
+		if _, ok := i.Type.Get(tree, path[:n+1]); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func without(tree map[string]any) map[string]any {
@@ -127,22 +216,7 @@ func timeless(list []any) []any {
 	return out
 }
 
-// onlyHollow reports whether v is null, an empty map, or a map of such.
-func onlyHollow(v any) bool {
-	if v == nil {
-		return true
-	}
-	m, ok := v.(map[string]any)
-	for _, entry := range m {
-		if !onlyHollow(entry) {
-			return false
-		}
-	}
-	return ok
-}
-
-// equalBut is typed.Equal, but for nulls in up where own has an empty container, and
-// for nulls and empty maps that up lacks, and maps that hold nothing else.
+// equalBut is typed.Equal, but for nulls in up where own has an empty container.
 func equalBut(up, own any, emptied *bool) bool {
 	if up == nil {
 		switch o := own.(type) {
@@ -157,16 +231,8 @@ func equalBut(up, own any, emptied *bool) bool {
 	switch u := up.(type) {
 	case map[string]any:
 		o, ok := own.(map[string]any)
-		if !ok {
+		if !ok || len(u) != len(o) {
 			return false
-		}
-		for k, v := range o {
-			if _, there := u[k]; !there {
-				if !onlyHollow(v) {
-					return false
-				}
-				*emptied = true
-			}
 		}
 		for k := range u {
 			if ov, ok := o[k]; !ok || !equalBut(u[k], ov, emptied) {

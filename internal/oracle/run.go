@@ -77,13 +77,29 @@ func (g *Gen) run() error {
 			fmt.Fprintf(story, "  refused: %v\n", upErr)
 			continue
 		}
-		if err := Compare(up, own); err != nil && !w.appliedAgain(write, up, own) {
+		if err := w.compare(write, up, own); err != nil && !w.appliedAgain(write, up, own) {
 			return w.differ(story, err)
 		}
 		fmt.Fprintf(story, "  stored: %s\n", JSON(up.Object))
 		w.Store(up, func() int { return g.Intn(3) })
 	}
 	return nil
+}
+
+// compare compares what both engines made of a write.
+func (w *World) compare(write Write, up, own *unstructured.Unstructured) error {
+	if !write.Apply {
+		return Compare(up, own)
+	}
+	intent := Intent{Tree: write.Object.Object, Type: w.types.TypeFor(Kind(write.Version))}
+	m, err := w.manager(write, time.Time{})
+	if err != nil {
+		return err
+	}
+	if intent.Owned, err = m.Owned(write.Object); err != nil {
+		return err
+	}
+	return CompareApply(up, own, intent)
 }
 
 // stopped reports whether an error is other than conflicts.

@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"bufio"
 	"cmp"
 	"crypto/sha256"
 	_ "embed"
@@ -37,7 +38,11 @@ var (
 // The colour of a manager follows from its name, and is the same on every page
 // but for those on which another has one that is too much like it.
 func HTML(w io.Writer, reports ...*Report) error {
-	return pageTemplate.Execute(w, newPage(reports))
+	b := bufio.NewWriterSize(w, 64<<10) // a template writes every few bytes by themselves
+	if err := pageTemplate.Execute(b, newPage(reports)); err != nil {
+		return err
+	}
+	return b.Flush()
 }
 
 // page is what the template shows. All text in it is plain.
@@ -72,7 +77,7 @@ type pageObject struct {
 
 	Notes   []string
 	Entries []pageEntry
-	Lines   []pageLine
+	Rows    template.HTML
 }
 
 type pageEntry struct {
@@ -81,16 +86,6 @@ type pageEntry struct {
 	Fields, Lines int
 	Problem       bool
 }
-
-type pageLine struct {
-	Class, Anchor, Age string
-	Number             int
-	Chips              []pageChip
-	Unowned, Foldable  bool
-	Tokens             []token
-}
-
-type pageChip struct{ Class, Name, Note string }
 
 // pageData is what the script reads.
 type pageData struct {
@@ -274,7 +269,7 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		positions[r.Lines[i].Number] = i
 	}
 	var around []int // the lines that the next one may be in
-	var before string
+	var rows rows
 	for i := range r.Lines {
 		l := &r.Lines[i]
 		for len(around) > 0 && r.Lines[around[len(around)-1]].Last < l.Number {
@@ -294,14 +289,10 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		if f := l.Field(); f != nil {
 			line.Anchor += facts.Fields[len(facts.Fields)-1].Path
 		}
-		if who := fmt.Sprint(line.Chips, line.Age, line.Unowned); who == before && (line.Unowned || line.Chips != nil) {
-			line.Class += " same"
-		} else {
-			before = who
-		}
-		o.Lines = append(o.Lines, line)
+		rows.add(&line)
 		d.Lines = append(d.Lines, facts)
 	}
+	o.Rows = template.HTML(rows.String())
 	p.Objects = append(p.Objects, o)
 	p.Data.Objects = append(p.Data.Objects, d)
 }

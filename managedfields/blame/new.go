@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -119,8 +120,11 @@ type fieldSets struct {
 
 func (s *fieldSets) of(r *managedfields.Record) (*fieldpath.Set, error) {
 	tree, ok := r.Tree()
-	if ok && s.tree != nil && len(tree) == len(s.tree) && typed.Equal(tree, s.tree) {
-		return s.set, nil
+	if ok && s.tree != nil && len(tree) == len(s.tree) {
+		isSame := reflect.ValueOf(tree).Pointer() == reflect.ValueOf(s.tree).Pointer()
+		if isSame || typed.Equal(tree, s.tree) {
+			return s.set, nil
+		}
 	}
 	set, err := r.Fields()
 	if ok && err == nil {

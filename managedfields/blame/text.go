@@ -159,7 +159,7 @@ func (l *Line) rows(columns int) [][]cell {
 // lineOwner is an owner of something that a line shows, and a note of what, where
 // that is not all of it.
 type lineOwner struct {
-	Owner
+	*Owner
 	note string
 }
 
@@ -172,10 +172,10 @@ func (l *Line) owners() []lineOwner {
 	}
 	out := make([]lineOwner, 0, len(inner.Owners))
 	outer := l.Fields[:len(l.Fields)-1]
-	for _, o := range inner.Owners {
-		note := ""
-		for i := range outer {
-			if !outer[i].ownedBy(o.Entry) && outer[i].State != Parent {
+	for i := range inner.Owners {
+		o, note := &inner.Owners[i], ""
+		for j := range outer {
+			if !outer[j].ownedBy(o.Entry) && outer[j].State != Parent {
 				note = " (field)"
 			}
 		}
@@ -183,7 +183,8 @@ func (l *Line) owners() []lineOwner {
 	}
 	seen := map[int]bool{}
 	for i := range outer {
-		for _, o := range outer[i].Owners {
+		for j := range outer[i].Owners {
+			o := &outer[i].Owners[j]
 			if !inner.ownedBy(o.Entry) && !seen[o.Entry] {
 				seen[o.Entry] = true
 				out = append(out, lineOwner{o, " (item)"})

@@ -28,8 +28,10 @@ type Document struct {
 	number int    // from 1, in the file
 	line   int    // where it starts, from 1
 	item   string // place in a List, such as .items[0]; "" outside of one
-	Tree   map[string]any
-	Err    error
+	// Tree is the object. Entries of its managed fields may share maps, which nobody must
+	// change.
+	Tree map[string]any
+	Err  error
 }
 
 // Where names the document for an error.
@@ -249,9 +251,17 @@ func (c chunk) values(yield func(line int, tree any, err error)) {
 	}
 }
 
-// decode decodes one JSON value, with whole numbers as int64. A field that
-// is there twice is an error: one of the two would be lost.
+// decode decodes one JSON value that is known to be valid, with whole numbers as int64. A
+// field that is there twice is an error: one of the two would be lost.
 func decode(data []byte) (tree any, err error) {
+	if tree, ok := decodeShared(data); ok {
+		return tree, nil
+	}
+	return decodeWhole(data)
+}
+
+// decodeWhole is decode without sharing.
+func decodeWhole(data []byte) (tree any, err error) {
 	strict, err := kjson.UnmarshalStrict(bytes.TrimSpace(data), &tree, kjson.DisallowDuplicateFields)
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)

@@ -1,0 +1,229 @@
+package apimachinery_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// compare compares what both engines made of a write to live. Where an apply pruned at
+// another version they may differ in what the intent owns and has as null or empty, and
+// in the order of items (doc/differences.md, 15 and 25).
+func (h host) compare(w write, live, up, own runtime.Object) error {
+	err := oracle.Compare(&unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)})
+	if err == nil || !w.apply {
+		return err
+	}
+	intent := h.intent(w)
+	if !h.prunes(w, live, intent) {
+		return oracle.CompareApply(h.versioned(w, up), h.versioned(w, own), intent)
+	}
+	hollow := hollowOf(intent)
+	a, b := without(h.versioned(w, up), intent, hollow), without(h.versioned(w, own), intent, hollow)
+	if text(a) != text(b) {
+		return fmt.Errorf("%w\nbut for %v:\n%s\n%s", err, hollow, text(a), text(b))
+	}
+	if a, b := h.owners(w, up, hollow), h.owners(w, own, hollow); !maps.Equal(a, b) {
+		return fmt.Errorf("%w\nbut for %v:\n%v\n%v", err, hollow, a, b)
+	}
+	return nil
+}
+
+// compareErrors compares errors as [oracle.CompareErrors]. Where an apply prunes at another
+// version, upstream may have lost what the intent has as null or empty by then, and find
+// no conflict over it (doc/differences.md, 25).
+func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
+	err := oracle.CompareErrors(up, own)
+	if err == nil || !w.apply || !apierrors.IsConflict(own) || up != nil && !apierrors.IsConflict(up) {
+		return err
+	}
+	intent := h.intent(w)
+	if !h.prunes(w, live, intent) {
+		return err
+	}
+	hollow := hollowOf(intent).Union(elsewhere(hollowOf(intent)))
+	causes := func(err error) (out []string) {
+		var status apierrors.APIStatus
+		if errors.As(err, &status) {
+			for _, c := range status.Status().Details.Causes {
+				if !slices.ContainsFunc(texts(hollow), func(path string) bool { return strings.HasPrefix(c.Field, path) }) {
+					out = append(out, c.Message+" "+c.Field)
+				}
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	if slices.Equal(causes(up), causes(own)) {
+		return nil
+	}
+	return err
+}
+
+func texts(set *fieldpath.Set) (out []string) {
+	for path := range set.All() {
+		out = append(out, path.String())
+	}
+	return out
+}
+
+// prunes reports whether an apply converts live, or may, to remove what its manager
+// dropped: it applied before, and there are entries of other versions. Upstream prunes
+// even if nothing was dropped.
+func (h host) prunes(w write, live runtime.Object, intent oracle.Intent) bool {
+	list := live.(metav1.Object).GetManagedFields()
+	isOther := func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != gv(w.version).String() }
+	entries := must(managedfields.Decode(list))
+	_, isAgain := entries.Get(managedfields.KeyOf(w.manager, managedfields.Apply, "", w.subresource))
+	return isAgain && slices.ContainsFunc(list, isOther)
+}
+
+// intent returns what a write applies.
+func (h host) intent(w write) oracle.Intent {
+	types := tenureTypes()
+	if h.schemaless {
+		types = apimachinery.NewDeducedTypeConverter()
+	}
+	filter := fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(resets(w.subresource))))
+	m := must(fieldmanager.New(widgetKind(w.version), types, fieldmanager.WithSubresource(w.subresource),
+		fieldmanager.WithResetFields(map[string]fieldpath.Filter{gv(w.version).String(): filter})))
+	return oracle.Intent{
+		Tree: treeOf(w.obj), Type: types.TypeFor(widgetKind(w.version)), Owned: must(m.Owned(w.obj)),
+	}
+}
+
+// versioned returns obj at the version of a write.
+func (h host) versioned(w write, obj runtime.Object) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: treeOf(h.at(obj, gv(w.version)))}
+}
+
+// hollowOf returns what an intent owns and has as null or empty: what a conversion may
+// lose.
+func hollowOf(intent oracle.Intent) *fieldpath.Set {
+	var paths []fieldpath.Path
+	for path := range intent.Owned.All() {
+		if v, _ := intent.Type.Get(intent.Tree, path); isHollow(v) {
+			paths = append(paths, slices.Clone(path))
+		}
+	}
+	return fieldpath.NewSet(paths...)
+}
+
+// isHollow reports whether v is null or empty.
+func isHollow(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// removeHollow removes from the maps in v what is null or empty.
+func removeHollow(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, entry := range v {
+			if isHollow(entry) {
+				delete(v, name)
+			} else {
+				removeHollow(entry)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			removeHollow(item)
+		}
+	}
+}
+
+// without returns an object without managed fields and what is at and below the paths of
+// hollow, without containers around these that hold nothing else, and without what is null
+// or empty inside atomic values of the intent. The items of every list are sorted: a
+// conversion forgets the order of some.
+func without(obj *unstructured.Unstructured, intent oracle.Intent, hollow *fieldpath.Set) any {
+	tree := any(managedfields.With(obj.Object, nil))
+	for path := range intent.Owned.Leaves().All() {
+		if v, ok := intent.Type.Get(tree, path); ok {
+			removeHollow(v) // what is in a leaf is in an atomic value
+		}
+	}
+	around := hollow
+	for !around.Empty() {
+		tree = intent.Type.Remove(tree, around)
+		var paths []fieldpath.Path
+		for path := range around.All() {
+			if len(path) < 2 {
+				continue
+			}
+			v, there := intent.Type.Get(tree, path[:len(path)-1])
+			m, isMap := v.(map[string]any)
+			list, isList := v.([]any)
+			if there && (v == nil || isMap && len(m) == 0 || isList && len(list) == 0) || !there {
+				paths = append(paths, slices.Clone(path[:len(path)-1]))
+			}
+		}
+		around = fieldpath.NewSet(paths...)
+	}
+	return ordered(tree)
+}
+
+// owners returns the entries of an object without their times, and without what they own
+// at and below the paths of hollow, which are of the version of a write.
+func (h host) owners(w write, obj runtime.Object, hollow *fieldpath.Set) map[managedfields.Key]string {
+	out := map[managedfields.Key]string{}
+	for _, e := range must(managedfields.Decode(obj.(metav1.Object).GetManagedFields())) {
+		left := hollow
+		if e.Version != gv(w.version).String() {
+			left = elsewhere(hollow)
+		}
+		if fields := e.Fields.RecursiveDifference(left); !fields.Empty() {
+			out[e.Key] = e.Version + " " + fields.String()
+		}
+	}
+	return out
+}
+
+// elsewhere returns the fields of widgets at one version that hold what is at paths of the
+// other: as a whole where lists and maps differ in shape.
+func elsewhere(hollow *fieldpath.Set) *fieldpath.Set {
+	names := map[string][]string{
+		"size": {"look", "size"}, "color": {"look", "paint"}, "note": {"remark"}, "remark": {"note"},
+		"ports": {"ports"}, "limits": {"limits"}, "tags": {"tags"},
+	}
+	var out []fieldpath.Path
+	for path := range hollow.All() {
+		at := slices.Clone(path)
+		if root, _ := path[0].Field(); root == "spec" && len(path) > 1 {
+			name, _ := path[1].Field()
+			switch inside, _ := path[len(path)-1].Field(); {
+			case name != "look":
+				at = fieldpath.Fields(append([]string{"spec"}, names[name]...)...)
+			case inside == "size":
+				at = fieldpath.Fields("spec", "size")
+			case inside == "paint":
+				at = fieldpath.Fields("spec", "color")
+			}
+		}
+		out = append(out, at)
+	}
+	return fieldpath.NewSet(out...)
+}

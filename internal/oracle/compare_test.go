@@ -1,0 +1,46 @@
+package oracle_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// TestCompareApply: upstream may lack what the intent itself has as null or as an empty
+// map, and nothing else (doc/differences.md, 25).
+func TestCompareApply(t *testing.T) {
+	for _, row := range []struct {
+		name, why                string
+		upstream, tenure, intent string
+		isSame                   bool
+	}{
+		{"the same", "", `{"a":1}`, `{"a":1}`, `{}`, true},
+		{"a null of the intent", "", `{"a":1}`, `{"a":1,"b":null}`, `{"b":null}`, true},
+		{"an empty map of the intent", "", `{"a":1}`, `{"a":1,"b":{}}`, `{"b":{}}`, true},
+		{"inside a map", "the map is the intent's, too", `{"a":1}`, `{"a":1,"b":{"c":null}}`, `{"b":{"c":null}}`, true},
+		{"a null of nobody", "the intent does not say so", `{"a":1}`, `{"a":1,"b":null}`, `{"a":1}`, false},
+		{"an empty map of nobody", "the intent does not say so", `{"a":1}`, `{"a":1,"b":{}}`, `{"c":{}}`, false},
+		{"a null in the place of a map", "the intent says something else", `{"a":1}`, `{"a":1,"b":null}`, `{"b":{}}`, false},
+		{"a value", "it is not empty", `{"a":1}`, `{"a":1,"b":2}`, `{"b":2}`, false},
+		{"another value besides", "only what is missing may differ", `{"a":1}`, `{"a":2,"b":null}`, `{"b":null}`, false},
+		{"less than upstream", "", `{"a":1,"b":null}`, `{"a":1}`, `{"b":null}`, false},
+		{"an emptied container", "doc/differences.md, 1", `{"a":null}`, `{"a":{}}`, `{}`, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			object := func(text string) *unstructured.Unstructured {
+				u := &unstructured.Unstructured{}
+				require.NoError(t, json.Unmarshal([]byte(text), &u.Object))
+				return u
+			}
+			intent := oracle.Intent{Tree: object(row.intent).Object, Type: typed.Deduced()}
+			intent.Owned = intent.Type.FieldSet(intent.Tree)
+			err := oracle.CompareApply(object(row.upstream), object(row.tenure), intent)
+			require.Equal(t, row.isSame, err == nil, "%s: %v", row.why, err)
+		})
+	}
+}
