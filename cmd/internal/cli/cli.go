@@ -108,7 +108,7 @@ have others, see their help.`,
 			root.AddCommand(cmd)
 		}
 	}
-	group("see", "See what is, and what would be:", newPlan(env), newConflicts(env), newBlame(env))
+	group("see", "See what is, and what would be:", newPlan(env), newConflicts(env), newBlame(env), newWatch(env))
 	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
 		newHandover(env), newUpgrade(env), newDowngrade(env))
 	group("store", "Keep objects in a store, and serve it:", newApply(env), newReplace(env), newGet(env), newDelete(env),
