@@ -108,7 +108,8 @@ others, see their help.`,
 			root.AddCommand(cmd)
 		}
 	}
-	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env))
+	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env),
+		newWatch(env))
 	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
 		newHandover(env), newUpgrade(env), newDowngrade(env))
 	group(

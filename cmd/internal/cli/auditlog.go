@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+)
+
+// auditEvent is what is read of an event of audit.k8s.io/v1.
+type auditEvent struct {
+	Kind      string    `json:"kind"`
+	Stage     string    `json:"stage"`
+	Verb      string    `json:"verb"`
+	Time      time.Time `json:"stageTimestamp"`
+	ObjectRef struct {
+		Subresource string `json:"subresource"`
+	} `json:"objectRef"`
+	Response json.RawMessage `json:"responseObject"`
+}
+
+// isWrite reports whether the event is a write that was carried out, of an object or its status.
+func (e *auditEvent) isWrite() bool {
+	if e.Stage != "ResponseComplete" || len(e.Response) == 0 || e.ObjectRef.Subresource != "" && e.ObjectRef.Subresource != "status" {
+		return false
+	}
+	switch e.Verb {
+	case "create", "update", "patch", "apply", "delete":
+		return true
+	}
+	return false
+}
+
+// readAuditLogs observes the writes of audit logs.
+func (w *watcher) readAuditLogs(files []string) error {
+	for _, file := range files {
+		if err := w.readAuditLog(file); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func (w *watcher) readAuditLog(file string) (err error) {
+	in := w.env.Stdin
+	if file != "-" {
+		opened, err := os.Open(w.env.Path(file))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, opened.Close()) }()
+		in = opened
+	}
+	lines := bufio.NewReader(in)
+	for n := 1; ; n++ {
+		line, err := lines.ReadString('\n')
+		if text := strings.TrimSpace(line); text != "" {
+			if err := w.readAuditEvent([]byte(text)); err != nil {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+func (w *watcher) readAuditEvent(line []byte) error {
+	var e auditEvent
+	if err := json.Unmarshal(line, &e); err != nil {
+		return err
+	}
+	if e.Kind != "Event" {
+		return fmt.Errorf("expected an Event of audit.k8s.io, got kind %q", e.Kind)
+	}
+	if !e.isWrite() {
+		return nil
+	}
+	obj := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(e.Response, &obj.Object); err != nil {
+		return fmt.Errorf(".responseObject: %w", err)
+	}
+	// A Status is the answer to a write that failed, or to a deletion.
+	if obj.Object == nil || obj.GetKind() == "Status" || obj.GetName() == "" {
+		return nil
+	}
+	return w.observe(cluster.Event{Object: obj, IsDeleted: e.Verb == "delete" && obj.GetDeletionTimestamp() == nil}, e.Time)
+}
+
+// kindNames splits the arguments that name kinds, which may have commas as kubectl's do.
+func kindNames(args []string) (out []string) {
+	for _, arg := range args {
+		for _, name := range strings.Split(arg, ",") {
+			if name != "" {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

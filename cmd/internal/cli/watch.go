@@ -1,0 +1,376 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/managedfields/fights"
+)
+
+type watchFlags struct {
+	place         placeFlags
+	all           bool
+	duration      time.Duration
+	auditLogs     []string
+	metricsListen string
+	format        string
+	tracker       fights.Options
+}
+
+func newWatch(env *process.Env) *cobra.Command {
+	var flags watchFlags
+	cmd := &cobra.Command{
+		Use:   "watch [KIND…] [-A] [--for DURATION] | --audit-log FILE",
+		Short: "Watch for managers that undo each other",
+		Long: `Watch follows objects, as controllers do, and reports field managers that undo each
+other: fields whose value goes back and forth between them, how often, with the
+values, since when, and what to do about it. A field is fought over when managers put
+back what others changed --returns times within --window. An autoscaler that scales,
+a rollout that progresses and a handover are no fights.
+
+It also reports managers that write without changing anything but times, and managed
+fields that grow.
+
+Without KIND it watches all kinds that can be listed; in the namespace of the
+kubeconfig, or in all with -A. With --audit-log it reads the past from an audit log
+of an API server instead, whose policy has level RequestResponse for the kinds in
+question. Writes to the scale subresource are not in the objects of such a log.
+
+On a terminal the table stays in its place; elsewhere each finding is a line when it is
+found, and the table follows at the end. With -o json a finding is a line of JSON each
+time that it goes on.
+
+Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any error.`,
+		Example: `  # in CI: does anybody fight over what this test installed?
+  tenure watch -A --for 5m
+
+  tenure watch deployments,horizontalpodautoscalers -n shop -o json
+  tenure watch --audit-log /var/log/kubernetes/audit.log`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
+	f.DurationVar(&flags.duration, "for", 0, "end after `DURATION`, such as 10m; watch until interrupted for 0")
+	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
+		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
+	f.StringVar(&flags.metricsListen, "metrics-listen", "", "serve Prometheus metrics at http://`ADDRESS`/metrics")
+	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "how far back writes count")
+	f.IntVar(&flags.tracker.Returns, "returns", 3, "how often a value is put back in a fight")
+	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10, "how many writes without a change are reported")
+	addFormat(cmd, &flags.format, "json")
+	flags.place.add(cmd)
+	_ = f.MarkHidden("schema")
+	return withErrorStatus(statusFailed, cmd)
+}
+
+func (f *watchFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
+	if err := f.check(args); err != nil {
+		return err
+	}
+	w := &watcher{env: env, isJSON: f.format == "json", tracker: fights.New(f.tracker)}
+	w.isLive = !w.isJSON && f.auditLogs == nil && env.Terminal(env.Stdout)
+	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	if f.metricsListen != "" {
+		stopMetrics, err := w.serveMetrics(ctx, f.metricsListen)
+		if err != nil {
+			return err
+		}
+		defer stopMetrics()
+	}
+	var err error
+	if f.auditLogs != nil {
+		err = w.readAuditLogs(f.auditLogs)
+	} else {
+		err = f.watch(ctx, env, cmd, args, w)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	if w.fought {
+		return &statusError{status: statusChanges}
+	}
+	return nil
+}
+
+func (f *watchFlags) check(args []string) error {
+	if err := checkFormat(f.format, "json"); err != nil {
+		return err
+	}
+	switch {
+	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.place.store != ""):
+		return errors.New("--audit-log is the whole of the past: KIND, -A, --for and --store mean nothing with it")
+	case f.duration < 0:
+		return fmt.Errorf("--for: expected a duration that is not negative, got %s", f.duration)
+	case f.tracker.Window <= 0:
+		return fmt.Errorf("--window: expected a duration above 0, got %s", f.tracker.Window)
+	case f.tracker.Returns < 1:
+		return fmt.Errorf("--returns: expected at least 1, got %d", f.tracker.Returns)
+	case f.tracker.IdleWrites < 1:
+		return fmt.Errorf("--idle-writes: expected at least 1, got %d", f.tracker.IdleWrites)
+	}
+	return nil
+}
+
+// watch watches kinds of a cluster until ctx ends.
+func (f *watchFlags) watch(
+	ctx context.Context, env *process.Env, cmd *cobra.Command, args []string, w *watcher,
+) (err error) {
+	if f.place.store != "" {
+		return errors.New("--store: nobody else writes to a store while this command has it open; watch a server")
+	}
+	p, err := f.place.open(env, cmd, nil, place.NoStore)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	client := p.(*place.Cluster).Client
+	kinds, err := client.KindsNamed(kindNames(args))
+	if err != nil {
+		return err
+	}
+	if len(kinds) == 0 {
+		return fmt.Errorf("%s serves no kind that can be listed", p)
+	}
+	namespace := *f.place.cluster.Namespace
+	if f.all {
+		namespace = ""
+	} else if namespace == "" {
+		if namespace, err = client.Namespace(); err != nil {
+			return err
+		}
+	}
+	return w.watch(ctx, client, kinds, namespace, len(args) > 0)
+}
+
+// watcher reports what a tracker finds.
+type watcher struct {
+	env    *process.Env
+	isJSON bool
+	isLive bool // the table is drawn again in its place
+
+	mu      sync.Mutex // metrics read the tracker while it observes
+	tracker *fights.Tracker
+	latest  time.Time // of the writes that were observed
+
+	fought bool
+	told   map[string]bool
+	drawn  int // lines of the table that is on the terminal
+}
+
+// watch observes until ctx ends. A kind that can't be listed is an error if it was asked for by name,
+// and is left out otherwise.
+func (w *watcher) watch(
+	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, namespace string, isNamed bool,
+) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	events := make(chan cluster.Event, 1024)
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	for _, k := range kinds {
+		watches.Go(func() {
+			err := c.Watch(ctx, k, namespace, func(e cluster.Event) {
+				select {
+				case events <- e:
+				case <-ctx.Done():
+				}
+			})
+			if err != nil && isNamed && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	redraw := time.NewTicker(time.Second)
+	defer redraw.Stop()
+	for {
+		select {
+		case e := <-events:
+			if err := w.observe(e, w.env.Now()); err != nil {
+				cancel(nil)
+				return err
+			}
+		case <-redraw.C:
+			if err := w.redraw(); err != nil {
+				cancel(nil)
+				return err
+			}
+		case <-ctx.Done():
+			if err := context.Cause(ctx); !meta.IsNoMatchError(err) && !errors.Is(err, context.Canceled) &&
+				!errors.Is(err, context.DeadlineExceeded) {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+// observe takes a version of an object.
+func (w *watcher) observe(e cluster.Event, at time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.IsDeleted {
+		u := e.Object
+		w.tracker.Forget(fights.Object{
+			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
+		})
+		return nil
+	}
+	if at.After(w.latest) {
+		w.latest = at
+	}
+	for _, f := range w.tracker.Observe(e.Object.Object, at) {
+		w.fought = w.fought || f.Kind == fights.Fight
+		if err := w.tell(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell prints a finding as it is found: each time in JSON, once as a line.
+func (w *watcher) tell(f fights.Finding) error {
+	if w.isJSON {
+		return json.NewEncoder(w.env.Stdout).Encode(view.NewFindingJSON(f))
+	}
+	if w.isLive {
+		return nil
+	}
+	key := fmt.Sprint(f.Kind, f.Object, f.Path, sideNames(f))
+	if w.told[key] {
+		return nil
+	}
+	if w.told == nil {
+		w.told = map[string]bool{}
+	}
+	w.told[key] = true
+	_, err := fmt.Fprintln(w.env.Stdout, view.FindingLine(f))
+	return err
+}
+
+func sideNames(f fights.Finding) (names []fights.Side) {
+	for _, s := range f.Sides {
+		names = append(names, s.Side)
+	}
+	return names
+}
+
+// redraw draws the table in the place of the one before.
+func (w *watcher) redraw() error {
+	if !w.isLive {
+		return nil
+	}
+	w.mu.Lock()
+	findings, objects := w.tracker.Findings(w.env.Now()), w.tracker.Objects()
+	w.mu.Unlock()
+	text, err := view.FindingsText(findings, w.env.Now())
+	if err != nil {
+		return err
+	}
+	text += fmt.Sprintf("\n%d objects watched, %d findings\n", objects, len(findings))
+	w.drawn, err = view.Redraw(w.env.Stdout, text, w.drawn)
+	return err
+}
+
+// finish prints the table of what holds at the end.
+func (w *watcher) finish() error {
+	if w.isJSON {
+		return nil
+	}
+	if w.isLive {
+		return w.redraw()
+	}
+	at := w.latest
+	if at.IsZero() {
+		at = w.env.Now()
+	}
+	findings := w.tracker.Findings(at)
+	if len(findings) == 0 {
+		fmt.Fprintf(w.env.Stderr, "%d objects watched, nothing found\n", w.tracker.Objects())
+		return nil
+	}
+	return view.Findings(w.env.Stdout, findings, at)
+}
+
+// serveMetrics serves what was found as Prometheus metrics, until stop is called.
+func (w *watcher) serveMetrics(ctx context.Context, address string) (stop func(), err error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics-listen: %w", err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(w)
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	fmt.Fprintf(w.env.Stderr, "metrics at http://%s/metrics\n", listener.Addr())
+	return func() { _ = server.Close() }, nil
+}
+
+var (
+	fightReturns = prometheus.NewDesc("tenure_fight_returns",
+		"How often managers put back the value of a field within the window, for fields that are fought over.",
+		[]string{"api_version", "kind", "namespace", "name", "field"}, nil)
+	idleWrites = prometheus.NewDesc("tenure_idle_writes",
+		"How often a manager wrote without changing anything within the window.",
+		[]string{"api_version", "kind", "namespace", "name", "manager"}, nil)
+	watchedObjects = prometheus.NewDesc("tenure_watched_objects", "How many objects are watched.", nil, nil)
+)
+
+// Describe is prometheus.Collector's.
+func (w *watcher) Describe(out chan<- *prometheus.Desc) {
+	out <- fightReturns
+	out <- idleWrites
+	out <- watchedObjects
+}
+
+// Collect is prometheus.Collector's.
+func (w *watcher) Collect(out chan<- prometheus.Metric) {
+	w.mu.Lock()
+	findings, objects := w.tracker.Findings(w.env.Now()), w.tracker.Objects()
+	w.mu.Unlock()
+	out <- prometheus.MustNewConstMetric(watchedObjects, prometheus.GaugeValue, float64(objects))
+	idle := map[string]int{}
+	for _, f := range findings {
+		o := f.Object
+		switch f.Kind {
+		case fights.Fight:
+			out <- prometheus.MustNewConstMetric(fightReturns, prometheus.GaugeValue, float64(f.Returns),
+				o.APIVersion, o.Kind, o.Namespace, o.Name, f.Path.String())
+		case fights.IdleWriter:
+			// Two sides may have one manager.
+			key := fmt.Sprint(o, f.Sides[0].Manager)
+			if idle[key]++; idle[key] == 1 {
+				out <- prometheus.MustNewConstMetric(idleWrites, prometheus.GaugeValue, float64(f.Returns),
+					o.APIVersion, o.Kind, o.Namespace, o.Name, f.Sides[0].Manager)
+			}
+		}
+	}
+}

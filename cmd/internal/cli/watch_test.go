@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+)
+
+// watched is a server with writers that fight over three fields among many who do not.
+type watched struct {
+	t      *testing.T
+	server *apiserver.Running
+	config string // the path of a kubeconfig
+	client dynamic.Interface
+	audit  *json.Encoder // of what was written; nil for none
+	mu     sync.Mutex
+}
+
+func newWatched(t *testing.T, audit io.Writer) *watched {
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	server, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: config})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	w := &watched{t: t, server: server, config: config}
+	w.client, err = dynamic.NewForConfig(server.Config())
+	require.NoError(t, err)
+	if audit != nil {
+		w.audit = json.NewEncoder(audit)
+	}
+	return w
+}
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// apply applies a key of a ConfigMap by force, and logs the write.
+func (w *watched) apply(ctx context.Context, manager, name, key, value string) {
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
+		"data": map[string]any{key: value},
+	}}
+	stored, err := w.client.Resource(configMaps).Namespace("default").
+		Apply(ctx, name, obj, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	if w.audit == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.audit.Encode(map[string]any{
+		"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse", "stage": "ResponseComplete", "verb": "patch",
+		"stageTimestamp": time.Now().UTC().Format(time.RFC3339Nano), "objectRef": map[string]any{"resource": "configmaps"},
+		"responseObject": stored.Object,
+	}); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// writeRound has each writer write once: twenty that have an object each, and two controllers that set
+// three fields of other objects to values of their own.
+func (w *watched) writeRound(ctx context.Context, round int) {
+	for i := range 20 {
+		w.apply(ctx, fmt.Sprint("writer-", i), fmt.Sprint("calm-", i), "n", fmt.Sprint(round))
+	}
+	for _, controller := range []string{"red", "blue"} {
+		for i := range 3 {
+			w.apply(ctx, controller, fmt.Sprint("fought-", i), "color", controller)
+		}
+	}
+}
+
+var threeFields = []string{"fought-0 .data.color", "fought-1 .data.color", "fought-2 .data.color"}
+
+// fightsIn returns the fields of the fights in a stream of JSON lines, each once.
+func fightsIn(t *testing.T, out string) (fields []string) {
+	seen := map[string]bool{}
+	for line := range strings.Lines(out) {
+		if !strings.HasSuffix(line, "\n") {
+			break // it is being written
+		}
+		var f view.FindingJSON
+		require.NoError(t, json.Unmarshal([]byte(line), &f), line)
+		require.Equal(t, "Fight", string(f.Kind), line)
+		if field := f.Name + " " + f.Field; !seen[field] {
+			seen[field] = true
+			fields = append(fields, field)
+			require.Len(t, f.Sides, 2)
+			require.Contains(t, f.Advice, "--field-manager red --field '.data.color'")
+		}
+	}
+	return fields
+}
+
+// syncBuffer is written by a command while a test reads it.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// TestWatch watches a server on which two controllers fight over three fields, and names exactly
+// those, live and from an audit log of the same writes.
+func TestWatch(t *testing.T) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "audit.log"))
+	require.NoError(t, err)
+	defer log.Close()
+	w := newWatched(t, log)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, errs syncBuffer
+	status := make(chan int, 1)
+	go func() {
+		status <- Main(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx, Getenv: func(string) string { return "" }},
+			[]string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"})
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "/metrics") }, time.Minute, 10*time.Millisecond)
+	for round := 0; len(fightsIn(t, out.String())) < 3; round++ {
+		require.Less(t, round, 500, "%s%s", out.String(), errs.String())
+		w.writeRound(ctx, round)
+	}
+	require.ElementsMatch(t, threeFields, fightsIn(t, out.String()))
+
+	url := regexp.MustCompile(`http://\S+`).FindString(errs.String())
+	response, err := http.Get(url)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Regexp(t, `tenure_fight_returns\{api_version="v1",field="\.data\.color",kind="ConfigMap",name="fought-0",namespace="default"\} \d`,
+		string(metrics))
+	cancel()
+	require.Equal(t, 1, <-status, errs.String())
+
+	var past bytes.Buffer
+	require.Equal(t, 1, Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+		[]string{"watch", "--audit-log", log.Name(), "-o", "json"}), errs.String())
+	require.ElementsMatch(t, threeFields, fightsIn(t, past.String()))
+
+	past.Reset()
+	require.Equal(t, 1, Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+		[]string{"watch", "--audit-log", log.Name()}), errs.String())
+	require.Regexp(t, `(?m)^Fight +default +configmap/fought-1 +\.data\.color +blue \(apply\)="blue" red \(apply\)="red" +\d`, past.String())
+	require.Contains(t, past.String(), "tenure handover -f MANIFEST --field-manager blue --field '.data.color'")
+}
+
+func TestWatchErrors(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "broken.log")
+	require.NoError(t, os.WriteFile(broken, []byte("\n{\"kind\":\"Pod\"}\n"), 0o600))
+	calm := filepath.Join(t.TempDir(), "calm.log")
+	require.NoError(t, os.WriteFile(calm, nil, 0o600))
+	w := newWatched(t, nil)
+	config := "--kubeconfig=" + w.config
+	for _, row := range []struct {
+		name, want string
+		args       []string
+		status     int
+	}{
+		{"nothing happened", "0 objects watched, nothing found", []string{"--audit-log", calm}, 0},
+		{"no audit log", `line 2: expected an Event of audit.k8s.io, got kind "Pod"`, []string{"--audit-log", broken}, 3},
+		{"no file", "no such file", []string{"--audit-log", calm + "x"}, 3},
+		{"two pasts", "mean nothing", []string{"--audit-log", calm, "-A"}, 3},
+		{"no window", "--window", []string{"--window", "0s"}, 3},
+		{"no returns", "--returns", []string{"--returns", "0"}, 3},
+		{"a store", "nobody else writes", []string{"--store", "x.db"}, 3},
+		{"no such kind", `no resource "nosuch"`, []string{config, "nosuch"}, 3},
+		{"calm", "nothing found", []string{config, "configmaps,secrets", "--for", "1ms"}, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var out, errs syncBuffer
+			status := Main(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Context: t.Context(), Getenv: func(string) string { return "" }},
+				append([]string{"watch"}, row.args...))
+			require.Equal(t, row.status, status, errs.String())
+			require.Contains(t, errs.String(), row.want)
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Event is a version of an object that a watch saw, or its deletion.
+type Event struct {
+	Object    *unstructured.Unstructured
+	IsDeleted bool
+}
+
+// Watch lists the objects of a kind and follows them until ctx ends, as an informer does: it lists
+// again where the server has forgotten what was missed. An empty namespace means all. It returns an
+// error when the kind can't be listed. see is called by one goroutine.
+func (c *Cluster) Watch(ctx context.Context, k Kind, namespace string, see func(Event)) error {
+	of := c.dynamic.Resource(k.Resource).Namespace("")
+	if k.Namespaced {
+		of = c.dynamic.Resource(k.Resource).Namespace(namespace)
+	}
+	if _, err := of.List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		return fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
+	}
+	// The reflector tries again by itself, and logs why. That is not for the user's screen.
+	silent := logr.Discard()
+	ctx = klog.NewContext(ctx, silent)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return of.Watch(ctx, o)
+		},
+	}
+	reflector := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, seer{see}, cache.ReflectorOptions{
+		Logger: &silent, Name: k.Resource.String(),
+	})
+	reflector.RunWithContext(ctx)
+	return nil
+}
+
+// seer hands on what a reflector would keep.
+type seer struct{ see func(Event) }
+
+func (s seer) Add(obj any) error    { return s.tell(obj, false) }
+func (s seer) Update(obj any) error { return s.tell(obj, false) }
+func (s seer) Delete(obj any) error { return s.tell(obj, true) }
+func (s seer) Resync() error        { return nil }
+
+func (s seer) Replace(list []any, _ string) error {
+	for _, obj := range list {
+		if err := s.tell(obj, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s seer) tell(obj any, isDeleted bool) error {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("watch: expected an unstructured object, got %T", obj)
+	}
+	s.see(Event{Object: u, IsDeleted: isDeleted})
+	return nil
+}
+
+// KindsNamed returns the kinds that people call by some names, as kubectl takes them; all that can be
+// listed for no names.
+func (c *Cluster) KindsNamed(names []string) ([]Kind, error) {
+	all := c.Kinds()
+	var out []Kind
+	if len(names) == 0 {
+		for _, k := range all {
+			out = append(out, k.Kind)
+		}
+		return out, nil
+	}
+	for _, name := range names {
+		found := false
+		for _, k := range all {
+			if k.isCalled(strings.ToLower(name)) {
+				out, found = append(out, k.Kind), true
+				break
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("the server has no resource %q that can be listed", name)
+		}
+	}
+	return out, nil
+}
+
+// isCalled reports whether a name, in lower case, is one of the kind's, with its group or without.
+func (n *Named) isCalled(name string) bool {
+	for _, own := range n.Names {
+		if name == own || name == own+"."+n.Group || name == own+"."+n.Version+"."+n.Group {
+			return true
+		}
+	}
+	return false
+}
