@@ -13,10 +13,13 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
@@ -89,12 +92,12 @@ func guarded(t *testing.T) *apiserver.Server {
 	store := memory.New(memory.Options{})
 	authorizer, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
-	users := auth.Tokens{}
+	users := map[string]*user.DefaultInfo{}
 	for _, name := range []string{"patcher", "applier", "granter", "impersonator", "nobody"} {
-		users[name] = auth.User{Name: name}
+		users[name] = &user.DefaultInfo{Name: name}
 	}
 	server, err := apiserver.New(t.Context(), apiserver.Options{
-		Store: store, Token: "admin", Authenticator: users, Authorizer: authorizer,
+		Store: store, Token: "admin", Authenticator: bearertoken.New(tokenfile.New(users)), Authorizer: authorizer,
 		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 	require.NoError(t, err)
@@ -185,6 +188,8 @@ func TestAccess(t *testing.T) {
 			`leases.coordination.k8s.io \"new\" is forbidden: User \"patcher\" cannot create resource`, "update that creates needs create beside update"},
 		{"in another namespace", asked{"applier", "PATCH", "/api/v1/namespaces/kube-system/configmaps/new?fieldManager=m", nil, intent("new")}, 403, "cannot patch", "a RoleBinding is of its namespace"},
 		{"a subresource", asked{"patcher", "PATCH", core + "configmaps/new/status?fieldManager=m", nil, intent("new")}, 403, "cannot patch resource \\\"configmaps/status\\\"", "it has rules of its own"},
+		{"a path below a subresource", asked{"admin", "GET", core + "pods/p/status/x", nil, nil}, 404,
+			"could not find the requested resource", "subresources have nothing below them"},
 		{"a list by name", asked{"patcher", "GET", core + "configmaps?fieldSelector=metadata.name=new", nil, nil}, 403, "cannot list", "the verb is list all the same"},
 
 		{"grant what one may", asked{"granter", "POST", grants + "roles", nil, role("own", "list", "pods")}, 201, "own", "they list pods themselves"},
@@ -300,7 +305,11 @@ func TestAuthorityUnavailable(t *testing.T) {
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
 	server, err := apiserver.New(t.Context(), apiserver.Options{
-		Store: store, Token: "admin", Authenticator: auth.Tokens{"ann": {Name: "ann"}}, Authorizer: unavailable{},
+		Store: store, Token: "admin",
+		Authenticator: bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{"ann": {Name: "ann"}})),
+		Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+			return authorizer.DecisionNoOpinion, "", storage.ErrUnavailable
+		}),
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
@@ -309,10 +318,4 @@ func TestAuthorityUnavailable(t *testing.T) {
 	var status metav1.Status
 	require.NoError(t, json.Unmarshal([]byte(body), &status))
 	require.Equal(t, metav1.StatusReasonServiceUnavailable, status.Reason)
-}
-
-type unavailable struct{}
-
-func (unavailable) Authorize(context.Context, auth.Attributes) (bool, string, error) {
-	return false, "", storage.ErrUnavailable
 }

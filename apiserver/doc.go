@@ -12,10 +12,9 @@
 // # Where things are
 //
 //	apiserver            options, TLS, the handler chain of all requests
-//	auth                 users, authenticators, authorizers; auth/rbac
+//	auth/rbac            an RBAC authorizer
 //	admission            admission hooks
 //	storage              the storage interface; storage/memory, bbolt, etcd
-//	stored               the stored form of objects, for programs without a server
 //	recorded             comparison with recorded responses of kube-apiserver
 //	internal/request     path, query and body of a request
 //	internal/response    content negotiation, errors, warnings

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
@@ -29,10 +30,11 @@ type Server struct {
 	ownStore bool
 	tables   *resources.Current
 	verbs    *verbs.Server
-	admin    auth.Authenticator // for Options.Token
 	accounts *accounts
-	mux      *http.ServeMux
-	metrics  *metrics.Metrics
+	// authenticator authenticates all requests
+	authenticator authenticator.Request
+	mux           *http.ServeMux
+	metrics       *metrics.Metrics
 
 	definitions *custom.Controller
 	queue       taskQueue
@@ -53,7 +55,6 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	options = options.withDefaults()
 	s := &Server{
 		options: options, store: options.Store,
-		admin:    &tokenAuthenticator{token: options.Token},
 		requests: make(chan struct{}, options.Limits.Requests),
 		watches:  make(chan struct{}, options.Limits.Watches),
 		done:     make(chan struct{}),
@@ -64,6 +65,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
 	s.accounts = newAccounts(s.store, options.Now)
+	s.authenticator = newAuthenticator(options, s.accounts)
 	groups := builtin.Groups(builtin.Options{Now: options.Now})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
 	s.verbs = &verbs.Server{
@@ -82,7 +84,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	if options.DisableNamespaceLifecycle {
 		s.verbs.Deleters["/namespaces"] = verbs.DeleteNamespaceOnly
 	}
-	if guard, ok := options.Authorizer.(auth.Guard); ok {
+	if guard, ok := options.Authorizer.(Guard); ok {
 		s.verbs.Guard = guard.Guard
 	}
 	s.addReviews()
@@ -125,12 +127,12 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	var measured measurement
 	defer func() { measured.end(s, w, r) }()
 	defer s.recoverPanic(w, r)
-	user, err := s.authenticate(r.Context(), bearer(r))
+	user, err := s.authenticate(r)
 	if err != nil {
 		response.Error(w, r, err)
 		return
 	}
-	info := request.Parse(r)
+	info := request.Info(r)
 	measured.begin(s, r, info)
 	leave, err := s.enter(w, r, info)
 	if err != nil {
@@ -142,12 +144,12 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 		response.Error(w, r, err)
 		return
 	}
-	r = r.WithContext(auth.WithUser(r.Context(), user))
-	if err := s.authorize(r.Context(), user, r, info); err != nil {
+	r = r.WithContext(apirequest.WithUser(r.Context(), user))
+	if err := s.authorize(r.Context(), info); err != nil {
 		response.Error(w, r, err)
 		return
 	}
-	if info.Resource {
+	if info.IsResourceRequest {
 		if !s.verbs.Serve(w, r, info) {
 			http.NotFound(w, r)
 		}
@@ -156,20 +158,14 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-func (s *Server) authorize(ctx context.Context, user auth.User, r *http.Request, i *request.Info) error {
-	a := auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: i.Path}
-	if i.Resource {
-		a = auth.Attributes{
-			User: user, Verb: i.Verb, Group: i.Group, Version: i.Version, Resource: i.Plural,
-			Subresource: i.Subresource, Namespace: i.Namespace, Name: i.Name,
-		}
-	}
-	allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
+func (s *Server) authorize(ctx context.Context, info *apirequest.RequestInfo) error {
+	attributes := verbs.Attributes(ctx, info)
+	decision, reason, err := s.options.Authorizer.Authorize(ctx, attributes)
 	switch {
-	case err == nil && allowed:
+	case err == nil && decision == authorizer.DecisionAllow:
 		return nil
 	case errors.Is(err, storage.ErrUnavailable):
 		return apierrors.NewServiceUnavailable(err.Error())
 	}
-	return verbs.Forbidden(user, a.Verb, i, reason)
+	return verbs.Forbidden(attributes, reason)
 }

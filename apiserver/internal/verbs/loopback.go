@@ -8,8 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
@@ -28,8 +28,9 @@ func (s *Server) Internal(ctx context.Context, r *resources.Resource, namespace,
 	}
 	return &Call{
 		Server: s, Request: q, Resource: r, Strategy: strategy, noNotify: true,
-		Info: &request.Info{
-			Resource: true, Group: r.Group, Version: r.Version, Plural: r.Plural, Namespace: namespace, Subresource: subresource,
+		Info: &apirequest.RequestInfo{
+			IsResourceRequest: true, APIGroup: r.Group, APIVersion: r.Version, Resource: r.Plural,
+			Namespace: namespace, Subresource: subresource,
 		},
 	}, nil
 }
