@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/lru"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
@@ -79,7 +80,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
-		Written: s.written,
+		Written: s.written, Objects: lru.New(verbs.Cached),
 	}
 	if options.DisableNamespaceLifecycle {
 		s.verbs.Deleters["/namespaces"] = verbs.DeleteNamespaceOnly

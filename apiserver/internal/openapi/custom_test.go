@@ -77,7 +77,7 @@ versions:
   schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object}}}}`,
 }
 
-func definition(t *testing.T, spec string) *apiextensionsv1.CustomResourceDefinition {
+func definition(t testing.TB, spec string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &crd.Spec))
 	crd.Name = crd.Spec.Names.Plural + "." + crd.Spec.Group

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/lru"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
@@ -69,7 +70,8 @@ type Server struct {
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist.
 	DisableNamespaceLifecycle bool
 
-	objects cache
+	// Objects caches decoded objects by their state. They are shared and must not be changed.
+	Objects *lru.Cache
 }
 
 // A Deleter marks obj as being deleted, in place. stays is true if the object must stay in
