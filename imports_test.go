@@ -72,15 +72,11 @@ var serverLayers = []layer{
 	{"internal/builtin", []string{"internal/resources"}},
 	{"internal/builtin/gen", []string{"internal/resources"}},
 	{"internal/openapi", []string{"internal/response", "internal/builtin", "internal/resources"}},
-	// verbs knows kinds through resources.Kind. Its one import of builtin is for Scale and
-	// the reviews: built-in kinds without a resource of their own, which verbs answer.
+	// verbs knows kinds through resources.Strategy alone.
 	{"internal/verbs", []string{
 		"admission", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
-		"internal/builtin",
 	}},
-	// custom imports verbs for the controller of definitions, which writes their status and
-	// deletes their objects as requests do, and builtin for Scale.
-	{"internal/custom", []string{"admission", "storage", "internal/builtin", "internal/resources", "internal/verbs"}},
+	{"internal/custom", []string{"admission", "storage", "internal/resources"}},
 	{".", []string{
 		"admission", "storage", "storage/memory", "internal/response", "internal/builtin", "internal/custom",
 		"internal/discovery", "internal/metrics", "internal/openapi", "internal/request", "internal/resources",

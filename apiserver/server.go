@@ -81,6 +81,8 @@ func New(ctx context.Context, options Options) (*Server, error) {
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
 		Written: s.written, Objects: lru.New(verbs.Cached),
+		StrategyOf: builtin.Review,
+		ScaleOf:    func(parent resources.Strategy) resources.Strategy { return builtin.ScaleOf(parent, options.Now) },
 	}
 	if options.DisableNamespaceLifecycle {
 		s.verbs.Deleters["/namespaces"] = verbs.DeleteNamespaceOnly
@@ -89,7 +91,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		s.verbs.Guard = guard.Guard
 	}
 	s.addReviews()
-	s.definitions = custom.NewController(s.verbs, groups, custom.Options{
+	s.definitions = custom.NewController(s.store, s.tables, s.verbs, groups, custom.Options{
 		Now: options.Now, Convert: options.Hooks.Convert, MaxObject: options.Limits.Object,
 		// Responses contain an object and little else.
 		Webhooks: custom.NewWebhooks(options.Limits.Request, options.Limits.Body+options.Limits.Object),

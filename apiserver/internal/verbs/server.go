@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -69,6 +70,11 @@ type Server struct {
 
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist.
 	DisableNamespaceLifecycle bool
+
+	// StrategyOf returns the strategy of a kind that is not stored, such as SubjectAccessReview.
+	StrategyOf func(schema.GroupVersionKind) (resources.Strategy, error)
+	// ScaleOf returns the strategy of the scale subresource of a resource.
+	ScaleOf func(parent resources.Strategy) resources.Strategy
 
 	// Objects caches decoded objects by their state. They are shared and must not be changed.
 	Objects *lru.Cache
