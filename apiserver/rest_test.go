@@ -72,7 +72,8 @@ func replayStory(t *testing.T, name string, s story, used map[string]bool) {
 	// The recordings took less than a second, so their entries have equal times, which they
 	// are sorted by.
 	start := time.Date(2026, 11, 21, 2, 1, 29, 0, time.UTC)
-	server, err := apiserver.New(ctx, apiserver.Options{Token: "token", Store: store, Now: func() time.Time { return start }})
+	server, err := apiserver.New(ctx, apiserver.Options{Token: "token", Store: store,
+		Now: func() time.Time { return start }})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 	r := replayer{recorded.OfHandler(server, "token")}
@@ -134,7 +135,8 @@ func (r replayer) compare(e exchange, w *recorded.Answer) error {
 		faults = append(faults, fmt.Sprintf("code %d, want %d: %.300s", w.Code, e.Code, w.Body))
 	}
 	for _, name := range comparedHeaders {
-		if want, got := e.AnswerHeaders[name], strings.Join(w.Header.Values(name), ", "); want != got && e.AnswerHeaders != nil {
+		if want, got := e.AnswerHeaders[name], strings.Join(w.Header.Values(name), ", "); want != got &&
+			e.AnswerHeaders != nil {
 			faults = append(faults, fmt.Sprintf("header %s is %q, want %q", name, got, want))
 		}
 	}

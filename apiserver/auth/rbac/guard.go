@@ -80,7 +80,8 @@ func (a *Authorizer) guardRules(ctx context.Context, at authorizer.AttributesRec
 	return a.covers(at, rules)
 }
 
-func (a *Authorizer) guardClusterRole(ctx context.Context, at authorizer.AttributesRecord, r, before *rbacv1.ClusterRole) error {
+func (a *Authorizer) guardClusterRole(ctx context.Context, at authorizer.AttributesRecord, r,
+	before *rbacv1.ClusterRole) error {
 	if err := a.guardRules(ctx, at, r.Rules); err != nil {
 		return err
 	}

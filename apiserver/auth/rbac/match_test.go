@@ -20,36 +20,59 @@ func TestRules(t *testing.T) {
 		why   string
 		field func(*rbacv1.PolicyRule, *authorizer.AttributesRecord)
 	}{
-		"the same":         {want: true, why: "everything is listed"},
-		"another verb":     {field: func(_ *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { a.Verb = "list" }, why: "get does not imply list"},
-		"another group":    {field: func(_ *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { a.APIGroup = "apps" }, why: "the core group is not all groups"},
-		"another resource": {field: func(_ *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { a.Resource = "pod" }, why: "resources are plural"},
-		"a subresource":    {field: func(_ *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { a.Subresource = "log" }, why: "a resource is not its subresources"},
+		"the same": {want: true, why: "everything is listed"},
+		"another verb": {field: func(_ *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { a.Verb = "list" },
+			why: "get does not imply list"},
+		"another group": {field: func(_ *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { a.APIGroup = "apps" },
+			why: "the core group is not all groups"},
+		"another resource": {field: func(_ *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { a.Resource = "pod" },
+			why: "resources are plural"},
+		"a subresource": {field: func(_ *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { a.Subresource = "log" },
+			why: "a resource is not its subresources"},
 		"all subresources of a name": {field: func(r *rbacv1.PolicyRule, a *authorizer.AttributesRecord) {
 			r.Resources[0], a.Subresource = "*/log", "log"
 		}, want: true, why: "*/SUBRESOURCE"},
 		"another subresource": {field: func(r *rbacv1.PolicyRule, a *authorizer.AttributesRecord) {
 			r.Resources[0], a.Subresource = "*/log", "exec"
 		}, why: "*/SUBRESOURCE is one"},
-		"no subresource": {field: func(r *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { r.Resources[0] = "*/" }, why: "*/ is of no subresource"},
+		"no subresource": {field: func(r *rbacv1.PolicyRule, a *authorizer.AttributesRecord) { r.Resources[0] = "*/" },
+			why: "*/ is of no subresource"},
 		"all subresources of all": {field: func(r *rbacv1.PolicyRule, a *authorizer.AttributesRecord) {
 			r.Resources[0], a.Subresource = "*", "exec"
 		}, want: true, why: "* is of subresources too"},
 		"all subresources of one": {field: func(r *rbacv1.PolicyRule, a *authorizer.AttributesRecord) {
 			r.Resources[0], a.Subresource = "pods/*", "exec"
 		}, why: "there is no such pattern"},
-		"a name":       {field: func(r *rbacv1.PolicyRule, _ *authorizer.AttributesRecord) { r.ResourceNames = []string{"b", "a"} }, want: true, why: "it is listed"},
-		"another name": {field: func(r *rbacv1.PolicyRule, _ *authorizer.AttributesRecord) { r.ResourceNames = []string{"b"} }, why: "it is not listed"},
+		"a name": {field: func(r *rbacv1.PolicyRule, _ *authorizer.AttributesRecord) {
+			r.ResourceNames = []string{"b",
+				"a"}
+		}, want: true, why: "it is listed"},
+		"another name": {field: func(r *rbacv1.PolicyRule,
+			_ *authorizer.AttributesRecord) {
+			r.ResourceNames = []string{"b"}
+		}, why: "it is not listed"},
 		"no name is asked for": {field: func(r *rbacv1.PolicyRule, a *authorizer.AttributesRecord) {
 			r.ResourceNames, a.Name = []string{"a"}, ""
 		}, why: "a create names nothing yet"},
-		"a star is no name":            {field: func(r *rbacv1.PolicyRule, _ *authorizer.AttributesRecord) { r.ResourceNames = []string{"*"} }, why: "names have no patterns"},
-		"a path":                       {rule: rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}, at: authorizer.AttributesRecord{Verb: "get", Path: "/metrics"}, want: true, why: "it is listed"},
-		"a path below":                 {rule: rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}, at: authorizer.AttributesRecord{Verb: "get", Path: "/metrics/a"}, why: "only * is a prefix"},
-		"a pattern of paths":           {rule: rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"/a/*"}}, at: authorizer.AttributesRecord{Verb: "get", Path: "/a/b/c"}, want: true, why: "the prefix is the same"},
-		"a path above a pattern":       {rule: rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"/a/*"}}, at: authorizer.AttributesRecord{Verb: "get", Path: "/a"}, why: "the slash is part of the prefix"},
-		"all paths are not resources":  {rule: rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}, at: get, why: "there are rules of two sorts"},
-		"all resources are not a path": {rule: rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, at: authorizer.AttributesRecord{Verb: "get", Path: "/metrics"}, why: "there are rules of two sorts"},
+		"a star is no name": {field: func(r *rbacv1.PolicyRule,
+			_ *authorizer.AttributesRecord) {
+			r.ResourceNames = []string{"*"}
+		}, why: "names have no patterns"},
+		"a path": {rule: rbacv1.PolicyRule{Verbs: []string{"get"},
+			NonResourceURLs: []string{"/metrics"}}, at: authorizer.AttributesRecord{Verb: "get", Path: "/metrics"}, want: true,
+			why: "it is listed"},
+		"a path below": {rule: rbacv1.PolicyRule{Verbs: []string{"get"},
+			NonResourceURLs: []string{"/metrics"}}, at: authorizer.AttributesRecord{Verb: "get", Path: "/metrics/a"},
+			why: "only * is a prefix"},
+		"a pattern of paths": {rule: rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"/a/*"}},
+			at: authorizer.AttributesRecord{Verb: "get", Path: "/a/b/c"}, want: true, why: "the prefix is the same"},
+		"a path above a pattern": {rule: rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"/a/*"}},
+			at: authorizer.AttributesRecord{Verb: "get", Path: "/a"}, why: "the slash is part of the prefix"},
+		"all paths are not resources": {rule: rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
+			at: get, why: "there are rules of two sorts"},
+		"all resources are not a path": {rule: rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"},
+			Resources: []string{"*"}}, at: authorizer.AttributesRecord{Verb: "get", Path: "/metrics"},
+			why: "there are rules of two sorts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule, at := c.rule, c.at
@@ -97,7 +120,8 @@ func TestCovers(t *testing.T) {
 			for _, resource := range []string{"pods", "jobs", "nodes"} {
 				for _, sub := range []string{"", "log", "exec"} {
 					for _, name := range []string{"", "x", "y", "z"} {
-						requests = append(requests, authorizer.AttributesRecord{ResourceRequest: true, Verb: verb, APIGroup: group, Resource: resource, Subresource: sub, Name: name})
+						requests = append(requests, authorizer.AttributesRecord{ResourceRequest: true, Verb: verb, APIGroup: group,
+							Resource: resource, Subresource: sub, Name: name})
 					}
 				}
 			}
@@ -114,7 +138,8 @@ func TestCovers(t *testing.T) {
 				continue
 			}
 			covered++
-			require.True(t, allows(&held[0], at) || allows(&held[1], at) || allows(&held[2], at), "%v, held %v, granted %v", at, held, granted)
+			require.True(t, allows(&held[0], at) || allows(&held[1], at) || allows(&held[2], at), "%v, held %v, granted %v", at,
+				held, granted)
 		}
 	}
 	require.Greater(t, covered, 1000)

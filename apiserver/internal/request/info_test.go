@@ -20,7 +20,8 @@ func TestInfo(t *testing.T) {
 		want         info // without Path and Parts
 	}{
 		{"core group", "it is below /api", "GET", "/api/v1/namespaces/n/pods/p", info{
-			IsResourceRequest: true, APIPrefix: "api", Verb: "get", APIVersion: "v1", Namespace: "n", Resource: "pods", Name: "p",
+			IsResourceRequest: true, APIPrefix: "api", Verb: "get", APIVersion: "v1", Namespace: "n", Resource: "pods",
+			Name: "p",
 		}},
 		{"named group", "other groups are below /apis", "PATCH", "/apis/apps/v1/namespaces/n/deployments/d/scale", info{
 			IsResourceRequest: true, APIPrefix: "apis", Verb: "patch", APIGroup: "apps", APIVersion: "v1", Namespace: "n",
