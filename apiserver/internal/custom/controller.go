@@ -121,11 +121,7 @@ func (c *Controller) Load(ctx context.Context) (int64, error) {
 func (c *Controller) servedDefinitions() map[string]*Definition {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	out := make(map[string]*Definition, len(c.served))
-	for name, d := range c.served {
-		out[name] = d
-	}
-	return out
+	return maps.Clone(c.served)
 }
 
 // Watch serves changed definitions until ctx ends. It sees the writes of all servers; Changed

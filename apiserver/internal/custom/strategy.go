@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -244,12 +245,8 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 }
 
 func withoutMetadata(tree map[string]any) map[string]any {
-	out := make(map[string]any, len(tree))
-	for name, v := range tree {
-		if name != "metadata" {
-			out[name] = v
-		}
-	}
+	out := maps.Clone(tree)
+	delete(out, "metadata")
 	return out
 }
 
