@@ -56,35 +56,30 @@ var layers = []layer{
 
 // serverLayers are the layers of the module apiserver.
 var serverLayers = []layer{
-	{"auth", nil},
-	{"admission", []string{"auth"}},
+	{"admission", nil},
 	{"storage", nil},
 	{"storage/internal/feed", []string{"storage"}},
 	{"storage/memory", []string{"storage", "storage/internal/feed"}},
 	{"storage/bbolt", []string{"storage", "storage/internal/feed"}},
 	{"storage/etcd", []string{"storage"}},
 	{"storage/storagetest", []string{"storage"}},
-	{"auth/rbac", []string{"auth", "storage"}},
+	{"auth/rbac", []string{"storage"}},
 	{"internal/response", nil},
 	{"internal/metrics", nil},
 	{"internal/request", nil},
 	{"internal/strategic", nil},
 	{"internal/resources", nil},
 	{"internal/discovery", []string{"internal/response", "internal/resources"}},
-	{"internal/builtin", []string{"auth", "internal/resources"}},
+	{"internal/builtin", []string{"internal/resources"}},
 	{"internal/builtin/gen", []string{"internal/resources"}},
 	{"internal/openapi", []string{"internal/response", "internal/builtin", "internal/resources"}},
-	// verbs knows kinds through resources.Kind. Its one import of builtin is for Scale and
-	// the reviews: built-in kinds without a resource of their own, which verbs answer.
+	// verbs knows kinds through resources.Strategy alone.
 	{"internal/verbs", []string{
-		"admission", "auth", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
-		"internal/builtin",
+		"admission", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
 	}},
-	// custom imports verbs for the controller of definitions, which writes their status and
-	// deletes their objects as requests do, and builtin for Scale.
-	{"internal/custom", []string{"admission", "storage", "internal/builtin", "internal/resources", "internal/verbs"}},
+	{"internal/custom", []string{"admission", "storage", "internal/resources"}},
 	{".", []string{
-		"admission", "auth", "storage", "storage/memory", "internal/response", "internal/builtin", "internal/custom",
+		"admission", "storage", "storage/memory", "internal/response", "internal/builtin", "internal/custom",
 		"internal/discovery", "internal/metrics", "internal/openapi", "internal/request", "internal/resources",
 		"internal/verbs",
 	}},

@@ -13,10 +13,13 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
@@ -41,7 +44,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: granter}
 rules:
-- {verbs: [create, update, patch, get], apiGroups: [rbac.authorization.k8s.io], resources: [roles, rolebindings, clusterroles]}
+- {verbs: [create, update, patch, get], apiGroups: [rbac.authorization.k8s.io], resources: [roles, rolebindings,
+  clusterroles]}
 - {verbs: [bind], apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], resourceNames: [patcher]}
 - {verbs: [escalate], apiGroups: [rbac.authorization.k8s.io], resources: [roles], resourceNames: [free]}
 - {verbs: [list], apiGroups: [""], resources: [pods, configmaps]}
@@ -89,12 +93,12 @@ func guarded(t *testing.T) *apiserver.Server {
 	store := memory.New(memory.Options{})
 	authorizer, err := rbac.New(t.Context(), store)
 	require.NoError(t, err)
-	users := auth.Tokens{}
+	users := map[string]*user.DefaultInfo{}
 	for _, name := range []string{"patcher", "applier", "granter", "impersonator", "nobody"} {
-		users[name] = auth.User{Name: name}
+		users[name] = &user.DefaultInfo{Name: name}
 	}
 	server, err := apiserver.New(t.Context(), apiserver.Options{
-		Store: store, Token: "admin", Authenticator: users, Authorizer: authorizer,
+		Store: store, Token: "admin", Authenticator: bearertoken.New(tokenfile.New(users)), Authorizer: authorizer,
 		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 	require.NoError(t, err)
@@ -109,7 +113,8 @@ func guarded(t *testing.T) *apiserver.Server {
 		if o.GetNamespace() != "" {
 			path += "namespaces/" + o.GetNamespace() + "/"
 		}
-		code, body := asked{token: "admin", method: "POST", path: path + strings.ToLower(o.GetKind()) + "s", body: o.Object}.of(server)
+		code, body := asked{token: "admin", method: "POST", path: path + strings.ToLower(o.GetKind()) + "s",
+			body: o.Object}.of(server)
 		require.Equal(t, http.StatusCreated, code, body)
 	}
 	return server
@@ -148,88 +153,170 @@ func (a asked) of(h http.Handler) (int, string) {
 	return w.Code, w.Body.String()
 }
 
+// The paths of TestAccess.
+const (
+	core   = "/api/v1/namespaces/default/"
+	grants = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"
+)
+
+func intentOf(name string) string {
+	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}, data: {k: v}}"
+}
+
+func roleOf(name, verbs, resource string) string {
+	return `{"metadata":{"name":"` + name + `"},"rules":[{"verbs":["` + verbs + `"],"apiGroups":[""],"resources":["` +
+		resource + `"]}]}`
+}
+
+func bindingOf(name, kind, role string) string {
+	return `{"metadata":{"name":"` + name + `"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"` + kind +
+		`","name":"` + role + `"}}`
+}
+
+var accessRows = []struct {
+	name string
+	asked
+	code    int
+	message string // contained in the answer
+	why     string
+}{
+	{"no token", asked{"", "GET", core + "configmaps", nil, nil}, 401, "Unauthorized", "nobody is known"},
+	{"another token", asked{"admin2", "GET", core + "configmaps", nil, nil}, 401, "Unauthorized",
+		"a token is right or wrong"},
+	{"the start of a token", asked{"admi", "GET", core + "configmaps", nil, nil}, 401, "Unauthorized",
+		"a token is right or wrong"},
+	{"another scheme", asked{"", "GET", core + "configmaps", map[string]string{"Authorization": "Basic admin"}, nil}, 401,
+		"Unauthorized", "only bearer tokens are known"},
+	{"no rule", asked{"nobody", "GET", core + "configmaps", nil, nil}, 403,
+		`configmaps is forbidden: User \"nobody\" cannot list resource \"configmaps\" in API group \"\" in the namespace ` +
+			`\"default\"`, "what is not allowed is forbidden"},
+	{"no rule for a path", asked{"nobody", "GET", "/metrics", nil, nil}, 403,
+		`forbidden: User \"nobody\" cannot get path \"/metrics\"`, "paths have rules too"},
+	{"a path for all who are known", asked{"nobody", "GET", "/version", nil, nil}, 200, "gitVersion", "system:discovery"},
+	{"a verb that is no verb", asked{"nobody", "BREW", core + "configmaps/a", nil, nil}, 403, "forbidden",
+		"a method is not served before it is allowed"},
+	{"apply that creates, with patch only", asked{"patcher", "PATCH", core + "configmaps/new?fieldManager=m", nil,
+		intentOf("new")}, 403,
+		`configmaps \"new\" is forbidden: User \"patcher\" cannot create resource`,
+		"apply that creates needs create beside patch"},
+	{"apply that creates, tried out", asked{"patcher", "PATCH", core + "configmaps/new?fieldManager=m&dryRun=All", nil,
+		intentOf("new")}, 403, "cannot create", "a dry run needs the same"},
+	{"apply that creates", asked{"applier", "PATCH", core + "configmaps/new?fieldManager=m", nil, intentOf("new")}, 201,
+		`"uid"`, "patch and create"},
+	{"apply to what is there", asked{"patcher", "PATCH", core + "configmaps/new?fieldManager=m", nil, intentOf("new")},
+		200,
+		`"uid"`, "patch only"},
+	{"update that creates, with update only",
+		asked{"patcher", "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/new", nil,
+			`{"metadata":{"name":"new"}}`}, 403,
+		`leases.coordination.k8s.io \"new\" is forbidden: User \"patcher\" cannot create resource`,
+		"update that creates needs create beside update"},
+	{"in another namespace", asked{"applier", "PATCH", "/api/v1/namespaces/kube-system/configmaps/new?fieldManager=m",
+		nil, intentOf("new")}, 403, "cannot patch", "a RoleBinding is of its namespace"},
+	{"a subresource", asked{"patcher", "PATCH", core + "configmaps/new/status?fieldManager=m", nil, intentOf("new")}, 403,
+		"cannot patch resource \\\"configmaps/status\\\"", "it has rules of its own"},
+	{"a path below a subresource", asked{"admin", "GET", core + "pods/p/status/x", nil, nil}, 404,
+		"could not find the requested resource", "subresources have nothing below them"},
+	{"a list by name", asked{"patcher", "GET", core + "configmaps?fieldSelector=metadata.name=new", nil, nil}, 403,
+		"cannot list", "the verb is list all the same"},
+
+	{"grant what one may", asked{"granter", "POST", grants + "roles", nil, roleOf("own", "list", "pods")}, 201, "own",
+		"they list pods themselves"},
+	{"grant what one may not", asked{"granter", "POST", grants + "roles", nil, roleOf("more", "delete", "pods")}, 403,
+		`attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], ` +
+			`Verbs:[\"delete\"]}`, "nobody may grant what they may not do"},
+	{"grant what one may not by update", asked{"granter", "PUT", grants + "roles/own", nil, roleOf("own", "delete",
+		"pods")}, 403, "not currently held", "nor by a change"},
+	{"grant what one may not by apply", asked{"granter", "PATCH", grants + "roles/own?fieldManager=m&force=true", nil,
+		"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own}, rules: [{verbs: ['*'], apiGroups: " +
+			"['*'], resources: ['*']}]}"}, 403, "not currently held", "nor by apply"},
+	{"leave the rules as they are", asked{"granter", "PATCH", grants + "roles/own?fieldManager=m", nil,
+		"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own, labels: {a: b}}}"}, 200, "own",
+		"labels grant nothing"},
+	{"escalate", asked{"granter", "PUT", grants + "roles/free", nil, roleOf("free", "delete", "pods")}, 201, "free",
+		"the verb is allowed for this name"},
+	{"bind what one may bind", asked{"granter", "POST", grants + "rolebindings", nil,
+		bindingOf("b", "ClusterRole", "patcher")}, 201, "patcher", "the verb bind is allowed for it"},
+	{"bind what one may not", asked{"granter", "POST", grants + "rolebindings", nil,
+		bindingOf("c", "ClusterRole", "cluster-admin")}, 403, "not currently held", "its rules are more than theirs"},
+	{"bind what one has", asked{"granter", "POST", grants + "rolebindings", nil, bindingOf("d", "Role", "own")}, 201,
+		"own",
+		"its rules are theirs"},
+	{"bind a Role that does not exist", asked{"granter", "POST", grants + "rolebindings", nil, bindingOf("e", "Role",
+		"not-there")}, 404,
+		`roles.rbac.authorization.k8s.io \"not-there\" not found`,
+		"what it will be is not known: the answer is about the Role"},
+	{"bind a ClusterRole that does not exist", asked{"granter", "POST", grants + "rolebindings", nil, bindingOf("e",
+		"ClusterRole", "not-there")}, 404,
+		`clusterroles.rbac.authorization.k8s.io \"not-there\" not found`, "the same of the other kind"},
+	{"the administrator binds what does not exist", asked{"admin", "POST", grants + "rolebindings", nil, bindingOf("f",
+		"Role", "not-there")}, 201, "not-there", "system:masters may"},
+	{"aggregate anything", asked{"granter", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", nil,
+		`{"metadata":{"name":"agg"},"aggregationRule":{"clusterRoleSelectors":[{}]}}`}, 403,
+		"must have cluster-admin privileges", "it may come to select everything"},
+	{"the administrator grants", asked{"admin", "PUT", grants + "roles/free", nil, roleOf("free", "delete", "secrets")},
+		200, "free", "system:masters may"},
+	{"escalate what is there", asked{"granter", "PUT", grants + "roles/free", nil, roleOf("free", "create", "pods")}, 200,
+		"free", "the verb is allowed for this name"},
+
+	{"impersonate", asked{"impersonator", "GET", core + "configmaps/new",
+		map[string]string{"Impersonate-User": "applier"}, nil}, 403, `User \"applier\" cannot get`,
+		"it is the other who may or may not"},
+	{"impersonate to apply", asked{"impersonator", "PATCH", core + "configmaps/as?fieldManager=m",
+		map[string]string{"Impersonate-User": "applier", "Impersonate-Group": "blue", "Impersonate-Extra-Scope": "dev"},
+		intentOf("as")}, 201, `"uid"`, "users, groups and extra values are allowed one by one"},
+	{"impersonate another", asked{"impersonator", "GET", core + "configmaps/new",
+		map[string]string{"Impersonate-User": "patcher"}, nil}, 403,
+		`User \"impersonator\" cannot impersonate resource \"users\"`, "names are looked at"},
+	{"impersonate a master", asked{"impersonator", "GET", core + "configmaps/new",
+		map[string]string{"Impersonate-User": "applier", "Impersonate-Group": "system:masters"}, nil}, 403,
+		`cannot impersonate resource \"groups\"`, "a group is allowed for itself"},
+	{"impersonate a uid", asked{"impersonator", "GET", core + "configmaps/new",
+		map[string]string{"Impersonate-User": "applier", "Impersonate-Uid": "1"}, nil}, 403,
+		`cannot impersonate resource \"uids\"`, "so is a uid"},
+	{"impersonate an extra value", asked{"impersonator", "GET", core + "configmaps/new",
+		map[string]string{"Impersonate-User": "applier", "Impersonate-Extra-Scope": "prod"}, nil}, 403,
+		`cannot impersonate resource \"userextras/scope\"`, "so is an extra value"},
+	{"impersonate nobody", asked{"impersonator", "GET", core + "configmaps/new",
+		map[string]string{"Impersonate-Group": "blue"}, nil}, 400, "Impersonate-User", "a group is of a user"},
+	{"impersonate an account", asked{"impersonator", "GET", core + "configmaps/new",
+		map[string]string{"Impersonate-User": "system:serviceaccount:default:robot"}, nil}, 200, `"uid"`,
+		"accounts are resources of their own"},
+
+	{"who am I", asked{"nobody", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", nil, `{}`}, 201,
+		`"username":"nobody","groups":["system:authenticated"]`, "everybody who is known may ask"},
+	{"may I", asked{"patcher", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil,
+		`{"spec":{"resourceAttributes":{"verb":"patch","resource":"configmaps","namespace":"default"}}}`}, 201,
+		`"status":{"allowed":true}`, "a rule allows it"},
+	{"may I not", asked{"patcher", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil,
+		`{"spec":{"resourceAttributes":{"verb":"patch","resource":"configmaps"}}}`}, 201, `"status":{"allowed":false}`,
+		"no rule allows it in all namespaces"},
+	{"may I what", asked{"patcher", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, `{"spec":{}}`},
+		422, "exactly one of nonResourceAttributes or resourceAttributes must be specified", "a question asks something"},
+	{"what may I", asked{"patcher", "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", nil,
+		`{"spec":{"namespace":"default"}}`}, 201, `{"verbs":["patch","get"],"apiGroups":[""],"resources":["configmaps"]}`,
+		"rules of bindings in the namespace"},
+	{"may they", asked{"impersonator", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", nil,
+		`{"spec":{"user":"granter","nonResourceAttributes":{"verb":"get","path":"/version"}}}`}, 201, `"allowed":false`,
+		"the groups are those of the question"},
+	{"may whom", asked{"impersonator", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", nil,
+		`{"spec":{"nonResourceAttributes":{"verb":"get","path":"/version"}}}`}, 422,
+		"at least one of user or group must be specified", "a question is about somebody"},
+	{"may they here", asked{"impersonator", "POST",
+		"/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews", nil,
+		`{"spec":{"user":"patcher","resourceAttributes":{"verb":"get","resource":"configmaps","namespace":"default"}}}`},
+		201, `"allowed":true`, "a question within one namespace"},
+	{"read a question", asked{"admin", "GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews", nil, nil}, 405,
+		"does not allow this method", "questions are not stored"},
+	{"whose token", asked{"impersonator", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", nil,
+		`{"spec":{"token":"granter"}}`}, 201, `"authenticated":true,"user":{"username":"granter"`, "it is known"},
+	{"nobody's token", asked{"impersonator", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", nil,
+		`{"spec":{"token":"x"}}`}, 201, `"status":{"user":{}}`, "that is an answer too"},
+}
+
 func TestAccess(t *testing.T) {
 	server := guarded(t)
-	const core, grants = "/api/v1/namespaces/default/", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"
-	intent := func(name string) string {
-		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}, data: {k: v}}"
-	}
-	role := func(name, verbs, resource string) string {
-		return `{"metadata":{"name":"` + name + `"},"rules":[{"verbs":["` + verbs + `"],"apiGroups":[""],"resources":["` + resource + `"]}]}`
-	}
-	binding := func(name, kind, role string) string {
-		return `{"metadata":{"name":"` + name + `"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"` + kind + `","name":"` + role + `"}}`
-	}
-	for _, c := range []struct {
-		name string
-		asked
-		code    int
-		message string // contained in the answer
-		why     string
-	}{
-		{"no token", asked{"", "GET", core + "configmaps", nil, nil}, 401, "Unauthorized", "nobody is known"},
-		{"another token", asked{"admin2", "GET", core + "configmaps", nil, nil}, 401, "Unauthorized", "a token is right or wrong"},
-		{"the start of a token", asked{"admi", "GET", core + "configmaps", nil, nil}, 401, "Unauthorized", "a token is right or wrong"},
-		{"another scheme", asked{"", "GET", core + "configmaps", map[string]string{"Authorization": "Basic admin"}, nil}, 401, "Unauthorized", "only bearer tokens are known"},
-		{"no rule", asked{"nobody", "GET", core + "configmaps", nil, nil}, 403,
-			`configmaps is forbidden: User \"nobody\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"default\"`, "what is not allowed is forbidden"},
-		{"no rule for a path", asked{"nobody", "GET", "/metrics", nil, nil}, 403, `forbidden: User \"nobody\" cannot get path \"/metrics\"`, "paths have rules too"},
-		{"a path for all who are known", asked{"nobody", "GET", "/version", nil, nil}, 200, "gitVersion", "system:discovery"},
-		{"a verb that is no verb", asked{"nobody", "BREW", core + "configmaps/a", nil, nil}, 403, "forbidden", "a method is not served before it is allowed"},
-		{"apply that creates, with patch only", asked{"patcher", "PATCH", core + "configmaps/new?fieldManager=m", nil, intent("new")}, 403,
-			`configmaps \"new\" is forbidden: User \"patcher\" cannot create resource`, "apply that creates needs create beside patch"},
-		{"apply that creates, tried out", asked{"patcher", "PATCH", core + "configmaps/new?fieldManager=m&dryRun=All", nil, intent("new")}, 403, "cannot create", "a dry run needs the same"},
-		{"apply that creates", asked{"applier", "PATCH", core + "configmaps/new?fieldManager=m", nil, intent("new")}, 201, `"uid"`, "patch and create"},
-		{"apply to what is there", asked{"patcher", "PATCH", core + "configmaps/new?fieldManager=m", nil, intent("new")}, 200, `"uid"`, "patch only"},
-		{"update that creates, with update only", asked{"patcher", "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/new", nil, `{"metadata":{"name":"new"}}`}, 403,
-			`leases.coordination.k8s.io \"new\" is forbidden: User \"patcher\" cannot create resource`, "update that creates needs create beside update"},
-		{"in another namespace", asked{"applier", "PATCH", "/api/v1/namespaces/kube-system/configmaps/new?fieldManager=m", nil, intent("new")}, 403, "cannot patch", "a RoleBinding is of its namespace"},
-		{"a subresource", asked{"patcher", "PATCH", core + "configmaps/new/status?fieldManager=m", nil, intent("new")}, 403, "cannot patch resource \\\"configmaps/status\\\"", "it has rules of its own"},
-		{"a list by name", asked{"patcher", "GET", core + "configmaps?fieldSelector=metadata.name=new", nil, nil}, 403, "cannot list", "the verb is list all the same"},
-
-		{"grant what one may", asked{"granter", "POST", grants + "roles", nil, role("own", "list", "pods")}, 201, "own", "they list pods themselves"},
-		{"grant what one may not", asked{"granter", "POST", grants + "roles", nil, role("more", "delete", "pods")}, 403,
-			`attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\"]}`, "nobody may grant what they may not do"},
-		{"grant what one may not by update", asked{"granter", "PUT", grants + "roles/own", nil, role("own", "delete", "pods")}, 403, "not currently held", "nor by a change"},
-		{"grant what one may not by apply", asked{"granter", "PATCH", grants + "roles/own?fieldManager=m&force=true", nil,
-			"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own}, rules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*']}]}"}, 403, "not currently held", "nor by apply"},
-		{"leave the rules as they are", asked{"granter", "PATCH", grants + "roles/own?fieldManager=m", nil,
-			"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: own, labels: {a: b}}}"}, 200, "own", "labels grant nothing"},
-		{"escalate", asked{"granter", "PUT", grants + "roles/free", nil, role("free", "delete", "pods")}, 201, "free", "the verb is allowed for this name"},
-		{"bind what one may bind", asked{"granter", "POST", grants + "rolebindings", nil, binding("b", "ClusterRole", "patcher")}, 201, "patcher", "the verb bind is allowed for it"},
-		{"bind what one may not", asked{"granter", "POST", grants + "rolebindings", nil, binding("c", "ClusterRole", "cluster-admin")}, 403, "not currently held", "its rules are more than theirs"},
-		{"bind what one has", asked{"granter", "POST", grants + "rolebindings", nil, binding("d", "Role", "own")}, 201, "own", "its rules are theirs"},
-		{"bind a Role that does not exist", asked{"granter", "POST", grants + "rolebindings", nil, binding("e", "Role", "not-there")}, 404,
-			`roles.rbac.authorization.k8s.io \"not-there\" not found`, "what it will be is not known: the answer is about the Role"},
-		{"bind a ClusterRole that does not exist", asked{"granter", "POST", grants + "rolebindings", nil, binding("e", "ClusterRole", "not-there")}, 404,
-			`clusterroles.rbac.authorization.k8s.io \"not-there\" not found`, "the same of the other kind"},
-		{"the administrator binds what does not exist", asked{"admin", "POST", grants + "rolebindings", nil, binding("f", "Role", "not-there")}, 201, "not-there", "system:masters may"},
-		{"aggregate anything", asked{"granter", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", nil,
-			`{"metadata":{"name":"agg"},"aggregationRule":{"clusterRoleSelectors":[{}]}}`}, 403, "must have cluster-admin privileges", "it may come to select everything"},
-		{"the administrator grants", asked{"admin", "PUT", grants + "roles/free", nil, role("free", "delete", "secrets")}, 200, "free", "system:masters may"},
-		{"escalate what is there", asked{"granter", "PUT", grants + "roles/free", nil, role("free", "create", "pods")}, 200, "free", "the verb is allowed for this name"},
-
-		{"impersonate", asked{"impersonator", "GET", core + "configmaps/new", map[string]string{"Impersonate-User": "applier"}, nil}, 403, `User \"applier\" cannot get`, "it is the other who may or may not"},
-		{"impersonate to apply", asked{"impersonator", "PATCH", core + "configmaps/as?fieldManager=m", map[string]string{"Impersonate-User": "applier", "Impersonate-Group": "blue", "Impersonate-Extra-Scope": "dev"}, intent("as")}, 201, `"uid"`, "users, groups and extra values are allowed one by one"},
-		{"impersonate another", asked{"impersonator", "GET", core + "configmaps/new", map[string]string{"Impersonate-User": "patcher"}, nil}, 403, `User \"impersonator\" cannot impersonate resource \"users\"`, "names are looked at"},
-		{"impersonate a master", asked{"impersonator", "GET", core + "configmaps/new", map[string]string{"Impersonate-User": "applier", "Impersonate-Group": "system:masters"}, nil}, 403, `cannot impersonate resource \"groups\"`, "a group is allowed for itself"},
-		{"impersonate a uid", asked{"impersonator", "GET", core + "configmaps/new", map[string]string{"Impersonate-User": "applier", "Impersonate-Uid": "1"}, nil}, 403, `cannot impersonate resource \"uids\"`, "so is a uid"},
-		{"impersonate an extra value", asked{"impersonator", "GET", core + "configmaps/new", map[string]string{"Impersonate-User": "applier", "Impersonate-Extra-Scope": "prod"}, nil}, 403, `cannot impersonate resource \"userextras/scope\"`, "so is an extra value"},
-		{"impersonate nobody", asked{"impersonator", "GET", core + "configmaps/new", map[string]string{"Impersonate-Group": "blue"}, nil}, 400, "Impersonate-User", "a group is of a user"},
-		{"impersonate an account", asked{"impersonator", "GET", core + "configmaps/new", map[string]string{"Impersonate-User": "system:serviceaccount:default:robot"}, nil}, 200, `"uid"`, "accounts are resources of their own"},
-
-		{"who am I", asked{"nobody", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", nil, `{}`}, 201, `"username":"nobody","groups":["system:authenticated"]`, "everybody who is known may ask"},
-		{"may I", asked{"patcher", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, `{"spec":{"resourceAttributes":{"verb":"patch","resource":"configmaps","namespace":"default"}}}`}, 201, `"status":{"allowed":true}`, "a rule allows it"},
-		{"may I not", asked{"patcher", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, `{"spec":{"resourceAttributes":{"verb":"patch","resource":"configmaps"}}}`}, 201, `"status":{"allowed":false}`, "no rule allows it in all namespaces"},
-		{"may I what", asked{"patcher", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, `{"spec":{}}`}, 422, "exactly one of nonResourceAttributes or resourceAttributes must be specified", "a question asks something"},
-		{"what may I", asked{"patcher", "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", nil, `{"spec":{"namespace":"default"}}`}, 201, `{"verbs":["patch","get"],"apiGroups":[""],"resources":["configmaps"]}`, "rules of bindings in the namespace"},
-		{"may they", asked{"impersonator", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", nil, `{"spec":{"user":"granter","nonResourceAttributes":{"verb":"get","path":"/version"}}}`}, 201, `"allowed":false`, "the groups are those of the question"},
-		{"may whom", asked{"impersonator", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", nil, `{"spec":{"nonResourceAttributes":{"verb":"get","path":"/version"}}}`}, 422, "at least one of user or group must be specified", "a question is about somebody"},
-		{"may they here", asked{"impersonator", "POST", "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews", nil, `{"spec":{"user":"patcher","resourceAttributes":{"verb":"get","resource":"configmaps","namespace":"default"}}}`}, 201, `"allowed":true`, "a question within one namespace"},
-		{"read a question", asked{"admin", "GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews", nil, nil}, 405, "does not allow this method", "questions are not stored"},
-		{"whose token", asked{"impersonator", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", nil, `{"spec":{"token":"granter"}}`}, 201, `"authenticated":true,"user":{"username":"granter"`, "it is known"},
-		{"nobody's token", asked{"impersonator", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", nil, `{"spec":{"token":"x"}}`}, 201, `"status":{"user":{}}`, "that is an answer too"},
-	} {
+	for _, c := range accessRows {
 		t.Run(c.name, func(t *testing.T) {
 			code, body := c.of(server)
 			require.Equal(t, c.code, code, "%s\n%s", c.why, body)
@@ -250,7 +337,8 @@ func TestAccountTokens(t *testing.T) {
 	defer func() { require.NoError(t, server.Close()) }()
 	const path = "/api/v1/namespaces/default/serviceaccounts"
 	token := func(spec string) (int, string) {
-		code, body := asked{token: "admin", method: "POST", path: path + "/robot/token", body: `{"spec":` + spec + `}`}.of(server)
+		code, body := asked{token: "admin", method: "POST", path: path + "/robot/token",
+			body: `{"spec":` + spec + `}`}.of(server)
 		if code != http.StatusCreated {
 			return code, body
 		}
@@ -259,7 +347,8 @@ func TestAccountTokens(t *testing.T) {
 		return code, o.Status.Token
 	}
 	whoami := func(token string) (int, string) {
-		return asked{token: token, method: "POST", path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: `{}`}.of(server)
+		return asked{token: token, method: "POST", path: "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+			body: `{}`}.of(server)
 	}
 	code, body := token(`{}`)
 	require.Equal(t, 404, code, body)
@@ -270,7 +359,8 @@ func TestAccountTokens(t *testing.T) {
 	code, body = whoami(good)
 	require.Equal(t, 201, code, body)
 	require.Contains(t, body, `"username":"system:serviceaccount:default:robot"`)
-	require.Contains(t, body, `"groups":["system:serviceaccounts","system:serviceaccounts:default","system:authenticated"]`)
+	require.Contains(t, body, `"groups":["system:serviceaccounts","system:serviceaccounts:default",`+
+		`"system:authenticated"]`)
 
 	code, body = token(`{"expirationSeconds":1}`)
 	require.Equal(t, 422, code, body)
@@ -300,7 +390,12 @@ func TestAuthorityUnavailable(t *testing.T) {
 	store := memory.New(memory.Options{})
 	defer func() { require.NoError(t, store.Close()) }()
 	server, err := apiserver.New(t.Context(), apiserver.Options{
-		Store: store, Token: "admin", Authenticator: auth.Tokens{"ann": {Name: "ann"}}, Authorizer: unavailable{},
+		Store: store, Token: "admin",
+		Authenticator: bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{"ann": {Name: "ann"}})),
+		Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string,
+			error) {
+			return authorizer.DecisionNoOpinion, "", storage.ErrUnavailable
+		}),
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
@@ -309,10 +404,4 @@ func TestAuthorityUnavailable(t *testing.T) {
 	var status metav1.Status
 	require.NoError(t, json.Unmarshal([]byte(body), &status))
 	require.Equal(t, metav1.StatusReasonServiceUnavailable, status.Reason)
-}
-
-type unavailable struct{}
-
-func (unavailable) Authorize(context.Context, auth.Attributes) (bool, string, error) {
-	return false, "", storage.ErrUnavailable
 }

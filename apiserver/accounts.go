@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,8 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
@@ -106,7 +106,7 @@ func (a *accounts) issue(ctx context.Context, namespace, name string, o *authent
 	now := a.now().Truncate(time.Second)
 	claims := accountClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer: issuer, Audience: o.Spec.Audiences, Subject: "system:serviceaccount:" + namespace + ":" + name,
+			Issuer: issuer, Audience: o.Spec.Audiences, Subject: serviceaccount.MakeUsername(namespace, name),
 			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(life)),
 		},
 		Of: accountOf{namespace, accountRef{name, string(account.UID)}},
@@ -122,25 +122,19 @@ func (a *accounts) issue(ctx context.Context, namespace, name string, o *authent
 	return nil
 }
 
-// Authenticate authenticates tokens that issue signed.
-func (a *accounts) Authenticate(ctx context.Context, token string) (auth.User, bool, error) {
+// AuthenticateToken authenticates tokens that issue signed.
+func (a *accounts) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	var claims accountClaims
 	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.key, nil },
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer), jwt.WithAudience(issuer),
 		jwt.WithExpirationRequired(), jwt.WithTimeFunc(a.now))
 	if err != nil {
-		if errors.Is(err, jwt.ErrTokenMalformed) {
-			return auth.User{}, false, nil // not a token of this server: other authenticators may know it
-		}
-		return auth.User{}, false, err
+		return nil, false, err
 	}
 	namespace, name := claims.Of.Namespace, claims.Of.Account.Name
 	account, err := a.get(ctx, namespace, name)
 	if err != nil || account == nil || string(account.UID) != claims.Of.Account.UID {
-		return auth.User{}, false, err
+		return nil, false, err
 	}
-	return auth.User{
-		Name: "system:serviceaccount:" + namespace + ":" + name, UID: string(account.UID),
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, auth.Authenticated},
-	}, true, nil
+	return &authenticator.Response{User: serviceaccount.UserInfo(namespace, name, string(account.UID))}, true, nil
 }

@@ -48,8 +48,10 @@ func TestCBOR(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
 	for path, intent := range map[string]map[string]any{
-		configMaps + "/a": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "v"}},
-		widgetsV1 + "/a":  {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"size": int64(3)}},
+		configMaps + "/a": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
+			"data": map[string]any{"k": "v"}},
+		widgetsV1 + "/a": {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"},
+			"spec": map[string]any{"size": int64(3)}},
 	} {
 		data, err := direct.Marshal(intent)
 		require.NoError(t, err)
@@ -63,11 +65,13 @@ func TestCBOR(t *testing.T) {
 func TestYAML(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
-	made := h.must("POST", widgetsV1, "application/yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 3}\n")
+	made := h.must("POST", widgetsV1, "application/yaml",
+		"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 3}\n")
 	require.EqualValues(t, 3, spec(made, "size"))
 	data, err := yaml.Marshal(made.Object)
 	require.NoError(t, err)
-	require.Equal(t, made.GetResourceVersion(), h.must("PUT", widgetsV1+"/a", "application/yaml", string(data)).GetResourceVersion(), "nothing changed")
+	require.Equal(t, made.GetResourceVersion(), h.must("PUT", widgetsV1+"/a", "application/yaml",
+		string(data)).GetResourceVersion(), "nothing changed")
 	applied := h.must("PATCH", widgetsV1+"/a?fieldManager=m", applyPatch,
 		"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec:\n  replicas: 2.0\n")
 	require.EqualValues(t, 2, spec(applied, "replicas"), "a whole number, however it is written")
@@ -83,7 +87,9 @@ func TestDuplicateKeysInIntents(t *testing.T) {
 	w := h.ask("PATCH", configMaps+"/a?fieldManager=m", applyPatch, intent)
 	require.Equal(t, http.StatusCreated, w.Code)
 	require.Contains(t, w.Header().Get("Warning"), `key \"k\" already set in map`)
-	require.Contains(t, h.refused(http.StatusBadRequest, "PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Strict", applyPatch, intent),
+	require.Contains(t, h.refused(http.StatusBadRequest, "PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Strict",
+		applyPatch, intent),
 		"error strict decoding patch")
-	require.Empty(t, h.ask("PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Ignore", applyPatch, intent).Header().Get("Warning"))
+	require.Empty(t, h.ask("PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Ignore", applyPatch,
+		intent).Header().Get("Warning"))
 }

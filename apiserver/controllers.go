@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
@@ -41,7 +40,7 @@ func newTaskQueue() taskQueue {
 // written is called after every write, before its response, so that a custom resource is
 // served when the client gets the response for its definition.
 func (s *Server) written(ctx context.Context, r *resources.Resource, obj resources.Object) {
-	if o, ok := s.options.Authorizer.(auth.Observer); ok {
+	if o, ok := s.options.Authorizer.(Observer); ok {
 		o.Written(ctx, r.Group, r.Plural)
 	}
 	switch {

@@ -21,7 +21,8 @@ const (
 			"spec":{"type":"object","properties":{"text":{"type":"string"}}},
 			"status":{"type":"object","default":{"conditions":[{"type":"Accepted","status":"Unknown"}]},"properties":{
 				"size":{"type":"integer","default":3},
-				"conditions":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"status":{"type":"string"}}}}}}}}}}]}}`
+				"conditions":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},
+					"status":{"type":"string"}}}}}}}}}}]}}`
 	gateStatus = `{"conditions":[{"type":"Accepted","status":"Unknown"}],"size":3}`
 )
 
@@ -48,14 +49,16 @@ func TestDefaultsInStatus(t *testing.T) {
 		method, path, contentType, body string
 		why                             string
 	}{
-		{"dry run of a create", "POST", "?dryRun=All", "", gate("a", ""), "what is not stored is answered as if it were read"},
+		{"dry run of a create", "POST", "?dryRun=All", "", gate("a", ""),
+			"what is not stored is answered as if it were read"},
 		{"create", "POST", "", "", gate("a", ""), "the status of the body is dropped, and the default comes back"},
 		{"create with a status", "POST", "", "", gate("b", `,"status":{"size":7}`), "what a client sends has no part in it"},
 		{"create by an apply", "PATCH", "/c?fieldManager=m", applyPatch, gate("c", ""), "an apply creates in another way"},
 		{"dry run of an apply", "PATCH", "/d?fieldManager=m&dryRun=All", applyPatch, gate("d", ""), "neither is stored"},
 		{"get", "GET", "/a", "", "", "a read"},
 		{"apply", "PATCH", "/a?fieldManager=m", applyPatch, gate("a", `,"spec":{"text":"x"}`), "a changing write"},
-		{"apply of the same", "PATCH", "/a?fieldManager=m", applyPatch, gate("a", `,"spec":{"text":"x"}`), "one that changes nothing"},
+		{"apply of the same", "PATCH", "/a?fieldManager=m", applyPatch, gate("a", `,"spec":{"text":"x"}`),
+			"one that changes nothing"},
 		{"merge patch", "PATCH", "/b", mergePatch, `{"spec":{"text":"y"}}`, "a patch"},
 		{"status without fields", "PATCH", "/b/status", mergePatch, `{"status":null}`, "a status that is removed comes back"},
 	} {

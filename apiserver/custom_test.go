@@ -24,9 +24,11 @@ const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 // the given storage version.
 func definition(stored, conversion string) string {
 	version := func(name string) string {
-		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%v,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},
+		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%v,"subresources":{"status":{},
+			"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},
 			"schema":{"openAPIV3Schema":{"type":"object","properties":{
-				"spec":{"type":"object","properties":{"size":{"type":"integer","default":1},"replicas":{"type":"integer"},"text":{"type":"string"}}},
+				"spec":{"type":"object","properties":{"size":{"type":"integer","default":1},"replicas":{"type":"integer"},
+					"text":{"type":"string"}}},
 				"status":{"type":"object","properties":{"replicas":{"type":"integer"}}}}}}}`, name, name == stored)
 	}
 	return fmt.Sprintf(`{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
@@ -36,7 +38,8 @@ func definition(stored, conversion string) string {
 
 const (
 	none    = `{"strategy":"None"}`
-	webhook = `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://localhost/convert"}}}`
+	webhook = `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],` +
+		`"clientConfig":{"url":"https://localhost/convert"}}}`
 
 	widgetsV1 = "/apis/example.com/v1/namespaces/default/widgets"
 	widgetsV2 = "/apis/example.com/v2/namespaces/default/widgets"
@@ -53,7 +56,8 @@ func TestDefinitionLifecycle(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.refused(http.StatusNotFound, "GET", widgetsV1, "", "")
 	h.must("POST", crdPath, "", definition("v1", none))
-	made := h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"a"}}`)
+	made := h.must("POST", widgetsV1, "",
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"a"}}`)
 	require.EqualValues(t, 1, spec(made, "size"))
 	require.EqualValues(t, 1, made.GetGeneration())
 
@@ -64,7 +68,8 @@ func TestDefinitionLifecycle(t *testing.T) {
 		`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"b"}}`)
 	require.EqualValues(t, 2, applied.GetGeneration())
 	require.Equal(t, "b", spec(h.must("GET", widgetsV1+"/w", "", ""), "text"))
-	require.Contains(t, h.refused(http.StatusBadRequest, "PUT", widgetsV1+"/w", "", `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w"}}`),
+	require.Contains(t, h.refused(http.StatusBadRequest, "PUT", widgetsV1+"/w", "",
+		`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w"}}`),
 		"does not match the expected API version")
 
 	// Change the storage version and stop serving one version.
@@ -80,14 +85,17 @@ func TestDefinitionLifecycle(t *testing.T) {
 	stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
 	require.Equal(t, []string{"v1", "v2"}, stored)
 	h.refused(http.StatusNotFound, "GET", widgetsV1+"/w", "", "")
-	require.Equal(t, "b", spec(h.must("GET", widgetsV2+"/w", "", ""), "text"), "what was stored as another version is read still")
+	require.Equal(t, "b", spec(h.must("GET", widgetsV2+"/w", "", ""), "text"),
+		"what was stored as another version is read still")
 
 	h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"finalizers":["x.io/f"]}}`)
 	h.must("DELETE", crdPath+"/widgets.example.com", "", "")
-	require.Contains(t, h.refused(http.StatusForbidden, "POST", widgetsV2, "", `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"late"}}`),
+	require.Contains(t, h.refused(http.StatusForbidden, "POST", widgetsV2, "",
+		`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"late"}}`),
 		"terminating")
 	h.must("GET", crdPath+"/widgets.example.com", "", "")
-	require.Eventually(t, func() bool { return h.must("GET", widgetsV2+"/w", "", "").GetDeletionTimestamp() != nil }, wait, tick)
+	require.Eventually(t, func() bool { return h.must("GET", widgetsV2+"/w", "", "").GetDeletionTimestamp() != nil }, wait,
+		tick)
 	h.must("PATCH", widgetsV2+"/w", mergePatch, `{"metadata":{"finalizers":null}}`)
 	h.gone(crdPath + "/widgets.example.com")
 	require.Eventually(t, func() bool { return h.ask("GET", widgetsV2, "", "").Code == http.StatusNotFound }, wait, tick)
@@ -99,8 +107,10 @@ func TestDefinitionLifecycle(t *testing.T) {
 // Invalid CustomResourceDefinitions are rejected.
 func TestDefinitionInvalid(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	message := h.refused(http.StatusUnprocessableEntity, "POST", crdPath, "", `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com",
-		"scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,
+	message := h.refused(http.StatusUnprocessableEntity, "POST", crdPath, "", `{"metadata":{"name":"widgets.example.com"},
+		"spec":{"group":"example.com",
+		"scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,
+			"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"properties":{"a":{"type":"string"}}}}}}}]}}`)
 	require.Contains(t, message, "openAPIV3Schema.properties[spec].type: Required value")
 }
@@ -110,7 +120,8 @@ func TestDefinitionNamesTaken(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
 	second := `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster",
-		"names":{"plural":"gadgets","singular":"widget","kind":"Gadget"},"versions":[{"name":"v1","served":true,"storage":true,
+		"names":{"plural":"gadgets","singular":"widget","kind":"Gadget"},"versions":[{"name":"v1","served":true,
+			"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 	h.must("POST", crdPath, "", second)
 	h.refused(http.StatusNotFound, "GET", "/apis/example.com/v1/gadgets", "", "")
@@ -124,7 +135,8 @@ func TestDefinitionNamesTaken(t *testing.T) {
 // reverser converts between versions by reversing a string.
 type reverser struct{ broken bool }
 
-func (r reverser) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to string) ([]*unstructured.Unstructured, error) {
+func (r reverser) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured,
+	to string) ([]*unstructured.Unstructured, error) {
 	if r.broken {
 		return nil, errors.New("out of order")
 	}
@@ -151,7 +163,8 @@ func TestConversion(t *testing.T) {
 	h := newHost(t, apiserver.Options{Store: store, Hooks: admission.Hooks{Convert: reverser{}}})
 	h.must("POST", crdPath, "", definition("v1", webhook))
 	intent := func(version, text string) string {
-		return fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Widget","metadata":{"name":"w"},"spec":{"text":%q}}`, version, text)
+		return fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Widget","metadata":{"name":"w"},"spec":{"text":%q}}`,
+			version, text)
 	}
 	h.must("PATCH", widgetsV2+"/w?fieldManager=a", applyPatch, intent("v2", "abc"))
 	require.Equal(t, "cba", spec(h.must("GET", widgetsV1+"/w", "", ""), "text"))
@@ -170,7 +183,8 @@ func TestConversion(t *testing.T) {
 func TestCustomScale(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
-	h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"replicas":2}}`)
+	h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},`+
+		`"spec":{"replicas":2}}`)
 	scale := h.must("PATCH", widgetsV1+"/w/scale?fieldManager=hpa&force=true", applyPatch,
 		`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"w"},"spec":{"replicas":5}}`)
 	require.EqualValues(t, 5, spec(scale, "replicas"))
@@ -200,7 +214,8 @@ func TestDefinitionOfAnotherServer(t *testing.T) {
 // Clients of a deprecated version get a warning that names the replacement.
 func TestDeprecatedVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	h.must("POST", crdPath, "", strings.Replace(definition("v2", none), `"name":"v1",`, `"name":"v1","deprecated":true,`, 1))
+	h.must("POST", crdPath, "", strings.Replace(definition("v2", none), `"name":"v1",`, `"name":"v1","deprecated":true,`,
+		1))
 	warned := func(path string) string { return h.ask("GET", path, "", "").Header().Get("Warning") }
 	require.Equal(t, `299 - "example.com/v1 Widget is deprecated; use example.com/v2 Widget"`, warned(widgetsV1))
 	require.Equal(t, warned(widgetsV1), warned(widgetsV1+"/none"), "one that finds nothing as well")

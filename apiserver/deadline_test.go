@@ -19,7 +19,8 @@ const deeps = "/apis/example.com/v1/namespaces/default/deeps"
 
 const deepDefinition = `{"metadata":{"name":"deeps.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
 	"names":{"plural":"deeps","singular":"deep","kind":"Deep"},"versions":[{"name":"v1","served":true,"storage":true,
-	"additionalPrinterColumns":[{"name":"Much","type":"string","jsonPath":".spec..a..a..a..a"},{"name":"Name","type":"string","jsonPath":".metadata.name"}],
+	"additionalPrinterColumns":[{"name":"Much","type":"string","jsonPath":".spec..a..a..a..a"},{"name":"Name",
+		"type":"string","jsonPath":".metadata.name"}],
 	"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 
 func deepObject(levels int) string {
@@ -75,7 +76,8 @@ func TestRequestTimeout(t *testing.T) {
 		{"list of custom resources", "GET", deeps, "", ""},
 		{"create", "POST", configMaps, "", `{"metadata":{"name":"new"}}`},
 		{"update", "PUT", configMaps + "/m", "", `{"metadata":{"name":"m"},"data":{"k":"new"}}`},
-		{"apply", "PATCH", configMaps + "/m?fieldManager=f", applyPatch, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"b":"new"}}`},
+		{"apply", "PATCH", configMaps + "/m?fieldManager=f", applyPatch,
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"b":"new"}}`},
 		{"merge patch", "PATCH", configMaps + "/m", mergePatch, `{"data":{"k":"new"}}`},
 		{"JSON patch", "PATCH", configMaps + "/m", jsonPatch, `[{"op":"add","path":"/data/k","value":"new"}]`},
 		{"strategic merge patch", "PATCH", pods + "/long", strategicPatch, reversal(3)},
@@ -84,7 +86,8 @@ func TestRequestTimeout(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h := &host{t, h.Server}
-			require.Contains(t, h.refused(http.StatusGatewayTimeout, row.method, row.path, row.contentType, row.body), "took too long")
+			require.Contains(t, h.refused(http.StatusGatewayTimeout, row.method, row.path, row.contentType, row.body),
+				"took too long")
 		})
 	}
 	require.Equal(t, map[string]any{"k": "v"}, before.must("GET", configMaps+"/m", "", "").Object["data"])

@@ -12,6 +12,7 @@ import (
 // stored now, in place of a stored definition of the same name. types, if not nil, are the
 // types of its kind, in place of those of its schemas. The error says what is wrong with the
 // definition.
-func (s *Server) Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry) error {
+func (s *Server) Define(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition,
+	types *openapi.Registry) error {
 	return s.definitions.Add(ctx, crd, types)
 }

@@ -12,7 +12,7 @@
 // # Where things are
 //
 //	apiserver            options, TLS, the handler chain of all requests
-//	auth                 users, authenticators, authorizers; auth/rbac
+//	auth/rbac            an RBAC authorizer
 //	admission            admission hooks
 //	storage              the storage interface; storage/memory, bbolt, etcd
 //	recorded             comparison with recorded responses of kube-apiserver

@@ -22,11 +22,14 @@ const thing = `{"metadata":{"name":"things.example.com"},"spec":{"group":"exampl
 "subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},
 "selectableFields":[{"jsonPath":".spec.size"}],
 "schema":{"openAPIV3Schema":{"type":"object","properties":{
-"spec":{"type":"object","x-kubernetes-validations":[{"rule":"!has(self.min) || !has(self.max) || self.min <= self.max"}],"properties":{
-"replicas":{"type":"integer"},"size":{"type":"string","default":"small","maxLength":10},"min":{"type":"integer"},"max":{"type":"integer"},
+"spec":{"type":"object",
+"x-kubernetes-validations":[{"rule":"!has(self.min) || !has(self.max) || self.min <= self.max"}],"properties":{
+"replicas":{"type":"integer"},"size":{"type":"string","default":"small","maxLength":10},"min":{"type":"integer"},
+  "max":{"type":"integer"},
 "either":{"x-kubernetes-int-or-string":true},"any":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
 "set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
-"list":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"value":{"type":"number","default":1}}}}}},
+"list":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object",
+  "required":["name"],"properties":{"name":{"type":"string"},"value":{"type":"number","default":1}}}}}},
 "status":{"type":"object","properties":{"replicas":{"type":"integer"}}}}}}}]}}`
 
 // excused are the answers 500 that a real server gives in the same words.
@@ -55,22 +58,27 @@ func FuzzRequest(f *testing.F) {
 		}
 		f.Add(method + " " + target + "\n" + a.headers + "\n\n" + body)
 	}
-	const things, apply = "/apis/example.com/v1/namespaces/default/things", "\nContent-Type: application/apply-patch+yaml\n\n"
-	intent := "{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}, spec: {replicas: 1, either: 1, set: [a], list: [{name: a}]}}"
-	deployment := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i, ports: [{containerPort: 1}]}]}}}}`
+	const things, apply = "/apis/example.com/v1/namespaces/default/things",
+		"\nContent-Type: application/apply-patch+yaml\n\n"
+	intent := "{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}, spec: {replicas: 1, either: 1, set: [a], " +
+		"list: [{name: a}]}}"
+	deployment := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {a: b}},` +
+		` template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i, ports: [{containerPort: 1}]}]}}}}`
 	for _, seed := range []string{
 		"PATCH " + things + "/a?fieldManager=m" + apply + intent,
 		"PATCH " + things + "/a/status?fieldManager=m" + apply + strings.ReplaceAll(intent, "spec", "status"),
 		"PATCH " + things + "/a?fieldManager=m" + apply + strings.ReplaceAll(intent, "name: a}]", "name: a}, {name: a}]"),
 		"PUT " + things + "/a/scale\nContent-Type: application/json\n\n" + `{"metadata":{"name":"a"},"spec":{"replicas":3}}`,
 		"PATCH " + things + "/a\nContent-Type: application/merge-patch+json\n\n" + `{"spec":{"min":3,"max":2}}`,
-		"PATCH " + things + "/a\nContent-Type: application/json-patch+json\n\n" + `[{"op":"move","from":"/spec","path":"/spec/any"}]`,
+		"PATCH " + things + "/a\nContent-Type: application/json-patch+json\n\n" +
+			`[{"op":"move","from":"/spec","path":"/spec/any"}]`,
 		"GET " + things + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\n\n",
 		"GET " + things + "?fieldSelector=spec.size=small\nAccept: application/json;as=Table;v=v1;g=meta.k8s.io\n\n",
 		"DELETE " + things + "?propagationPolicy=Foreground&labelSelector=a!=b\n\n",
 		"PATCH /apis/apps/v1/namespaces/default/deployments/a?fieldManager=m" + apply + deployment,
 		"PATCH /apis/apps/v1/namespaces/default/deployments/a\nContent-Type: application/strategic-merge-patch+json\n\n" +
-			`{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"c"}],"containers":[{"name":"c","$patch":"replace","env":[{"name":"E"}]}]}}}}`,
+			`{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"c"}],"containers":[{"name":"c",` +
+			`"$patch":"replace","env":[{"name":"E"}]}]}}}}`,
 		"GET /apis/apps/v1/namespaces/default/deployments/a/scale\nAccept: application/vnd.kubernetes.protobuf\n\n",
 		"GET /apis\nAccept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList\n\n",
 		"GET /openapi/v3\n\n",
@@ -138,7 +146,8 @@ func parseRequest(text string) *http.Request {
 	if !ok || strings.Contains(target, "timeoutSeconds") {
 		return nil
 	}
-	wire := method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n" + strings.ReplaceAll(headers, "\n", "\r\n") + "\r\n\r\n"
+	wire := method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n" + strings.ReplaceAll(headers, "\n", "\r\n") +
+		"\r\n\r\n"
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire)))
 	if err != nil {
 		return nil

@@ -80,7 +80,8 @@ func (h *host) refused(code int, method, path, contentType, body string) string 
 // gone waits until the object at a path does not exist.
 func (h *host) gone(path string) {
 	h.t.Helper()
-	require.Eventually(h.t, func() bool { return h.ask(http.MethodGet, path, "", "").Code == http.StatusNotFound }, wait, tick)
+	require.Eventually(h.t, func() bool { return h.ask(http.MethodGet, path, "", "").Code == http.StatusNotFound }, wait,
+		tick)
 }
 
 // event is a watch event.

@@ -55,7 +55,8 @@ func TestHooks(t *testing.T) {
 	m := h.must("GET", configMaps+"/kept", "", "")
 	require.Equal(t, "host", m.GetAnnotations()["by"])
 	require.Equal(t, map[string]any{"a": "b", "default": "set"}, m.Object["data"])
-	require.JSONEq(t, `{"f:data":{".":{},"f:a":{},"f:default":{}}}`, string(m.GetManagedFields()[0].FieldsV1.GetRawBytes()))
+	require.JSONEq(t, `{"f:data":{".":{},"f:a":{},"f:default":{}}}`,
+		string(m.GetManagedFields()[0].FieldsV1.GetRawBytes()))
 
 	message := h.refused(http.StatusUnprocessableEntity, "PATCH", configMaps+"/kept", mergePatch, `{"data":{"bad":"x"}}`)
 	require.Contains(t, message, "data[bad]: Forbidden: the host says so")

@@ -23,16 +23,24 @@ import (
 func manners() []attack {
 	return []attack{
 		{name: "a client that speaks no TLS", why: "tokens in the clear", code: 400, do: noTLS},
-		{name: "a handshake that does not come", why: "connections that cost nothing to hold", gets: "the connection ends", do: noHandshake},
-		{name: "a head that comes slowly", why: "the same, after the handshake", gets: "and the connection ends", code: 400, do: slowHead},
+		{name: "a handshake that does not come", why: "connections that cost nothing to hold", gets: "the connection ends",
+			do: noHandshake},
+		{name: "a head that comes slowly", why: "the same, after the handshake", gets: "and the connection ends", code: 400,
+			do: slowHead},
 		{name: "a body that comes slowly", why: "places for requests", code: 408, do: slowBody},
-		{name: "a body that comes slowly, in HTTP/2", why: "the same, of many streams over one connection", code: 408, do: slowStream},
+		{name: "a body that comes slowly, in HTTP/2", why: "the same, of many streams over one connection", code: 408,
+			do: slowStream},
 		{name: "a connection without requests", why: "memory", gets: "the connection ends", do: idle},
-		{name: "an answer that is not read", why: "places for requests, and the memory of answers", gets: "the connection ends, and the place is free", do: unreadList},
-		{name: "a watch that is not read", why: "places for watches, and events that pile up", gets: "the same; events do not pile up, the store's history is read when there is room", do: unreadWatch},
-		{name: "more requests than there is room for", why: "memory", gets: "with Retry-After; what has a place goes on", code: 429, do: crowd},
-		{name: "more connections than there is room for", why: "memory", gets: "they wait for one that ends", do: connections},
-		{name: "a thousand requests that are given up at once", why: "work that nobody waits for", gets: "it ends, and the places are free", do: givenUp},
+		{name: "an answer that is not read", why: "places for requests, and the memory of answers",
+			gets: "the connection ends, and the place is free", do: unreadList},
+		{name: "a watch that is not read", why: "places for watches, and events that pile up",
+			gets: "the same; events do not pile up, the store's history is read when there is room", do: unreadWatch},
+		{name: "more requests than there is room for", why: "memory", gets: "with Retry-After; what has a place goes on",
+			code: 429, do: crowd},
+		{name: "more connections than there is room for", why: "memory", gets: "they wait for one that ends",
+			do: connections},
+		{name: "a thousand requests that are given up at once", why: "work that nobody waits for",
+			gets: "it ends, and the places are free", do: givenUp},
 	}
 }
 
@@ -88,7 +96,8 @@ func slowHead(t *testing.T, a attack) {
 
 func slowBody(t *testing.T, a attack) {
 	inBubble(t, apiserver.Limits{Read: brief}, func(t *testing.T, s *target) {
-		code, body := converse(t, s.dial(t), post, attack{method: post, headers: asJSON + "\nContent-Length: 100"}.head(0), existing)
+		code, body := converse(t, s.dial(t), post, attack{method: post, headers: asJSON + "\nContent-Length: 100"}.head(0),
+			existing)
 		require.Equal(t, a.code, code, body)
 		require.Contains(t, body, "did not arrive in time")
 	})
@@ -270,7 +279,8 @@ func givenUp(t *testing.T, _ attack) {
 	cancel()
 	wait.Wait()
 	for range 10 {
-		require.Eventually(t, func() bool { return s.code(t, c, http.MethodGet, "/version", "") == http.StatusOK }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return s.code(t, c, http.MethodGet, "/version", "") == http.StatusOK }, patience,
+			time.Millisecond)
 	}
 }
 
@@ -293,7 +303,8 @@ func TestIdleWatch(t *testing.T) {
 				require.True(t, lines.Scan())
 				require.Contains(t, lines.Text(), `"there"`)
 				time.Sleep(20 * brief)
-				require.Equal(t, http.StatusCreated, s.code(t, c, post, objectsPath, strings.ReplaceAll(existing, "there", "later")))
+				require.Equal(t, http.StatusCreated, s.code(t, c, post, objectsPath, strings.ReplaceAll(existing, "there",
+					"later")))
 				require.True(t, lines.Scan(), "%v", lines.Err())
 				require.Contains(t, lines.Text(), `"later"`)
 			})

@@ -184,7 +184,8 @@ const maxAllocated = 256 << 20
 func TestHostileRequests(t *testing.T) {
 	s := attacked(t, apiserver.Limits{})
 	for _, o := range hostileObjects() {
-		code, body := converse(t, s.dial(t), http.MethodPost, attack{method: "POST", target: o[0], headers: asJSON}.head(len(o[1])), o[1])
+		code, body := converse(t, s.dial(t), http.MethodPost, attack{method: "POST", target: o[0],
+			headers: asJSON}.head(len(o[1])), o[1])
 		require.Equal(t, http.StatusCreated, code, body)
 	}
 	for _, a := range requests() {

@@ -32,14 +32,19 @@ func TestUpdateThatCreates(t *testing.T) {
 		why        string
 	}{
 		{leases + "/a?dryRun=All", `{"metadata":{"name":"a"}}`, http.StatusCreated, "a dry run stores nothing"},
-		{leases + "/a", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"x"}}`, http.StatusCreated, "leaders elect each other so"},
-		{leases + "/a", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"y"}}`, http.StatusUnprocessableEntity, "it is there, and needs a resourceVersion"},
-		{leases + "/b", `{"metadata":{"name":"b","resourceVersion":"5"}}`, http.StatusCreated, "what it was made from has gone"},
+		{leases + "/a", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"x"}}`, http.StatusCreated,
+			"leaders elect each other so"},
+		{leases + "/a", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"y"}}`, http.StatusUnprocessableEntity,
+			"it is there, and needs a resourceVersion"},
+		{leases + "/b", `{"metadata":{"name":"b","resourceVersion":"5"}}`, http.StatusCreated,
+			"what it was made from has gone"},
 		{leases + "/c", `{"metadata":{"name":"c","uid":"u"}}`, http.StatusConflict, "another object was meant"},
-		{"/apis/coordination.k8s.io/v1/namespaces/n/leases/a", `{"metadata":{"name":"a"}}`, http.StatusNotFound, "there is no such namespace"},
+		{"/apis/coordination.k8s.io/v1/namespaces/n/leases/a", `{"metadata":{"name":"a"}}`, http.StatusNotFound,
+			"there is no such namespace"},
 		{roles + "/a", `{"metadata":{"name":"a"}}`, http.StatusCreated, "kinds of RBAC are made so"},
 		{configMaps + "/a", `{"metadata":{"name":"a"}}`, http.StatusNotFound, "most kinds are not"},
-		{"/api/v1/namespaces/default/services/a/status", `{"metadata":{"name":"a"}}`, http.StatusNotFound, "a part is of something"},
+		{"/api/v1/namespaces/default/services/a/status", `{"metadata":{"name":"a"}}`, http.StatusNotFound,
+			"a part is of something"},
 	} {
 		w := h.ask("PUT", row.path, "", row.body)
 		require.Equal(t, row.code, w.Code, "%s: %s", row.why, w.Body)
@@ -54,12 +59,14 @@ func TestUpdateThatCreates(t *testing.T) {
 func TestStatusOfANewNode(t *testing.T) {
 	const nodes = "/api/v1/nodes"
 	h := newHost(t, apiserver.Options{})
-	made := h.must("POST", nodes, "", `{"metadata":{"name":"n"},"status":{"capacity":{"cpu":"4"},"conditions":[{"type":"Ready","status":"True"}]}}`)
+	made := h.must("POST", nodes, "",
+		`{"metadata":{"name":"n"},"status":{"capacity":{"cpu":"4"},"conditions":[{"type":"Ready","status":"True"}]}}`)
 	for _, path := range []string{"capacity", "allocatable"} {
 		cpu, _, _ := unstructured.NestedString(made.Object, "status", path, "cpu")
 		require.Equal(t, "4", cpu, path)
 	}
-	changed := h.must("PUT", nodes+"/n", "", `{"metadata":{"name":"n","labels":{"k":"v"}},"status":{"capacity":{"cpu":"8"}}}`)
+	changed := h.must("PUT", nodes+"/n", "",
+		`{"metadata":{"name":"n","labels":{"k":"v"}},"status":{"capacity":{"cpu":"8"}}}`)
 	require.Equal(t, made.Object["status"], changed.Object["status"])
 }
 
@@ -82,7 +89,8 @@ func TestFinalizersOfANamespace(t *testing.T) {
 	h.must("GET", n, "", "")
 
 	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"other"}}`)
-	finalized := h.must("PUT", "/api/v1/namespaces/other/finalize", "", `{"metadata":{"name":"other"},"status":{"phase":"Terminating"}}`)
+	finalized := h.must("PUT", "/api/v1/namespaces/other/finalize", "",
+		`{"metadata":{"name":"other"},"status":{"phase":"Terminating"}}`)
 	require.Nil(t, spec(finalized, "finalizers"))
 	require.NotContains(t, fmt.Sprint(finalized.Object["metadata"]), "f:status")
 }
@@ -104,8 +112,9 @@ func TestGraceOfPods(t *testing.T) {
 		{name: "what is asked for", node: "n", deletes: []string{"gracePeriodSeconds=100"}, left: []string{"100 100"}},
 		{
 			name: "only shorter", node: "n",
-			deletes: []string{"gracePeriodSeconds=100", "gracePeriodSeconds=500", "gracePeriodSeconds=50", "gracePeriodSeconds=-1", "gracePeriodSeconds=0"},
-			left:    []string{"100 100", "100 100", "50 50", "1 1", ""},
+			deletes: []string{"gracePeriodSeconds=100", "gracePeriodSeconds=500", "gracePeriodSeconds=50",
+				"gracePeriodSeconds=-1", "gracePeriodSeconds=0"},
+			left: []string{"100 100", "100 100", "50 50", "1 1", ""},
 		},
 		{name: "tried out", node: "n", deletes: []string{"dryRun=All", "gracePeriodSeconds=0"}, left: []string{"<nil>", ""}},
 		{name: "on no node", deletes: []string{"gracePeriodSeconds=100"}, left: []string{""}},
@@ -113,7 +122,8 @@ func TestGraceOfPods(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h := newHost(t, apiserver.Options{Now: func() time.Time { return now }})
-			h.must("POST", pods, "", `{"metadata":{"name":"p"},"spec":{"nodeName":"`+row.node+`","containers":[{"name":"c","image":"i"}]}}`)
+			h.must("POST", pods, "", `{"metadata":{"name":"p"},"spec":{"nodeName":"`+row.node+`","containers":[{"name":"c",`+
+				`"image":"i"}]}}`)
 			if row.status != "" {
 				h.must("PATCH", pods+"/p/status", mergePatch, row.status)
 			}
@@ -139,7 +149,8 @@ func TestGraceOfPods(t *testing.T) {
 // Finalizers and the grace period keep a Pod independently of each other.
 func TestGraceAndFinalizers(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	const pod = `{"metadata":{"name":"p","finalizers":["x.io/f"]},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`
+	const pod = `{"metadata":{"name":"p","finalizers":["x.io/f"]},"spec":{"nodeName":"n","containers":[{"name":"c",` +
+		`"image":"i"}]}}`
 	h.must("POST", pods, "", pod)
 	h.must("DELETE", pods+"/p", "", "")
 	h.must("PATCH", pods+"/p", mergePatch, `{"metadata":{"finalizers":null}}`)
@@ -153,7 +164,8 @@ func TestGraceAndFinalizers(t *testing.T) {
 	h.refused(http.StatusNotFound, "GET", pods+"/p", "", "")
 
 	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
-	h.must("POST", "/api/v1/namespaces/n/pods", "", `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
+	h.must("POST", "/api/v1/namespaces/n/pods", "",
+		`{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
 	h.must("DELETE", "/api/v1/namespaces/n", "", "")
 	h.gone("/api/v1/namespaces/n")
 }
@@ -179,7 +191,8 @@ const services = "/api/v1/namespaces/default/services"
 func TestTypeOfAService(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const strategic = "application/strategic-merge-patch+json"
-	h.must("POST", services, "", `{"metadata":{"name":"s"},"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","ports":[{"port":80}]}}`)
+	h.must("POST", services, "", `{"metadata":{"name":"s"},"spec":{"type":"LoadBalancer",`+
+		`"externalTrafficPolicy":"Local","ports":[{"port":80}]}}`)
 	h.must("PATCH", services+"/s/status", mergePatch, `{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`)
 	for _, row := range []struct {
 		patch   string
@@ -193,9 +206,11 @@ func TestTypeOfAService(t *testing.T) {
 		},
 		{
 			patch: `{"type":"NodePort"}`, hasPort: true,
-			has: []string{"externalTrafficPolicy", "clusterIP"}, lacks: []string{"healthCheckNodePort", "allocateLoadBalancerNodePorts"},
+			has: []string{"externalTrafficPolicy", "clusterIP"}, lacks: []string{"healthCheckNodePort",
+				"allocateLoadBalancerNodePorts"},
 		},
-		{patch: `{"type":"ClusterIP"}`, has: []string{"clusterIP", "clusterIPs", "ipFamilies"}, lacks: []string{"externalTrafficPolicy"}},
+		{patch: `{"type":"ClusterIP"}`, has: []string{"clusterIP", "clusterIPs", "ipFamilies"},
+			lacks: []string{"externalTrafficPolicy"}},
 		{
 			patch: `{"type":"ExternalName","externalName":"x.io"}`,
 			lacks: []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"},
@@ -227,8 +242,10 @@ func TestNodePortsAreKept(t *testing.T) {
 		}
 		return out
 	}
-	made := h.must("POST", services, "", `{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"name":"a","port":80},{"name":"b","port":81}]}}`)
-	changed := h.must("PUT", services+"/s", "", `{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"name":"b","port":80},{"name":"a","port":8080}]}}`)
+	made := h.must("POST", services, "",
+		`{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"name":"a","port":80},{"name":"b","port":81}]}}`)
+	changed := h.must("PUT", services+"/s", "",
+		`{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"name":"b","port":80},{"name":"a","port":8080}]}}`)
 	require.Equal(t, nodePorts(made), nodePorts(changed))
 }
 
@@ -254,7 +271,8 @@ func TestTemplateGenerationOfADaemonSet(t *testing.T) {
 		annotation = "deprecated.daemonset.template.generation"
 	)
 	h := newHost(t, apiserver.Options{})
-	h.must("POST", sets, "", `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}}}`)
+	h.must("POST", sets, "", `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},`+
+		`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}}}`)
 	for _, row := range []struct{ path, patch, want, why string }{
 		{"", `{}`, "1", "it is new"},
 		{"", `{"metadata":{"annotations":null}}`, "1", "it is not the client's"},
@@ -262,10 +280,12 @@ func TestTemplateGenerationOfADaemonSet(t *testing.T) {
 		{"", `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`, "2", "the template is another one"},
 		{"/status", `{"metadata":{"annotations":null},"status":{"numberReady":1}}`, "2", "a status changes no template"},
 	} {
-		require.Equal(t, row.want, h.must("PATCH", sets+"/d"+row.path, mergePatch, row.patch).GetAnnotations()[annotation], row.why)
+		require.Equal(t, row.want, h.must("PATCH", sets+"/d"+row.path, mergePatch, row.patch).GetAnnotations()[annotation],
+			row.why)
 	}
 	applied := h.must("PATCH", sets+"/e?fieldManager=m", applyPatch,
-		`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"e"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}}}`)
+		`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"e"},"spec":{"selector":{"matchLabels":{"a":"b"}},`+
+			`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}}}`)
 	require.Equal(t, "1", applied.GetAnnotations()[annotation])
 	require.NotContains(t, fmt.Sprint(applied.Object["metadata"].(map[string]any)["managedFields"]), annotation)
 }
@@ -278,7 +298,8 @@ func TestScheduledCondition(t *testing.T) {
 		require.Len(t, conditions, 1)
 		return conditions[0].(map[string]any)
 	}
-	h.must("POST", pods, "", `{"metadata":{"name":"p"},"spec":{"schedulingGates":[{"name":"x.io/g"}],"containers":[{"name":"c","image":"i"}]}}`)
+	h.must("POST", pods, "", `{"metadata":{"name":"p"},"spec":{"schedulingGates":[{"name":"x.io/g"}],`+
+		`"containers":[{"name":"c","image":"i"}]}}`)
 	require.Equal(t, "SchedulingGated", scheduled()["reason"])
 	require.Equal(t, "False", scheduled()["status"])
 	h.refused(http.StatusConflict, "POST", pods+"/p/binding", "", `{"target":{"name":"n"}}`)
@@ -307,12 +328,15 @@ func TestSigningRequests(t *testing.T) {
 		require.NoError(t, u.UnmarshalJSON([]byte(text)))
 		return u
 	}
-	made := ask("POST", requests, `{"metadata":{"name":"r"},"spec":{"request":"eA==","signerName":"x.io/s","usages":["client auth"],"username":"other","groups":["others"],"extra":{"k":["v"]}}}`)
+	made := ask("POST", requests, `{"metadata":{"name":"r"},"spec":{"request":"eA==","signerName":"x.io/s",`+
+		`"usages":["client auth"],"username":"other","groups":["others"],"extra":{"k":["v"]}}}`)
 	require.Equal(t, "system:admin", spec(made, "username"))
 	require.Equal(t, []any{"system:masters", "system:authenticated"}, spec(made, "groups"))
 	require.Nil(t, spec(made, "extra"))
 	require.Empty(t, made.GetManagedFields(), "nobody owns what is never changed")
-	changed := ask("PUT", requests+"/r", `{"metadata":{"name":"r","labels":{"k":"v"}},"spec":{"request":"eQ==","signerName":"x.io/t","usages":["server auth"]}}`)
+	changed := ask("PUT", requests+"/r",
+		`{"metadata":{"name":"r","labels":{"k":"v"}},"spec":{"request":"eQ==","signerName":"x.io/t","usages":["server `+
+			`auth"]}}`)
 	require.Equal(t, made.Object["spec"], changed.Object["spec"])
 }
 
@@ -325,14 +349,17 @@ func TestPhaseOfAVolume(t *testing.T) {
 	since := func(u *unstructured.Unstructured) any {
 		return u.Object["status"].(map[string]any)["lastPhaseTransitionTime"]
 	}
-	require.Equal(t, "2026-01-02T03:04:05Z", since(h.must("POST", volumes, "", `{"metadata":{"name":"v"},"spec":{"hostPath":{"path":"/p"}}}`)))
+	require.Equal(t, "2026-01-02T03:04:05Z", since(h.must("POST", volumes, "",
+		`{"metadata":{"name":"v"},"spec":{"hostPath":{"path":"/p"}}}`)))
 	now.set(now.get().Add(time.Hour))
 	for _, row := range []struct{ status, want, why string }{
 		{`{"message":"m","lastPhaseTransitionTime":null}`, "2026-01-02T03:04:05Z", "it is in its phase still"},
 		{`{"phase":"Bound"}`, "2026-01-02T04:04:05Z", "now it has come into another"},
-		{`{"phase":"Released","lastPhaseTransitionTime":"2026-01-01T00:00:00Z"}`, "2026-01-01T00:00:00Z", "who writes it knows"},
+		{`{"phase":"Released","lastPhaseTransitionTime":"2026-01-01T00:00:00Z"}`, "2026-01-01T00:00:00Z",
+			"who writes it knows"},
 	} {
-		require.Equal(t, row.want, since(h.must("PATCH", volumes+"/v/status", mergePatch, `{"status":`+row.status+`}`)), row.why)
+		require.Equal(t, row.want, since(h.must("PATCH", volumes+"/v/status", mergePatch, `{"status":`+row.status+`}`)),
+			row.why)
 	}
 }
 
@@ -341,12 +368,15 @@ func TestDataSources(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	for _, row := range []struct{ given, source, ref, why string }{
 		{`"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}`, "x", "x", "as old clients say it"},
-		{`"dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"x"}`, "x", "x", "as new clients say it"},
-		{`"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"x","namespace":"n"}`, "", "x", "the old field knows no namespaces"},
+		{`"dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"x"}`, "x", "x",
+			"as new clients say it"},
+		{`"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"x","namespace":"n"}`, "", "x",
+			"the old field knows no namespaces"},
 		{`"dataSource":{"kind":"ConfigMap","name":"x"}`, "", "", "the old field knows two kinds"},
 		{`"accessModes":[]`, "", "", "nothing is said"},
 	} {
-		claim := h.must("POST", "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All", "", `{"metadata":{"name":"c"},"spec":{`+row.given+`}}`)
+		claim := h.must("POST", "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All", "",
+			`{"metadata":{"name":"c"},"spec":{`+row.given+`}}`)
 		for field, want := range map[string]string{"dataSource": row.source, "dataSourceRef": row.ref} {
 			got, _, _ := unstructured.NestedString(claim.Object, "spec", field, "name")
 			require.Equal(t, want, got, "%s: %s", row.why, field)
@@ -359,7 +389,8 @@ func TestSecretsOfAnAccount(t *testing.T) {
 	const accounts = "/api/v1/namespaces/default/serviceaccounts"
 	h := newHost(t, apiserver.Options{})
 	const account = `{"metadata":{"name":"a"},"secrets":[{"name":"s","namespace":"other","kind":"Secret"}]}`
-	for _, got := range []*unstructured.Unstructured{h.must("POST", accounts, "", account), h.must("PUT", accounts+"/a", "", account)} {
+	for _, got := range []*unstructured.Unstructured{h.must("POST", accounts, "", account),
+		h.must("PUT", accounts+"/a", "", account)} {
 		require.Equal(t, []any{map[string]any{"name": "s"}}, got.Object["secrets"])
 	}
 }
@@ -399,14 +430,17 @@ func TestAnsweredAsStored(t *testing.T) {
 func TestEmptyLists(t *testing.T) {
 	const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 	h := newHost(t, apiserver.Options{})
-	made := h.must("POST", slices, "", `{"metadata":{"name":"a","finalizers":[]},"addressType":"IPv4","endpoints":[],"ports":[{"name":"p","port":80}]}`)
+	made := h.must("POST", slices, "",
+		`{"metadata":{"name":"a","finalizers":[]},"addressType":"IPv4","endpoints":[],"ports":[{"name":"p","port":80}]}`)
 	for _, o := range []*unstructured.Unstructured{made, h.must("GET", slices+"/a", "", "")} {
 		require.Contains(t, o.Object, "endpoints")
 		require.Nil(t, o.Object["endpoints"])
 		require.Len(t, o.Object["ports"], 1)
 		require.NotContains(t, o.Object["metadata"], "finalizers")
 	}
-	changed := h.must("PUT", slices+"/a", "", `{"metadata":{"name":"a","labels":{"k":"v"}},"addressType":"IPv4","endpoints":[{"addresses":["1.2.3.4"]}],"ports":[]}`)
+	changed := h.must("PUT", slices+"/a", "",
+		`{"metadata":{"name":"a","labels":{"k":"v"}},"addressType":"IPv4","endpoints":[{"addresses":["1.2.3.4"]}],`+
+			`"ports":[]}`)
 	require.Len(t, changed.Object["endpoints"], 1)
 	require.Contains(t, changed.Object, "ports")
 	require.Nil(t, changed.Object["ports"])
@@ -419,7 +453,8 @@ func TestEmptyLists(t *testing.T) {
 func TestLabelsOfAJob(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	made := h.must("POST", "/apis/batch/v1/namespaces/default/jobs", "",
-		`{"metadata":{"name":"a"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)
+		`{"metadata":{"name":"a"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c",`+
+			`"image":"i"}]}}}}`)
 	require.Equal(t, "a", made.GetLabels()["batch.kubernetes.io/job-name"])
 	require.Equal(t, made.GetLabels(), h.must("GET", "/apis/batch/v1/namespaces/default/jobs/a", "", "").GetLabels())
 }

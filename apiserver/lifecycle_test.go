@@ -18,7 +18,8 @@ import (
 func TestNamespaceLifecycle(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	const there = "/api/v1/namespaces/n"
-	require.Contains(t, h.refused(http.StatusNotFound, "POST", there+"/configmaps", "", configMap("a", "")), `namespaces "n" not found`)
+	require.Contains(t, h.refused(http.StatusNotFound, "POST", there+"/configmaps", "", configMap("a", "")),
+		`namespaces "n" not found`)
 	made := h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
 	require.Equal(t, "n", made.GetLabels()["kubernetes.io/metadata.name"])
 	h.must("POST", there+"/configmaps", "", configMap("free", ""))
@@ -38,7 +39,8 @@ func TestNamespaceLifecycle(t *testing.T) {
 	h.gone(there)
 	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
 
-	require.Contains(t, h.refused(http.StatusForbidden, "DELETE", "/api/v1/namespaces/kube-system", "", ""), "may not be deleted")
+	require.Contains(t, h.refused(http.StatusForbidden, "DELETE", "/api/v1/namespaces/kube-system", "", ""),
+		"may not be deleted")
 }
 
 // A server that starts on a store continues the deletion of Namespaces.
@@ -92,7 +94,8 @@ func TestGenerationOfTheUncounted(t *testing.T) {
 	require.EqualValues(t, 5, created.GetGeneration())
 	updated := h.must("PUT", configMaps+"/x", "", `{"metadata":{"name":"x","generation":9},"data":{"k":"v"}}`)
 	require.EqualValues(t, 5, updated.GetGeneration())
-	require.Contains(t, h.refused(http.StatusUnprocessableEntity, "POST", configMaps, "", `{"metadata":{"name":"y","generation":-1}}`),
+	require.Contains(t, h.refused(http.StatusUnprocessableEntity, "POST", configMaps, "",
+		`{"metadata":{"name":"y","generation":-1}}`),
 		"metadata.generation: Invalid value: -1")
 }
 
@@ -134,12 +137,14 @@ func TestNothingLost(t *testing.T) {
 func (h *host) addKey(path, key string, way int) string {
 	switch way {
 	case 0: // each key is its own manager's, so that none is taken away
-		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{%q:"1"}}}`, path[len(configMaps)+1:], key)
+		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"labels":{%q:"1"}}}`,
+			path[len(configMaps)+1:], key)
 		if w := h.ask("PATCH", path+"?fieldManager="+key, applyPatch, body); w.Code != http.StatusOK {
 			return w.Body.String()
 		}
 	case 1:
-		if w := h.ask("PATCH", path, mergePatch, fmt.Sprintf(`{"metadata":{"labels":{%q:"1"}}}`, key)); w.Code != http.StatusOK {
+		if w := h.ask("PATCH", path, mergePatch, fmt.Sprintf(`{"metadata":{"labels":{%q:"1"}}}`,
+			key)); w.Code != http.StatusOK {
 			return w.Body.String()
 		}
 	default:
@@ -175,7 +180,8 @@ func TestDryRun(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", configMaps, "", configMap("a", ""))
 	before := h.must("GET", configMaps+"/a", "", "")
-	require.Equal(t, "v", h.must("PATCH", configMaps+"/a?dryRun=All", mergePatch, `{"metadata":{"labels":{"k":"v"}}}`).GetLabels()["k"])
+	require.Equal(t, "v", h.must("PATCH", configMaps+"/a?dryRun=All", mergePatch,
+		`{"metadata":{"labels":{"k":"v"}}}`).GetLabels()["k"])
 	h.must("DELETE", configMaps+"/a?dryRun=All", "", "")
 	h.must("DELETE", configMaps+"?dryRun=All", "", "")
 	h.must("POST", configMaps+"?dryRun=All", "", configMap("b", ""))

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 )
@@ -14,7 +15,7 @@ import (
 // enter admits a request: it limits the requests in flight, the size of the body and the time
 // to write the response. It returns a function that ends the request, or the error for a
 // request that is rejected.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *request.Info) (leave func(), err error) {
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo) (leave func(), err error) {
 	limits := s.options.Limits
 	if r.ContentLength > limits.Body {
 		return nil, request.TooLarge(limits.Body)
@@ -26,7 +27,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *request.Inf
 		}}
 	}
 	places, patience := s.requests, limits.Request+limits.Write
-	if info.Verb == "watch" {
+	if info.IsResourceRequest && info.Verb == "watch" {
 		places, patience = s.watches, limits.Write
 	}
 	select {

@@ -44,7 +44,8 @@ func TestPagesAreOneSnapshot(t *testing.T) {
 	third := h.must("GET", configMaps+"?limit=2&continue="+continueOf(second), "", "")
 	require.Equal(t, []string{"m4"}, names(third))
 	require.Empty(t, continueOf(third))
-	require.Equal(t, []string{"m0", "m1", "m11", "m2", "m4"}, names(h.must("GET", configMaps, "", "")), "in the order of names")
+	require.Equal(t, []string{"m0", "m1", "m11", "m2", "m4"}, names(h.must("GET", configMaps, "", "")),
+		"in the order of names")
 }
 
 // A page with selectors is full, however many other objects are between the selected ones.
@@ -73,7 +74,8 @@ func TestListAcrossNamespaces(t *testing.T) {
 	h.must("POST", configMaps, "", configMap("a", ""))
 	h.must("POST", "/api/v1/namespaces/other/configmaps", "", configMap("b", ""))
 	require.Equal(t, []string{"a", "b"}, names(h.must("GET", "/api/v1/configmaps", "", "")))
-	require.Equal(t, []string{"b"}, names(h.must("GET", "/api/v1/configmaps?fieldSelector=metadata.namespace%3Dother", "", "")))
+	require.Equal(t, []string{"b"}, names(h.must("GET", "/api/v1/configmaps?fieldSelector=metadata.namespace%3Dother", "",
+		"")))
 	require.Equal(t, []string{"b"}, names(h.must("GET", "/api/v1/configmaps?fieldSelector=metadata.name%3Db", "", "")))
 	require.Empty(t, names(h.must("GET", configMaps+"?fieldSelector=metadata.namespace%3Dother", "", "")))
 	items, ok := h.must("GET", "/api/v1/namespaces/other/secrets", "", "").Object["items"].([]any)
@@ -118,9 +120,11 @@ func TestContinueTokens(t *testing.T) {
 		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiJhIn0",                         // revision 0
 		"eyJ2IjoidjIiLCJydiI6MSwic3RhcnQiOiJhIn0",                                         // version v2
 	} {
-		require.Contains(t, h.refused(http.StatusBadRequest, "GET", configMaps+"?limit=1&continue="+token, "", ""), "continue key is not valid", token)
+		require.Contains(t, h.refused(http.StatusBadRequest, "GET", configMaps+"?limit=1&continue="+token, "", ""),
+			"continue key is not valid", token)
 	}
-	require.Contains(t, h.refused(http.StatusGatewayTimeout, "GET", configMaps+"?resourceVersion=999999", "", ""), "Too large resource version")
+	require.Contains(t, h.refused(http.StatusGatewayTimeout, "GET", configMaps+"?resourceVersion=999999", "", ""),
+		"Too large resource version")
 }
 
 // A list that is copied from stored JSON equals one that is encoded from objects.
@@ -130,11 +134,14 @@ func TestListCopied(t *testing.T) {
 		h.must("POST", configMaps, "", configMap(fmt.Sprintf("m%d", i), `"t":"a"`))
 	}
 	h.must("POST", "/apis/apps/v1/namespaces/default/deployments", "",
-		`{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+		`{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},`+
+			`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	h.must("POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "",
-		`{"metadata":{"name":"h"},"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":50,"scaleTargetRef":{"kind":"Deployment","name":"d"}}}`)
+		`{"metadata":{"name":"h"},"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":50,`+
+			`"scaleTargetRef":{"kind":"Deployment","name":"d"}}}`)
 	for _, path := range []string{
-		configMaps, "/api/v1/configmaps", "/api/v1/namespaces", "/api/v1/namespaces/default/secrets", "/apis/apps/v1/deployments",
+		configMaps, "/api/v1/configmaps", "/api/v1/namespaces", "/api/v1/namespaces/default/secrets",
+		"/apis/apps/v1/deployments",
 		"/apis/autoscaling/v1/horizontalpodautoscalers", "/apis/autoscaling/v2/horizontalpodautoscalers",
 	} {
 		copied := h.must("GET", path, "", "")

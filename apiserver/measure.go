@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
@@ -14,13 +15,13 @@ import (
 // A measurement measures one request. The zero measurement is of an unauthenticated request,
 // which is not counted.
 type measurement struct {
-	info  *request.Info
+	info  *apirequest.RequestInfo
 	as    metrics.Request
 	start time.Time
 	done  func()
 }
 
-func (m *measurement) begin(s *Server, r *http.Request, i *request.Info) {
+func (m *measurement) begin(s *Server, r *http.Request, i *apirequest.RequestInfo) {
 	m.info, m.as, m.start = i, s.metricLabels(r, i), time.Now()
 	m.done = s.metrics.Begin(m.as)
 }
@@ -30,7 +31,7 @@ func (m *measurement) end(s *Server, w *startedWriter, r *http.Request) {
 		return
 	}
 	m.done()
-	if !m.info.Resource {
+	if !m.info.IsResourceRequest {
 		m.as = s.metricLabels(r, m.info) // the pattern is known after routing
 	}
 	code := w.code
@@ -51,8 +52,8 @@ var metricMethods = map[string]bool{
 
 // metricLabels returns the labels of a request. Clients choose paths and methods freely, so
 // only those that are served become labels.
-func (s *Server) metricLabels(r *http.Request, i *request.Info) metrics.Request {
-	if !i.Resource {
+func (s *Server) metricLabels(r *http.Request, i *apirequest.RequestInfo) metrics.Request {
+	if !i.IsResourceRequest {
 		q := metrics.Request{Verb: "other"}
 		if metricMethods[r.Method] {
 			q.Verb = r.Method
@@ -82,7 +83,7 @@ func (s *Server) metricLabels(r *http.Request, i *request.Info) metrics.Request 
 	if r.URL.RawQuery != "" && r.URL.Query().Get("dryRun") == "All" {
 		q.DryRun = "All"
 	}
-	if known := s.tables.Table().Resource(i.GVR()); known != nil {
+	if known := s.tables.Table().Resource(request.GVR(i)); known != nil {
 		q.Group, q.Version, q.Resource = known.Group, known.Version, known.Plural
 		if sub, ok := known.Subresource(i.Subresource); ok {
 			q.Subresource = sub.Name

@@ -43,16 +43,26 @@ func TestMetrics(t *testing.T) {
 	text := ask("GET", "/metrics", "", "")
 
 	tests := map[string]struct{ series, why string }{
-		"apply":        {`{code="201",component="apiserver",dry_run="",group="",resource="configmaps",scope="resource",subresource="",verb="APPLY",version="v1"} 1`, "an apply is told from other patches"},
-		"dry run":      {`{code="200",component="apiserver",dry_run="All",group="",resource="configmaps",scope="resource",subresource="",verb="PATCH",version="v1"} 1`, "nothing was written"},
-		"not found":    {`{code="404",component="apiserver",dry_run="",group="",resource="configmaps",scope="resource",subresource="",verb="GET",version="v1"} 1`, "codes are counted apart"},
-		"list":         {`{code="200",component="apiserver",dry_run="",group="",resource="configmaps",scope="namespace",subresource="",verb="LIST",version="v1"} 1`, "of one namespace"},
-		"list of all":  {`{code="200",component="apiserver",dry_run="",group="",resource="configmaps",scope="cluster",subresource="",verb="LIST",version="v1"} 1`, "of all namespaces"},
-		"made up":      {`{code="404",component="apiserver",dry_run="",group="",resource="",scope="resource",subresource="",verb="POST",version=""} 1`, "names of nothing are not kept"},
-		"made-up path": {`{code="404",component="",dry_run="",group="",resource="",scope="",subresource="",verb="GET",version=""} 1`, "nor are paths"},
-		"odd method":   {`{code="405",component="",dry_run="",group="",resource="",scope="",subresource="",verb="other",version=""} 1`, "nor methods"},
-		"path":         {`{code="200",component="",dry_run="",group="",resource="",scope="",subresource="/readyz",verb="GET",version=""} 1`, "paths that are served are counted by name"},
-		"pattern":      {`{code="200",component="",dry_run="",group="",resource="",scope="",subresource="/openapi/v3/{path...}",verb="GET",version=""} 1`, "or by their pattern"},
+		"apply": {`{code="201",component="apiserver",dry_run="",group="",resource="configmaps",scope="resource",` +
+			`subresource="",verb="APPLY",version="v1"} 1`, "an apply is told from other patches"},
+		"dry run": {`{code="200",component="apiserver",dry_run="All",group="",resource="configmaps",scope="resource",` +
+			`subresource="",verb="PATCH",version="v1"} 1`, "nothing was written"},
+		"not found": {`{code="404",component="apiserver",dry_run="",group="",resource="configmaps",scope="resource",` +
+			`subresource="",verb="GET",version="v1"} 1`, "codes are counted apart"},
+		"list": {`{code="200",component="apiserver",dry_run="",group="",resource="configmaps",scope="namespace",` +
+			`subresource="",verb="LIST",version="v1"} 1`, "of one namespace"},
+		"list of all": {`{code="200",component="apiserver",dry_run="",group="",resource="configmaps",scope="cluster",` +
+			`subresource="",verb="LIST",version="v1"} 1`, "of all namespaces"},
+		"made up": {`{code="404",component="apiserver",dry_run="",group="",resource="",scope="resource",` +
+			`subresource="",verb="POST",version=""} 1`, "names of nothing are not kept"},
+		"made-up path": {`{code="404",component="",dry_run="",group="",resource="",scope="",subresource="",verb="GET",` +
+			`version=""} 1`, "nor are paths"},
+		"odd method": {`{code="405",component="",dry_run="",group="",resource="",scope="",subresource="",verb="other",` +
+			`version=""} 1`, "nor methods"},
+		"path": {`{code="200",component="",dry_run="",group="",resource="",scope="",subresource="/readyz",` +
+			`verb="GET",version=""} 1`, "paths that are served are counted by name"},
+		"pattern": {`{code="200",component="",dry_run="",group="",resource="",scope="",` +
+			`subresource="/openapi/v3/{path...}",verb="GET",version=""} 1`, "or by their pattern"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { require.Contains(t, text, test.series, test.why) })

@@ -43,22 +43,14 @@ func (s *Server) createNamespaces(ctx context.Context) error {
 // removes its finalizer. It returns an error, and must be called again, while objects remain.
 func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 	namespaces := s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	call, err := s.verbs.Internal(ctx, namespaces, "", "")
-	if err != nil {
-		return err
-	}
-	obj, err := call.Get(name)
+	obj, err := s.verbs.Read(ctx, namespaces, name)
 	if err != nil || obj == nil || obj.GetDeletionTimestamp() == nil {
 		return err
 	}
 	if err := s.emptyNamespace(ctx, name); err != nil {
 		return err
 	}
-	finalize, err := s.verbs.Internal(ctx, namespaces, "", "finalize")
-	if err != nil {
-		return err
-	}
-	_, err = finalize.Update(name, "kube-apiserver", func(obj resources.Object) error {
+	_, err = s.verbs.Update(ctx, namespaces, "finalize", name, "kube-apiserver", func(obj resources.Object) error {
 		n := obj.(*corev1.Namespace)
 		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool {
 			return f == corev1.FinalizerKubernetes

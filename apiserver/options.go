@@ -2,15 +2,19 @@ package apiserver
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
@@ -28,11 +32,14 @@ type Options struct {
 	// Token is the bearer token of the administrator, which Config contains; the default is
 	// random. Its user is "system:admin" in group "system:masters".
 	Token string
-	// Authenticator authenticates other tokens; nil rejects them.
-	Authenticator auth.Authenticator
-	// Authorizer authorizes requests; nil allows all of them. Package auth/rbac implements
-	// RBAC.
-	Authorizer auth.Authorizer
+	// Authenticator authenticates other requests; nil rejects them. Those of k8s.io/apiserver
+	// for bearer tokens, such as tokenfile.New, become one by bearertoken.New.
+	Authenticator authenticator.Request
+	// Authorizer authorizes requests before their body is read; nil allows all of them. An
+	// apply that creates an object is authorized a second time, for "create". If it is an
+	// authorizer.RuleResolver, the server answers SelfSubjectRulesReviews; see Guard and
+	// Observer too. Package auth/rbac implements RBAC.
+	Authorizer authorizer.Authorizer
 
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist. The
 	// server then creates no namespaces by itself, and deleting one deletes nothing in it.
@@ -57,6 +64,21 @@ type Options struct {
 
 	// Log is the logger for internal errors; the default is slog.Default().
 	Log *slog.Logger
+}
+
+// A Guard is an Authorizer that also authorizes the outcome of a write, to prevent privilege
+// escalation: users must not grant permissions that they do not have.
+type Guard interface {
+	// Guard is called before obj replaces live, which is nil on create. a are the attributes
+	// of the request, with the name of the object. The error is returned to the client. Both
+	// objects are read-only.
+	Guard(ctx context.Context, a authorizer.Attributes, obj, live runtime.Object) error
+}
+
+// An Observer is an Authorizer that is notified of every write of this server, after it is
+// stored and before the response.
+type Observer interface {
+	Written(ctx context.Context, group, resource string)
 }
 
 // Limits limit the cost of requests. Zero fields mean the defaults.
@@ -110,7 +132,7 @@ func (o Options) withDefaults() Options {
 		o.Suffix = func() string { return rand.String(5) }
 	}
 	if o.Authorizer == nil {
-		o.Authorizer = auth.AllowAll{}
+		o.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	}
 	if o.Token == "" {
 		o.Token = uuid.NewString()

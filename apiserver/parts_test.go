@@ -41,8 +41,10 @@ func TestEviction(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", pods, "", newPod)
 	h.must("PATCH", pods+"/p/status", mergePatch, `{"status":{"phase":"Running"}}`)
-	h.must("POST", budgets, "", `{"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"a"}}}}`)
-	require.Contains(t, h.refused(http.StatusTooManyRequests, "POST", pods+"/p/eviction", "", `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}}`),
+	h.must("POST", budgets, "", `{"metadata":{"name":"b"},"spec":{"minAvailable":1,`+
+		`"selector":{"matchLabels":{"app":"a"}}}}`)
+	require.Contains(t, h.refused(http.StatusTooManyRequests, "POST", pods+"/p/eviction", "",
+		`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}}`),
 		"disruption budget")
 	h.must("PATCH", budgets+"/b/status", mergePatch, `{"status":{"disruptionsAllowed":1}}`)
 	h.must("POST", pods+"/p/eviction?dryRun=All", "", `{}`)
@@ -74,9 +76,11 @@ func TestParts(t *testing.T) {
 	require.Equal(t, map[string]any{"requests": map[string]any{"cpu": "2"}}, c["resources"])
 
 	const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-	h.must("POST", requests, "", `{"metadata":{"name":"r"},"spec":{"request":"eA==","signerName":"x.io/s","usages":["client auth"]}}`)
+	h.must("POST", requests, "", `{"metadata":{"name":"r"},"spec":{"request":"eA==","signerName":"x.io/s",`+
+		`"usages":["client auth"]}}`)
 	approved := h.must("PATCH", requests+"/r/approval", mergePatch,
-		`{"spec":{"signerName":"x.io/other"},"status":{"certificate":"eA==","conditions":[{"type":"Approved","status":"True","reason":"x"}]}}`)
+		`{"spec":{"signerName":"x.io/other"},"status":{"certificate":"eA==","conditions":[{"type":"Approved",`+
+			`"status":"True","reason":"x"}]}}`)
 	require.Equal(t, "x.io/s", spec(approved, "signerName"))
 	_, has, _ := unstructured.NestedFieldNoCopy(approved.Object, "status", "certificate")
 	require.False(t, has)
@@ -84,7 +88,8 @@ func TestParts(t *testing.T) {
 	require.Len(t, conditions, 1)
 
 	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes","x.io/f"]}}`)
-	n := h.must("PUT", "/api/v1/namespaces/n/finalize", "", `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes"]}}`)
+	n := h.must("PUT", "/api/v1/namespaces/n/finalize", "",
+		`{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes"]}}`)
 	require.Equal(t, []any{"kubernetes"}, spec(n, "finalizers"))
 
 	h.refused(http.StatusNotImplemented, "GET", pods+"/p/log", "", "")

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -10,8 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
 )
@@ -43,13 +45,13 @@ func (s *Server) addReviews() {
 
 // reviewSelf handles a SelfSubjectReview.
 func (s *Server) reviewSelf(ctx context.Context, obj resources.Object) error {
-	obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo = userInfo(auth.UserOf(ctx))
+	obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo = userInfo(verbs.UserOf(ctx))
 	return nil
 }
 
-func userInfo(u auth.User) authenticationv1.UserInfo {
-	out := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
-	for key, values := range u.Extra {
+func userInfo(u user.Info) authenticationv1.UserInfo {
+	out := authenticationv1.UserInfo{Username: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups()}
+	for key, values := range u.GetExtra() {
 		if out.Extra == nil {
 			out.Extra = map[string]authenticationv1.ExtraValue{}
 		}
@@ -65,7 +67,8 @@ func (s *Server) reviewToken(ctx context.Context, obj resources.Object) error {
 		return apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
 	o.Status = authenticationv1.TokenReviewStatus{}
-	user, err := s.authenticate(ctx, o.Spec.Token)
+	r := (&http.Request{Header: http.Header{"Authorization": {"Bearer " + o.Spec.Token}}}).WithContext(ctx)
+	user, err := s.authenticate(r)
 	if apierrors.IsServiceUnavailable(err) {
 		return err
 	}
@@ -81,7 +84,7 @@ func (s *Server) reviewToken(ctx context.Context, obj resources.Object) error {
 // reviewSelfAccess handles a SelfSubjectAccessReview.
 func (s *Server) reviewSelfAccess(ctx context.Context, obj resources.Object) (err error) {
 	o := obj.(*authorizationv1.SelfSubjectAccessReview)
-	o.Status, err = s.review(ctx, o, auth.UserOf(ctx), o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)
+	o.Status, err = s.review(ctx, o, verbs.UserOf(ctx), o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)
 	return err
 }
 
@@ -104,20 +107,17 @@ func (s *Server) reviewAccess(ctx context.Context, obj resources.Object) (err er
 		return invalidReview(obj,
 			field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
 	}
-	user := auth.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
+	of := &user.DefaultInfo{Name: spec.User, UID: spec.UID, Groups: spec.Groups, Extra: map[string][]string{}}
 	for key, values := range spec.Extra {
-		if user.Extra == nil {
-			user.Extra = map[string][]string{}
-		}
-		user.Extra[key] = values
+		of.Extra[key] = values
 	}
-	*status, err = s.review(ctx, obj, user, spec.ResourceAttributes, spec.NonResourceAttributes)
+	*status, err = s.review(ctx, obj, of, spec.ResourceAttributes, spec.NonResourceAttributes)
 	return err
 }
 
 // review calls the authorizer.
 func (s *Server) review(
-	ctx context.Context, obj resources.Object, user auth.User, r *authorizationv1.ResourceAttributes,
+	ctx context.Context, obj resources.Object, user user.Info, r *authorizationv1.ResourceAttributes,
 	p *authorizationv1.NonResourceAttributes,
 ) (authorizationv1.SubjectAccessReviewStatus, error) {
 	var status authorizationv1.SubjectAccessReviewStatus
@@ -125,15 +125,15 @@ func (s *Server) review(
 		return status, invalidReview(obj, field.Invalid(field.NewPath("spec", "resourceAttributes"), r,
 			"exactly one of nonResourceAttributes or resourceAttributes must be specified"))
 	}
-	a := auth.Attributes{User: user}
+	a := authorizer.AttributesRecord{User: user, ResourceRequest: r != nil}
 	if r != nil {
-		a.Verb, a.Group, a.Version, a.Resource = r.Verb, r.Group, r.Version, r.Resource
+		a.Verb, a.APIGroup, a.APIVersion, a.Resource = r.Verb, r.Group, r.Version, r.Resource
 		a.Subresource, a.Namespace, a.Name = r.Subresource, r.Namespace, r.Name
 	} else {
 		a.Verb, a.Path = p.Verb, p.Path
 	}
-	allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
-	status.Allowed, status.Reason = allowed && err == nil, reason
+	decision, reason, err := s.options.Authorizer.Authorize(ctx, a)
+	status.Allowed, status.Reason = decision == authorizer.DecisionAllow && err == nil, reason
 	if err != nil {
 		status.EvaluationError = err.Error()
 	}
@@ -153,25 +153,23 @@ func (s *Server) reviewSelfRules(ctx context.Context, obj resources.Object) erro
 	o.Status = authorizationv1.SubjectRulesReviewStatus{
 		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{},
 	}
-	lister, ok := s.options.Authorizer.(auth.RuleLister)
+	resolver, ok := s.options.Authorizer.(authorizer.RuleResolver)
 	if !ok {
 		o.Status.Incomplete, o.Status.EvaluationError = true, fmt.Sprintf("%T does not list rules", s.options.Authorizer)
 		return nil
 	}
-	rules, err := lister.Rules(ctx, auth.UserOf(ctx), o.Spec.Namespace)
-	if err != nil {
-		o.Status.Incomplete, o.Status.EvaluationError = true, err.Error()
+	rules, paths, incomplete, err := resolver.RulesFor(ctx, verbs.UserOf(ctx), o.Spec.Namespace)
+	if o.Status.Incomplete = incomplete; err != nil {
+		o.Status.EvaluationError = err.Error()
 	}
 	for _, r := range rules {
-		if len(r.Resources) > 0 {
-			o.Status.ResourceRules = append(o.Status.ResourceRules, authorizationv1.ResourceRule{
-				Verbs: r.Verbs, APIGroups: r.Groups, Resources: r.Resources, ResourceNames: r.ResourceNames,
-			})
-		}
-		if len(r.Paths) > 0 {
-			o.Status.NonResourceRules = append(o.Status.NonResourceRules,
-				authorizationv1.NonResourceRule{Verbs: r.Verbs, NonResourceURLs: r.Paths})
-		}
+		o.Status.ResourceRules = append(o.Status.ResourceRules, authorizationv1.ResourceRule{
+			Verbs: r.GetVerbs(), APIGroups: r.GetAPIGroups(), Resources: r.GetResources(), ResourceNames: r.GetResourceNames(),
+		})
+	}
+	for _, r := range paths {
+		o.Status.NonResourceRules = append(o.Status.NonResourceRules,
+			authorizationv1.NonResourceRule{Verbs: r.GetVerbs(), NonResourceURLs: r.GetNonResourceURLs()})
 	}
 	return nil
 }

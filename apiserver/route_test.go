@@ -23,13 +23,20 @@ func TestCustomRoutes(t *testing.T) {
 		method, path, want string
 		why                string
 	}{
-		"subresource":       {404, "GET", widgetsV1 + "/w/log", `widgets.example.com "w" not found`, "there is no such part of the object"},
-		"create of a part":  {405, "POST", widgetsV1 + "/w/status", `create is not supported on resources of kind "widgets.example.com"`, "a status is not created"},
-		"delete of a part":  {405, "DELETE", widgetsV1 + "/w/scale", `delete is not supported on resources of kind "widgets.example.com"`, "a Scale is not deleted"},
+		"subresource": {404, "GET", widgetsV1 + "/w/log", `widgets.example.com "w" not found`,
+			"there is no such part of the object"},
+		"below a subresource": {
+			404, "GET", widgetsV1 + "/w/status/x", `widgets.example.com "w" not found`, "subresources have nothing below them",
+		},
+		"create of a part": {405, "POST", widgetsV1 + "/w/status",
+			`create is not supported on resources of kind "widgets.example.com"`, "a status is not created"},
+		"delete of a part": {405, "DELETE", widgetsV1 + "/w/scale",
+			`delete is not supported on resources of kind "widgets.example.com"`, "a Scale is not deleted"},
 		"update of nothing": {400, "PUT", widgetsV1, "name must be provided", "what is replaced has a name"},
 		"patch of nothing":  {400, "PATCH", widgetsV1, "name must be provided", "what is patched has a name"},
 		"no namespace":      {404, "GET", "/apis/example.com/v1/widgets/w", "", "the path is no resource's"},
-		"all namespaces":    {404, "DELETE", "/apis/example.com/v1/widgets", "", "only lists and watches are across namespaces"},
+		"all namespaces": {404, "DELETE", "/apis/example.com/v1/widgets", "",
+			"only lists and watches are across namespaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := h.ask(row.method, row.path, "", "")
@@ -41,10 +48,12 @@ func TestCustomRoutes(t *testing.T) {
 			require.Equal(t, row.want, h.refused(row.code, row.method, row.path, "", ""), row.why)
 		})
 	}
-	created := h.must("POST", widgetsV1+"/any", "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x"}}`)
+	created := h.must("POST", widgetsV1+"/any", "",
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x"}}`)
 	require.Equal(t, "x", created.GetName(), "what is created has the name that the body gives it, whatever the path says")
 	require.Equal(t, http.StatusNotFound, h.ask("GET", widgetsV1+"/any", "", "").Code)
-	require.Equal(t, http.StatusOK, h.ask("HEAD", widgetsV1+"/w", "", "").Code, "a HEAD is a get, other than of built-in types")
+	require.Equal(t, http.StatusOK, h.ask("HEAD", widgetsV1+"/w", "", "").Code,
+		"a HEAD is a get, other than of built-in types")
 }
 
 // askAs is a get with conversion to a kind.
@@ -65,7 +74,8 @@ func (h *host) accepting(types, path string) *httptest.ResponseRecorder {
 // A list can't be converted to PartialObjectMetadata.
 func TestListAsOneObject(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
-	for as, path := range map[string]string{"PartialObjectMetadata": configMaps, "PartialObjectMetadataList": "/api/v1/namespaces/default"} {
+	for as, path := range map[string]string{"PartialObjectMetadata": configMaps,
+		"PartialObjectMetadataList": "/api/v1/namespaces/default"} {
 		w := h.askAs(as, path)
 		require.Equal(t, http.StatusNotAcceptable, w.Code, as)
 		require.Contains(t, w.Body.String(), "you requested "+as+", but the requested object is")
@@ -76,9 +86,11 @@ func TestListAsOneObject(t *testing.T) {
 func TestScaleAsTable(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
-	h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"replicas":2}}`)
+	h.must("POST", widgetsV1, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},`+
+		`"spec":{"replicas":2}}`)
 	h.must("POST", "/apis/apps/v1/namespaces/default/deployments", "",
-		`{"metadata":{"name":"w"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+		`{"metadata":{"name":"w"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},`+
+			`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	for _, path := range []string{widgetsV1 + "/w/scale", "/apis/apps/v1/namespaces/default/deployments/w/scale"} {
 		w := h.askAs("Table", path)
 		require.Equal(t, http.StatusOK, w.Code, path)
@@ -98,7 +110,8 @@ func TestScaleAsTable(t *testing.T) {
 func TestWatchAsYAML(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
-	for path, types := range map[string]string{configMaps: "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch", widgetsV1: "application/json;stream=watch"} {
+	for path, types := range map[string]string{configMaps: "application/json;stream=watch, " +
+		"application/vnd.kubernetes.protobuf;stream=watch", widgetsV1: "application/json;stream=watch"} {
 		w := h.accepting("application/yaml", path+"?watch=1")
 		require.Equal(t, http.StatusNotAcceptable, w.Code, path)
 		var status metav1.Status

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/lru"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
@@ -29,10 +31,11 @@ type Server struct {
 	ownStore bool
 	tables   *resources.Current
 	verbs    *verbs.Server
-	admin    auth.Authenticator // for Options.Token
 	accounts *accounts
-	mux      *http.ServeMux
-	metrics  *metrics.Metrics
+	// authenticator authenticates all requests
+	authenticator authenticator.Request
+	mux           *http.ServeMux
+	metrics       *metrics.Metrics
 
 	definitions *custom.Controller
 	queue       taskQueue
@@ -53,7 +56,6 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	options = options.withDefaults()
 	s := &Server{
 		options: options, store: options.Store,
-		admin:    &tokenAuthenticator{token: options.Token},
 		requests: make(chan struct{}, options.Limits.Requests),
 		watches:  make(chan struct{}, options.Limits.Watches),
 		done:     make(chan struct{}),
@@ -64,6 +66,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
 	s.accounts = newAccounts(s.store, options.Now)
+	s.authenticator = newAuthenticator(options, s.accounts)
 	groups := builtin.Groups(builtin.Options{Now: options.Now})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
 	s.verbs = &verbs.Server{
@@ -77,16 +80,18 @@ func New(ctx context.Context, options Options) (*Server, error) {
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
-		Written: s.written,
+		Written: s.written, Objects: lru.New(verbs.Cached),
+		StrategyOf: builtin.Review,
+		ScaleOf:    func(parent resources.Strategy) resources.Strategy { return builtin.ScaleOf(parent, options.Now) },
 	}
 	if options.DisableNamespaceLifecycle {
 		s.verbs.Deleters["/namespaces"] = verbs.DeleteNamespaceOnly
 	}
-	if guard, ok := options.Authorizer.(auth.Guard); ok {
+	if guard, ok := options.Authorizer.(Guard); ok {
 		s.verbs.Guard = guard.Guard
 	}
 	s.addReviews()
-	s.definitions = custom.NewController(s.verbs, groups, custom.Options{
+	s.definitions = custom.NewController(s.store, s.tables, s.verbs, groups, custom.Options{
 		Now: options.Now, Convert: options.Hooks.Convert, MaxObject: options.Limits.Object,
 		// Responses contain an object and little else.
 		Webhooks: custom.NewWebhooks(options.Limits.Request, options.Limits.Body+options.Limits.Object),
@@ -125,12 +130,12 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	var measured measurement
 	defer func() { measured.end(s, w, r) }()
 	defer s.recoverPanic(w, r)
-	user, err := s.authenticate(r.Context(), bearer(r))
+	user, err := s.authenticate(r)
 	if err != nil {
 		response.Error(w, r, err)
 		return
 	}
-	info := request.Parse(r)
+	info := request.Info(r)
 	measured.begin(s, r, info)
 	leave, err := s.enter(w, r, info)
 	if err != nil {
@@ -142,12 +147,12 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 		response.Error(w, r, err)
 		return
 	}
-	r = r.WithContext(auth.WithUser(r.Context(), user))
-	if err := s.authorize(r.Context(), user, r, info); err != nil {
+	r = r.WithContext(apirequest.WithUser(r.Context(), user))
+	if err := s.authorize(r.Context(), info); err != nil {
 		response.Error(w, r, err)
 		return
 	}
-	if info.Resource {
+	if info.IsResourceRequest {
 		if !s.verbs.Serve(w, r, info) {
 			http.NotFound(w, r)
 		}
@@ -156,20 +161,14 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-func (s *Server) authorize(ctx context.Context, user auth.User, r *http.Request, i *request.Info) error {
-	a := auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: i.Path}
-	if i.Resource {
-		a = auth.Attributes{
-			User: user, Verb: i.Verb, Group: i.Group, Version: i.Version, Resource: i.Plural,
-			Subresource: i.Subresource, Namespace: i.Namespace, Name: i.Name,
-		}
-	}
-	allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
+func (s *Server) authorize(ctx context.Context, info *apirequest.RequestInfo) error {
+	attributes := verbs.Attributes(ctx, info)
+	decision, reason, err := s.options.Authorizer.Authorize(ctx, attributes)
 	switch {
-	case err == nil && allowed:
+	case err == nil && decision == authorizer.DecisionAllow:
 		return nil
 	case errors.Is(err, storage.ErrUnavailable):
 		return apierrors.NewServiceUnavailable(err.Error())
 	}
-	return verbs.Forbidden(user, a.Verb, i, reason)
+	return verbs.Forbidden(attributes, reason)
 }

@@ -24,13 +24,15 @@ const bombs = "/apis/example.com/v1/namespaces/default/bombs"
 func bombDefinition() string {
 	chain := `{"type":"object"}`
 	for range 12 {
-		chain = `{"type":"object","properties":{"a":{"type":"array","default":[{},{},{},{},{},{},{},{},{},{}],"items":` + chain + `}}}`
+		chain = `{"type":"object","properties":{"a":{"type":"array","default":[{},{},{},{},{},{},{},{},{},{}],"items":` +
+			chain + `}}}`
 	}
 	return fmt.Sprintf(`{"metadata":{"name":"bombs.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
 		"names":{"plural":"bombs","singular":"bomb","kind":"Bomb"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","properties":{
 			"items":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string","default":"%s"}}}},
-			"free":{"type":"object","additionalProperties":{"type":"object","properties":{"text":{"type":"string","default":"%[1]s"}}}},
+			"free":{"type":"object","additionalProperties":{"type":"object","properties":{"text":{"type":"string",
+				"default":"%[1]s"}}}},
 			"chain":%s}}}}]}}`, strings.Repeat("x", 100<<10), chain)
 }
 
@@ -55,18 +57,33 @@ func TestObjectSize(t *testing.T) {
 		says                            string
 		why                             string
 	}{
-		{"defaults of list items", "POST", bombs, "", bombOf("c", `"items":`+emptyItems(1_400)), "items[15].text: the defaults of the object up to here: expected at most 1572864 bytes, got more", "4 KB become 140 MB"},
-		{"defaults of many list items", "POST", bombs, "", bombOf("c", `"items":`+emptyItems(270_000)), "items[15].text", "800 KB become 27 GB"},
-		{"defaults of map values", "POST", bombs, "", bombOf("c", `"free":{`+manyNames(1_000)+`}`), ".text", "a map's values have defaults as well"},
-		{"defaults within defaults", "POST", bombs, "", bombOf("c", `"chain":{}`), "chain.a[0].a[0]", "each level has ten times as many items"},
-		{"defaults in an update", "PUT", bombs + "/b", "", bombOf("b", `"items":`+emptyItems(1_400)), "items[15].text", "an update"},
-		{"defaults in an apply", "PATCH", bombs + "/c?fieldManager=m", applyPatch, bombOf("c", `"items":`+emptyItems(1_400)), "items[15].text", "an apply"},
-		{"defaults in a merge patch", "PATCH", bombs + "/b", mergePatch, `{"items":` + emptyItems(1_400) + `}`, "items[15].text", "a merge patch"},
-		{"defaults in a JSON patch", "PATCH", bombs + "/b", jsonPatch, `[{"op":"add","path":"/items","value":` + emptyItems(1_400) + `}]`, "items[15].text", "a JSON patch"},
-		{"copies in a JSON patch", "PATCH", configMaps + "/m", jsonPatch, `[{"op":"copy","from":"/data/a","path":"/data/b"}]`, "the object as it is stored: expected at most 1572864 bytes, got 2097", "what is copied is not sent"},
-		{"copies in a JSON patch without storing", "PATCH", configMaps + "/m?dryRun=All", jsonPatch, `[{"op":"copy","from":"/data/a","path":"/data/b"}]`, "the object as it is stored", "a dry run says what a write would"},
-		{"strategic merge patch", "PATCH", pods + "/p", strategicPatch, `{"metadata":{"annotations":{"a":"` + strings.Repeat("x", 200<<10) + `"}},"spec":{"containers":[{"name":"c","args":["` + strings.Repeat("x", 1500<<10) + `"]}]}}`, "spec.containers[0].args[0]: the object as it is stored", "built-in types alike"},
-		{"create", "POST", configMaps, "", `{"metadata":{"name":"n"},"binaryData":{"a":"` + strings.Repeat("eHh4", 400<<10) + `"}}`, "binaryData.a: the object as it is stored: expected at most 1572864 bytes", "no expansion at all"},
+		{"defaults of list items", "POST", bombs, "", bombOf("c", `"items":`+emptyItems(1_400)),
+			"items[15].text: the defaults of the object up to here: expected at most 1572864 bytes, got more",
+			"4 KB become 140 MB"},
+		{"defaults of many list items", "POST", bombs, "", bombOf("c", `"items":`+emptyItems(270_000)), "items[15].text",
+			"800 KB become 27 GB"},
+		{"defaults of map values", "POST", bombs, "", bombOf("c", `"free":{`+manyNames(1_000)+`}`), ".text",
+			"a map's values have defaults as well"},
+		{"defaults within defaults", "POST", bombs, "", bombOf("c", `"chain":{}`), "chain.a[0].a[0]",
+			"each level has ten times as many items"},
+		{"defaults in an update", "PUT", bombs + "/b", "", bombOf("b", `"items":`+emptyItems(1_400)), "items[15].text",
+			"an update"},
+		{"defaults in an apply", "PATCH", bombs + "/c?fieldManager=m", applyPatch, bombOf("c", `"items":`+emptyItems(1_400)),
+			"items[15].text", "an apply"},
+		{"defaults in a merge patch", "PATCH", bombs + "/b", mergePatch, `{"items":` + emptyItems(1_400) + `}`,
+			"items[15].text", "a merge patch"},
+		{"defaults in a JSON patch", "PATCH", bombs + "/b", jsonPatch, `[{"op":"add","path":"/items","value":` +
+			emptyItems(1_400) + `}]`, "items[15].text", "a JSON patch"},
+		{"copies in a JSON patch", "PATCH", configMaps + "/m", jsonPatch, `[{"op":"copy","from":"/data/a","path":"/data/b"}]`,
+			"the object as it is stored: expected at most 1572864 bytes, got 2097", "what is copied is not sent"},
+		{"copies in a JSON patch without storing", "PATCH", configMaps + "/m?dryRun=All", jsonPatch,
+			`[{"op":"copy","from":"/data/a","path":"/data/b"}]`, "the object as it is stored",
+			"a dry run says what a write would"},
+		{"strategic merge patch", "PATCH", pods + "/p", strategicPatch, `{"metadata":{"annotations":{"a":"` +
+			strings.Repeat("x", 200<<10) + `"}},"spec":{"containers":[{"name":"c","args":["` + strings.Repeat("x", 1500<<10) +
+			`"]}]}}`, "spec.containers[0].args[0]: the object as it is stored", "built-in types alike"},
+		{"create", "POST", configMaps, "", `{"metadata":{"name":"n"},"binaryData":{"a":"` + strings.Repeat("eHh4", 400<<10) +
+			`"}}`, "binaryData.a: the object as it is stored: expected at most 1572864 bytes", "no expansion at all"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h := &host{t, h.Server}
@@ -97,11 +114,13 @@ func TestObjectSizeOfStored(t *testing.T) {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	before := newHost(t, apiserver.Options{Store: store, Limits: apiserver.Limits{Object: 2 << 20}})
-	before.must("POST", configMaps, "", `{"metadata":{"name":"m","finalizers":["x.io/f"]},"data":{"a":"`+strings.Repeat("x", 900<<10)+`"},
+	before.must("POST", configMaps, "", `{"metadata":{"name":"m","finalizers":["x.io/f"]},
+		"data":{"a":"`+strings.Repeat("x", 900<<10)+`"},
 		"binaryData":{"b":"`+strings.Repeat("eHh4", 200<<10)+`"}}`)
 	h := newHost(t, apiserver.Options{Store: store})
 	h.must("DELETE", configMaps+"/m", "", "")
-	require.Contains(t, h.refused(http.StatusRequestEntityTooLarge, "PATCH", configMaps+"/m", mergePatch, `{"data":{"c":"more"}}`),
+	require.Contains(t, h.refused(http.StatusRequestEntityTooLarge, "PATCH", configMaps+"/m", mergePatch,
+		`{"data":{"c":"more"}}`),
 		"data.a: the object as it is stored")
 	h.must("PATCH", configMaps+"/m", mergePatch, `{"data":{"a":"less"}}`)
 	h.must("PATCH", configMaps+"/m", mergePatch, `{"metadata":{"finalizers":null}}`)
@@ -111,7 +130,8 @@ func TestObjectSizeOfStored(t *testing.T) {
 // inflater converts objects to very large ones.
 type inflater struct{}
 
-func (inflater) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured, to string) ([]*unstructured.Unstructured, error) {
+func (inflater) Convert(_ *apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured,
+	to string) ([]*unstructured.Unstructured, error) {
 	for _, u := range objects {
 		u.SetAPIVersion(to)
 		if err := unstructured.SetNestedField(u.Object, strings.Repeat("x", 2<<20), "spec", "text"); err != nil {

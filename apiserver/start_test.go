@@ -66,7 +66,8 @@ func TestStartRefuses(t *testing.T) {
 			require.ErrorContains(t, err, row.listen, row.why)
 		})
 	}
-	_, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: filepath.Join(t.TempDir(), "no", "such", "folder")})
+	_, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: filepath.Join(t.TempDir(), "no", "such",
+		"folder")})
 	require.ErrorContains(t, err, "kubeconfig")
 }
 
@@ -81,7 +82,8 @@ func TestPanic(t *testing.T) {
 			return nil
 		}},
 	})
-	require.Contains(t, h.refused(http.StatusInternalServerError, "POST", configMaps, "", configMap("bad", "")), "a bug of the host's")
+	require.Contains(t, h.refused(http.StatusInternalServerError, "POST", configMaps, "", configMap("bad", "")),
+		"a bug of the host's")
 	h.must("POST", configMaps, "", configMap("good", ""))
 }
 
@@ -100,7 +102,8 @@ func TestCloseWaits(t *testing.T) {
 	require.NoError(t, err)
 	answered := make(chan error, 1)
 	go func() {
-		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
 		answered <- err
 	}()
 	<-began

@@ -16,7 +16,8 @@ import (
 // generated values.
 func TestRecordedTraces(t *testing.T) {
 	const root = "../testdata/traces"
-	traces, err := recorded.Load(filepath.Join(root, "random"), filepath.Join(root, "scenarios"), filepath.Join(root, "topology"))
+	traces, err := recorded.Load(filepath.Join(root, "random"), filepath.Join(root, "scenarios"),
+		filepath.Join(root, "topology"))
 	require.NoError(t, err)
 	require.Len(t, traces, 75)
 	used := map[recorded.Exception]int{}
@@ -45,7 +46,8 @@ func TestRecordedTraces(t *testing.T) {
 		})
 	}
 	require.Greater(t, steps, 700)
-	for _, exception := range []recorded.Exception{recorded.ScaleFault, recorded.NullFault, recorded.SchemaFault, recorded.HostValidation} {
+	for _, exception := range []recorded.Exception{recorded.ScaleFault, recorded.NullFault, recorded.SchemaFault,
+		recorded.HostValidation} {
 		require.NotZero(t, used[exception], "no step needs this: %s", exception)
 	}
 	// List each exception for a built-in kind, so that a new one has to be reviewed.

@@ -18,20 +18,29 @@ func TestUpdateWithoutVersion(t *testing.T) {
 	for name, row := range map[string]struct {
 		collection, path, patch, body, want, why string
 	}{
-		"config map":    {configMaps, "/a", "", `{"metadata":{"name":"a"},"data":{"k":"v"}}`, "", "most built-in kinds may"},
-		"zero":          {configMaps, "/a", "", `{"metadata":{"name":"a","resourceVersion":"0"},"data":{"k":"v"}}`, "", "0 is no version"},
-		"patched away":  {configMaps, "/a", mergePatch, `{"metadata":{"resourceVersion":null},"data":{"k":"v"}}`, "", "as if it had not been there"},
-		"lease":         {leases, "/a", "", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"h"}}`, "leases.coordination.k8s.io", "who leads must know who led"},
-		"custom":        {widgetsV1, "/a", "", widget + `},"spec":{"text":"t"}}`, "widgets.example.com", "no custom resource may"},
-		"custom zero":   {widgetsV1, "/a", "", widget + `,"resourceVersion":"0"},"spec":{"text":"t"}}`, "widgets.example.com", "0 is no version"},
-		"custom status": {widgetsV1, "/a/status", "", widget + `},"status":{"replicas":1}}`, "widgets.example.com", "nor a part of it"},
-		"custom patch":  {widgetsV1, "/a", mergePatch, `{"spec":{"text":"t"}}`, "", "a patch starts from what is there"},
+		"config map": {configMaps, "/a", "", `{"metadata":{"name":"a"},"data":{"k":"v"}}`, "", "most built-in kinds may"},
+		"zero": {configMaps, "/a", "", `{"metadata":{"name":"a","resourceVersion":"0"},"data":{"k":"v"}}`, "",
+			"0 is no version"},
+		"patched away": {configMaps, "/a", mergePatch, `{"metadata":{"resourceVersion":null},"data":{"k":"v"}}`, "",
+			"as if it had not been there"},
+		"lease": {leases, "/a", "", `{"metadata":{"name":"a"},"spec":{"holderIdentity":"h"}}`,
+			"leases.coordination.k8s.io", "who leads must know who led"},
+		"custom": {widgetsV1, "/a", "", widget + `},"spec":{"text":"t"}}`, "widgets.example.com",
+			"no custom resource may"},
+		"custom zero": {widgetsV1, "/a", "", widget + `,"resourceVersion":"0"},"spec":{"text":"t"}}`, "widgets.example.com",
+			"0 is no version"},
+		"custom status": {widgetsV1, "/a/status", "", widget + `},"status":{"replicas":1}}`, "widgets.example.com",
+			"nor a part of it"},
+		"custom patch": {widgetsV1, "/a", mergePatch, `{"spec":{"text":"t"}}`, "", "a patch starts from what is there"},
 		"custom patched away": {
-			widgetsV1, "/a", mergePatch, `{"metadata":{"resourceVersion":null}}`, "widgets.example.com", "what comes of it has none",
+			widgetsV1, "/a", mergePatch, `{"metadata":{"resourceVersion":null}}`, "widgets.example.com",
+			"what comes of it has none",
 		},
-		"custom apply": {widgetsV1, "/a?fieldManager=m&force=true", applyPatch, widget + `},"spec":{"text":"t"}}`, "", "so does an apply"},
+		"custom apply": {widgetsV1, "/a?fieldManager=m&force=true", applyPatch, widget + `},"spec":{"text":"t"}}`, "",
+			"so does an apply"},
 		"custom scale": {
-			widgetsV1, "/a/scale", "", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":3}}`, "",
+			widgetsV1, "/a/scale", "", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},` +
+				`"spec":{"replicas":3}}`, "",
 			"a Scale without a version leaves the object's alone",
 		},
 	} {
@@ -68,6 +77,8 @@ func TestVersionOfANewObject(t *testing.T) {
 	h.must("POST", configMaps, "", body("b", "x"))
 	applied := h.must("PATCH", configMaps+"/c?fieldManager=m", applyPatch, body("c", "7"))
 	require.NotEqual(t, "7", applied.GetResourceVersion())
-	require.Contains(t, h.refused(http.StatusInternalServerError, "PATCH", configMaps+"/d?fieldManager=m", applyPatch, body("d", "x")), "invalid syntax")
-	require.Contains(t, h.refused(http.StatusConflict, "PATCH", configMaps+"/c?fieldManager=m", applyPatch, body("c", "7")), "has been modified")
+	require.Contains(t, h.refused(http.StatusInternalServerError, "PATCH", configMaps+"/d?fieldManager=m", applyPatch,
+		body("d", "x")), "invalid syntax")
+	require.Contains(t, h.refused(http.StatusConflict, "PATCH", configMaps+"/c?fieldManager=m", applyPatch,
+		body("c", "7")), "has been modified")
 }

@@ -77,7 +77,8 @@ func TestWatchInitialEvents(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", configMaps, "", configMap("a", ""))
 	h.must("POST", configMaps, "", configMap("b", ""))
-	events := h.watch(configMaps + "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan")
+	events := h.watch(configMaps +
+		"?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan")
 	require.Equal(t, "ADDED a", (<-events).text())
 	b := <-events
 	require.Equal(t, "ADDED b", b.text())

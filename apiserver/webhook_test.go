@@ -28,7 +28,8 @@ func conversionWebhook(t *testing.T, convert func(u *unstructured.Unstructured, 
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		answer := &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		answer := &apiextensionsv1.ConversionResponse{UID: review.Request.UID,
+			Result: metav1.Status{Status: metav1.StatusSuccess}}
 		for _, raw := range review.Request.Objects {
 			u := &unstructured.Unstructured{}
 			err := u.UnmarshalJSON(raw.Raw)
@@ -47,7 +48,8 @@ func conversionWebhook(t *testing.T, convert func(u *unstructured.Unstructured, 
 	}))
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	return fmt.Sprintf(`{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"%s/convert","caBundle":%q}}}`,
+	return fmt.Sprintf(`{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],`+
+		`"clientConfig":{"url":"%s/convert","caBundle":%q}}}`,
 		server.URL, base64.StdEncoding.EncodeToString(ca))
 }
 
@@ -62,7 +64,8 @@ func reversed(u *unstructured.Unstructured, to string) error {
 func TestConversionWebhook(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", conversionWebhook(t, reversed)))
-	made := h.must("POST", widgetsV2, "", `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"abc"}}`)
+	made := h.must("POST", widgetsV2, "",
+		`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"abc"}}`)
 	require.Equal(t, "abc", spec(made, "text"))
 	require.Equal(t, "cba", spec(h.must("GET", widgetsV1+"/w", "", ""), "text"))
 	require.Equal(t, "abc", spec(h.must("GET", widgetsV2+"/w", "", ""), "text"))
@@ -82,14 +85,21 @@ func TestConversionWebhookErrors(t *testing.T) {
 	for _, row := range []struct{ name, conversion, says, why string }{
 		{"refuses", conversionWebhook(t, func(*unstructured.Unstructured, string) error { return fmt.Errorf("not today") }),
 			"conversion webhook for example.com/v1, Kind=Widget failed: not today", "its own words"},
-		{"another name", conversionWebhook(t, func(u *unstructured.Unstructured, _ string) error { u.SetName("other"); return nil }),
+		{"another name", conversionWebhook(t, func(u *unstructured.Unstructured,
+			_ string) error {
+			u.SetName("other")
+			return nil
+		}),
 			"returned invalid object: must have the same name", "it may change no metadata but labels and annotations"},
 		{"too large", conversionWebhook(t, func(u *unstructured.Unstructured, _ string) error {
 			return unstructured.SetNestedField(u.Object, strings.Repeat("x", 10<<20), "spec", "text")
 		}), "http: request body too large", "its answer is not read to the end"},
-		{"nobody there", webhook, "conversion webhook for example.com/v1, Kind=Widget failed: Post \"https://localhost/convert", "no connection"},
-		{"a service", `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"service":{"namespace":"ns","name":"hook"}}}}`,
-			"service ns/hook can't be reached without a cluster: expected a clientConfig with a url", "there is no cluster behind the server"},
+		{"nobody there", webhook, "conversion webhook for example.com/v1, Kind=Widget failed: Post " +
+			"\"https://localhost/convert", "no connection"},
+		{"a service", `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],` +
+			`"clientConfig":{"service":{"namespace":"ns","name":"hook"}}}}`,
+			"service ns/hook can't be reached without a cluster: expected a clientConfig with a url",
+			"there is no cluster behind the server"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h := newHost(t, apiserver.Options{})
@@ -109,13 +119,15 @@ func TestDryRunWithResourceVersion(t *testing.T) {
 	h.must("POST", crdPath, "", definition("v1", none))
 	for _, row := range []struct{ name, path, body string }{
 		{"built-in", configMaps, `{"metadata":{"name":"m","resourceVersion":"7"}}`},
-		{"custom", widgetsV1, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"7"}}`},
+		{"custom", widgetsV1,
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"7"}}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h := &host{t, h.Server}
 			made := h.must("POST", row.path+"?dryRun=All", "", row.body)
 			require.Equal(t, "7", made.GetResourceVersion(), "it is answered as it was given")
-			require.Contains(t, h.refused(http.StatusInternalServerError, "POST", row.path, "", row.body), "resourceVersion should not be set on objects to be created")
+			require.Contains(t, h.refused(http.StatusInternalServerError, "POST", row.path, "", row.body),
+				"resourceVersion should not be set on objects to be created")
 		})
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/tenure-ssa/tenure/apiserver/auth"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // An Object is an API object: a Go struct of k8s.io/api for built-in kinds, an
@@ -42,7 +41,7 @@ type Write struct {
 	Resource    schema.GroupVersionResource
 	Kind        schema.GroupVersionKind
 	Subresource string
-	User        auth.User
+	User        user.Info
 	DryRun      bool
 	// Object is the new object, or nil on delete. Mutate may change it in place.
 	Object Object

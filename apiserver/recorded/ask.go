@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 )
@@ -34,9 +33,8 @@ type Answer struct {
 
 // A Replayer replays the requests of one recording. It is not safe for concurrent use.
 type Replayer struct {
-	send func(*http.Request) (*http.Response, error)
-	// request creates a request for a path with a query.
-	request func(method, target string, body io.Reader) (*http.Request, error)
+	client *http.Client
+	url    string
 
 	// sameClock: the server's clock is the recorded one, so the times of managed fields are
 	// compared.
@@ -49,38 +47,14 @@ type Replayer struct {
 	defined map[string]bool
 }
 
-func newReplayer() *Replayer {
-	return &Replayer{versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{},
-		defined: map[string]bool{}}
-}
-
-// OfHandler returns a replayer that calls a handler, with a bearer token, without a network.
-func OfHandler(handler http.Handler, token string) *Replayer {
-	r := newReplayer()
-	r.request = func(method, target string, body io.Reader) (*http.Request, error) {
-		q := httptest.NewRequest(method, target, body)
-		q.Header.Set("Authorization", "Bearer "+token)
-		return q, nil
-	}
-	r.send = func(q *http.Request) (*http.Response, error) {
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, q)
-		if q.Method == http.MethodHead {
-			w.Body.Reset() // a connection would not transmit the body
-		}
-		return w.Result(), nil
-	}
-	return r
-}
-
-// OfClient returns a replayer for the server at a URL.
+// OfClient returns a replayer for the server at a URL. It follows no redirects.
 func OfClient(client *http.Client, url string) *Replayer {
-	r := newReplayer()
-	r.request = func(method, target string, body io.Reader) (*http.Request, error) {
-		return http.NewRequest(method, url+target, body)
+	direct := *client
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Replayer{
+		client: &direct, url: url, versions: map[string]string{}, uids: map[string]string{}, tokens: map[string]string{},
+		defined: map[string]bool{},
 	}
-	r.send = client.Do
-	return r
 }
 
 // Ask sends a request and returns the response.
@@ -97,7 +71,7 @@ func (r *Replayer) Ask(request Request) (*Answer, error) {
 		}
 		body = strings.NewReader(r.translate(string(data)))
 	}
-	q, err := r.request(request.Method, r.translate(request.Target), body)
+	q, err := http.NewRequest(request.Method, r.url+r.translate(request.Target), body)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +83,7 @@ func (r *Replayer) Ask(request Request) (*Answer, error) {
 			q.Header.Set(name, value)
 		}
 	}
-	response, err := r.send(q)
+	response, err := r.client.Do(q)
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/component-helpers/auth/rbac/validation"
-
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 )
 
 // everything are the rules that allow everything. They are needed to write aggregation rules,
@@ -27,10 +27,14 @@ var everything = []rbacv1.PolicyRule{
 // Guard prevents privilege escalation. It rejects roles with rules that the user does not
 // have, unless the user may "escalate" the role, and bindings to roles with such rules, unless
 // the user may "bind" the role. A role that does not exist and that the user may not bind is a
-// NotFound error.
-func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live runtime.Object) error {
-	if at.Group != rbacv1.GroupName || slices.Contains(at.User.Groups, auth.Masters) {
+// NotFound error. It makes the Authorizer an apiserver.Guard.
+func (a *Authorizer) Guard(ctx context.Context, of authorizer.Attributes, obj, live runtime.Object) error {
+	if of.GetAPIGroup() != rbacv1.GroupName || slices.Contains(of.GetUser().GetGroups(), user.SystemPrivilegedGroup) {
 		return nil
+	}
+	at := authorizer.AttributesRecord{
+		User: of.GetUser(), Verb: of.GetVerb(), Namespace: of.GetNamespace(), APIGroup: of.GetAPIGroup(), APIVersion: "*",
+		Resource: of.GetResource(), Name: of.GetName(), ResourceRequest: true,
 	}
 	var err error
 	switch o := obj.(type) {
@@ -62,21 +66,22 @@ func (a *Authorizer) Guard(ctx context.Context, at auth.Attributes, obj, live ru
 	if err == nil || apierrors.IsNotFound(err) {
 		return err
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: at.Group, Resource: at.Resource}, at.Name, err)
+	return apierrors.NewForbidden(schema.GroupResource{Group: at.APIGroup, Resource: at.Resource}, at.Name, err)
 }
 
 func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // guardRules returns an error for rules that the user does not have.
-func (a *Authorizer) guardRules(ctx context.Context, at auth.Attributes, rules []rbacv1.PolicyRule) error {
-	at.Verb, at.Version, at.Subresource = "escalate", "*", ""
-	if ok, _, err := a.Authorize(ctx, at); ok && err == nil {
+func (a *Authorizer) guardRules(ctx context.Context, at authorizer.AttributesRecord, rules []rbacv1.PolicyRule) error {
+	at.Verb = "escalate"
+	if decision, _, err := a.Authorize(ctx, at); decision == authorizer.DecisionAllow && err == nil {
 		return nil
 	}
 	return a.covers(at, rules)
 }
 
-func (a *Authorizer) guardClusterRole(ctx context.Context, at auth.Attributes, r, before *rbacv1.ClusterRole) error {
+func (a *Authorizer) guardClusterRole(ctx context.Context, at authorizer.AttributesRecord, r,
+	before *rbacv1.ClusterRole) error {
 	if err := a.guardRules(ctx, at, r.Rules); err != nil {
 		return err
 	}
@@ -94,16 +99,16 @@ func aggregates(r *rbacv1.ClusterRole) bool {
 }
 
 // guardBinding returns an error for a role with rules that the user does not have.
-func (a *Authorizer) guardBinding(ctx context.Context, at auth.Attributes, ref rbacv1.RoleRef) error {
-	bind := auth.Attributes{User: at.User, Verb: "bind", Group: ref.APIGroup, Version: "*", Namespace: at.Namespace,
-		Name: ref.Name}
+func (a *Authorizer) guardBinding(ctx context.Context, at authorizer.AttributesRecord, ref rbacv1.RoleRef) error {
+	bind := at
+	bind.Verb, bind.APIGroup, bind.Resource, bind.Name = "bind", ref.APIGroup, "", ref.Name
 	switch ref.Kind {
 	case "Role":
 		bind.Resource = "roles"
 	case "ClusterRole":
 		bind.Resource = "clusterroles"
 	}
-	if ok, _, err := a.Authorize(ctx, bind); ok && err == nil {
+	if decision, _, err := a.Authorize(ctx, bind); decision == authorizer.DecisionAllow && err == nil {
 		return nil
 	}
 	a.lock.RLock()
@@ -117,7 +122,7 @@ func (a *Authorizer) guardBinding(ctx context.Context, at auth.Attributes, ref r
 }
 
 // covers returns an error that lists the rules that the user does not have.
-func (a *Authorizer) covers(at auth.Attributes, rules []rbacv1.PolicyRule) error {
+func (a *Authorizer) covers(at authorizer.AttributesRecord, rules []rbacv1.PolicyRule) error {
 	held, resolution := a.rulesOf(at.User, at.Namespace)
 	ok, missing := validation.Covers(held, rules)
 	if ok {
@@ -129,7 +134,7 @@ func (a *Authorizer) covers(at auth.Attributes, rules []rbacv1.PolicyRule) error
 	}
 	slices.Sort(texts)
 	text := fmt.Sprintf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s",
-		at.User.Name, at.User.Groups, strings.Join(slices.Compact(texts), "\n"))
+		at.User.GetName(), at.User.GetGroups(), strings.Join(slices.Compact(texts), "\n"))
 	if resolution != nil {
 		text += fmt.Sprintf("; resolution errors: [%v]", resolution)
 	}

@@ -5,20 +5,19 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-
-	"github.com/tenure-ssa/tenure/apiserver/auth"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
 // allows reports whether a rule allows a request.
-func allows(r *rbacv1.PolicyRule, a auth.Attributes) bool {
-	if !has(r.Verbs, a.Verb) {
+func allows(r *rbacv1.PolicyRule, a authorizer.Attributes) bool {
+	if !has(r.Verbs, a.GetVerb()) {
 		return false
 	}
-	if a.Path != "" {
-		return slices.ContainsFunc(r.NonResourceURLs, func(pattern string) bool { return matchesPath(pattern, a.Path) })
+	if !a.IsResourceRequest() {
+		return slices.ContainsFunc(r.NonResourceURLs, func(pattern string) bool { return matchesPath(pattern, a.GetPath()) })
 	}
-	return has(r.APIGroups, a.Group) && matchesResource(r.Resources, a.Resource, a.Subresource) &&
-		(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.Name))
+	return has(r.APIGroups, a.GetAPIGroup()) && matchesResource(r.Resources, a.GetResource(), a.GetSubresource()) &&
+		(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.GetName()))
 }
 
 // has reports whether a list contains a value or "*".

@@ -8,9 +8,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -115,19 +117,16 @@ func decodeClusterRole(value []byte) *role {
 
 // rules yields the rules of a user: the cluster-wide ones and, if namespace is not empty,
 // those of the namespace. It yields an error for each bound role that does not exist.
-func (o *objects) rules(user auth.User, namespace string) iter.Seq2[*rbacv1.PolicyRule, error] {
-	groups := make(map[string]bool, len(user.Groups))
-	for _, g := range user.Groups {
-		groups[g] = true
-	}
+func (o *objects) rules(user user.Info, namespace string) iter.Seq2[*rbacv1.PolicyRule, error] {
+	groups := sets.New(user.GetGroups()...)
 	return func(yield func(*rbacv1.PolicyRule, error) bool) {
-		_ = o.visit("", user.Name, groups, yield) && namespace != "" && o.visit(namespace, user.Name, groups, yield)
+		_ = o.visit("", user.GetName(), groups, yield) && namespace != "" && o.visit(namespace, user.GetName(), groups, yield)
 	}
 }
 
 // visit yields the rules bound in one namespace, and reports whether to continue.
 func (o *objects) visit(
-	namespace, user string, groups map[string]bool, yield func(*rbacv1.PolicyRule, error) bool,
+	namespace, user string, groups sets.Set[string], yield func(*rbacv1.PolicyRule, error) bool,
 ) bool {
 	for _, b := range o.bindings[namespace] {
 		if !b.binds(user, groups, namespace) {
@@ -149,7 +148,7 @@ func (o *objects) visit(
 }
 
 // binds reports whether a binding in a namespace has a user as subject.
-func (b *binding) binds(user string, groups map[string]bool, namespace string) bool {
+func (b *binding) binds(user string, groups sets.Set[string], namespace string) bool {
 	for _, s := range b.subjects {
 		switch s.Kind {
 		case rbacv1.UserKind:
@@ -157,7 +156,7 @@ func (b *binding) binds(user string, groups map[string]bool, namespace string) b
 				return true
 			}
 		case rbacv1.GroupKind:
-			if groups[s.Name] {
+			if groups.Has(s.Name) {
 				return true
 			}
 		case rbacv1.ServiceAccountKind:
@@ -165,7 +164,7 @@ func (b *binding) binds(user string, groups map[string]bool, namespace string) b
 			if in == "" {
 				in = namespace
 			}
-			if in != "" && user == "system:serviceaccount:"+in+":"+s.Name {
+			if in != "" && serviceaccount.MatchesUsername(in, s.Name, user) {
 				return true
 			}
 		}

@@ -28,8 +28,10 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -44,10 +46,8 @@ type Authorizer struct {
 }
 
 var (
-	_ auth.Authorizer = (*Authorizer)(nil)
-	_ auth.Guard      = (*Authorizer)(nil)
-	_ auth.Observer   = (*Authorizer)(nil)
-	_ auth.RuleLister = (*Authorizer)(nil)
+	_ authorizer.Authorizer   = (*Authorizer)(nil)
+	_ authorizer.RuleResolver = (*Authorizer)(nil)
 )
 
 // New returns an authorizer for the RBAC objects in store. It creates the default roles of
@@ -64,89 +64,98 @@ func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 	return a, nil
 }
 
-// Authorize reports whether a rule allows the request.
-func (a *Authorizer) Authorize(ctx context.Context, at auth.Attributes) (bool, string, error) {
-	if slices.Contains(at.User.Groups, auth.Masters) {
-		return true, "", nil
+// Authorize allows a request that a rule allows, and has no opinion on others.
+func (a *Authorizer) Authorize(ctx context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
+	if slices.Contains(at.GetUser().GetGroups(), user.SystemPrivilegedGroup) {
+		return authorizer.DecisionAllow, "", nil
 	}
 	allowed, _ := a.allowed(at)
 	if allowed {
-		return true, "", nil
+		return authorizer.DecisionAllow, "", nil
 	}
 	// Another server may have granted it: read the objects again before denying.
 	if err := a.load(ctx); err != nil {
-		return false, "", err
+		return authorizer.DecisionNoOpinion, "", err
 	}
 	allowed, missing := a.allowed(at)
-	if allowed || missing == nil {
-		return allowed, "", nil
+	switch {
+	case allowed:
+		return authorizer.DecisionAllow, "", nil
+	case missing != nil:
+		return authorizer.DecisionNoOpinion, "RBAC: " + missing.Error(), nil
 	}
-	return false, "RBAC: " + missing.Error(), nil
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// ConditionsAwareAuthorize is Authorize: RBAC has no conditions.
+func (a *Authorizer) ConditionsAwareAuthorize(
+	ctx context.Context, at authorizer.Attributes,
+) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, at))
+}
+
+// EvaluateConditions denies: RBAC has no conditions.
+func (a *Authorizer) EvaluateConditions(
+	context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData,
+) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
 // allowed reports whether the known objects allow a request; missing lists bound roles that do
 // not exist.
-func (a *Authorizer) allowed(at auth.Attributes) (ok bool, missing error) {
+func (a *Authorizer) allowed(at authorizer.Attributes) (ok bool, missing error) {
 	a.lock.RLock()
 	defer a.lock.RUnlock()
 	var errs []error
-	for rule, err := range a.objects.rules(at.User, at.Namespace) {
+	for rule, err := range a.objects.rules(at.GetUser(), at.GetNamespace()) {
 		if err != nil {
 			errs = append(errs, err)
 		} else if allows(rule, at) {
 			return true, nil
 		}
 	}
-	if len(errs) == 0 {
-		return false, nil
-	}
 	return false, oneLine(errs)
 }
 
-// oneLine joins errors to one line for the client.
+// oneLine joins errors to one line for the client, each of them once.
 func oneLine(errs []error) error {
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	var texts []string
-	for _, err := range errs {
-		texts = append(texts, err.Error())
-	}
-	slices.Sort(texts)
-	return errors.New("[" + strings.Join(slices.Compact(texts), ", ") + "]")
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return utilerrors.NewAggregate(errs)
 }
 
-// Rules returns the rules of a user in a namespace. The error lists bound roles that do not
+// RulesFor returns the rules of a user in a namespace. The error lists bound roles that do not
 // exist.
-func (a *Authorizer) Rules(_ context.Context, user auth.User, namespace string) ([]auth.Rule, error) {
-	rules, err := a.rulesOf(user, namespace)
-	out := make([]auth.Rule, 0, len(rules)+1)
-	if slices.Contains(user.Groups, auth.Masters) {
-		out, _ = auth.AllowAll{}.Rules(context.Background(), user, namespace)
+func (a *Authorizer) RulesFor(_ context.Context, of user.Info, namespace string) (
+	rules []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo, incomplete bool, err error,
+) {
+	all, err := a.rulesOf(of, namespace)
+	if slices.Contains(of.GetGroups(), user.SystemPrivilegedGroup) {
+		all = append(everything[:len(everything):len(everything)], all...)
 	}
-	for _, r := range rules {
-		out = append(out, auth.Rule{
-			Verbs: r.Verbs, Groups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames,
-			Paths: r.NonResourceURLs,
-		})
+	for _, r := range all {
+		if len(r.Resources) > 0 {
+			rules = append(rules, &authorizer.DefaultResourceRuleInfo{
+				Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames,
+			})
+		}
+		if len(r.NonResourceURLs) > 0 {
+			paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: r.Verbs, NonResourceURLs: r.NonResourceURLs})
+		}
 	}
-	return out, err
+	return rules, paths, err != nil, err
 }
 
-func (a *Authorizer) rulesOf(user auth.User, namespace string) ([]rbacv1.PolicyRule, error) {
+func (a *Authorizer) rulesOf(of user.Info, namespace string) ([]rbacv1.PolicyRule, error) {
 	a.lock.RLock()
 	defer a.lock.RUnlock()
 	var out []rbacv1.PolicyRule
 	var errs []error
-	for rule, err := range a.objects.rules(user, namespace) {
+	for rule, err := range a.objects.rules(of, namespace) {
 		if err != nil {
 			errs = append(errs, err)
 		} else {
 			out = append(out, *rule)
 		}
-	}
-	if len(errs) == 0 {
-		return out, nil
 	}
 	return out, oneLine(errs)
 }

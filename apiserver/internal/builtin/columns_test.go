@@ -110,7 +110,8 @@ func TestColumnsOfAll(t *testing.T) {
 		require.GreaterOrEqual(t, len(cells), len(kind.TableColumns().Definitions()), r.GVK())
 		require.Contains(t, cells, "n", r.GVK())
 	}
-	roles, err := table.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}).Strategy()
+	roles, err := table.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+		Resource: "roles"}).Strategy()
 	require.NoError(t, err)
 	require.Equal(t, "Created At", roles.TableColumns().Definitions()[1].Name)
 }

@@ -27,10 +27,13 @@ func through(t *testing.T, from, to resources.Strategy, obj resources.Object) re
 func TestEvents(t *testing.T) {
 	core, events := kindOf(t, "", "v1", "events"), kindOf(t, "events.k8s.io", "v1", "events")
 	obj := events.New().(*eventsv1.Event)
-	require.NoError(t, json.Unmarshal([]byte(`{"metadata":{"name":"e","namespace":"n"},"eventTime":"2026-01-01T00:00:00.000001Z",
-		"series":{"count":2,"lastObservedTime":"2026-01-01T00:00:01.000000Z"},"reportingController":"c","reportingInstance":"i","action":"a",
+	require.NoError(t, json.Unmarshal([]byte(`{"metadata":{"name":"e","namespace":"n"},
+		"eventTime":"2026-01-01T00:00:00.000001Z",
+		"series":{"count":2,"lastObservedTime":"2026-01-01T00:00:01.000000Z"},"reportingController":"c",
+			"reportingInstance":"i","action":"a",
 		"reason":"r","regarding":{"kind":"Pod","name":"p"},"related":{"kind":"Node","name":"o"},"note":"text","type":"Normal",
-		"deprecatedSource":{"component":"s"},"deprecatedFirstTimestamp":"2026-01-01T00:00:00Z","deprecatedLastTimestamp":"2026-01-01T00:00:02Z",
+		"deprecatedSource":{"component":"s"},"deprecatedFirstTimestamp":"2026-01-01T00:00:00Z",
+			"deprecatedLastTimestamp":"2026-01-01T00:00:02Z",
 		"deprecatedCount":3}`), obj))
 	read := through(t, events, core, obj).(*corev1.Event)
 	require.Equal(t, "text", read.Message)
@@ -42,13 +45,16 @@ func TestEvents(t *testing.T) {
 // v1 keeps v2 fields of a HorizontalPodAutoscaler in annotations. The metric of the CPU
 // target comes after those of the annotation, as on kube-apiserver.
 func TestAutoscalers(t *testing.T) {
-	v1, v2 := kindOf(t, "autoscaling", "v1", "horizontalpodautoscalers"), kindOf(t, "autoscaling", "v2", "horizontalpodautoscalers")
+	v1, v2 := kindOf(t, "autoscaling", "v1", "horizontalpodautoscalers"),
+		kindOf(t, "autoscaling", "v2", "horizontalpodautoscalers")
 	obj := v2.New().(*autoscalingv2.HorizontalPodAutoscaler)
-	require.NoError(t, json.Unmarshal([]byte(`{"metadata":{"name":"h","annotations":{"a":"b"}},"spec":{"scaleTargetRef":{"kind":"Deployment","name":"d"},
+	require.NoError(t, json.Unmarshal([]byte(`{"metadata":{"name":"h","annotations":{"a":"b"}},
+		"spec":{"scaleTargetRef":{"kind":"Deployment","name":"d"},
 		"minReplicas":2,"maxReplicas":5,"metrics":[
 			{"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"1Gi"}}},
 			{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":70}}}]},
-		"status":{"currentReplicas":2,"desiredReplicas":3,"conditions":[{"type":"AbleToScale","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`), obj))
+		"status":{"currentReplicas":2,"desiredReplicas":3,"conditions":[{"type":"AbleToScale","status":"True",
+			"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`), obj))
 	read := through(t, v2, v1, obj).(*autoscalingv1.HorizontalPodAutoscaler)
 	require.Equal(t, int32(70), *read.Spec.TargetCPUUtilizationPercentage)
 	require.Equal(t, int32(2), *read.Spec.MinReplicas)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +25,7 @@ import (
 // spread over the files of this package: encoding and field managers are here, the create,
 // update and delete strategy is in strategy.go, Table columns are in columns.go.
 type kind struct {
+	resources.FieldManagers
 	resource *resources.Resource
 	gvk      schema.GroupVersionKind
 	types    *types
@@ -33,17 +33,15 @@ type kind struct {
 	options  Options
 
 	hasStatus bool // whether there is a status subresource
-
-	lock     sync.Mutex
-	managers map[string]*fieldmanager.FieldManager // by subresource
 }
 
 // open returns the strategy of a built-in resource.
 func open(r *resources.Resource, options Options) (resources.Strategy, error) {
 	k := &kind{
 		resource: r, gvk: r.GVK(), types: typesOfVersion(r.GroupVersion()), traits: kindTraits[r.Group][r.Kind],
-		options: options, managers: map[string]*fieldmanager.FieldManager{},
+		options: options,
 	}
+	k.FieldManagers = resources.FieldManagers{New: k.newFieldManager, Now: options.Now}
 	_, k.hasStatus = r.Subresource("status")
 	obj, err := k.types.scheme.New(k.gvk)
 	if err != nil {
@@ -162,19 +160,7 @@ func (k *kind) EncodeStored(obj resources.Object) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
-func (k *kind) FieldManager(subresource string) (*fieldmanager.FieldManager, error) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	if m := k.managers[subresource]; m != nil {
-		return m, nil
-	}
-	if subresource == "scale" {
-		m, err := ScaleFieldManager(k.options.Now)
-		if err == nil {
-			k.managers[subresource] = m
-		}
-		return m, err
-	}
+func (k *kind) newFieldManager(subresource string) (*fieldmanager.FieldManager, error) {
 	options := []fieldmanager.Option{
 		fieldmanager.WithClock(k.options.Now),
 		fieldmanager.WithSubresource(subresource),
@@ -186,11 +172,7 @@ func (k *kind) FieldManager(subresource string) (*fieldmanager.FieldManager, err
 			k.gvk.GroupVersion().String(): fieldpath.Excluding(reset),
 		}))
 	}
-	m, err := fieldmanager.New(k.gvk, openapi.Builtin(), options...)
-	if err == nil {
-		k.managers[subresource] = m
-	}
-	return m, err
+	return fieldmanager.New(k.gvk, openapi.Builtin(), options...)
 }
 
 // PatchMetaStruct returns the kind's Go type.

@@ -107,7 +107,8 @@ func TestStoredOnce(t *testing.T) {
 		{"", "v1", "pods", "/core/pods/"},
 		{"authorization.k8s.io", "v1", "subjectaccessreviews", ""},
 	} {
-		require.Equal(t, row.prefix, tab.Resource(schema.GroupVersionResource{Group: row.group, Version: row.version, Resource: row.plural}).Prefix)
+		require.Equal(t, row.prefix, tab.Resource(schema.GroupVersionResource{Group: row.group, Version: row.version,
+			Resource: row.plural}).Prefix)
 	}
 	prefixes := map[string]int{}
 	for _, r := range tab.Stored() {

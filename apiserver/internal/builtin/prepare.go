@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,17 +12,16 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // prepareForCreate sets what the strategies of single kinds set on create, beyond dropping
 // the status, and what the mutating admission plugins set that kube-apiserver enables by
 // default. No field manager owns these fields.
-func prepareForCreate(obj resources.Object, user auth.User, now metav1.Time) {
+func prepareForCreate(ctx context.Context, obj resources.Object, now metav1.Time) {
 	switch o := obj.(type) {
 	case *certificatesv1.CertificateSigningRequest:
-		setRequester(&o.Spec, user)
+		setRequester(ctx, &o.Spec)
 	case *corev1.Namespace:
 		o.Status.Phase = corev1.NamespaceActive
 		if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {

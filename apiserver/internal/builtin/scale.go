@@ -12,27 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
-	"github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
-
-// ScaleKind is the kind of the bodies of scale subresources.
-var ScaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-
-func newScale() *autoscalingv1.Scale {
-	s := &autoscalingv1.Scale{}
-	s.SetGroupVersionKind(ScaleKind)
-	return s
-}
-
-// ScaleFieldManager returns the field manager of scale subresources.
-func ScaleFieldManager(now func() time.Time) (*fieldmanager.FieldManager, error) {
-	return fieldmanager.New(ScaleKind, openapi.Builtin(),
-		fieldmanager.WithClock(now), fieldmanager.WithSubresource("scale"), fieldmanager.WithEmptyObject(newScale()))
-}
 
 // ScaleOf returns the strategy of the scale subresource of a resource.
 func ScaleOf(parent resources.Strategy, now func() time.Time) resources.Strategy {
@@ -60,13 +43,13 @@ func (c scaleColumns) Definitions() []metav1.TableColumnDefinition { return c.de
 
 func (c scaleColumns) Cells(obj resources.Object) ([]any, error) { return c.cells(obj, c.now), nil }
 
-func (scale) New() resources.Object                   { return newScale() }
-func (scale) PatchMetaStruct() any                    { return newScale() }
+func (scale) New() resources.Object                   { return resources.NewScale() }
+func (scale) PatchMetaStruct() any                    { return resources.NewScale() }
 func (s scale) Serializers() []runtime.SerializerInfo { return s.types.serializers }
 
 func (scale) Decode(decoded runtime.Object) (resources.Object, []string, error) {
 	gvk := decoded.GetObjectKind().GroupVersionKind()
-	out := newScale()
+	out := resources.NewScale()
 	switch o := decoded.(type) {
 	case *autoscalingv1.Scale:
 		out = o
@@ -75,11 +58,11 @@ func (scale) Decode(decoded runtime.Object) (resources.Object, []string, error) 
 			return nil, nil, err
 		}
 	}
-	if !gvk.Empty() && gvk != ScaleKind {
+	if !gvk.Empty() && gvk != resources.ScaleKind {
 		return nil, nil, fmt.Errorf("converting (%s) to (%s): unknown conversion", goName(gvk),
-			goName(ScaleKind.GroupKind().WithVersion("")))
+			goName(resources.ScaleKind.GroupKind().WithVersion("")))
 	}
-	out.SetGroupVersionKind(ScaleKind)
+	out.SetGroupVersionKind(resources.ScaleKind)
 	return out, nil, nil
 }
 

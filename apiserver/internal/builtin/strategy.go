@@ -15,7 +15,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
@@ -220,7 +219,7 @@ func (k *kind) PrepareForCreate(ctx context.Context, obj resources.Object) {
 	if k.traits.hasGeneration {
 		obj.SetGeneration(1)
 	}
-	prepareForCreate(obj, auth.UserOf(ctx), k.now())
+	prepareForCreate(ctx, obj, k.now())
 	// Some defaults depend on fields that were set just now: a Job without labels gets the
 	// labels of its template.
 	setDefaults(obj)

@@ -20,18 +20,22 @@ func TestColumnsAgainstUpstream(t *testing.T) {
 		"metadata": map[string]any{"name": "w", "creationTimestamp": "2020-01-01T00:00:00Z"},
 		"spec": map[string]any{
 			"text": "red", "n": int64(3), "f": 1.5, "yes": true, "nothing": nil, "empty": "",
-			"when": "2021-01-01T00:00:00Z", "later": "soon", "list": []any{map[string]any{"name": "a"}, map[string]any{"name": "b"}},
+			"when": "2021-01-01T00:00:00Z", "later": "soon", "list": []any{map[string]any{"name": "a"},
+				map[string]any{"name": "b"}},
 			"map": map[string]any{"k": "v"},
 		},
 	}
 	paths := []string{
-		".metadata.creationTimestamp", ".spec.text", ".spec.n", ".spec.f", ".spec.yes", ".spec.nothing", ".spec.empty", ".spec.when",
-		".spec.later", ".spec.list[*].name", ".spec.list[?(@.name=='b')].name", ".spec.list[5].name", ".spec.map", ".spec.absent.more", ".spec.list",
+		".metadata.creationTimestamp", ".spec.text", ".spec.n", ".spec.f", ".spec.yes", ".spec.nothing", ".spec.empty",
+		".spec.when",
+		".spec.later", ".spec.list[*].name", ".spec.list[?(@.name=='b')].name", ".spec.list[5].name", ".spec.map",
+		".spec.absent.more", ".spec.list",
 	}
 	var asked []apiextensionsv1.CustomResourceColumnDefinition
 	for _, path := range paths {
 		for _, typ := range []string{"string", "integer", "number", "boolean", "date"} {
-			asked = append(asked, apiextensionsv1.CustomResourceColumnDefinition{Name: path + " as " + typ, Type: typ, JSONPath: path, Priority: 1})
+			asked = append(asked, apiextensionsv1.CustomResourceColumnDefinition{Name: path + " as " + typ, Type: typ,
+				JSONPath: path, Priority: 1})
 		}
 	}
 	asked[0].Description, asked[0].Format = "described", "byte"
@@ -61,7 +65,8 @@ func TestColumnsByDefault(t *testing.T) {
 	c, err := columnsOf(&apiextensionsv1.CustomResourceDefinitionVersion{}, func() time.Time { return now })
 	require.NoError(t, err)
 	require.Len(t, c.Definitions(), 2)
-	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "w", "creationTimestamp": "2026-01-01T11:00:00Z"}}}
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "w",
+		"creationTimestamp": "2026-01-01T11:00:00Z"}}}
 	cells, err := c.Cells(u)
 	require.NoError(t, err)
 	require.Equal(t, []any{"w", "60m"}, cells)

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
-	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -36,7 +35,9 @@ const manager = "kube-apiserver"
 // replaces the resource table when a definition changes, and updates the status of
 // definitions. It is safe for concurrent use.
 type Controller struct {
-	server  *verbs.Server
+	store   storage.Store
+	tables  *resources.Current
+	writer  Writer
 	builtin []resources.Group
 	options Options
 	// Terminating is called for definitions that are being deleted. Finalize deletes them.
@@ -47,13 +48,28 @@ type Controller struct {
 	added  map[string]*Definition // by name; see Add
 }
 
-// NewController returns a controller that replaces the resource tables of server.
-func NewController(server *verbs.Server, builtin []resources.Group, options Options) *Controller {
+// A Writer writes objects as requests do, without authorization. verbs.Server implements it.
+type Writer interface {
+	// Update updates an object of a cluster-scoped resource, through a subresource, as a field
+	// manager. change gets a copy of the live object and is called again after a conflict.
+	Update(ctx context.Context, r *resources.Resource, subresource, name, manager string,
+		change func(resources.Object) error) (resources.Object, error)
+	// RemoveAll deletes the objects in records. The error is not nil while some remain.
+	RemoveAll(ctx context.Context, r *resources.Resource, records []storage.Record) error
+}
+
+// NewController returns a controller of the definitions in a store. It replaces tables.
+func NewController(
+	store storage.Store, tables *resources.Current, writer Writer, builtin []resources.Group, options Options,
+) *Controller {
 	return &Controller{
-		server: server, builtin: builtin, options: options,
+		store: store, tables: tables, writer: writer, builtin: builtin, options: options,
 		served: map[string]*Definition{}, added: map[string]*Definition{},
 	}
 }
+
+// resource returns the resource of CustomResourceDefinitions.
+func (c *Controller) resource() *resources.Resource { return c.tables.Table().Resource(Plural) }
 
 // Add serves a definition that is not in the store, in place of a stored one of the same
 // name. types, if not nil, are the types of its kind. The definition needs no status. The
@@ -61,7 +77,7 @@ func NewController(server *verbs.Server, builtin []resources.Group, options Opti
 func (c *Controller) Add(
 	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry,
 ) error {
-	r := c.server.Tables.Table().Resource(Plural)
+	r := c.resource()
 	strategy, err := r.Strategy()
 	if err != nil {
 		return err
@@ -87,7 +103,7 @@ func (c *Controller) Add(
 
 // Load serves all definitions in storage and returns the revision at which it read them.
 func (c *Controller) Load(ctx context.Context) (int64, error) {
-	page, err := c.server.Store.List(ctx, Prefix, storage.ListOptions{})
+	page, err := c.store.List(ctx, Prefix, storage.ListOptions{})
 	if err != nil {
 		return 0, err
 	}
@@ -105,17 +121,13 @@ func (c *Controller) Load(ctx context.Context) (int64, error) {
 func (c *Controller) servedDefinitions() map[string]*Definition {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	out := make(map[string]*Definition, len(c.served))
-	for name, d := range c.served {
-		out[name] = d
-	}
-	return out
+	return maps.Clone(c.served)
 }
 
 // Watch serves changed definitions until ctx ends. It sees the writes of all servers; Changed
 // is called for those of this server before.
 func (c *Controller) Watch(ctx context.Context, after int64) error {
-	w, err := c.server.Store.Watch(ctx, Prefix, after)
+	w, err := c.store.Watch(ctx, Prefix, after)
 	if err != nil {
 		return err
 	}
@@ -172,7 +184,7 @@ func (d *Definition) same(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 // read returns the stored definition, or nil.
 func (c *Controller) read(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	record, _, err := c.server.Store.Get(ctx, Prefix+name, 0)
+	record, _, err := c.store.Get(ctx, Prefix+name, 0)
 	if err != nil || record == nil {
 		return nil, err
 	}
@@ -188,17 +200,7 @@ func (c *Controller) publish() {
 	all := maps.Clone(c.served)
 	maps.Copy(all, c.added)
 	list := slices.Collect(maps.Values(all))
-	tables := c.server.Tables
-	tables.Replace(resources.NewTable(Groups(c.builtin, list), tables.Table().Generation()+1))
-}
-
-// call returns a loopback call for CustomResourceDefinitions.
-func (c *Controller) call(ctx context.Context, subresource string) (*verbs.Call, error) {
-	r := c.server.Tables.Table().Resource(Plural)
-	if r == nil {
-		return nil, errors.New("custom: bug: definitions are not served")
-	}
-	return c.server.Internal(ctx, r, "", subresource)
+	c.tables.Replace(resources.NewTable(Groups(c.builtin, list), c.tables.Table().Generation()+1))
 }
 
 // updateStatus updates the status of a definition if it changed. It returns the updated
@@ -211,11 +213,7 @@ func (c *Controller) updateStatus(
 	if apiequality.Semantic.DeepEqual(wanted.Status, crd.Status) {
 		return crd, nil
 	}
-	call, err := c.call(ctx, "status")
-	if err != nil {
-		return nil, err
-	}
-	obj, err := call.Update(crd.Name, manager, func(obj resources.Object) error {
+	obj, err := c.writer.Update(ctx, c.resource(), "status", crd.Name, manager, func(obj resources.Object) error {
 		c.setStatus(obj.(*apiextensionsv1.CustomResourceDefinition))
 		return nil
 	})

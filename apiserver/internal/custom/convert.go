@@ -3,6 +3,8 @@ package custom
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,10 +36,7 @@ func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.
 		return nil, runtime.NewNotRegisteredErrForKind(c.definition.crd.Name, to.WithKind(gvk.Kind))
 	}
 	if s := c.definition.crd.Spec.Conversion; s == nil || s.Strategy != apiextensionsv1.WebhookConverter {
-		out := &unstructured.Unstructured{Object: make(map[string]any, len(u.Object))}
-		for name, v := range u.Object {
-			out.Object[name] = v
-		}
+		out := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
 		out.SetAPIVersion(to.String())
 		return out, nil
 	}
@@ -76,10 +75,6 @@ func (c converter) callWebhook(
 }
 
 func (c converter) hasVersion(version string) bool {
-	for _, v := range c.definition.crd.Spec.Versions {
-		if v.Name == version {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.definition.crd.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
 }

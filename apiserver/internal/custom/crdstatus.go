@@ -128,11 +128,7 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 		if err := c.deleteObjects(ctx, crd); err != nil {
 			return err
 		}
-		call, err := c.call(ctx, "")
-		if err != nil {
-			return err
-		}
-		_, err = call.Update(name, manager, func(obj resources.Object) error {
+		_, err := c.writer.Update(ctx, c.resource(), "", name, manager, func(obj resources.Object) error {
 			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition),
 				apiextensionsv1.CustomResourceCleanupFinalizer)
 			return nil
@@ -150,9 +146,9 @@ func (c *Controller) deleteObjects(ctx context.Context, crd *apiextensionsv1.Cus
 	if r == nil || r.Plural == "" {
 		return nil // it was never served
 	}
-	page, err := c.server.Store.List(ctx, r.Prefix, storage.ListOptions{})
+	page, err := c.store.List(ctx, r.Prefix, storage.ListOptions{})
 	if err != nil {
 		return err
 	}
-	return c.server.RemoveAll(ctx, r, page.Records)
+	return c.writer.RemoveAll(ctx, r, page.Records)
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
-	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
@@ -172,7 +171,7 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 	}
 	if s := v.Subresources; s != nil && s.Scale != nil {
 		r.Subresources = append(r.Subresources,
-			resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: builtin.ScaleKind})
+			resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: resources.ScaleKind})
 	}
 	r.Open = func() (resources.Strategy, error) { return open(d, v, r) }
 	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v, version) }

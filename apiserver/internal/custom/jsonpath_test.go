@@ -15,16 +15,23 @@ import (
 // A path finds what client-go finds, in the order of names where that finds it in any.
 func TestJSONPath(t *testing.T) {
 	var tree map[string]any
-	require.NoError(t, kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"spec":{"a":"x","n":3,"f":1.5,"b":true,"none":null,"empty":"",
+	require.NoError(t, kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"spec":{"a":"x","n":3,"f":1.5,"b":true,
+		"none":null,"empty":"",
 		"list":[{"type":"Ready","status":"True","n":1},{"type":"Other","n":2},{"n":3,"deep":{"a":[{"a":"y"}]}}],
 		"names":["p","q","r","s"],"map":{"k.l":"dots","x":{"a":1},"y":{"a":2}}}}`), &tree))
 	for _, path := range []string{
-		".spec.a", ".spec.n", ".spec.f", ".spec.b", ".spec.none", ".spec.nowhere", ".spec.a.below", ".spec.none.below", ".", ".spec",
-		".spec.list[0].type", ".spec.list[-1].n", ".spec.list[7].n", ".spec.list[*].n", ".spec.list[0:2].n", ".spec.list[::2].n", ".spec.list[1:].n",
-		".spec.list[:-1].n", ".spec.list[2:1]", ".spec.list[1:1]", ".spec.a[0]", ".spec.none[0]", ".spec.names[0,2]", ".spec.names[-2:]",
-		`.spec.list[?(@.type=="Ready")].status`, `.spec.list[?(@.type)].n`, `.spec.list[?(@.n>1)].n`, `.spec.list[?(@.n>=2)].n`, `.spec.list[?(@.n<2)].n`,
-		`.spec.list[?(@.n<=2)].n`, `.spec.list[?(@.n!=2)].n`, `.spec.list[?(@.type>1)].n`, `.spec.list[?(@.deep..a)].n`, `.spec.map[?(@.a)]`,
-		".spec.map.*.a", ".spec..a", ".spec..a..a", "..a", ".spec.map..*", `.spec.map.k\.l`, ".spec['a','n']", ".spec.names.*", ".spec.list[0:9].n",
+		".spec.a", ".spec.n", ".spec.f", ".spec.b", ".spec.none", ".spec.nowhere", ".spec.a.below", ".spec.none.below", ".",
+		".spec",
+		".spec.list[0].type", ".spec.list[-1].n", ".spec.list[7].n", ".spec.list[*].n", ".spec.list[0:2].n",
+		".spec.list[::2].n", ".spec.list[1:].n",
+		".spec.list[:-1].n", ".spec.list[2:1]", ".spec.list[1:1]", ".spec.a[0]", ".spec.none[0]", ".spec.names[0,2]",
+		".spec.names[-2:]",
+		`.spec.list[?(@.type=="Ready")].status`, `.spec.list[?(@.type)].n`, `.spec.list[?(@.n>1)].n`,
+		`.spec.list[?(@.n>=2)].n`, `.spec.list[?(@.n<2)].n`,
+		`.spec.list[?(@.n<=2)].n`, `.spec.list[?(@.n!=2)].n`, `.spec.list[?(@.type>1)].n`, `.spec.list[?(@.deep..a)].n`,
+		`.spec.map[?(@.a)]`,
+		".spec.map.*.a", ".spec..a", ".spec..a..a", "..a", ".spec.map..*", `.spec.map.k\.l`, ".spec['a','n']",
+		".spec.names.*", ".spec.list[0:9].n",
 		".spec.none[*]", ".spec.empty..a", "..",
 	} {
 		t.Run(path, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -20,12 +21,12 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // kind implements resources.Strategy for a version of a CustomResourceDefinition.
 type kind struct {
+	resources.FieldManagers
 	definition *Definition
 	version    *apiextensionsv1.CustomResourceDefinitionVersion
 	resource   *resources.Resource
@@ -37,9 +38,6 @@ type kind struct {
 	columns    *columns
 	selectable []selectable
 	validators func() (*validators, error)
-
-	lock     sync.Mutex
-	managers map[string]*fieldmanager.FieldManager // by subresource
 }
 
 func open(
@@ -51,8 +49,9 @@ func open(
 	}
 	k := &kind{
 		definition: d, version: v, resource: r, gvk: r.GVK(), schemas: schemas, schema: schemas[v.Name],
-		converter: converter{d}, managers: map[string]*fieldmanager.FieldManager{}, defaulters: map[string]*defaulter{},
+		converter: converter{d}, defaulters: map[string]*defaulter{},
 	}
+	k.FieldManagers = resources.FieldManagers{New: k.newFieldManager, Now: d.options.Now}
 	for name, s := range schemas {
 		k.defaulters[name] = newDefaulter(s, d.options.MaxObject)
 	}
@@ -171,23 +170,7 @@ func (k *kind) EncodeStored(obj resources.Object) ([]byte, error) {
 	return json.Marshal(u.Object)
 }
 
-func (k *kind) FieldManager(subresource string) (*fieldmanager.FieldManager, error) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	if m := k.managers[subresource]; m != nil {
-		return m, nil
-	}
-	m, err := k.newManager(subresource)
-	if err == nil {
-		k.managers[subresource] = m
-	}
-	return m, err
-}
-
-func (k *kind) newManager(subresource string) (*fieldmanager.FieldManager, error) {
-	if subresource == "scale" {
-		return builtin.ScaleFieldManager(k.definition.options.Now)
-	}
+func (k *kind) newFieldManager(subresource string) (*fieldmanager.FieldManager, error) {
 	types, err := k.definition.types()
 	if err != nil {
 		return nil, err
@@ -262,12 +245,8 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 }
 
 func withoutMetadata(tree map[string]any) map[string]any {
-	out := make(map[string]any, len(tree))
-	for name, v := range tree {
-		if name != "metadata" {
-			out[name] = v
-		}
-	}
+	out := maps.Clone(tree)
+	delete(out, "metadata")
 	return out
 }
 

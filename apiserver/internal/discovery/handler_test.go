@@ -24,9 +24,10 @@ const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 // widgets are a custom resource as definitions make them.
 func widgets(version string) *resources.Resource {
 	r := &resources.Resource{
-		Group: "example.dev", Version: version, Plural: "widgets", Singular: "widget", Kind: "Widget", Custom: true, Namespaced: true,
-		Verbs:  []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"},
-		Stored: schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"},
+		Group: "example.dev", Version: version, Plural: "widgets", Singular: "widget", Kind: "Widget", Custom: true,
+		Namespaced: true,
+		Verbs:      []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"},
+		Stored:     schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"},
 	}
 	r.Subresources = []resources.Subresource{{Name: "status", Kind: r.GVK(), Verbs: []string{"get", "patch", "update"}}}
 	return r
@@ -63,23 +64,42 @@ func TestHandler(t *testing.T) {
 		contentType, has     string
 		why                  string
 	}{
-		"group of a definition":     {path: "/apis/example.dev", code: 200, has: `"preferredVersion":{"groupVersion":"example.dev/v1"`, why: "the first version is preferred"},
-		"slash behind":              {path: "/apis/example.dev/", code: 200, has: `"kind":"APIGroup"`, why: "clients join paths carelessly"},
-		"resources of a definition": {path: "/apis/example.dev/v1beta1", code: 200, has: `"name":"widgets/status"`, why: "subresources stand behind their resource"},
-		"storage version":           {path: "/apis/example.dev/v1beta1", code: 200, has: `"storageVersionHash":"`, why: "clients notice a change of the stored version"},
-		"all paths":                 {path: "/", code: 200, has: `"/apis/example.dev/v1beta1"`, why: "the root lists what else there is"},
-		"other paths":               {path: "/", code: 200, has: `"/version"`, why: "the root lists what others serve"},
-		"no such group":             {path: "/apis/nope", code: 404, has: "404 page not found", why: "a group that nobody defines"},
-		"no such version":           {path: "/apis/apps/v9", code: 404, has: "404 page not found", why: "a version that nobody defines"},
-		"no such core version":      {path: "/api/v2", code: 404, has: "404 page not found", why: "the core group has one version"},
-		"too long":                  {path: "/api/v1/x/y", code: 404, has: "404 page not found", why: "what is longer is no discovery"},
-		"method":                    {method: "POST", path: "/apis", code: 405, has: "does not allow this method", why: "discovery is read"},
-		"nothing acceptable":        {path: "/apis", accept: "text/html", code: 406, has: "Available representations", why: "the client reads none of them"},
-		"yaml":                      {path: "/apis/apps", accept: "application/yaml", code: 200, contentType: "application/yaml", has: "kind: APIGroup\n", why: "for people"},
-		"aggregated":                {path: "/apis", accept: aggregated, code: 200, contentType: aggregated, has: `"resource":"widgets"`, why: "one request for all"},
-		"aggregated names kinds":    {path: "/apis", accept: aggregated, code: 200, contentType: aggregated, has: `"responseKind":{"group":"example.dev","version":"v1beta1","kind":"Widget"}`, why: "custom resources name their kind in full"},
-		"an older shape first":      {path: "/apis", accept: "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json", code: 200, contentType: "application/json", has: `"kind":"APIGroupList"`, why: "older clients fall back to what they accept as well"},
-		"aggregated of one group":   {path: "/apis/apps", accept: aggregated, code: 406, has: "Available representations", why: "only whole lists are aggregated"},
+		"group of a definition": {path: "/apis/example.dev", code: 200,
+			has: `"preferredVersion":{"groupVersion":"example.dev/v1"`, why: "the first version is preferred"},
+		"slash behind": {path: "/apis/example.dev/", code: 200, has: `"kind":"APIGroup"`,
+			why: "clients join paths carelessly"},
+		"resources of a definition": {path: "/apis/example.dev/v1beta1", code: 200, has: `"name":"widgets/status"`,
+			why: "subresources stand behind their resource"},
+		"storage version": {path: "/apis/example.dev/v1beta1", code: 200, has: `"storageVersionHash":"`,
+			why: "clients notice a change of the stored version"},
+		"all paths": {path: "/", code: 200, has: `"/apis/example.dev/v1beta1"`,
+			why: "the root lists what else there is"},
+		"other paths": {path: "/", code: 200, has: `"/version"`, why: "the root lists what others serve"},
+		"no such group": {path: "/apis/nope", code: 404, has: "404 page not found",
+			why: "a group that nobody defines"},
+		"no such version": {path: "/apis/apps/v9", code: 404, has: "404 page not found",
+			why: "a version that nobody defines"},
+		"no such core version": {path: "/api/v2", code: 404, has: "404 page not found",
+			why: "the core group has one version"},
+		"too long": {path: "/api/v1/x/y", code: 404, has: "404 page not found",
+			why: "what is longer is no discovery"},
+		"method": {method: "POST", path: "/apis", code: 405, has: "does not allow this method",
+			why: "discovery is read"},
+		"nothing acceptable": {path: "/apis", accept: "text/html", code: 406, has: "Available representations",
+			why: "the client reads none of them"},
+		"yaml": {path: "/apis/apps", accept: "application/yaml", code: 200,
+			contentType: "application/yaml", has: "kind: APIGroup\n", why: "for people"},
+		"aggregated": {path: "/apis", accept: aggregated, code: 200, contentType: aggregated,
+			has: `"resource":"widgets"`, why: "one request for all"},
+		"aggregated names kinds": {path: "/apis", accept: aggregated, code: 200, contentType: aggregated,
+			has: `"responseKind":{"group":"example.dev","version":"v1beta1","kind":"Widget"}`,
+			why: "custom resources name their kind in full"},
+		"an older shape first": {path: "/apis",
+			accept: "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json", code: 200,
+			contentType: "application/json", has: `"kind":"APIGroupList"`,
+			why: "older clients fall back to what they accept as well"},
+		"aggregated of one group": {path: "/apis/apps", accept: aggregated, code: 406, has: "Available representations",
+			why: "only whole lists are aggregated"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +180,8 @@ func TestProtobuf(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list.APIResources, 2)
 
-	w = ask(h, "GET", "/apis", map[string]string{"Accept": "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"})
+	w = ask(h, "GET", "/apis", map[string]string{"Accept": "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;" +
+		"v=v2;as=APIGroupDiscoveryList"})
 	groups := &apidiscovery.APIGroupDiscoveryList{}
 	_, _, err = decoder.Decode(w.Body.Bytes(), nil, groups)
 	require.NoError(t, err)

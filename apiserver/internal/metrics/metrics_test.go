@@ -22,9 +22,11 @@ func TestMetrics(t *testing.T) {
 	m.Count(apply, 200, 30*time.Millisecond)
 	m.Count(apply, 409, time.Second)
 	text := read(m)
-	require.Contains(t, text, `apiserver_request_total{code="200",component="apiserver",dry_run="",group="apps",resource="deployments",scope="resource",subresource="",verb="APPLY",version="v1"} 1`)
+	require.Contains(t, text, `apiserver_request_total{code="200",component="apiserver",dry_run="",group="apps",`+
+		`resource="deployments",scope="resource",subresource="",verb="APPLY",version="v1"} 1`)
 	require.Contains(t, text, `code="409"`)
-	require.Contains(t, text, `apiserver_request_duration_seconds_count{component="apiserver",dry_run="",group="apps",resource="deployments",scope="resource",subresource="",verb="APPLY",version="v1"} 2`)
+	require.Contains(t, text, `apiserver_request_duration_seconds_count{component="apiserver",dry_run="",group="apps",`+
+		`resource="deployments",scope="resource",subresource="",verb="APPLY",version="v1"} 2`)
 	require.Contains(t, text, `kubernetes_build_info{git_version="v1.36.3"`)
 	require.Contains(t, text, "go_goroutines")
 }
@@ -37,11 +39,13 @@ func TestUnderWay(t *testing.T) {
 	text := read(m)
 	require.Contains(t, text, `apiserver_current_inflight_requests{request_kind="mutating"} 1`)
 	require.Contains(t, text, `apiserver_current_inflight_requests{request_kind="readOnly"} 1`)
-	require.Contains(t, text, `apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="cluster",subresource="",verb="WATCH",version="v1"} 1`)
+	require.Contains(t, text, `apiserver_longrunning_requests{component="apiserver",group="",resource="pods",`+
+		`scope="cluster",subresource="",verb="WATCH",version="v1"} 1`)
 	apply()
 	get()
 	watch()
 	text = read(m)
 	require.Contains(t, text, `apiserver_current_inflight_requests{request_kind="mutating"} 0`)
-	require.Contains(t, text, `apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="cluster",subresource="",verb="WATCH",version="v1"} 0`)
+	require.Contains(t, text, `apiserver_longrunning_requests{component="apiserver",group="",resource="pods",`+
+		`scope="cluster",subresource="",verb="WATCH",version="v1"} 0`)
 }

@@ -50,10 +50,13 @@ versions:
             port: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}
             limits: {type: object, additionalProperties: {x-kubernetes-int-or-string: true, pattern: "^[0-9]+$"}}
             anything: {type: object, x-kubernetes-preserve-unknown-fields: true}
-            template: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object, properties: {a: {type: string}}}}}
+            template: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object,
+              properties: {a: {type: string}}}}}
             raw: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
-            list: {type: array, maxItems: 3, items: {type: object, required: [name], properties: {name: {type: string}, n: {type: number, multipleOf: 0.5}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name]}
-            choice: {type: object, properties: {a: {type: string}, b: {type: string}}, oneOf: [{required: [a]}, {required: [b]}]}
+            list: {type: array, maxItems: 3, items: {type: object, required: [name], properties: {name: {type: string},
+              n: {type: number, multipleOf: 0.5}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name]}
+            choice: {type: object, properties: {a: {type: string}, b: {type: string}}, oneOf: [{required: [a]},
+              {required: [b]}]}
         status:
           type: object
           properties: {replicas: {type: integer}, ready: {type: boolean}}`,
@@ -74,10 +77,11 @@ versions:
 - name: v1
   served: true
   storage: true
-  schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object}}}}`,
+  schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true,
+    properties: {spec: {type: object}}}}`,
 }
 
-func definition(t *testing.T, spec string) *apiextensionsv1.CustomResourceDefinition {
+func definition(t testing.TB, spec string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &crd.Spec))
 	crd.Name = crd.Spec.Names.Plural + "." + crd.Spec.Group
@@ -130,7 +134,8 @@ func encode(t *testing.T, v any) []byte {
 
 // kinds of models that all groups share depend on which groups a process knows.
 var sharedKinds = []string{
-	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status", "io.k8s.api.autoscaling.v1.Scale",
+	"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
+	"io.k8s.api.autoscaling.v1.Scale",
 }
 
 func withoutKinds(schemas map[string]any) map[string]any {

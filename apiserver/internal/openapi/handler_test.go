@@ -94,17 +94,23 @@ func TestRepresentations(t *testing.T) {
 		contentType  string
 		why          string
 	}{
-		"v3 json":           {"/openapi/v3/apis/apps/v1", "application/json", 200, "application/json", "what clients ask for"},
-		"v3 anything":       {"/openapi/v3/apis/apps/v1", "*/*", 200, "application/json", "JSON is what everybody reads"},
-		"v3 protobuf":       {"/openapi/v3/apis/policy/v1", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", 200, "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", "some clients prefer it"},
-		"v3 protobuf, old":  {"/openapi/v3/apis/policy/v1", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf", 200, "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", "the name that is no media type"},
-		"v3 unknown":        {"/openapi/v3/apis/apps/v1", "text/html", 406, "", "nothing that is accepted"},
-		"v3 no such thing":  {"/openapi/v3/apis/apps/v9", "application/json", 404, "text/plain; charset=utf-8", "no such version"},
-		"v2 json":           {"/openapi/v2", "", 200, "application/json", "JSON is what everybody reads"},
-		"v2 protobuf, old":  {"/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", "how client-go asks"},
-		"v2 unknown":        {"/openapi/v2", "application/yaml", 406, "", "nothing that is accepted"},
-		"index with slash":  {"/openapi/v3/", "", 200, "text/plain; charset=utf-8", "clients join paths carelessly"},
-		"v3 first accepted": {"/openapi/v3/apis/apps/v1", "text/html, application/json;q=0.5", 200, "application/json", "the one that is known"},
+		"v3 json": {"/openapi/v3/apis/apps/v1", "application/json", 200, "application/json",
+			"what clients ask for"},
+		"v3 anything": {"/openapi/v3/apis/apps/v1", "*/*", 200, "application/json", "JSON is what everybody reads"},
+		"v3 protobuf": {"/openapi/v3/apis/policy/v1", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf", 200,
+			"application/com.github.proto-openapi.spec.v3.v1.0+protobuf", "some clients prefer it"},
+		"v3 protobuf, old": {"/openapi/v3/apis/policy/v1", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf", 200,
+			"application/com.github.proto-openapi.spec.v3.v1.0+protobuf", "the name that is no media type"},
+		"v3 unknown": {"/openapi/v3/apis/apps/v1", "text/html", 406, "", "nothing that is accepted"},
+		"v3 no such thing": {"/openapi/v3/apis/apps/v9", "application/json", 404, "text/plain; charset=utf-8",
+			"no such version"},
+		"v2 json": {"/openapi/v2", "", 200, "application/json", "JSON is what everybody reads"},
+		"v2 protobuf, old": {"/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", 200,
+			"application/com.github.proto-openapi.spec.v2.v1.0+protobuf", "how client-go asks"},
+		"v2 unknown":       {"/openapi/v2", "application/yaml", 406, "", "nothing that is accepted"},
+		"index with slash": {"/openapi/v3/", "", 200, "text/plain; charset=utf-8", "clients join paths carelessly"},
+		"v3 first accepted": {"/openapi/v3/apis/apps/v1", "text/html, application/json;q=0.5", 200, "application/json",
+			"the one that is known"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +133,8 @@ func TestProtobuf(t *testing.T) {
 	}
 	require.True(t, found)
 
-	w = ask(h, "/openapi/v3/apis/example.dev/v1", map[string]string{"Accept": "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"})
+	w = ask(h, "/openapi/v3/apis/example.dev/v1",
+		map[string]string{"Accept": "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"})
 	v3 := &openapi_v3.Document{}
 	require.NoError(t, proto.Unmarshal(w.Body.Bytes(), v3))
 	require.Equal(t, "3.0.0", v3.Openapi)
@@ -139,7 +146,8 @@ func TestNeeds(t *testing.T) {
 	h := serve(resources.NewCurrent(table(1)))
 	document := askJSON(t, h, "/openapi/v3/apis/apps/v1")
 	patch := dig(t, document, "paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "patch")
-	require.Equal(t, map[string]any{"group": "apps", "kind": "Deployment", "version": "v1"}, dig(t, patch, "x-kubernetes-group-version-kind"))
+	require.Equal(t, map[string]any{"group": "apps", "kind": "Deployment", "version": "v1"},
+		dig(t, patch, "x-kubernetes-group-version-kind"))
 	var names []any
 	for _, p := range dig(t, patch, "parameters").([]any) {
 		names = append(names, dig(t, p, "name"))

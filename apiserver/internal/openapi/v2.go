@@ -11,55 +11,16 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The parts of an OpenAPI 2 document.
-type (
-	documentV2 struct {
-		Swagger     string                 `json:"swagger"`
-		Info        info                   `json:"info"`
-		Paths       map[string]*pathItemV2 `json:"paths"`
-		Definitions map[string]tree        `json:"definitions"`
-		Parameters  map[string]parameterV2 `json:"parameters"`
-		Definition  map[string]tree        `json:"securityDefinitions"`
-		Security    []map[string][]string  `json:"security"`
-	}
-	pathItemV2 struct {
-		Delete     *operationV2  `json:"delete,omitempty"`
-		Get        *operationV2  `json:"get,omitempty"`
-		Parameters []parameterV2 `json:"parameters,omitempty"`
-		Patch      *operationV2  `json:"patch,omitempty"`
-		Post       *operationV2  `json:"post,omitempty"`
-		Put        *operationV2  `json:"put,omitempty"`
-	}
-	operationV2 struct {
-		Consumes    []string              `json:"consumes"`
-		Description string                `json:"description"`
-		ID          string                `json:"operationId"`
-		Parameters  []parameterV2         `json:"parameters,omitempty"`
-		Produces    []string              `json:"produces"`
-		Responses   map[string]responseV2 `json:"responses"`
-		Schemes     []string              `json:"schemes"`
-		Tags        []string              `json:"tags"`
-		Action      string                `json:"x-kubernetes-action,omitempty"`
-		Kind        *kindJSON             `json:"x-kubernetes-group-version-kind,omitempty"`
-	}
-	parameterV2 struct {
-		Ref         string     `json:"$ref,omitempty"`
-		Description string     `json:"description,omitempty"`
-		In          string     `json:"in,omitempty"`
-		Name        string     `json:"name,omitempty"`
-		Required    bool       `json:"required,omitempty"`
-		Schema      *reference `json:"schema,omitempty"`
-		Type        string     `json:"type,omitempty"`
-		UniqueItems bool       `json:"uniqueItems,omitempty"`
-	}
-	responseV2 struct {
-		Description string     `json:"description"`
-		Schema      *reference `json:"schema,omitempty"`
-	}
-	reference struct {
-		Ref string `json:"$ref"`
-	}
-)
+// documentV2 is an OpenAPI 2 document.
+type documentV2 struct {
+	Swagger     string                   `json:"swagger"`
+	Info        info                     `json:"info"`
+	Paths       map[string]pathItem      `json:"paths"`
+	Definitions map[string]tree          `json:"definitions"`
+	Parameters  map[string]parameterJSON `json:"parameters"`
+	Definition  map[string]tree          `json:"securityDefinitions"`
+	Security    []map[string][]string    `json:"security"`
+}
 
 const definitionRefs = "#/definitions/"
 
@@ -68,10 +29,10 @@ const definitionRefs = "#/definitions/"
 func marshalV2(all []*description, version string) ([]byte, error) {
 	out := &documentV2{
 		Swagger: "2.0", Info: info{Title: "Kubernetes", Version: version},
-		Paths: map[string]*pathItemV2{}, Definitions: map[string]tree{}, Parameters: map[string]parameterV2{},
+		Paths: map[string]pathItem{}, Definitions: map[string]tree{}, Parameters: map[string]parameterJSON{},
 		Definition: securitySchemes, Security: []map[string][]string{{"BearerToken": {}}},
 	}
-	share := shared{parameters: out.Parameters, names: map[parameterV2]string{}}
+	share := shared{parameters: out.Parameters, names: map[parameterJSON]string{}}
 	for _, d := range all {
 		for model, t := range d.schemas {
 			if known, ok := out.Definitions[model]; ok {
@@ -81,11 +42,7 @@ func marshalV2(all []*description, version string) ([]byte, error) {
 			out.Definitions[model] = schemaV2(t)
 		}
 		for _, p := range d.paths {
-			item, err := p.v2(share)
-			if err != nil {
-				return nil, err
-			}
-			out.Paths[p.path] = item
+			out.Paths[p.path] = p.item(share.parametersV2, share.operationV2)
 		}
 	}
 	return json.Marshal(out)
@@ -172,58 +129,29 @@ func addKinds(to, from tree) {
 	to[gvkKey] = kinds
 }
 
-func (p *path) v2(share shared) (*pathItemV2, error) {
-	out := &pathItemV2{}
-	var err error
-	if out.Parameters, err = share.all(parametersV2(p.parameters)); err != nil {
-		return nil, err
-	}
-	for _, o := range p.operations {
-		operation, err := o.v2(share)
-		if err != nil {
-			return nil, err
-		}
-		switch o.method {
-		case "delete":
-			out.Delete = operation
-		case "get":
-			out.Get = operation
-		case "patch":
-			out.Patch = operation
-		case "post":
-			out.Post = operation
-		case "put":
-			out.Put = operation
-		}
-	}
-	return out, nil
-}
-
-func (o *operation) v2(share shared) (*operationV2, error) {
-	out := &operationV2{
-		Consumes: o.consumes, Description: o.description, ID: o.id, Produces: o.produces,
-		Schemes: []string{"https"}, Tags: o.tags, Action: o.action, Kind: o.gvk(),
-		Responses: map[string]responseV2{"401": {Description: unauthorized}},
-	}
+func (s shared) operationV2(o *operation) *operationJSON {
+	out := o.common()
+	out.Consumes, out.Produces, out.Schemes = o.consumes, o.produces, []string{"https"}
 	for code, name := range o.codes {
-		out.Responses[strconv.Itoa(code)] = responseV2{Description: name, Schema: &reference{definitionRefs + o.answer}}
+		out.Responses[strconv.Itoa(code)] = responseJSON{
+			Description: name, Schema: &schemaJSON{Ref: definitionRefs + o.answer},
+		}
 	}
-	var list []parameterV2
 	if o.body != "" {
-		list = append(list,
-			parameterV2{In: "body", Name: "body", Required: o.required, Schema: &reference{definitionRefs + o.body}})
+		out.Parameters = append(out.Parameters, s.share(parameterJSON{
+			In: "body", Name: "body", Required: o.required, Schema: &schemaJSON{Ref: definitionRefs + o.body},
+		}))
 	}
-	var err error
-	out.Parameters, err = share.all(append(list, parametersV2(o.parameters)...))
-	return out, err
+	out.Parameters = append(out.Parameters, s.parametersV2(o.parameters)...)
+	return out
 }
 
-func parametersV2(list []parameter) []parameterV2 {
-	var out []parameterV2
+func (s shared) parametersV2(list []parameter) []parameterJSON {
+	var out []parameterJSON
 	for _, p := range list {
-		out = append(out, parameterV2{
+		out = append(out, s.share(parameterJSON{
 			Description: p.description, In: p.in, Name: p.name, Required: p.required(), Type: p.typ, UniqueItems: true,
-		})
+		}))
 	}
 	return out
 }
@@ -231,28 +159,21 @@ func parametersV2(list []parameter) []parameterV2 {
 // shared are the parameters of the document that operations refer to. Their names contain a
 // hash.
 type shared struct {
-	parameters map[string]parameterV2
-	names      map[parameterV2]string // without the schema
+	parameters map[string]parameterJSON
+	names      map[parameterJSON]string // without the schema
 }
 
-// all replaces shared parameters by references.
-func (s shared) all(list []parameterV2) ([]parameterV2, error) {
-	for i, p := range list {
-		if !isShared(p) {
-			continue
-		}
-		name, err := s.name(p)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = parameterV2{Ref: "#/parameters/" + name}
+// share returns a reference to a parameter if it is shared, or the parameter.
+func (s shared) share(p parameterJSON) parameterJSON {
+	if isShared(p) {
+		return parameterJSON{Ref: "#/parameters/" + s.name(p)}
 	}
-	return list, nil
+	return p
 }
 
 // isShared reports whether a parameter is shared. Clients look for two of them in the
 // operations, to detect features of the server.
-func isShared(p parameterV2) bool {
+func isShared(p parameterJSON) bool {
 	switch {
 	case p.In == "body":
 		return strings.HasPrefix(p.Schema.Ref, definitionRefs+"io.k8s.apimachinery")
@@ -263,7 +184,7 @@ func isShared(p parameterV2) bool {
 }
 
 // spec returns a parameter as kube-openapi's type, whose JSON is hashed.
-func (p parameterV2) spec() *spec.Parameter {
+func (p parameterJSON) spec() *spec.Parameter {
 	out := &spec.Parameter{ParamProps: spec.ParamProps{Description: p.Description, Name: p.Name, In: p.In,
 		Required: p.Required}}
 	out.Type, out.UniqueItems = p.Type, p.UniqueItems
@@ -274,18 +195,15 @@ func (p parameterV2) spec() *spec.Parameter {
 }
 
 // name returns the name of a shared parameter, which it adds if necessary.
-func (s shared) name(p parameterV2) (string, error) {
+func (s shared) name(p parameterJSON) string {
 	key := p
 	if key.Schema = nil; p.Schema != nil {
 		key.Ref = p.Schema.Ref
 	}
 	if name, ok := s.names[key]; ok {
-		return name, nil
+		return name
 	}
-	data, err := json.Marshal(p.spec())
-	if err != nil {
-		return "", err
-	}
+	data, _ := json.Marshal(p.spec()) // its values are strings and booleans
 	hash := fnv.New64()
 	_, _ = hash.Write(data) // never fails
 	name := p.Name + "-" + base64.URLEncoding.EncodeToString(hash.Sum(nil)[:6])
@@ -296,5 +214,5 @@ func (s shared) name(p parameterV2) (string, error) {
 		name = p.Name + "-" + strconv.Itoa(i)
 	}
 	s.names[key], s.parameters[name] = name, p
-	return name, nil
+	return name
 }

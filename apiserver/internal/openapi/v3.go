@@ -51,13 +51,14 @@ func describeVersion(gv schema.GroupVersion, list []*resources.Resource) (*descr
 	return d, complete(d.schemas, d.paths)
 }
 
-// The parts of an OpenAPI 3 document.
+// The parts of OpenAPI documents. Those of versions 2 and 3 that differ are in one struct, in
+// which each version leaves the other's fields empty.
 type (
 	documentV3 struct {
-		OpenAPI    string                 `json:"openapi"`
-		Info       info                   `json:"info"`
-		Paths      map[string]*pathItemV3 `json:"paths"`
-		Components componentsV3           `json:"components"`
+		OpenAPI    string              `json:"openapi"`
+		Info       info                `json:"info"`
+		Paths      map[string]pathItem `json:"paths"`
+		Components componentsV3        `json:"components"`
 	}
 	info struct {
 		Title   string `json:"title"`
@@ -67,43 +68,44 @@ type (
 		Schemas         map[string]tree `json:"schemas,omitempty"`
 		SecuritySchemes map[string]tree `json:"securitySchemes,omitempty"`
 	}
-	pathItemV3 struct {
-		Delete     *operationV3  `json:"delete,omitempty"`
-		Get        *operationV3  `json:"get,omitempty"`
-		Parameters []parameterV3 `json:"parameters,omitempty"`
-		Patch      *operationV3  `json:"patch,omitempty"`
-		Post       *operationV3  `json:"post,omitempty"`
-		Put        *operationV3  `json:"put,omitempty"`
+	// pathItem has the operations by method, and "parameters".
+	pathItem      map[string]any
+	operationJSON struct {
+		Consumes    []string                `json:"consumes,omitempty"` // 2
+		Description string                  `json:"description"`
+		ID          string                  `json:"operationId"`
+		Parameters  []parameterJSON         `json:"parameters,omitempty"`
+		Produces    []string                `json:"produces,omitempty"`    // 2
+		Body        *bodyV3                 `json:"requestBody,omitempty"` // 3
+		Responses   map[string]responseJSON `json:"responses"`
+		Schemes     []string                `json:"schemes,omitempty"` // 2
+		Tags        []string                `json:"tags"`
+		Action      string                  `json:"x-kubernetes-action,omitempty"`
+		Kind        *kindJSON               `json:"x-kubernetes-group-version-kind,omitempty"`
 	}
-	operationV3 struct {
-		Description string                `json:"description"`
-		ID          string                `json:"operationId"`
-		Parameters  []parameterV3         `json:"parameters,omitempty"`
-		Body        *bodyV3               `json:"requestBody,omitempty"`
-		Responses   map[string]responseV3 `json:"responses"`
-		Tags        []string              `json:"tags"`
-		Action      string                `json:"x-kubernetes-action,omitempty"`
-		Kind        *kindJSON             `json:"x-kubernetes-group-version-kind,omitempty"`
-	}
-	parameterV3 struct {
-		Description string   `json:"description,omitempty"`
-		In          string   `json:"in"`
-		Name        string   `json:"name"`
-		Required    bool     `json:"required,omitempty"`
-		Schema      schemaV3 `json:"schema"`
+	parameterJSON struct {
+		Ref         string      `json:"$ref,omitempty"` // 2
+		Description string      `json:"description,omitempty"`
+		In          string      `json:"in,omitempty"`
+		Name        string      `json:"name,omitempty"`
+		Required    bool        `json:"required,omitempty"`
+		Schema      *schemaJSON `json:"schema,omitempty"`
+		Type        string      `json:"type,omitempty"`        // 2; in version 3 the schema has it
+		UniqueItems bool        `json:"uniqueItems,omitempty"` // 2
 	}
 	bodyV3 struct {
 		Content  map[string]mediaV3 `json:"content"`
 		Required bool               `json:"required,omitempty"`
 	}
-	responseV3 struct {
-		Content     map[string]mediaV3 `json:"content,omitempty"`
+	responseJSON struct {
+		Content     map[string]mediaV3 `json:"content,omitempty"` // 3
 		Description string             `json:"description"`
+		Schema      *schemaJSON        `json:"schema,omitempty"` // 2
 	}
 	mediaV3 struct {
-		Schema schemaV3 `json:"schema"`
+		Schema schemaJSON `json:"schema"`
 	}
-	schemaV3 struct {
+	schemaJSON struct {
 		Ref         string `json:"$ref,omitempty"`
 		Type        string `json:"type,omitempty"`
 		UniqueItems bool   `json:"uniqueItems,omitempty"`
@@ -124,76 +126,68 @@ var securitySchemes = map[string]tree{
 func (d *description) marshal(version string) ([]byte, error) {
 	document := &documentV3{
 		OpenAPI: "3.0.0", Info: info{Title: "Kubernetes", Version: version},
-		Paths:      make(map[string]*pathItemV3, len(d.paths)),
+		Paths:      make(map[string]pathItem, len(d.paths)),
 		Components: componentsV3{Schemas: d.schemas, SecuritySchemes: securitySchemes},
 	}
 	if d.custom {
 		document.Info, document.Components.SecuritySchemes = info{Title: "Kubernetes CRD Swagger", Version: "v0.1.0"}, nil
 	}
 	for _, p := range d.paths {
-		document.Paths[p.path] = p.v3()
+		document.Paths[p.path] = p.item(parametersV3, (*operation).v3)
 	}
 	return json.Marshal(document)
 }
 
-func (p *path) v3() *pathItemV3 {
-	out := &pathItemV3{Parameters: parametersV3(p.parameters)}
+// item returns a path item, of parameters and operations as a version of OpenAPI has them.
+func (p *path) item(parameters func([]parameter) []parameterJSON, operation func(*operation) *operationJSON) pathItem {
+	out := pathItem{}
+	if list := parameters(p.parameters); len(list) > 0 {
+		out["parameters"] = list
+	}
 	for _, o := range p.operations {
-		switch o.method {
-		case "delete":
-			out.Delete = o.v3()
-		case "get":
-			out.Get = o.v3()
-		case "patch":
-			out.Patch = o.v3()
-		case "post":
-			out.Post = o.v3()
-		case "put":
-			out.Put = o.v3()
-		}
+		out[o.method] = operation(o)
 	}
 	return out
 }
 
-func (o *operation) v3() *operationV3 {
-	out := &operationV3{
-		Description: o.description, ID: o.id, Parameters: parametersV3(
-			o.parameters,
-		), Tags: o.tags, Action: o.action, Kind: o.gvk(),
-		Responses: map[string]responseV3{"401": {Description: unauthorized}},
+// common returns what both versions of OpenAPI have of an operation.
+func (o *operation) common() *operationJSON {
+	out := &operationJSON{
+		Description: o.description, ID: o.id, Tags: o.tags, Action: o.action,
+		Responses: map[string]responseJSON{"401": {Description: "Unauthorized"}},
 	}
+	if o.kind != nil {
+		out.Kind = &kindJSON{Group: o.kind.Group, Kind: o.kind.Kind, Version: o.kind.Version}
+	}
+	return out
+}
+
+func (o *operation) v3() *operationJSON {
+	out := o.common()
+	out.Parameters = parametersV3(o.parameters)
 	if o.body != "" {
 		out.Body = &bodyV3{Content: contentV3(o.consumes, o.body), Required: o.required}
 	}
 	for code, name := range o.codes {
-		out.Responses[strconv.Itoa(code)] = responseV3{Content: contentV3(o.produces, o.answer), Description: name}
+		out.Responses[strconv.Itoa(code)] = responseJSON{Content: contentV3(o.produces, o.answer), Description: name}
 	}
 	return out
-}
-
-const unauthorized = "Unauthorized"
-
-func (o *operation) gvk() *kindJSON {
-	if o.kind == nil {
-		return nil
-	}
-	return &kindJSON{Group: o.kind.Group, Kind: o.kind.Kind, Version: o.kind.Version}
 }
 
 func contentV3(mediaTypes []string, model string) map[string]mediaV3 {
 	out := make(map[string]mediaV3, len(mediaTypes))
 	for _, t := range mediaTypes {
-		out[t] = mediaV3{Schema: schemaV3{Ref: schemaRefs + model}}
+		out[t] = mediaV3{Schema: schemaJSON{Ref: schemaRefs + model}}
 	}
 	return out
 }
 
-func parametersV3(list []parameter) []parameterV3 {
-	out := make([]parameterV3, len(list))
+func parametersV3(list []parameter) []parameterJSON {
+	out := make([]parameterJSON, len(list))
 	for i, p := range list {
-		out[i] = parameterV3{
+		out[i] = parameterJSON{
 			Description: p.description, In: p.in, Name: p.name, Required: p.required(),
-			Schema: schemaV3{Type: p.typ, UniqueItems: true},
+			Schema: &schemaJSON{Type: p.typ, UniqueItems: true},
 		}
 	}
 	return out

@@ -7,11 +7,11 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 )
 
 // Limits limit a request body.
@@ -69,16 +69,5 @@ func InputSerializer(contentType string, known []runtime.SerializerInfo) (runtim
 			accepted = append(accepted, info.MediaType)
 		}
 	}
-	return runtime.SerializerInfo{}, UnsupportedMediaType(accepted)
-}
-
-// UnsupportedMediaType returns the 415 for a body with an unsupported media type.
-func UnsupportedMediaType(accepted []string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure,
-		Code:   http.StatusUnsupportedMediaType,
-		Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: " +
-			strings.Join(accepted, ", "),
-	}}
+	return runtime.SerializerInfo{}, negotiation.NewUnsupportedMediaTypeError(accepted)
 }

@@ -23,7 +23,8 @@ func TestDeleteOptions(t *testing.T) {
 		{"body", "what clients send", "gracePeriodSeconds=3", `{"gracePeriodSeconds":5}`, "application/json", 0, 5},
 		{"YAML body", "any representation will do", "", "gracePeriodSeconds: 5", "application/yaml", 0, 5},
 		{"unknown representation", "said as such", "", "x", "text/plain", http.StatusUnsupportedMediaType, 0},
-		{"another kind", "not taken for options", "", `{"kind":"ListOptions","apiVersion":"meta.k8s.io/v1"}`, "application/json", http.StatusBadRequest, 0},
+		{"another kind", "not taken for options", "", `{"kind":"ListOptions","apiVersion":"meta.k8s.io/v1"}`,
+			"application/json", http.StatusBadRequest, 0},
 		{"no JSON", "said as such", "", `{`, "application/json", http.StatusBadRequest, 0},
 		{"bad policy", "checked after it is read", "propagationPolicy=Maybe", "", "", http.StatusUnprocessableEntity, 0},
 	} {

@@ -5,14 +5,12 @@ package response
 import (
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/munnerz/goautoneg"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 )
 
 // Accepted is the result of content negotiation.
@@ -38,57 +36,33 @@ func Accept(r *http.Request, known []runtime.SerializerInfo, views bool) (Accept
 func AcceptAs(
 	r *http.Request, known []runtime.SerializerInfo, allowed func(as schema.GroupVersionKind, mediaType string) bool,
 ) (Accepted, error) {
-	header := r.Header.Get("Accept")
-	if header == "" {
-		return Accepted{SerializerInfo: known[0], Pretty: isPretty(r)}, nil
+	options, info, err := negotiation.NegotiateOutputMediaType(r, offer{known: known}, views(allowed))
+	if err != nil {
+		return Accepted{}, notAcceptable(known)
 	}
-	for _, clause := range goautoneg.ParseAccept(header) {
-		for _, info := range known {
-			if clause.Type != "*" &&
-				(clause.Type != info.MediaTypeType || clause.SubType != "*" && clause.SubType != info.MediaTypeSubType) {
-				continue
-			}
-			if out, ok := withParameters(info, clause.Params, allowed); ok {
-				out.Pretty = out.Pretty || isPretty(r)
-				return out, nil
-			}
-		}
-	}
-	return Accepted{}, notAcceptable(known)
+	return Accepted{
+		SerializerInfo: options.Accepted, Pretty: info.Serializer != options.Accepted.Serializer, As: options.Convert,
+	}, nil
 }
 
-// withParameters applies the parameters of a media type. ok is false if they can't be
-// satisfied.
-func withParameters(
-	info runtime.SerializerInfo, params map[string]string, allowed func(schema.GroupVersionKind, string) bool,
-) (Accepted, bool) {
-	out := Accepted{SerializerInfo: info, Pretty: params["pretty"] == "1"}
-	var as schema.GroupVersionKind
-	asked := false
-	for name, value := range params {
-		switch name {
-		case "as":
-			as.Kind, asked = value, true
-		case "g":
-			as.Group, asked = value, true
-		case "v":
-			as.Version, asked = value, true
-		case "stream":
-			if value != "" && (value != "watch" || info.StreamSerializer == nil) {
-				return out, false
-			}
-		case "sv":
-			if value != "" {
-				return out, false
-			}
-		}
-	}
-	if !asked {
-		return out, true
-	}
-	out.As = &as
-	return out, allowed(as, info.MediaType)
+// offer is what package negotiation uses of a NegotiatedSerializer: its media types.
+type offer struct {
+	runtime.NegotiatedSerializer
+	known []runtime.SerializerInfo
 }
+
+func (o offer) SupportedMediaTypes() []runtime.SerializerInfo { return o.known }
+
+// views reports which kinds objects may be converted to.
+type views func(as schema.GroupVersionKind, mediaType string) bool
+
+func (v views) AllowsMediaTypeTransform(mimeType, subType string, as *schema.GroupVersionKind) bool {
+	return as == nil || v(*as, mimeType+"/"+subType)
+}
+
+func (views) AllowsServerVersion(string) bool { return false }
+
+func (views) AllowsStreamSchema(requested string) bool { return requested == "watch" }
 
 // isView reports whether objects can be converted to kind.
 func isView(kind schema.GroupVersionKind) bool {
@@ -99,21 +73,9 @@ func isView(kind schema.GroupVersionKind) bool {
 	return false
 }
 
-// isPretty reports whether the client wants indented JSON, or is a browser, curl or wget.
-func isPretty(r *http.Request) bool {
-	if strings.Contains(r.URL.RawQuery, "pretty") {
-		if p := r.URL.Query().Get("pretty"); p != "" {
-			pretty, err := strconv.ParseBool(p)
-			return err == nil && pretty
-		}
-	}
-	agent := r.UserAgent()
-	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
-}
-
 // Encoder returns the serializer for objects.
 func (a Accepted) Encoder() runtime.Encoder {
-	if a.Pretty && a.PrettySerializer != nil {
+	if a.Pretty {
 		return a.PrettySerializer
 	}
 	return a.Serializer

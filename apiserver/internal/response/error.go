@@ -77,12 +77,6 @@ func MethodNotAllowed() error {
 		"the server does not allow this method on the requested resource")
 }
 
-// Unprocessable returns the 422 for a patch that can't be applied.
-func Unprocessable() error {
-	return generic(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-		"the server rejected our request due to an error in our request")
-}
-
 // UnsupportedMediaType returns the 415 for a body with an unsupported media type.
 func UnsupportedMediaType() error {
 	return generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")

@@ -28,14 +28,17 @@ func TestAccept(t *testing.T) {
 		{"none", "JSON is the default", "", true, "application/json", ""},
 		{"anything", "as curl sends it", "*/*", true, "application/json", ""},
 		{"any of a type", "a half wildcard", "application/*", true, "application/json", ""},
-		{"first that is known", "in the client's order", "text/html, application/yaml, application/json", true, "application/yaml", ""},
+		{"first that is known", "in the client's order", "text/html, application/yaml, application/json", true,
+			"application/yaml", ""},
 		{"weights", "the heavier one first", "application/json;q=0.1, application/yaml;q=0.9", true, "application/yaml", ""},
 		{"table", "as kubectl asks", "application/json;" + table + ",application/json", true, "application/json", "Table"},
-		{"table where there is none", "the next clause counts", "application/json;" + table + ",application/json", false, "application/json", ""},
+		{"table where there is none", "the next clause counts", "application/json;" + table + ",application/json", false,
+			"application/json", ""},
 		{"table and nothing else", "nothing else is accepted", "application/json;" + table, false, "", ""},
 		{"unknown view", "not taken for the object", "application/json;as=Chair;g=meta.k8s.io;v=v1", true, "", ""},
 		{"view of another group", "not taken for the object", "application/json;as=Table;g=x;v=v1", true, "", ""},
-		{"old view", "clients of old servers", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1", true, "application/json", "PartialObjectMetadata"},
+		{"old view", "clients of old servers", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1", true,
+			"application/json", "PartialObjectMetadata"},
 		{"stream of something else", "only watches are streams", "application/json;stream=x", true, "", ""},
 		{"unknown", "said as such", "text/html", true, "", ""},
 	} {
@@ -99,9 +102,11 @@ func TestError(t *testing.T) {
 		retry     string
 	}{
 		{"status", "answered as it is", apierrors.NewBadRequest("x"), http.StatusBadRequest, ""},
-		{"wrapped status", "found behind what wraps it", errors.Join(errors.New("y"), apierrors.NewBadRequest("x")), http.StatusBadRequest, ""},
+		{"wrapped status", "found behind what wraps it", errors.Join(errors.New("y"), apierrors.NewBadRequest("x")),
+			http.StatusBadRequest, ""},
 		{"any other", "the server's fault", errors.New("x"), http.StatusInternalServerError, ""},
-		{"to be tried again", "clients wait that long", apierrors.NewTooManyRequests("x", 7), http.StatusTooManyRequests, "7"},
+		{"to be tried again", "clients wait that long", apierrors.NewTooManyRequests("x", 7), http.StatusTooManyRequests,
+			"7"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := httptest.NewRecorder()

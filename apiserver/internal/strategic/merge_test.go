@@ -136,7 +136,8 @@ func TestMergeAgainstUpstream(t *testing.T) {
 		live, patch := g.pod(false), g.pod(true)
 		about, err := json.Marshal([]any{live, patch})
 		require.NoError(t, err)
-		want, wantErr := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(runtime.DeepCopyJSON(live), runtime.DeepCopyJSON(patch), schema)
+		want, wantErr := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(runtime.DeepCopyJSON(live),
+			runtime.DeepCopyJSON(patch), schema)
 		got, gotErr := strategic.Merge(context.Background(), live, patch, schema)
 		require.Equal(t, wantErr == nil, gotErr == nil, "seed %d: %s: expected %v, got %v", seed, about, wantErr, gotErr)
 		if refused++; wantErr != nil {
@@ -190,12 +191,18 @@ func TestMergeErrors(t *testing.T) {
 	schema, err := strategicpatch.NewPatchMetaFromStruct(&corev1.Pod{})
 	require.NoError(t, err)
 	for _, row := range []struct{ name, live, patch, want, why string }{
-		{"null item", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[null]}}`, "expected no null", "a list of nothing"},
-		{"key that is a map", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":{}}]}}`, "expected a scalar", "keys are compared"},
-		{"finalizer that is a map", `{"metadata":{"finalizers":["a"]}}`, `{"metadata":{"$setElementOrder/finalizers":[{}]}}`, "expected a scalar", "so are scalars"},
-		{"lists of lists", `{"metadata":{"finalizers":[]}}`, `{"metadata":{"finalizers":[[]]}}`, "lists of lists", "upstream's error"},
-		{"mixed types", `{"metadata":{"finalizers":["a"]}}`, `{"metadata":{"finalizers":[1]}}`, "not identical", "items of one type"},
-		{"no merge key", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"image":"i"}]}}`, "does not contain declared merge key", "upstream's error"},
+		{"null item", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[null]}}`, "expected no null",
+			"a list of nothing"},
+		{"key that is a map", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":{}}]}}`,
+			"expected a scalar", "keys are compared"},
+		{"finalizer that is a map", `{"metadata":{"finalizers":["a"]}}`, `{"metadata":{"$setElementOrder/finalizers":[{}]}}`,
+			"expected a scalar", "so are scalars"},
+		{"lists of lists", `{"metadata":{"finalizers":[]}}`, `{"metadata":{"finalizers":[[]]}}`, "lists of lists",
+			"upstream's error"},
+		{"mixed types", `{"metadata":{"finalizers":["a"]}}`, `{"metadata":{"finalizers":[1]}}`, "not identical",
+			"items of one type"},
+		{"no merge key", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"image":"i"}]}}`,
+			"does not contain declared merge key", "upstream's error"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var live, patch map[string]any

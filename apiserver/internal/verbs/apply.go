@@ -36,7 +36,7 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 		}
 		p.c.warnStrict([]string{p.duplicateFields.Error()})
 	}
-	obj, err := p.copyAndDecode(merged)
+	obj, err := copyAndDecode(p.strategy, merged)
 	if err != nil {
 		return nil, p.applyError(intent, err)
 	}

@@ -40,7 +40,7 @@ func (c *Call) create() error {
 	if err != nil {
 		return err
 	}
-	tracked, err := c.copyAndDecode(m.UpdateNoErrors(nil, obj, c.managerOf(options.FieldManager)))
+	tracked, err := copyAndDecode(c.Strategy, m.UpdateNoErrors(nil, obj, c.managerOf(options.FieldManager)))
 	if err != nil {
 		return err
 	}

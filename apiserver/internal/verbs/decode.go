@@ -40,13 +40,7 @@ func (c *Call) decodeBody(
 	}
 	// kind.New() provides the default type: a body may omit its kind.
 	decoded, got, err := decoder.Decode(data, &gvk, strategy.New())
-	var unknown []string
-	if strict, ok := runtime.AsStrictDecodingError(err); ok {
-		for _, e := range strict.Errors() {
-			unknown = append(unknown, e.Error())
-		}
-		err = nil
-	}
+	unknown, err := strictTexts(err)
 	if err != nil {
 		return nil, decodeError(err, gvk, got, data)
 	}
@@ -69,6 +63,18 @@ func (c *Call) decodeBody(
 		c.warnStrict(unknown)
 	}
 	return obj, nil
+}
+
+// strictTexts returns the texts of a strict decoding error, or any other error.
+func strictTexts(err error) (texts []string, other error) {
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if !ok {
+		return nil, err
+	}
+	for _, e := range strict.Errors() {
+		texts = append(texts, e.Error())
+	}
+	return texts, nil
 }
 
 // warnStrict adds warnings for strict decoding errors. The YAML decoder joins its errors to a

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	apistorage "k8s.io/apiserver/pkg/storage"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -51,17 +51,30 @@ func (c *Call) read(ctx context.Context, name string) (resources.Object, *storag
 
 func (c *Call) key(name string) string { return c.Resource.Key(c.Info.Namespace, name) }
 
+// Cached is the number of decoded objects to cache, so that an object that is updated
+// repeatedly or watched by many clients is decoded once for each revision.
+const Cached = 1024
+
+// state is the key of the cache: one revision of one object, as one resource serves it. It
+// contains the strategy, so that a resource whose definition changed does not find objects of
+// the old definition.
+type state struct {
+	strategy resources.Strategy
+	key      string
+	revision int64
+}
+
 // decode decodes a stored object, or returns it from the cache. Callers must not change it.
 func (c *Call) decode(key string, value []byte, revision int64) (resources.Object, error) {
 	s := state{c.Strategy, key, revision}
-	if obj := c.objects.get(s); obj != nil {
-		return obj, nil
+	if obj, ok := c.Objects.Get(s); ok {
+		return obj.(resources.Object), nil
 	}
 	obj, err := c.decodeUncached(value, revision)
 	if err != nil {
 		return nil, damaged(key, value, err)
 	}
-	c.objects.put(s, obj)
+	c.Objects.Add(s, obj)
 	return obj, nil
 }
 
@@ -104,11 +117,5 @@ func parseVersion(text string) (int64, error) {
 // tooLarge returns the error for a resourceVersion that the storage has not reached. Clients
 // retry.
 func tooLarge(wanted, current int64) error {
-	err := apierrors.NewTimeoutError("Too large resource version: "+versionText(wanted)+", current: "+versionText(current),
-		1)
-	err.ErrStatus.Details.Causes = tooLargeCauses
-	return err
+	return apistorage.NewTooLargeResourceVersionError(uint64(wanted), uint64(current), 1)
 }
-
-var tooLargeCauses = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge,
-	Message: "Too large resource version"}}

@@ -2,8 +2,6 @@ package verbs
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	apistorage "k8s.io/apiserver/pkg/storage"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -115,7 +114,7 @@ func (c *Call) listPage(
 	for {
 		page, err := c.Store.List(ctx, prefix, storage.ListOptions{Revision: at, After: after, Limit: int(options.Limit)})
 		if err != nil {
-			return nil, meta, listError(err, options)
+			return nil, meta, listError(err, options, s.prefix)
 		}
 		at = page.Revision
 		for i, record := range page.Records {
@@ -136,7 +135,7 @@ func (c *Call) listPage(
 			items = append(items, obj)
 			if options.Limit > 0 && int64(len(items)) == options.Limit {
 				if rest := page.Remaining + int64(len(page.Records)-i-1); rest > 0 && s.key == "" {
-					meta.Continue = continueToken(at, strings.TrimPrefix(after, s.prefix))
+					meta.Continue = continueToken(at, after, s.prefix)
 					if s.isEverything() {
 						meta.RemainingItemCount = &rest
 					}
@@ -155,8 +154,8 @@ func (c *Call) listPage(
 // decodeListed decodes a stored object. It reads the cache but does not fill it: a list would
 // evict everything else.
 func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
-	if obj := c.objects.get(state{c.Strategy, record.Key, record.Revision}); obj != nil {
-		return obj, nil
+	if obj, ok := c.Objects.Get(state{c.Strategy, record.Key, record.Revision}); ok {
+		return obj.(resources.Object), nil
 	}
 	obj, err := c.decodeUncached(record.Value, record.Revision)
 	if err != nil {
@@ -174,11 +173,11 @@ func (c *Call) listStart(
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 			return 0, "", apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
-		at, start, err := parseContinue(options.Continue)
+		at, after, err := parseContinue(options.Continue, prefix)
 		if err != nil {
 			return 0, "", apierrors.NewBadRequest("invalid continue token: " + err.Error())
 		}
-		return max(at, 0), prefix + start, nil
+		return max(at, 0), after, nil
 	}
 	wanted, err := parseVersion(options.ResourceVersion)
 	if err != nil {
@@ -206,14 +205,14 @@ func (c *Call) listStart(
 // listError replaces storage.ErrCompacted by an API error. The error of a paginated list has a
 // continue token for the rest of the list at the current revision, which is inconsistent with
 // the first pages.
-func listError(err error, options *internalversion.ListOptions) error {
+func listError(err error, options *internalversion.ListOptions, prefix string) error {
 	switch {
 	case !errors.Is(err, storage.ErrCompacted):
 		return err
 	case options.Continue == "":
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
-	_, last, parseErr := parseContinue(options.Continue)
+	_, last, parseErr := parseContinue(options.Continue, prefix)
 	if parseErr != nil {
 		return parseErr
 	}
@@ -224,46 +223,21 @@ func listError(err error, options *internalversion.ListOptions) error {
 		"token results in an inconsistent list - objects that were created, " +
 		"modified, or deleted between the time the first chunk was returned " +
 		"and now may show up in the list.")
-	expired.ErrStatus.Continue = continueToken(atPresent, last)
+	expired.ErrStatus.Continue = continueToken(atPresent, last, prefix)
 	return expired
 }
 
 // atPresent is the revision of a continue token for the current revision.
 const atPresent = -1
 
-// continueTokenBody is the content of a continue token, which is its JSON in base64.
-type continueTokenBody struct {
-	Version  string `json:"v"`
-	Revision int64  `json:"rv"`
-	Start    string `json:"start"` // the last key of the page without the prefix, and a NUL
+// continueToken returns the token to continue a list after a key.
+func continueToken(revision int64, last, prefix string) string {
+	token, _ := apistorage.EncodeContinue(last+"\x00", prefix, revision) // an error: not the prefix of the key
+	return token
 }
 
-const continueTokenVersion = "meta.k8s.io/v1"
-
-func continueToken(revision int64, last string) string {
-	// Marshal can't fail: the fields are strings and a number.
-	data, _ := json.Marshal(continueTokenBody{continueTokenVersion, revision, last + "\x00"})
-	return base64.RawURLEncoding.EncodeToString(data)
-}
-
-func parseContinue(token string) (revision int64, last string, err error) {
-	data, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil {
-		return 0, "", fmt.Errorf("continue key is not valid: %w", err)
-	}
-	var mark continueTokenBody
-	if err := json.Unmarshal(data, &mark); err != nil {
-		return 0, "", fmt.Errorf("continue key is not valid: %w", err)
-	}
-	switch {
-	case mark.Version != continueTokenVersion:
-		return 0, "", fmt.Errorf("continue key is not valid: server does not recognize this encoded version %q", mark.Version)
-	case mark.Revision == 0:
-		return 0, "",
-			errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-	case mark.Start == "" || strings.HasPrefix(mark.Start, "/") || strings.Contains("/"+mark.Start+"/", "/../"):
-		return 0, "",
-			errors.New("continue key is not valid: encoded start key empty or not below the list (version meta.k8s.io/v1)")
-	}
-	return mark.Revision, strings.TrimSuffix(mark.Start, "\x00"), nil
+// parseContinue returns the revision and the last key of a continue token.
+func parseContinue(token, prefix string) (revision int64, last string, err error) {
+	start, revision, err := apistorage.DecodeContinue(token, prefix)
+	return revision, strings.TrimSuffix(start, "\x00"), err
 }

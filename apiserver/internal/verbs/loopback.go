@@ -8,16 +8,18 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// Internal returns a call by the server itself, like a request of kube-apiserver's loopback
-// client: without authorization, and Written is not called for its writes. It reads and writes
-// objects in a namespace through a subresource.
-func (s *Server) Internal(ctx context.Context, r *resources.Resource, namespace, subresource string) (*Call, error) {
+// The server itself reads and writes like kube-apiserver's loopback client: without
+// authorization, and Written is not called for its writes.
+
+// internal returns a call by the server itself for objects in a namespace, through a
+// subresource.
+func (s *Server) internal(ctx context.Context, r *resources.Resource, namespace, subresource string) (*Call, error) {
 	strategy, err := r.Strategy()
 	if err != nil {
 		return nil, err
@@ -28,21 +30,39 @@ func (s *Server) Internal(ctx context.Context, r *resources.Resource, namespace,
 	}
 	return &Call{
 		Server: s, Request: q, Resource: r, Strategy: strategy, noNotify: true,
-		Info: &request.Info{
-			Resource: true, Group: r.Group, Version: r.Version, Plural: r.Plural, Namespace: namespace, Subresource: subresource,
+		Info: &apirequest.RequestInfo{
+			IsResourceRequest: true, APIGroup: r.Group, APIVersion: r.Version, Resource: r.Plural,
+			Namespace: namespace, Subresource: subresource,
 		},
 	}, nil
 }
 
-// Get returns an object, or nil if it does not exist.
-func (c *Call) Get(name string) (resources.Object, error) {
-	obj, _, _, err := c.read(c.Request.Context(), name)
+// Read returns an object of a cluster-scoped resource, or nil if it does not exist.
+func (s *Server) Read(ctx context.Context, r *resources.Resource, name string) (resources.Object, error) {
+	c, err := s.internal(ctx, r, "", "")
+	if err != nil {
+		return nil, err
+	}
+	obj, _, _, err := c.read(ctx, name)
 	return obj, err
 }
 
-// Update updates an existing object as a field manager. change gets a copy of the live object
-// and is called again after a conflict. The error is NotFound if the object does not exist.
-func (c *Call) Update(name, manager string, change func(obj resources.Object) error) (resources.Object, error) {
+// Update updates an existing object of a cluster-scoped resource, through a subresource, as a
+// field manager. change gets a copy of the live object and is called again after a conflict.
+// The error is NotFound if the object does not exist.
+func (s *Server) Update(
+	ctx context.Context, r *resources.Resource, subresource, name, manager string,
+	change func(resources.Object) error,
+) (resources.Object, error) {
+	c, err := s.internal(ctx, r, "", subresource)
+	if err != nil {
+		return nil, err
+	}
+	return c.updateAs(name, manager, change)
+}
+
+// updateAs is Update for an object in the namespace of the call.
+func (c *Call) updateAs(name, manager string, change func(resources.Object) error) (resources.Object, error) {
 	m, err := c.Strategy.FieldManager(c.Info.Subresource)
 	if err != nil {
 		return nil, err
@@ -53,7 +73,7 @@ func (c *Call) Update(name, manager string, change func(obj resources.Object) er
 			if err := change(obj); err != nil {
 				return nil, err
 			}
-			return c.copyAndDecode(m.UpdateNoErrors(live, obj, manager))
+			return copyAndDecode(c.Strategy, m.UpdateNoErrors(live, obj, manager))
 		}})
 	return obj, err
 }
@@ -72,7 +92,7 @@ func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records [
 		if r.Namespaced {
 			namespace = path.Base(path.Dir(record.Key))
 		}
-		call, err := s.Internal(ctx, r, namespace, "")
+		call, err := s.internal(ctx, r, namespace, "")
 		if err != nil {
 			return err
 		}

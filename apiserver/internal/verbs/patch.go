@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -85,7 +86,7 @@ func (c *Call) patchType(strategy resources.Strategy) (types.PatchType, error) {
 	case c.Resource.Custom:
 		// kube-apiserver does not list CBOR here. Clients that read the list do not try it
 		// then.
-		return "", request.UnsupportedMediaType(known[:len(known)-1])
+		return "", negotiation.NewUnsupportedMediaTypeError(known[:len(known)-1])
 	}
 	return "", response.UnsupportedMediaType()
 }

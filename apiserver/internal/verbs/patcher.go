@@ -69,12 +69,8 @@ func (p *patcher) jsonPatch(ctx context.Context, live resources.Object) (resourc
 		return apierrors.NewInvalid(schema.GroupKind{}, "",
 			field.ErrorList{field.Invalid(field.NewPath("patch"), string(patched), text)})
 	}
-	unknown := duplicates
-	if strict, ok := runtime.AsStrictDecodingError(err); ok {
-		for _, e := range strict.Errors() {
-			unknown = append(unknown, e.Error())
-		}
-	} else if err != nil {
+	unknown, err := strictTexts(err)
+	if err != nil {
 		return nil, invalid(err.Error())
 	}
 	obj, dropped, err := p.strategy.Decode(decoded)
@@ -84,7 +80,7 @@ func (p *patcher) jsonPatch(ctx context.Context, live resources.Object) (resourc
 	if err != nil {
 		return nil, invalid(err.Error())
 	}
-	if err := p.handleStrictErrors(append(unknown, dropped...), invalid); err != nil {
+	if err := p.handleStrictErrors(slices.Concat(duplicates, unknown, dropped), invalid); err != nil {
 		return nil, err
 	}
 	return p.updateManagedFields(live, obj)
@@ -191,14 +187,11 @@ func (p *patcher) strategicMergePatch(ctx context.Context, live resources.Object
 	}
 	obj := p.strategy.New()
 	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(patched, obj, true)
-	if strict, ok := runtime.AsStrictDecodingError(err); ok {
-		for _, e := range strict.Errors() {
-			unknown = append(unknown, e.Error())
-		}
-	} else if err != nil {
+	more, err := strictTexts(err)
+	if err != nil {
 		return nil, invalid(err.Error())
 	}
-	if err := p.handleStrictErrors(unknown, invalid); err != nil {
+	if err := p.handleStrictErrors(append(unknown, more...), invalid); err != nil {
 		return nil, err
 	}
 	admitted, _, err := p.strategy.Decode(obj)
@@ -247,11 +240,5 @@ func (p *patcher) updateManagedFields(live, obj resources.Object) (resources.Obj
 		p.c.Hooks.Default(obj)
 	}
 	markManagedFieldsReset(obj)
-	return p.copyAndDecode(p.fields.UpdateNoErrors(live, obj, p.manager))
-}
-
-// copyAndDecode returns a copy of an object of the patched kind, which callers may change.
-func (p *patcher) copyAndDecode(obj runtime.Object) (resources.Object, error) {
-	out, _, err := p.strategy.Decode(obj.DeepCopyObject())
-	return out, err
+	return copyAndDecode(p.strategy, p.fields.UpdateNoErrors(live, obj, p.manager))
 }

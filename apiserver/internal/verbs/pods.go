@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
@@ -31,7 +30,7 @@ var Pods = map[string]func(*Call) error{
 
 // decodeAction decodes the body of an action, such as a Binding or an Eviction.
 func (c *Call) decodeAction(kind schema.GroupVersionKind) (resources.Object, bool, error) {
-	k, err := builtin.Review(kind)
+	k, err := c.StrategyOf(kind)
 	if err != nil {
 		return nil, false, err
 	}
@@ -179,7 +178,7 @@ func (c *Call) checkDisruptionBudgets(pod *corev1.Pod, dryRun bool) error {
 		return nil // budgets do not protect such Pods
 	}
 	r := c.Tables.Table().Resource(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"))
-	budgets, err := c.Internal(c.Request.Context(), r, pod.Namespace, "status")
+	budgets, err := c.internal(c.Request.Context(), r, pod.Namespace, "status")
 	if err != nil {
 		return err
 	}
@@ -207,7 +206,7 @@ func (c *Call) checkDisruptionBudgets(pod *corev1.Pod, dryRun bool) error {
 		return nil
 	}
 	for _, name := range requested {
-		_, err := budgets.Update(name, "kube-apiserver", func(obj resources.Object) error {
+		_, err := budgets.updateAs(name, "kube-apiserver", func(obj resources.Object) error {
 			return decrementAllowed(obj.(*policyv1.PodDisruptionBudget), pod.Name, c.Now())
 		})
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,11 +37,11 @@ func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions
 	}
 	page, err := c.Store.List(ctx, s.prefix, storage.ListOptions{Revision: at, After: after, Limit: int(options.Limit)})
 	if err != nil {
-		return false, listError(err, options)
+		return false, listError(err, options, s.prefix)
 	}
 	meta := metav1.ListMeta{ResourceVersion: versionText(page.Revision)}
 	if n := len(page.Records); n > 0 && page.Remaining > 0 {
-		meta.Continue = continueToken(page.Revision, strings.TrimPrefix(page.Records[n-1].Key, s.prefix))
+		meta.Continue = continueToken(page.Revision, page.Records[n-1].Key, s.prefix)
 		meta.RemainingItemCount = &page.Remaining
 	}
 	head, err := json.Marshal(struct {

@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
@@ -16,7 +15,7 @@ import (
 // Review handles a create of a kind that is not stored, such as SubjectAccessReview: it
 // decodes the body, calls fill to set the status, and responds with the object.
 func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Context, obj resources.Object) error) error {
-	k, err := builtin.Review(kind)
+	k, err := c.StrategyOf(kind)
 	if err != nil {
 		return err
 	}

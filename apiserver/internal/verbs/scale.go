@@ -12,7 +12,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/managedfields"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
@@ -20,7 +19,7 @@ import (
 
 // scale handles requests for the scale subresource.
 func (c *Call) scale() error {
-	strategy := builtin.ScaleOf(c.Strategy, c.Now)
+	strategy := c.ScaleOf(c.Strategy)
 	var err error
 	if c.accepted, err = response.Accept(c.Request, strategy.Serializers(), true); err != nil {
 		return err
@@ -64,7 +63,7 @@ func (c *Call) updateScale(strategy resources.Strategy) (resources.Object, error
 	if err != nil {
 		return nil, err
 	}
-	given, err := c.decodeRequest(validationOf(options.FieldValidation), strategy, builtin.ScaleKind)
+	given, err := c.decodeRequest(validationOf(options.FieldValidation), strategy, resources.ScaleKind)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,7 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 			return nil, fmt.Errorf("expected a Scale, got a %T", changed)
 		}
 		if errs := validateScale(scale); len(errs) > 0 {
-			return nil, apierrors.NewInvalid(builtin.ScaleKind.GroupKind(), scale.Name, errs)
+			return nil, apierrors.NewInvalid(resources.ScaleKind.GroupKind(), scale.Name, errs)
 		}
 		entries, err := handler.ToParent(scale.ManagedFields)
 		if err != nil {
@@ -146,11 +145,8 @@ func (c *Call) scaleOf(obj resources.Object) (*autoscalingv1.Scale, error) {
 	if err != nil {
 		return nil, err
 	}
-	scale := &autoscalingv1.Scale{
-		Spec:   autoscalingv1.ScaleSpec{Replicas: replicas},
-		Status: autoscalingv1.ScaleStatus{Replicas: ready, Selector: selector},
-	}
-	scale.SetGroupVersionKind(builtin.ScaleKind)
+	scale := resources.NewScale()
+	scale.Spec.Replicas, scale.Status.Replicas, scale.Status.Selector = replicas, ready, selector
 	scale.Name, scale.Namespace = obj.GetName(), obj.GetNamespace()
 	scale.UID, scale.ResourceVersion = obj.GetUID(), obj.GetResourceVersion()
 	scale.CreationTimestamp = obj.GetCreationTimestamp()

@@ -17,10 +17,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/lru"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
@@ -32,7 +35,7 @@ type Server struct {
 	Store      storage.Store
 	Tables     *resources.Current
 	Hooks      admission.Hooks
-	Authorizer auth.Authorizer
+	Authorizer authorizer.Authorizer
 	// Now and NewUID return the current time and new UIDs. Suffix returns a random suffix for
 	// generateName.
 	Now    func() time.Time
@@ -46,7 +49,7 @@ type Server struct {
 	WriteTimeout time.Duration
 	// Guard, if not nil, authorizes a write once its outcome is known. RBAC prevents privilege
 	// escalation with it.
-	Guard func(ctx context.Context, a auth.Attributes, obj, live runtime.Object) error
+	Guard func(ctx context.Context, a authorizer.Attributes, obj, live runtime.Object) error
 	// Timeout is the timeout of requests other than watches.
 	Timeout time.Duration
 	// WatchTimeout is the default timeout of watches.
@@ -68,7 +71,13 @@ type Server struct {
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist.
 	DisableNamespaceLifecycle bool
 
-	objects cache
+	// StrategyOf returns the strategy of a kind that is not stored, such as SubjectAccessReview.
+	StrategyOf func(schema.GroupVersionKind) (resources.Strategy, error)
+	// ScaleOf returns the strategy of the scale subresource of a resource.
+	ScaleOf func(parent resources.Strategy) resources.Strategy
+
+	// Objects caches decoded objects by their state. They are shared and must not be changed.
+	Objects *lru.Cache
 }
 
 // A Deleter marks obj as being deleted, in place. stays is true if the object must stay in
@@ -80,7 +89,7 @@ type Call struct {
 	*Server
 	Writer   http.ResponseWriter
 	Request  *http.Request
-	Info     *request.Info
+	Info     *apirequest.RequestInfo
 	Resource *resources.Resource
 	Strategy resources.Strategy
 
@@ -92,14 +101,15 @@ type Call struct {
 
 // Serve handles a request for an API resource. It returns false, and has not responded, if the
 // group version or the custom resource is not served: the caller responds then.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *request.Info) bool {
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo) bool {
 	table := s.Tables.Table()
-	version, ok := table.Version(info.GVR().GroupVersion())
+	gvr := request.GVR(info)
+	version, ok := table.Version(gvr.GroupVersion())
 	if !ok {
 		return false
 	}
 	c := &Call{Server: s, Writer: w, Request: r, Info: info}
-	if c.Resource = table.Resource(info.GVR()); c.Resource == nil {
+	if c.Resource = table.Resource(gvr); c.Resource == nil {
 		if len(version.Resources) > 0 && version.Resources[0].Custom {
 			return false
 		}
@@ -186,7 +196,7 @@ func (c *Call) route() error {
 		return response.NotFound()
 	}
 	if i.Subresource != "" {
-		if _, ok := r.Subresource(i.Subresource); !ok {
+		if _, ok := r.Subresource(i.Subresource); !ok || len(i.Parts) > 3 {
 			return response.NotFound()
 		}
 	}
@@ -241,7 +251,7 @@ func (c *Call) routeCustom() error {
 		return errUnserved
 	}
 	if i.Subresource != "" {
-		if _, ok := r.Subresource(i.Subresource); !ok {
+		if _, ok := r.Subresource(i.Subresource); !ok || len(i.Parts) > 3 {
 			return apierrors.NewNotFound(r.GroupResource(), i.Name)
 		}
 	}
@@ -253,20 +263,6 @@ func (c *Call) routeCustom() error {
 		return apierrors.NewBadRequest("name must be provided")
 	}
 	return c.checkKey()
-}
-
-// authorize checks a permission that depends on the outcome of a request, such as create for
-// an apply to an object that does not exist.
-func (c *Call) authorize(verb string) error {
-	user := auth.UserOf(c.Request.Context())
-	allowed, reason, err := c.Authorizer.Authorize(c.Request.Context(), auth.Attributes{
-		User: user, Verb: verb, Group: c.Info.Group, Version: c.Info.Version, Resource: c.Info.Plural,
-		Subresource: c.Info.Subresource, Namespace: c.Info.Namespace, Name: c.Info.Name,
-	})
-	if err == nil && allowed {
-		return nil
-	}
-	return Forbidden(user, verb, c.Info, reason)
 }
 
 // toAPIError converts errors of the storage and of the context to API errors.

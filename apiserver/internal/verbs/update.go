@@ -40,14 +40,14 @@ func (c *Call) update() error {
 		mayCreate: c.Strategy.AllowCreateOnUpdate() && c.Info.Subresource == "",
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 			if live != nil {
-				return c.copyAndDecode(m.UpdateNoErrors(live, given.DeepCopyObject(), manager))
+				return copyAndDecode(c.Strategy, m.UpdateNoErrors(live, given.DeepCopyObject(), manager))
 			}
 			if err := c.authorize("create"); err != nil {
 				return nil, err
 			}
 			made := given.DeepCopyObject().(resources.Object)
 			c.warnDuplicateOwners(made)
-			return c.copyAndDecode(m.UpdateNoErrors(nil, made, manager))
+			return copyAndDecode(c.Strategy, m.UpdateNoErrors(nil, made, manager))
 		},
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func markManagedFieldsReset(obj resources.Object) {
 }
 
 // copyAndDecode returns a deep copy of what a field manager returned. Callers may change it.
-func (c *Call) copyAndDecode(obj runtime.Object) (resources.Object, error) {
-	out, _, err := c.Strategy.Decode(obj.DeepCopyObject())
+func copyAndDecode(strategy resources.Strategy, obj runtime.Object) (resources.Object, error) {
+	out, _, err := strategy.Decode(obj.DeepCopyObject())
 	return out, err
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
-	"github.com/tenure-ssa/tenure/apiserver/auth"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
@@ -362,7 +361,7 @@ func (c *Call) admission(
 ) *admission.Write {
 	w := &admission.Write{
 		Operation: op, Resource: c.Resource.GVR(), Kind: c.Resource.GVK(), Subresource: c.Info.Subresource,
-		User: auth.UserOf(ctx), DryRun: dryRun,
+		User: UserOf(ctx), DryRun: dryRun,
 	}
 	if obj != nil {
 		w.Object = obj
@@ -411,10 +410,8 @@ func (c *Call) guard(ctx context.Context, obj, live resources.Object) error {
 	if c.Guard == nil || c.noNotify {
 		return nil
 	}
-	a := auth.Attributes{
-		User: auth.UserOf(ctx), Verb: c.Info.Verb, Group: c.Info.Group, Version: c.Info.Version, Resource: c.Info.Plural,
-		Subresource: c.Info.Subresource, Namespace: c.Info.Namespace, Name: obj.GetName(),
-	}
+	a := Attributes(ctx, c.Info)
+	a.Name = obj.GetName()
 	if live == nil {
 		return c.Guard(ctx, a, obj, nil)
 	}

@@ -163,7 +163,8 @@ func TestCompactEvery(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	for _, prefix := range []string{"tenure", "/\xff"} {
-		_, err := etcd.Open(t.Context(), etcd.Options{Prefix: prefix, Config: clientv3.Config{Endpoints: []string{"127.0.0.1:1"}}})
+		_, err := etcd.Open(t.Context(),
+			etcd.Options{Prefix: prefix, Config: clientv3.Config{Endpoints: []string{"127.0.0.1:1"}}})
 		require.ErrorContains(t, err, "expected UTF-8 with a '/' at its start")
 	}
 	_, err := etcd.Open(t.Context(), etcd.Options{})

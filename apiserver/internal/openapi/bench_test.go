@@ -1,0 +1,61 @@
+package openapi_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// BenchmarkOneOf500 measures the documents after a change of one CustomResourceDefinition among 500.
+func BenchmarkOneOf500(b *testing.B) {
+	groups := builtin.Groups(builtin.Options{Now: time.Now})
+	var list []*custom.Definition
+	for i := range 500 {
+		crd := definition(b, definitions["namespaced"])
+		crd.Spec.Group = fmt.Sprintf("g%d.example.dev", i)
+		list = append(list, custom.NewDefinition(crd, custom.Options{Now: time.Now}))
+	}
+	tables := resources.NewCurrent(resources.NewTable(custom.Groups(groups, list), 1))
+	h := serve(tables)
+	for _, path := range []string{"/openapi/v3", "/openapi/v2"} {
+		b.Run(path[len("/openapi/"):], func(b *testing.B) {
+			require.Equal(b, 200, ask(h, path, nil).Code)
+			for i := 0; b.Loop(); i++ {
+				crd := definition(b, definitions["namespaced"])
+				crd.Spec.Group = "g7.example.dev"
+				crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = fmt.Sprint(i)
+				list[7] = custom.NewDefinition(crd, custom.Options{Now: time.Now})
+				tables.Replace(resources.NewTable(custom.Groups(groups, list), int64(i)))
+				ask(h, path, nil)
+			}
+		})
+	}
+}
+
+// BenchmarkDefinition compares the document of one definition with the one that apiextensions' builder makes.
+func BenchmarkDefinition(b *testing.B) {
+	crd := definition(b, definitions["namespaced"])
+	b.Run("ours", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			h := serve(resources.NewCurrent(table(1, crd)))
+			ask(h, "/openapi/v3/apis/example.dev/v1", nil)
+		}
+	})
+	b.Run("builder", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			document, err := builder.BuildOpenAPIV3(crd, "v1", builder.Options{IncludeSelectableFields: true})
+			require.NoError(b, err)
+			_, err = document.MarshalJSON()
+			require.NoError(b, err)
+		}
+	})
+}
