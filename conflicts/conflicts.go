@@ -20,7 +20,7 @@ type Conflict struct {
 	// update, API version.
 	Owner managedfields.Key
 	// Version is the API version of the owner's entry, for applies too.
-	Version string
+	APIVersion string
 	// Since is when the owner last changed the object; nil if that is unknown.
 	Since *metav1.Time
 	// Live is the field's value now, and Applied the one that the apply would

@@ -34,7 +34,7 @@ func (c Conflict) MarshalJSON() ([]byte, error) {
 		Since   any       `json:"since,omitempty"`
 		Live    any       `json:"live"`
 		Applied any       `json:"applied"`
-	}{Field: c.Path.String(), Owner: ownerOf(c.Owner, c.Version), Live: c.Live, Applied: c.Applied}
+	}{Field: c.Path.String(), Owner: ownerOf(c.Owner, c.APIVersion), Live: c.Live, Applied: c.Applied}
 	if c.Since != nil {
 		out.Since = c.Since
 	}
@@ -46,7 +46,7 @@ func (l Loss) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Owner  ownerJSON `json:"owner"`
 		Fields []string  `json:"fields"`
-	}{ownerOf(l.Owner, l.Version), texts(l.Fields)})
+	}{ownerOf(l.Owner, l.APIVersion), texts(l.Fields)})
 }
 
 func texts(set *fieldpath.Set) []string {

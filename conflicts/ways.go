@@ -48,8 +48,8 @@ func (w *Way) UnmarshalText(text []byte) error {
 // Loss is what one manager loses when a conflict is forced.
 type Loss struct {
 	// Owner is the manager, and Version the API version of its entry.
-	Owner   managedfields.Key
-	Version string
+	Owner      managedfields.Key
+	APIVersion string
 	// Fields are what it owns no longer.
 	Fields *fieldpath.Set
 }
@@ -65,7 +65,7 @@ func (c Conflicts) Losses() []Loss {
 		if !met {
 			at = len(out)
 			places[c[i].Owner] = at
-			out = append(out, Loss{Owner: c[i].Owner, Version: c[i].Version})
+			out = append(out, Loss{Owner: c[i].Owner, APIVersion: c[i].APIVersion})
 			paths = append(paths, nil)
 		}
 		paths[at] = append(paths[at], c[i].Path)

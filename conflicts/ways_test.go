@@ -65,7 +65,7 @@ func TestStyle(t *testing.T) {
 func TestJSON(t *testing.T) {
 	since := &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	hpa := updater("hpa", "scale")
-	known := conflicts.Conflict{Path: fieldpath.Fields("spec", "replicas"), Owner: hpa, Version: "apps/v1", Since: since, Live: int64(3), Applied: int64(1)}
+	known := conflicts.Conflict{Path: fieldpath.Fields("spec", "replicas"), Owner: hpa, APIVersion: "apps/v1", Since: since, Live: int64(3), Applied: int64(1)}
 	const hpaJSON = `{"manager":"hpa","operation":"Update","apiVersion":"apps/v1","subresource":"scale"}`
 	for _, row := range []struct {
 		name, why string
@@ -77,12 +77,12 @@ func TestJSON(t *testing.T) {
 		{"little is known", "what is not known is left out, and values that are not there are null", on(applier("a"), "x"),
 			`{"field":".x","owner":{"manager":"a","operation":"Apply"},"live":null,"applied":null}`},
 		{"the version of an applier", "the key has none, so it comes from the conflict",
-			conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), Version: "v1"},
+			conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), APIVersion: "v1"},
 			`{"field":".x","owner":{"manager":"a","operation":"Apply","apiVersion":"v1"},"live":null,"applied":null}`},
 		{"a loss", "fields stand in the order of the set",
-			conflicts.Loss{Owner: hpa, Version: "apps/v1", Fields: fieldpath.NewSet(fieldpath.Fields("b"), fieldpath.Fields("a", "c"), fieldpath.Fields("a"))},
+			conflicts.Loss{Owner: hpa, APIVersion: "apps/v1", Fields: fieldpath.NewSet(fieldpath.Fields("b"), fieldpath.Fields("a", "c"), fieldpath.Fields("a"))},
 			`{"owner":` + hpaJSON + `,"fields":[".a",".b",".a.c"]}`},
-		{"a loss of nothing", "an empty list, not null", conflicts.Loss{Owner: hpa, Version: "apps/v1"}, `{"owner":` + hpaJSON + `,"fields":[]}`},
+		{"a loss of nothing", "an empty list, not null", conflicts.Loss{Owner: hpa, APIVersion: "apps/v1"}, `{"owner":` + hpaJSON + `,"fields":[]}`},
 		{"a report of conflicts", "the message is that of the Status",
 			conflicts.Report{Object: "deployment.apps/nginx", Manager: "me", Conflicts: conflicts.Conflicts{on(applier("a"), "x")}},
 			`{"object":"deployment.apps/nginx","manager":"me","message":"Apply failed with 1 conflict: conflict with \"a\": .x",

@@ -43,8 +43,8 @@ func TestDecodeWith(t *testing.T) {
 func TestDecodeAllocations(t *testing.T) {
 	cache := fieldpath.NewCache(1 << 20)
 	list := managedfields.Encode(managedfields.Entries{
-		{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), Version: "v1", Fields: fieldpath.NewSet(fieldpath.Fields("a", "b"))},
-		{Key: managedfields.KeyOf("b", managedfields.Update, "v1", ""), Version: "v1", Fields: fieldpath.NewSet(fieldpath.Fields("c"))},
+		{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), APIVersion: "v1", Fields: fieldpath.NewSet(fieldpath.Fields("a", "b"))},
+		{Key: managedfields.KeyOf("b", managedfields.Update, "v1", ""), APIVersion: "v1", Fields: fieldpath.NewSet(fieldpath.Fields("c"))},
 	})
 	decode := func() {
 		_, err := managedfields.DecodeWith(cache, list)

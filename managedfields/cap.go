@@ -37,16 +37,16 @@ func Cap(e Entries, limit int) Entries {
 	slices.SortFunc(updates, func(i, j int) int {
 		return cmp.Or(cmp.Compare(seconds(e[i].Time), seconds(e[j].Time)), strings.Compare(identities[i], identities[j]))
 	})
-	m := merging{left: gather(slices.Clone(e)), fields: map[Key][]*fieldpath.Set{}}
+	m := merging{left: indexEntries(slices.Clone(e)), fields: map[Key][]*fieldpath.Set{}}
 	oldest := map[string]Key{} // by version, the first entry met; it has no company yet
 	for _, i := range updates {
 		if over <= 0 {
 			break
 		}
 		entry := e[i]
-		first, met := oldest[entry.Version]
+		first, met := oldest[entry.APIVersion]
 		if !met {
-			oldest[entry.Version] = entry.Key
+			oldest[entry.APIVersion] = entry.Key
 			continue
 		}
 		m.merge(entry, first)
@@ -59,7 +59,7 @@ func Cap(e Entries, limit int) Entries {
 // [Ancient]. Entries that are gone leave a hole, so that the positions of the
 // others stay as they are.
 type merging struct {
-	left   gathered
+	left   entryIndex
 	holes  []int
 	fields map[Key][]*fieldpath.Set // of merged entries, to be united in the end
 }
@@ -80,7 +80,7 @@ func (m *merging) take(k Key) (Entry, bool) {
 // merge puts what entry owns into the entry of Ancient at its version, which the
 // entry of first becomes if there is none yet.
 func (m *merging) merge(entry Entry, first Key) {
-	bucket := Key{Manager: Ancient, Operation: Update, APIVersion: entry.Version}
+	bucket := Key{Manager: Ancient, Operation: Update, APIVersion: entry.APIVersion}
 	i, ok := m.left.find(bucket)
 	var merged Entry
 	if ok {

@@ -58,7 +58,7 @@ func DecodeWith(cache *fieldpath.Cache, list []metav1.ManagedFieldsEntry) (Entri
 	if err := CheckCount(len(list)); err != nil {
 		return nil, err
 	}
-	out := newGathered(len(list))
+	out := newEntryIndex(len(list))
 	for i := range list {
 		w := &list[i]
 		entry, err := newEntry(w.Manager, w.Operation, w.APIVersion, w.Subresource, w.FieldsType)
@@ -100,7 +100,7 @@ func newEntry(manager string, op Operation, version, subresource, format string)
 	if format != fieldsType {
 		return Entry{}, fmt.Errorf("fieldsType must be %s, got %q", fieldsType, format)
 	}
-	return Entry{Key: KeyOf(manager, op, version, subresource), Version: version}, nil
+	return Entry{Key: KeyOf(manager, op, version, subresource), APIVersion: version}, nil
 }
 
 // Encode returns the entries on the wire, sorted; nil for none.
@@ -117,7 +117,7 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 		out[i] = metav1.ManagedFieldsEntry{
 			Manager:     entry.Manager,
 			Operation:   entry.Operation,
-			APIVersion:  entry.Version,
+			APIVersion:  entry.APIVersion,
 			Time:        entry.Time,
 			FieldsType:  fieldsType,
 			FieldsV1:    fields,
@@ -138,7 +138,7 @@ func DecodeTreeWith(cache *fieldpath.Cache, list []any) (Entries, error) {
 	if err := CheckCount(len(list)); err != nil {
 		return nil, err
 	}
-	out := newGathered(len(list))
+	out := newEntryIndex(len(list))
 	for i, item := range list {
 		m, ok := item.(map[string]any)
 		if !ok {
@@ -232,7 +232,7 @@ func EncodeTree(e Entries) []any {
 func encodeTree(entry Entry) map[string]any {
 	m := map[string]any{
 		"operation":  string(entry.Operation),
-		"apiVersion": entry.Version,
+		"apiVersion": entry.APIVersion,
 		"fieldsType": fieldsType,
 	}
 	if entry.Manager != "" {

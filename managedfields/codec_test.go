@@ -141,7 +141,7 @@ func TestMalformed(t *testing.T) {
 
 func TestTimesOnTheWire(t *testing.T) {
 	at := time.Date(2020, 1, 2, 3, 4, 5, 999, time.FixedZone("x", 3600))
-	e := managedfields.Entries{{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), Version: "v1", Time: &metav1.Time{Time: at}}}
+	e := managedfields.Entries{{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), APIVersion: "v1", Time: &metav1.Time{Time: at}}}
 	got := managedfields.EncodeTree(e)[0].(map[string]any)
 	require.Equal(t, "2020-01-02T02:04:05Z", got["time"], "in whole seconds, at Greenwich")
 	back, err := managedfields.DecodeTree([]any{map[string]any{"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "time": nil, "fieldsV1": nil}})

@@ -116,7 +116,7 @@ type Entry struct {
 	Key
 	// Version is the group and version that Fields are of. For an Update it is
 	// the key's APIVersion.
-	Version string
+	APIVersion string
 	// Time is when the manager last changed the object or what it owns; nil
 	// when that never happened.
 	Time *metav1.Time
@@ -165,7 +165,7 @@ func (e Entries) Without(k Key) Entries {
 func (e Entries) Owned(version string) *fieldpath.Set {
 	var sets []*fieldpath.Set
 	for i := range e {
-		if e[i].Version == version {
+		if e[i].APIVersion == version {
 			sets = append(sets, e[i].Fields)
 		}
 	}
@@ -184,7 +184,7 @@ func (e Entries) Sort() Entries {
 
 // Compare orders entries as they stand on the wire (spec rule 2.4).
 func Compare(a, b Entry) int {
-	return compareHeaders(&a.Key, &b.Key, a.Version, b.Version, a.Time, b.Time)
+	return compareHeaders(&a.Key, &b.Key, a.APIVersion, b.APIVersion, a.Time, b.Time)
 }
 
 func compareHeaders(a, b *Key, aVersion, bVersion string, aTime, bTime *metav1.Time) int {

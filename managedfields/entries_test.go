@@ -20,7 +20,7 @@ import (
 func entry(text string) managedfields.Entry {
 	words := strings.Fields(text)
 	version, subresource, _ := strings.Cut(words[2], "/")
-	e := managedfields.Entry{Key: managedfields.KeyOf(words[0], managedfields.Operation(words[1]), version, subresource), Version: version}
+	e := managedfields.Entry{Key: managedfields.KeyOf(words[0], managedfields.Operation(words[1]), version, subresource), APIVersion: version}
 	if words[3] != "-" {
 		var seconds int64
 		fmt.Sscan(words[3], &seconds)
@@ -46,7 +46,7 @@ func text(e managedfields.Entries) (out []string) {
 		if entry.Time != nil {
 			at = fmt.Sprint(entry.Time.Unix())
 		}
-		version := entry.Version
+		version := entry.APIVersion
 		if entry.Subresource != "" {
 			version += "/" + entry.Subresource
 		}
@@ -109,7 +109,7 @@ func TestEntries(t *testing.T) {
 
 	got, ok := e.Get(managedfields.KeyOf("a", managedfields.Apply, "v7", ""))
 	require.True(t, ok, "an applier's key has no version")
-	require.Equal(t, "v1", got.Version)
+	require.Equal(t, "v1", got.APIVersion)
 	_, ok = e.Get(managedfields.KeyOf("b", managedfields.Update, "v7", ""))
 	require.False(t, ok)
 

@@ -38,6 +38,6 @@ func With(tree map[string]any, list any) map[string]any {
 }
 
 // sameTree reports whether a and b are one map in memory.
-func sameTree(a, b map[string]any) bool {
+func isSameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

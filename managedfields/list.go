@@ -33,7 +33,7 @@ type List []Record
 type Record struct {
 	Key
 	// Version is the group and version that the fields are of.
-	Version string
+	APIVersion string
 	// Time is when the manager last changed the object or what it owns; nil when that
 	// never happened. Use [Record.SetTime] to change it.
 	Time *metav1.Time
@@ -51,12 +51,12 @@ type Record struct {
 
 // NewRecord returns a record of an entry.
 func NewRecord(e Entry) Record {
-	return Record{Key: e.Key, Version: e.Version, Time: e.Time, set: e.Fields, decoded: true}
+	return Record{Key: e.Key, APIVersion: e.APIVersion, Time: e.Time, set: e.Fields, decoded: true}
 }
 
 // NewTreeRecord returns a record that owns tree, a FieldsV1 in canonical form.
 func NewTreeRecord(k Key, version string, at *metav1.Time, tree map[string]any) Record {
-	return Record{Key: k, Version: version, Time: at, tree: tree, current: true}
+	return Record{Key: k, APIVersion: version, Time: at, tree: tree, current: true}
 }
 
 // Index returns the position of the record of k; -1 if there is none.
@@ -114,7 +114,7 @@ func (l List) Sort() {
 }
 
 func compareRecords(a, b *Record) int {
-	return compareHeaders(&a.Key, &b.Key, a.Version, b.Version, a.Time, b.Time)
+	return compareHeaders(&a.Key, &b.Key, a.APIVersion, b.APIVersion, a.Time, b.Time)
 }
 
 // EncodeTree returns the list as an unstructured object has it, sorted; nil for none. It
@@ -173,11 +173,11 @@ func (r *Record) Tree() (tree map[string]any, ok bool) {
 // Entry returns the record, decoded. The error is an *[Error].
 func (r *Record) Entry() (Entry, error) {
 	set, err := r.Fields()
-	return Entry{Key: r.Key, Version: r.Version, Time: r.Time, Fields: set}, err
+	return Entry{Key: r.Key, APIVersion: r.APIVersion, Time: r.Time, Fields: set}, err
 }
 
 // Header returns the record without its fields.
-func (r *Record) Header() Entry { return Entry{Key: r.Key, Version: r.Version, Time: r.Time} }
+func (r *Record) Header() Entry { return Entry{Key: r.Key, APIVersion: r.APIVersion, Time: r.Time} }
 
 // IsUnchanged reports whether the record is as it was read.
 func (r *Record) IsUnchanged() bool { return r.asTree != nil || r.asStruct != nil }
@@ -205,7 +205,7 @@ func (r *Record) SetTime(at *metav1.Time) {
 
 // setTree gives the record other fields, in canonical form.
 func (r *Record) setTree(tree map[string]any) {
-	if !sameTree(tree, r.tree) {
+	if !isSameMap(tree, r.tree) {
 		r.tree, r.asTree = tree, nil
 	}
 }
@@ -233,7 +233,7 @@ func ownsAny(tree map[string]any) bool {
 // Reconcile brings the record up to the topology of today (spec rules 8.1 to 8.3). After
 // it, the other methods may be used, but not before.
 func (r *Record) Reconcile(t *typed.Type) error {
-	if tree, ok := r.Tree(); ok && (r.current || t.Reconciled(tree)) {
+	if tree, ok := r.Tree(); ok && (r.current || t.IsReconciled(tree)) {
 		r.current = true
 		return nil
 	}
@@ -248,7 +248,7 @@ func (r *Record) Reconcile(t *typed.Type) error {
 // Intersects reports whether the record owns a path of set.
 func (r *Record) Intersects(set *fieldpath.Set) bool {
 	if tree, ok := r.Tree(); ok {
-		return set.Touches(tree)
+		return set.IntersectsTree(tree)
 	}
 	own, err := r.Fields()
 	return err == nil && !own.Intersection(set).Empty()
@@ -257,7 +257,7 @@ func (r *Record) Intersects(set *fieldpath.Set) bool {
 // Intersection returns the paths of set that the record owns.
 func (r *Record) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	if tree, ok := r.Tree(); ok {
-		return set.Within(tree)
+		return set.IntersectTree(tree)
 	}
 	own, err := r.Fields()
 	if err != nil {
@@ -269,7 +269,7 @@ func (r *Record) Intersection(set *fieldpath.Set) *fieldpath.Set {
 // Subtract takes the paths of set from the record.
 func (r *Record) Subtract(set *fieldpath.Set) {
 	if tree, ok := r.Tree(); ok {
-		r.setTree(set.TakenFrom(tree))
+		r.setTree(set.SubtractFrom(tree))
 	} else if own, err := r.Fields(); err == nil {
 		r.SetFields(own.Difference(set))
 	}
@@ -278,7 +278,7 @@ func (r *Record) Subtract(set *fieldpath.Set) {
 // Add adds the paths of set to the record.
 func (r *Record) Add(set *fieldpath.Set) {
 	if tree, ok := r.Tree(); ok {
-		r.setTree(set.AddedTo(tree))
+		r.setTree(set.AddTo(tree))
 	} else if own, err := r.Fields(); err == nil {
 		if union := set.Union(own); !union.Equal(own) {
 			r.SetFields(union)
@@ -326,7 +326,7 @@ func (r *Record) isCanonical(typeAt func(version string) *typed.Type) bool {
 	if r.tree == nil || n != len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"}) {
 		return false
 	}
-	if t := typeAt(r.Version); t != nil && t.Reconciled(r.tree) {
+	if t := typeAt(r.APIVersion); t != nil && t.IsReconciled(r.tree) {
 		r.current = true
 		return true
 	}
@@ -373,7 +373,7 @@ func (r *Record) encode() metav1.ManagedFieldsEntry {
 		return *r.asStruct
 	}
 	set, err := r.Fields()
-	out := Encode(Entries{{Key: r.Key, Version: r.Version, Time: r.Time, Fields: set}})[0]
+	out := Encode(Entries{{Key: r.Key, APIVersion: r.APIVersion, Time: r.Time, Fields: set}})[0]
 	if err != nil {
 		// It can't be decoded, and goes from an unstructured object into a Go struct.
 		var fields any = r.tree

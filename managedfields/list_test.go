@@ -224,7 +224,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 			require.NoError(t, err)
 			require.False(t, isCurrent)
 			require.Equal(t, append([]any{later, broken}, more...), l.EncodeTree())
-			require.Equal(t, "v2", l.Get(managedfields.Key{Manager: "a", Operation: "Apply"}).Version)
+			require.Equal(t, "v2", l.Get(managedfields.Key{Manager: "a", Operation: "Apply"}).APIVersion)
 			require.Nil(t, l.Get(managedfields.Key{Manager: "b", Operation: "Apply"}))
 			for k, i := range l.Positions() {
 				require.Equal(t, i, l.Index(k))

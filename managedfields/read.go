@@ -54,7 +54,7 @@ func ReadStructs(list []metav1.ManagedFieldsEntry, cache *fieldpath.Cache) (l Li
 		if err != nil {
 			return Record{}, false, &Error{i, e.Manager, err}
 		}
-		r := Record{Key: header.Key, Version: header.Version, Time: e.Time, asStruct: e, cache: cache, index: i}
+		r := Record{Key: header.Key, APIVersion: header.APIVersion, Time: e.Time, asStruct: e, cache: cache, index: i}
 		return r, true, nil
 	})
 }
@@ -118,7 +118,7 @@ func readTree(cache *fieldpath.Cache, item any, index int) (r Record, wellFormed
 		return Record{}, false, err
 	}
 	at, _ := treeTime(m)
-	return Record{Key: header.Key, Version: header.Version, Time: at, asTree: m, index: index, err: err}, false, nil
+	return Record{Key: header.Key, APIVersion: header.APIVersion, Time: at, asTree: m, index: index, err: err}, false, nil
 }
 
 // readHeader reads a well-formed entry, but for its fields, whose time, if it has one,
@@ -126,7 +126,7 @@ func readTree(cache *fieldpath.Cache, item any, index int) (r Record, wellFormed
 func readHeader(entry map[string]any) (r Record, ok bool) {
 	manager, _ := entry["manager"].(string)
 	operation, _ := entry["operation"].(string)
-	r.Version, _ = entry["apiVersion"].(string)
+	r.APIVersion, _ = entry["apiVersion"].(string)
 	format, _ := entry["fieldsType"].(string)
 	subresource := ""
 	if v, has := entry["subresource"]; has {
@@ -146,6 +146,6 @@ func readHeader(entry map[string]any) (r Record, ok bool) {
 		r.Time = &metav1.Time{Time: at}
 	}
 	op := Operation(operation)
-	r.Key = KeyOf(manager, op, r.Version, subresource)
-	return r, manager != "" && r.Version != "" && format == fieldsType && (op == Apply || op == Update)
+	r.Key = KeyOf(manager, op, r.APIVersion, subresource)
+	return r, manager != "" && r.APIVersion != "" && format == fieldsType && (op == Apply || op == Update)
 }

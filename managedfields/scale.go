@@ -38,8 +38,8 @@ func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 	}
 	var scale Entries
 	for _, entry := range parent {
-		if path := h.paths[entry.Version]; path != nil && entry.Fields.Has(path) {
-			entry.Version = scaleVersion
+		if path := h.paths[entry.APIVersion]; path != nil && entry.Fields.Has(path) {
+			entry.APIVersion = scaleVersion
 			entry.Fields = fieldpath.NewSet(scaleReplicas)
 			scale = append(scale, entry)
 		}
@@ -60,11 +60,11 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 	if err != nil {
 		return nil, err
 	}
-	before, own := gather(parent), gather(owners)
+	before, own := indexEntries(parent), indexEntries(owners)
 	kept := map[Key]bool{} // owners of the Scale's replicas that own the object's
-	out := newGathered(len(parent) + len(owners))
+	out := newEntryIndex(len(parent) + len(owners))
 	for _, entry := range parent {
-		at, known := h.paths[entry.Version]
+		at, known := h.paths[entry.APIVersion]
 		if !known {
 			continue
 		}
@@ -92,7 +92,7 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 		// updater gets an entry of its own, beside one that it may have for other
 		// fields: a real server writes both, although they are of one key on the
 		// wire. The time is the object's entry's, which a new owner does not have.
-		entry := Entry{Key: owner.Key, Version: h.version, Fields: fieldpath.NewSet(path)}
+		entry := Entry{Key: owner.Key, APIVersion: h.version, Fields: fieldpath.NewSet(path)}
 		if i, ok := before.find(owner.Key); ok {
 			entry.Time = parent[i].Time
 		}

@@ -30,7 +30,7 @@ func wireEntry(manager string, op managedfields.Operation, version, subresource 
 	for _, f := range fields {
 		set = set.Union(fieldpath.NewSet(fieldpath.Fields("spec", f)))
 	}
-	e := managedfields.Entry{Key: managedfields.KeyOf(manager, op, version, subresource), Version: version, Fields: set}
+	e := managedfields.Entry{Key: managedfields.KeyOf(manager, op, version, subresource), APIVersion: version, Fields: set}
 	if second > 0 {
 		e.Time = &metav1.Time{Time: time.Unix(int64(second), 0).UTC()}
 	}

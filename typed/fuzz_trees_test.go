@@ -56,7 +56,7 @@ func FuzzTreesAndSets(f *testing.F) {
 				less := ty.Remove(a, s)
 				require.True(t, typed.Equal(less, ty.Remove(less, s)), "what is removed is removed")
 				require.True(t, ty.Reconcile(s).Equal(ty.Reconcile(ty.Reconcile(s))), "what is reconciled is reconciled")
-				if ty.Reconciled(s.Tree()) {
+				if ty.IsReconciled(s.Tree()) {
 					require.True(t, ty.Reconcile(s).Equal(s), "what is reconciled stays")
 				}
 				finder := typed.Finder{}

@@ -44,7 +44,7 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 	}
 	var out differences
 	for _, i := range differing {
-		if !f.isTable && l.twins(now, i, f.keys) {
+		if !f.isTable && l.hasDuplicate(now, i, f.keys) {
 			return d, false
 		}
 		e, err := l.element(now[i])
@@ -94,7 +94,7 @@ func (c *comparer) compareHashed(l *List, old, now []any, depth int) (d differen
 }
 
 // twins reports whether the item at position i stands elsewhere in list too.
-func (l *List) twins(list []any, i int, keys []string) bool {
+func (l *List) hasDuplicate(list []any, i int, keys []string) bool {
 	for j := range list {
 		if j != i && l.sameItem(list[j], list[i], keys) {
 			return true

@@ -9,7 +9,7 @@ import (
 // Reconciled reports whether [Type.Reconcile] has nothing to change in the set
 // of fields, a FieldsV1 as it stands in an unstructured object, and fields is
 // canonical (fieldpath.IsCanonical), so that it can be changed as it stands.
-func (t *Type) Reconciled(fields map[string]any) bool {
+func (t *Type) IsReconciled(fields map[string]any) bool {
 	left := fieldpath.MaxMembers
 	return t.reconciled(fields, 0, &left)
 }

@@ -64,11 +64,11 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	records = records.Without(key)
 
 	v := versions{o.Types, o.Converter}
-	t, err := v.typeOf(live, mine.Version)
+	t, err := v.typeOf(live, mine.APIVersion)
 	if err != nil {
 		return Result{}, err
 	}
-	at, err := v.at(live, mine.Version)
+	at, err := v.at(live, mine.APIVersion)
 	if err != nil {
 		return Result{}, err
 	}
@@ -90,7 +90,7 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, mine.Version, "")
+	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, mine.APIVersion, "")
 	records, err = asUpdate(records, updater, mine, heldBy(t, empty, withAnnotations(intent, annotations)).Union(owned))
 	if err != nil {
 		return Result{}, err
@@ -104,8 +104,8 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Object: now.given, Changed: true, Preview: Preview{
-		Applier: key, Version: mine.Version,
-		Moves: []Share{{Key: key, Version: mine.Version, Fields: mine.Fields}},
+		Applier: key, Version: mine.APIVersion,
+		Moves: []Share{{Key: key, Version: mine.APIVersion, Fields: mine.Fields}},
 	}}
 	result.Patch, err = live.patch(&text, list)
 	return result, err
@@ -160,7 +160,7 @@ func asUpdate(
 	records managedfields.List, updater managedfields.Key, mine managedfields.Entry, set *fieldpath.Set,
 ) (managedfields.List, error) {
 	written := fieldpath.NewSet(annotationPath)
-	own := managedfields.Entry{Key: updater, Version: mine.Version, Time: mine.Time}
+	own := managedfields.Entry{Key: updater, APIVersion: mine.APIVersion, Time: mine.Time}
 	var others []*fieldpath.Set
 	for i := range records {
 		r := &records[i]
@@ -174,7 +174,7 @@ func asUpdate(
 		// The annotation is written again: whoever owned it loses it.
 		owned = owned.Difference(written)
 		setFields(r, owned)
-		if r.Version == mine.Version {
+		if r.APIVersion == mine.APIVersion {
 			others = append(others, owned)
 		}
 	}

@@ -63,7 +63,7 @@ func (m *move) previewOthers() {
 	var sets []*fieldpath.Set
 	for i := range m.records {
 		e, err := m.records[i].Entry()
-		if err == nil && e.Key != m.target.Key && e.Version == m.target.Version {
+		if err == nil && e.Key != m.target.Key && e.APIVersion == m.target.APIVersion {
 			others, sets = append(others, e), append(sets, e.Fields)
 		}
 	}
@@ -72,11 +72,11 @@ func (m *move) previewOthers() {
 	for _, e := range others {
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
 			if held := e.Fields.Intersection(wanted); !held.Empty() {
-				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, Version: e.Version, Fields: held})
+				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, Version: e.APIVersion, Fields: held})
 			}
 		}
 		if half := halves(m.target.Fields, e.Fields, sole); e.Operation == managedfields.Update && !half.Empty() {
-			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, Version: e.Version, Fields: half})
+			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, Version: e.APIVersion, Fields: half})
 		}
 	}
 }

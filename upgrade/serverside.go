@@ -183,16 +183,16 @@ func (m *move) aim() error {
 	}
 	last, _ := m.last["apiVersion"].(string)
 	rank := func(r *managedfields.Record) int {
-		return slices.Index([]string{m.object.version(), last}, r.Version)
+		return slices.Index([]string{m.object.version(), last}, r.APIVersion)
 	}
-	m.target = managedfields.Entry{Key: key, Version: m.object.version()}
+	m.target = managedfields.Entry{Key: key, APIVersion: m.object.version()}
 	best := -2
 	for i := range m.records {
 		// Records are in the order of their times, so that of equal rank the youngest
 		// comes last.
 		r := &m.records[i]
 		if m.isFrom(r.Key) && rank(r) >= best {
-			m.target.Version, best = r.Version, rank(r)
+			m.target.APIVersion, best = r.APIVersion, rank(r)
 		}
 	}
 	return nil
@@ -205,7 +205,7 @@ func (m *move) hold() error {
 	if m.Everything {
 		return nil
 	}
-	t, err := m.typeOf(m.object, m.target.Version)
+	t, err := m.typeOf(m.object, m.target.APIVersion)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (m *move) hold() error {
 		holders = append(holders, m.intent)
 	}
 	for i, holder := range holders {
-		at, err := m.at(holder, m.target.Version)
+		at, err := m.at(holder, m.target.APIVersion)
 		if err == nil {
 			err = t.Validate(at.tree, typed.Rules{Duplicates: true, Unknown: true})
 		}
@@ -265,11 +265,11 @@ func (m *move) take(i int) error {
 	}
 	fields := owned
 	if m.Types != nil {
-		if t := m.Types.TypeFor(m.object.at(r.Version)); t != nil {
+		if t := m.Types.TypeFor(m.object.at(r.APIVersion)); t != nil {
 			fields = t.Reconcile(fields)
 		}
 	}
-	here, err := m.translate(m.object, fields, r.Version, m.target.Version)
+	here, err := m.translate(m.object, fields, r.APIVersion, m.target.APIVersion)
 	switch {
 	case errors.Is(err, ErrNoConverter), errors.Is(err, ErrNoType):
 		here = nil // what can't be compared stays
@@ -285,13 +285,13 @@ func (m *move) take(i int) error {
 	rest := fields.Difference(moved)
 	if m.kept && moved.Has(annotationPath) {
 		moved = moved.Difference(fieldpath.NewSet(annotationPath))
-		m.keepLastApplied(r.Version)
+		m.keepLastApplied(r.APIVersion)
 	}
 	if rest.Equal(fields) {
 		rest = owned
 	} else {
 		if !moved.Empty() {
-			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, Version: r.Version, Fields: moved})
+			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, Version: r.APIVersion, Fields: moved})
 		}
 		m.moved = append(m.moved, moved)
 		if !m.exists && r.Time != nil && (m.target.Time == nil || m.target.Time.Before(r.Time)) {
@@ -299,7 +299,7 @@ func (m *move) take(i int) error {
 		}
 	}
 	if from && !rest.Empty() {
-		m.preview.Left = append(m.preview.Left, Share{Key: r.Key, Version: r.Version, Fields: rest})
+		m.preview.Left = append(m.preview.Left, Share{Key: r.Key, Version: r.APIVersion, Fields: rest})
 		if m.Release {
 			rest = nil
 		}
@@ -332,7 +332,7 @@ func (m *move) keepLastApplied(version string) {
 		}
 	}
 	key := managedfields.KeyOf(LastAppliedManager, managedfields.Apply, "", "")
-	keeper := managedfields.NewRecord(managedfields.Entry{Key: key, Version: version, Fields: set})
+	keeper := managedfields.NewRecord(managedfields.Entry{Key: key, APIVersion: version, Fields: set})
 	m.keeper = &keeper
 }
 
@@ -348,7 +348,7 @@ func (m *move) finish() (Result, error) {
 		m.records = append(m.records, *m.keeper)
 		m.preview.LastApplied = m.keeper.Key
 	}
-	m.preview.Applier, m.preview.Version = m.target.Key, m.target.Version
+	m.preview.Applier, m.preview.Version = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release
 	result := Result{Object: m.object.given}
 	now := m.object

@@ -299,7 +299,7 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 }
 
 func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error) {
-	version := strings.TrimPrefix(e.Version, s.kind.Group+"/")
+	version := strings.TrimPrefix(e.APIVersion, s.kind.Group+"/")
 	live, err := s.convert(st.live, version)
 	if err != nil {
 		return nil, err

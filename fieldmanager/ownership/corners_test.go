@@ -110,7 +110,7 @@ func TestSelects(t *testing.T) {
 			var left []string
 			for _, e := range entries {
 				require.False(t, ownership.Selects(row.from, e.Key))
-				left = append(left, fmt.Sprintf("%s %s %s", e.Operation, e.APIVersion, e.Subresource))
+				left = append(left, fmt.Sprintf("%s %s %s", e.Operation, e.Key.APIVersion, e.Subresource))
 			}
 			require.Equal(t, row.left, strings.Join(left, ", "), row.why)
 		})

@@ -74,14 +74,14 @@ func (a Adopt) do(s *state) error {
 	if version == "" {
 		version = s.kind.GroupVersion().String()
 	}
-	to, err := target(a.To, managedfields.Entry{Version: version})
+	to, err := target(a.To, managedfields.Entry{APIVersion: version})
 	if err != nil {
 		return err
 	}
 	// An entry that is there keeps its time: its manager's last write is what it says.
 	var date *metav1.Time
 	if r := s.entries.Get(to); r != nil {
-		version = r.Version
+		version = r.APIVersion
 	} else {
 		date = &metav1.Time{Time: s.mover.now().UTC().Truncate(time.Second)}
 	}
@@ -103,7 +103,7 @@ func (a Adopt) do(s *state) error {
 	if there.Empty() {
 		return errors.New("there is nothing to adopt")
 	}
-	return s.give(to, managedfields.Entry{Version: version, Time: date}, there)
+	return s.give(to, managedfields.Entry{APIVersion: version, Time: date}, there)
 }
 
 // take takes fields from the entries of a key, and hands them over one
@@ -163,7 +163,7 @@ func target(k managedfields.Key, e managedfields.Entry) (managedfields.Key, erro
 		k.APIVersion = ""
 	case managedfields.Update:
 		if k.APIVersion == "" {
-			k.APIVersion = e.Version
+			k.APIVersion = e.APIVersion
 		}
 		if _, err := schema.ParseGroupVersion(k.APIVersion); err != nil {
 			return k, err
@@ -185,7 +185,7 @@ func checkName(manager string) error {
 // an intent would own it.
 func (s *state) give(to managedfields.Key, e managedfields.Entry, fields *fieldpath.Set) error {
 	if to.Operation == managedfields.Apply {
-		closed, _, err := s.closed(fields, e.Version, to.Subresource)
+		closed, _, err := s.closed(fields, e.APIVersion, to.Subresource)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpa
 	if fields.Empty() {
 		return nil // an updater owned what no intent does, such as an empty list
 	}
-	version := e.Version
+	version := e.APIVersion
 	if to.Operation == managedfields.Update {
 		version = to.APIVersion
 	}
@@ -211,16 +211,16 @@ func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpa
 		if owned, err = into.Fields(); err != nil {
 			return fmt.Errorf("%w; drop it first", err)
 		}
-		version = into.Version
+		version = into.APIVersion
 	}
-	if version != e.Version {
-		if err := s.sameAt(fields, e.Version, version, to.Subresource); err != nil {
+	if version != e.APIVersion {
+		if err := s.sameAt(fields, e.APIVersion, version, to.Subresource); err != nil {
 			return err
 		}
 	}
 	if into == nil {
 		s.entries = append(s.entries, managedfields.NewRecord(
-			managedfields.Entry{Key: to, Version: version, Time: e.Time, Fields: fields}))
+			managedfields.Entry{Key: to, APIVersion: version, Time: e.Time, Fields: fields}))
 		return nil
 	}
 	if union := owned.Union(fields); !union.Equal(owned) {

@@ -91,7 +91,7 @@ func isSame(old, now *managedfields.Record) bool {
 		return true
 	}
 	has, err := now.Fields()
-	return err == nil && had.Equal(has) && old.Version == now.Version
+	return err == nil && had.Equal(has) && old.APIVersion == now.APIVersion
 }
 
 func (s *state) changes() []fieldmanager.OwnershipChange {
@@ -109,13 +109,13 @@ func (s *state) changes() []fieldmanager.OwnershipChange {
 	var out []fieldmanager.OwnershipChange
 	for _, k := range keys {
 		old, now := readable(s.before, was, k), readable(s.entries, is, k)
-		c := fieldmanager.OwnershipChange{Manager: k, Version: cmp.Or(now.Version, old.Version),
+		c := fieldmanager.OwnershipChange{Manager: k, Version: cmp.Or(now.APIVersion, old.APIVersion),
 			Gains: now.Fields.Difference(old.Fields), Loses: old.Fields.Difference(now.Fields)}
 		if c.Gains.Empty() && c.Loses.Empty() {
 			continue
 		}
 		for i := range s.entries {
-			if other := &s.entries[i]; other.Key != k && other.Version == c.Version {
+			if other := &s.entries[i]; other.Key != k && other.APIVersion == c.Version {
 				c.Shares = c.Shares.Union(other.Intersection(c.Gains))
 			}
 		}
@@ -138,9 +138,9 @@ func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
 	n := Next{Manager: c.Manager}
 	last, ok := s.applied[c.Manager]
 	if !ok {
-		last.Version = c.Version
+		last.APIVersion = c.Version
 	}
-	m, err := s.managerAt(last.Version, c.Manager.Subresource)
+	m, err := s.managerAt(last.APIVersion, c.Manager.Subresource)
 	if err == nil {
 		n.Intent, err = m.Extract(s.bare, last.Fields)
 	}

@@ -32,14 +32,14 @@ var SharedCache = sync.OnceValue(func() *Cache { return NewCache(DefaultCacheSiz
 type Cache struct {
 	limit   int
 	buckets []cacheBucket
-	asked   []atomic.Uint32 // tags of hashes that were last not found
+	missed  []atomic.Uint32 // tags of hashes that were last not found
 	hits    tally
 	misses  atomic.Uint64
 
-	lock sync.Mutex
-	held int
-	sets int
-	hand int // the next way to be looked at when room must be made
+	lock  sync.Mutex
+	bytes int
+	sets  int
+	hand  int // the next way to be looked at when room must be made
 }
 
 // ways is how many sets a bucket holds.
@@ -63,7 +63,7 @@ const (
 	cachedSize  = 64      // of a cached itself, in bytes
 	bucketBytes = 64      // of a cacheBucket
 	bucketShare = 8 << 10 // of the limit that a bucket is for, in bytes
-	askedShare  = 8       // tags for each bucket
+	missedShare = 8       // tags for each bucket
 )
 
 // NewCache returns a cache that takes at most size bytes, as near as that can be
@@ -75,8 +75,8 @@ func NewCache(size int) *Cache {
 		return &Cache{}
 	}
 	n = 1 << (bits.Len(uint(n)) - 1)
-	tables := n * (bucketBytes + 4*askedShare)
-	return &Cache{limit: size - tables, buckets: make([]cacheBucket, n), asked: make([]atomic.Uint32, n*askedShare)}
+	tables := n * (bucketBytes + 4*missedShare)
+	return &Cache{limit: size - tables, buckets: make([]cacheBucket, n), missed: make([]atomic.Uint32, n*missedShare)}
 }
 
 // CacheStats says what a [Cache] holds and what it was good for.
@@ -95,7 +95,7 @@ func (c *Cache) Stats() CacheStats {
 		return CacheStats{}
 	}
 	c.lock.Lock()
-	stats := CacheStats{Sets: c.sets, Bytes: c.held, Limit: c.limit}
+	stats := CacheStats{Sets: c.sets, Bytes: c.bytes, Limit: c.limit}
 	c.lock.Unlock()
 	stats.Hits, stats.Misses = c.hits.sum(), c.misses.Load()
 	return stats
@@ -118,7 +118,7 @@ func (c *Cache) Parse(data []byte) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.again(hash) {
+	if c.seenBefore(hash) {
 		c.add(&cached{hash: hash, text: string(data), set: l.set, size: cachedSize + len(data) + l.weight})
 	}
 	return l.set, nil
@@ -138,7 +138,7 @@ func (c *Cache) FromTree(tree map[string]any) (*Set, error) {
 		}
 	}
 	c.misses.Add(1)
-	if c.again(l.hash) {
+	if c.seenBefore(l.hash) {
 		c.add(&cached{hash: l.hash, set: l.set, size: cachedSize + l.weight})
 	}
 	return l.set, nil
@@ -158,8 +158,8 @@ func (c *Cache) hit(found *cached) *Set {
 }
 
 // again reports whether a hash was not found before, either.
-func (c *Cache) again(hash uint64) bool {
-	asked := &c.asked[hash>>32%uint64(len(c.asked))]
+func (c *Cache) seenBefore(hash uint64) bool {
+	asked := &c.missed[hash>>32%uint64(len(c.missed))]
 	if asked.Load() == uint32(hash) {
 		return true
 	}
@@ -188,11 +188,11 @@ func (c *Cache) add(set *cached) {
 		place = c.leastUsed(b)
 		c.remove(&b.ways[place])
 	}
-	for steps := 0; c.held+set.size > c.limit; steps++ {
+	for steps := 0; c.bytes+set.size > c.limit; steps++ {
 		c.advance(steps >= len(c.buckets)*ways)
 	}
 	b.ways[place].Store(set)
-	c.held += set.size
+	c.bytes += set.size
 	c.sets++
 }
 
@@ -220,7 +220,7 @@ func (c *Cache) advance(whatever bool) {
 }
 
 func (c *Cache) remove(way *atomic.Pointer[cached]) {
-	c.held -= way.Load().size
+	c.bytes -= way.Load().size
 	c.sets--
 	way.Store(nil)
 }

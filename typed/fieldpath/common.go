@@ -30,10 +30,10 @@ import (
 //	turn says which place in asked is the next to be taken, and which way when
 //	none is free
 type bucket[T any] struct {
-	ways  [4]atomic.Pointer[T]
-	tags  [4]atomic.Uint32
-	asked [3]atomic.Uint32
-	turn  atomic.Uint32
+	ways   [4]atomic.Pointer[T]
+	tags   [4]atomic.Uint32
+	missed [3]atomic.Uint32
+	turn   atomic.Uint32
 }
 
 func tag(hash uint64) uint32 { return uint32(hash >> 32) }
@@ -47,13 +47,13 @@ func (b *bucket[T]) way(i int, hash uint64) *T {
 }
 
 // again reports whether what has the given hash was not found before, either.
-func (b *bucket[T]) again(hash uint64) bool {
-	for i := range b.asked {
-		if b.asked[i].Load() == tag(hash) {
+func (b *bucket[T]) seenBefore(hash uint64) bool {
+	for i := range b.missed {
+		if b.missed[i].Load() == tag(hash) {
 			return true
 		}
 	}
-	b.asked[b.next()%3].Store(tag(hash))
+	b.missed[b.next()%3].Store(tag(hash))
 	return false
 }
 
@@ -144,7 +144,7 @@ func (t *nameTable) text(hash uint64, name []byte) string {
 // wants reports whether a name that was not found, of a written size, shall go
 // into the table.
 func (t *nameTable) wants(hash uint64, size int, n name) bool {
-	return size <= maxName && t.at(hash).again(hash) && n.strict()
+	return size <= maxName && t.at(hash).seenBefore(hash) && n.strict()
 }
 
 func (t *nameTable) put(hash uint64, c *commonName) { t.at(hash).put(hash, c) }
@@ -186,7 +186,7 @@ func (l *level) add(n *name, below *level) {
 
 // settle makes l.set of all its nodes, which are given in the order in which they
 // were read; it changes them. It returns an element that stands twice, if any.
-func (l *level) settle(nodes []node) (twice Element) {
+func (l *level) finish(nodes []node) (twice Element) {
 	if len(nodes) == 0 {
 		*l = level{member: true}
 		return Element{}
@@ -253,7 +253,7 @@ func identical(a, b []node) bool {
 
 // offer is for the set of l, which was not found.
 func (t *setTable) offer(l *level) {
-	if l.weight <= maxSet && t.at(l.hash).again(l.hash) {
+	if l.weight <= maxSet && t.at(l.hash).seenBefore(l.hash) {
 		t.at(l.hash).put(l.hash, &commonSet{l.hash, l.set})
 	}
 }
@@ -305,7 +305,7 @@ func (t *textTable) find(place uint64, text []byte) *commonText {
 
 // offer is for a text that was not found, and which is decoded to l.
 func (t *textTable) offer(place uint64, text []byte, members int, l *level) {
-	if len(text) <= maxText && l.weight <= maxSet && t.at(place).again(l.hash) {
+	if len(text) <= maxText && l.weight <= maxSet && t.at(place).seenBefore(l.hash) {
 		t.at(place).put(place, &commonText{string(text), members, *l})
 	}
 }

@@ -232,7 +232,7 @@ func (d *decoder) set(l *level) error {
 		}
 		d.space()
 		if d.skip('}') {
-			twice := l.settle(d.nodes[start:])
+			twice := l.finish(d.nodes[start:])
 			if twice.kind != 0 && !d.lenient {
 				return d.errorf("duplicate member %s", quoteShort(twice.memberName()))
 			}

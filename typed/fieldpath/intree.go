@@ -15,13 +15,13 @@ import (
 //	s.Within(tree)                  == s.Intersection(FromTree(tree))
 
 // Within returns the paths of s that a FieldsV1 has, too.
-func (s *Set) Within(tree map[string]any) *Set {
+func (s *Set) IntersectTree(tree map[string]any) *Set {
 	if s == nil || len(tree) == 0 {
 		return nil
 	}
 	var out []node
 	s.inTree(tree, func(n *node, _ string, member map[string]any) {
-		both := node{elem: n.elem, member: n.member && isMember(member), sub: n.sub.Within(member)}
+		both := node{elem: n.elem, member: n.member && isMember(member), sub: n.sub.IntersectTree(member)}
 		if both.member || both.sub != nil {
 			out = append(out, both)
 		}
@@ -32,14 +32,14 @@ func (s *Set) Within(tree map[string]any) *Set {
 
 // TakenFrom returns a FieldsV1 without the paths of s; tree itself when it has
 // none of them.
-func (s *Set) TakenFrom(tree map[string]any) map[string]any {
+func (s *Set) SubtractFrom(tree map[string]any) map[string]any {
 	if s == nil || len(tree) == 0 {
 		return tree
 	}
 	out := tree
 	s.inTree(tree, func(n *node, name string, member map[string]any) {
 		was := isMember(member)
-		below := n.sub.TakenFrom(member)
+		below := n.sub.SubtractFrom(member)
 		stays := was && !n.member
 		if was == stays && sameTree(below, member) {
 			return
@@ -57,7 +57,7 @@ func (s *Set) TakenFrom(tree map[string]any) map[string]any {
 }
 
 // AddedTo returns a FieldsV1 with the paths of s; tree itself when it has them all.
-func (s *Set) AddedTo(tree map[string]any) map[string]any {
+func (s *Set) AddTo(tree map[string]any) map[string]any {
 	if s == nil {
 		return tree
 	}
@@ -67,7 +67,7 @@ func (s *Set) AddedTo(tree map[string]any) map[string]any {
 		var space [64]byte
 		name := append(n.elem.appendPrefix(space[:0]), n.elem.text...)
 		member, there := tree[string(name)].(map[string]any)
-		below := n.sub.AddedTo(member)
+		below := n.sub.AddTo(member)
 		was := there && isMember(member)
 		is := was || n.member
 		if there && was == is && sameTree(below, member) {

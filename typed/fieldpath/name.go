@@ -88,7 +88,7 @@ func (n name) strict() bool {
 		return false
 	case KindKey:
 		fields := n.elem.data.fields
-		return len(fields) > 0 && sameName(fields) == 0
+		return len(fields) > 0 && duplicateName(fields) == 0
 	}
 	return true
 }
@@ -152,7 +152,7 @@ func readKey(text string, lenient bool) (Element, error) {
 		if len(fields) == 0 {
 			return Element{}, malformed("member %s: a key needs at least one field", quoteShort(text))
 		}
-		if i := sameName(fields); i > 0 {
+		if i := duplicateName(fields); i > 0 {
 			return Element{}, malformed("member %s: duplicate key field %s", quoteShort(text), quoteShort(fields[i].Name))
 		}
 	}
@@ -161,7 +161,7 @@ func readKey(text string, lenient bool) (Element, error) {
 
 // sameName returns the position of the first of the sorted fields that has the
 // name of the one before it, or 0.
-func sameName(fields []KeyField) int {
+func duplicateName(fields []KeyField) int {
 	for i := 1; i < len(fields); i++ {
 		if fields[i].Name == fields[i-1].Name {
 			return i

@@ -127,7 +127,7 @@ func (b *Builder) Set() *Set {
 		for same < len(nodes) && nodes[same].elem.Equal(nodes[0].elem) {
 			same++
 		}
-		out = append(out, unite(nodes[:same]))
+		out = append(out, mergeNodes(nodes[:same]))
 		nodes = nodes[same:]
 	}
 	return setOf(out)
@@ -163,12 +163,12 @@ func sort(nodes []node) (twice Element) {
 
 // unite returns one node for nodes of one element. It unites them by halves,
 // which costs O(n log n) nodes for n; one after the other would cost O(n²).
-func unite(nodes []node) node {
+func mergeNodes(nodes []node) node {
 	if len(nodes) == 1 {
 		return nodes[0]
 	}
 	half := len(nodes) / 2
-	a, b := unite(nodes[:half]), unite(nodes[half:])
+	a, b := mergeNodes(nodes[:half]), mergeNodes(nodes[half:])
 	return node{a.elem, a.member || b.member, a.sub.Union(b.sub)}
 }
 

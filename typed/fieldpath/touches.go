@@ -3,12 +3,12 @@ package fieldpath
 // Touches reports whether s and a FieldsV1, as it stands in an unstructured
 // object and in canonical form, have a path in common. It looks up what is in one
 // of them in the other, so that its cost follows the size of the smaller.
-func (s *Set) Touches(tree map[string]any) bool {
+func (s *Set) IntersectsTree(tree map[string]any) bool {
 	if s == nil || len(tree) == 0 {
 		return false
 	}
 	if len(tree) < len(s.nodes)/16 {
-		return s.touchesFew(tree)
+		return s.intersectsSmall(tree)
 	}
 	var space [64]byte
 	for i := range s.nodes {
@@ -18,26 +18,26 @@ func (s *Set) Touches(tree map[string]any) bool {
 		if !ok {
 			continue
 		}
-		if n.touches(member) {
+		if n.intersects(member) {
 			return true
 		}
 	}
 	return false
 }
 
-func (n *node) touches(member any) bool {
+func (n *node) intersects(member any) bool {
 	below, _ := member.(map[string]any)
 	if n.member {
 		if _, self := below["."]; self || len(below) == 0 {
 			return true
 		}
 	}
-	return n.sub.Touches(below)
+	return n.sub.IntersectsTree(below)
 }
 
 // touchesFew is Touches for a tree that has far fewer members than s has nodes,
 // as the entry of one of many managers of a list has.
-func (s *Set) touchesFew(tree map[string]any) bool {
+func (s *Set) intersectsSmall(tree map[string]any) bool {
 	for text, member := range tree {
 		if text == "." {
 			continue
@@ -46,7 +46,7 @@ func (s *Set) touchesFew(tree map[string]any) bool {
 		if err != nil {
 			return true // who decodes it will tell
 		}
-		if n := s.find(name.elem); n != nil && n.touches(member) {
+		if n := s.find(name.elem); n != nil && n.intersects(member) {
 			return true
 		}
 	}

@@ -55,7 +55,7 @@ func (d *treeDecoder) set(tree map[string]any, l *level) error {
 			}
 		}
 	}
-	if twice := l.settle(d.nodes[start:]); twice.kind != 0 && !d.lenient {
+	if twice := l.finish(d.nodes[start:]); twice.kind != 0 && !d.lenient {
 		return d.errorf("duplicate member %s", quoteShort(twice.memberName()))
 	}
 	d.nodes = d.nodes[:start]

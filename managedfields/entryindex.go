@@ -2,7 +2,7 @@ package managedfields
 
 // gathered are entries on their way into a list, found by their keys: a list may
 // be long, and to look each of them up in it would cost its square.
-type gathered struct {
+type entryIndex struct {
 	entries Entries
 	at      map[Key]int // positions in entries; nil while they are few
 }
@@ -10,8 +10,8 @@ type gathered struct {
 // fewEntries is how many entries are looked through faster than hashed.
 const fewEntries = 16
 
-func newGathered(room int) gathered {
-	g := gathered{entries: make(Entries, 0, room)}
+func newEntryIndex(room int) entryIndex {
+	g := entryIndex{entries: make(Entries, 0, room)}
 	if room > fewEntries {
 		g.at = make(map[Key]int, room)
 	}
@@ -19,7 +19,7 @@ func newGathered(room int) gathered {
 }
 
 // find returns the position of k, and whether there is an entry of it.
-func (g *gathered) find(k Key) (int, bool) {
+func (g *entryIndex) find(k Key) (int, bool) {
 	if g.at != nil {
 		i, ok := g.at[k]
 		return i, ok
@@ -33,7 +33,7 @@ func (g *gathered) find(k Key) (int, bool) {
 }
 
 // put adds an entry, in the place of the one of its key if there is one.
-func (g *gathered) put(entry Entry) {
+func (g *entryIndex) put(entry Entry) {
 	if i, ok := g.find(entry.Key); ok {
 		g.entries[i] = entry
 		return
@@ -45,8 +45,8 @@ func (g *gathered) put(entry Entry) {
 }
 
 // gather puts entries that have distinct keys already.
-func gather(e Entries) gathered {
-	g := newGathered(len(e))
+func indexEntries(e Entries) entryIndex {
+	g := newEntryIndex(len(e))
 	for _, entry := range e {
 		g.put(entry)
 	}
