@@ -45,7 +45,7 @@ func (c Conflicts) Sort() {
 			owners = append(owners, c[i].Owner)
 		}
 	}
-	managedfields.SortKeys(owners)
+	slices.SortFunc(owners, managedfields.Key.Compare)
 	for i, k := range owners {
 		places[k] = i
 	}

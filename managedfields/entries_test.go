@@ -131,6 +131,11 @@ func TestKeyOrder(t *testing.T) {
 		{Manager: `a"`, Operation: managedfields.Apply},
 		{Manager: "ab", Operation: managedfields.Apply},
 		{Manager: "é", Operation: managedfields.Apply},
+		{Manager: "<&>", Operation: managedfields.Update, APIVersion: "v1"},
+		{Manager: "<&>", Operation: managedfields.Update, APIVersion: "v1", Subresource: "status"},
+		{Manager: "a\xff", Operation: managedfields.Apply},
+		{Manager: "a\xfe", Operation: managedfields.Apply},
+		{Manager: "a\xfe", Operation: managedfields.Update, APIVersion: "v1"},
 	}
 	for i := range keys {
 		for j := range keys {

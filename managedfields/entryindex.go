@@ -1,13 +1,12 @@
 package managedfields
 
-// gathered are entries on their way into a list, found by their keys: a list may
-// be long, and to look each of them up in it would cost its square.
+// entryIndex is a list of entries that are found by their keys in O(1), however long it is.
 type entryIndex struct {
 	entries Entries
 	at      map[Key]int // positions in entries; nil while they are few
 }
 
-// fewEntries is how many entries are looked through faster than hashed.
+// fewEntries is the number of entries that are searched faster than hashed.
 const fewEntries = 16
 
 func newEntryIndex(room int) entryIndex {
@@ -18,7 +17,7 @@ func newEntryIndex(room int) entryIndex {
 	return g
 }
 
-// find returns the position of k, and whether there is an entry of it.
+// find returns the position of the entry of k, if it exists.
 func (g *entryIndex) find(k Key) (int, bool) {
 	if g.at != nil {
 		i, ok := g.at[k]
@@ -32,7 +31,7 @@ func (g *entryIndex) find(k Key) (int, bool) {
 	return 0, false
 }
 
-// put adds an entry, in the place of the one of its key if there is one.
+// put adds entry, or replaces the one with the same key.
 func (g *entryIndex) put(entry Entry) {
 	if i, ok := g.find(entry.Key); ok {
 		g.entries[i] = entry
@@ -44,7 +43,7 @@ func (g *entryIndex) put(entry Entry) {
 	g.entries = append(g.entries, entry)
 }
 
-// gather puts entries that have distinct keys already.
+// indexEntries returns the index of entries with distinct keys.
 func indexEntries(e Entries) entryIndex {
 	g := newEntryIndex(len(e))
 	for _, entry := range e {

@@ -2,7 +2,6 @@ package managedfields_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,20 +52,6 @@ func TestTooMany(t *testing.T) {
 	require.EqualError(t, err, want)
 	_, err = managedfields.DecodeTree(make([]any, managedfields.MaxEntries+1))
 	require.EqualError(t, err, want)
-}
-
-// TestSortKeys holds the sorting of many keys against their comparison.
-func TestSortKeys(t *testing.T) {
-	var keys []managedfields.Key
-	for _, manager := range []string{"b", "a", "", "<&>", "a\"b"} {
-		for _, subresource := range []string{"status", ""} {
-			keys = append(keys, managedfields.KeyOf(manager, managedfields.Update, "v1", subresource),
-				managedfields.KeyOf(manager, managedfields.Apply, "v1", subresource))
-		}
-	}
-	want := slices.SortedFunc(slices.Values(keys), managedfields.Key.Compare)
-	managedfields.SortKeys(keys)
-	require.Equal(t, want, keys)
 }
 
 // TestUnowned shows which paths an apply never comes to own: those that nobody

@@ -104,8 +104,8 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Object: now.given, Changed: true, Preview: Preview{
-		Applier: key, Version: mine.APIVersion,
-		Moves: []Share{{Key: key, Version: mine.APIVersion, Fields: mine.Fields}},
+		Applier: key, APIVersion: mine.APIVersion,
+		Moves: []Share{{Key: key, APIVersion: mine.APIVersion, Fields: mine.Fields}},
 	}}
 	result.Patch, err = live.patch(&text, list)
 	return result, err

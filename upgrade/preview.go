@@ -19,16 +19,16 @@ import (
 type Share struct {
 	// Key is whose the entry is, and Version the API version of its fields.
 	managedfields.Key
-	Version string
-	Fields  *fieldpath.Set
+	APIVersion string
+	Fields     *fieldpath.Set
 }
 
 // Preview says what a move does, and what follows from it. Shares are in the order
 // of the object's entries.
 type Preview struct {
 	// Applier is whose Apply entry it is about, at Version.
-	Applier managedfields.Key
-	Version string
+	Applier    managedfields.Key
+	APIVersion string
 	// Moves are the fields that move, each with the entry that loses them; of
 	// ToClientSide, the applier's own.
 	Moves []Share
@@ -72,11 +72,11 @@ func (m *move) previewOthers() {
 	for _, e := range others {
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
 			if held := e.Fields.Intersection(wanted); !held.Empty() {
-				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, Version: e.APIVersion, Fields: held})
+				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, APIVersion: e.APIVersion, Fields: held})
 			}
 		}
 		if half := halves(m.target.Fields, e.Fields, sole); e.Operation == managedfields.Update && !half.Empty() {
-			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, Version: e.APIVersion, Fields: half})
+			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, APIVersion: e.APIVersion, Fields: half})
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (m *move) previewApply(now object) error {
 // and so is what is in an item that goes as a whole.
 func (p Preview) Render(w io.Writer, what string) error {
 	r := renderer{w: w}
-	r.printf("%s: manager %q applies at %s\n", what, p.Applier.Manager, p.Version)
+	r.printf("%s: manager %q applies at %s\n", what, p.Applier.Manager, p.APIVersion)
 	r.shares("moves", "from", p.Moves)
 	if p.LastApplied.Manager != "" {
 		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
@@ -168,7 +168,7 @@ func (r *renderer) shares(title, preposition string, shares []Share) {
 		r.printf("%s\n", title)
 	}
 	for _, s := range shares {
-		r.printf("  %s %s (%s at %s", preposition, printable.Text(s.Manager), s.Operation, s.Version)
+		r.printf("  %s %s (%s at %s", preposition, printable.Text(s.Manager), s.Operation, s.APIVersion)
 		if s.Subresource != "" {
 			r.printf(", %s", s.Subresource)
 		}

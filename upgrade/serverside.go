@@ -291,7 +291,7 @@ func (m *move) take(i int) error {
 		rest = owned
 	} else {
 		if !moved.Empty() {
-			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, Version: r.APIVersion, Fields: moved})
+			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, APIVersion: r.APIVersion, Fields: moved})
 		}
 		m.moved = append(m.moved, moved)
 		if !m.exists && r.Time != nil && (m.target.Time == nil || m.target.Time.Before(r.Time)) {
@@ -299,7 +299,7 @@ func (m *move) take(i int) error {
 		}
 	}
 	if from && !rest.Empty() {
-		m.preview.Left = append(m.preview.Left, Share{Key: r.Key, Version: r.APIVersion, Fields: rest})
+		m.preview.Left = append(m.preview.Left, Share{Key: r.Key, APIVersion: r.APIVersion, Fields: rest})
 		if m.Release {
 			rest = nil
 		}
@@ -348,7 +348,7 @@ func (m *move) finish() (Result, error) {
 		m.records = append(m.records, *m.keeper)
 		m.preview.LastApplied = m.keeper.Key
 	}
-	m.preview.Applier, m.preview.Version = m.target.Key, m.target.APIVersion
+	m.preview.Applier, m.preview.APIVersion = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release
 	result := Result{Object: m.object.given}
 	now := m.object

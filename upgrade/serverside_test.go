@@ -335,7 +335,7 @@ func TestVersionOfANewEntry(t *testing.T) {
 			set(live.Object, c.entries, "metadata", "managedFields")
 			r, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{Manager: "flux", From: []string{"old"}, Everything: true})
 			require.NoError(t, err)
-			require.Equal(t, c.want, r.Preview.Version)
+			require.Equal(t, c.want, r.Preview.APIVersion)
 			require.True(t, r.Changed)
 		})
 	}

@@ -57,7 +57,7 @@ func TestMoveErrors(t *testing.T) {
 		{"adopt a name", ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:name":{}}}`), To: manager("b")}, ".metadata.name: nothing there that can be owned"},
 		{"adopt inside an atomic list", ownership.Adopt{Fields: set(t, app+`{"f:args":{"i:0":{}}}}}}}}`), To: manager("b")},
 			`.spec.template.spec.containers[name="app"].args[0]: inside .spec.template.spec.containers[name="app"].args, which can be owned as a whole`},
-		{"adopt at an odd version", ownership.Adopt{All: true, To: manager("b"), Version: "apps/v9"}, "no type for apps/v9, Kind=Deployment"},
+		{"adopt at an odd version", ownership.Adopt{All: true, To: manager("b"), APIVersion: "apps/v9"}, "no type for apps/v9, Kind=Deployment"},
 		{"adopt without a name", ownership.Adopt{All: true}, "a manager without a name"},
 		{"rename to itself", ownership.Rename{From: manager("argocd"), To: "argocd"}, `manager "argocd" can't be renamed to itself`},
 		{"rename to nothing", ownership.Rename{From: manager("argocd")}, "a manager without a name"},

@@ -70,7 +70,7 @@ func (r Rename) do(s *state) error {
 }
 
 func (a Adopt) do(s *state) error {
-	version := a.Version
+	version := a.APIVersion
 	if version == "" {
 		version = s.kind.GroupVersion().String()
 	}

@@ -47,7 +47,7 @@ type Adopt struct {
 	To     managedfields.Key
 	// Version is the API version (group/version) of the adoption, for a manager that
 	// has no entry yet; live's when it is empty.
-	Version string
+	APIVersion string
 }
 
 // Drop takes everything from a manager that is gone.

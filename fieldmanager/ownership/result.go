@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,7 +74,7 @@ func (s *state) result() (*Result, error) {
 			r.Dropped = append(r.Dropped, old.Key)
 		}
 	}
-	managedfields.SortKeys(r.Dropped)
+	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
 	for _, c := range r.Changes {
 		_, applied := s.applied[c.Manager]
 		owns := s.entries.Get(c.Manager) != nil
@@ -105,7 +106,7 @@ func (s *state) changes() []fieldmanager.OwnershipChange {
 			keys = append(keys, s.entries[i].Key)
 		}
 	}
-	managedfields.SortKeys(keys)
+	slices.SortFunc(keys, managedfields.Key.Compare)
 	var out []fieldmanager.OwnershipChange
 	for _, k := range keys {
 		old, now := readable(s.before, was, k), readable(s.entries, is, k)

@@ -35,7 +35,7 @@ deletes those that nobody else owns.
 			}
 			there := func(t *place.Target) (*fieldpath.Set, error) { return fields.there(env, t) }
 			return flags.runWith(env, cmd, args, "adopted", there, func(set *fieldpath.Set) ownership.Move {
-				return ownership.Adopt{Fields: set, All: fields.all, To: manager, Version: manager.APIVersion}
+				return ownership.Adopt{Fields: set, All: fields.all, To: manager, APIVersion: manager.APIVersion}
 			})
 		},
 	}
