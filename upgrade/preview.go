@@ -15,49 +15,40 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Share is some fields of one entry.
+// Share is some fields of an entry.
 type Share struct {
-	// Key is whose the entry is, and Version the API version of its fields.
+	// Key is the key of the entry, and APIVersion the group version of its fields.
 	managedfields.Key
 	APIVersion string
 	Fields     *fieldpath.Set
 }
 
-// Preview says what a move does, and what follows from it. Shares are in the order
-// of the object's entries.
+// Preview describes a move and its consequences. Shares are in the order of the object's entries.
 type Preview struct {
-	// Applier is whose Apply entry it is about, at Version.
+	// Applier is the key of the Apply entry, and APIVersion its group version.
 	Applier    managedfields.Key
 	APIVersion string
-	// Moves are the fields that move, each with the entry that loses them; of
-	// ToClientSide, the applier's own.
+	// Moves are the fields that move, with the entries that lose them; for ToClientSide, the applier's own.
 	Moves []Share
-	// LastApplied is who comes to own the annotation of client-side apply with
-	// KeepLastApplied; the zero Key otherwise.
+	// LastApplied is the new owner of the annotation with KeepLastApplied; the zero Key otherwise.
 	LastApplied managedfields.Key
-	// Removed are the fields that the next apply removes: of Intent, or of what the
-	// annotation holds when there is no Intent. Next is the error that this apply
-	// gets without force, a conflicts.Conflicts for example; Removed is then what
-	// it removes when it is forced, and nil when it fails all the same. Both are nil
-	// when nothing is known of the next apply.
+	// Removed are the fields that the next apply removes. It applies Intent, or the intent in the annotation. Next is
+	// the error of this apply without force, for example conflicts.Conflicts; then Removed is what it removes with
+	// force, or nil if it fails even so. Both are nil if the next apply is unknown.
 	Removed *fieldpath.Set
 	Next    error
-	// Left are the fields that stay with the managers of From; Released says that
-	// they are nobody's instead.
+	// Left are the fields that the managers of From keep. Released reports that nobody owns them instead.
 	Left     []Share
 	Released bool
-	// Others are fields that the annotation holds and somebody else owns: a conflict
-	// for an apply that changes them.
+	// Others are fields in the annotation that other managers own: conflicts if an apply changes them.
 	Others []Share
-	// Half are items of keyed lists that the applier shares with an updater who owns
-	// only a part of them. When the applier drops such an item it stays, without
-	// what only the applier owned, and many a server then refuses the object. Name
-	// the updater in From to mend that.
+	// Half are items of keyed lists that the applier shares with an updater, which owns only a part of them. If the
+	// applier drops such an item, it stays without the fields that only the applier owned, and servers may reject the
+	// object. To avoid that, name the updater in From.
 	Half []Share
 }
 
-// previewOthers finds what others own that the annotation holds, and half-owned
-// items.
+// previewOthers finds fields of the annotation that others own, and half-owned items.
 func (m *move) previewOthers() {
 	var others []managedfields.Entry
 	var sets []*fieldpath.Set
@@ -81,7 +72,7 @@ func (m *move) previewOthers() {
 	}
 }
 
-// previewApply runs the next apply, as far as it is known.
+// previewApply runs the next apply, if it is known.
 func (m *move) previewApply(now object) error {
 	if m.intent.tree == nil || m.Types == nil || m.Subresource != "" {
 		return nil
@@ -124,9 +115,8 @@ func (m *move) previewApply(now object) error {
 	return nil
 }
 
-// Render writes the preview for a person. what names the object, such as
-// deployment.apps/nginx. Containers are left out where something in them is listed,
-// and so is what is in an item that goes as a whole.
+// Render writes the preview for people. what names the object, such as deployment.apps/nginx. It omits containers
+// whose content is listed, and the content of items that are removed as a whole.
 func (p Preview) Render(w io.Writer, what string) error {
 	r := renderer{w: w}
 	r.printf("%s: manager %q applies at %s\n", what, p.Applier.Manager, p.APIVersion)
@@ -156,7 +146,7 @@ type renderer struct {
 	err error
 }
 
-// printf writes lines that are printable, whatever is in args.
+// printf writes printable lines, whatever is in args.
 func (r *renderer) printf(format string, args ...any) {
 	if r.err == nil {
 		_, r.err = io.WriteString(r.w, printable.Lines(fmt.Sprintf(format, args...)))

@@ -1,34 +1,28 @@
-// Package applier applies intents only when that would change something: for
-// controllers that apply the same intent again and again, and have the object in a
-// cache.
+// Package applier applies intents only if that would change something. It is for controllers that apply the same
+// intent again and again, and have the object in a cache.
 //
 //	a := applier.New(manager, applier.Options{Manager: "my-controller", Force: true})
-//	...
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
-// An apply is planned on the cached object ([fieldmanager.FieldManager.Plan]) and
-// sent unless the plan's outcome is Unchanged. Everything else is for the server to
-// answer: conflicts, invalid intents, and what can't be planned are sent too, so that
-// an error is always the server's own.
+// The Applier plans the apply on the cached object ([fieldmanager.FieldManager.Plan]), and sends it unless the
+// outcome of the plan is Unchanged. It also sends conflicts, invalid intents, and what can't be planned, so every
+// error is the server's own.
 //
 // # Stale caches
 //
-// A cached object is as old as its cache, and what is skipped because of it may not
-// be what the server would have skipped:
+// A cached object may be older than the stored one, and then the wrong apply may be skipped:
 //
-//   - When somebody changed the object, and the cache does not know yet, an apply that
-//     would put it right is skipped. The event of that change is still to come: who
-//     applies whenever the object changes, as a controller that watches it does, puts
-//     it right then.
-//   - When this Applier changed the object itself, and the cache does not know yet, the
-//     cached object would be planned on as if that had never happened. So an Applier
-//     remembers the resourceVersion that its last write of an object came to, and
-//     sends everything until the cache has it.
-//   - A controller that applies once and does not watch must not skip: read the object
-//     from the server, or send the apply.
+//   - If somebody changed the object and the cache has not seen it yet, an apply that would correct the change is
+//     skipped. A controller that watches the object gets the event of the change later, applies again, and corrects it
+//     then.
+//   - If this Applier changed the object and the cache has not seen it yet, a plan on the cached object would be
+//     wrong. So an Applier remembers the resourceVersion of its last write to each object, and sends all applies until
+//     the cache has it.
+//   - A controller that applies once and does not watch must not skip: it must read the object from the server, or
+//     send the apply.
 //
-// What a server does besides merging has to be known to the plan for it to be exact:
-// its defaults, and, for built-in types, that it keeps Go structs. See Options.
+// A plan is exact only if it knows what the server does besides merging: its defaults, and, for built-in types, that
+// it decodes objects into Go structs. See [Options].
 package applier
 
 import (
@@ -46,82 +40,76 @@ import (
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// Resource is where objects of one kind, in one namespace, are applied.
-// dynamic.ResourceInterface of client-go is one; [FromClient] makes one of
-// controller-runtime's client.
+// Resource applies objects of one kind in one namespace. dynamic.ResourceInterface of client-go implements it;
+// [FromClient] adapts controller-runtime's client.
 type Resource interface {
-	// Apply sends obj, an intent, and returns the object as it is stored then.
+	// Apply sends obj, an intent, and returns the stored object.
 	Apply(ctx context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
 		subresources ...string) (*unstructured.Unstructured, error)
 }
 
-// Options say how an Applier applies.
+// Options configure an Applier.
 type Options struct {
 	// Manager is the name of the field manager.
 	Manager string
 	// Force takes fields in conflict from their owners.
 	Force bool
-	// Subresource is that of the FieldManager, and empty for the object itself.
+	// Subresource is the subresource of the FieldManager; empty for the main resource.
 	Subresource string
-	// Plan says what the server does with a merged object. Its Force does not count.
-	// For built-in types Semantics should be typed.Canonical(nil), and Defaults true
-	// for all types with defaults.
+	// Plan is what the server does with a merged object. Its Force is ignored. Set Semantics to typed.Canonical(nil) for
+	// built-in types, and Defaults for all types with defaults.
 	Plan fieldmanager.PlanOptions
 }
 
-// Stats count what an Applier did. Planned = Skipped + Applied when every apply could
-// be planned and none was sent because of a cache that lags behind.
+// Stats count the applies of an Applier. Planned = Skipped + Applied if every apply was planned, and none was sent
+// because of a stale cache.
 type Stats struct {
-	// Planned are the applies that were planned on a cached object.
+	// Planned counts the applies that were planned on a cached object.
 	Planned uint64
-	// Skipped are those that were not sent: the requests that were saved.
+	// Skipped counts those that were not sent: the requests that were saved.
 	Skipped uint64
-	// Applied are the applies that were sent.
+	// Applied counts the applies that were sent.
 	Applied uint64
-	// Behind are those of them that were sent because the cache lagged behind.
+	// Behind counts the applies that were sent because the cache was stale.
 	Behind uint64
 }
 
-// Result is what became of an apply.
+// Result is the result of an apply.
 type Result struct {
-	// Object is the object as it is stored: the cached one when the apply was
-	// skipped, and else the server's answer.
+	// Object is the stored object: the cached one if the apply was skipped, or the server's response.
 	Object *unstructured.Unstructured
-	// Skipped says that nothing was sent.
+	// Skipped reports that nothing was sent.
 	Skipped bool
-	// Plan is the plan, nil when there was none.
+	// Plan is the plan; nil if there was none.
 	Plan *fieldmanager.Plan
 }
 
-// Applier applies the intents of one manager to objects of one kind. It is safe for
-// concurrent use.
+// Applier applies the intents of one manager to objects of one kind. It is safe for concurrent use.
 type Applier struct {
 	manager *fieldmanager.FieldManager
 	options Options
 
 	mu      sync.Mutex
 	stats   Stats
-	written map[types.NamespacedName]string // resourceVersions that the cache does not have yet
+	written map[types.NamespacedName]string // the resourceVersions that the cache does not have yet
 }
 
-// New returns an Applier. manager must be for the version and subresource that
-// intents are applied at, with the options of the server (which fields it resets, how
-// it converts objects).
+// New returns an Applier. manager must be for the version and subresource of the applies, and have the server's
+// options (its reset fields and its converter).
 func New(manager *fieldmanager.FieldManager, options Options) *Applier {
 	options.Plan.Force = options.Force
 	return &Applier{manager: manager, options: options, written: map[types.NamespacedName]string{}}
 }
 
-// Stats returns what was done so far.
+// Stats returns the counts so far.
 func (a *Applier) Stats() Stats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stats
 }
 
-// Apply applies intent to the object of its name, unless that would change nothing in
-// cached, the object as a cache has it; nil when it has none. Neither is changed. The
-// error is the server's.
+// Apply applies intent to the object of that name, unless it would not change cached, the object from a cache, or nil
+// if the cache does not have it. It changes neither of them. An error is the server's.
 func (a *Applier) Apply(ctx context.Context, r Resource, cached, intent *unstructured.Unstructured) (Result, error) {
 	if intent == nil {
 		return Result{}, errors.New("no intent")
@@ -166,12 +154,12 @@ func (a *Applier) count(f func(*Stats)) {
 	f(&a.stats)
 }
 
-// keyOf names an object as it is stored: an intent may leave the namespace out.
+// keyOf returns the namespace and name of a stored object; an intent may omit the namespace.
 func keyOf(stored *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: stored.GetNamespace(), Name: stored.GetName()}
 }
 
-// wrote remembers what the last write came to.
+// wrote remembers the resourceVersion of the last write.
 func (a *Applier) wrote(stored *unstructured.Unstructured) {
 	if stored == nil || stored.GetResourceVersion() == "" {
 		return
@@ -179,15 +167,15 @@ func (a *Applier) wrote(stored *unstructured.Unstructured) {
 	key, version := keyOf(stored), stored.GetResourceVersion()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// Of concurrent applies the answers may overtake each other.
+	// Responses to concurrent applies may arrive in another order.
 	if order, err := resourceversion.CompareResourceVersion(a.written[key], version); err == nil && order > 0 {
 		return
 	}
 	a.written[key] = version
 }
 
-// isBehind reports whether cached may be older than the last write, and forgets the
-// write when it is not: a cache does not go back.
+// isBehind reports whether cached may be older than the last write. If it is not, it forgets the write, as a cache
+// does not go back.
 func (a *Applier) isBehind(cached *unstructured.Unstructured) bool {
 	key := keyOf(cached)
 	a.mu.Lock()
@@ -205,22 +193,20 @@ func (a *Applier) isBehind(cached *unstructured.Unstructured) bool {
 	return true
 }
 
-// Client is what controller-runtime's client.Client has, O being its
-// client.ApplyOption.
+// Client is the part of controller-runtime's client.Client that applies; O is its client.ApplyOption.
 type Client[O any] interface {
 	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...O) error
 }
 
-// FromClient returns a Resource of controller-runtime's client, which knows itself
-// where an object goes:
+// FromClient returns a Resource that uses controller-runtime's client:
 //
 //	applier.FromClient(c, client.ApplyConfigurationFromUnstructured,
 //		func(o metav1.ApplyOptions) []client.ApplyOption {
 //			return []client.ApplyOption{&client.ApplyOptions{FieldManager: o.FieldManager, Force: &o.Force, DryRun: o.DryRun}}
 //		})
 //
-// wrap makes an intent one that the client takes and puts the answer into. It is for
-// objects themselves: an apply to a subresource is an error.
+// wrap converts an intent to the client's type, which must also store the response in it. An apply to a subresource
+// is an error.
 func FromClient[O any](c Client[O], wrap func(*unstructured.Unstructured) runtime.ApplyConfiguration,
 	options func(metav1.ApplyOptions) []O) Resource {
 	return clientResource[O]{c, wrap, options}
@@ -234,8 +220,9 @@ type clientResource[O any] struct {
 
 var errSubresource = errors.New("a controller-runtime client applies to subresources through another client")
 
-func (r clientResource[O]) Apply(ctx context.Context, _ string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
-	subresources ...string) (*unstructured.Unstructured, error) {
+func (r clientResource[O]) Apply(
+	ctx context.Context, _ string, obj *unstructured.Unstructured, options metav1.ApplyOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	if len(subresources) > 0 {
 		return nil, errSubresource
 	}

@@ -65,15 +65,6 @@ func WithSchema(properties string, versions ...string) Option {
 	}
 }
 
-// WithTypes sets where the types of built-in kinds come from; the embedded ones
-// without it.
-func WithTypes(types fieldmanager.Types) Option {
-	return func(s *server) error {
-		s.types = types
-		return nil
-	}
-}
-
 // WithConverter sets how the object is converted between versions;
 // fieldmanager.NoneConverter without it.
 func WithConverter(c fieldmanager.Converter) Option {
