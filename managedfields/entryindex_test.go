@@ -18,10 +18,12 @@ func TestManyEntries(t *testing.T) {
 		var list []metav1.ManagedFieldsEntry
 		var tree []any
 		add := func(manager string, field string) {
-			list = append(list, metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(`{"f:` + field + `":{}}`)})
-			tree = append(tree, map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
-				"fieldsV1": map[string]any{"f:" + field: map[string]any{}}})
+			list = append(list,
+				metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
+					FieldsV1: metav1.NewFieldsV1(`{"f:` + field + `":{}}`)})
+			tree = append(tree,
+				map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+					"fieldsV1": map[string]any{"f:" + field: map[string]any{}}})
 		}
 		var want []string
 		for i := range n {
@@ -67,9 +69,12 @@ func TestUnowned(t *testing.T) {
 		{"labels", "but what is beside it", nil, fieldpath.Fields("metadata", "labels"), false},
 		{"status", "who does not reset it may own it", nil, fieldpath.Fields("status"), false},
 		{"reset status", "", fieldpath.NewSet(fieldpath.Fields("status")), fieldpath.Fields("status"), true},
-		{"reset metadata", "what is reset covers all below it", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata", "name"), false},
-		{"reset spec and a field in it", "the longer path says no more than the shorter", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec", "a"), false},
-		{"reset spec with a field in it", "", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec"), true},
+		{"reset metadata", "what is reset covers all below it", fieldpath.NewSet(fieldpath.Fields("metadata")),
+			fieldpath.Fields("metadata", "name"), false},
+		{"reset spec and a field in it", "the longer path says no more than the shorter",
+			fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec", "a"), false},
+		{"reset spec with a field in it", "", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")),
+			fieldpath.Fields("spec"), true},
 		{"reset metadata itself", "", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata"), true},
 	} {
 		t.Run(row.name, func(t *testing.T) {

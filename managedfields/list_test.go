@@ -23,7 +23,8 @@ const at = "2026-01-02T03:04:05Z"
 
 // item returns an entry as an unstructured object has it; change are names and values.
 func item(manager, op string, fields any, change ...any) m {
-	out := m{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1", "time": at, "fieldsV1": fields}
+	out := m{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1", "time": at,
+		"fieldsV1": fields}
 	for i := 0; i < len(change); i += 2 {
 		if change[i+1] == nil {
 			delete(out, change[i].(string))
@@ -76,7 +77,8 @@ func TestListReadsBothForms(t *testing.T) {
 		{"no time", "a manager that changed nothing has none", []any{item("a", "Apply", owning("x"), "time", nil)}},
 		{"no fields", "", []any{item("a", "Apply", m{})}},
 		{"a member of no kind", "it can't be decoded", []any{item("a", "Apply", m{"x": m{}})}},
-		{"no JSON in a key", "it can't be decoded", []any{item("a", "Apply", m{"f:spec": m{"k:{": m{}}}), item("b", "Apply", owning("y"))}},
+		{"no JSON in a key", "it can't be decoded",
+			[]any{item("a", "Apply", m{"f:spec": m{"k:{": m{}}}), item("b", "Apply", owning("y"))}},
 		{"a text", "it can't be decoded", []any{item("a", "Apply", "text")}},
 		{"a list", "it can't be decoded", []any{item("a", "Apply", []any{"text"})}},
 	} {
@@ -96,7 +98,8 @@ func TestListReadsBothForms(t *testing.T) {
 					require.Equal(t, row.items, list, row.why)
 					intoStruct, err := l.Into(&metav1.PartialObjectMetadata{})
 					require.NoError(t, err)
-					require.Equal(t, plainJSON(t, row.items), plainJSON(t, intoStruct.(*metav1.PartialObjectMetadata).ManagedFields), row.why)
+					require.Equal(t, plainJSON(t, row.items), plainJSON(t, intoStruct.(*metav1.PartialObjectMetadata).ManagedFields),
+						row.why)
 					for i := range l {
 						_, _ = l[i].Fields()
 					}
@@ -130,10 +133,13 @@ func TestListKeepsUnusualEntries(t *testing.T) {
 		name        string
 		given, want m
 	}{
-		{"fraction of a second", item("a", "Apply", owning("x"), "time", "2026-01-02T03:04:05.678Z"), item("a", "Apply", owning("x"))},
+		{"fraction of a second", item("a", "Apply", owning("x"), "time", "2026-01-02T03:04:05.678Z"),
+			item("a", "Apply", owning("x"))},
 		{"other zone", item("a", "Apply", owning("x"), "time", "2026-01-02T04:04:05+01:00"), item("a", "Apply", owning("x"))},
-		{"no such time", item("a", "Apply", owning("x"), "time", "yesterday"), item("a", "Apply", owning("x"), "time", "yesterday")},
-		{"time of another type", item("a", "Apply", owning("x"), "time", int64(1)), item("a", "Apply", owning("x"), "time", int64(1))},
+		{"no such time", item("a", "Apply", owning("x"), "time", "yesterday"),
+			item("a", "Apply", owning("x"), "time", "yesterday")},
+		{"time of another type", item("a", "Apply", owning("x"), "time", int64(1)),
+			item("a", "Apply", owning("x"), "time", int64(1))},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l, err := managedfields.Read(objectWith(row.given), nil)
@@ -158,10 +164,13 @@ func TestListErrors(t *testing.T) {
 		want   string
 	}{
 		{"fields", item("bad", "Apply", m{"x": m{}}), true, `managedFields[1] of manager "bad": fieldsV1 at the root`},
-		{"fields are a text", item("bad", "Apply", "text"), true, `managedFields[1] of manager "bad": fieldsV1: expected a map, got string`},
-		{"time", item("bad", "Apply", owning("x"), "time", "yesterday"), true, `managedFields[1] of manager "bad": time: expected RFC 3339`},
+		{"fields are a text", item("bad", "Apply", "text"), true,
+			`managedFields[1] of manager "bad": fieldsV1: expected a map, got string`},
+		{"time", item("bad", "Apply", owning("x"), "time", "yesterday"), true,
+			`managedFields[1] of manager "bad": time: expected RFC 3339`},
 		{"operation", item("bad", "Patch", owning("x")), false, `managedFields[1] of manager "bad": operation must be`},
-		{"manager", item("bad", "Apply", owning("x"), "manager", int64(1)), false, `managedFields[1] of manager "": manager: expected a string`},
+		{"manager", item("bad", "Apply", owning("x"), "manager", int64(1)), false,
+			`managedFields[1] of manager "": manager: expected a string`},
 		{"entry", "bad", false, `managedFields[1] of manager "": expected a map, got string`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -188,7 +197,8 @@ func TestListErrors(t *testing.T) {
 			require.Equal(t, 1, located.Index)
 		})
 	}
-	for name, metadata := range map[string]any{"expected a map, got string": "x", "expected a list, got string": m{"managedFields": "x"}} {
+	for name, metadata := range map[string]any{"expected a map, got string": "x",
+		"expected a list, got string": m{"managedFields": "x"}} {
 		_, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}}, nil)
 		require.ErrorContains(t, err, name)
 	}
@@ -233,7 +243,8 @@ func TestListOrderAndDuplicates(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, isCurrent)
 			require.Len(t, sorted.Without(managedfields.Key{Manager: "b"}), 2+n)
-			require.Equal(t, append([]any{u}, more...), sorted.Without(managedfields.Key{Manager: "a", Operation: "Apply"}).EncodeTree())
+			require.Equal(t, append([]any{u}, more...),
+				sorted.Without(managedfields.Key{Manager: "a", Operation: "Apply"}).EncodeTree())
 			require.Nil(t, managedfields.List{}.EncodeTree())
 			require.Nil(t, managedfields.List{}.Encode())
 		})
@@ -329,9 +340,12 @@ func TestSent(t *testing.T) {
 		{"as it is", "", live, live, ""},
 		{"less", "what is left out is dropped", live[1:], live[1:], ""},
 		{"other fields", "", []any{item("a", "Apply", owning("y"))}, []any{item("a", "Apply", owning("y"))}, ""},
-		{"not canonical", "a mark of its own says nothing beside no others", []any{item("a", "Apply", m{"f:x": m{".": m{}}})}, []any{item("a", "Apply", m{"f:x": m{}})}, ""},
-		{"another that can't be decoded", "nobody may bring that in", []any{item("c", "Apply", m{"x": m{}})}, nil, `manager "c"`},
-		{"that, of another time", "it is not live's", []any{item("b", "Apply", m{"x": m{}}, "time", nil)}, nil, `manager "b"`},
+		{"not canonical", "a mark of its own says nothing beside no others",
+			[]any{item("a", "Apply", m{"f:x": m{".": m{}}})}, []any{item("a", "Apply", m{"f:x": m{}})}, ""},
+		{"another that can't be decoded", "nobody may bring that in", []any{item("c", "Apply", m{"x": m{}})}, nil,
+			`manager "c"`},
+		{"that, of another time", "it is not live's", []any{item("b", "Apply", m{"x": m{}}, "time", nil)}, nil,
+			`manager "b"`},
 	} {
 		for name, form := range map[string]func(items ...any) runtime.Object{
 			"tree":   func(items ...any) runtime.Object { return objectWith(items...) },
@@ -372,8 +386,10 @@ func TestCompareKeys(t *testing.T) {
 		return string(data)
 	}
 	for range 20_000 {
-		a := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(), Subresource: pick()}
-		b := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(), Subresource: pick()}
+		a := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(),
+			Subresource: pick()}
+		b := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(),
+			Subresource: pick()}
 		if r.IntN(2) == 0 {
 			b.Manager = a.Manager
 		}

@@ -23,7 +23,8 @@ type ScaleHandler struct {
 // NewScaleHandler returns a handler for an object with the managed fields parent, at a group version. paths has the
 // path of the replicas for each group version. Entries of other versions are dropped. A nil path means that the
 // version has no scale subresource.
-func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version string, paths map[string]fieldpath.Path) *ScaleHandler {
+func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version string,
+	paths map[string]fieldpath.Path) *ScaleHandler {
 	return &ScaleHandler{parent, version, paths}
 }
 

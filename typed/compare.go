@@ -288,7 +288,8 @@ func (c *comparer) compareLists(l *List, old, now []any, depth int) difference {
 	return d.result()
 }
 
-func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index, depth int) (d difference) {
+func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index,
+	depth int) (d difference) {
 	first := func(list []any, x *index) any {
 		if i, ok := x.first[e.Text()]; ok {
 			return list[x.at[i]]

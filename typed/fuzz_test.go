@@ -75,7 +75,8 @@ func FuzzTyped(f *testing.F) {
 
 		values := []any{old, now, intent, other, odd}
 		before := runtime.DeepCopyJSONValue(values)
-		require.NoError(t, d.run(old, now, intent, other), "schema %s\nold %s\nnow %s\nintent %s\nother %s", oracle.JSON(schema),
+		require.NoError(t, d.run(old, now, intent, other), "schema %s\nold %s\nnow %s\nintent %s\nother %s",
+			oracle.JSON(schema),
 			oracle.JSON(old), oracle.JSON(now), oracle.JSON(intent), oracle.JSON(other))
 		require.NoError(t, d.reconcile(retyped, old, now, intent, other), "schema %s\nretyped %s\nold %s\nintent %s",
 			oracle.JSON(schema), oracle.JSON(retyped), oracle.JSON(old), oracle.JSON(intent))
@@ -164,7 +165,8 @@ func (d differential) validate(v any) error {
 		_, theirs := d.theirs.FromUnstructured(v, options...)
 		ours := d.ours.Validate(v, typed.Rules{Duplicates: duplicates})
 		if (theirs == nil) != (ours == nil) {
-			return fmt.Errorf("validating %s, duplicates %v:\nupstream: %v\ntenure:   %v", oracle.JSON(v), duplicates, theirs, ours)
+			return fmt.Errorf("validating %s, duplicates %v:\nupstream: %v\ntenure:   %v", oracle.JSON(v), duplicates, theirs,
+				ours)
 		}
 	}
 	return nil
@@ -222,7 +224,8 @@ func (d differential) compare(upOld, upNow *smd.TypedValue, old, now any) error 
 		what   string
 		theirs *smdpath.Set
 		ours   *fieldpath.Set
-	}{{"added", theirs.Added, ours.Added}, {"modified", theirs.Modified, ours.Modified}, {"removed", theirs.Removed, ours.Removed}} {
+	}{{"added", theirs.Added, ours.Added}, {"modified", theirs.Modified, ours.Modified},
+		{"removed", theirs.Removed, ours.Removed}} {
 		if err := sameSets(sets.what, sets.theirs, sets.ours); err != nil {
 			return err
 		}

@@ -6,7 +6,8 @@ import "slices"
 // items in live's order. The functions of this file handle that case, and distinct items in any order, without
 // computing elements for equal items. They return false, for the general case, if an item may be duplicated.
 
-// maxDuplicateSearch is the number of items whose duplicates are searched for one by one. For more, all items are hashed.
+// maxDuplicateSearch is the number of items whose duplicates are searched for one by one. For more, all items are
+// hashed.
 const maxDuplicateSearch = 8
 
 // maxOrdered bounds the nesting of lists that are compared in order. Each level compares differing items again, so a

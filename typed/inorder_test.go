@@ -103,7 +103,8 @@ func TestMergesInAnyOrder(t *testing.T) {
 		if live == nil && applied == nil {
 			continue
 		}
-		require.True(t, typed.Equal(list, got), "%s with %s:\n%s\nnot\n%s", js(t, live), js(t, applied), js(t, got), js(t, list))
+		require.True(t, typed.Equal(list, got), "%s with %s:\n%s\nnot\n%s", js(t, live), js(t, applied), js(t, got),
+			js(t, list))
 	}
 }
 
@@ -116,9 +117,12 @@ func TestListsThatGiveUp(t *testing.T) {
 		old, now                 string
 		added, modified, removed []string
 	}{
-		{"twins", "items that stand twice are one leaf", `{named: [{name: a}, {name: a, port: 1}]}`, `{named: [{name: a}, {name: a, port: 2}]}`, nil, []string{`.named[name="a"]`}, nil},
-		{"no key", "what nothing can select is not compared", `{named: [{port: 1}, {name: a}]}`, `{named: [{port: 2}, {name: a, port: 1}]}`, []string{`.named[name="a"].port`}, nil, nil},
-		{"key too long", "", `{named: [{name: ` + long + `, port: 1}]}`, `{named: [{name: ` + long + `, port: 2}]}`, nil, nil, nil},
+		{"twins", "items that stand twice are one leaf", `{named: [{name: a}, {name: a, port: 1}]}`,
+			`{named: [{name: a}, {name: a, port: 2}]}`, nil, []string{`.named[name="a"]`}, nil},
+		{"no key", "what nothing can select is not compared", `{named: [{port: 1}, {name: a}]}`,
+			`{named: [{port: 2}, {name: a, port: 1}]}`, []string{`.named[name="a"].port`}, nil, nil},
+		{"key too long", "", `{named: [{name: ` + long + `, port: 1}]}`, `{named: [{name: ` + long + `, port: 2}]}`, nil,
+			nil, nil},
 		{"item too long", "", `{set: [` + long + `]}`, `{set: [` + long + `, a]}`, []string{`.set[="a"]`}, nil, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -176,8 +180,11 @@ func TestDepthOfOperations(t *testing.T) {
 	}
 	require.Equal(t, typed.MaxDepth, depth(free.FieldSet(nested(typed.MaxDepth, "x"))))
 	require.Equal(t, typed.MaxDepth+1, depth(free.FieldSet(nested(typed.MaxDepth+10, "x"))), "what is deeper is a leaf")
-	require.Equal(t, typed.MaxDepth, depth(free.Compare(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "z")).Modified))
-	require.Equal(t, typed.MaxDepth+1, depth(free.Compare(nested(typed.MaxDepth+10, "x"), nested(typed.MaxDepth+10, "x")).Modified), "and different from everything")
+	require.Equal(t, typed.MaxDepth,
+		depth(free.Compare(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "z")).Modified))
+	require.Equal(t, typed.MaxDepth+1,
+		depth(free.Compare(nested(typed.MaxDepth+10, "x"), nested(typed.MaxDepth+10, "x")).Modified),
+		"and different from everything")
 	require.Equal(t, typed.MaxDepth+1, depth(free.Compare(nil, nested(typed.MaxDepth+10, "x")).Added))
 	require.True(t, typed.Equal(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "x")))
 	require.False(t, typed.Equal(nested(typed.MaxDepth+10, "x"), nested(typed.MaxDepth+10, "x")))
@@ -196,15 +203,19 @@ func TestDepthOfOperations(t *testing.T) {
 	require.Empty(t, dropped)
 	require.Equal(t, fmt.Sprintf("%p", deep), fmt.Sprintf("%p", got))
 	atomic := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"x": {Type: typed.UntypedAtomic()}}}}
-	require.False(t, typed.Canonical(nil).Compare(atomic, map[string]any{"x": nested(typed.MaxDepth+10, "x")}, map[string]any{"x": nested(typed.MaxDepth+10, "x")}).Unchanged(),
+	require.False(t,
+		typed.Canonical(nil).Compare(atomic, map[string]any{"x": nested(typed.MaxDepth+10, "x")},
+			map[string]any{"x": nested(typed.MaxDepth+10, "x")}).Unchanged(),
 		"canonical semantics end there too")
 }
 
 // TestPairs holds the search for many items against Get, and stops it anywhere.
 func TestPairs(t *testing.T) {
-	old := tree(t, `{s: a, named: [{name: a, port: 1}, {name: b, port: 1}, {name: c, port: 1}, {name: c, port: 2}, {name: d}], set: [x, q], args: [p], free: {l: [1], m: {k: v}}, nope: {a: 1}}`)
+	old := tree(t,
+		`{s: a, named: [{name: a, port: 1}, {name: b, port: 1}, {name: c, port: 1}, {name: c, port: 2}, {name: d}], set: [x, q], args: [p], free: {l: [1], m: {k: v}}, nope: {a: 1}}`)
 	now := tree(t, `{s: b, named: [{name: b, port: 2}, {name: c, port: 3}], set: [], labels: {a: x}}`)
-	paths := set(t, `{f:s: {}, f:x: {f:y: {}}, f:nope: {f:a: {}}, f:args: {'i:0': {}}, f:labels: {f:a: {}}, f:free: {f:l: {'i:0': {}, 'v:1': {}}, f:m: {f:k: {}}},
+	paths := set(t,
+		`{f:s: {}, f:x: {f:y: {}}, f:nope: {f:a: {}}, f:args: {'i:0': {}}, f:labels: {f:a: {}}, f:free: {f:l: {'i:0': {}, 'v:1': {}}, f:m: {f:k: {}}},
 		f:set: {'v:"q"': {}, 'v:"x"': {}, 'v:"y"': {}, 'v:"z"': {}},
 		f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}, 'k:{"name":"b"}': {.: {}, f:port: {}}, 'k:{"name":"c"}': {.: {}, f:port: {}}, 'k:{"name":"d"}': {f:port: {}}, 'k:{"name":"e"}': {.: {}, f:port: {}}}}`)
 	var all []string

@@ -36,7 +36,8 @@ func (f *Finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fiel
 	}
 }
 
-func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path, yield func(fieldpath.Path, [2]any) bool) bool {
+func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path,
+	yield func(fieldpath.Path, [2]any) bool) bool {
 	for e, entry := range set.Level() {
 		if entry.Member && !yield(append(path, e), [2]any{f.child(t, old, e), f.child(t, now, e)}) {
 			return false

@@ -47,17 +47,20 @@ func TestReconciled(t *testing.T) {
 		})
 	}
 	for _, marked := range []string{`{f:s: {.: {}}}`, `{f:maps: {f:a: {.: {}}}}`, `{.: {}, f:s: {}}`} {
-		require.False(t, root.IsReconciled(tree(t, marked).(map[string]any)), "a mark that says nothing is not canonical: %s", marked)
+		require.False(t, root.IsReconciled(tree(t, marked).(map[string]any)),
+			"a mark that says nothing is not canonical: %s", marked)
 	}
 	require.False(t, root.IsReconciled(map[string]any{"f:s": "odd"}), "what it does not understand")
 	nothing := map[string]any{}
-	require.False(t, root.IsReconciled(map[string]any{"f:s": map[string]any{".": map[string]any{"f:x": nothing}}}), "a mark that holds something")
+	require.False(t, root.IsReconciled(map[string]any{"f:s": map[string]any{".": map[string]any{"f:x": nothing}}}),
+		"a mark that holds something")
 	beside := map[string]any{".": map[string]any{"f:x": nothing}, "f:y": nothing}
 	require.False(t, root.IsReconciled(map[string]any{"f:maps": map[string]any{"f:a": beside}}), "beside others, too")
 	for _, name := range []string{"", "f", "fs", "x:s", "f:" + strings.Repeat("x", fieldpath.MaxElement+1)} {
 		require.False(t, root.IsReconciled(map[string]any{name: nothing}), "%.10q is the name of no member", name)
 	}
-	require.True(t, root.IsReconciled(map[string]any{"f:" + strings.Repeat("x", fieldpath.MaxElement-2): nothing}), "a long name")
+	require.True(t, root.IsReconciled(map[string]any{"f:" + strings.Repeat("x", fieldpath.MaxElement-2): nothing}),
+		"a long name")
 
 	deep := func(n int) map[string]any {
 		out := map[string]any{}

@@ -16,7 +16,8 @@ func canonicalType() *typed.Type {
 	structOf := func(fields map[string]typed.Field) *typed.Type {
 		return &typed.Type{Map: &typed.Map{Fields: fields}}
 	}
-	inner := structOf(map[string]typed.Field{"limits": {Type: &typed.Type{Map: &typed.Map{Elem: quantity}}}, "text": {Type: text}})
+	inner := structOf(
+		map[string]typed.Field{"limits": {Type: &typed.Type{Map: &typed.Map{Elem: quantity}}}, "text": {Type: text}})
 	item := structOf(map[string]typed.Field{"name": {Type: text}, "cpu": {Type: quantity}})
 	return structOf(map[string]typed.Field{
 		"cpu":       {Type: quantity},
@@ -68,10 +69,12 @@ func TestCanonical(t *testing.T) {
 		{"empty list for text", "which fits no type", m{"text": []any{}}, m{}, false},
 		{"empty keyed list", "", m{"items": []any{}}, m{}, true},
 		{"empty map", "a map with free keys that is empty is as good as none", m{"labels": m{}}, m{}, true},
-		{"null and empty list", "what is as good as none is as good as all that is", m{"list": nil}, m{"list": []any{}}, true},
+		{"null and empty list", "what is as good as none is as good as all that is", m{"list": nil}, m{"list": []any{}},
+			true},
 		{"null and empty map", "", m{"labels": nil}, m{"labels": m{}}, true},
 		{"null and empty list in an atomic struct", "", m{"sealed": m{"limits": nil}}, m{"sealed": m{"limits": m{}}}, true},
-		{"null and empty optional struct", "one means nothing, the other that it is there", m{"emptyDir": nil}, m{"emptyDir": m{}}, false},
+		{"null and empty optional struct", "one means nothing, the other that it is there", m{"emptyDir": nil},
+			m{"emptyDir": m{}}, false},
 		{"null and a list with an item", "", m{"list": nil}, m{"list": []any{"a"}}, false},
 		{"defaulted struct", "its default is to be empty", m{"resources": m{}}, m{}, true},
 		{"defaulted struct of empty things", "at any depth", m{"resources": m{"limits": m{}}}, m{}, true},
@@ -80,11 +83,14 @@ func TestCanonical(t *testing.T) {
 		{"optional struct", "that it is there means something", m{"emptyDir": m{}}, m{}, false},
 		{"atomic list", "leaves are looked into", m{"amounts": []any{"1", "2000m"}}, m{"amounts": []any{"1000m", "2"}}, true},
 		{"atomic list, longer", "", m{"amounts": []any{"1"}}, m{"amounts": []any{"1", "2"}}, false},
-		{"atomic struct", "", m{"sealed": m{"limits": m{"cpu": "1"}}}, m{"sealed": m{"limits": m{"cpu": "1000m"}, "text": nil}}, false},
-		{"atomic struct, same", "", m{"sealed": m{"limits": m{"cpu": "1"}}}, m{"sealed": m{"limits": m{"cpu": "1000m"}}}, true},
+		{"atomic struct", "", m{"sealed": m{"limits": m{"cpu": "1"}}},
+			m{"sealed": m{"limits": m{"cpu": "1000m"}, "text": nil}}, false},
+		{"atomic struct, same", "", m{"sealed": m{"limits": m{"cpu": "1"}}}, m{"sealed": m{"limits": m{"cpu": "1000m"}}},
+			true},
 		{"atomic struct of nothing", "", m{"sealed": m{"text": "x", "limits": m{}}}, m{"sealed": m{"text": "x"}}, true},
 		{"atomic struct, other field", "", m{"sealed": m{"text": "x"}}, m{"sealed": m{"limits": m{"cpu": "1"}}}, false},
-		{"items", "items meet by key, and their fields by meaning", m{"items": []any{m{"name": "a", "cpu": "1"}}}, m{"items": []any{m{"name": "a", "cpu": "1000m"}}}, true},
+		{"items", "items meet by key, and their fields by meaning", m{"items": []any{m{"name": "a", "cpu": "1"}}},
+			m{"items": []any{m{"name": "a", "cpu": "1000m"}}}, true},
 		{"without a schema", "nothing is known of it", m{"any": m{"cpu": "1"}}, m{"any": m{"cpu": "1000m"}}, false},
 		{"free key", "an entry with a free key is there on purpose", m{"any": m{"list": []any{}}}, m{"any": m{}}, false},
 		{"other shapes", "", m{"any": "x"}, m{"any": m{}}, false},
@@ -120,7 +126,8 @@ func TestCanonicalMerge(t *testing.T) {
 		live, applied, want m
 	}{
 		{"other amount", "", m{"cpu": "1"}, m{"cpu": "2"}, m{"cpu": "2"}},
-		{"into an empty struct", "", m{"resources": m{}}, m{"resources": m{"limits": m{}, "text": "x"}}, m{"resources": m{"text": "x"}}},
+		{"into an empty struct", "", m{"resources": m{}}, m{"resources": m{"limits": m{}, "text": "x"}},
+			m{"resources": m{"text": "x"}}},
 		{"into nothing", "", m{}, m{"list": []any{}, "text": "x"}, m{"text": "x"}},
 	} {
 		got, err := typed.Canonical(nil).Merge(canonicalType(), row.live, row.applied)
@@ -164,7 +171,8 @@ func TestDropUnknown(t *testing.T) {
 
 	less, dropped := typ.DropUnknown(m{"nope": nil, "items": []any{m{"bad": "x"}}}, nil)
 	require.Equal(t, m{"items": []any{m{}}}, less, "nulls too")
-	require.Equal(t, []string{".items[0].bad", ".nope"}, []string{dropped[0].Path.String(), dropped[1].Path.String()}, "an item without a key is told by its place")
+	require.Equal(t, []string{".items[0].bad", ".nope"}, []string{dropped[0].Path.String(), dropped[1].Path.String()},
+		"an item without a key is told by its place")
 
 	sealed := m{"sealed": m{"nope": "x"}, "nope": "x"}
 	kept, dropped := typ.DropUnknown(sealed, m{"sealed": m{"nope": "x"}, "nope": "x"})

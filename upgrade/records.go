@@ -46,7 +46,8 @@ func setFields(r *managedfields.Record, fields *fieldpath.Set) {
 
 // Owners returns the entries of obj with the given operation that own every path of fields. With the path of the
 // annotation they are the client-side appliers. An entry with malformed fields owns nothing.
-func Owners(obj runtime.Object, operation managedfields.Operation, fields *fieldpath.Set) (managedfields.Entries, error) {
+func Owners(obj runtime.Object, operation managedfields.Operation,
+	fields *fieldpath.Set) (managedfields.Entries, error) {
 	o, err := read(obj)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,8 @@ func Owners(obj runtime.Object, operation managedfields.Operation, fields *field
 	return owners(records, operation, fields), nil
 }
 
-func owners(records managedfields.List, operation managedfields.Operation, fields *fieldpath.Set) (out managedfields.Entries) {
+func owners(records managedfields.List, operation managedfields.Operation,
+	fields *fieldpath.Set) (out managedfields.Entries) {
 	for i := range records {
 		e, err := records[i].Entry()
 		if err == nil && e.Operation == operation && fields.Difference(e.Fields).Empty() {

@@ -70,5 +70,6 @@ func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 // for Also of ServerSideOptions. No apply can remove it otherwise, as an Update owns it. Removing it changes the
 // template, so the next apply restarts the Pods once.
 func RestartedAt() *fieldpath.Set {
-	return fieldpath.NewSet(fieldpath.Fields("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))
+	return fieldpath.NewSet(
+		fieldpath.Fields("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))
 }

@@ -100,11 +100,15 @@ func TestWritesToAnotherObject(t *testing.T) {
 		want string
 	}{
 		{"patch of the kind", fieldmanagertest.Patch("ctl", `kind: Secret`), "kind: expected ConfigMap, got Secret"},
-		{"update of the kind", fieldmanagertest.Update("ctl", "apiVersion: v1\nkind: Secret\nmetadata: {name: settings}\n"), "kind: expected ConfigMap, got Secret"},
-		{"update of the group", fieldmanagertest.Update("ctl", "apiVersion: apps/v1\nkind: ConfigMap\n"), "kind: expected ConfigMap, got ConfigMap.apps"},
+		{"update of the kind", fieldmanagertest.Update("ctl", "apiVersion: v1\nkind: Secret\nmetadata: {name: settings}\n"),
+			"kind: expected ConfigMap, got Secret"},
+		{"update of the group", fieldmanagertest.Update("ctl", "apiVersion: apps/v1\nkind: ConfigMap\n"),
+			"kind: expected ConfigMap, got ConfigMap.apps"},
 		{"update of an odd version", fieldmanagertest.Update("ctl", "apiVersion: a/b/c\nkind: ConfigMap\n"), "apiVersion: "},
-		{"patch of the name", fieldmanagertest.Patch("ctl", `metadata: {name: other}`), "metadata.name: expected settings, got other"},
-		{"apply of the name", fieldmanagertest.Apply("ctl", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"), "metadata.name: expected settings, got other"},
+		{"patch of the name", fieldmanagertest.Patch("ctl", `metadata: {name: other}`),
+			"metadata.name: expected settings, got other"},
+		{"apply of the name", fieldmanagertest.Apply("ctl", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"),
+			"metadata.name: expected settings, got other"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := fieldmanagertest.New(t)
@@ -190,7 +194,8 @@ func (c renamer) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Ob
 func TestConverter(t *testing.T) {
 	broken := false
 	h := fieldmanagertest.New(t,
-		fieldmanagertest.WithSchema(`spec: {type: object, properties: {a: {type: integer}, alpha: {type: integer}, b: {type: integer}}}`, "v1", "v2"),
+		fieldmanagertest.WithSchema(
+			`spec: {type: object, properties: {a: {type: integer}, alpha: {type: integer}, b: {type: integer}}}`, "v1", "v2"),
 		fieldmanagertest.WithConverter(renamer{&broken}))
 	require.NoError(t, h.Do(fieldmanagertest.Apply("alice", `spec: {a: 1, b: 1}`).At("v1")).Err)
 

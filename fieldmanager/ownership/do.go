@@ -239,7 +239,8 @@ func later(a, b *metav1.Time) *metav1.Time {
 // closed returns the set that an intent with the fields of set would own: with the items and map entries around them,
 // and their key fields, and without declared containers that have content. Fields that are no longer in the object
 // are kept. intent is the part of the object with these fields.
-func (s *state) closed(set *fieldpath.Set, version, subresource string) (closed *fieldpath.Set, intent *unstructured.Unstructured, err error) {
+func (s *state) closed(set *fieldpath.Set,
+	version, subresource string) (closed *fieldpath.Set, intent *unstructured.Unstructured, err error) {
 	m, err := s.managerAt(version, subresource)
 	if err != nil {
 		return nil, nil, err

@@ -33,7 +33,8 @@ type Step struct {
 //
 // applied is the current intent of manager, with or without the fields, whose values are ignored. live must have all
 // the fields, and manager must own them. The fields are chosen as in a [Move]. The applies are for the main resource.
-func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *fieldpath.Set, temporary string) ([]Step, error) {
+func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *fieldpath.Set,
+	temporary string) ([]Step, error) {
 	if fields.Empty() {
 		return nil, errors.New("no fields are chosen")
 	}

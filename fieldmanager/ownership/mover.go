@@ -25,7 +25,8 @@ type Mover struct {
 // New returns a Mover. options, which may be nil, returns the server's options for a kind and a subresource ("" for
 // the main resource): reset fields and converters. Without a converter, fields of entries at other versions than
 // live's can neither be moved nor planned.
-func New(types fieldmanager.Types, options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option) *Mover {
+func New(types fieldmanager.Types,
+	options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option) *Mover {
 	return &Mover{types: types, options: options, now: time.Now}
 }
 

@@ -28,8 +28,8 @@ var SharedCache = sync.OnceValue(func() *Cache { return NewCache(DefaultCacheSiz
 //	bytes is the sum of the sizes of all cached sets; under lock, bytes ≤ limit
 //	only the holder of the lock changes a way; a cached set never changes
 //
-// A hit of Parse costs O(len(data)). Adding a set moves the hand of a clock over the ways, and evicts the sets that were
-// not used since its last pass.
+// A hit of Parse costs O(len(data)). Adding a set moves the hand of a clock over the ways, and evicts the sets that
+// were not used since its last pass.
 type Cache struct {
 	limit   int
 	buckets []cacheBucket

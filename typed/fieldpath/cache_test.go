@@ -61,7 +61,8 @@ func TestCacheOfTrees(t *testing.T) {
 }
 
 func TestNoCache(t *testing.T) {
-	for why, c := range map[string]*fieldpath.Cache{"none": nil, "of no size": fieldpath.NewCache(0), "zero": {}, "too small": fieldpath.NewCache(100)} {
+	for why, c := range map[string]*fieldpath.Cache{"none": nil, "of no size": fieldpath.NewCache(0), "zero": {},
+		"too small": fieldpath.NewCache(100)} {
 		for range 3 {
 			set, err := c.Parse([]byte(podFields))
 			require.NoError(t, err, why)

@@ -245,7 +245,8 @@ func TestCommonPartsAreShared(t *testing.T) {
 	}
 	require.Same(t, below(`{"f:a":`+item+`}`), below(`{"f:a":`+item+`,"f:b":{}}`))
 	want := below(`{"f:a":` + item + `}`)
-	tree, err := fieldpath.FromTree(map[string]any{"f:a": map[string]any{".": nil, "f:value": nil, "f:name": nil}}, fieldpath.Lenient)
+	tree, err := fieldpath.FromTree(map[string]any{"f:a": map[string]any{".": nil, "f:value": nil, "f:name": nil}},
+		fieldpath.Lenient)
 	require.NoError(t, err)
 	_, got := tree.At(fieldpath.Field("a"))
 	require.Same(t, want, got, "whether it was text or a tree")

@@ -18,7 +18,8 @@ func randomSet(r *rand.Rand, paths int) *fieldpath.Set {
 		case 0:
 			return fieldpath.Key(fieldpath.KeyField{Name: "name", Value: string(rune('a' + n))})
 		case 1:
-			return fieldpath.Key(fieldpath.KeyField{Name: "port", Value: int64(n)}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
+			return fieldpath.Key(fieldpath.KeyField{Name: "port", Value: int64(n)},
+				fieldpath.KeyField{Name: "protocol", Value: "TCP"})
 		case 2:
 			return fieldpath.Value([]any{"x", int64(7), true, 1.5}[n])
 		case 3:

@@ -14,10 +14,13 @@ import (
 // TestFieldsLimits shows the limits of one FieldsV1 (spec rules 12.1 to 12.3).
 func TestFieldsLimits(t *testing.T) {
 	for _, c := range []struct{ why, text, want string }{
-		{"bytes", strings.Repeat(" ", fieldpath.MaxBytes+1), "fieldsV1 at the root, byte 0: 67108865 bytes, expected at most 67108864"},
+		{"bytes", strings.Repeat(" ", fieldpath.MaxBytes+1),
+			"fieldsV1 at the root, byte 0: 67108865 bytes, expected at most 67108864"},
 		{"members", "{" + strings.Repeat(`"f:a":{},`, fieldpath.MaxMembers) + `"f:b":{}}`, "more than 4194304 members"},
-		{"a name", `{"f:` + strings.Repeat("k", fieldpath.MaxElement+1) + `":{}}`, "has 262145 bytes, expected at most 262144"},
-		{"a value that is longer once it is written as it should be", `{"v:\"` + strings.Repeat("<", 100_000) + `\"":{}}`, "has 600002 bytes"},
+		{"a name", `{"f:` + strings.Repeat("k", fieldpath.MaxElement+1) + `":{}}`,
+			"has 262145 bytes, expected at most 262144"},
+		{"a value that is longer once it is written as it should be", `{"v:\"` + strings.Repeat("<", 100_000) + `\"":{}}`,
+			"has 600002 bytes"},
 		{"elements of a path", strings.Repeat(`{"f:a":`, 1001), "nested deeper than 1000"},
 	} {
 		_, err := fieldpath.Parse([]byte(c.text), fieldpath.Lenient)
@@ -39,7 +42,8 @@ func TestShort(t *testing.T) {
 	require.Equal(t, ".a.b", fieldpath.Fields("a", "b").Short(), "a short path is all of it")
 	short := fieldpath.Fields(strings.Repeat("a", 1000), "b", strings.Repeat("é", 1000)).Short()
 	require.Less(t, len(short), 520)
-	require.True(t, strings.HasPrefix(short, ".aaa") && strings.HasSuffix(short, "éé") && strings.Contains(short, " … "), short)
+	require.True(t, strings.HasPrefix(short, ".aaa") && strings.HasSuffix(short, "éé") && strings.Contains(short, " … "),
+		short)
 }
 
 // TestUnionOf and TestUnbalanced compare with the operations on two sets and on
