@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 func applier(name string) managedfields.Key {
 	return managedfields.KeyOf(name, managedfields.Apply, "", "")
@@ -50,7 +50,7 @@ func TestMessage(t *testing.T) {
 		want      string
 		causes    []string
 	}{
-		{"one", "one conflict stands on one line", conflicts.Conflicts{on(applier("a"), "spec", "x")},
+		{"one", "one conflict is one line", conflicts.Conflicts{on(applier("a"), "spec", "x")},
 			`Apply failed with 1 conflict: conflict with "a": .spec.x`, []string{`conflict with "a"|.spec.x`}},
 		{"update", "an updater is named with its version", conflicts.Conflicts{on(updater("a", ""), "spec", "x")},
 			`Apply failed with 1 conflict: conflict with "a" using apps/v1: .spec.x`,
@@ -64,10 +64,10 @@ func TestMessage(t *testing.T) {
 			[]string{`conflict with "a" with subresource "scale"|.spec.x`}},
 		{"quotes", "names are quoted", conflicts.Conflicts{on(applier(`a "b"`), "x")},
 			`Apply failed with 1 conflict: conflict with "a \"b\"": .x`, []string{`conflict with "a \"b\""|.x`}},
-		{"item", "an item stands by its key", conflicts.Conflicts{item},
+		{"item", "an item is named by its key", conflicts.Conflicts{item},
 			`Apply failed with 1 conflict: conflict with "a": .spec.ports[port=80,protocol="TCP"].name`,
 			[]string{`conflict with "a"|.spec.ports[port=80,protocol="TCP"].name`}},
-		{"two of one", "those of one manager stand together",
+		{"two of one", "the conflicts of one manager are together",
 			conflicts.Conflicts{on(applier("a"), "x"), on(applier("a"), "y")},
 			"Apply failed with 2 conflicts: conflicts with \"a\":\n- .x\n- .y",
 			[]string{`conflict with "a"|.x`, `conflict with "a"|.y`}},
@@ -221,7 +221,7 @@ func TestRenderFails(t *testing.T) {
 	t.Fatal("never done")
 }
 
-// TestRenderedValues shows how values stand in the table: JSON, of which there is
+// TestRenderedValues shows values in the table: JSON, of which there is
 // no more than the column has room for.
 func TestRenderedValues(t *testing.T) {
 	itself := map[string]any{}

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// apply stands for an apply that another manager's field stops.
+// apply returns the error of an apply that conflicts with another manager.
 func apply() error {
 	since := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	return conflicts.Conflicts{{

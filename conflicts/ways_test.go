@@ -82,7 +82,7 @@ func TestJSON(t *testing.T) {
 		{"the version of an applier", "the key has none, so it comes from the conflict",
 			conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), APIVersion: "v1"},
 			`{"field":".x","owner":{"manager":"a","operation":"Apply","apiVersion":"v1"},"live":null,"applied":null}`},
-		{"a loss", "fields stand in the order of the set",
+		{"a loss", "fields are in the order of the set",
 			conflicts.Loss{Owner: hpa, APIVersion: "apps/v1",
 				Fields: fieldpath.NewSet(fieldpath.Fields("b"), fieldpath.Fields("a", "c"), fieldpath.Fields("a"))},
 			`{"owner":` + hpaJSON + `,"fields":[".a",".b",".a.c"]}`},

@@ -90,7 +90,7 @@ func TestRoundTrip(t *testing.T) {
 			`[{"manager":"c","operation":"Apply","apiVersion":"v1",` + fields +
 				`},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"2020-01-01T00:00:00Z",` + fields +
 				`},{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T00:00:00Z",` + fields + `}]`},
-		{"before 1970", "a time before 1970 stands before none",
+		{"before 1970", "a time before 1970 sorts before no time",
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields +
 				`},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"1960-01-01T00:00:00Z",` + fields + `}]`,
 			`[{"manager":"b","operation":"Apply","apiVersion":"v1","time":"1960-01-01T00:00:00Z",` + fields +

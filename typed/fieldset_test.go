@@ -14,7 +14,7 @@ func TestFieldSet(t *testing.T) {
 		want             []string
 	}{
 		{"nothing", "an empty intent owns nothing", `{}`, nil},
-		{"null root", "nor does none at all", `null`, nil},
+		{"null root", "a missing value owns nothing either", `null`, nil},
 		{"scalars", "scalars are leaves", `{s: a, num: 1, t: false}`, []string{".num", ".s", ".t"}},
 		{"null", "so are nulls", `{s: null, labels: null, set: null}`, []string{".labels", ".s", ".set"}},
 		{"struct", "a struct with something in it is not owned itself", `{template: {s: a}}`, []string{".template.s"}},
@@ -34,7 +34,7 @@ func TestFieldSet(t *testing.T) {
 			[]string{`.named[name="a"]`, `.named[name="a"].name`, `.named[name="a"].port`}},
 		{"defaulted key", "a default is part of the key but not a field", `{ports: [{port: 1}]}`,
 			[]string{`.ports[port=1,proto="TCP"]`, `.ports[port=1,proto="TCP"].port`}},
-		{"duplicates", "items that stand twice are owned as items only",
+		{"duplicates", "duplicated items are owned as items only",
 			`{named: [{name: a, port: 1}, {name: a}, {name: b}], set: [a, a]}`,
 			[]string{`.named[name="a"]`, `.named[name="b"]`, `.named[name="b"].name`, `.set[="a"]`}},
 		{"recursion", "a type may contain itself", `{template: {template: {template: {s: a}}}}`,

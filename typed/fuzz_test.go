@@ -36,7 +36,7 @@ import (
 //     nothing is left as a null, and looks for the content of an owned container
 //     among its siblings. Tenure extracts it empty if it is owned itself, and not
 //     at all otherwise (doc/differences.md, 11).
-//   - keysOfDuplicates: upstream adds no keys to items that stand twice, since they
+//   - keysOfDuplicates: upstream adds no keys to duplicated items, since they
 //     have no fields in a field set. Tenure does: an item without its key is another.
 
 func randomSeeds(n int) [][]byte {
@@ -390,7 +390,7 @@ func (d differential) withDeclared(s *fieldpath.Set) error {
 	return sameSets("with declared fields", theirs, d.ours.WithDeclared(s))
 }
 
-// reconcile compares what becomes of sets of this type when the type changes.
+// reconcile compares Reconcile with upstream for sets of this type after the type changed.
 func (d differential) reconcile(to spec.Schema, values ...any) error {
 	later, err := newDifferential(to)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestComparesInAnyOrder(t *testing.T) {
 		var old, now []any
 		for port := range r.IntN(24) {
 			item := server(r, port)
-			for range 1 + r.IntN(8)/7 { // now and then it stands twice
+			for range 1 + r.IntN(8)/7 { // some items are duplicated
 				old = append(old, vary(r, item))
 				now = append(now, old[len(old)-1])
 				if r.IntN(3) == 0 {
@@ -117,7 +117,7 @@ func TestListsThatGiveUp(t *testing.T) {
 		old, now                 string
 		added, modified, removed []string
 	}{
-		{"twins", "items that stand twice are one leaf", `{named: [{name: a}, {name: a, port: 1}]}`,
+		{"duplicates", "duplicated items are one leaf", `{named: [{name: a}, {name: a, port: 1}]}`,
 			`{named: [{name: a}, {name: a, port: 2}]}`, nil, []string{`.named[name="a"]`}, nil},
 		{"no key", "what nothing can select is not compared", `{named: [{port: 1}, {name: a}]}`,
 			`{named: [{port: 2}, {name: a, port: 1}]}`, []string{`.named[name="a"].port`}, nil, nil},
@@ -142,7 +142,7 @@ func TestListsThatGiveUp(t *testing.T) {
 	}
 	for _, now := range []any{mixed("c", "b"), mixed("a", "c")} {
 		got := root.Compare(mixed("a", "b"), now)
-		require.Equal(t, []string{`.ports[port=1,proto="TCP"]`}, lines(got.Modified), "they are twins, too")
+		require.Equal(t, []string{`.ports[port=1,proto="TCP"]`}, lines(got.Modified), "they are duplicates, too")
 	}
 	one := map[string]any{"ports": []any{map[string]any{"port": int64(1), "name": "c"}}}
 	requireTwins(t, root, mixed("a", "b"), one, nil, typed.ApplyOptions{Compare: true})
@@ -156,7 +156,7 @@ func TestListsThatGiveUp(t *testing.T) {
 	require.Equal(t, `{"named":[]}`, js(t, merged), "items that nothing can select do not meet")
 }
 
-// TestDepthOfOperations shows what becomes of values that are nested deeper than
+// TestDepthOfOperations shows the results for values that are nested deeper than
 // they may be, which Validate would have refused.
 func TestDepthOfOperations(t *testing.T) {
 	nested := func(depth int, leaf string) any {

@@ -169,7 +169,7 @@ func TestErrorLimit(t *testing.T) {
 	require.Equal(t, []string{"too large", "omitted"}, []string{typed.TooLarge.String(), typed.Omitted.String()})
 }
 
-// TestEqualDuplicates shows that items that stand twice are told by all of them,
+// TestEqualDuplicates shows that duplicated items are compared one by one,
 // in order, at any number of them.
 func TestEqualDuplicates(t *testing.T) {
 	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}

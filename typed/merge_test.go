@@ -81,7 +81,7 @@ func TestMergeOrder(t *testing.T) {
 		{"same", "nothing changes", "abc", "abc", "abc"},
 		{"subset", "an intent that does not reorder leaves live's order", "abcd", "bd", "abcd"},
 		{"reordered", "one that does has its own", "ab", "ba", "ba"},
-		{"appended", "an item of the intent alone stands after the one that it follows", "abc", "ax", "abcx"},
+		{"appended", "a new item follows the item before it in the intent", "abc", "ax", "abcx"},
 		{"inserted", "", "abc", "axb", "axbc"},
 		{"prepended", "or before all", "abc", "xa", "xabc"},
 		{"only new", "items that follow none come last", "ab", "xy", "abxy"},

@@ -18,7 +18,7 @@ func TestRemove(t *testing.T) {
 		want, toNull          string // toNull is upstream's, too; want's if empty
 	}{
 		{"nothing", "an empty set removes nothing", `{s: a}`, `{}`, `{"s":"a"}`, ""},
-		{"not there", "nor does one of other paths", `{s: a}`, `{f:num: {}, f:x: {f:z: {}}}`, `{"s":"a"}`, ""},
+		{"not there", "a set of other paths removes nothing", `{s: a}`, `{f:num: {}, f:x: {f:z: {}}}`, `{"s":"a"}`, ""},
 		{"field", "", `{s: a, num: 1}`, `{f:s: {}}`, `{"num":1}`, ""},
 		{"with content", "a path goes with all that is below it", `{s: a, labels: {a: x}}`, `{f:labels: {}}`, `{"s":"a"}`,
 			""},

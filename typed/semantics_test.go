@@ -57,7 +57,7 @@ func TestCanonical(t *testing.T) {
 		{"other instant", "", m{"at": "2026-01-01T00:00:00Z"}, m{"at": "2026-01-01T00:00:01Z"}, false},
 		{"no instant and the first", "", m{"at": "x"}, m{"at": "0001-01-01T00:00:00Z"}, false},
 		{"no instant", "", m{"at": "x"}, m{"at": "y"}, false},
-		{"texts", "a string without a format stands for itself", m{"text": "1000m"}, m{"text": "1"}, false},
+		{"texts", "a string without a format has no other meaning", m{"text": "1000m"}, m{"text": "1"}, false},
 		{"empty list", "a list that is empty is as good as none", m{"list": []any{}}, m{}, true},
 		{"null list", "so is a null", m{"list": nil}, m{}, true},
 		{"null text", "a null that is no list or map is a value", m{"text": nil}, m{}, false},
@@ -176,7 +176,7 @@ func TestDropUnknown(t *testing.T) {
 
 	sealed := m{"sealed": m{"nope": "x"}, "nope": "x"}
 	kept, dropped := typ.DropUnknown(sealed, m{"sealed": m{"nope": "x"}, "nope": "x"})
-	require.Len(t, dropped, 1, "an atomic map that stands there already stays as it is, and no other")
+	require.Len(t, dropped, 1, "an atomic map that is live already is kept, and no other")
 	require.Equal(t, any(m{"sealed": m{"nope": "x"}}), kept)
 	kept, dropped = typ.DropUnknown(sealed, m{"sealed": m{"nope": "y"}})
 	require.Len(t, dropped, 2)

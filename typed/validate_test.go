@@ -51,7 +51,7 @@ func TestValidate(t *testing.T) {
 		{"unknown field", "a struct has no other fields", `{x: 1}`, typed.Rules{},
 			[]string{`unknown field: .x: field not declared in schema`}},
 		{"unknown allowed", "but a stored object may", `{x: {a: [1, {}]}}`, typed.Rules{Unknown: true}, nil},
-		{"duplicate in set", "an item of a set stands once", `{set: [a, b, a]}`, typed.Rules{},
+		{"duplicate in set", "items of a set are distinct", `{set: [a, b, a]}`, typed.Rules{},
 			[]string{`duplicate: .set: duplicate entries for key [="a"]`}},
 		{"equal numbers in set", "1 and 1.0 are one number", `{nums: [1, 1.0]}`, typed.Rules{},
 			[]string{`duplicate: .nums: duplicate entries for key [=1]`}},
@@ -109,9 +109,9 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateStanding: an atomic value that stands already is let in as it is, and
+// TestValidateLive: an atomic value that is live already is valid, and
 // nothing else is.
-func TestValidateStanding(t *testing.T) {
+func TestValidateLive(t *testing.T) {
 	for _, row := range []struct {
 		name, why    string
 		there, value string
@@ -122,7 +122,7 @@ func TestValidateStanding(t *testing.T) {
 		{"atomic map, changed", "it is one value, and all of it has to fit", `{selector: {a: 1, b: x}}`,
 			`{selector: {a: 1, b: z}}`, `.selector.a: expected string, got 1`},
 		{"atomic list, changed", "", `{args: [1]}`, `{args: [1, x]}`, `.args[0]: expected string, got 1`},
-		{"atomic map, elsewhere", "what stands in another place does not count", `{template: {selector: {a: 1}}}`,
+		{"atomic map, elsewhere", "a value in another place does not count", `{template: {selector: {a: 1}}}`,
 			`{selector: {a: 1}}`, `.selector.a: expected string, got 1`},
 		{"in a struct", "", `{template: {template: {selector: {a: 1}}}}`, `{template: {template: {selector: {a: 1}, s: x}}}`,
 			""},
@@ -156,7 +156,7 @@ func TestValidateStanding(t *testing.T) {
 	require.EqualError(t, list.Validate(tree(t, `[{name: d, args: [1]}]`), typed.Rules{Live: items}),
 		`[name="d"].args[0]: expected string, got 1`, "and not by their places")
 
-	// Beyond a limit it looks again, in order, and at what stands there again.
+	// Beyond a limit it walks again, in order, and compares with live again.
 	nested := any("x")
 	for range typed.MaxDepth + 1 {
 		nested = map[string]any{"a": nested}
@@ -210,7 +210,7 @@ func TestValidateWithoutShape(t *testing.T) {
 		"what is there all the same is owned as an entry")
 	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: none, Keys: []string{"a"}}}
 	require.ErrorContains(t, keyed.Validate([]any{map[string]any{}}, typed.Rules{}), "must have one of its key fields",
-		"nor does it have defaults")
+		"it has no defaults either")
 }
 
 func TestValidateDepth(t *testing.T) {

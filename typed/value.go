@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// absent is the type of [missing], which stands for an omitted value, unlike nil, which is null.
+// absent is the type of [missing], the value of an omitted field; nil is null.
 type absent struct{}
 
 var missing any = absent{}

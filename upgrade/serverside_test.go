@@ -141,7 +141,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-// TestBeforeFirstApply: of who stands for everybody nothing moves by itself.
+// TestBeforeFirstApply: its fields do not move by themselves.
 func TestBeforeFirstApply(t *testing.T) {
 	s := newServer(t, configMapKind)
 	s.live = manifest(settings)

@@ -92,7 +92,7 @@ func TestMoveErrors(t *testing.T) {
 	}
 }
 
-// A key without an operation stands for no more than the rest of it says.
+// A key without an operation is restricted by its other fields.
 func TestSelects(t *testing.T) {
 	status := managedfields.Key{Manager: "ctl", Subresource: "status"}
 	v1 := managedfields.Key{Manager: "ctl", APIVersion: "apps/v1"}

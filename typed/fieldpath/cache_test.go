@@ -87,7 +87,7 @@ func TestCacheCompares(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, podFields, string(set.AppendJSON(nil)))
 	}
-	require.Equal(t, uint64(2), c.Stats().Misses, "both stand side by side")
+	require.Equal(t, uint64(2), c.Stats().Misses, "both are cached")
 }
 
 // TestCacheBound sends many more sets than there is room for, each twice, and looks

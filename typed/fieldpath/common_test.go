@@ -53,7 +53,7 @@ func naiveObject(tokens *json.Decoder, lenient bool) (set *fieldpath.Set, member
 				return nil, false, err
 			}
 			if name == "." && seen[name] && !lenient {
-				return nil, false, fmt.Errorf("it stands twice")
+				return nil, false, fmt.Errorf("duplicate")
 			}
 			seen[name] = true
 			continue
@@ -66,7 +66,7 @@ func naiveObject(tokens *json.Decoder, lenient bool) (set *fieldpath.Set, member
 		}
 		id := fmt.Sprint(e.Kind(), e.Text())
 		if seen[id] && !lenient {
-			return nil, false, fmt.Errorf("%s stands twice", name)
+			return nil, false, fmt.Errorf("duplicate %s", name)
 		}
 		seen[id] = true
 		sub, member, err := naiveObject(tokens, lenient)

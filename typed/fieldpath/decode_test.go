@@ -19,7 +19,7 @@ type fault struct {
 	reason string
 }
 
-// decodeCase is a FieldsV1 and what it stands for.
+// decodeCase is a FieldsV1 and its decoded set.
 type decodeCase struct {
 	name string
 	why  string
@@ -49,10 +49,10 @@ var decodeCases = []decodeCase{
 	{name: "blank", why: "space is no set either", in: " \t\r\n", want: `{}`, text: true,
 		fault: at("", 4, "expected an object, got the end")},
 	{name: "empty object", why: "the empty set", in: `{}`, want: `{}`},
-	{name: "null", why: "what an empty set may stand as", in: `null`, want: `{}`},
+	{name: "null", why: "an empty set may be written as null", in: `null`, want: `{}`},
 	{name: "one field", why: "the smallest set", in: `{"f:a":{}}`, want: `{"f:a":{}}`},
 	{name: "null below a field", why: "null is the empty set everywhere", in: `{"f:a":null}`, want: `{"f:a":{}}`},
-	{name: "only self", why: "{} stands for it", in: `{"f:a":{".":{}}}`, want: `{"f:a":{}}`},
+	{name: "only self", why: "{} is short for it", in: `{"f:a":{".":{}}}`, want: `{"f:a":{}}`},
 	{name: "self and child", why: "both are members", in: `{"f:a":{".":{},"f:b":{}}}`, want: `{"f:a":{".":{},"f:b":{}}}`},
 	{name: "child without self", why: "only the child is", in: `{"f:a":{"f:b":{}}}`, want: `{"f:a":{"f:b":{}}}`},
 	{name: "self last", why: "members have no order", in: `{"f:a":{"f:b":{},".":{}}}`, want: `{"f:a":{".":{},"f:b":{}}}`},
@@ -94,7 +94,7 @@ var decodeCases = []decodeCase{
 	{name: "key fields out of order", why: "they are sorted by name", in: `{"k:{\"b\":2,\"a\":\"x\"}":{}}`,
 		want: `{"k:{\"a\":\"x\",\"b\":2}":{}}`},
 	{name: "spaces in a key", why: "a name holds any JSON", in: `{"k: { \"a\" : 1 } ":{}}`, want: `{"k:{\"a\":1}":{}}`},
-	{name: "key values of every kind", why: "numbers, strings, bools and null stand as themselves",
+	{name: "key values of every kind", why: "numbers, strings, bools and null are kept",
 		in:   `{"k:{\"a\":1.50,\"b\":true,\"c\":null,\"d\":\"\",\"e\":{\"y\":[],\"x\":false}}":{}}`,
 		want: `{"k:{\"a\":1.5,\"b\":true,\"c\":null,\"d\":\"\",\"e\":{\"x\":false,\"y\":[]}}":{}}`},
 	{name: "key without fields", why: "it could select any item", in: `{"k:{}":{}}`, want: `{"k:{}":{}}`,
@@ -272,7 +272,7 @@ var decodeCases = []decodeCase{
 	{name: "self an object with a bad name", why: "what is not used is checked all the same", in: `{".":{"a":1,}}`,
 		fault: at("", 12, `expected a string, got '}'`), text: true},
 
-	// Members that stand twice.
+	// Duplicate members.
 	{name: "field twice", why: "which one counts is not clear; lenient unites them",
 		in: `{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, want: `{"f:a":{"f:b":{},"f:c":{}}}`,
 		fault: at("", 35, `duplicate member "f:a"`), text: true},
@@ -308,7 +308,7 @@ var decodeCases = []decodeCase{
 		in: `{".":` + strings.Repeat(`[`, 100_000), fault: at("", 5+1001, `nested deeper than 1000`), text: true},
 }
 
-// requireRow reports a row whose name stands twice, or that has no reason.
+// requireRow reports a row whose name is not unique, or that has no reason.
 func requireRow(t *testing.T, seen map[string]bool, name, why string) {
 	t.Helper()
 	require.False(t, seen[name], "two rows are called %q", name)

@@ -107,7 +107,7 @@ func acceptedOnPurpose(data []byte) bool {
 var smallFloat = regexp.MustCompile(`0\.?[0-9]*[eE]\+?[0-9]{2}`)
 
 // differsByText reports whether data has text that Tenure reads otherwise than
-// upstream on purpose: members that stand twice, whose children upstream loses,
+// upstream on purpose: duplicate members, whose children upstream loses,
 // and surrogates that are paired only if one looks from the second one on.
 func differsByText(data []byte) bool {
 	for _, run := range surrogates.FindAll(data, -1) {
@@ -157,7 +157,7 @@ var differenceCases = []struct {
 }{
 	{"nothing", "an entry may come without fields; upstream would lose all entries for it", "", `{}`, ""},
 	{"blanks", "as nothing", " \n", `{}`, ""},
-	{"members that stand twice", "upstream forgets the children of all but the last",
+	{"duplicate members", "upstream forgets the children of all but the last",
 		`{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, `{"f:a":{"f:b":{},"f:c":{}}}`, `{"f:a":{"f:c":{}}}`},
 	{"whole numbers beyond 2^53", "upstream rounds them, and then owns another item", `{"v:9007199254740993":{}}`,
 		`{"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},

@@ -42,7 +42,7 @@ var encodeCases = []struct {
 	{"quotes in a key", "escaped twice", []fieldpath.Path{{key(`"`, `\`)}}, `{"k:{\"\\\"\":\"\\\\\"}":{}}`},
 	{"controls in a key", "escaped twice", []fieldpath.Path{{key("\n\x01", "\t\x7f\u2028")}},
 		`{"k:{\"\\n\\u0001\":\"\\t` + "\x7f" + `\\u2028\"}":{}}`},
-	{"line separators in a key's name", "they stand as they are, unlike in its value",
+	{"line separators in a key's name", "they are not escaped, unlike in its value",
 		[]fieldpath.Path{{key("\u2028", "\u2028")}}, "{\"k:{\\\"\u2028\\\":\\\"\\\\u2028\\\"}\":{}}"},
 	{"key of many fields", "sorted by name",
 		[]fieldpath.Path{{key("port", 80, "protocol", "TCP", "ip", nil, "on", true)}},

@@ -187,8 +187,8 @@ func compareValues(a, b any, depth int, left *int) int {
 }
 
 // compareIntFloat compares without rounding i: if it was rounded, two integers could equal one float, and the order
-// would not be transitive. A canonical float is never a whole number in the range of int64. The float -1<<63 stands
-// for its decimal digits, which are less than the smallest int64. NaN sorts before all numbers.
+// would not be transitive. A canonical float is never a whole number in the range of int64. The float -1<<63 means
+// its decimal digits, which are less than the smallest int64. NaN sorts before all numbers.
 func compareIntFloat(i int64, f float64) int {
 	switch {
 	case f >= 1<<63:

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// valueCase is a value and the canonical JSON that it stands as.
+// valueCase is a value and its canonical JSON.
 type valueCase struct {
 	name string
 	why  string

@@ -43,7 +43,7 @@ func listOf(kind typed.ListKind, elem *typed.Type, keys ...string) *typed.Type {
 
 func mapOf(elem *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: elem}} }
 
-// topologies are schemas of a model "M" and what becomes of it. Upstream must
+// topologies are schemas of a model "M" and its topology. Upstream must
 // agree with each of them.
 var topologies = []struct {
 	name, why string
@@ -63,7 +63,7 @@ var topologies = []struct {
 		want:   boolean,
 	}, {
 		name:   "string formats",
-		why:    "byte is text on the wire; any other format may stand for a value that is written otherwise",
+		why:    "byte is text on the wire; a value with any other format may be written in another way",
 		models: `{"M": {"type": "object", "properties": {"s": {"type": "string"}, "b": {"type": "string", "format": "byte"}, "d": {"type": "string", "format": "date-time"}, "i": {"type": "string", "format": "int-or-string"}, "x": {"type": "string", "format": "made-up"}}}}`,
 		want: structOf(
 			map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: dateTimeType}, "i": {Type: untyped},

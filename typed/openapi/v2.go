@@ -118,9 +118,9 @@ func (c v2Compiler) referred(m *spec.Schema) string {
 	_, known := c.models[name]
 	switch {
 	case len(m.Properties) > 0:
-		c.fail("$ref", "stands beside properties, want one or the other")
+		c.fail("$ref", "used beside properties, want one or the other")
 	case len(m.Type) > 0:
-		c.fail("$ref", "stands beside a type, want one or the other")
+		c.fail("$ref", "used beside a type, want one or the other")
 	case !ok:
 		c.fail("$ref", "got %q, want one that starts with %s", m.Ref.String(), definitions)
 	case !known:
