@@ -63,7 +63,7 @@ func TestStyle(t *testing.T) {
 	require.NotContains(t, plain.String(), "\x1b")
 }
 
-// TestJSON shows what a program reads; no shape may change unseen.
+// TestJSON shows the whole JSON, so that no change of it is overlooked.
 func TestJSON(t *testing.T) {
 	since := &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	hpa := updater("hpa", "scale")

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestManyEntries shows that what is done by looking at each is done the same by
+// TestManyEntries shows that searching entries one by one gives the same results as
 // hashing: around the number from which entries are hashed nothing changes.
 func TestManyEntries(t *testing.T) {
 	for n := 14; n <= 19; n++ {

@@ -126,8 +126,7 @@ func plainJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// TestListKeepsUnusualEntries: what Read read and nobody changed is written as it was;
-// ReadTree writes it as a server does.
+// TestListKeepsUnusualEntries: an unchanged entry is written as Read read it; ReadTree writes it as a server does.
 func TestListKeepsUnusualEntries(t *testing.T) {
 	for _, row := range []struct {
 		name        string
@@ -153,8 +152,7 @@ func TestListKeepsUnusualEntries(t *testing.T) {
 	}
 }
 
-// TestListErrors: what is wrong with an entry names its place; it is an error of the
-// list only when the key can't be told.
+// TestListErrors: an error has the position of its entry. It is an error of the list only if the key is invalid.
 func TestListErrors(t *testing.T) {
 	good := item("good", "Apply", owning("x"))
 	for _, row := range []struct {
@@ -218,8 +216,8 @@ func TestListErrors(t *testing.T) {
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "a tree has no place for what is no JSON")
 }
 
-// TestListOrderAndDuplicates: of two entries with one key the later one counts, in the
-// place of the first; what is written is sorted.
+// TestListOrderAndDuplicates: of two entries with one key the later one counts, in the place of the first. The list
+// is written sorted.
 func TestListOrderAndDuplicates(t *testing.T) {
 	for _, n := range []int{0, 30} { // few are looked through, many are hashed
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -251,7 +249,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 	}
 }
 
-// TestRecordSets: the operations of a record, whatever its form, are those of sets.
+// TestRecordSets compares the operations of records, in all forms, with those of sets.
 func TestRecordSets(t *testing.T) {
 	texts := []string{`{}`, `{"f:a":{}}`, `{"f:a":{".":{},"f:b":{}}}`, `{"f:a":{"f:b":{}},"f:c":{}}`,
 		`{"f:l":{"k:{\"n\":\"x\"}":{".":{},"f:n":{}}}}`, `{"f:l":{"k:{\"n\":\"x\"}":{"f:v":{}},"v:1":{}}}`}
@@ -302,7 +300,7 @@ func TestRecordSets(t *testing.T) {
 	}
 }
 
-// TestRecordChanges: what changed is written, in either form, and the rest as it was.
+// TestRecordChanges: changes are written in both forms, and everything else as it was read.
 func TestRecordChanges(t *testing.T) {
 	other := metav1.NewTime(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC))
 	given := []any{item("a", "Apply", owning("x")), item("b", "Apply", owning("x"))}
@@ -326,8 +324,8 @@ func TestRecordChanges(t *testing.T) {
 	}
 }
 
-// TestSent: entries that a client sent back as live has them are live's, even if they
-// can't be decoded; others have to be well-formed, and are brought into canonical form.
+// TestSent: entries that equal live's are live's, even if they can't be decoded. Others must be well-formed, and are
+// brought into canonical form.
 func TestSent(t *testing.T) {
 	broken := item("b", "Apply", m{"x": m{}})
 	live := []any{item("a", "Apply", owning("x")), broken, item("u", "Update", m{"q:later": m{}, "f:x": m{}})}

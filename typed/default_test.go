@@ -106,9 +106,9 @@ func TestDefaultInItself(t *testing.T) {
 	require.LessOrEqual(t, depth, typed.MaxDepth+2)
 }
 
-// TestDefaultOfWhatDoesNotFit: what has no type, or is of another kind than its type
+// TestDefaultOfInvalidValues: a value without a type, or of another kind than its type
 // says, as what is stored may be, has no defaults, and stays.
-func TestDefaultOfWhatDoesNotFit(t *testing.T) {
+func TestDefaultOfInvalidValues(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
 		"text": {Type: text}, "list": {Type: &typed.Type{List: &typed.List{Elem: text}}},

@@ -33,4 +33,9 @@
 //	merged, err := t.Merge(live, intent)   // {tags: [a, b]}
 //	owned := t.FieldSet(intent)            // .tags[="b"]
 //	changes := t.Compare(live, merged)     // Added: .tags[="b"]
+//
+// # What is exported
+//
+// Seven types describe topology, five are errors and their reasons, and the others are the options and results of
+// operations. [Container], [Finder], [Owned] and [ApplyOptions] are for package fieldmanager.
 package typed

@@ -43,9 +43,8 @@ func vary(r *rand.Rand, item map[string]any) map[string]any {
 	return out
 }
 
-// TestComparesInAnyOrder holds the comparison of lists in the same order against
-// that of lists in another, where every item is looked up by its element: an item
-// that moves must change nothing.
+// TestComparesInAnyOrder compares lists in the same order and in another order, where every item is looked up by its
+// element: the order must make no difference.
 func TestComparesInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -69,8 +68,8 @@ func TestComparesInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestMergesInAnyOrder holds the merge of a few items that live has in the same
-// order against that of an intent that has one item more, at the end.
+// TestMergesInAnyOrder compares the merge of items in live's order with that of an intent with one more item at the
+// end, which takes the general way.
 func TestMergesInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {
@@ -108,8 +107,7 @@ func TestMergesInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestListsThatGiveUp has lists in the same order that have to be looked at item by
-// item all the same.
+// TestListsThatGiveUp has lists in the same order that are compared by elements nevertheless.
 func TestListsThatGiveUp(t *testing.T) {
 	long := strings.Repeat("x", fieldpath.MaxElement+1)
 	for _, row := range []struct {
@@ -156,8 +154,7 @@ func TestListsThatGiveUp(t *testing.T) {
 	require.Equal(t, `{"named":[]}`, js(t, merged), "items that nothing can select do not meet")
 }
 
-// TestDepthOfOperations shows the results for values that are nested deeper than
-// they may be, which Validate would have refused.
+// TestDepthOfOperations shows the results for values that are nested too deep, which Validate would reject.
 func TestDepthOfOperations(t *testing.T) {
 	nested := func(depth int, leaf string) any {
 		var v any = leaf
@@ -209,7 +206,7 @@ func TestDepthOfOperations(t *testing.T) {
 		"canonical semantics end there too")
 }
 
-// TestPairs holds the search for many items against Get, and stops it anywhere.
+// TestPairs compares Pairs with Get for many items, and stops the iteration at every step.
 func TestPairs(t *testing.T) {
 	old := tree(t,
 		`{s: a, named: [{name: a, port: 1}, {name: b, port: 1}, {name: c, port: 1}, {name: c, port: 2}, {name: d}], set: [x, q], args: [p], free: {l: [1], m: {k: v}}, nope: {a: 1}}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestValueLimits shows each limit on a value (spec rules 12.1 and 12.2), at it
+// TestValueLimits shows each limit of a value (spec rules 12.1 and 12.2), at it
 // and one beyond.
 func TestValueLimits(t *testing.T) {
 	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}

@@ -28,7 +28,7 @@ func around(set *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// TestPruneAgreesWithSets holds Prune against its definition, on random types, objects
+// TestPruneAgreesWithSets compares Prune with its definition, on random types, objects
 // and owners: some own what an intent owns, some any part of it.
 func TestPruneAgreesWithSets(t *testing.T) {
 	pruned, told := 0, 0

@@ -36,8 +36,8 @@ func canonicalType() *typed.Type {
 	})
 }
 
-// TestCanonical keeps spec rule 11.1: what means the same is no change, whichever
-// of the two is live, and Compatible semantics tell all of it apart.
+// TestCanonical shows spec rule 11.1: values with the same meaning are equal in both directions, and differ in
+// compatible semantics.
 func TestCanonical(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()
@@ -117,8 +117,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalMerge: what means another thing is the intent's, without what counts
-// as absent in it.
+// TestCanonicalMerge: a value with another meaning is the intent's, without its fields that count as missing.
 func TestCanonicalMerge(t *testing.T) {
 	type m = map[string]any
 	for _, row := range []struct {
@@ -136,7 +135,7 @@ func TestCanonicalMerge(t *testing.T) {
 	}
 }
 
-// TestPredicate shows a caller who knows more than the schema.
+// TestPredicate shows a caller that knows more than the schema.
 func TestPredicate(t *testing.T) {
 	typ := canonicalType()
 	text := typ.Map.Fields["text"].Type
@@ -150,7 +149,7 @@ func TestPredicate(t *testing.T) {
 	require.False(t, s.Compare(typ, map[string]any{"cpu": "ab"}, map[string]any{"cpu": "cd"}).Unchanged())
 }
 
-// TestDropUnknown drops what structs do not declare, and says where it was.
+// TestDropUnknown drops undeclared fields and returns their paths.
 func TestDropUnknown(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()

@@ -80,7 +80,7 @@ func TestStrategic(t *testing.T) {
 	require.Same(t, fresh, a.Object)
 }
 
-// TestMetaFromGoStruct: a Go struct tells as much as a document.
+// TestMetaFromGoStruct: a Go struct describes as much as a document.
 func TestMetaFromGoStruct(t *testing.T) {
 	meta, err := strategicpatch.NewPatchMetaFromStruct(metav1.PartialObjectMetadata{})
 	require.NoError(t, err)

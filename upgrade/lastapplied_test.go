@@ -57,7 +57,7 @@ func TestSetAndView(t *testing.T) {
 	require.ErrorContains(t, err, "expected an object")
 }
 
-// TestEmptyAnnotation: an empty annotation is none, as for kubectl and servers.
+// TestEmptyAnnotation: an empty annotation counts as missing, as for kubectl and servers.
 func TestEmptyAnnotation(t *testing.T) {
 	live := manifest(
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: ""}}}`)
@@ -84,7 +84,7 @@ func TestSetErrors(t *testing.T) {
 	require.ErrorContains(t, err, "expected an object")
 }
 
-// TestSize: what a server refuses is refused here, to the byte.
+// TestSize: the limit is the server's, to the byte.
 func TestSize(t *testing.T) {
 	for _, c := range []struct {
 		name string

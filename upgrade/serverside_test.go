@@ -200,7 +200,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// TestHalfOwned: an item that somebody owns without what the applier has to itself.
+// TestHalfOwned: another manager owns an item, but not all fields of the applier in it.
 func TestHalfOwned(t *testing.T) {
 	s := newServer(t, deploymentKind)
 	s.apply("flux", web)
@@ -233,7 +233,7 @@ func setContainers(tree map[string]any, list []any) {
 	set(tree, list, "spec", "template", "spec", "containers")
 }
 
-// TestGoStructs: what is given as a Go struct comes back as one.
+// TestGoStructs: the result has the Go type of the input.
 func TestGoStructs(t *testing.T) {
 	s := clientSide(t)
 	obj := &metav1.PartialObjectMetadata{}
@@ -360,8 +360,7 @@ func TestServerSideErrors(t *testing.T) {
 	}
 }
 
-// TestUndecodableStays: an entry that has nothing to do with the move stays as it is,
-// even if nobody can read it.
+// TestUndecodableStays: an entry that the move does not concern is unchanged, even if it is malformed.
 func TestUndecodableStays(t *testing.T) {
 	s := clientSide(t)
 	broken := map[string]any{"manager": "broken", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
@@ -394,7 +393,7 @@ func TestUndecodableStays(t *testing.T) {
 	require.Len(t, owners, 1)
 }
 
-// TestNextApplyThatFails: a move is possible although what comes next is not.
+// TestNextApplyThatFails: a move succeeds although the next apply fails.
 func TestNextApplyThatFails(t *testing.T) {
 	s := newServer(t, deploymentKind)
 	s.kubectlApply(web)

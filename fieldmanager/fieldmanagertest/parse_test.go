@@ -20,7 +20,7 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// TestParseErrors shows files that are no scenarios; the error names file and step.
+// TestParseErrors shows invalid scenarios; the error has the file and the step.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, why, text, want string }{
 		{"step", "a step that there is none of", head + "-- aply alice --\n",
@@ -48,7 +48,7 @@ func TestParseErrors(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestBrokenScenarios shows how a scenario that does not hold is reported.
+// TestBrokenScenarios shows how a failing scenario is reported.
 func TestBrokenScenarios(t *testing.T) {
 	const apply = "-- apply alice --\nspec: {a: 1}\n"
 	for _, c := range []struct {

@@ -182,7 +182,7 @@ func TestCommonNames(t *testing.T) {
 	}
 }
 
-// TestCommonPartsAreCompared puts other things where hashes lead.
+// TestCommonPartsAreCompared puts other things at the places of hashes: a hit needs more than an equal hash.
 func TestCommonPartsAreCompared(t *testing.T) {
 	const text = `{"f:a":{"f:name":{},"f:value":{}}}`
 	fieldpath.ForgetCommon()

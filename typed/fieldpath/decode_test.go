@@ -2,10 +2,8 @@ package fieldpath_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -470,27 +468,4 @@ func TestSyntaxErrorReads(t *testing.T) {
 	require.EqualError(t, err, `fieldsV1 at the root, byte 0: expected an object, got '['`)
 	_, err = fieldpath.FromTree(map[string]any{"f:a": map[string]any{"b": nil}}, fieldpath.Strict)
 	require.EqualError(t, err, `fieldsV1 at .a: member "b" does not begin with f:, k:, v: or i:`)
-}
-
-// TestParseTimeOfDuplicates unites 30,000 members of one name in well under a
-// second; one after the other they would take minutes.
-func TestParseTimeOfDuplicates(t *testing.T) {
-	const n = 30_000
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, `,"f:a":{"f:%d":{}}`, i)
-	}
-	began := time.Now()
-	set, err := fieldpath.Parse([]byte("{"+b.String()[1:]+"}"), fieldpath.Lenient)
-	require.NoError(t, err)
-	require.Equal(t, n, set.Len())
-	require.Less(t, time.Since(began), 5*time.Second)
-
-	paths := make([]fieldpath.Path, 0, n)
-	for p := range set.All() {
-		paths = append(paths, append(fieldpath.Path(nil), p...))
-	}
-	began = time.Now()
-	require.True(t, fieldpath.NewSet(paths...).Equal(set))
-	require.Less(t, time.Since(began), 5*time.Second)
 }

@@ -39,7 +39,7 @@ func randomSet(r *rand.Rand, paths int) *fieldpath.Set {
 	return fieldpath.NewSet(out...)
 }
 
-// TestInTree holds the operations on a set and an undecoded one against those on
+// TestInTree compares the operations on a set and an undecoded FieldsV1 with those on
 // two sets.
 func TestInTree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -3,6 +3,7 @@ package fieldpath_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -100,4 +101,32 @@ func TestUnbalanced(t *testing.T) {
 	}
 	require.True(t, many.IntersectsTree(map[string]any{"v:{": nil}), "what can't be decoded may be anything")
 	require.False(t, many.IntersectsTree(map[string]any{"x:y": nil, ".": nil}), "a member of a kind that is not known")
+}
+
+// TestParseManyDuplicates unites 30,000 members of one name. It bounds the memory: uniting them one after the other would
+// copy 20 GB.
+func TestParseManyDuplicates(t *testing.T) {
+	const n = 30_000
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"f:a":{"f:%d":{}}`, i)
+	}
+	allocated := func() uint64 {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.TotalAlloc
+	}
+	before := allocated()
+	set, err := fieldpath.Parse([]byte("{"+b.String()[1:]+"}"), fieldpath.Lenient)
+	require.NoError(t, err)
+	require.Equal(t, n, set.Len())
+	require.Less(t, allocated()-before, uint64(256<<20))
+
+	paths := make([]fieldpath.Path, 0, n)
+	for p := range set.All() {
+		paths = append(paths, append(fieldpath.Path(nil), p...))
+	}
+	before = allocated()
+	require.True(t, fieldpath.NewSet(paths...).Equal(set))
+	require.Less(t, allocated()-before, uint64(256<<20))
 }

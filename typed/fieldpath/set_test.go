@@ -91,7 +91,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestTreeIsTheCallers changes a tree after it was handed out.
+// TestTreeIsTheCallers changes a tree that Tree returned: the set does not change.
 func TestTreeIsTheCallers(t *testing.T) {
 	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("a", "b"))
 	tree := set.Tree()
@@ -100,7 +100,7 @@ func TestTreeIsTheCallers(t *testing.T) {
 	require.Equal(t, `{"f:a":{".":{},"f:b":{}}}`, string(set.AppendJSON(nil)))
 }
 
-// TestEmptySets treats the nil set and the zero Set as one.
+// TestEmptySets shows that the nil set and the zero Set are equal.
 func TestEmptySets(t *testing.T) {
 	var none *fieldpath.Set
 	some := fieldpath.NewSet(fieldpath.Fields("a"))

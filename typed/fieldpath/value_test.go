@@ -125,7 +125,7 @@ func TestCanonicalValue(t *testing.T) {
 
 func sign(n int) int { return max(-1, min(1, n)) }
 
-// TestCompareIsATotalOrder holds every pair and triple of values together.
+// TestCompareIsATotalOrder checks every pair and triple of values.
 func TestCompareIsATotalOrder(t *testing.T) {
 	elements := make([]fieldpath.Element, len(valueCases))
 	for i, c := range valueCases {
@@ -167,7 +167,7 @@ func TestCompareValuesAsGiven(t *testing.T) {
 	require.Positive(t, fieldpath.CompareValues(int64(math.MinInt64), math.Inf(-1)))
 }
 
-// TestValueIsCopied changes what an element was made of.
+// TestValueIsCopied changes the argument of Value: the element does not change.
 func TestValueIsCopied(t *testing.T) {
 	given := map[string]any{"a": []any{"b"}}
 	e := fieldpath.Value(given)

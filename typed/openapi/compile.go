@@ -129,7 +129,6 @@ func (c *compiler) override() {
 //
 // A list that is used as granular does not change. In upstream every merge of its items fails, so there is no
 // behaviour to match.
-// of items fail, so that there is no behaviour to equal. It stays what it is.
 func overridden(t *typed.Type, atomic bool) typed.Type {
 	out := *t
 	switch {
