@@ -64,16 +64,16 @@ type merging struct {
 }
 
 // take removes and returns the entry of k.
-func (m *merging) take(k Key) (Entry, bool) {
+func (m *merging) take(k Key) Entry {
 	i, ok := m.left.find(k)
 	if !ok {
-		return Entry{}, false
+		return Entry{}
 	}
 	entry := m.left.entries[i]
 	m.left.entries[i] = Entry{}
 	m.holes = append(m.holes, i)
 	delete(m.left.at, k)
-	return entry, true
+	return entry
 }
 
 // merge moves what entry owns to the entry of Ancient at its version. If there is none yet, the entry of first
@@ -85,7 +85,7 @@ func (m *merging) merge(entry Entry, first Key) {
 	if ok {
 		merged = m.left.entries[i]
 	} else {
-		merged, _ = m.take(first)
+		merged = m.take(first)
 		merged.Key = bucket
 	}
 	if m.fields[bucket] == nil {

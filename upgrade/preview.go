@@ -73,9 +73,9 @@ func (m *move) previewOthers() {
 }
 
 // previewApply runs the next apply, if it is known.
-func (m *move) previewApply(now object) error {
+func (m *move) previewApply(now object) {
 	if m.intent.tree == nil || m.Types == nil || m.Subresource != "" {
-		return nil
+		return
 	}
 	intent := m.intent
 	if intent.given == nil {
@@ -84,7 +84,7 @@ func (m *move) previewApply(now object) error {
 	live, err := m.at(now, intent.version())
 	if err != nil {
 		m.preview.Next = err
-		return nil
+		return
 	}
 	options := []fieldmanager.Option{
 		fieldmanager.WithUnknownFields(fieldmanager.IgnoreUnknown),
@@ -97,7 +97,7 @@ func (m *move) previewApply(now object) error {
 	applier, err := fieldmanager.New(kind, m.Types, options...)
 	if err != nil {
 		m.preview.Next = fmt.Errorf("%s: %w", kind, ErrNoType)
-		return nil
+		return
 	}
 	tree := &unstructured.Unstructured{Object: now.tree}
 	merged, err := applier.Apply(tree, intent.given, m.Manager, false)
@@ -107,12 +107,11 @@ func (m *move) previewApply(now object) error {
 		merged, err = applier.Apply(tree, intent.given, m.Manager, true)
 	}
 	if err != nil {
-		return nil
+		return
 	}
 	after := merged.(*unstructured.Unstructured).Object
 	t := m.Types.TypeFor(kind)
 	m.preview.Removed = managedfields.Strip(t.Compare(live.tree, after).Removed)
-	return nil
 }
 
 // Render writes the preview for people. what names the object, such as deployment.apps/nginx. It omits containers

@@ -352,9 +352,7 @@ func (m *move) finish() (Result, error) {
 		}
 	}
 	m.previewOthers()
-	if err := m.previewApply(now); err != nil {
-		return Result{}, err
-	}
+	m.previewApply(now)
 	result.Preview = m.preview
 	return result, nil
 }
