@@ -44,78 +44,81 @@ const (
 	injected  = `kubectl-client-side-apply Update {"f:data":{"f:c":{}}}`
 )
 
+// whatMovesRows are the rows of TestWhatMoves.
+var whatMovesRows = []struct {
+	name, why string
+	prepare   func(s *server)
+	options   upgrade.ServerSideOptions
+	want      []string
+}{
+	{"by the annotation", "what was injected was never applied", nil,
+		upgrade.ServerSideOptions{Manager: "flux"},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`, injected}},
+	{"everything", "as csaupgrade", nil,
+		upgrade.ServerSideOptions{Manager: "flux", Everything: true},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"release", "what is left is nobody's", nil,
+		upgrade.ServerSideOptions{Manager: "flux", Release: true},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`}},
+	{"keep the annotation", "as kubectl does for its own manager", nil,
+		upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
+		[]string{
+			`kubectl-last-applied Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
+			`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
+	{"keep what is kept", "another applier owns the annotation already",
+		func(s *server) {
+			s.apply("keeper",
+				`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: `+
+					quote(s.live.GetAnnotations()[fieldmanager.LastAppliedAnnotation])+`}}}`)
+		},
+		upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
+		[]string{
+			`keeper Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
+			`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
+	{"an intent holds too", "what will be applied must not stay half with somebody else", nil,
+		upgrade.ServerSideOptions{Manager: "flux",
+			Intent: manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {c: mine}}`)},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"what somebody took stays taken", "no field is stolen",
+		func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
+		upgrade.ServerSideOptions{Manager: "flux"},
+		[]string{`flux Apply {"f:data":{".":{},"f:b":{}},` + annotated + `}`, injected,
+			`editor Update {"f:data":{"f:a":{}}}`}},
+	{"another manager by name", "who does not own the annotation can be named",
+		func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
+		upgrade.ServerSideOptions{Manager: "flux", From: []string{"editor"}},
+		[]string{`flux Apply {"f:data":{"f:a":{}}}`,
+			`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"also", "a path moves from whoever updated it, with what is below it",
+		func(s *server) {
+			s.edit("restarter", func(tree map[string]any) { set(tree, map[string]any{"x": "1"}, "binaryData") })
+		},
+		upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.Fields("binaryData"))},
+		[]string{`flux Apply {"f:binaryData":{".":{},"f:x":{}},"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`,
+			injected}},
+	{"no annotation, no applier", "everything moves: nothing tells what was applied",
+		func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "annotations") },
+		upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"no annotation, but an applier", "what it applies tells",
+		func(s *server) {
+			s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)
+			delete(s.live.Object["metadata"].(map[string]any), "annotations")
+		},
+		upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
+		[]string{`flux Apply {"f:data":{"f:a":{}}}`,
+			`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"nobody applied client-side", "nothing moves",
+		func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "managedFields") },
+		upgrade.ServerSideOptions{Manager: "flux"}, nil},
+	{"another subresource", "its entries are others", nil,
+		upgrade.ServerSideOptions{Manager: "flux", Subresource: "status"},
+		[]string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+}
+
 // TestWhatMoves shows what each option moves, as whole managed fields.
 func TestWhatMoves(t *testing.T) {
-	for _, c := range []struct {
-		name, why string
-		prepare   func(s *server)
-		options   upgrade.ServerSideOptions
-		want      []string
-	}{
-		{"by the annotation", "what was injected was never applied", nil,
-			upgrade.ServerSideOptions{Manager: "flux"},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`, injected}},
-		{"everything", "as csaupgrade", nil,
-			upgrade.ServerSideOptions{Manager: "flux", Everything: true},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"release", "what is left is nobody's", nil,
-			upgrade.ServerSideOptions{Manager: "flux", Release: true},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`}},
-		{"keep the annotation", "as kubectl does for its own manager", nil,
-			upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
-			[]string{
-				`kubectl-last-applied Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
-				`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
-		{"keep what is kept", "another applier owns the annotation already",
-			func(s *server) {
-				s.apply("keeper",
-					`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: `+
-						quote(s.live.GetAnnotations()[fieldmanager.LastAppliedAnnotation])+`}}}`)
-			},
-			upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
-			[]string{
-				`keeper Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
-				`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
-		{"an intent holds too", "what will be applied must not stay half with somebody else", nil,
-			upgrade.ServerSideOptions{Manager: "flux",
-				Intent: manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {c: mine}}`)},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"what somebody took stays taken", "no field is stolen",
-			func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
-			upgrade.ServerSideOptions{Manager: "flux"},
-			[]string{`flux Apply {"f:data":{".":{},"f:b":{}},` + annotated + `}`, injected,
-				`editor Update {"f:data":{"f:a":{}}}`}},
-		{"another manager by name", "who does not own the annotation can be named",
-			func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
-			upgrade.ServerSideOptions{Manager: "flux", From: []string{"editor"}},
-			[]string{`flux Apply {"f:data":{"f:a":{}}}`,
-				`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"also", "a path moves from whoever updated it, with what is below it",
-			func(s *server) {
-				s.edit("restarter", func(tree map[string]any) { set(tree, map[string]any{"x": "1"}, "binaryData") })
-			},
-			upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.Fields("binaryData"))},
-			[]string{`flux Apply {"f:binaryData":{".":{},"f:x":{}},"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`,
-				injected}},
-		{"no annotation, no applier", "everything moves: nothing tells what was applied",
-			func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "annotations") },
-			upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"no annotation, but an applier", "what it applies tells",
-			func(s *server) {
-				s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)
-				delete(s.live.Object["metadata"].(map[string]any), "annotations")
-			},
-			upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
-			[]string{`flux Apply {"f:data":{"f:a":{}}}`,
-				`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"nobody applied client-side", "nothing moves",
-			func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "managedFields") },
-			upgrade.ServerSideOptions{Manager: "flux"}, nil},
-		{"another subresource", "its entries are others", nil,
-			upgrade.ServerSideOptions{Manager: "flux", Subresource: "status"},
-			[]string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-	} {
+	for _, c := range whatMovesRows {
 		t.Run(c.name, func(t *testing.T) {
 			s := clientSide(t)
 			if c.prepare != nil {
