@@ -12,31 +12,28 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Conflict is one field that an apply would change and another manager owns.
+// Conflict is a field that an apply would change and that another manager owns.
 type Conflict struct {
-	// Path is the field, in the version that the other manager's entry is of.
+	// Path is the path of the field, in the version of the owner's entry.
 	Path fieldpath.Path
-	// Owner is the other manager: its name, operation, subresource, and, for an
-	// update, API version.
+	// Owner is the other manager.
 	Owner managedfields.Key
-	// Version is the API version of the owner's entry, for applies too.
-	Version string
-	// Since is when the owner last changed the object; nil if that is unknown.
+	// APIVersion is the group version of the owner's entry, for an Apply, too.
+	APIVersion string
+	// Since is when the owner last changed the object; nil if it is unknown.
 	Since *metav1.Time
-	// Live is the field's value now, and Applied the one that the apply would
-	// give it. They share memory with the objects; a value that is not there is
-	// nil, and so is a null.
+	// Live is the live value of the field, and Applied the value of the apply. They share memory with the objects. A
+	// missing value is nil, like a null.
 	Live, Applied any
 }
 
-// Conflicts are all conflicts of one apply; at least one. As an error they carry
-// a Status, so that apierrors.IsConflict and the like know them.
+// Conflicts are the conflicts of one apply; at least one. As an error they have a Status, so apierrors.IsConflict and
+// others recognize them.
 type Conflicts []Conflict
 
-// Sort puts c in the fixed order, by owner; the order of each owner's paths
-// stays as it is.
+// Sort sorts c by owner. It keeps the order of each owner's paths.
 func (c Conflicts) Sort() {
-	// Owners are few, and to compare two of them costs more than to look one up.
+	// Owners are few, and comparing two of them costs more than looking one up.
 	places := map[managedfields.Key]int{}
 	var owners []managedfields.Key
 	for i := range c {
@@ -45,16 +42,15 @@ func (c Conflicts) Sort() {
 			owners = append(owners, c[i].Owner)
 		}
 	}
-	managedfields.SortKeys(owners)
+	slices.SortFunc(owners, managedfields.Key.Compare)
 	for i, k := range owners {
 		places[k] = i
 	}
 	slices.SortStableFunc(c, func(a, b Conflict) int { return places[a.Owner] - places[b.Owner] })
 }
 
-// MaxText is how long the text of an answer may be, in bytes. What is beyond is
-// counted, not listed (spec rule 12.7): a conflict names its whole path and its
-// owner, so that a list of them can be far longer than the objects.
+// MaxText is the length of the longest message, in bytes. The conflicts beyond are counted, but not listed (spec rule
+// 12.7): each one names its path and its owner, so a list of them can be far longer than the objects.
 const MaxText = 4 << 20
 
 // Error returns the message of the Status.
@@ -81,8 +77,7 @@ func (c Conflicts) Error() string {
 	return b.String()
 }
 
-// Status returns the answer of a real server: 409, reason Conflict, one cause a
-// field, as many as [MaxText] has room for.
+// Status returns the response of kube-apiserver: 409 Conflict, with one cause for each field, up to [MaxText].
 func (c Conflicts) Status() metav1.Status {
 	causes := make([]metav1.StatusCause, 0, len(c))
 	size := 0
@@ -104,7 +99,7 @@ func (c Conflicts) Status() metav1.Status {
 	}
 }
 
-// Paths returns the fields in conflict, whoever owns them.
+// Paths returns the fields in conflict, of all owners.
 func (c Conflicts) Paths() *fieldpath.Set {
 	paths := make([]fieldpath.Path, len(c))
 	for i := range c {
@@ -113,7 +108,7 @@ func (c Conflicts) Paths() *fieldpath.Set {
 	return fieldpath.NewSet(paths...)
 }
 
-// describe names a manager as a real server does.
+// describe returns the name of a manager in the words of kube-apiserver.
 func describe(k managedfields.Key) string {
 	s := strconv.Quote(k.Manager)
 	if k.Subresource != "" {

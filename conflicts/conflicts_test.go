@@ -23,7 +23,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 func applier(name string) managedfields.Key {
 	return managedfields.KeyOf(name, managedfields.Apply, "", "")
@@ -50,22 +50,27 @@ func TestMessage(t *testing.T) {
 		want      string
 		causes    []string
 	}{
-		{"one", "one conflict stands on one line", conflicts.Conflicts{on(applier("a"), "spec", "x")},
+		{"one", "one conflict is one line", conflicts.Conflicts{on(applier("a"), "spec", "x")},
 			`Apply failed with 1 conflict: conflict with "a": .spec.x`, []string{`conflict with "a"|.spec.x`}},
 		{"update", "an updater is named with its version", conflicts.Conflicts{on(updater("a", ""), "spec", "x")},
-			`Apply failed with 1 conflict: conflict with "a" using apps/v1: .spec.x`, []string{`conflict with "a" using apps/v1|.spec.x`}},
+			`Apply failed with 1 conflict: conflict with "a" using apps/v1: .spec.x`,
+			[]string{`conflict with "a" using apps/v1|.spec.x`}},
 		{"subresource", "and its subresource", conflicts.Conflicts{on(updater("a", "status"), "status", "x")},
 			`Apply failed with 1 conflict: conflict with "a" with subresource "status" using apps/v1: .status.x`,
 			[]string{`conflict with "a" with subresource "status" using apps/v1|.status.x`}},
-		{"applied subresource", "an applier without a version", conflicts.Conflicts{on(managedfields.KeyOf("a", managedfields.Apply, "v1", "scale"), "spec", "x")},
-			`Apply failed with 1 conflict: conflict with "a" with subresource "scale": .spec.x`, []string{`conflict with "a" with subresource "scale"|.spec.x`}},
+		{"applied subresource", "an applier without a version",
+			conflicts.Conflicts{on(managedfields.KeyOf("a", managedfields.Apply, "v1", "scale"), "spec", "x")},
+			`Apply failed with 1 conflict: conflict with "a" with subresource "scale": .spec.x`,
+			[]string{`conflict with "a" with subresource "scale"|.spec.x`}},
 		{"quotes", "names are quoted", conflicts.Conflicts{on(applier(`a "b"`), "x")},
 			`Apply failed with 1 conflict: conflict with "a \"b\"": .x`, []string{`conflict with "a \"b\""|.x`}},
-		{"item", "an item stands by its key", conflicts.Conflicts{item},
+		{"item", "an item is named by its key", conflicts.Conflicts{item},
 			`Apply failed with 1 conflict: conflict with "a": .spec.ports[port=80,protocol="TCP"].name`,
 			[]string{`conflict with "a"|.spec.ports[port=80,protocol="TCP"].name`}},
-		{"two of one", "those of one manager stand together", conflicts.Conflicts{on(applier("a"), "x"), on(applier("a"), "y")},
-			"Apply failed with 2 conflicts: conflicts with \"a\":\n- .x\n- .y", []string{`conflict with "a"|.x`, `conflict with "a"|.y`}},
+		{"two of one", "the conflicts of one manager are together",
+			conflicts.Conflicts{on(applier("a"), "x"), on(applier("a"), "y")},
+			"Apply failed with 2 conflicts: conflicts with \"a\":\n- .x\n- .y",
+			[]string{`conflict with "a"|.x`, `conflict with "a"|.y`}},
 		{"many", "", conflicts.Conflicts{on(applier("a"), "x"), on(updater("b", ""), "y"), on(updater("b", ""), "z")},
 			"Apply failed with 3 conflicts: conflicts with \"a\":\n- .x\nconflicts with \"b\" using apps/v1:\n- .y\n- .z",
 			[]string{`conflict with "a"|.x`, `conflict with "b" using apps/v1|.y`, `conflict with "b" using apps/v1|.z`}},
@@ -93,7 +98,9 @@ func TestMessage(t *testing.T) {
 // Upstream itself, asked through its field manager, gives the same status.
 func TestStatusIsUpstreams(t *testing.T) {
 	str := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
-	object := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: map[string]spec.Schema{"a": str, "b": str, "c": str}}}
+	object := spec.Schema{
+		SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"},
+			Properties: map[string]spec.Schema{"a": str, "b": str, "c": str}}}
 	write := func(manager, verb, version, subresource string, fields ...string) oracle.Write {
 		content := map[string]any{}
 		for _, f := range fields {
@@ -114,10 +121,13 @@ func TestStatusIsUpstreams(t *testing.T) {
 		conflicts int
 	}{
 		{"one", "", []oracle.Write{write("a", "apply", "v1", "", "a")}, write("z", "apply", "v1", "", "a"), 1},
-		{"several fields", "", []oracle.Write{write("a", "apply", "v1", "", "a", "b", "c")}, write("z", "apply", "v1", "", "c", "b", "a"), 3},
+		{"several fields", "", []oracle.Write{write("a", "apply", "v1", "", "a", "b", "c")},
+			write("z", "apply", "v1", "", "c", "b", "a"), 3},
 		{"updater", "", []oracle.Write{write("a", "update", "v1", "", "a")}, write("z", "apply", "v1", "", "a"), 1},
-		{"other version", "", []oracle.Write{write("a", "update", "v2", "", "a", "b")}, write("z", "apply", "v1", "", "a", "b"), 2},
-		{"subresource", "", []oracle.Write{write("a", "apply", "v1", "", "a"), write("a", "apply", "v1", "status", "a")}, write("z", "apply", "v1", "status", "a"), 1},
+		{"other version", "", []oracle.Write{write("a", "update", "v2", "", "a", "b")},
+			write("z", "apply", "v1", "", "a", "b"), 2},
+		{"subresource", "", []oracle.Write{write("a", "apply", "v1", "", "a"), write("a", "apply", "v1", "status", "a")},
+			write("z", "apply", "v1", "status", "a"), 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := &oracle.World{}
@@ -141,12 +151,15 @@ func TestStatusIsUpstreams(t *testing.T) {
 
 func TestSort(t *testing.T) {
 	c := conflicts.Conflicts{
-		on(updater("b", ""), "z"), on(applier("b"), "y"), on(updater("a", "status"), "x"), on(updater("a", ""), "w"), on(updater("b", ""), "a"),
+		on(updater("b", ""), "z"), on(applier("b"), "y"), on(updater("a", "status"), "x"), on(updater("a", ""), "w"),
+		on(updater("b", ""), "a"),
 	}
 	c.Sort()
 	var got []string
 	for _, conflict := range c {
-		got = append(got, fmt.Sprintf("%s %s %s%s", conflict.Owner.Manager, conflict.Owner.Operation, conflict.Owner.Subresource, conflict.Path))
+		got = append(got,
+			fmt.Sprintf("%s %s %s%s", conflict.Owner.Manager, conflict.Owner.Operation, conflict.Owner.Subresource,
+				conflict.Path))
 	}
 	require.Equal(t, []string{"a Update status.x", "a Update .w", "b Apply .y", "b Update .z", "b Update .a"}, got,
 		"by owner; the paths of an owner stay in their order")
@@ -161,10 +174,12 @@ func TestRender(t *testing.T) {
 		in        conflicts.Conflicts
 	}{
 		{"one", "one conflict is not plural", conflicts.Conflicts{
-			{Path: fieldpath.Fields("spec", "replicas"), Owner: updater("hpa", "scale"), Since: since, Live: int64(3), Applied: int64(1)}}},
+			{Path: fieldpath.Fields("spec", "replicas"), Owner: updater("hpa", "scale"), Since: since, Live: int64(3),
+				Applied: int64(1)}}},
 		{"many", "values are JSON, long ones are cut, unknown times say so", conflicts.Conflicts{
 			{Path: fieldpath.Fields("spec", "text"), Owner: applier("b"), Live: long, Applied: nil},
-			{Path: fieldpath.Fields("spec", "map"), Owner: applier("b"), Live: map[string]any{"a": []any{int64(1)}}, Applied: "x"},
+			{Path: fieldpath.Fields("spec", "map"), Owner: applier("b"), Live: map[string]any{"a": []any{int64(1)}},
+				Applied: "x"},
 			{Path: fieldpath.Fields("spec", "odd"), Owner: applier("b"), Since: since, Live: math.NaN(), Applied: true}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -206,7 +221,7 @@ func TestRenderFails(t *testing.T) {
 	t.Fatal("never done")
 }
 
-// TestRenderedValues shows how values stand in the table: JSON, of which there is
+// TestRenderedValues shows values in the table: JSON, of which there is
 // no more than the column has room for.
 func TestRenderedValues(t *testing.T) {
 	itself := map[string]any{}
@@ -227,7 +242,9 @@ func TestRenderedValues(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var b strings.Builder
-			require.NoError(t, conflicts.Conflicts{{Path: fieldpath.Fields("x"), Owner: applier("a"), Live: row.value, Applied: "-"}}.Render(&b, "x", "me"))
+			require.NoError(t,
+				conflicts.Conflicts{{Path: fieldpath.Fields("x"), Owner: applier("a"), Live: row.value, Applied: "-"}}.Render(&b,
+					"x", "me"))
 			cell, ok := strings.CutPrefix(strings.Split(b.String(), "\n")[2], `  .x     "a" (Apply)  `)
 			require.True(t, ok, b.String())
 			cell, ok = strings.CutSuffix(cell, `"-"         unknown`)

@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// ownerJSON is a manager and its entry in JSON.
+// ownerJSON is the JSON of a manager and the group version of its entry.
 type ownerJSON struct {
 	Manager     string                  `json:"manager"`
 	Operation   managedfields.Operation `json:"operation"`
@@ -25,8 +25,7 @@ func ownerOf(k managedfields.Key, version string) ownerJSON {
 //	 "owner": {"manager", "operation", "apiVersion", "subresource"},
 //	 "since": "2026-01-02T03:04:05Z", "live": 3, "applied": 1}
 //
-// with the API version of the owner's entry, and without what is not known or is
-// empty; values that are not there are null.
+// where unknown and empty members of owner are omitted. Missing values are null.
 func (c Conflict) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Field   string    `json:"field"`
@@ -34,7 +33,7 @@ func (c Conflict) MarshalJSON() ([]byte, error) {
 		Since   any       `json:"since,omitempty"`
 		Live    any       `json:"live"`
 		Applied any       `json:"applied"`
-	}{Field: c.Path.String(), Owner: ownerOf(c.Owner, c.Version), Live: c.Live, Applied: c.Applied}
+	}{Field: c.Path.String(), Owner: ownerOf(c.Owner, c.APIVersion), Live: c.Live, Applied: c.Applied}
 	if c.Since != nil {
 		out.Since = c.Since
 	}
@@ -46,7 +45,7 @@ func (l Loss) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Owner  ownerJSON `json:"owner"`
 		Fields []string  `json:"fields"`
-	}{ownerOf(l.Owner, l.Version), texts(l.Fields)})
+	}{ownerOf(l.Owner, l.APIVersion), texts(l.Fields)})
 }
 
 func texts(set *fieldpath.Set) []string {

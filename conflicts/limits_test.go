@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestTextLimit shows that an answer counts what it has no room for (spec rule
+// TestTextLimit shows that a message counts the conflicts beyond the limit (spec rule
 // 12.7), and that a table has no row as long as the longest path.
 func TestTextLimit(t *testing.T) {
 	var c conflicts.Conflicts

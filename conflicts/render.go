@@ -13,17 +13,15 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// What a table shows: the columns are as wide as what is widest in them, so that
-// one long text would make every row long.
+// The limits of a table. A column is as wide as its widest cell, so one long text would make every row long.
 const (
 	valueWidth = 48   // characters of a value
 	ownerWidth = 256  // characters of an owner
 	maxRows    = 1000 // conflicts
 )
 
-// Style decorates the parts of a rendered report, with the escape codes of a
-// terminal for example; what it adds must take no room. A nil function leaves its
-// part as it is, and the zero Style is plain text.
+// Style decorates the parts of a rendered report, for example with the color codes of a terminal. Decorations must
+// have no width. A nil function does not change its part, and the zero Style is plain text.
 type Style struct {
 	// Heading is for the first line and the names of the columns, Field for paths,
 	// Owner for managers.
@@ -34,15 +32,14 @@ type Style struct {
 	Way func(string) string
 }
 
-// Render writes c for a person: a table with each field, whose it is, both
-// values and since when, and the ways out. what names the object, such as
-// deployment.apps/nginx; manager is the one that applied.
+// Render writes c for people: a table of the fields, their owners, both values and times, and the ways out. what
+// names the object, such as deployment.apps/nginx; manager is the one that applied.
 func (c Conflicts) Render(w io.Writer, what, manager string) error {
 	return Report{Object: what, Manager: manager, Conflicts: c}.Render(w, Style{})
 }
 
-// Render writes the report for a person, as [Conflicts.Render] does; where the
-// ways out are known, with what others lose by them.
+// Render writes the report for people, as [Conflicts.Render] does, with what others lose by each way out if it is
+// known.
 func (r Report) Render(w io.Writer, style Style) error {
 	c := r.Conflicts
 	plural := "conflicts"
@@ -87,7 +84,7 @@ func (r Report) Render(w io.Writer, style Style) error {
 	return out.err
 }
 
-// lines writes lines until one can't be written.
+// lines writes lines until the first error.
 type lines struct {
 	w   io.Writer
 	err error
@@ -99,8 +96,8 @@ func (l *lines) add(line string) {
 	}
 }
 
-// table writes rows of printable cells, of which the first is the heading, in aligned
-// columns. Widths are those of the text without its decoration.
+// table writes rows of printable cells in aligned columns. The first row is the heading. Widths do not count
+// decorations.
 func (l *lines) table(rows [][]string, styles []func(string) string, heading func(string) string) {
 	widths := make([]int, len(styles))
 	for _, row := range rows {
@@ -124,7 +121,7 @@ func (l *lines) table(rows [][]string, styles []func(string) string, heading fun
 	}
 }
 
-// maxLost is how many fields of one owner are named.
+// maxLost is the number of lost fields of one owner that are listed.
 const maxLost = 20
 
 func (l *lines) losses(losses []Loss, style Style) {
@@ -141,7 +138,7 @@ func (l *lines) losses(losses []Loss, style Style) {
 	}
 }
 
-// decorate returns text, printable, in a style.
+// decorate returns the printable form of text in a style.
 func decorate(style func(string) string, text string) string {
 	text = printable.Text(text)
 	if style == nil {
@@ -150,13 +147,12 @@ func decorate(style func(string) string, text string) string {
 	return style(text)
 }
 
-// show returns the JSON of a value as a table shows it.
+// show returns the JSON of a value, shortened for a table.
 func show(v any) string { return short(printable.Text(string(appendJSON(nil, v))), valueWidth) }
 
-// short returns s, or its start with an ellipsis when it is longer than width
-// characters.
+// short returns s, or its beginning with an ellipsis if it is longer than width characters.
 func short(s string, width int) string {
-	count, cut := 0, 0 // cut is where the last character that fits with an ellipsis begins
+	count, cut := 0, 0 // cut is where the ellipsis goes
 	for i := range s {
 		if count == width-1 {
 			cut = i
@@ -168,11 +164,11 @@ func short(s string, width int) string {
 	return s
 }
 
-// enough is how many bytes fill a value's column, whatever characters they are.
+// enough is a number of bytes that fills the column of a value, whatever its characters are.
 const enough = 4 * (valueWidth + 1)
 
-// appendJSON appends the JSON of v, or at least enough of it for a table: of a
-// value that is large, or holds itself, no more is looked at.
+// appendJSON appends the JSON of v, or the beginning of it that is enough for a table. It does not visit the rest of
+// large values, and of values that contain themselves.
 func appendJSON(b []byte, v any) []byte {
 	if len(b) > enough {
 		return b
@@ -213,7 +209,7 @@ func appendScalar(b []byte, v any) []byte {
 		if text, err := json.Marshal(t); err == nil {
 			return append(b, text...)
 		}
-		return fmt.Append(b, t) // not a number of JSON's
+		return fmt.Append(b, t) // NaN and the infinities have no JSON
 	case nil, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
 	default:
 		return fmt.Appendf(b, "%T", v)

@@ -12,13 +12,13 @@ import (
 // Way is a way out of a conflict.
 type Way uint8
 
-// The ways out. The zero Way takes nothing from anybody and changes nothing.
+// The ways out. The zero Way takes no fields from anybody and changes nothing.
 const (
-	// GiveUp leaves the field out of the intent: their value stays, and so do they.
+	// GiveUp removes the field from the intent: the live value and its owners remain.
 	GiveUp Way = iota
-	// Share puts their value into the intent: both own the field from then on.
+	// Share puts the live value into the intent: both managers own the field.
 	Share
-	// Force keeps the field in the intent as it is, which takes it from its owners.
+	// Force keeps the field in the intent, and takes it from its owners.
 	Force
 )
 
@@ -31,10 +31,10 @@ func (w Way) String() string {
 	return fmt.Sprintf("Way(%d)", uint8(w))
 }
 
-// MarshalText returns what String does: give-up, share or force.
+// MarshalText returns give-up, share or force.
 func (w Way) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText is the inverse of MarshalText.
 func (w *Way) UnmarshalText(text []byte) error {
 	for i, name := range ways {
 		if name == string(text) {
@@ -45,17 +45,16 @@ func (w *Way) UnmarshalText(text []byte) error {
 	return fmt.Errorf("no way out of a conflict: expected give-up, share or force, got %.40q", text)
 }
 
-// Loss is what one manager loses when a conflict is forced.
+// Loss is what one manager loses if the conflicts are forced.
 type Loss struct {
-	// Owner is the manager, and Version the API version of its entry.
-	Owner   managedfields.Key
-	Version string
-	// Fields are what it owns no longer.
+	// Owner is the manager, and APIVersion the group version of its entry.
+	Owner      managedfields.Key
+	APIVersion string
+	// Fields are the fields that it loses.
 	Fields *fieldpath.Set
 }
 
-// Losses returns what the owners lose when the conflicts are forced, by owner, in
-// the fixed order.
+// Losses returns what each owner loses if the conflicts are forced, in the order of the conflicts.
 func (c Conflicts) Losses() []Loss {
 	places := map[managedfields.Key]int{}
 	var out []Loss
@@ -65,7 +64,7 @@ func (c Conflicts) Losses() []Loss {
 		if !met {
 			at = len(out)
 			places[c[i].Owner] = at
-			out = append(out, Loss{Owner: c[i].Owner, Version: c[i].Version})
+			out = append(out, Loss{Owner: c[i].Owner, APIVersion: c[i].APIVersion})
 			paths = append(paths, nil)
 		}
 		paths[at] = append(paths[at], c[i].Path)
@@ -76,27 +75,25 @@ func (c Conflicts) Losses() []Loss {
 	return out
 }
 
-// WayOut is one way out of all conflicts of an apply, ready to be taken: apply
-// Intent in the place of what was applied, with Force.
+// WayOut is one way out of all conflicts of an apply: apply Intent instead of the intent that conflicted, with Force.
 type WayOut struct {
 	Way Way `json:"way"`
-	// Intent is what to apply. It shares memory with the intent that conflicted.
+	// Intent is the intent to apply. It shares memory with the intent that conflicted.
 	Intent *unstructured.Unstructured `json:"intent"`
-	// Force is whether the apply has to be forced.
+	// Force is whether the apply must be forced.
 	Force bool `json:"force"`
-	// Losses are what others lose by it.
+	// Losses are what others lose.
 	Losses []Loss `json:"losses,omitempty"`
 }
 
-// Report is all that a person, or a program that asks one, needs in order to
-// decide about the conflicts of one apply. Its Status is that of the conflicts.
+// Report is everything that a person, or a program that asks one, needs to decide about the conflicts of one apply.
 type Report struct {
 	// Object names the object, such as deployment.apps/nginx.
 	Object string
-	// Manager is the one that applied.
+	// Manager is the manager that applied.
 	Manager string
-	// Conflicts are why it could not.
+	// Conflicts are the conflicts; there may be none.
 	Conflicts Conflicts
-	// Ways are the ways out; they may be left out.
+	// Ways are the ways out, if they are known.
 	Ways []WayOut
 }

@@ -23,7 +23,8 @@ func TestWaysAsText(t *testing.T) {
 		require.Equal(t, w, back)
 	}
 	var w conflicts.Way
-	require.EqualError(t, w.UnmarshalText([]byte("flee")), `no way out of a conflict: expected give-up, share or force, got "flee"`)
+	require.EqualError(t, w.UnmarshalText([]byte("flee")),
+		`no way out of a conflict: expected give-up, share or force, got "flee"`)
 	require.Equal(t, "Way(7)", conflicts.Way(7).String())
 }
 
@@ -51,7 +52,8 @@ func TestStyle(t *testing.T) {
 	}
 	var plain, styled strings.Builder
 	require.NoError(t, report.Render(&plain, conflicts.Style{}))
-	style := conflicts.Style{Heading: code("1"), Field: code("2"), Owner: code("3"), Theirs: code("4"), Yours: code("5"), Way: code("6")}
+	style := conflicts.Style{Heading: code("1"), Field: code("2"), Owner: code("3"), Theirs: code("4"), Yours: code("5"),
+		Way: code("6")}
 	require.NoError(t, report.Render(&styled, style))
 	for _, n := range []string{"1", "2", "3", "4", "5", "6"} {
 		require.Contains(t, styled.String(), "\x1b["+n+"m")
@@ -61,11 +63,12 @@ func TestStyle(t *testing.T) {
 	require.NotContains(t, plain.String(), "\x1b")
 }
 
-// TestJSON shows what a program reads; no shape may change unseen.
+// TestJSON shows the whole JSON, so that no change of it is overlooked.
 func TestJSON(t *testing.T) {
 	since := &metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	hpa := updater("hpa", "scale")
-	known := conflicts.Conflict{Path: fieldpath.Fields("spec", "replicas"), Owner: hpa, Version: "apps/v1", Since: since, Live: int64(3), Applied: int64(1)}
+	known := conflicts.Conflict{Path: fieldpath.Fields("spec", "replicas"), Owner: hpa, APIVersion: "apps/v1",
+		Since: since, Live: int64(3), Applied: int64(1)}
 	const hpaJSON = `{"manager":"hpa","operation":"Update","apiVersion":"apps/v1","subresource":"scale"}`
 	for _, row := range []struct {
 		name, why string
@@ -77,17 +80,21 @@ func TestJSON(t *testing.T) {
 		{"little is known", "what is not known is left out, and values that are not there are null", on(applier("a"), "x"),
 			`{"field":".x","owner":{"manager":"a","operation":"Apply"},"live":null,"applied":null}`},
 		{"the version of an applier", "the key has none, so it comes from the conflict",
-			conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), Version: "v1"},
+			conflicts.Conflict{Path: fieldpath.Fields("x"), Owner: applier("a"), APIVersion: "v1"},
 			`{"field":".x","owner":{"manager":"a","operation":"Apply","apiVersion":"v1"},"live":null,"applied":null}`},
-		{"a loss", "fields stand in the order of the set",
-			conflicts.Loss{Owner: hpa, Version: "apps/v1", Fields: fieldpath.NewSet(fieldpath.Fields("b"), fieldpath.Fields("a", "c"), fieldpath.Fields("a"))},
+		{"a loss", "fields are in the order of the set",
+			conflicts.Loss{Owner: hpa, APIVersion: "apps/v1",
+				Fields: fieldpath.NewSet(fieldpath.Fields("b"), fieldpath.Fields("a", "c"), fieldpath.Fields("a"))},
 			`{"owner":` + hpaJSON + `,"fields":[".a",".b",".a.c"]}`},
-		{"a loss of nothing", "an empty list, not null", conflicts.Loss{Owner: hpa, Version: "apps/v1"}, `{"owner":` + hpaJSON + `,"fields":[]}`},
+		{"a loss of nothing", "an empty list, not null", conflicts.Loss{Owner: hpa, APIVersion: "apps/v1"},
+			`{"owner":` + hpaJSON + `,"fields":[]}`},
 		{"a report of conflicts", "the message is that of the Status",
-			conflicts.Report{Object: "deployment.apps/nginx", Manager: "me", Conflicts: conflicts.Conflicts{on(applier("a"), "x")}},
+			conflicts.Report{Object: "deployment.apps/nginx", Manager: "me",
+				Conflicts: conflicts.Conflicts{on(applier("a"), "x")}},
 			`{"object":"deployment.apps/nginx","manager":"me","message":"Apply failed with 1 conflict: conflict with \"a\": .x",
 			  "conflicts":[{"field":".x","owner":{"manager":"a","operation":"Apply"},"live":null,"applied":null}]}`},
-		{"a report of none", "there is no message, and an empty list", conflicts.Report{Manager: "me"}, `{"manager":"me","conflicts":[]}`},
+		{"a report of none", "there is no message, and an empty list", conflicts.Report{Manager: "me"},
+			`{"manager":"me","conflicts":[]}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			data, err := json.Marshal(row.in)

@@ -242,7 +242,7 @@ func (w *applyWrite) walk() error {
 		ValuesOnly: w.ownsLater || !m.unownedKnown,
 	}
 	last := w.lastOwned()
-	if w.own != nil && w.own.Version != m.version && w.live.inPlace() {
+	if w.own != nil && w.own.APIVersion != m.version && w.live.inPlace() {
 		if err := w.live.becomeTree(); err != nil {
 			return &ObjectError{LiveObject, "", err}
 		}
@@ -275,7 +275,7 @@ func (w *applyWrite) walk() error {
 	}
 	w.walked, w.changed = walked, walked.Changed
 	w.merged, _ = walked.Merged.(map[string]any)
-	w.isNoOp = w.own != nil && w.own.Version == m.version && w.isCurrent && !walked.Changed && !walked.Moved &&
+	w.isNoOp = w.own != nil && w.own.APIVersion == m.version && w.isCurrent && !walked.Changed && !walked.Moved &&
 		!isNothing(walked.Owned) && !(w.key.Manager == kubectl && w.live.hasLastApplied())
 	return nil
 }
@@ -286,7 +286,7 @@ func isNothing(o typed.Owned) bool { return len(o.Tree) == 0 && o.Set.Empty() }
 // lastOwned returns what the manager's last intent owned, in the form that its entry has
 // in live; nothing if it was of another version.
 func (w *applyWrite) lastOwned() typed.Owned {
-	if w.own != nil && w.own.Version == w.m.version {
+	if w.own != nil && w.own.APIVersion == w.m.version {
 		if tree, ok := w.own.Tree(); ok && tree != nil {
 			return typed.Owned{Tree: tree}
 		}
@@ -391,12 +391,12 @@ func (w *applyWrite) ownRecord() managedfields.Record {
 	if w.own != nil {
 		mine = *w.own
 	}
-	if w.walked.Moved || mine.Version != w.m.version {
+	if w.walked.Moved || mine.APIVersion != w.m.version {
 		owned := w.walked.Owned
 		if owned.Tree != nil {
 			mine = managedfields.NewTreeRecord(w.key, w.m.version, mine.Time, owned.Tree)
 		} else {
-			entry := managedfields.Entry{Key: w.key, Version: w.m.version, Time: mine.Time, Fields: owned.Set}
+			entry := managedfields.Entry{Key: w.key, APIVersion: w.m.version, Time: mine.Time, Fields: owned.Set}
 			mine = managedfields.NewRecord(entry)
 		}
 	}

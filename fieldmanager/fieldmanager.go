@@ -185,6 +185,6 @@ func (m *FieldManager) filter(version string, set *fieldpath.Set) *fieldpath.Set
 
 func (m *FieldManager) warning(e managedfields.Entry, err error) {
 	if m.warn != nil {
-		m.warn(Warning{Manager: e.Key, Version: e.Version, Err: err})
+		m.warn(Warning{Manager: e.Key, Version: e.APIVersion, Err: err})
 	}
 }

@@ -193,7 +193,7 @@ func TestConflictsAreSorted(t *testing.T) {
 	var lines []string
 	for _, c := range got {
 		require.Equal(t, "2026-01-02T03:04:05Z", c.Since.UTC().Format(time.RFC3339))
-		require.Equal(t, "example.dev/v1", c.Version)
+		require.Equal(t, "example.dev/v1", c.APIVersion)
 		lines = append(lines, c.Owner.Manager+" "+c.Path.String())
 	}
 	// A path that ends comes before those below it (spec rule 5.1).

@@ -20,7 +20,7 @@ func (m *FieldManager) reconcile(l managedfields.List) (known, kept managedfield
 	known, isCurrent = l[:0], true
 	for _, r := range l {
 		err := ErrVersionGone
-		if t := m.typeAt(r.Version); t != nil {
+		if t := m.typeAt(r.APIVersion); t != nil {
 			err = r.Reconcile(t)
 		}
 		if err != nil {
@@ -139,7 +139,7 @@ func (m *FieldManager) takeFromOthers(
 	out := l[:0]
 	for _, r := range l {
 		if r.Key != writer {
-			change := changes.at(r.Version)
+			change := changes.at(r.APIVersion)
 			if change.err != nil {
 				m.warning(r.Header(), change.err)
 				out = append(out, r)
@@ -204,7 +204,7 @@ func (l *losses) add(r *managedfields.Record, change *comparison) (refused bool)
 			break
 		}
 		l.conflicts = append(l.conflicts, conflicts.Conflict{
-			Path: slices.Clone(p), Owner: r.Key, Version: r.Version, Since: r.Time,
+			Path: slices.Clone(p), Owner: r.Key, APIVersion: r.APIVersion, Since: r.Time,
 			Live: values[0], Applied: values[1],
 		})
 	}

@@ -52,9 +52,9 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 // ownershipChange compares two records of one manager, one of which may be the
 // zero record. ok is false when it owns what it owned.
 func (w *applyWrite) ownershipChange(old, now *managedfields.Record, changes *comparisons) (c OwnershipChange, ok bool) {
-	c.Manager, c.Version = now.Key, now.Version
+	c.Manager, c.Version = now.Key, now.APIVersion
 	if c.Version == "" {
-		c.Manager, c.Version = old.Key, old.Version
+		c.Manager, c.Version = old.Key, old.APIVersion
 	}
 	had, err := old.Fields()
 	if err != nil {
@@ -65,16 +65,16 @@ func (w *applyWrite) ownershipChange(old, now *managedfields.Record, changes *co
 	if err != nil {
 		return c, false // it can't be told either, and was kept
 	}
-	if old.Version == now.Version && had.Equal(has) {
+	if old.APIVersion == now.APIVersion && had.Equal(has) {
 		return c, false
 	}
 	c.Gains = has.Difference(had)
 	c.Loses = had.Difference(has)
 	if !c.Gains.Empty() {
-		c.Shares = w.ownedByOthers(now.Key, now.Version, c.Gains)
+		c.Shares = w.ownedByOthers(now.Key, now.APIVersion, c.Gains)
 	}
 	if !c.Loses.Empty() {
-		if change := changes.at(old.Version); change.err == nil {
+		if change := changes.at(old.APIVersion); change.err == nil {
 			c.Removes = c.Loses.Intersection(change.Removed)
 		}
 	}
@@ -87,7 +87,7 @@ func (w *applyWrite) ownedByOthers(k managedfields.Key, version string, set *fie
 	var parts []*fieldpath.Set
 	for i := range w.entries {
 		r := &w.entries[i]
-		if r.Key != k && r.Version == version {
+		if r.Key != k && r.APIVersion == version {
 			parts = append(parts, r.Intersection(set))
 		}
 	}

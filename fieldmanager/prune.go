@@ -17,7 +17,7 @@ func (w *applyWrite) prune() error {
 	m := w.m
 	w.changes = m.compare(w.liveObject, w.mergedObject)
 	w.changes.set(m.version, w.liveObject, w.mergedObject, w.walked.Comparison)
-	if w.own == nil || w.own.Version == m.version && w.walked.Dropped.Empty() {
+	if w.own == nil || w.own.APIVersion == m.version && w.walked.Dropped.Empty() {
 		// Nothing was dropped. An intent owns every item that it owns something
 		// in, so that what is owned is never removed with an item around it.
 		return nil
@@ -116,7 +116,7 @@ func (w *applyWrite) mergedObject() (object, error) {
 // in one walk down what was dropped ([typed.Type.Prune]).
 func (w *applyWrite) pruneInOneVersion() (pruned map[string]any, tookOwned, ok bool) {
 	m := w.m
-	if w.own.Version != m.version {
+	if w.own.APIVersion != m.version {
 		return nil, false, false
 	}
 	owners := make([]typed.Owned, 1, len(w.others)+2)
@@ -126,7 +126,7 @@ func (w *applyWrite) pruneInOneVersion() (pruned map[string]any, tookOwned, ok b
 	}
 	for i := range w.others {
 		r := &w.others[i]
-		if r.Version != m.version {
+		if r.APIVersion != m.version {
 			return nil, false, false
 		}
 		if tree, ok := r.Tree(); ok {
@@ -189,7 +189,7 @@ func (w *applyWrite) pruneBySets() map[string]any {
 		err = merged.withinLimits()
 	}
 	if err == nil {
-		before, err = m.at(merged, last.Version)
+		before, err = m.at(merged, last.APIVersion)
 	}
 	if err != nil {
 		m.warning(last, err)
@@ -199,7 +199,7 @@ func (w *applyWrite) pruneBySets() map[string]any {
 	pruned.tree = before.less(before.typ.WithDeclared(last.Fields))
 
 	if pruned, err = m.restoreOwned(before, pruned, entries); err == nil {
-		pruned, err = m.at(pruned, last.Version)
+		pruned, err = m.at(pruned, last.APIVersion)
 	}
 	if err != nil {
 		m.warning(last, err)
@@ -222,7 +222,7 @@ func (w *applyWrite) pruneBySets() map[string]any {
 // without a prune.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
 	last = w.own.Header()
-	if t := w.m.typeAt(last.Version); t == nil {
+	if t := w.m.typeAt(last.APIVersion); t == nil {
 		err = ErrVersionGone
 	} else if err = w.own.Reconcile(t); err == nil {
 		last, err = w.own.Entry()
@@ -230,7 +230,7 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	if err == nil {
 		entries, err = w.others.Entries()
 	}
-	now := managedfields.Entry{Key: w.key, Version: w.m.version}
+	now := managedfields.Entry{Key: w.key, APIVersion: w.m.version}
 	now.Fields = w.m.filter(w.m.version, w.m.typ.FieldSet(w.intent.tree))
 	return last, append(entries, now), err
 }
@@ -268,9 +268,9 @@ func versionsOf(entries managedfields.Entries, first string) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, e := range entries {
-		if !seen[e.Version] {
-			seen[e.Version] = true
-			out = append(out, e.Version)
+		if !seen[e.APIVersion] {
+			seen[e.APIVersion] = true
+			out = append(out, e.APIVersion)
 		}
 	}
 	slices.SortFunc(out, func(a, b string) int {

@@ -124,7 +124,7 @@ func (m *FieldManager) decisions(all conflicts.Conflicts, intent map[string]any,
 		path := c.Path
 		if !inIntent.Has(path) {
 			return nil, fmt.Errorf("%s: the conflict with %q is about a field of %s that the intent, of %s, does not have",
-				path, c.Owner.Manager, c.Version, m.version)
+				path, c.Owner.Manager, c.APIVersion, m.version)
 		}
 		if before, twice := decided[path.String()]; twice && before != way {
 			return nil, fmt.Errorf("%s: decided twice, once %s and once %s", path, before, way)

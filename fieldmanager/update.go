@@ -36,7 +36,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 		return nil, err
 	case w.entriesErr != nil:
 		// Nothing can be said of entries that can't be read: they stay as they are.
-		m.warning(managedfields.Entry{Version: m.version}, w.entriesErr)
+		m.warning(managedfields.Entry{APIVersion: m.version}, w.entriesErr)
 		return copyEntries(now, live)
 	case len(w.entries) == 0 && !w.isCreate:
 		return managedfields.List(nil).Into(now)
@@ -204,7 +204,7 @@ func (w *updateWrite) readStructs() bool {
 		return false
 	}
 	for i := range w.entries {
-		if w.entries[i].Version != m.version {
+		if w.entries[i].APIVersion != m.version {
 			return false
 		}
 	}
@@ -230,7 +230,7 @@ func (m *FieldManager) track(entries managedfields.List, changes *comparisons, m
 	key := m.key(manager, managedfields.Update)
 	known = m.takeFromOthers(known, key, changes, nil)
 
-	mine := managedfields.NewRecord(managedfields.Entry{Key: key, Version: m.version})
+	mine := managedfields.NewRecord(managedfields.Entry{Key: key, APIVersion: m.version})
 	if i := known.Index(key); i >= 0 {
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)

@@ -14,8 +14,10 @@ import (
 // gets to know them, from the wire and from a tree.
 func TestDecodeWith(t *testing.T) {
 	list := []metav1.ManagedFieldsEntry{
-		{Manager: "a", Operation: managedfields.Apply, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:a":{"f:b":{},"x:y":{}}}`)},
-		{Manager: "b", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:c":{}}`)},
+		{Manager: "a", Operation: managedfields.Apply, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:a":{"f:b":{},"x:y":{}}}`)},
+		{Manager: "b", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:c":{}}`)},
 		{Manager: "c", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1"},
 	}
 	want, err := managedfields.DecodeWith(nil, list)
@@ -43,8 +45,10 @@ func TestDecodeWith(t *testing.T) {
 func TestDecodeAllocations(t *testing.T) {
 	cache := fieldpath.NewCache(1 << 20)
 	list := managedfields.Encode(managedfields.Entries{
-		{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), Version: "v1", Fields: fieldpath.NewSet(fieldpath.Fields("a", "b"))},
-		{Key: managedfields.KeyOf("b", managedfields.Update, "v1", ""), Version: "v1", Fields: fieldpath.NewSet(fieldpath.Fields("c"))},
+		{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), APIVersion: "v1",
+			Fields: fieldpath.NewSet(fieldpath.Fields("a", "b"))},
+		{Key: managedfields.KeyOf("b", managedfields.Update, "v1", ""), APIVersion: "v1",
+			Fields: fieldpath.NewSet(fieldpath.Fields("c"))},
 	})
 	decode := func() {
 		_, err := managedfields.DecodeWith(cache, list)

@@ -3,7 +3,6 @@ package managedfields
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -11,14 +10,19 @@ import (
 // Ancient is the manager into whose entries [Cap] merges the oldest updates.
 const Ancient = "ancient-changes"
 
-// DefaultCap is how many Update entries an object keeps.
+// DefaultCap is the number of Update entries that an object keeps.
 const DefaultCap = 10
 
-// Cap returns the entries with at most limit of them Updates: the oldest are
-// merged, by API version, into entries of the manager [Ancient], until few
-// enough are left or every version has only one (spec rule 2.5). Appliers are
-// never merged: their entries say what a next apply removes. It costs
-// O(n log n) for n entries and what they own.
+// Cap returns the entries with at most limit Updates (spec rule 2.5). It merges the oldest, by API version, into
+// entries of the manager [Ancient], until few enough are left or every version has only one. Apply entries are never
+// merged: the next apply needs them to know what to remove. For example, with a limit of 2 and the oldest entry
+// first:
+//
+//	a (v1): .spec.x    b (v2): .spec.y    c (v1): .spec.z    d (v1): .spec.w
+//	c joins a          ancient-changes (v1): .spec.x .spec.z     b (v2)     d (v1)
+//	d joins them       ancient-changes (v1): .spec.w .spec.x .spec.z        b (v2)
+//
+// It costs O(n log n) for n entries, and the union of what is merged.
 func Cap(e Entries, limit int) Entries {
 	var updates []int // positions in e
 	for i := range e {
@@ -30,23 +34,19 @@ func Cap(e Entries, limit int) Entries {
 	if over <= 0 {
 		return e
 	}
-	identities := make([]string, len(e))
-	for _, i := range updates {
-		identities[i] = e[i].identity()
-	}
 	slices.SortFunc(updates, func(i, j int) int {
-		return cmp.Or(cmp.Compare(seconds(e[i].Time), seconds(e[j].Time)), strings.Compare(identities[i], identities[j]))
+		return cmp.Or(cmp.Compare(seconds(e[i].Time), seconds(e[j].Time)), e[i].Key.Compare(e[j].Key))
 	})
-	m := merging{left: gather(slices.Clone(e)), fields: map[Key][]*fieldpath.Set{}}
-	oldest := map[string]Key{} // by version, the first entry met; it has no company yet
+	m := merging{left: indexEntries(slices.Clone(e)), fields: map[Key][]*fieldpath.Set{}}
+	oldest := map[string]Key{} // by version: the first entry, which others are merged with
 	for _, i := range updates {
 		if over <= 0 {
 			break
 		}
 		entry := e[i]
-		first, met := oldest[entry.Version]
+		first, met := oldest[entry.APIVersion]
 		if !met {
-			oldest[entry.Version] = entry.Key
+			oldest[entry.APIVersion] = entry.Key
 			continue
 		}
 		m.merge(entry, first)
@@ -55,38 +55,37 @@ func Cap(e Entries, limit int) Entries {
 	return m.result()
 }
 
-// merging is what is left of entries while some are merged into those of
-// [Ancient]. Entries that are gone leave a hole, so that the positions of the
-// others stay as they are.
+// merging holds the entries while some of them are merged. Removed entries leave holes, so the positions of the
+// others do not change.
 type merging struct {
-	left   gathered
+	left   entryIndex
 	holes  []int
-	fields map[Key][]*fieldpath.Set // of merged entries, to be united in the end
+	fields map[Key][]*fieldpath.Set // of merged entries; united at the end
 }
 
-// take takes the entry of k out.
-func (m *merging) take(k Key) (Entry, bool) {
+// take removes and returns the entry of k.
+func (m *merging) take(k Key) Entry {
 	i, ok := m.left.find(k)
 	if !ok {
-		return Entry{}, false
+		return Entry{}
 	}
 	entry := m.left.entries[i]
 	m.left.entries[i] = Entry{}
 	m.holes = append(m.holes, i)
 	delete(m.left.at, k)
-	return entry, true
+	return entry
 }
 
-// merge puts what entry owns into the entry of Ancient at its version, which the
-// entry of first becomes if there is none yet.
+// merge moves what entry owns to the entry of Ancient at its version. If there is none yet, the entry of first
+// becomes it.
 func (m *merging) merge(entry Entry, first Key) {
-	bucket := Key{Manager: Ancient, Operation: Update, APIVersion: entry.Version}
+	bucket := Key{Manager: Ancient, Operation: Update, APIVersion: entry.APIVersion}
 	i, ok := m.left.find(bucket)
 	var merged Entry
 	if ok {
 		merged = m.left.entries[i]
 	} else {
-		merged, _ = m.take(first)
+		merged = m.take(first)
 		merged.Key = bucket
 	}
 	if m.fields[bucket] == nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// fieldsType is the only format of fields that there is.
+// fieldsType is the only format of fields.
 const fieldsType = "FieldsV1"
 
-// Error says which entry of metadata.managedFields is malformed, and how.
+// Error describes a malformed entry of metadata.managedFields.
 type Error struct {
-	// Index is the entry's position in the list, from 0.
+	// Index is the position of the entry in the list, from 0.
 	Index int
-	// Manager is the entry's manager, as far as it is known.
+	// Manager is the manager of the entry, if it is known.
 	Manager string
-	// Err says what is wrong with it; for its fields a *fieldpath.SyntaxError.
+	// Err is the cause; a *fieldpath.SyntaxError if it is in the fields.
 	Err error
 }
 
@@ -31,11 +31,10 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// MaxEntries is how many entries an object may have (spec rule 12.4): ten times
-// what an object with a thousand managers has.
+// MaxEntries is the largest number of entries of an object (spec rule 12.4).
 const MaxEntries = 10_000
 
-// CheckCount returns an *Error when an object has more entries than [MaxEntries].
+// CheckCount returns an *[Error] if an object has more entries than [MaxEntries].
 func CheckCount(entries int) error {
 	if entries > MaxEntries {
 		return &Error{MaxEntries, "", fmt.Errorf("%d entries, expected at most %d", entries, MaxEntries)}
@@ -43,22 +42,20 @@ func CheckCount(entries int) error {
 	return nil
 }
 
-// Decode reads managed fields from the wire. Where two entries have the same
-// key, the later one counts. What a later version of the format may have added
-// to fields is passed over. The result shares times with list. Malformed entries,
-// and more than [MaxEntries] of them, give an *Error.
-//
-// Fields are decoded through [fieldpath.SharedCache]; [DecodeWith] takes another.
+// Decode decodes managed fields of Go structs. If two entries have the same key, the later one counts. Fields of
+// unknown kinds, which a later version of FieldsV1 may have added, are ignored. The result shares times with list. A
+// malformed entry, and more than [MaxEntries] entries, are an *[Error]. Fields are decoded through
+// [fieldpath.SharedCache].
 func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
 	return DecodeWith(fieldpath.SharedCache(), list)
 }
 
-// DecodeWith is [Decode] through a cache; nil for none.
+// DecodeWith is [Decode] through another cache; nil for none.
 func DecodeWith(cache *fieldpath.Cache, list []metav1.ManagedFieldsEntry) (Entries, error) {
 	if err := CheckCount(len(list)); err != nil {
 		return nil, err
 	}
-	out := newGathered(len(list))
+	out := newEntryIndex(len(list))
 	for i := range list {
 		w := &list[i]
 		entry, err := newEntry(w.Manager, w.Operation, w.APIVersion, w.Subresource, w.FieldsType)
@@ -74,9 +71,8 @@ func DecodeWith(cache *fieldpath.Cache, list []metav1.ManagedFieldsEntry) (Entri
 	return out.entries, nil
 }
 
-// Validate returns an *Error when list is not well-formed, else nil.
-// Fields of no bytes are not, although they are read as the empty set where they are
-// stored already.
+// Validate returns an *[Error] if list is malformed. Fields without any bytes are malformed, although [Decode]
+// accepts them as the empty set, because they may be stored.
 func Validate(list []metav1.ManagedFieldsEntry) error {
 	if _, err := Decode(list); err != nil {
 		return err
@@ -89,7 +85,7 @@ func Validate(list []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// newEntry makes the entry without its fields and time.
+// newEntry returns an entry without fields and time.
 func newEntry(manager string, op Operation, version, subresource, format string) (Entry, error) {
 	if op != Apply && op != Update {
 		return Entry{}, fmt.Errorf("operation must be Apply or Update, got %q", op)
@@ -100,16 +96,16 @@ func newEntry(manager string, op Operation, version, subresource, format string)
 	if format != fieldsType {
 		return Entry{}, fmt.Errorf("fieldsType must be %s, got %q", fieldsType, format)
 	}
-	return Entry{Key: KeyOf(manager, op, version, subresource), Version: version}, nil
+	return Entry{Key: KeyOf(manager, op, version, subresource), APIVersion: version}, nil
 }
 
-// Encode returns the entries on the wire, sorted; nil for none.
+// Encode returns the entries as Go structs, sorted; nil for none.
 func Encode(e Entries) []metav1.ManagedFieldsEntry {
 	if len(e) == 0 {
 		return nil
 	}
 	out := make([]metav1.ManagedFieldsEntry, len(e))
-	var text []byte // of one entry after the other: SetRawBytes copies it
+	var text []byte // reused for all entries, as SetRawBytes copies it
 	for i, entry := range e.Sort() {
 		text = entry.Fields.AppendJSON(text[:0])
 		fields := &metav1.FieldsV1{}
@@ -117,7 +113,7 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 		out[i] = metav1.ManagedFieldsEntry{
 			Manager:     entry.Manager,
 			Operation:   entry.Operation,
-			APIVersion:  entry.Version,
+			APIVersion:  entry.APIVersion,
 			Time:        entry.Time,
 			FieldsType:  fieldsType,
 			FieldsV1:    fields,
@@ -127,18 +123,17 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// DecodeTree reads managed fields as they stand in an unstructured object, as
-// [Decode] does.
+// DecodeTree is [Decode] for the managed fields of an unstructured object.
 func DecodeTree(list []any) (Entries, error) {
 	return DecodeTreeWith(fieldpath.SharedCache(), list)
 }
 
-// DecodeTreeWith is [DecodeTree] through a cache; nil for none.
+// DecodeTreeWith is [DecodeTree] through another cache; nil for none.
 func DecodeTreeWith(cache *fieldpath.Cache, list []any) (Entries, error) {
 	if err := CheckCount(len(list)); err != nil {
 		return nil, err
 	}
-	out := newGathered(len(list))
+	out := newEntryIndex(len(list))
 	for i, item := range list {
 		m, ok := item.(map[string]any)
 		if !ok {
@@ -173,7 +168,7 @@ func treeEntry(cache *fieldpath.Cache, m map[string]any) (entry Entry, err error
 	return entry, nil
 }
 
-// treeHeader reads an entry without its fields and time.
+// treeHeader decodes an entry without its fields and time.
 func treeHeader(m map[string]any) (entry Entry, err error) {
 	text := func(name string) string {
 		s, textErr := textAt(m, name)
@@ -190,7 +185,7 @@ func treeHeader(m map[string]any) (entry Entry, err error) {
 	return newEntry(manager, op, version, subresource, format)
 }
 
-// treeTime reads the time of an entry; nil for none.
+// treeTime decodes the time of an entry; nil for none.
 func treeTime(m map[string]any) (*metav1.Time, error) {
 	text, err := textAt(m, "time")
 	if err != nil || text == "" {
@@ -203,7 +198,7 @@ func treeTime(m map[string]any) (*metav1.Time, error) {
 	return &metav1.Time{Time: at.UTC()}, nil
 }
 
-// textAt returns a string of an entry; none is the empty one.
+// textAt returns a string of an entry; "" if it is missing.
 func textAt(m map[string]any, name string) (string, error) {
 	v := m[name]
 	s, ok := v.(string)
@@ -213,8 +208,7 @@ func textAt(m map[string]any, name string) (string, error) {
 	return s, nil
 }
 
-// EncodeTree returns the entries as they stand in an unstructured object,
-// sorted; nil for none. The caller owns the result.
+// EncodeTree returns the entries as maps of an unstructured object, sorted; nil for none. The caller owns the result.
 func EncodeTree(e Entries) []any {
 	if len(e) == 0 {
 		return nil
@@ -228,11 +222,11 @@ func EncodeTree(e Entries) []any {
 	return out
 }
 
-// encodeTree returns an entry, but for its fields.
+// encodeTree returns an entry without its fields.
 func encodeTree(entry Entry) map[string]any {
 	m := map[string]any{
 		"operation":  string(entry.Operation),
-		"apiVersion": entry.Version,
+		"apiVersion": entry.APIVersion,
 		"fieldsType": fieldsType,
 	}
 	if entry.Manager != "" {
@@ -244,17 +238,15 @@ func encodeTree(entry Entry) map[string]any {
 	switch {
 	case entry.Time == nil:
 	case entry.Time.IsZero():
-		m["time"] = nil // as a Go struct with it is written
+		m["time"] = nil // as JSON of the Go struct
 	default:
 		m["time"] = entry.Time.UTC().Format(time.RFC3339)
 	}
 	return m
 }
 
-// IsReset reports whether an update that carries list asks for all managed
-// fields to be dropped: a list of one empty entry, or a list that is there and
-// empty. No list at all, which is what a client sends that does not know the
-// field, never does (spec rule 2.6).
+// IsReset reports whether an update with the managed fields list asks to clear all managed fields (spec rule 2.6):
+// list is empty, or has one empty entry. A nil list, which a client sends that does not know the field, does not.
 func IsReset(list []metav1.ManagedFieldsEntry) bool {
 	switch len(list) {
 	case 0:

@@ -53,28 +53,57 @@ func TestRoundTrip(t *testing.T) {
 		want          string // in's if empty
 	}{
 		{"none", "", `[]`, `null`},
-		{"apply", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T03:04:05Z",` + fields + `}]`, ""},
-		{"without time", "an entry may have no time", `[{"manager":"a","operation":"Update","apiVersion":"apps/v1",` + fields + `,"subresource":"status"}]`, ""},
+		{"apply", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T03:04:05Z",` + fields + `}]`,
+			""},
+		{"without time", "an entry may have no time",
+			`[{"manager":"a","operation":"Update","apiVersion":"apps/v1",` + fields + `,"subresource":"status"}]`, ""},
 		{"without manager", "or manager", `[{"operation":"Update","apiVersion":"v1",` + fields + `}]`, ""},
-		{"without fields", "missing fields are none", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1"}]`,
+		{"without fields", "missing fields are none",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1"}]`,
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{}}]`},
-		{"not canonical", "fields are written canonically", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{},"f:a":{".":{}}}}]`,
+		{"not canonical", "fields are written canonically",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{},"f:a":{".":{}}}}]`,
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{},"f:b":{}}}]`},
-		{"unknown kind of path", "what a later version may have added is passed over", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{},"z:b":{}}}]`,
+		{"unknown kind of path", "what a later version may have added is passed over",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{},"z:b":{}}}]`,
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`},
-		{"same updater twice", "of two with the same key the later counts", `[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`,
+		{"same updater twice", "of two with the same key the later counts",
+			`[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields +
+				`},{"manager":"a","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`,
 			`[{"manager":"a","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`},
-		{"same applier at two versions", "an applier's key leaves out the version", `[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Apply","apiVersion":"v2","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`,
+		{"same applier at two versions", "an applier's key leaves out the version",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields +
+				`},{"manager":"a","operation":"Apply","apiVersion":"v2","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`,
 			`[{"manager":"a","operation":"Apply","apiVersion":"v2","fieldsType":"FieldsV1","fieldsV1":{"f:b":{}}}]`},
-		{"same updater at two versions", "an updater's keeps it", `[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields + `}]`, ""},
-		{"applies first", "applies before updates", `[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"v1",` + fields + `}]`,
-			`[{"manager":"b","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `}]`},
-		{"by time", "then by time, none first", `[{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T00:00:00Z",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"2020-01-01T00:00:00Z",` + fields + `},{"manager":"c","operation":"Apply","apiVersion":"v1",` + fields + `}]`,
-			`[{"manager":"c","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"2020-01-01T00:00:00Z",` + fields + `},{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T00:00:00Z",` + fields + `}]`},
-		{"before 1970", "a time before 1970 stands before none", `[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"1960-01-01T00:00:00Z",` + fields + `}]`,
-			`[{"manager":"b","operation":"Apply","apiVersion":"v1","time":"1960-01-01T00:00:00Z",` + fields + `},{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `}]`},
-		{"by manager, version, subresource", "then by the rest", `[{"manager":"b","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `,"subresource":"status"},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `}]`,
-			`[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `,"subresource":"status"},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields + `},{"manager":"b","operation":"Update","apiVersion":"v1",` + fields + `}]`},
+		{"same updater at two versions", "an updater's keeps it",
+			`[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields +
+				`},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields + `}]`, ""},
+		{"applies first", "applies before updates",
+			`[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields +
+				`},{"manager":"b","operation":"Apply","apiVersion":"v1",` + fields + `}]`,
+			`[{"manager":"b","operation":"Apply","apiVersion":"v1",` + fields +
+				`},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `}]`},
+		{"by time", "then by time, none first",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T00:00:00Z",` + fields +
+				`},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"2020-01-01T00:00:00Z",` + fields +
+				`},{"manager":"c","operation":"Apply","apiVersion":"v1",` + fields + `}]`,
+			`[{"manager":"c","operation":"Apply","apiVersion":"v1",` + fields +
+				`},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"2020-01-01T00:00:00Z",` + fields +
+				`},{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T00:00:00Z",` + fields + `}]`},
+		{"before 1970", "a time before 1970 sorts before no time",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields +
+				`},{"manager":"b","operation":"Apply","apiVersion":"v1","time":"1960-01-01T00:00:00Z",` + fields + `}]`,
+			`[{"manager":"b","operation":"Apply","apiVersion":"v1","time":"1960-01-01T00:00:00Z",` + fields +
+				`},{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `}]`},
+		{"by manager, version, subresource", "then by the rest",
+			`[{"manager":"b","operation":"Update","apiVersion":"v1",` + fields +
+				`},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields +
+				`},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields +
+				`,"subresource":"status"},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields + `}]`,
+			`[{"manager":"a","operation":"Update","apiVersion":"v1",` + fields +
+				`},{"manager":"a","operation":"Update","apiVersion":"v1",` + fields +
+				`,"subresource":"status"},{"manager":"a","operation":"Update","apiVersion":"v2",` + fields +
+				`},{"manager":"b","operation":"Update","apiVersion":"v1",` + fields + `}]`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.want == "" {
@@ -103,17 +132,29 @@ func TestMalformed(t *testing.T) {
 		want          string
 		treeOnly      bool // no Go struct holds it
 	}{
-		{"operation", "there are two operations", `[{"manager":"a","operation":"Patch","apiVersion":"v1",` + fields + `}]`, `managedFields[0] of manager "a": operation must be Apply or Update, got "Patch"`, false},
+		{"operation", "there are two operations", `[{"manager":"a","operation":"Patch","apiVersion":"v1",` + fields + `}]`,
+			`managedFields[0] of manager "a": operation must be Apply or Update, got "Patch"`, false},
 		{"empty entry", "", `[{}]`, `managedFields[0] of manager "": operation must be Apply or Update, got ""`, false},
-		{"version", "a version is needed", `[{"manager":"a","operation":"Apply",` + fields + `}]`, `managedFields[0] of manager "a": apiVersion must not be empty`, false},
-		{"format", "there is one format", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV2"}]`, `managedFields[0] of manager "a": fieldsType must be FieldsV1, got "FieldsV2"`, false},
-		{"no format", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1"}]`, `managedFields[0] of manager "a": fieldsType must be FieldsV1, got ""`, false},
-		{"second", "the error says which", `[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields + `},{"manager":"b","operation":"Apply","apiVersion":"","fieldsType":"FieldsV1"}]`, `managedFields[1] of manager "b": apiVersion must not be empty`, false},
-		{"fields", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"k:1":{}}}]`, "", false},
+		{"version", "a version is needed", `[{"manager":"a","operation":"Apply",` + fields + `}]`,
+			`managedFields[0] of manager "a": apiVersion must not be empty`, false},
+		{"format", "there is one format", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV2"}]`,
+			`managedFields[0] of manager "a": fieldsType must be FieldsV1, got "FieldsV2"`, false},
+		{"no format", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1"}]`,
+			`managedFields[0] of manager "a": fieldsType must be FieldsV1, got ""`, false},
+		{"second", "the error says which",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1",` + fields +
+				`},{"manager":"b","operation":"Apply","apiVersion":"","fieldsType":"FieldsV1"}]`,
+			`managedFields[1] of manager "b": apiVersion must not be empty`, false},
+		{"fields", "",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"k:1":{}}}]`, "", false},
 		{"no map", "", `[1]`, `managedFields[0] of manager "": expected a map, got int64`, true},
-		{"manager", "", `[{"manager":1,"operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1"}]`, `managedFields[0] of manager "": manager: expected a string, got int64`, true},
-		{"fields of another kind", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":[]}]`, `managedFields[0] of manager "a": fieldsV1: expected a map, got []interface {}`, true},
-		{"time", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","time":"noon"}]`, `managedFields[0] of manager "a": time: expected RFC 3339, got "noon"`, true},
+		{"manager", "", `[{"manager":1,"operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1"}]`,
+			`managedFields[0] of manager "": manager: expected a string, got int64`, true},
+		{"fields of another kind", "",
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":[]}]`,
+			`managedFields[0] of manager "a": fieldsV1: expected a map, got []interface {}`, true},
+		{"time", "", `[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","time":"noon"}]`,
+			`managedFields[0] of manager "a": time: expected RFC 3339, got "noon"`, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := managedfields.DecodeTree(tree(t, row.in))
@@ -141,10 +182,13 @@ func TestMalformed(t *testing.T) {
 
 func TestTimesOnTheWire(t *testing.T) {
 	at := time.Date(2020, 1, 2, 3, 4, 5, 999, time.FixedZone("x", 3600))
-	e := managedfields.Entries{{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), Version: "v1", Time: &metav1.Time{Time: at}}}
+	e := managedfields.Entries{
+		{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), APIVersion: "v1", Time: &metav1.Time{Time: at}}}
 	got := managedfields.EncodeTree(e)[0].(map[string]any)
 	require.Equal(t, "2020-01-02T02:04:05Z", got["time"], "in whole seconds, at Greenwich")
-	back, err := managedfields.DecodeTree([]any{map[string]any{"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "time": nil, "fieldsV1": nil}})
+	back, err := managedfields.DecodeTree(
+		[]any{map[string]any{"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "time": nil,
+			"fieldsV1": nil}})
 	require.NoError(t, err, "nulls are as good as nothing")
 	require.Nil(t, back[0].Time)
 }
@@ -159,9 +203,11 @@ func TestReset(t *testing.T) {
 		{"missing", "a client that does not know the field resets nothing", nil, nil, false},
 		{"empty", "an empty list that is there drops them all", []metav1.ManagedFieldsEntry{}, []any{}, true},
 		{"one empty entry", "so does an empty entry", []metav1.ManagedFieldsEntry{{}}, []any{map[string]any{}}, true},
-		{"two empty entries", "but not two", []metav1.ManagedFieldsEntry{{}, {}}, []any{map[string]any{}, map[string]any{}}, false},
+		{"two empty entries", "but not two", []metav1.ManagedFieldsEntry{{}, {}}, []any{map[string]any{}, map[string]any{}},
+			false},
 		{"an entry", "", []metav1.ManagedFieldsEntry{{Manager: "a"}}, []any{map[string]any{"manager": "a"}}, false},
-		{"an empty time", "anything in it makes it an entry", []metav1.ManagedFieldsEntry{{Time: &metav1.Time{}}}, []any{map[string]any{"time": nil}}, false},
+		{"an empty time", "anything in it makes it an entry", []metav1.ManagedFieldsEntry{{Time: &metav1.Time{}}},
+			[]any{map[string]any{"time": nil}}, false},
 		{"no map", "", nil, []any{"x"}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

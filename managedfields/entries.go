@@ -11,30 +11,29 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Operation is how a manager came to own fields: Apply or Update.
+// Operation is the way in which a manager came to own fields: Apply or Update.
 type Operation = metav1.ManagedFieldsOperationType
 
-// The operations, by their names on the wire.
+// The operations, as on the wire.
 const (
 	Apply  Operation = metav1.ManagedFieldsOperationApply
 	Update Operation = metav1.ManagedFieldsOperationUpdate
 )
 
-// Key says whose an entry is (spec rule 2.1). It is comparable, and two entries
-// of an object never have the same.
+// Key identifies an entry (spec rule 2.1). It is comparable. No two entries of an object have the same key.
 type Key struct {
 	// Manager is the manager's name.
 	Manager string
 	// Operation is Apply or Update.
 	Operation Operation
-	// APIVersion is the group and version that an Update was done at, such as
-	// apps/v1; empty for an Apply, whose manager has one entry for all versions.
+	// APIVersion is the group version of an Update, such as apps/v1. It is empty for an Apply, as an applier has one
+	// entry for all versions.
 	APIVersion string
-	// Subresource is status, scale …, or empty for the object itself.
+	// Subresource is status, scale and so on; empty for the main resource.
 	Subresource string
 }
 
-// KeyOf returns the key of what manager does at a version (group/version).
+// KeyOf returns the key of the entry for an operation of manager at a group version.
 func KeyOf(manager string, op Operation, apiVersion, subresource string) Key {
 	if op == Apply {
 		apiVersion = ""
@@ -42,22 +41,25 @@ func KeyOf(manager string, op Operation, apiVersion, subresource string) Key {
 	return Key{manager, op, apiVersion, subresource}
 }
 
-// identity returns k as upstream names managers inside: the JSON of an entry
-// with just these fields. Orders that the wire shows (of conflicts, of entries
-// that the cap merges) follow from it.
+// identity returns the JSON of an entry that has only the key's fields: upstream's internal name of a manager. The
+// order of conflicts, and of entries that the cap merges, follows from it.
 func (k Key) identity() string {
-	b, err := json.Marshal(metav1.ManagedFieldsEntry{
+	return jsonOf(metav1.ManagedFieldsEntry{
 		Manager: k.Manager, Operation: k.Operation, APIVersion: k.APIVersion, Subresource: k.Subresource,
 	})
+}
+
+// jsonOf returns the JSON of a string, or of a struct of strings.
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
 	if err != nil {
-		panic("managedfields: bug: an entry of strings has no JSON: " + err.Error())
+		panic("managedfields: bug: strings have no JSON: " + err.Error())
 	}
 	return string(b)
 }
 
-// Compare orders keys as a real server orders managers in a conflict: by the JSON of an
-// entry with just these fields. It compares them field by field, in the order that JSON
-// has them, and writes JSON only where the first fields that differ need escapes.
+// Compare orders keys as kube-apiserver orders managers in a conflict: by the JSON of an entry that has only the
+// key's fields. It compares field by field, in JSON's order, and encodes only fields that differ and need escapes.
 func (k Key) Compare(o Key) int {
 	if k == o {
 		return 0
@@ -67,17 +69,22 @@ func (k Key) Compare(o Key) int {
 		{k.APIVersion, o.APIVersion}, {k.Subresource, o.Subresource},
 	} {
 		if a, b := pair[0], pair[1]; a != b {
-			if a == "" || b == "" || !isPlain(a) || !isPlain(b) {
-				break // an empty field is left out of the JSON
+			switch {
+			case a == "" || b == "": // an empty field is not in the JSON
+				return strings.Compare(k.identity(), o.identity())
+			case isPlain(a) && isPlain(b):
+				return comparePlain(a, b)
 			}
-			return comparePlain(a, b)
+			if c := strings.Compare(jsonOf(a), jsonOf(b)); c != 0 {
+				return c
+			}
 		}
 	}
-	return strings.Compare(k.identity(), o.identity())
+	return 0
 }
 
-// comparePlain compares strings that differ as their JSON compares: the quote that ends
-// the shorter one is compared with the longer one's next byte.
+// comparePlain compares two different strings as their JSON compares: the quote after the shorter one is compared
+// with the next byte of the longer one.
 func comparePlain(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -92,7 +99,7 @@ func comparePlain(a, b string) int {
 	return cmp.Compare(byteAt(a), byteAt(b))
 }
 
-// isPlain reports whether JSON writes s as it is.
+// isPlain reports whether s is its own JSON, without the quotes.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || strings.IndexByte("\"\\<>&", c) >= 0 {
@@ -102,33 +109,21 @@ func isPlain(s string) bool {
 	return true
 }
 
-// SortKeys sorts keys as [Key.Compare] orders them.
-func SortKeys(keys []Key) {
-	identities := make(map[Key]string, len(keys))
-	for _, k := range keys {
-		identities[k] = k.identity()
-	}
-	slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(identities[a], identities[b]) })
-}
-
-// Entry is what one manager owns.
+// Entry is one entry of managed fields: what one manager owns.
 type Entry struct {
 	Key
-	// Version is the group and version that Fields are of. For an Update it is
-	// the key's APIVersion.
-	Version string
-	// Time is when the manager last changed the object or what it owns; nil
-	// when that never happened.
+	// APIVersion is the group version of Fields. For an Update it equals the key's APIVersion.
+	APIVersion string
+	// Time is when the manager last changed the object or what it owns; nil if it never did.
 	Time *metav1.Time
 	// Fields are the paths that the manager owns; nil for none.
 	Fields *fieldpath.Set
 }
 
-// Entries are the entries of one object, no two with the same key. They are a
-// value: With and Without return others and leave these.
+// Entries are the entries of one object, with distinct keys. They are a value: methods return new entries.
 type Entries []Entry
 
-// Get returns the entry of k, and whether there is one.
+// Get returns the entry of k, if it exists.
 func (e Entries) Get(k Key) (Entry, bool) {
 	for i := range e {
 		if e[i].Key == k {
@@ -138,8 +133,7 @@ func (e Entries) Get(k Key) (Entry, bool) {
 	return Entry{}, false
 }
 
-// With returns the entries with entry in the place of the one of its key, or at
-// the end if there is none.
+// With returns the entries with entry added, or in place of the entry with the same key.
 func (e Entries) With(entry Entry) Entries {
 	for i := range e {
 		if e[i].Key == entry.Key {
@@ -151,7 +145,7 @@ func (e Entries) With(entry Entry) Entries {
 	return append(slices.Clip(e), entry)
 }
 
-// Without returns the entries but for that of k.
+// Without returns the entries without the one of k.
 func (e Entries) Without(k Key) Entries {
 	for i := range e {
 		if e[i].Key == k {
@@ -161,30 +155,30 @@ func (e Entries) Without(k Key) Entries {
 	return e
 }
 
-// Owned returns what any entry owns at a version.
+// Owned returns the paths that the entries of a group version own.
 func (e Entries) Owned(version string) *fieldpath.Set {
 	var sets []*fieldpath.Set
 	for i := range e {
-		if e[i].Version == version {
+		if e[i].APIVersion == version {
 			sets = append(sets, e[i].Fields)
 		}
 	}
 	return fieldpath.UnionOf(sets...)
 }
 
-// Sort returns the entries in the order of the wire (spec rule 2.4).
+// Sort returns the entries as servers sort them (spec rule 2.4).
 func (e Entries) Sort() Entries {
-	if slices.IsSortedFunc(e, Compare) {
+	if slices.IsSortedFunc(e, compareEntries) {
 		return e
 	}
 	out := slices.Clone(e)
-	slices.SortStableFunc(out, Compare)
+	slices.SortStableFunc(out, compareEntries)
 	return out
 }
 
-// Compare orders entries as they stand on the wire (spec rule 2.4).
-func Compare(a, b Entry) int {
-	return compareHeaders(&a.Key, &b.Key, a.Version, b.Version, a.Time, b.Time)
+// compareEntries orders entries as servers sort them (spec rule 2.4).
+func compareEntries(a, b Entry) int {
+	return compareHeaders(&a.Key, &b.Key, a.APIVersion, b.APIVersion, a.Time, b.Time)
 }
 
 func compareHeaders(a, b *Key, aVersion, bVersion string, aTime, bTime *metav1.Time) int {
@@ -197,7 +191,7 @@ func compareHeaders(a, b *Key, aVersion, bVersion string, aTime, bTime *metav1.T
 	)
 }
 
-// seconds returns t in seconds since 1970; no time is the beginning of it.
+// seconds returns t in seconds since 1970; 0 if there is no time.
 func seconds(t *metav1.Time) int64 {
 	if t == nil {
 		return 0

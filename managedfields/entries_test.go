@@ -20,7 +20,8 @@ import (
 func entry(text string) managedfields.Entry {
 	words := strings.Fields(text)
 	version, subresource, _ := strings.Cut(words[2], "/")
-	e := managedfields.Entry{Key: managedfields.KeyOf(words[0], managedfields.Operation(words[1]), version, subresource), Version: version}
+	e := managedfields.Entry{Key: managedfields.KeyOf(words[0], managedfields.Operation(words[1]), version, subresource),
+		APIVersion: version}
 	if words[3] != "-" {
 		var seconds int64
 		fmt.Sscan(words[3], &seconds)
@@ -46,7 +47,7 @@ func text(e managedfields.Entries) (out []string) {
 		if entry.Time != nil {
 			at = fmt.Sprint(entry.Time.Unix())
 		}
-		version := entry.Version
+		version := entry.APIVersion
 		if entry.Subresource != "" {
 			version += "/" + entry.Subresource
 		}
@@ -65,30 +66,41 @@ func TestCap(t *testing.T) {
 		limit     int
 		in, want  []string
 	}{
-		{"few", "nothing happens below the limit", 2, []string{"a Update v1 1 x", "b Update v1 2 y"}, []string{"a Update v1 1 x", "b Update v1 2 y"}},
-		{"applies", "appliers do not count and are never merged", 1, []string{"a Apply v1 1 x", "b Apply v1 2 y", "c Update v1 3 z"},
+		{"few", "nothing happens below the limit", 2, []string{"a Update v1 1 x", "b Update v1 2 y"},
+			[]string{"a Update v1 1 x", "b Update v1 2 y"}},
+		{"applies", "appliers do not count and are never merged", 1,
+			[]string{"a Apply v1 1 x", "b Apply v1 2 y", "c Update v1 3 z"},
 			[]string{"a Apply v1 1 x", "b Apply v1 2 y", "c Update v1 3 z"}},
-		{"one too many", "the two oldest are merged, with the time of the younger", 2, []string{"a Update v1 1 x", "b Update v1 2 y", "c Update v1 3 z"},
+		{"one too many", "the two oldest are merged, with the time of the younger", 2,
+			[]string{"a Update v1 1 x", "b Update v1 2 y", "c Update v1 3 z"},
 			[]string{"ancient-changes Update v1 2 x y", "c Update v1 3 z"}},
 		{"two too many", "and the next with them", 1, []string{"a Update v1 1 x", "b Update v1 2 y", "c Update v1 3 z"},
 			[]string{"ancient-changes Update v1 3 x y z"}},
-		{"order in the list", "age decides, not the place", 2, []string{"c Update v1 3 z", "a Update v1 1 x", "b Update v1 2 y"},
+		{"order in the list", "age decides, not the place", 2,
+			[]string{"c Update v1 3 z", "a Update v1 1 x", "b Update v1 2 y"},
 			[]string{"ancient-changes Update v1 2 x y", "c Update v1 3 z"}},
 		{"no time", "no time is the oldest", 2, []string{"a Update v1 1 x", "b Update v1 2 y", "c Update v1 - z"},
 			[]string{"ancient-changes Update v1 1 x z", "b Update v1 2 y"}},
 		{"ties", "of the same time the key decides", 2, []string{"c Update v1 1 z", "b Update v1 1 y", "a Update v1 1 x"},
 			[]string{"ancient-changes Update v1 1 x y", "c Update v1 1 z"}},
-		{"none has a time", "", 2, []string{"c Update v1 - z", "a Update v1 - x", "b Update v1 - y"}, []string{"ancient-changes Update v1 - x y", "c Update v1 - z"}},
+		{"none has a time", "", 2, []string{"c Update v1 - z", "a Update v1 - x", "b Update v1 - y"},
+			[]string{"ancient-changes Update v1 - x y", "c Update v1 - z"}},
 		{"alone at its version", "the oldest of a version stays by itself until it has company", 2,
-			[]string{"a Update v1 1 x", "b Update v2 2 y", "c Update v2 3 z"}, []string{"a Update v1 1 x", "ancient-changes Update v2 3 y z"}},
-		{"no company", "nothing can be merged across versions", 1, []string{"a Update v1 1 x", "b Update v2 2 y"}, []string{"a Update v1 1 x", "b Update v2 2 y"}},
-		{"two versions", "each version has a bucket", 2, []string{"a Update v1 1 x", "b Update v2 2 y", "c Update v1 3 z", "d Update v2 4 w"},
+			[]string{"a Update v1 1 x", "b Update v2 2 y", "c Update v2 3 z"},
+			[]string{"a Update v1 1 x", "ancient-changes Update v2 3 y z"}},
+		{"no company", "nothing can be merged across versions", 1, []string{"a Update v1 1 x", "b Update v2 2 y"},
+			[]string{"a Update v1 1 x", "b Update v2 2 y"}},
+		{"two versions", "each version has a bucket", 2,
+			[]string{"a Update v1 1 x", "b Update v2 2 y", "c Update v1 3 z", "d Update v2 4 w"},
 			[]string{"ancient-changes Update v1 3 x z", "ancient-changes Update v2 4 w y"}},
-		{"existing bucket", "an old bucket takes in more", 2, []string{"ancient-changes Update v1 1 x", "b Update v1 2 y", "c Update v1 3 z"},
+		{"existing bucket", "an old bucket takes in more", 2,
+			[]string{"ancient-changes Update v1 1 x", "b Update v1 2 y", "c Update v1 3 z"},
 			[]string{"ancient-changes Update v1 2 x y", "c Update v1 3 z"}},
-		{"younger bucket", "a bucket that is not the oldest takes in what is older", 2, []string{"a Update v1 1 x", "b Update v1 2 y", "ancient-changes Update v1 3 z"},
+		{"younger bucket", "a bucket that is not the oldest takes in what is older", 2,
+			[]string{"a Update v1 1 x", "b Update v1 2 y", "ancient-changes Update v1 3 z"},
 			[]string{"a Update v1 1 x", "ancient-changes Update v1 2 y z"}},
-		{"subresources", "updates through subresources count, and lose theirs in the bucket", 1, []string{"a Update v1/status 1 x", "b Update v1 2 y"},
+		{"subresources", "updates through subresources count, and lose theirs in the bucket", 1,
+			[]string{"a Update v1/status 1 x", "b Update v1 2 y"},
 			[]string{"ancient-changes Update v1 2 x y"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -109,7 +121,7 @@ func TestEntries(t *testing.T) {
 
 	got, ok := e.Get(managedfields.KeyOf("a", managedfields.Apply, "v7", ""))
 	require.True(t, ok, "an applier's key has no version")
-	require.Equal(t, "v1", got.Version)
+	require.Equal(t, "v1", got.APIVersion)
 	_, ok = e.Get(managedfields.KeyOf("b", managedfields.Update, "v7", ""))
 	require.False(t, ok)
 
@@ -131,6 +143,11 @@ func TestKeyOrder(t *testing.T) {
 		{Manager: `a"`, Operation: managedfields.Apply},
 		{Manager: "ab", Operation: managedfields.Apply},
 		{Manager: "é", Operation: managedfields.Apply},
+		{Manager: "<&>", Operation: managedfields.Update, APIVersion: "v1"},
+		{Manager: "<&>", Operation: managedfields.Update, APIVersion: "v1", Subresource: "status"},
+		{Manager: "a\xff", Operation: managedfields.Apply},
+		{Manager: "a\xfe", Operation: managedfields.Apply},
+		{Manager: "a\xfe", Operation: managedfields.Update, APIVersion: "v1"},
 	}
 	for i := range keys {
 		for j := range keys {
@@ -141,14 +158,18 @@ func TestKeyOrder(t *testing.T) {
 }
 
 func identity(t *testing.T, k managedfields.Key) string {
-	return js(t, metav1.ManagedFieldsEntry{Manager: k.Manager, Operation: k.Operation, APIVersion: k.APIVersion, Subresource: k.Subresource})
+	return js(t,
+		metav1.ManagedFieldsEntry{Manager: k.Manager, Operation: k.Operation, APIVersion: k.APIVersion,
+			Subresource: k.Subresource})
 }
 
 func TestStrip(t *testing.T) {
 	owned := fieldpath.NewSet(
 		fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata"),
-		fieldpath.Fields("metadata", "name"), fieldpath.Fields("metadata", "uid"), fieldpath.Fields("metadata", "managedFields"),
-		fieldpath.Fields("metadata", "labels", "a"), fieldpath.Fields("metadata", "generateName"), fieldpath.Fields("spec", "name"),
+		fieldpath.Fields("metadata", "name"), fieldpath.Fields("metadata", "uid"),
+		fieldpath.Fields("metadata", "managedFields"),
+		fieldpath.Fields("metadata", "labels", "a"), fieldpath.Fields("metadata", "generateName"),
+		fieldpath.Fields("spec", "name"),
 	)
 	require.Equal(t, ".metadata.generateName\n.metadata.labels.a\n.spec.name", managedfields.Strip(owned).String())
 	require.True(t, managedfields.Strip(fieldpath.NewSet(fieldpath.Fields("metadata", "resourceVersion"))).Empty())
@@ -161,9 +182,11 @@ func TestValidateManager(t *testing.T) {
 		{"spaces", "a space prints", "a b", ""},
 		{"not ASCII", "", "größe 世界", ""},
 		{"longest", "", strings.Repeat("x", 128), ""},
-		{"too long", "the limit is in bytes", strings.Repeat("é", 65), "manager name: may not be longer than 128 bytes, got 130"},
+		{"too long", "the limit is in bytes", strings.Repeat("é", 65),
+			"manager name: may not be longer than 128 bytes, got 130"},
 		{"newline", "", "a\nb", `manager name: should only contain printable characters, got '\n' at byte 1`},
-		{"zero width", "what does not show does not print", "a\u200bb", `manager name: should only contain printable characters, got '\u200b' at byte 1`},
+		{"zero width", "what does not show does not print", "a\u200bb",
+			`manager name: should only contain printable characters, got '\u200b' at byte 1`},
 		{"no-break space", "", "a\u00a0b", `manager name: should only contain printable characters, got '\u00a0' at byte 1`},
 		{"not UTF-8", "a broken byte reads as a replacement character, which prints", "a\xff", ""},
 	} {

@@ -18,7 +18,8 @@ func addTexts(f *testing.F) {
 	for _, text := range []string{
 		``, `[]`, `null`, `[{}]`, `[null]`, `[1]`, `[[]]`,
 		`[{"manager":"a","operation":"Apply","apiVersion":"v1","time":"2020-01-02T03:04:05Z",` + fields + `}]`,
-		`[{"manager":"a","operation":"Update","apiVersion":"apps/v1",` + fields + `,"subresource":"status"},{"manager":"b","operation":"Apply","apiVersion":"v1",` + fields + `}]`,
+		`[{"manager":"a","operation":"Update","apiVersion":"apps/v1",` + fields +
+			`,"subresource":"status"},{"manager":"b","operation":"Apply","apiVersion":"v1",` + fields + `}]`,
 		`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{".":{},"k:{\"n\":1}":{},"v:\"x\"":{},"i:0":{}}}}]`,
 		`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":1}}]`,
 		`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV2","fieldsV1":{}}]`,

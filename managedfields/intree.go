@@ -1,22 +1,17 @@
 package managedfields
 
-import (
-	"maps"
-	"reflect"
-)
+import "maps"
 
-// Of returns the managed fields of an object's tree as they stand there, whatever
-// that is, and whether there are any: null and an empty list are there.
+// Of returns the managed fields of an unstructured object, whatever their type. ok is true even for null and [].
 func Of(tree map[string]any) (list any, there bool) {
 	metadata, _ := tree["metadata"].(map[string]any)
 	list, there = metadata["managedFields"]
 	return list, there
 }
 
-// With returns a tree with list, of the shape that [EncodeTree] returns, for its
-// managed fields; with none when list is nil. The root and metadata of the result are
-// new maps and share what is in them with tree and list; it is tree itself where
-// nothing is to be done, and where metadata is no map.
+// With returns an unstructured object with list, as of [EncodeTree], for its managed fields; without managed fields
+// if list is nil. The root and metadata of the result are new maps that share everything in them with tree and list.
+// It returns tree itself if nothing changes, or if metadata is not a map.
 func With(tree map[string]any, list any) map[string]any {
 	if items, ok := list.([]any); ok && items == nil {
 		list = nil
@@ -35,9 +30,4 @@ func With(tree map[string]any, list any) map[string]any {
 	}
 	out["metadata"] = copied
 	return out
-}
-
-// sameTree reports whether a and b are one map in memory.
-func sameTree(a, b map[string]any) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

@@ -9,33 +9,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// List holds the entries of one object while something is done to them. No two have the
-// same key. A write touches few of the entries of an object: an entry is decoded only
-// when somebody asks for its fields, changed in place where it is maps of maps, and
-// what nobody changed is written back as it was, even if it can't be decoded.
+// List holds the entries of one object during a write. Keys are distinct. A write touches few entries, so an entry is
+// decoded only when its fields are needed: of most, a write only has to know whether they own what it changes, and
+// that is looked up in the encoded fields. Fields that are maps of maps are changed without decoding. Unchanged
+// entries are written back as they were read, even if they can't be decoded.
 //
-// A List belongs to whoever read it. What it was read from is never changed.
+// For example, when an update changes .spec.replicas, which bob has applied:
+//
+//	l, _ := Read(live, cache)            decodes no fields
+//	r := l.Get(bob)                      {f:spec: {f:replicas: {}, f:paused: {}}}
+//	r.Intersects(changed)                a lookup in these maps
+//	r.Subtract(changed)                  {f:spec: {f:paused: {}}}: two new maps
+//	l.Into(live)                         writes all other entries as they were
+//
+// Who reads a List owns it and may change it. The object that it was read from is never changed.
 type List []Record
 
 // Record is one entry of a [List].
 //
 // Invariants:
 //
-//	asTree != nil    ⇒  the entry is asTree, in an unstructured object
-//	asStruct != nil  ⇒  the entry is *asStruct, in a Go struct
+//	asTree != nil    ⇒  the entry is unchanged, and is asTree in an unstructured object
+//	asStruct != nil  ⇒  the fields are unchanged, and those of *asStruct, a Go struct
 //	decoded          ⇒  set is what it owns
-//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or asStruct is
-//	err != nil       ⇒  !decoded: it can't be decoded, and stays as it was read
+//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or the fields of asStruct are
+//	err != nil       ⇒  !decoded: it can't be decoded, and is kept as it was read
 type Record struct {
 	Key
-	// Version is the group and version that the fields are of.
-	Version string
-	// Time is when the manager last changed the object or what it owns; nil when that
-	// never happened. Use [Record.SetTime] to change it.
+	// APIVersion is the group version of the fields.
+	APIVersion string
+	// Time is when the manager last changed the object or what it owns; nil if it never did. Change it with
+	// [Record.SetTime].
 	Time *metav1.Time
 
 	asTree   map[string]any
@@ -44,22 +53,22 @@ type Record struct {
 	set      *fieldpath.Set
 	cache    *fieldpath.Cache
 	decoded  bool
-	current  bool // tree is known to be reconciled, and canonical
-	index    int  // the position that it was read from
+	current  bool // tree is known to be reconciled and canonical
+	index    int  // the position in the list that was read
 	err      error
 }
 
-// NewRecord returns a record of an entry.
+// NewRecord returns the record of an entry.
 func NewRecord(e Entry) Record {
-	return Record{Key: e.Key, Version: e.Version, Time: e.Time, set: e.Fields, decoded: true}
+	return Record{Key: e.Key, APIVersion: e.APIVersion, Time: e.Time, set: e.Fields, decoded: true}
 }
 
-// NewTreeRecord returns a record that owns tree, a FieldsV1 in canonical form.
+// NewTreeRecord returns the record of an entry that owns tree, a FieldsV1 in canonical form.
 func NewTreeRecord(k Key, version string, at *metav1.Time, tree map[string]any) Record {
-	return Record{Key: k, Version: version, Time: at, tree: tree, current: true}
+	return Record{Key: k, APIVersion: version, Time: at, tree: tree, current: true}
 }
 
-// Index returns the position of the record of k; -1 if there is none.
+// Index returns the position of the record of k, or -1.
 func (l List) Index(k Key) int {
 	for i := range l {
 		if l[i].Key == k {
@@ -69,8 +78,7 @@ func (l List) Index(k Key) int {
 	return -1
 }
 
-// Get returns the record of k; nil if there is none. It is the list's own, as long as
-// that does not grow.
+// Get returns the record of k, or nil. The pointer is into the list, and valid until the list grows.
 func (l List) Get(k Key) *Record {
 	if i := l.Index(k); i >= 0 {
 		return &l[i]
@@ -78,7 +86,7 @@ func (l List) Get(k Key) *Record {
 	return nil
 }
 
-// Without returns the list without the record of k. l is used up.
+// Without returns the list without the record of k. It reuses the memory of l.
 func (l List) Without(k Key) List {
 	if i := l.Index(k); i >= 0 {
 		return slices.Delete(l, i, i+1)
@@ -86,7 +94,7 @@ func (l List) Without(k Key) List {
 	return l
 }
 
-// Positions returns the positions of all records, for whoever looks up many.
+// Positions returns the positions of all records, for many lookups.
 func (l List) Positions() map[Key]int {
 	at := make(map[Key]int, len(l))
 	for i := range l {
@@ -108,17 +116,16 @@ func (l List) Entries() (Entries, error) {
 	return out, nil
 }
 
-// Sort sorts the records as entries are on the wire (spec rule 2.4).
+// Sort sorts the records as servers sort entries (spec rule 2.4).
 func (l List) Sort() {
 	slices.SortStableFunc(l, func(a, b Record) int { return compareRecords(&a, &b) })
 }
 
 func compareRecords(a, b *Record) int {
-	return compareHeaders(&a.Key, &b.Key, a.Version, b.Version, a.Time, b.Time)
+	return compareHeaders(&a.Key, &b.Key, a.APIVersion, b.APIVersion, a.Time, b.Time)
 }
 
-// EncodeTree returns the list as an unstructured object has it, sorted; nil for none. It
-// sorts l.
+// EncodeTree returns the list as maps of an unstructured object, sorted; nil for none. It sorts l.
 func (l List) EncodeTree() []any {
 	if len(l) == 0 {
 		return nil
@@ -131,7 +138,7 @@ func (l List) EncodeTree() []any {
 	return out
 }
 
-// Encode returns the list as a Go struct has it, sorted; nil for none. It sorts l.
+// Encode returns the list as Go structs, sorted; nil for none. It sorts l.
 func (l List) Encode() []metav1.ManagedFieldsEntry {
 	if len(l) == 0 {
 		return nil
@@ -144,7 +151,7 @@ func (l List) Encode() []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// Fields returns what the record owns. The error is an *[Error].
+// Fields returns what the record owns. An error is an *[Error].
 func (r *Record) Fields() (*fieldpath.Set, error) {
 	if r.decoded || r.err != nil {
 		return r.set, r.err
@@ -164,26 +171,25 @@ func (r *Record) Fields() (*fieldpath.Set, error) {
 	return r.set, nil
 }
 
-// Tree returns what the record owns as a FieldsV1 that is maps of maps; ok is false if
-// it has another form.
+// Tree returns what the record owns as a FieldsV1 of maps. ok is false if it has another form.
 func (r *Record) Tree() (tree map[string]any, ok bool) {
 	return r.tree, !r.decoded && r.asStruct == nil && r.err == nil
 }
 
-// Entry returns the record, decoded. The error is an *[Error].
+// Entry returns the decoded record. An error is an *[Error].
 func (r *Record) Entry() (Entry, error) {
 	set, err := r.Fields()
-	return Entry{Key: r.Key, Version: r.Version, Time: r.Time, Fields: set}, err
+	return Entry{Key: r.Key, APIVersion: r.APIVersion, Time: r.Time, Fields: set}, err
 }
 
-// Header returns the record without its fields.
-func (r *Record) Header() Entry { return Entry{Key: r.Key, Version: r.Version, Time: r.Time} }
+// Header returns the record as an entry without fields.
+func (r *Record) Header() Entry { return Entry{Key: r.Key, APIVersion: r.APIVersion, Time: r.Time} }
 
 // IsUnchanged reports whether the record is as it was read.
 func (r *Record) IsUnchanged() bool { return r.asTree != nil || r.asStruct != nil }
 
-// SetFields gives the record other fields, if they are others: what did not change is
-// written as it was.
+// SetFields replaces the fields of the record. A record whose fields are already set is unchanged, and is written as
+// it was read.
 func (r *Record) SetFields(set *fieldpath.Set) {
 	if r.decoded && set == r.set {
 		return
@@ -192,10 +198,10 @@ func (r *Record) SetFields(set *fieldpath.Set) {
 	r.asTree, r.asStruct, r.tree = nil, nil, nil
 }
 
-// SetTime gives the record another time.
+// SetTime replaces the time of the record.
 func (r *Record) SetTime(at *metav1.Time) {
 	if r.asStruct != nil {
-		// Its fields are still those bytes.
+		// The fields are unchanged.
 		changed := *r.asStruct
 		changed.Time = at
 		r.asStruct = &changed
@@ -203,14 +209,14 @@ func (r *Record) SetTime(at *metav1.Time) {
 	r.Time, r.asTree = at, nil
 }
 
-// setTree gives the record other fields, in canonical form.
+// setTree replaces the fields by a FieldsV1 in canonical form.
 func (r *Record) setTree(tree map[string]any) {
-	if !sameTree(tree, r.tree) {
+	if !trees.SameMap(tree, r.tree) {
 		r.tree, r.asTree = tree, nil
 	}
 }
 
-// IsEmpty reports whether the record owns nothing. What can't be decoded is not empty.
+// IsEmpty reports whether the record owns nothing. A record that can't be decoded is not empty.
 func (r *Record) IsEmpty() bool {
 	if tree, ok := r.Tree(); ok && ownsAny(tree) {
 		return false
@@ -219,8 +225,8 @@ func (r *Record) IsEmpty() bool {
 	return err == nil && set.Empty()
 }
 
-// ownsAny reports whether tree, a FieldsV1, has a member of a kind that is known: a
-// mark of its own, and what a later version may have written, do not count.
+// ownsAny reports whether tree, a FieldsV1, has a member of a known kind. The member "." and kinds that a later
+// version may have written do not count.
 func ownsAny(tree map[string]any) bool {
 	for name := range tree {
 		if len(name) > 1 && name[1] == ':' && strings.IndexByte("fkvi", name[0]) >= 0 {
@@ -230,10 +236,10 @@ func ownsAny(tree map[string]any) bool {
 	return false
 }
 
-// Reconcile brings the record up to the topology of today (spec rules 8.1 to 8.3). After
-// it, the other methods may be used, but not before.
+// Reconcile adapts the record to the topology of t (spec rules 8.1 to 8.3). It must be called before the methods
+// below.
 func (r *Record) Reconcile(t *typed.Type) error {
-	if tree, ok := r.Tree(); ok && (r.current || t.Reconciled(tree)) {
+	if tree, ok := r.Tree(); ok && (r.current || t.IsReconciled(tree)) {
 		r.current = true
 		return nil
 	}
@@ -245,10 +251,10 @@ func (r *Record) Reconcile(t *typed.Type) error {
 	return nil
 }
 
-// Intersects reports whether the record owns a path of set.
+// Intersects reports whether the record owns any path of set.
 func (r *Record) Intersects(set *fieldpath.Set) bool {
 	if tree, ok := r.Tree(); ok {
-		return set.Touches(tree)
+		return set.IntersectsTree(tree)
 	}
 	own, err := r.Fields()
 	return err == nil && !own.Intersection(set).Empty()
@@ -257,7 +263,7 @@ func (r *Record) Intersects(set *fieldpath.Set) bool {
 // Intersection returns the paths of set that the record owns.
 func (r *Record) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	if tree, ok := r.Tree(); ok {
-		return set.Within(tree)
+		return set.IntersectTree(tree)
 	}
 	own, err := r.Fields()
 	if err != nil {
@@ -266,10 +272,10 @@ func (r *Record) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	return own.Intersection(set)
 }
 
-// Subtract takes the paths of set from the record.
+// Subtract removes the paths of set from the record.
 func (r *Record) Subtract(set *fieldpath.Set) {
 	if tree, ok := r.Tree(); ok {
-		r.setTree(set.TakenFrom(tree))
+		r.setTree(set.SubtractFrom(tree))
 	} else if own, err := r.Fields(); err == nil {
 		r.SetFields(own.Difference(set))
 	}
@@ -278,7 +284,7 @@ func (r *Record) Subtract(set *fieldpath.Set) {
 // Add adds the paths of set to the record.
 func (r *Record) Add(set *fieldpath.Set) {
 	if tree, ok := r.Tree(); ok {
-		r.setTree(set.AddedTo(tree))
+		r.setTree(set.AddTo(tree))
 	} else if own, err := r.Fields(); err == nil {
 		if union := set.Union(own); !union.Equal(own) {
 			r.SetFields(union)
@@ -286,10 +292,9 @@ func (r *Record) Add(set *fieldpath.Set) {
 	}
 }
 
-// Sent makes l, which a client sent, the entries that a write starts from (spec rule
-// 2.6): an entry that it sent as live has it is live's, whatever it is. Any other is
-// brought into canonical form; it is an error, an *[Error], if it can't be decoded.
-// typeAt returns the type of a version, nil if there is none.
+// Sent turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
+// equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
+// *[Error] if it can't be decoded. typeAt returns the type of a group version, or nil.
 func (l List) Sent(live func() List, typeAt func(version string) *typed.Type) error {
 	var before List
 	var at map[Key]int
@@ -314,7 +319,7 @@ func (l List) Sent(live func() List, typeAt func(version string) *typed.Type) er
 	return nil
 }
 
-// isCanonical reports whether an unstructured object's entry is as it would be written.
+// isCanonical reports whether an entry of an unstructured object is as it would be written.
 func (r *Record) isCanonical(typeAt func(version string) *typed.Type) bool {
 	n := len(r.asTree)
 	if r.Subresource != "" {
@@ -326,14 +331,14 @@ func (r *Record) isCanonical(typeAt func(version string) *typed.Type) bool {
 	if r.tree == nil || n != len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"}) {
 		return false
 	}
-	if t := typeAt(r.Version); t != nil && t.Reconciled(r.tree) {
+	if t := typeAt(r.APIVersion); t != nil && t.IsReconciled(r.tree) {
 		r.current = true
 		return true
 	}
 	return fieldpath.IsCanonical(r.tree)
 }
 
-// isSame reports whether two records are the same as they were read.
+// isSame reports whether two records are equal as they were read.
 func (r *Record) isSame(o *Record) bool {
 	if r.asStruct != nil && o.asStruct != nil {
 		a, b := r.asStruct, o.asStruct
@@ -358,8 +363,8 @@ func (r *Record) encodeTree() map[string]any {
 	case r.asStruct == nil:
 		out["fieldsV1"] = r.tree
 	case r.asStruct.FieldsV1 != nil:
-		// It was not decoded, or can't be, and goes from a Go struct into an unstructured
-		// object. Bytes that are no JSON have no place there.
+		// The entry of a Go struct that was not decoded, or can't be, goes into an unstructured object. Bytes that are not
+		// JSON can't be represented there.
 		var fields any
 		if utiljson.Unmarshal(r.asStruct.FieldsV1.GetRawBytes(), &fields) == nil {
 			out["fieldsV1"] = fields
@@ -373,9 +378,9 @@ func (r *Record) encode() metav1.ManagedFieldsEntry {
 		return *r.asStruct
 	}
 	set, err := r.Fields()
-	out := Encode(Entries{{Key: r.Key, Version: r.Version, Time: r.Time, Fields: set}})[0]
+	out := Encode(Entries{{Key: r.Key, APIVersion: r.APIVersion, Time: r.Time, Fields: set}})[0]
 	if err != nil {
-		// It can't be decoded, and goes from an unstructured object into a Go struct.
+		// An entry of an unstructured object that can't be decoded goes into a Go struct.
 		var fields any = r.tree
 		if r.asTree != nil {
 			fields = r.asTree["fieldsV1"]

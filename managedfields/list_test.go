@@ -23,7 +23,8 @@ const at = "2026-01-02T03:04:05Z"
 
 // item returns an entry as an unstructured object has it; change are names and values.
 func item(manager, op string, fields any, change ...any) m {
-	out := m{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1", "time": at, "fieldsV1": fields}
+	out := m{"manager": manager, "operation": op, "apiVersion": "v1", "fieldsType": "FieldsV1", "time": at,
+		"fieldsV1": fields}
 	for i := 0; i < len(change); i += 2 {
 		if change[i+1] == nil {
 			delete(out, change[i].(string))
@@ -76,7 +77,8 @@ func TestListReadsBothForms(t *testing.T) {
 		{"no time", "a manager that changed nothing has none", []any{item("a", "Apply", owning("x"), "time", nil)}},
 		{"no fields", "", []any{item("a", "Apply", m{})}},
 		{"a member of no kind", "it can't be decoded", []any{item("a", "Apply", m{"x": m{}})}},
-		{"no JSON in a key", "it can't be decoded", []any{item("a", "Apply", m{"f:spec": m{"k:{": m{}}}), item("b", "Apply", owning("y"))}},
+		{"no JSON in a key", "it can't be decoded",
+			[]any{item("a", "Apply", m{"f:spec": m{"k:{": m{}}}), item("b", "Apply", owning("y"))}},
 		{"a text", "it can't be decoded", []any{item("a", "Apply", "text")}},
 		{"a list", "it can't be decoded", []any{item("a", "Apply", []any{"text"})}},
 	} {
@@ -96,7 +98,8 @@ func TestListReadsBothForms(t *testing.T) {
 					require.Equal(t, row.items, list, row.why)
 					intoStruct, err := l.Into(&metav1.PartialObjectMetadata{})
 					require.NoError(t, err)
-					require.Equal(t, plainJSON(t, row.items), plainJSON(t, intoStruct.(*metav1.PartialObjectMetadata).ManagedFields), row.why)
+					require.Equal(t, plainJSON(t, row.items), plainJSON(t, intoStruct.(*metav1.PartialObjectMetadata).ManagedFields),
+						row.why)
 					for i := range l {
 						_, _ = l[i].Fields()
 					}
@@ -123,17 +126,19 @@ func plainJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// TestListKeepsUnusualEntries: what Read read and nobody changed is written as it was;
-// ReadTree writes it as a server does.
+// TestListKeepsUnusualEntries: an unchanged entry is written as Read read it; ReadTree writes it as a server does.
 func TestListKeepsUnusualEntries(t *testing.T) {
 	for _, row := range []struct {
 		name        string
 		given, want m
 	}{
-		{"fraction of a second", item("a", "Apply", owning("x"), "time", "2026-01-02T03:04:05.678Z"), item("a", "Apply", owning("x"))},
+		{"fraction of a second", item("a", "Apply", owning("x"), "time", "2026-01-02T03:04:05.678Z"),
+			item("a", "Apply", owning("x"))},
 		{"other zone", item("a", "Apply", owning("x"), "time", "2026-01-02T04:04:05+01:00"), item("a", "Apply", owning("x"))},
-		{"no such time", item("a", "Apply", owning("x"), "time", "yesterday"), item("a", "Apply", owning("x"), "time", "yesterday")},
-		{"time of another type", item("a", "Apply", owning("x"), "time", int64(1)), item("a", "Apply", owning("x"), "time", int64(1))},
+		{"no such time", item("a", "Apply", owning("x"), "time", "yesterday"),
+			item("a", "Apply", owning("x"), "time", "yesterday")},
+		{"time of another type", item("a", "Apply", owning("x"), "time", int64(1)),
+			item("a", "Apply", owning("x"), "time", int64(1))},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l, err := managedfields.Read(objectWith(row.given), nil)
@@ -147,8 +152,7 @@ func TestListKeepsUnusualEntries(t *testing.T) {
 	}
 }
 
-// TestListErrors: what is wrong with an entry names its place; it is an error of the
-// list only when the key can't be told.
+// TestListErrors: an error has the position of its entry. It is an error of the list only if the key is invalid.
 func TestListErrors(t *testing.T) {
 	good := item("good", "Apply", owning("x"))
 	for _, row := range []struct {
@@ -158,10 +162,13 @@ func TestListErrors(t *testing.T) {
 		want   string
 	}{
 		{"fields", item("bad", "Apply", m{"x": m{}}), true, `managedFields[1] of manager "bad": fieldsV1 at the root`},
-		{"fields are a text", item("bad", "Apply", "text"), true, `managedFields[1] of manager "bad": fieldsV1: expected a map, got string`},
-		{"time", item("bad", "Apply", owning("x"), "time", "yesterday"), true, `managedFields[1] of manager "bad": time: expected RFC 3339`},
+		{"fields are a text", item("bad", "Apply", "text"), true,
+			`managedFields[1] of manager "bad": fieldsV1: expected a map, got string`},
+		{"time", item("bad", "Apply", owning("x"), "time", "yesterday"), true,
+			`managedFields[1] of manager "bad": time: expected RFC 3339`},
 		{"operation", item("bad", "Patch", owning("x")), false, `managedFields[1] of manager "bad": operation must be`},
-		{"manager", item("bad", "Apply", owning("x"), "manager", int64(1)), false, `managedFields[1] of manager "": manager: expected a string`},
+		{"manager", item("bad", "Apply", owning("x"), "manager", int64(1)), false,
+			`managedFields[1] of manager "": manager: expected a string`},
 		{"entry", "bad", false, `managedFields[1] of manager "": expected a map, got string`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -188,7 +195,8 @@ func TestListErrors(t *testing.T) {
 			require.Equal(t, 1, located.Index)
 		})
 	}
-	for name, metadata := range map[string]any{"expected a map, got string": "x", "expected a list, got string": m{"managedFields": "x"}} {
+	for name, metadata := range map[string]any{"expected a map, got string": "x",
+		"expected a list, got string": m{"managedFields": "x"}} {
 		_, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}}, nil)
 		require.ErrorContains(t, err, name)
 	}
@@ -208,8 +216,8 @@ func TestListErrors(t *testing.T) {
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "a tree has no place for what is no JSON")
 }
 
-// TestListOrderAndDuplicates: of two entries with one key the later one counts, in the
-// place of the first; what is written is sorted.
+// TestListOrderAndDuplicates: of two entries with one key the later one counts, in the place of the first. The list
+// is written sorted.
 func TestListOrderAndDuplicates(t *testing.T) {
 	for _, n := range []int{0, 30} { // few are looked through, many are hashed
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -224,7 +232,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 			require.NoError(t, err)
 			require.False(t, isCurrent)
 			require.Equal(t, append([]any{later, broken}, more...), l.EncodeTree())
-			require.Equal(t, "v2", l.Get(managedfields.Key{Manager: "a", Operation: "Apply"}).Version)
+			require.Equal(t, "v2", l.Get(managedfields.Key{Manager: "a", Operation: "Apply"}).APIVersion)
 			require.Nil(t, l.Get(managedfields.Key{Manager: "b", Operation: "Apply"}))
 			for k, i := range l.Positions() {
 				require.Equal(t, i, l.Index(k))
@@ -233,14 +241,15 @@ func TestListOrderAndDuplicates(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, isCurrent)
 			require.Len(t, sorted.Without(managedfields.Key{Manager: "b"}), 2+n)
-			require.Equal(t, append([]any{u}, more...), sorted.Without(managedfields.Key{Manager: "a", Operation: "Apply"}).EncodeTree())
+			require.Equal(t, append([]any{u}, more...),
+				sorted.Without(managedfields.Key{Manager: "a", Operation: "Apply"}).EncodeTree())
 			require.Nil(t, managedfields.List{}.EncodeTree())
 			require.Nil(t, managedfields.List{}.Encode())
 		})
 	}
 }
 
-// TestRecordSets: the operations of a record, whatever its form, are those of sets.
+// TestRecordSets compares the operations of records, in all forms, with those of sets.
 func TestRecordSets(t *testing.T) {
 	texts := []string{`{}`, `{"f:a":{}}`, `{"f:a":{".":{},"f:b":{}}}`, `{"f:a":{"f:b":{}},"f:c":{}}`,
 		`{"f:l":{"k:{\"n\":\"x\"}":{".":{},"f:n":{}}}}`, `{"f:l":{"k:{\"n\":\"x\"}":{"f:v":{}},"v:1":{}}}`}
@@ -291,7 +300,7 @@ func TestRecordSets(t *testing.T) {
 	}
 }
 
-// TestRecordChanges: what changed is written, in either form, and the rest as it was.
+// TestRecordChanges: changes are written in both forms, and everything else as it was read.
 func TestRecordChanges(t *testing.T) {
 	other := metav1.NewTime(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC))
 	given := []any{item("a", "Apply", owning("x")), item("b", "Apply", owning("x"))}
@@ -315,8 +324,8 @@ func TestRecordChanges(t *testing.T) {
 	}
 }
 
-// TestSent: entries that a client sent back as live has them are live's, even if they
-// can't be decoded; others have to be well-formed, and are brought into canonical form.
+// TestSent: entries that equal live's are live's, even if they can't be decoded. Others must be well-formed, and are
+// brought into canonical form.
 func TestSent(t *testing.T) {
 	broken := item("b", "Apply", m{"x": m{}})
 	live := []any{item("a", "Apply", owning("x")), broken, item("u", "Update", m{"q:later": m{}, "f:x": m{}})}
@@ -329,9 +338,12 @@ func TestSent(t *testing.T) {
 		{"as it is", "", live, live, ""},
 		{"less", "what is left out is dropped", live[1:], live[1:], ""},
 		{"other fields", "", []any{item("a", "Apply", owning("y"))}, []any{item("a", "Apply", owning("y"))}, ""},
-		{"not canonical", "a mark of its own says nothing beside no others", []any{item("a", "Apply", m{"f:x": m{".": m{}}})}, []any{item("a", "Apply", m{"f:x": m{}})}, ""},
-		{"another that can't be decoded", "nobody may bring that in", []any{item("c", "Apply", m{"x": m{}})}, nil, `manager "c"`},
-		{"that, of another time", "it is not live's", []any{item("b", "Apply", m{"x": m{}}, "time", nil)}, nil, `manager "b"`},
+		{"not canonical", "a mark of its own says nothing beside no others",
+			[]any{item("a", "Apply", m{"f:x": m{".": m{}}})}, []any{item("a", "Apply", m{"f:x": m{}})}, ""},
+		{"another that can't be decoded", "nobody may bring that in", []any{item("c", "Apply", m{"x": m{}})}, nil,
+			`manager "c"`},
+		{"that, of another time", "it is not live's", []any{item("b", "Apply", m{"x": m{}}, "time", nil)}, nil,
+			`manager "b"`},
 	} {
 		for name, form := range map[string]func(items ...any) runtime.Object{
 			"tree":   func(items ...any) runtime.Object { return objectWith(items...) },
@@ -372,8 +384,10 @@ func TestCompareKeys(t *testing.T) {
 		return string(data)
 	}
 	for range 20_000 {
-		a := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(), Subresource: pick()}
-		b := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(), Subresource: pick()}
+		a := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(),
+			Subresource: pick()}
+		b := managedfields.Key{Manager: pick(), Operation: managedfields.Operation(pick()), APIVersion: pick(),
+			Subresource: pick()}
 		if r.IntN(2) == 0 {
 			b.Manager = a.Manager
 		}

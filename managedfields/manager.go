@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// MaxManagerLength is the longest name of a manager, in bytes.
+// MaxManagerLength is the length of the longest manager name, in bytes.
 const MaxManagerLength = 128
 
-// ValidateManager keeps the limits of spec rule 2.2. It returns an error when name cannot be a manager's name: it is
-// longer than [MaxManagerLength] or has characters that do not print. The empty
-// name is valid here; an apply needs one that is not empty.
+// ValidateManager checks a manager name (spec rule 2.2). It returns an error if name is longer than
+// [MaxManagerLength] or has characters that are not printable. It accepts the empty name, which only updates may
+// have.
 func ValidateManager(name string) error {
 	if len(name) > MaxManagerLength {
 		return fmt.Errorf("manager name: may not be longer than %d bytes, got %d", MaxManagerLength, len(name))
@@ -25,9 +25,8 @@ func ValidateManager(name string) error {
 	return nil
 }
 
-// ManagerFromUserAgent returns the name of the manager of a request that names
-// none: what stands before the first / of its User-Agent header, without
-// characters that do not print, cut to [MaxManagerLength] bytes.
+// ManagerFromUserAgent returns the manager of a request without a fieldManager parameter: the part of its User-Agent
+// header before the first /, without characters that are not printable, cut to [MaxManagerLength] bytes.
 func ManagerFromUserAgent(agent string) string {
 	agent, _, _ = strings.Cut(agent, "/")
 	var name strings.Builder

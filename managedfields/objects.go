@@ -12,9 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Read reads the managed fields of an object, an unstructured one or a Go struct, as
-// [ReadTree] and [ReadStructs] do. An entry that nobody changes is written as it was
-// read, whatever it is.
+// Read reads the managed fields of an object, unstructured or a Go struct, as [ReadTree] and [ReadStructs] do. An
+// unchanged entry is written back as it was read, even if it is malformed.
 func Read(obj runtime.Object, cache *fieldpath.Cache) (List, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		tree := u.UnstructuredContent()
@@ -36,8 +35,8 @@ func Read(obj runtime.Object, cache *fieldpath.Cache) (List, error) {
 	return l, err
 }
 
-// Into returns obj, an unstructured object or a Go struct, with the entries of l; it
-// shares all else with obj. It sorts l.
+// Into returns obj, an unstructured object or a Go struct, with the entries of l. It shares everything else with obj.
+// It sorts l.
 func (l List) Into(obj runtime.Object) (runtime.Object, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return &unstructured.Unstructured{Object: With(u.UnstructuredContent(), l.EncodeTree())}, nil
@@ -45,9 +44,8 @@ func (l List) Into(obj runtime.Object) (runtime.Object, error) {
 	return withStructs(obj, l.Encode())
 }
 
-// Copy returns obj with the managed fields of from, whatever they are, even if nobody
-// can read them; it shares all else with obj. Both are unstructured objects or Go
-// structs.
+// Copy returns obj with the managed fields of from, even if they are malformed. It shares everything else with obj.
+// Both may be unstructured or Go structs.
 func Copy(obj, from runtime.Object) (runtime.Object, error) {
 	to, intoTree := obj.(runtime.Unstructured)
 	u, ofTree := from.(runtime.Unstructured)
@@ -82,15 +80,14 @@ func structsOf(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
 	if l, _, err := ReadTree(tree, nil); err == nil {
 		return l.Encode(), nil
 	}
-	// They make no sense, and stay as they are.
+	// They can't be decoded, and are copied as they are.
 	list, _ := Of(tree)
 	var holder metav1.ObjectMeta
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"managedFields": list}, &holder)
 	return holder.ManagedFields, err
 }
 
-// treesOf returns the entries of a Go struct as an unstructured object has them. A list
-// that is there and empty is not nil.
+// treesOf returns the entries of a Go struct as maps of an unstructured object. An empty list is not nil.
 func treesOf(list []metav1.ManagedFieldsEntry) (any, error) {
 	switch {
 	case list == nil:

@@ -54,7 +54,8 @@ func TestCopy(t *testing.T) {
 	out, err := managedfields.Copy(objectWith(wrong), reset)
 	require.NoError(t, err)
 	require.Equal(t, []any{}, itemsOf(out), "an empty list that is there asks for a reset")
-	for _, pair := range [][2]runtime.Object{{objectWith(), &metav1.Status{}}, {&metav1.Status{}, objectWith()}, {&metav1.Status{}, &metav1.Status{}}} {
+	for _, pair := range [][2]runtime.Object{{objectWith(), &metav1.Status{}}, {&metav1.Status{}, objectWith()},
+		{&metav1.Status{}, &metav1.Status{}}} {
 		_, err := managedfields.Copy(pair[0], pair[1])
 		require.ErrorContains(t, err, "Status")
 	}

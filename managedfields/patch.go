@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ErrNoResourceVersion says that a patch could not be bound to an object that has
-// no resourceVersion: it might undo what others did in the meantime.
+// ErrNoResourceVersion reports that an object has no resourceVersion: a patch without one might undo the writes of
+// others.
 var ErrNoResourceVersion = errors.New("the object has no resourceVersion")
 
 // PatchOperation is one operation of a JSON Patch (RFC 6902).
@@ -21,13 +21,12 @@ type PatchOperation struct {
 	Value any    `json:"value"`
 }
 
-// JSONPatch returns the JSON Patch (RFC 6902) that does what operations say to the stored
-// object live, and gives it the entries of l. It is to be sent with the content type
-// application/json-patch+json. It sorts l.
+// JSONPatch returns a JSON Patch (RFC 6902) with operations, which also sets the managed fields of the stored object
+// live to the entries of l. Send it with the content type application/json-patch+json. It sorts l.
 //
-// It replaces the resourceVersion by the one that live has: a server answers 409 when
-// the object is another by now, after which clients try again. A failed test operation
-// would be a 422. The error is [ErrNoResourceVersion] when live has none.
+// The patch sets the resourceVersion to live's, so a server responds with 409 Conflict if the object was written
+// since, and clients retry. (A failed test operation would be a 422.) The error is [ErrNoResourceVersion] if live has
+// none.
 func (l List) JSONPatch(live runtime.Object, operations ...PatchOperation) ([]byte, error) {
 	accessor, err := meta.Accessor(live)
 	if err != nil {
@@ -39,10 +38,10 @@ func (l List) JSONPatch(live runtime.Object, operations ...PatchOperation) ([]by
 	}
 	entries := PatchOperation{"replace", "/metadata/managedFields", l.inOrder()}
 	if !hasEntries(live) {
-		entries.Op = "add" // what is not there can't be replaced
+		entries.Op = "add" // replace fails for a member that does not exist
 	}
 	if len(l) == 0 {
-		// An empty list would be as good, but reads like one that was forgotten.
+		// An empty list has the same meaning, but looks like a mistake.
 		entries.Value = []map[string]any{{}}
 	}
 	operations = append(operations, entries, PatchOperation{"replace", "/metadata/resourceVersion", version})
@@ -53,7 +52,7 @@ func (l List) JSONPatch(live runtime.Object, operations ...PatchOperation) ([]by
 	return b, nil
 }
 
-// hasEntries reports whether an object, as a server returns it, has managed fields.
+// hasEntries reports whether an object that a server returned has managed fields.
 func hasEntries(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		_, ok := Of(u.UnstructuredContent())
@@ -63,8 +62,7 @@ func hasEntries(obj runtime.Object) bool {
 	return err == nil && len(accessor.GetManagedFields()) > 0
 }
 
-// inOrder returns the entries, sorted, as they are written to JSON with their fields in
-// the order of the API. What is no such entry stays a map.
+// inOrder returns the sorted entries in the field order of the API's JSON. A malformed entry remains a map.
 func (l List) inOrder() []any {
 	l.Sort()
 	out := make([]any, len(l))

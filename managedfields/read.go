@@ -9,13 +9,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// ReadTree reads the managed fields of an unstructured object. Where two entries have
-// the same key, the later one counts. isCurrent says that the list would be written as
-// it is: sorted, no key twice, every entry well-formed. An entry that no server writes
-// so, with a fraction in its time for example, is written as a server does.
+// ReadTree reads the managed fields of an unstructured object. If two entries have the same key, the later one
+// counts. isCurrent means that the list would be written as it is: sorted, with distinct keys and well-formed
+// entries. A valid entry that no server writes, such as one with a fraction of a second in its time, is written as a
+// server writes it.
 //
-// An entry whose key can be told is a record, whatever else is wrong with it:
-// [Record.Fields] says what. The error, for a key that can't be told, is an *[Error].
+// An entry with a valid key becomes a record, even if the rest is malformed: [Record.Fields] returns the error. The
+// error of ReadTree is an *[Error] for an entry without a valid key.
 func ReadTree(tree map[string]any, cache *fieldpath.Cache) (l List, isCurrent bool, err error) {
 	list, err := treeList(tree)
 	if err != nil {
@@ -39,8 +39,7 @@ func treeList(tree map[string]any) ([]any, error) {
 	return list, nil
 }
 
-// ReadEntry reads one entry of an unstructured object, the one at index of its list, as
-// [Read] does.
+// ReadEntry reads one entry of an unstructured object as [Read] does. index is its position in the list.
 func ReadEntry(item any, index int, cache *fieldpath.Cache) (Record, error) {
 	r, _, err := readTree(cache, item, index)
 	return r, err
@@ -54,7 +53,7 @@ func ReadStructs(list []metav1.ManagedFieldsEntry, cache *fieldpath.Cache) (l Li
 		if err != nil {
 			return Record{}, false, &Error{i, e.Manager, err}
 		}
-		r := Record{Key: header.Key, Version: header.Version, Time: e.Time, asStruct: e, cache: cache, index: i}
+		r := Record{Key: header.Key, APIVersion: header.APIVersion, Time: e.Time, asStruct: e, cache: cache, index: i}
 		return r, true, nil
 	})
 }
@@ -94,7 +93,7 @@ func read(n int, record func(i int) (Record, bool, error)) (l List, isCurrent bo
 	return l, isCurrent, nil
 }
 
-// readTree reads an entry. One that is not well-formed is decoded at once, if it can be.
+// readTree reads an entry. It decodes one that is not well-formed at once, if possible.
 func readTree(cache *fieldpath.Cache, item any, index int) (r Record, wellFormed bool, err error) {
 	m, ok := item.(map[string]any)
 	if !ok {
@@ -118,15 +117,14 @@ func readTree(cache *fieldpath.Cache, item any, index int) (r Record, wellFormed
 		return Record{}, false, err
 	}
 	at, _ := treeTime(m)
-	return Record{Key: header.Key, Version: header.Version, Time: at, asTree: m, index: index, err: err}, false, nil
+	return Record{Key: header.Key, APIVersion: header.APIVersion, Time: at, asTree: m, index: index, err: err}, false, nil
 }
 
-// readHeader reads a well-formed entry, but for its fields, whose time, if it has one,
-// is written as a server writes it.
+// readHeader reads an entry without its fields. ok is false if it is not as a server writes it.
 func readHeader(entry map[string]any) (r Record, ok bool) {
 	manager, _ := entry["manager"].(string)
 	operation, _ := entry["operation"].(string)
-	r.Version, _ = entry["apiVersion"].(string)
+	r.APIVersion, _ = entry["apiVersion"].(string)
 	format, _ := entry["fieldsType"].(string)
 	subresource := ""
 	if v, has := entry["subresource"]; has {
@@ -146,6 +144,6 @@ func readHeader(entry map[string]any) (r Record, ok bool) {
 		r.Time = &metav1.Time{Time: at}
 	}
 	op := Operation(operation)
-	r.Key = KeyOf(manager, op, r.Version, subresource)
-	return r, manager != "" && r.Version != "" && format == fieldsType && (op == Apply || op == Update)
+	r.Key = KeyOf(manager, op, r.APIVersion, subresource)
+	return r, manager != "" && r.APIVersion != "" && format == fieldsType && (op == Apply || op == Update)
 }

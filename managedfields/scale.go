@@ -12,25 +12,24 @@ const scaleVersion = "autoscaling/v1"
 
 var scaleReplicas = fieldpath.Fields("spec", "replicas")
 
-// ScaleHandler carries managed fields between an object and its scale
-// subresource, which shows the object's replicas at a path of its own (spec
-// rule 2.8).
+// ScaleHandler converts managed fields between an object and its scale subresource, which has the object's replicas
+// at a path of its own (spec rule 2.8).
 type ScaleHandler struct {
 	parent  []metav1.ManagedFieldsEntry
 	version string
 	paths   map[string]fieldpath.Path
 }
 
-// NewScaleHandler returns a handler for an object with the managed fields
-// parent, at a version (group/version), whose path of replicas at each version
-// is in paths. An entry of a version that paths does not know is dropped; a nil
-// path says that the version has no scale subresource.
-func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version string, paths map[string]fieldpath.Path) *ScaleHandler {
+// NewScaleHandler returns a handler for an object with the managed fields parent, at a group version. paths has the
+// path of the replicas for each group version. Entries of other versions are dropped. A nil path means that the
+// version has no scale subresource.
+func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version string,
+	paths map[string]fieldpath.Path) *ScaleHandler {
 	return &ScaleHandler{parent, version, paths}
 }
 
-// ToSubresource returns the managed fields of the Scale: for each manager that
-// owns the object's replicas, that it owns the Scale's.
+// ToSubresource returns the managed fields of the Scale: each manager that owns the object's replicas owns the
+// Scale's.
 func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 	parent, err := Decode(h.parent)
 	if err != nil {
@@ -38,8 +37,8 @@ func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 	}
 	var scale Entries
 	for _, entry := range parent {
-		if path := h.paths[entry.Version]; path != nil && entry.Fields.Has(path) {
-			entry.Version = scaleVersion
+		if path := h.paths[entry.APIVersion]; path != nil && entry.Fields.Has(path) {
+			entry.APIVersion = scaleVersion
 			entry.Fields = fieldpath.NewSet(scaleReplicas)
 			scale = append(scale, entry)
 		}
@@ -47,10 +46,9 @@ func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 	return Encode(scale), nil
 }
 
-// ToParent returns the managed fields of the object after a write to its scale
-// left the Scale with the managed fields scale: managers that no longer own the
-// Scale's replicas lose the object's, and those that do now gain them. It fails
-// for malformed managed fields, and for a Scale of a version that has none.
+// ToParent returns the managed fields of the object after a write to its scale subresource, where scale are those of
+// the Scale. Managers that no longer own the Scale's replicas lose the object's, and new owners gain them. It returns
+// an error for malformed managed fields, and for a version without a scale subresource.
 func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	parent, err := Decode(h.parent)
 	if err != nil {
@@ -60,11 +58,11 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 	if err != nil {
 		return nil, err
 	}
-	before, own := gather(parent), gather(owners)
-	kept := map[Key]bool{} // owners of the Scale's replicas that own the object's
-	out := newGathered(len(parent) + len(owners))
+	before, own := indexEntries(parent), indexEntries(owners)
+	kept := map[Key]bool{} // managers that own the replicas of both
+	out := newEntryIndex(len(parent) + len(owners))
 	for _, entry := range parent {
-		at, known := h.paths[entry.Version]
+		at, known := h.paths[entry.APIVersion]
 		if !known {
 			continue
 		}
@@ -88,11 +86,10 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 		if path == nil {
 			return nil, fmt.Errorf("no path of replicas for version %q", h.version)
 		}
-		// What an applier applied through the scale before, this replaces. An
-		// updater gets an entry of its own, beside one that it may have for other
-		// fields: a real server writes both, although they are of one key on the
-		// wire. The time is the object's entry's, which a new owner does not have.
-		entry := Entry{Key: owner.Key, Version: h.version, Fields: fieldpath.NewSet(path)}
+		// An applier's entry replaces the one before. An updater gets an entry of its own, even if it has one for other
+		// fields: kube-apiserver writes both, although they have the same key. The time is that of the object's entry; a
+		// new owner has none.
+		entry := Entry{Key: owner.Key, APIVersion: h.version, Fields: fieldpath.NewSet(path)}
 		if i, ok := before.find(owner.Key); ok {
 			entry.Time = parent[i].Time
 		}

@@ -20,24 +20,28 @@ import (
 // Where the replicas are: spec.replicas in v1, spec.count in v2, nowhere in v3;
 // v4 is not known.
 var (
-	replicas  = map[string]fieldpath.Path{"apps/v1": fieldpath.Fields("spec", "replicas"), "apps/v2": fieldpath.Fields("spec", "count"), "apps/v3": nil}
-	upstreams = upstream.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas"), "apps/v2": smd.MakePathOrDie("spec", "count"), "apps/v3": nil}
+	replicas = map[string]fieldpath.Path{"apps/v1": fieldpath.Fields("spec", "replicas"),
+		"apps/v2": fieldpath.Fields("spec", "count"), "apps/v3": nil}
+	upstreams = upstream.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas"),
+		"apps/v2": smd.MakePathOrDie("spec", "count"), "apps/v3": nil}
 )
 
 // wireEntry makes an entry that owns spec.replicas, and what else is named.
-func wireEntry(manager string, op managedfields.Operation, version, subresource string, second int, fields ...string) metav1.ManagedFieldsEntry {
+func wireEntry(manager string, op managedfields.Operation, version, subresource string, second int,
+	fields ...string) metav1.ManagedFieldsEntry {
 	var set *fieldpath.Set
 	for _, f := range fields {
 		set = set.Union(fieldpath.NewSet(fieldpath.Fields("spec", f)))
 	}
-	e := managedfields.Entry{Key: managedfields.KeyOf(manager, op, version, subresource), Version: version, Fields: set}
+	e := managedfields.Entry{Key: managedfields.KeyOf(manager, op, version, subresource), APIVersion: version, Fields: set}
 	if second > 0 {
 		e.Time = &metav1.Time{Time: time.Unix(int64(second), 0).UTC()}
 	}
 	return managedfields.Encode(managedfields.Entries{e})[0]
 }
 
-func requireSameScale(t testing.TB, why, version string, parent, scale []metav1.ManagedFieldsEntry) (toScale, toParent string) {
+func requireSameScale(t testing.TB, why, version string,
+	parent, scale []metav1.ManagedFieldsEntry) (toScale, toParent string) {
 	t.Helper()
 	ours := managedfields.NewScaleHandler(parent, version, replicas)
 	gv, err := schema.ParseGroupVersion(version)
@@ -101,7 +105,8 @@ func TestScaleOfAnUpdaterWithMore(t *testing.T) {
 	got, err := managedfields.NewScaleHandler(parent, "apps/v1", replicas).ToParent(scale)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
-	theirs, err := upstream.NewScaleHandler(parent, schema.GroupVersion{Group: "apps", Version: "v1"}, upstreams).ToParent(scale)
+	theirs, err := upstream.NewScaleHandler(parent, schema.GroupVersion{Group: "apps", Version: "v1"}, upstreams).ToParent(
+		scale)
 	require.NoError(t, err)
 	require.Equal(t, js(t, theirs), js(t, got))
 }
@@ -126,7 +131,8 @@ func TestScale(t *testing.T) {
 			[]metav1.ManagedFieldsEntry{wireEntry("hpa", update, "autoscaling/v1", "scale", 2, "replicas")}, []string{"hpa"}},
 		{"another version", "replicas may be elsewhere in another version", "apps/v1",
 			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v2", "", 1, "count", "replicas")},
-			[]metav1.ManagedFieldsEntry{wireEntry("hpa", update, "autoscaling/v1", "scale", 2, "replicas")}, []string{"a", "hpa"}},
+			[]metav1.ManagedFieldsEntry{wireEntry("hpa", update, "autoscaling/v1", "scale", 2, "replicas")},
+			[]string{"a", "hpa"}},
 		{"to another version", "the new owner's are at the object's version", "apps/v2",
 			[]metav1.ManagedFieldsEntry{wireEntry("a", apply, "apps/v2", "", 1, "count", "x")},
 			[]metav1.ManagedFieldsEntry{wireEntry("hpa", update, "autoscaling/v1", "scale", 2, "replicas")}, nil},
@@ -196,7 +202,8 @@ func FuzzScale(f *testing.F) {
 		list := func(versions ...string) (out []metav1.ManagedFieldsEntry) {
 			for range next(6) {
 				fields := [][]string{{"replicas"}, {"count"}, {"replicas", "x"}, {"count", "x", "replicas"}, {"x"}, nil}[next(6)]
-				e := wireEntry(fmt.Sprint("m", next(3)), []managedfields.Operation{managedfields.Apply, managedfields.Update}[next(2)],
+				e := wireEntry(fmt.Sprint("m", next(3)),
+					[]managedfields.Operation{managedfields.Apply, managedfields.Update}[next(2)],
 					versions[next(len(versions))], []string{"", "scale", "status"}[next(3)], next(3), fields...)
 				out = append(out, e)
 			}

@@ -2,8 +2,7 @@ package managedfields
 
 import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
-// unowned are the fields that identify an object or that its server fills in;
-// no manager owns them (spec rule 2.7).
+// unowned are the fields that identify an object or that its server sets; no manager owns them (spec rule 2.7).
 var unowned = fieldpath.NewSet(
 	fieldpath.Fields("apiVersion"),
 	fieldpath.Fields("kind"),
@@ -19,17 +18,16 @@ var unowned = fieldpath.NewSet(
 	fieldpath.Fields("metadata", "resourceVersion"),
 )
 
-// Strip returns set without the fields of an object that nobody owns.
+// Strip returns set without the fields that nobody owns.
 func Strip(set *fieldpath.Set) *fieldpath.Set { return set.Difference(unowned) }
 
-// Unowned returns the paths that nobody comes to own by an apply that resets the
-// paths of reset and all below them: what Strip takes away, and reset. None of reset
-// has a longer one in it.
+// Unowned returns the paths that no apply comes to own if reset are the reset fields: those that [Strip] removes, and
+// reset. Only the outermost paths of reset are kept.
 func Unowned(reset *fieldpath.Set) *fieldpath.Set {
 	return unowned.RecursiveDifference(reset).Union(outermost(reset))
 }
 
-// outermost returns the paths of set that are below none of its paths.
+// outermost returns the paths of set that are not below another path of set.
 func outermost(set *fieldpath.Set) *fieldpath.Set {
 	return set.Rewrite(func(_ fieldpath.Element, e fieldpath.Entry) fieldpath.Entry {
 		if e.Member {

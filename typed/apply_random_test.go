@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestApplyAgreesWithTwins holds the walk against the plain operations, its twins, on
+// TestApplyAgreesWithTwins compares the walk with the plain operations, its twins, on
 // random types, objects, intents and sets of fields owned before.
 func TestApplyAgreesWithTwins(t *testing.T) {
 	var met struct{ same, changed, moved, dropped, refused int }

@@ -112,7 +112,7 @@ func TestApplyAgain(t *testing.T) {
 		{"default in the intent", "", `{ports: [{port: 1, proto: TCP}]}`, `{ports: [{port: 1}]}`, again, true},
 		{"default in live", "spelled out it is a field, that live has not", `{ports: [{port: 1}]}`, `{ports: [{port: 1, proto: TCP}]}`, again, false},
 		{"another than the default", "", `{ports: [{port: 1, proto: UDP}]}`, `{ports: [{port: 1}]}`, again, false},
-		{"key field in one only", "there is no default to stand for it", `{ports: [{proto: TCP}]}`, `{ports: [{port: 1, proto: TCP}]}`, again, false},
+		{"key field in one only", "it has no default", `{ports: [{proto: TCP}]}`, `{ports: [{port: 1, proto: TCP}]}`, again, false},
 		{"key without a field", "is another key than any with it", `{ports: [{proto: TCP}]}`, `{ports: [{proto: TCP}]}`, again, true},
 		{"item without a key", "nothing can select it", `{named: [{port: 1}]}`, `{named: [{port: 1}]}`, again, false},
 		{"item that is no map", "", `{named: [x]}`, `{named: [x]}`, again, false},

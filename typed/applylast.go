@@ -67,7 +67,7 @@ func (w *walk) isCurrent() bool {
 		if w.sets {
 			w.current = w.root.Reconcile(w.last.Set) == w.last.Set
 		} else {
-			w.current = w.root.Reconciled(w.last.Tree)
+			w.current = w.root.IsReconciled(w.last.Tree)
 		}
 		w.stale = !w.current
 	}

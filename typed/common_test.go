@@ -21,21 +21,24 @@ import (
 // The type of the tables, by hand for Tenure and as a schema for upstream: one
 // field of every topology.
 var (
-	str   = &typed.Type{Scalar: typed.String}
-	num   = &typed.Type{Scalar: typed.Numeric}
-	flag  = &typed.Type{Scalar: typed.Boolean}
-	port  = structOf(map[string]typed.Field{"port": {Type: num}, "proto": {Type: str, Default: "TCP"}, "name": {Type: str}, "tags": {Type: setOf(str)}})
+	str  = &typed.Type{Scalar: typed.String}
+	num  = &typed.Type{Scalar: typed.Numeric}
+	flag = &typed.Type{Scalar: typed.Boolean}
+	port = structOf(
+		map[string]typed.Field{"port": {Type: num}, "proto": {Type: str, Default: "TCP"}, "name": {Type: str},
+			"tags": {Type: setOf(str)}})
 	root  = structOf(nil)
 	parts = map[string]typed.Field{
 		"s": {Type: str}, "num": {Type: num}, "t": {Type: flag},
-		"either":    {Type: &typed.Type{Scalar: typed.Untyped}},
-		"labels":    {Type: &typed.Type{Map: &typed.Map{Elem: str}}},
-		"maps":      {Type: &typed.Type{Map: &typed.Map{Elem: &typed.Type{Map: &typed.Map{Elem: str}}}}},
-		"selector":  {Type: &typed.Type{Map: &typed.Map{Elem: str, Atomic: true}}},
-		"args":      {Type: &typed.Type{List: &typed.List{Elem: str}}},
-		"set":       {Type: setOf(str)},
-		"nums":      {Type: setOf(num)},
-		"ports":     {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"port", "proto"}}}},
+		"either":   {Type: &typed.Type{Scalar: typed.Untyped}},
+		"labels":   {Type: &typed.Type{Map: &typed.Map{Elem: str}}},
+		"maps":     {Type: &typed.Type{Map: &typed.Map{Elem: &typed.Type{Map: &typed.Map{Elem: str}}}}},
+		"selector": {Type: &typed.Type{Map: &typed.Map{Elem: str, Atomic: true}}},
+		"args":     {Type: &typed.Type{List: &typed.List{Elem: str}}},
+		"set":      {Type: setOf(str)},
+		"nums":     {Type: setOf(num)},
+		"ports": {
+			Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"port", "proto"}}}},
 		"named":     {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"name"}}}},
 		"template":  {Type: root},
 		"free":      {Type: typed.Deduced()},

@@ -7,19 +7,25 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Comparison is how one value differs from another of the same type. A path
-// stands in one of the sets only, but for two cases. Of a field whose shape
-// changed, what was below it is removed, what is below it now is added, and a
-// scalar or atomic value on either side is modified. An item that stands twice on
-// one side and once on the other is both removed and added.
+// Comparison is how one value differs from another of the same type. A path is in one of the sets only, with two
+// exceptions. If the shape of a field changed, the paths that were below it are removed, those that are below it now
+// are added, and a scalar or atomic value on either side is modified. An item that is duplicated on one side and
+// occurs once on the other is both removed and added.
+//
+// For example, with ports keyed by port:
+//
+//	old        image: a   ports: [{port: 80, name: x}, {port: 90}]
+//	now        image: b   ports: [{port: 90}, {port: 91}]
+//
+//	Added      .ports[port=91]  .ports[port=91].port
+//	Modified   .image
+//	Removed    .ports[port=80]  .ports[port=80].name  .ports[port=80].port
 type Comparison struct {
-	// Added holds the paths of leaves, items and containers that only the new
-	// value has.
+	// Added holds the paths of leaves, items and containers that only the new value has.
 	Added *fieldpath.Set
-	// Modified holds the paths of leaves that both have, with other values.
+	// Modified holds the paths of leaves that differ.
 	Modified *fieldpath.Set
-	// Removed holds the paths of leaves, items and containers that only the old
-	// value has.
+	// Removed holds the paths of leaves, items and containers that only the old value has.
 	Removed *fieldpath.Set
 }
 
@@ -31,45 +37,43 @@ func (c Comparison) Unchanged() bool {
 // Changed returns the paths that the new value added or modified.
 func (c Comparison) Changed() *fieldpath.Set { return c.Added.Union(c.Modified) }
 
-// Map returns c with f done to each of its sets.
+// Map returns c with f applied to each of its sets.
 func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
 	return Comparison{Added: f(c.Added), Modified: f(c.Modified), Removed: f(c.Removed)}
 }
 
-// Compare returns how now differs from old (spec rule 5.3). Both must have been
-// validated; either may have duplicates. Parts that are one value in memory are
-// not visited.
+// Compare returns how now differs from old (spec rule 5.3). Both must be valid, but may have duplicates. It costs
+// O(size) of both values; parts that are one value in memory are skipped. The order of items makes no difference; see
+// [Type.Reordered].
 func (t *Type) Compare(old, now any) Comparison {
 	return (*Semantics)(nil).Compare(t, old, now)
 }
 
-// Compare is [Type.Compare] for values of t with the equality of s.
+// Compare is [Type.Compare] for values of type t with the equality of s.
 func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 	c := comparer{s: s, left: math.MaxInt}
 	return c.run(t, old, now)
 }
 
-// CompareAndValidate is [Semantics.Compare] for a value that need not have been
-// validated. ok is false when what now has and old has not does not fit t, by the
-// rules that what is stored has to fit: unknown fields and duplicates pass. What
-// is the same in old passes, too, whatever it is. It is false as well when the
-// values are beyond the limits of [Type.Validate]. The field that the names of
-// except lead to is not looked at.
+// CompareAndValidate is [Semantics.Compare] for a value that was not validated. ok is false if a part of now that old
+// does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that are
+// equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate]. The
+// field at the path except is skipped.
 func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: MaxValues, check: true, except: except}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0
 }
 
-// comparer compares two values of one type.
+// comparer is one comparison of two values of one type.
 type comparer struct {
 	s       *Semantics
-	left    int  // how many more values are looked at
-	check   bool // what is only in the new value is validated
-	invalid bool // and does not fit
+	left    int  // values that may still be visited
+	check   bool // validate the parts that only the new value has
+	invalid bool // such a part is invalid
 
-	except []string // the names that lead to a field that is not looked at
-	met    int      // how many of them lead to where it is
+	except []string // the path of the field that is skipped
+	met    int      // how many of its names lead to the current place
 }
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
@@ -77,8 +81,8 @@ func (c *comparer) run(t *Type, old, now any) Comparison {
 	return Comparison{Added: d.added.Below, Modified: d.modified.Below, Removed: d.removed.Below}
 }
 
-// accept validates what only the new value has. What is below needs no check
-// any more: it returns what c.check was, to be set again.
+// accept validates a part that only the new value has. Everything below it is then valid, so it clears c.check, and
+// returns the old value for the caller to restore.
 func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
 	if check = c.check; check {
 		v := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
@@ -104,7 +108,7 @@ func (d *difference) unite(o difference) {
 	}
 }
 
-// differences gathers those of the children of a container.
+// differences collects the differences of the children of a container.
 type differences struct {
 	added, modified, removed fieldpath.Builder
 }
@@ -129,8 +133,7 @@ func (d *difference) none() bool {
 		!d.removed.Member && d.removed.Below == nil
 }
 
-// compare returns the difference of one place, depth deep in what is compared;
-// either value may be missing, but not both.
+// compare returns the difference at one place, at a depth. One of the values may be missing.
 func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	if same(old, now) {
 		return d
@@ -162,8 +165,8 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	return d
 }
 
-// holds reports whether v is of the first of the shapes. What is not counts as an
-// empty container there, so that nothing else would see it.
+// holds reports whether v has the first of the shapes. Any other value counts as an empty container, whose content is
+// not visited.
 func holds(shapes shape, v any) bool {
 	switch shapes.first() {
 	case mapShape:
@@ -174,7 +177,11 @@ func holds(shapes shape, v any) bool {
 	return true
 }
 
-// compareAs compares as values of the first of the shapes.
+// compareAs compares two values as the first of the shapes. Lists take the first of three ways that is possible:
+//
+//	same items in the same order   compareInOrder: equal items need no element
+//	distinct items                 compareHashed: pairs items by a hash of their keys
+//	duplicates, odd keys           compareLists: by elements, the definition
 func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
 	if depth > MaxDepth {
 		c.invalid = true
@@ -206,8 +213,7 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 	return c.compareLeaf(t, old, now, depth)
 }
 
-// compareLeaf compares without going down; that a value is missing is for the
-// caller to say.
+// compareLeaf compares two values without visiting their content. The caller handles missing values.
 func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) {
 	if !isMissing(old) && !isMissing(now) && !c.s.leavesEqual(t, old, now) {
 		check := c.accept(t, now, depth)
@@ -220,10 +226,7 @@ func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) 
 func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) difference {
 	var d differences
 	child := func(name string, l, r any) {
-		t, _ := m.field(name)
-		if t == nil {
-			t = deducedType
-		}
+		t := m.typeOf(name)
 		if diff := c.compare(t, l, r, depth+1); !diff.none() {
 			d.add(fieldpath.Field(name), diff)
 		}
@@ -254,8 +257,7 @@ func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) diffe
 	return d.result()
 }
 
-// enter is called before going down to an entry of a map; it returns whether that
-// is the one that is not looked at.
+// enter is called before the walk visits an entry of a map. It reports whether that is the field that is skipped.
 func (c *comparer) enter(name string, depth int) (excepted bool) {
 	if depth != c.met || depth >= len(c.except) || name != c.except[depth] {
 		return false
@@ -264,13 +266,11 @@ func (c *comparer) enter(name string, depth int) (excepted bool) {
 	return c.met == len(c.except)
 }
 
-// leave is called behind an entry.
+// leave is called after the walk visited an entry.
 func (c *comparer) leave(depth int) { c.met = min(c.met, depth) }
 
-// compareLists compares the items of two lists by their elements. Items that stand
-// more than once on a side have no value of their own there: they are compared
-// as one leaf, and where only one side has duplicates, the item as a whole is
-// added or removed in favour of the other (spec rule 5.4).
+// compareLists compares the items of two lists by their elements. A duplicated item is compared as one leaf. If only
+// one side has duplicates of an item, it is added or removed as a whole, in favour of the other side (spec rule 5.4).
 func (c *comparer) compareLists(l *List, old, now []any, depth int) difference {
 	var d differences
 	before, after := l.indexOf(old), l.indexOf(now)
@@ -288,7 +288,8 @@ func (c *comparer) compareLists(l *List, old, now []any, depth int) difference {
 	return d.result()
 }
 
-func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index, depth int) (d difference) {
+func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, before, after *index,
+	depth int) (d difference) {
 	first := func(list []any, x *index) any {
 		if i, ok := x.first[e.Text()]; ok {
 			return list[x.at[i]]
@@ -315,7 +316,7 @@ func (c *comparer) compareItem(l *List, e fieldpath.Element, old, now []any, bef
 	return d
 }
 
-// equalDuplicates reports whether the items of element e are the same, in order.
+// equalDuplicates reports whether the duplicates of element e are equal, in their order.
 func equalDuplicates(e fieldpath.Element, old, now []any, before, after *index) bool {
 	return slices.EqualFunc(before.many[e.Text()], after.many[e.Text()], func(i, j int) bool {
 		return Equal(old[before.at[i]], now[after.at[j]])

@@ -17,37 +17,59 @@ func TestCompare(t *testing.T) {
 		name, why, old, now      string
 		added, modified, removed []string
 	}{
-		{name: "same", why: "equal values do not differ", old: `{s: a, labels: {a: x}, set: [a], ports: [{port: 1}]}`, now: `{s: a, labels: {a: x}, set: [a], ports: [{port: 1}]}`},
+		{name: "same", why: "equal values do not differ", old: `{s: a, labels: {a: x}, set: [a], ports: [{port: 1}]}`,
+			now: `{s: a, labels: {a: x}, set: [a], ports: [{port: 1}]}`},
 		{name: "equal numbers", why: "equal numbers are equal whatever their type", old: `{num: 1}`, now: `{num: 1.0}`},
 		{name: "added", why: "", old: `{}`, now: `{s: a}`, added: []string{".s"}},
-		{name: "created", why: "everything is new in a new object, its containers too", old: `null`, now: `{s: a, template: {s: b}}`, added: []string{".s", ".template", ".template.s"}},
+		{name: "created", why: "everything is new in a new object, its containers too", old: `null`,
+			now: `{s: a, template: {s: b}}`, added: []string{".s", ".template", ".template.s"}},
 		{name: "modified", why: "", old: `{s: a}`, now: `{s: b}`, modified: []string{".s"}},
 		{name: "removed", why: "", old: `{s: a}`, now: `{}`, removed: []string{".s"}},
 		{name: "to null", why: "a null is another value", old: `{s: a}`, now: `{s: null}`, modified: []string{".s"}},
 		{name: "null added", why: "", old: `{}`, now: `{s: null}`, added: []string{".s"}},
-		{name: "container added", why: "the container is added along with its content", old: `{}`, now: `{labels: {a: x}}`, added: []string{".labels", ".labels.a"}},
+		{name: "container added", why: "the container is added along with its content", old: `{}`, now: `{labels: {a: x}}`,
+			added: []string{".labels", ".labels.a"}},
 		{name: "container removed", why: "", old: `{labels: {a: x}}`, now: `{}`, removed: []string{".labels", ".labels.a"}},
-		{name: "container filled", why: "it is the same container", old: `{labels: {}}`, now: `{labels: {a: x}}`, added: []string{".labels.a"}},
+		{name: "container filled", why: "it is the same container", old: `{labels: {}}`, now: `{labels: {a: x}}`,
+			added: []string{".labels.a"}},
 		{name: "container emptied", why: "", old: `{labels: {a: x}}`, now: `{labels: {}}`, removed: []string{".labels.a"}},
-		{name: "empty to null", why: "two empty values are leaves", old: `{labels: {}}`, now: `{labels: null}`, modified: []string{".labels"}},
-		{name: "atomic map", why: "one leaf, whatever changes in it", old: `{selector: {a: x}}`, now: `{selector: {a: x, b: z}}`, modified: []string{".selector"}},
+		{name: "empty to null", why: "two empty values are leaves", old: `{labels: {}}`, now: `{labels: null}`,
+			modified: []string{".labels"}},
+		{name: "atomic map", why: "one leaf, whatever changes in it", old: `{selector: {a: x}}`,
+			now: `{selector: {a: x, b: z}}`, modified: []string{".selector"}},
 		{name: "atomic list", why: "", old: `{args: [a]}`, now: `{args: [a, b]}`, modified: []string{".args"}},
-		{name: "set", why: "items come and go", old: `{set: [a, b]}`, now: `{set: [b, c]}`, added: []string{`.set[="c"]`}, removed: []string{`.set[="a"]`}},
+		{name: "set", why: "items come and go", old: `{set: [a, b]}`, now: `{set: [b, c]}`, added: []string{`.set[="c"]`},
+			removed: []string{`.set[="a"]`}},
 		{name: "order", why: "the order of items is nobody's", old: `{set: [a, b]}`, now: `{set: [b, a]}`},
-		{name: "item", why: "items are compared below their keys", old: `{ports: [{port: 1, name: a}]}`, now: `{ports: [{port: 1, name: b}]}`, modified: []string{`.ports[port=1,proto="TCP"].name`}},
-		{name: "default spelled out", why: "an item with its default spelled out is the same item", old: `{ports: [{port: 1}]}`, now: `{ports: [{port: 1, proto: TCP}]}`, added: []string{`.ports[port=1,proto="TCP"].proto`}},
-		{name: "item added", why: "", old: `{named: []}`, now: `{named: [{name: a}]}`, added: []string{`.named[name="a"]`, `.named[name="a"].name`}},
-		{name: "duplicates changed", why: "duplicates are one leaf", old: `{named: [{name: a}, {name: a}]}`, now: `{named: [{name: a}, {name: a, port: 1}]}`, modified: []string{`.named[name="a"]`}},
-		{name: "duplicates same", why: "", old: `{named: [{name: a}, {name: a, port: 1}]}`, now: `{named: [{name: a}, {name: a, port: 1}]}`},
-		{name: "duplicates come", why: "where only the new list has duplicates, the item is added, and the one that was is removed", old: `{named: [{name: a, port: 1}]}`, now: `{named: [{name: a}, {name: a}]}`,
-			added: []string{`.named[name="a"]`}, removed: []string{`.named[name="a"]`, `.named[name="a"].name`, `.named[name="a"].port`}},
-		{name: "duplicates from nothing", why: "", old: `{named: [{name: b}]}`, now: `{named: [{name: b}, {name: a}, {name: a}]}`, added: []string{`.named[name="a"]`}},
-		{name: "duplicates go", why: "where only the old one has them it is removed, and what is left is added", old: `{named: [{name: a}, {name: a}]}`, now: `{named: [{name: a, port: 1}]}`,
-			added: []string{`.named[name="a"]`, `.named[name="a"].name`, `.named[name="a"].port`}, removed: []string{`.named[name="a"]`}},
+		{name: "item", why: "items are compared below their keys", old: `{ports: [{port: 1, name: a}]}`,
+			now: `{ports: [{port: 1, name: b}]}`, modified: []string{`.ports[port=1,proto="TCP"].name`}},
+		{name: "default spelled out", why: "an item with its default spelled out is the same item",
+			old: `{ports: [{port: 1}]}`, now: `{ports: [{port: 1, proto: TCP}]}`,
+			added: []string{`.ports[port=1,proto="TCP"].proto`}},
+		{name: "item added", why: "", old: `{named: []}`, now: `{named: [{name: a}]}`,
+			added: []string{`.named[name="a"]`, `.named[name="a"].name`}},
+		{name: "duplicates changed", why: "duplicates are one leaf", old: `{named: [{name: a}, {name: a}]}`,
+			now: `{named: [{name: a}, {name: a, port: 1}]}`, modified: []string{`.named[name="a"]`}},
+		{name: "duplicates same", why: "", old: `{named: [{name: a}, {name: a, port: 1}]}`,
+			now: `{named: [{name: a}, {name: a, port: 1}]}`},
+		{name: "duplicates come",
+			why: "where only the new list has duplicates, the item is added, and the one that was is removed",
+			old: `{named: [{name: a, port: 1}]}`, now: `{named: [{name: a}, {name: a}]}`,
+			added:   []string{`.named[name="a"]`},
+			removed: []string{`.named[name="a"]`, `.named[name="a"].name`, `.named[name="a"].port`}},
+		{name: "duplicates from nothing", why: "", old: `{named: [{name: b}]}`,
+			now: `{named: [{name: b}, {name: a}, {name: a}]}`, added: []string{`.named[name="a"]`}},
+		{name: "duplicates go", why: "where only the old one has them it is removed, and what is left is added",
+			old: `{named: [{name: a}, {name: a}]}`, now: `{named: [{name: a, port: 1}]}`,
+			added:   []string{`.named[name="a"]`, `.named[name="a"].name`, `.named[name="a"].port`},
+			removed: []string{`.named[name="a"]`}},
 		{name: "all duplicates go", why: "", old: `{set: [a, a, b]}`, now: `{set: [b]}`, removed: []string{`.set[="a"]`}},
-		{name: "scalar to map", why: "what was there is modified, what is below is added", old: `{free: 1}`, now: `{free: {a: 1}}`, added: []string{".free.a"}, modified: []string{".free"}},
-		{name: "map to list", why: "", old: `{free: {a: 1}}`, now: `{free: [1]}`, modified: []string{".free"}, removed: []string{".free.a"}},
-		{name: "null to empty list", why: "which are two values", old: `{set: null}`, now: `{set: []}`, modified: []string{".set"}},
+		{name: "scalar to map", why: "what was there is modified, what is below is added", old: `{free: 1}`,
+			now: `{free: {a: 1}}`, added: []string{".free.a"}, modified: []string{".free"}},
+		{name: "map to list", why: "", old: `{free: {a: 1}}`, now: `{free: [1]}`, modified: []string{".free"},
+			removed: []string{".free.a"}},
+		{name: "null to empty list", why: "which are two values", old: `{set: null}`, now: `{set: []}`,
+			modified: []string{".set"}},
 		{name: "number to string", why: "", old: `{either: 1}`, now: `{either: "1"}`, modified: []string{".either"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -73,11 +95,13 @@ func TestCompareShared(t *testing.T) {
 	}
 	require.True(t, typed.Deduced().Compare(deep, deep).Unchanged(), "what is one in memory is not visited, however deep")
 	type m = map[string]any
-	require.True(t, typed.Deduced().Compare(m{}, m{"b": deep}).Modified.Empty(), "what is new is not modified too, however deep")
+	require.True(t, typed.Deduced().Compare(m{}, m{"b": deep}).Modified.Empty(),
+		"what is new is not modified too, however deep")
 	require.True(t, typed.Deduced().Compare(m{"b": deep}, m{}).Modified.Empty())
 	keyless := [2]any{tree(t, `{named: [{port: 1}]}`), tree(t, `{named: [{port: 2}]}`)}
 	require.True(t, root.Compare(keyless[0], keyless[1]).Unchanged(), "items that nothing can select are left out")
-	empty := root.Compare(map[string]any{"s": "a"}, map[string]any{}).Map(func(*fieldpath.Set) *fieldpath.Set { return nil })
+	empty := root.Compare(map[string]any{"s": "a"}, map[string]any{}).Map(
+		func(*fieldpath.Set) *fieldpath.Set { return nil })
 	require.True(t, empty.Unchanged(), "Map does f to every set")
 	undeclared := root.Compare(map[string]any{"x": "a"}, map[string]any{"x": "b"})
 	require.Equal(t, []string{".x"}, lines(undeclared.Modified), "an undeclared field is deduced")
@@ -96,7 +120,8 @@ func TestEqual(t *testing.T) {
 		{"nulls", "", nil, nil, true},
 		{"null and empty", "an empty container is not null", nil, map[string]any{}, false},
 		{"nil map and empty", "a nil map is a map", map[string]any(nil), map[string]any{}, true},
-		{"null entry", "an absent entry and a null are not the same", map[string]any{"a": nil}, map[string]any{"b": nil}, false},
+		{"null entry", "an absent entry and a null are not the same", map[string]any{"a": nil}, map[string]any{"b": nil},
+			false},
 		{"strings", "", "a", "a", true},
 		{"other strings", "", "a", "b", false},
 		{"string and number", "", "1", int64(1), false},
@@ -140,7 +165,8 @@ func TestEqual(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			require.Equal(t, row.want, typed.Equal(row.a, row.b), row.why)
 			require.Equal(t, row.want, typed.Equal(row.b, row.a), "both ways")
-			if strings.HasPrefix(row.name, "not JSON") || strings.HasPrefix(row.name, "beyond int64") || strings.HasPrefix(row.name, "same ") {
+			if strings.HasPrefix(row.name, "not JSON") || strings.HasPrefix(row.name, "beyond int64") ||
+				strings.HasPrefix(row.name, "same ") {
 				return // upstream panics, or has no such number
 			}
 			require.Equal(t, row.want, value.Equals(value.NewValueInterface(row.a), value.NewValueInterface(row.b)), "upstream")

@@ -2,23 +2,22 @@ package typed
 
 import "iter"
 
-// Container is a map or list of a live value that is read in place: one of a Go struct.
-// Its children are plain scalars, plain trees, or Containers; or an error, where a Go
-// value has no JSON value.
+// Container is a map or list of a live value that is read in place, such as one in a Go struct. Its children are
+// scalars, plain trees, Containers, or an error if a Go value has no JSON value.
 type Container interface {
 	IsMap() bool
 	IsList() bool
-	// Len returns how many items a list has.
+	// Len returns the number of items of a list.
 	Len() int
-	// Get returns the entry of a map called name, if there is one.
+	// Get returns the entry of a map called name, if it exists.
 	Get(name string) (v any, ok bool)
 	// Entries yields the entries of a map.
 	Entries() iter.Seq2[string, any]
 	// At returns an item of a list.
 	At(i int) any
-	// EqualJSON reports whether it is the same JSON value as a plain tree.
+	// EqualJSON reports whether the Container is the same JSON value as a plain tree.
 	EqualJSON(tree any) bool
-	// Plain returns it as a plain tree.
+	// Plain returns the Container as a plain tree.
 	Plain() (any, error)
 }
 
@@ -33,7 +32,7 @@ func plainTree(live any) (any, error) {
 	return live, nil
 }
 
-// entryOf returns the entry of a live map called name, if there is one.
+// entryOf returns the entry of a live map called name, if it exists.
 func entryOf(live any, name string) (v any, ok bool) {
 	switch l := live.(type) {
 	case map[string]any:
@@ -54,7 +53,7 @@ func isLiveMap(live any) bool {
 	return false
 }
 
-// lenOf returns how many items a live list has; ok is false when it is none.
+// lenOf returns the number of items of a live list; ok is false for other values.
 func lenOf(live any) (n int, ok bool) {
 	switch l := live.(type) {
 	case []any:

@@ -1,20 +1,25 @@
 package typed
 
-// Default returns v as a server stores it that knows the schema and nothing else:
-// a declared field that is absent has its default, and one that is null and not
-// nullable is absent (spec rule 13.2). It goes down into atomic lists and maps, and into
-// the defaults themselves. Defaults that only a server's own code knows, such as
-// a Deployment's replicas, are not filled in.
+import (
+	"maps"
+	"slices"
+
+	"github.com/tenure-ssa/tenure/internal/trees"
+)
+
+// Default returns v as stored by a server that knows the schema and nothing else (spec rule 13.2): a declared field
+// that is missing gets its default, and a field that is null and not nullable is removed. It visits atomic lists and
+// maps, and the defaults themselves. Defaults that only the code of a server knows, such as the replicas of a
+// Deployment, are not set.
 //
-// v must have been validated. The result shares memory with v and with the schema,
-// and is v itself when there is nothing to fill in or to drop.
+// v must be valid. The result shares memory with v and with the schema. It is v itself if nothing changes.
 func (t *Type) Default(v any) any {
 	left := MaxValues
 	return t.fill(v, 0, &left)
 }
 
-// fill is Default of a value at a depth; left is how many more defaults are filled
-// in. Both end what a schema asks for whose defaults contain each other.
+// fill is Default for a value at a depth. left is the number of defaults that may still be set. Both bound a schema
+// whose defaults contain each other.
 func (t *Type) fill(v any, depth int, left *int) any {
 	if depth > MaxDepth {
 		return v
@@ -35,11 +40,9 @@ func (t *Type) fill(v any, depth int, left *int) any {
 func (m *Map) fill(entries map[string]any, depth int, left *int) map[string]any {
 	out := entries
 	change := func() map[string]any {
-		if sameMap(out, entries) {
+		if trees.SameMap(out, entries) {
 			out = make(map[string]any, len(entries)+1)
-			for k, v := range entries {
-				out[k] = v
-			}
+			maps.Copy(out, entries)
 		}
 		return out
 	}
@@ -71,24 +74,23 @@ func (l *List) fill(items []any, depth int, left *int) []any {
 		if sameContainer(item, filled) {
 			continue
 		}
-		if &out[0] == &items[0] {
-			out = append(make([]any, 0, len(items)), items...)
+		if sameList(out, items) {
+			out = slices.Clone(items)
 		}
 		out[i] = filled
 	}
 	return out
 }
 
-// sameContainer reports whether b, what became of a, is a itself; a scalar always
-// is.
+// sameContainer reports whether b, the filled form of a, is a itself. It is true for scalars.
 func sameContainer(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		return ok && len(x) == len(y) && sameMap(x, y)
+		return ok && len(x) == len(y) && trees.SameMap(x, y)
 	case []any:
 		y, ok := b.([]any)
-		return ok && len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
+		return ok && len(x) == len(y) && sameList(x, y)
 	}
 	return true
 }

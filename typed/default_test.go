@@ -50,11 +50,16 @@ func TestDefault(t *testing.T) {
 		{"null without default", with("note", nil), full, "and goes where nothing fills it"},
 		{"nullable null", with("maybe", nil), with("maybe", nil), "this null is a value"},
 		{"nullable null with default", with("choice", nil), with("choice", nil), "which no default replaces"},
-		{"empty struct", with("limits", map[string]any{"memory": "2"}), with("limits", map[string]any{"memory": "2", "cpu": "1"}), "structs are filled from inside"},
+		{"empty struct", with("limits", map[string]any{"memory": "2"}),
+			with("limits", map[string]any{"memory": "2", "cpu": "1"}), "structs are filled from inside"},
 		{"items", with("ports", []any{map[string]any{"port": int64(1)}, map[string]any{"port": int64(2), "protocol": "UDP"}}),
-			with("ports", []any{map[string]any{"port": int64(1), "protocol": "TCP"}, map[string]any{"port": int64(2), "protocol": "UDP"}}), "items of lists are filled"},
-		{"atomic list", with("plain", []any{nil, map[string]any{}}), with("plain", []any{nil, map[string]any{"protocol": "TCP"}}), "so are those of atomic lists, nulls aside"},
-		{"atomic map", with("sealed", map[string]any{"a": map[string]any{}}), with("sealed", map[string]any{"a": map[string]any{"cpu": "1"}}), "and of atomic maps"},
+			with("ports",
+				[]any{map[string]any{"port": int64(1), "protocol": "TCP"}, map[string]any{"port": int64(2), "protocol": "UDP"}}),
+			"items of lists are filled"},
+		{"atomic list", with("plain", []any{nil, map[string]any{}}),
+			with("plain", []any{nil, map[string]any{"protocol": "TCP"}}), "so are those of atomic lists, nulls aside"},
+		{"atomic map", with("sealed", map[string]any{"a": map[string]any{}}),
+			with("sealed", map[string]any{"a": map[string]any{"cpu": "1"}}), "and of atomic maps"},
 		{"undeclared", with("other", nil), with("other", nil), "an entry of a map with free keys has no default"},
 		{"wrong kind", "text", "text", "what is of no shape of the type stays"},
 	} {
@@ -101,12 +106,13 @@ func TestDefaultInItself(t *testing.T) {
 	require.LessOrEqual(t, depth, typed.MaxDepth+2)
 }
 
-// TestDefaultOfWhatDoesNotFit: what has no type, or is of another kind than its type
+// TestDefaultOfInvalidValues: a value without a type, or of another kind than its type
 // says, as what is stored may be, has no defaults, and stays.
-func TestDefaultOfWhatDoesNotFit(t *testing.T) {
+func TestDefaultOfInvalidValues(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
-		"text": {Type: text}, "list": {Type: &typed.Type{List: &typed.List{Elem: text}}}, "map": {Type: &typed.Type{Map: &typed.Map{Elem: text}}},
+		"text": {Type: text}, "list": {Type: &typed.Type{List: &typed.List{Elem: text}}},
+		"map": {Type: &typed.Type{Map: &typed.Map{Elem: text}}},
 	}}}
 	for _, name := range []string{"text", "list", "map", "undeclared"} {
 		for _, v := range []any{"x", []any{"x"}, map[string]any{"a": "x"}, []any{map[string]any{"a": "x"}}, nil} {

@@ -1,24 +1,41 @@
-// Package typed knows how the fields of a type merge, and does the work on
-// values that needs to know: it validates them, tells which paths they hold,
-// merges, compares, removes from and extracts them.
+// Package typed implements how values of a type merge: it validates values, computes the paths that they hold,
+// merges, compares, prunes, removes, extracts and defaults.
 //
 // # Values
 //
-// A value is a plain JSON tree: map[string]any, []any, string, bool, nil, and
-// numbers as int64 or float64 (other Go number types are accepted). Operations
-// never change a value that they are given; what they return may share any part
-// of it, so neither may be changed afterwards.
+// A value is a plain JSON tree: map[string]any, []any, string, bool, nil, and numbers as int64 or float64 (other Go
+// number types are accepted). Operations never change their arguments. Results may share memory with them, so neither
+// may be changed afterwards.
 //
 // # Topology
 //
-// A [Type] says which shapes a value may take (scalar, list, map) and how each
-// merges. Types form a graph: a type that contains itself, such as
-// JSONSchemaProps, is a cycle. Package typed/openapi compiles them from OpenAPI
-// documents and CustomResourceDefinitions; [Deduced] serves where there is no
-// schema. A Type must not be changed once it is in use.
+// A [Type] describes the shapes that a value may have (scalar, list, map) and how each merges. Types form a graph: a
+// type that contains itself, such as JSONSchemaProps, is a cycle. Package typed/openapi compiles types from OpenAPI
+// documents and CustomResourceDefinitions; [Deduced] is for values without a schema. A Type must not be changed once
+// it is used.
 //
-//	atomic list or map   one leaf: replaced and owned as a whole
-//	granular map, struct each entry or field merges and is owned by itself
-//	set                  items are scalars, each owned by its value
-//	keyed list           items are structs, each owned by its key fields
+//	atomic list or map      a leaf: replaced and owned as a whole
+//	granular map, struct    each entry or field merges and is owned by itself
+//	set                     items are scalars; each is owned by its value
+//	keyed list              items are structs; each is owned by its key fields
+//
+// # Operations
+//
+// [Type.Apply] is the walk that a server-side apply needs: it merges an intent and returns what the intent owns, what
+// was dropped and what changed. The plain operations return one thing each, and are the reference that Apply is
+// tested against. For example, with a set called tags:
+//
+//	t := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+//		"tags": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
+//	}}}
+//	live := map[string]any{"tags": []any{"a"}}
+//	intent := map[string]any{"tags": []any{"b"}}
+//	merged, err := t.Merge(live, intent)   // {tags: [a, b]}
+//	owned := t.FieldSet(intent)            // .tags[="b"]
+//	changes := t.Compare(live, merged)     // Added: .tags[="b"]
+//
+// # What is exported
+//
+// Seven types describe topology, five are errors and their reasons, and the others are the options and results of
+// operations. [Container], [Finder], [Owned] and [ApplyOptions] are for package fieldmanager.
 package typed

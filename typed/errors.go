@@ -8,23 +8,23 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Reason is the kind of a violation of a type.
+// Reason classifies a violation of a type.
 type Reason uint8
 
 const (
-	// WrongType: the value is of another kind than the type allows.
+	// WrongType: the type does not allow values of this kind.
 	WrongType Reason = iota + 1
-	// UnknownField: the struct does not declare a field of that name.
+	// UnknownField: the struct does not declare the field.
 	UnknownField
-	// Duplicate: two items of a set are equal, or two of a keyed list have one key.
+	// Duplicate: two items of a set are equal, or two items of a keyed list have the same key.
 	Duplicate
-	// BadItem: an item has no key or is no value of a set, so that nothing can own it.
+	// BadItem: an item has no key, or can't be an item of a set, so nobody can own it.
 	BadItem
 	// TooDeep: the value is nested deeper than [MaxDepth].
 	TooDeep
 	// TooLarge: the value, a list in it, or a name or key is larger than a limit.
 	TooLarge
-	// Omitted: there are more violations, which are not listed. It is the last.
+	// Omitted: there are more violations, which are not listed. It is always the last.
 	Omitted
 )
 
@@ -50,11 +50,11 @@ func (r Reason) String() string {
 
 // Error is one violation of a type by a value.
 type Error struct {
-	// Path is where the value is.
+	// Path is the path of the value.
 	Path fieldpath.Path
 	// Reason is the kind of violation.
 	Reason Reason
-	// Detail says what was found and what was expected.
+	// Detail states what was found and what was expected.
 	Detail string
 }
 
@@ -65,9 +65,8 @@ func (e *Error) Error() string {
 	return e.Path.Short() + ": " + e.Detail
 }
 
-// Errors are the violations of a type by one value, sorted by path: the first
-// [MaxErrors] of them, and then one of reason [Omitted] if there are more (spec
-// rule 12.6).
+// Errors are the violations of a type by one value, sorted by path: the first [MaxErrors], followed by one of reason
+// [Omitted] if there are more (spec rule 12.6).
 type Errors []*Error
 
 func (e Errors) Error() string {
@@ -82,7 +81,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap makes each of the errors visible to errors.As.
+// Unwrap makes each error visible to errors.As.
 func (e Errors) Unwrap() []error {
 	out := make([]error, len(e))
 	for i := range e {
@@ -91,14 +90,13 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// faults gathers violations while walking a value. path is the path of the
-// value being looked at; it is only written out when a violation is found.
+// faults collects violations during a walk. path is the path of the current value; it is copied only for a violation.
 //
 // Invariants:
 //
-//	len(errs) < 2*MaxErrors    the first ones are always among them
-//	omitted + len(errs)        is how many were found
-//	last != nil  ⇒  nothing that sorts after it is among the first
+//	len(errs) < 2*MaxErrors    and the first MaxErrors violations so far are among them
+//	omitted + len(errs)        is the number of violations so far
+//	last != nil  ⇒  no violation that sorts after last is among the first MaxErrors
 type faults struct {
 	path    fieldpath.Path
 	errs    Errors
@@ -119,8 +117,8 @@ func (f *faults) add(reason Reason, format string, args ...any) {
 	}
 }
 
-// trim keeps the first MaxErrors violations. It is done once in MaxErrors
-// additions, so that a million violations cost no more than to look at them.
+// trim keeps the first MaxErrors violations. It runs once in MaxErrors additions, so a million violations cost O(1)
+// each.
 func (f *faults) trim() {
 	slices.SortStableFunc(f.errs, func(a, b *Error) int { return a.Path.Compare(b.Path) })
 	if len(f.errs) > MaxErrors {
@@ -146,7 +144,7 @@ func (f *faults) err() error {
 	return f.errs
 }
 
-// shortly is a path that stands in the text of an error.
+// shortly is a path in the text of an error.
 type shortly fieldpath.Path
 
 func (p shortly) String() string { return fieldpath.Path(p).Short() }

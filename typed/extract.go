@@ -1,13 +1,14 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/typed/fieldpath"
+import (
+	"github.com/tenure-ssa/tenure/internal/trees"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
 
-// Extract returns the part of v whose paths are in set: the value of an intent
-// that owns just that (spec rule 7.1). Give it [fieldpath.Set.Leaves] of an
-// entry's set to leave out what others put into the entry's containers. An item
-// of a keyed list that is partly extracted has its key fields only when they
-// are in set or withKeys is true. It returns nil when nothing of set is in v.
-// The result shares memory with v.
+// Extract returns the part of v whose paths are in set: the intent that owns just these paths (spec rule 7.1). Pass
+// the [fieldpath.Set.Leaves] of an entry's set to leave out what others put into the entry's containers. An item of a
+// keyed list that is partly extracted has its key fields only if they are in set, or if withKeys is true. Extract
+// returns nil if v has nothing of set. The result shares memory with v.
 func (t *Type) Extract(v any, set *fieldpath.Set, withKeys bool) any {
 	out, ok := extractor{withKeys}.value(t, v, set)
 	if !ok {
@@ -18,8 +19,7 @@ func (t *Type) Extract(v any, set *fieldpath.Set, withKeys bool) any {
 
 type extractor struct{ withKeys bool }
 
-// value returns the part of v below the paths of set; ok is false for no part
-// at all.
+// value returns the part of v below the paths of set; ok is false if there is none.
 func (x extractor) value(t *Type, v any, set *fieldpath.Set) (out any, ok bool) {
 	switch s := t.shapeOf(v).first(); {
 	case s == mapShape && !t.Map.Atomic:
@@ -47,25 +47,21 @@ func (x extractor) entries(m *Map, entries map[string]any, set *fieldpath.Set) m
 		if !ok {
 			continue
 		}
-		t, _ := m.field(name)
-		if t == nil {
-			t = deducedType
-		}
+		t := m.typeOf(name)
 		part, ok := x.value(t, v, entry.Below)
 		switch {
 		case ok:
 			out[name] = part
 		case entry.Member:
-			// The container is owned, nothing in it is.
+			// The container is owned, its content is not.
 			out[name] = ownedLike(v)
 		}
 	}
 	return out
 }
 
-// ownedLike returns what an intent has in the place of a container that it owns, and
-// of which it owns no content: an empty list would own nothing (spec rule 4.2), so
-// that a list is null.
+// ownedLike returns the intent for a container that is owned without any of its content. For a list that is null,
+// since an intent with an empty list owns nothing (spec rule 4.2).
 func ownedLike(v any) any {
 	if _, ok := v.([]any); ok {
 		return nil
@@ -101,10 +97,10 @@ func (x extractor) items(l *List, list []any, set *fieldpath.Set) []any {
 	return out
 }
 
-// addKeys returns part, made from item, with the key fields that item has.
+// addKeys returns part, a part of item, with all key fields of item.
 func (l *List) addKeys(part, item any) any {
 	from, to := asMap(item), asMap(part)
-	if from == nil || to == nil || sameMap(from, to) {
+	if from == nil || to == nil || trees.SameMap(from, to) {
 		return part
 	}
 	for _, name := range l.Keys {

@@ -2,21 +2,24 @@ package typed
 
 import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
-// FieldSet returns the paths that an intent of value v owns (spec rules 4.1 to 4.3):
-// every scalar, null, atomic list or map and empty map, every item of a set or
-// keyed list, every entry of a map that is not a declared field, and what is
-// owned below them. A declared field that is a granular container with
-// something in it is not owned itself, nor is a granular list that is empty.
+// FieldSet returns the paths that an intent with value v owns (spec rules 4.1 to 4.3): every scalar, null, atomic
+// list or map and empty map, every item of a set or keyed list, every entry of a map that is not a declared field,
+// and what is owned below them. It holds neither a declared field that is a granular container with content, nor an
+// empty granular list.
 //
-// Items that stand twice are owned as items only. Items that nothing can select
-// are left out; [Type.Validate] finds them. The set is built anew, in
-// O(n log n) of the size of v for the sorting of map entries.
+// For example, with ports keyed by port and labels a map with free keys:
+//
+//	v     labels: {app: x}  ports: [{port: 80}]  args: []  hints: {}
+//	set   .labels.app  .ports[port=80]  .ports[port=80].port  .hints
+//
+// A duplicated item is owned without its content. An item that has no key is left out; [Type.Validate] reports it. A
+// call costs O(n log n) for n map entries and items, as sets are sorted.
 func (t *Type) FieldSet(v any) *fieldpath.Set {
 	_, below := t.fieldSet(v, 0)
 	return below
 }
 
-// fieldSet returns whether v, at a depth, is a leaf, and the paths below it.
+// fieldSet reports whether v, at a depth, is a leaf, and returns the paths below it.
 func (t *Type) fieldSet(v any, depth int) (leaf bool, below *fieldpath.Set) {
 	if depth > MaxDepth {
 		return true, nil
@@ -51,8 +54,7 @@ func (m *Map) fieldSet(entries map[string]any, depth int) *fieldpath.Set {
 	return b.Set()
 }
 
-// isEmptyValue reports whether v is a null or an empty map: nothing below it
-// can be owned, so it is owned itself.
+// isEmptyValue reports whether v is null or an empty map, which is owned itself because nothing below it can be.
 func isEmptyValue(v any) bool {
 	if v == nil {
 		return true

@@ -14,14 +14,16 @@ func TestFieldSet(t *testing.T) {
 		want             []string
 	}{
 		{"nothing", "an empty intent owns nothing", `{}`, nil},
-		{"null root", "nor does none at all", `null`, nil},
+		{"null root", "a missing value owns nothing either", `null`, nil},
 		{"scalars", "scalars are leaves", `{s: a, num: 1, t: false}`, []string{".num", ".s", ".t"}},
 		{"null", "so are nulls", `{s: null, labels: null, set: null}`, []string{".labels", ".s", ".set"}},
 		{"struct", "a struct with something in it is not owned itself", `{template: {s: a}}`, []string{".template.s"}},
 		{"empty struct", "an empty one is", `{template: {}}`, []string{".template"}},
-		{"map", "entries of a map are leaves, the map is not owned", `{labels: {a: x, b: z}}`, []string{".labels.a", ".labels.b"}},
+		{"map", "entries of a map are leaves, the map is not owned", `{labels: {a: x, b: z}}`,
+			[]string{".labels.a", ".labels.b"}},
 		{"empty map", "", `{labels: {}}`, []string{".labels"}},
-		{"map of maps", "entries that are no declared fields are owned along with what is in them", `{maps: {a: {b: x}, c: {}}}`, []string{".maps.a", ".maps.c", ".maps.a.b"}},
+		{"map of maps", "entries that are no declared fields are owned along with what is in them",
+			`{maps: {a: {b: x}, c: {}}}`, []string{".maps.a", ".maps.c", ".maps.a.b"}},
 		{"atomic map", "one leaf, whatever is in it", `{selector: {a: x}}`, []string{".selector"}},
 		{"empty atomic map", "", `{selector: {}}`, []string{".selector"}},
 		{"atomic list", "one leaf too", `{args: [a, b]}`, []string{".args"}},
@@ -32,10 +34,13 @@ func TestFieldSet(t *testing.T) {
 			[]string{`.named[name="a"]`, `.named[name="a"].name`, `.named[name="a"].port`}},
 		{"defaulted key", "a default is part of the key but not a field", `{ports: [{port: 1}]}`,
 			[]string{`.ports[port=1,proto="TCP"]`, `.ports[port=1,proto="TCP"].port`}},
-		{"duplicates", "items that stand twice are owned as items only", `{named: [{name: a, port: 1}, {name: a}, {name: b}], set: [a, a]}`,
+		{"duplicates", "duplicated items are owned as items only",
+			`{named: [{name: a, port: 1}, {name: a}, {name: b}], set: [a, a]}`,
 			[]string{`.named[name="a"]`, `.named[name="b"]`, `.named[name="b"].name`, `.set[="a"]`}},
-		{"recursion", "a type may contain itself", `{template: {template: {template: {s: a}}}}`, []string{".template.template.template.s"}},
-		{"deduced", "values without a schema are maps all the way down; their lists are atomic", `{free: {a: {b: 1}, c: [1], d: {}}}`,
+		{"recursion", "a type may contain itself", `{template: {template: {template: {s: a}}}}`,
+			[]string{".template.template.template.s"}},
+		{"deduced", "values without a schema are maps all the way down; their lists are atomic",
+			`{free: {a: {b: 1}, c: [1], d: {}}}`,
 			[]string{".free.a", ".free.c", ".free.d", ".free.a.b"}},
 		{"deduced scalar", "", `{free: 1}`, []string{".free"}},
 		{"untyped atomic", "owned as a whole", `{raw: {a: {b: 1}}}`, []string{".raw"}},
@@ -49,8 +54,10 @@ func TestFieldSet(t *testing.T) {
 			require.ElementsMatch(t, row.want, upstreamLines(theirs), "upstream")
 		})
 	}
-	require.Equal(t, []string{`.set[="a"]`}, lines(root.FieldSet(tree(t, `{set: [a, {}]}`))), "items that nothing can select are left out")
-	require.Nil(t, lines(root.FieldSet(map[string]any{"x": map[string]any{}}).Difference(set(t, `{f:x: {}}`))), "undeclared fields are deduced")
+	require.Equal(t, []string{`.set[="a"]`}, lines(root.FieldSet(tree(t, `{set: [a, {}]}`))),
+		"items that nothing can select are left out")
+	require.Nil(t, lines(root.FieldSet(map[string]any{"x": map[string]any{}}).Difference(set(t, `{f:x: {}}`))),
+		"undeclared fields are deduced")
 }
 
 func TestWithDeclared(t *testing.T) {
@@ -60,9 +67,11 @@ func TestWithDeclared(t *testing.T) {
 	}{
 		{"leaf", "a leaf stays as it is", `{f:s: {}}`, []string{".s"}},
 		{"struct", "a declared field goes with its content", `{f:template: {f:s: {}}}`, []string{".template", ".template.s"}},
-		{"nested", "at every level", `{f:template: {f:template: {f:s: {}}}}`, []string{".template", ".template.template", ".template.template.s"}},
+		{"nested", "at every level", `{f:template: {f:template: {f:s: {}}}}`,
+			[]string{".template", ".template.template", ".template.template.s"}},
 		{"map", "also when it is a map", `{f:labels: {f:a: {}}}`, []string{".labels", ".labels.a"}},
-		{"map entry", "an entry that is no declared field does not", `{f:maps: {f:a: {f:b: {}}}}`, []string{".maps", ".maps.a.b"}},
+		{"map entry", "an entry that is no declared field does not", `{f:maps: {f:a: {f:b: {}}}}`,
+			[]string{".maps", ".maps.a.b"}},
 		{"item", "nor an item, but what is declared in it does", `{f:named: {'k:{"name":"a"}': {f:tags: {'v:"x"': {}}}}}`,
 			[]string{".named", `.named[name="a"].tags`, `.named[name="a"].tags[="x"]`}},
 		{"unknown", "what the type does not know stays", `{f:x: {f:y: {}}}`, []string{".x.y"}},
@@ -79,7 +88,8 @@ func TestWithDeclared(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	v := tree(t, `{s: a, args: [x, z], named: [{name: a, port: 1}, {name: a, port: 2}], set: [q], maps: {a: {b: c}}, free: {a: [{b: 1}]}, template: null}`)
+	v := tree(t,
+		`{s: a, args: [x, z], named: [{name: a, port: 1}, {name: a, port: 2}], set: [q], maps: {a: {b: c}}, free: {a: [{b: 1}]}, template: null}`)
 	for _, row := range []struct {
 		name, why, path string
 		want            any

@@ -36,7 +36,7 @@ import (
 //     nothing is left as a null, and looks for the content of an owned container
 //     among its siblings. Tenure extracts it empty if it is owned itself, and not
 //     at all otherwise (doc/differences.md, 11).
-//   - keysOfDuplicates: upstream adds no keys to items that stand twice, since they
+//   - keysOfDuplicates: upstream adds no keys to duplicated items, since they
 //     have no fields in a field set. Tenure does: an item without its key is another.
 
 func randomSeeds(n int) [][]byte {
@@ -75,7 +75,8 @@ func FuzzTyped(f *testing.F) {
 
 		values := []any{old, now, intent, other, odd}
 		before := runtime.DeepCopyJSONValue(values)
-		require.NoError(t, d.run(old, now, intent, other), "schema %s\nold %s\nnow %s\nintent %s\nother %s", oracle.JSON(schema),
+		require.NoError(t, d.run(old, now, intent, other), "schema %s\nold %s\nnow %s\nintent %s\nother %s",
+			oracle.JSON(schema),
 			oracle.JSON(old), oracle.JSON(now), oracle.JSON(intent), oracle.JSON(other))
 		require.NoError(t, d.reconcile(retyped, old, now, intent, other), "schema %s\nretyped %s\nold %s\nintent %s",
 			oracle.JSON(schema), oracle.JSON(retyped), oracle.JSON(old), oracle.JSON(intent))
@@ -164,7 +165,8 @@ func (d differential) validate(v any) error {
 		_, theirs := d.theirs.FromUnstructured(v, options...)
 		ours := d.ours.Validate(v, typed.Rules{Duplicates: duplicates})
 		if (theirs == nil) != (ours == nil) {
-			return fmt.Errorf("validating %s, duplicates %v:\nupstream: %v\ntenure:   %v", oracle.JSON(v), duplicates, theirs, ours)
+			return fmt.Errorf("validating %s, duplicates %v:\nupstream: %v\ntenure:   %v", oracle.JSON(v), duplicates, theirs,
+				ours)
 		}
 	}
 	return nil
@@ -222,7 +224,8 @@ func (d differential) compare(upOld, upNow *smd.TypedValue, old, now any) error 
 		what   string
 		theirs *smdpath.Set
 		ours   *fieldpath.Set
-	}{{"added", theirs.Added, ours.Added}, {"modified", theirs.Modified, ours.Modified}, {"removed", theirs.Removed, ours.Removed}} {
+	}{{"added", theirs.Added, ours.Added}, {"modified", theirs.Modified, ours.Modified},
+		{"removed", theirs.Removed, ours.Removed}} {
 		if err := sameSets(sets.what, sets.theirs, sets.ours); err != nil {
 			return err
 		}
@@ -387,7 +390,7 @@ func (d differential) withDeclared(s *fieldpath.Set) error {
 	return sameSets("with declared fields", theirs, d.ours.WithDeclared(s))
 }
 
-// reconcile compares what becomes of sets of this type when the type changes.
+// reconcile compares Reconcile with upstream for sets of this type after the type changed.
 func (d differential) reconcile(to spec.Schema, values ...any) error {
 	later, err := newDifferential(to)
 	if err != nil {

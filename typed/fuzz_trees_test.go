@@ -17,18 +17,22 @@ import (
 func FuzzTreesAndSets(f *testing.F) {
 	for _, seed := range [][3]string{
 		{`{"s":"a","set":["a","b"]}`, `{"s":1}`, `{"f:s":{},"f:set":{"v:\"a\"":{},"k:{\"a\":1}":{},"i:0":{}}}`},
-		{`{"list":[{"name":"a"},{"name":"a"},{}]}`, `{"list":{"name":[]}}`, `{"f:list":{".":{},"k:{\"name\":\"a\"}":{".":{},"f:name":{"f:x":{}}}}}`},
-		{`[{"s":"a","named":[{"name":"b","port":1}]}]`, `null`, `{"k:{\"s\":\"a\"}":{"f:named":{"k:{\"name\":\"b\"}":{"f:port":{}}}}}`},
+		{`{"list":[{"name":"a"},{"name":"a"},{}]}`, `{"list":{"name":[]}}`,
+			`{"f:list":{".":{},"k:{\"name\":\"a\"}":{".":{},"f:name":{"f:x":{}}}}}`},
+		{`[{"s":"a","named":[{"name":"b","port":1}]}]`, `null`,
+			`{"k:{\"s\":\"a\"}":{"f:named":{"k:{\"name\":\"b\"}":{"f:port":{}}}}}`},
 		{`{"x":{"named":[{"name":"a","port":1}]}}`, `[]`, `{"f:x":{"f:named":{"k:{\"name\":\"a\"}":{"f:port":{}}}}}`},
 		{`{"s":["a"]}`, `null`, `{"f:s":{"v:\"a\"":{}}}`},
 		{`{"set":[{},{}]}`, `null`, `{"f:set":{"v:\"a\"":{},"v:\"b\"":{},"v:\"c\"":{}}}`},
-		{`{"named":[{"name":"a"}]}`, `null`, `{"f:named":{"k:{\"name\":\"b\"}":{},"k:{\"name\":\"c\"}":{},"v:{\"name\":\"a\"}":{}}}`},
+		{`{"named":[{"name":"a"}]}`, `null`,
+			`{"f:named":{"k:{\"name\":\"b\"}":{},"k:{\"name\":\"c\"}":{},"v:{\"name\":\"a\"}":{}}}`},
 		{`[[],{},null]`, `null`, `{"i:0":{"f:a":{}}}`},
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
 	roots := &typed.List{Kind: typed.KeyedList, Elem: root, Keys: []string{"s"}}
-	types := []*typed.Type{root, typed.Deduced(), typed.UntypedAtomic(), {}, {List: roots}, {List: roots, Map: &typed.Map{Elem: str}}}
+	types := []*typed.Type{root, typed.Deduced(), typed.UntypedAtomic(), {}, {List: roots},
+		{List: roots, Map: &typed.Map{Elem: str}}}
 	f.Fuzz(func(t *testing.T, left, right, fields string) {
 		var a, b any
 		if utiljson.Unmarshal([]byte(left), &a) != nil || utiljson.Unmarshal([]byte(right), &b) != nil {
@@ -51,12 +55,13 @@ func FuzzTreesAndSets(f *testing.F) {
 			owned := ty.FieldSet(a)
 			require.True(t, ty.Compare(a, a).Unchanged())
 			require.True(t, ty.Compare(a, runtime.DeepCopyJSONValue(a)).Unchanged(), "equal values do not differ")
-			require.True(t, typed.Canonical(nil).Compare(ty, a, b).Modified.Difference(ty.Compare(a, b).Modified).Empty(), "what means the same is not modified")
+			require.True(t, typed.Canonical(nil).Compare(ty, a, b).Modified.Difference(ty.Compare(a, b).Modified).Empty(),
+				"what means the same is not modified")
 			for _, s := range []*fieldpath.Set{set, owned} {
 				less := ty.Remove(a, s)
 				require.True(t, typed.Equal(less, ty.Remove(less, s)), "what is removed is removed")
 				require.True(t, ty.Reconcile(s).Equal(ty.Reconcile(ty.Reconcile(s))), "what is reconciled is reconciled")
-				if ty.Reconciled(s.Tree()) {
+				if ty.IsReconciled(s.Tree()) {
 					require.True(t, ty.Reconcile(s).Equal(s), "what is reconciled stays")
 				}
 				finder := typed.Finder{}

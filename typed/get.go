@@ -2,8 +2,8 @@ package typed
 
 import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
-// Get returns what is at path in v, and whether anything is. Of an item that
-// stands twice it returns the first. The result shares memory with v.
+// Get returns the value at path in v, if it exists. For a duplicated item it returns the first. The result shares
+// memory with v.
 func (t *Type) Get(v any, path fieldpath.Path) (any, bool) {
 	for _, e := range path {
 		var child *Type

@@ -21,8 +21,10 @@ func TestGetAtIndexes(t *testing.T) {
 		ok        bool
 	}{
 		{"all", "the empty path is the value's own", nil, v, true},
-		{"by key", "what is at an index has the type of items", fieldpath.Path{fieldpath.Index(0), fieldpath.Field("named"), item, fieldpath.Field("port")}, int64(1), true},
-		{"null", "a null is there", fieldpath.Path{fieldpath.Index(0), fieldpath.Field("labels"), fieldpath.Field("a")}, nil, true},
+		{"by key", "what is at an index has the type of items",
+			fieldpath.Path{fieldpath.Index(0), fieldpath.Field("named"), item, fieldpath.Field("port")}, int64(1), true},
+		{"null", "a null is there", fieldpath.Path{fieldpath.Index(0), fieldpath.Field("labels"), fieldpath.Field("a")}, nil,
+			true},
 		{"no field", "", fieldpath.Path{fieldpath.Index(0), fieldpath.Field("labels"), fieldpath.Field("b")}, nil, false},
 		{"behind the last", "", fieldpath.Path{fieldpath.Index(1)}, nil, false},
 		{"before the first", "a path that a client sent may say so", fieldpath.Path{fieldpath.Index(-1)}, nil, false},

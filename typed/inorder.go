@@ -2,28 +2,26 @@ package typed
 
 import "slices"
 
-// Most lists meet in the same order: an update changes an item or none, an
-// intent names the items as live has them. The functions of this file deal with
-// that case without computing elements for items that are equal anyway; they
-// give up, and leave it to the general case, whenever an item may stand twice.
+// Most pairs of lists have the same items in the same order: an update changes one item or none, an intent lists the
+// items in live's order. The functions of this file handle that case, and distinct items in any order, without
+// computing elements for equal items. They return false, for the general case, if an item may be duplicated.
 
-// maxTwins is how many items are looked for one by one in their list, to see that
-// they do not stand twice. Where there are more, all items are hashed.
-const maxTwins = 8
+// maxDuplicateSearch is the number of items whose duplicates are searched for one by one. For more, all items are
+// hashed.
+const maxDuplicateSearch = 8
 
-// maxOrdered bounds how deep lists are compared in order. Each level of lists
-// walks the items that differ once more to see that they do, which in a value
-// that is all nesting would cost its depth times its size.
+// maxOrdered bounds the nesting of lists that are compared in order. Each level compares differing items again, so a
+// value that is all nesting would cost its depth times its size.
 const maxOrdered = 64
 
-// compareInOrder compares two lists whose items have the same elements in the
-// same order. ok is false when they have not, or when that takes too long to see.
+// compareInOrder compares two lists whose items have the same elements in the same order. ok is false for other
+// lists, and for nesting that would cost too much.
 func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d difference, ok bool) {
 	if len(old) != len(now) || depth > maxOrdered {
 		return d, false
 	}
 	f := l.matcher()
-	var space [maxTwins]int
+	var space [maxDuplicateSearch]int
 	differing := space[:0]
 	for i := range old {
 		if same(old[i], now[i]) || equal(old[i], now[i], depth+1, &c.left) {
@@ -37,14 +35,13 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 	if len(differing) == 0 {
 		return d, true
 	}
-	// The same elements stand at the same places in both, so that an item stands
-	// twice in both or in neither.
-	if len(differing) > maxTwins && !f.hashItems(now) {
+	// Both lists have the same elements at the same positions, so an item is duplicated in both or in neither.
+	if len(differing) > maxDuplicateSearch && !f.hashItems(now) {
 		return d, false
 	}
 	var out differences
 	for _, i := range differing {
-		if !f.isTable && l.twins(now, i, f.keys) {
+		if !f.isTable && l.hasDuplicate(now, i, f.keys) {
 			return d, false
 		}
 		e, err := l.element(now[i])
@@ -56,8 +53,8 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 	return out.result(), true
 }
 
-// compareHashed compares two lists that hold each item once, in any order. ok is
-// false when one holds an item twice, or one that can't be hashed.
+// compareHashed compares two lists of distinct items in any order. ok is false if an item is duplicated or can't be
+// hashed.
 func (c *comparer) compareHashed(l *List, old, now []any, depth int) (d difference, ok bool) {
 	before, after := l.matcher(), l.matcher()
 	if depth > maxOrdered || !before.hashItems(old) || !after.hashItems(now) {
@@ -93,8 +90,8 @@ func (c *comparer) compareHashed(l *List, old, now []any, depth int) (d differen
 	return out.result(), true
 }
 
-// twins reports whether the item at position i stands elsewhere in list too.
-func (l *List) twins(list []any, i int, keys []string) bool {
+// hasDuplicate reports whether list has another item that is the same as the one at position i.
+func (l *List) hasDuplicate(list []any, i int, keys []string) bool {
 	for j := range list {
 		if j != i && l.sameItem(list[j], list[i], keys) {
 			return true
@@ -103,8 +100,8 @@ func (l *List) twins(list []any, i int, keys []string) bool {
 	return false
 }
 
-// mergeInOrder merges items of an intent that stand in live in the same order,
-// each once. ok is false when they do not.
+// mergeInOrder merges an intent whose items are distinct and are all in live, in the same order. ok is false for
+// other lists.
 func (m *merger) mergeInOrder(t *List, live, applied []any) (out []any, unchanged, ok bool) {
 	f := t.matcher()
 	if !f.hashItems(applied) || !f.match(live, len(live), applied) || !f.sorted {

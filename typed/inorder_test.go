@@ -43,16 +43,15 @@ func vary(r *rand.Rand, item map[string]any) map[string]any {
 	return out
 }
 
-// TestComparesInAnyOrder holds the comparison of lists in the same order against
-// that of lists in another, where every item is looked up by its element: an item
-// that moves must change nothing.
+// TestComparesInAnyOrder compares lists in the same order and in another order, where every item is looked up by its
+// element: the order must make no difference.
 func TestComparesInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		var old, now []any
 		for port := range r.IntN(24) {
 			item := server(r, port)
-			for range 1 + r.IntN(8)/7 { // now and then it stands twice
+			for range 1 + r.IntN(8)/7 { // some items are duplicated
 				old = append(old, vary(r, item))
 				now = append(now, old[len(old)-1])
 				if r.IntN(3) == 0 {
@@ -69,8 +68,8 @@ func TestComparesInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestMergesInAnyOrder holds the merge of a few items that live has in the same
-// order against that of an intent that has one item more, at the end.
+// TestMergesInAnyOrder compares the merge of items in live's order with that of an intent with one more item at the
+// end, which takes the general way.
 func TestMergesInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {
@@ -103,12 +102,12 @@ func TestMergesInAnyOrder(t *testing.T) {
 		if live == nil && applied == nil {
 			continue
 		}
-		require.True(t, typed.Equal(list, got), "%s with %s:\n%s\nnot\n%s", js(t, live), js(t, applied), js(t, got), js(t, list))
+		require.True(t, typed.Equal(list, got), "%s with %s:\n%s\nnot\n%s", js(t, live), js(t, applied), js(t, got),
+			js(t, list))
 	}
 }
 
-// TestListsThatGiveUp has lists in the same order that have to be looked at item by
-// item all the same.
+// TestListsThatGiveUp has lists in the same order that are compared by elements nevertheless.
 func TestListsThatGiveUp(t *testing.T) {
 	long := strings.Repeat("x", fieldpath.MaxElement+1)
 	for _, row := range []struct {
@@ -116,9 +115,12 @@ func TestListsThatGiveUp(t *testing.T) {
 		old, now                 string
 		added, modified, removed []string
 	}{
-		{"twins", "items that stand twice are one leaf", `{named: [{name: a}, {name: a, port: 1}]}`, `{named: [{name: a}, {name: a, port: 2}]}`, nil, []string{`.named[name="a"]`}, nil},
-		{"no key", "what nothing can select is not compared", `{named: [{port: 1}, {name: a}]}`, `{named: [{port: 2}, {name: a, port: 1}]}`, []string{`.named[name="a"].port`}, nil, nil},
-		{"key too long", "", `{named: [{name: ` + long + `, port: 1}]}`, `{named: [{name: ` + long + `, port: 2}]}`, nil, nil, nil},
+		{"duplicates", "duplicated items are one leaf", `{named: [{name: a}, {name: a, port: 1}]}`,
+			`{named: [{name: a}, {name: a, port: 2}]}`, nil, []string{`.named[name="a"]`}, nil},
+		{"no key", "what nothing can select is not compared", `{named: [{port: 1}, {name: a}]}`,
+			`{named: [{port: 2}, {name: a, port: 1}]}`, []string{`.named[name="a"].port`}, nil, nil},
+		{"key too long", "", `{named: [{name: ` + long + `, port: 1}]}`, `{named: [{name: ` + long + `, port: 2}]}`, nil,
+			nil, nil},
 		{"item too long", "", `{set: [` + long + `]}`, `{set: [` + long + `, a]}`, []string{`.set[="a"]`}, nil, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -138,7 +140,7 @@ func TestListsThatGiveUp(t *testing.T) {
 	}
 	for _, now := range []any{mixed("c", "b"), mixed("a", "c")} {
 		got := root.Compare(mixed("a", "b"), now)
-		require.Equal(t, []string{`.ports[port=1,proto="TCP"]`}, lines(got.Modified), "they are twins, too")
+		require.Equal(t, []string{`.ports[port=1,proto="TCP"]`}, lines(got.Modified), "they are duplicates, too")
 	}
 	one := map[string]any{"ports": []any{map[string]any{"port": int64(1), "name": "c"}}}
 	requireTwins(t, root, mixed("a", "b"), one, nil, typed.ApplyOptions{Compare: true})
@@ -152,8 +154,7 @@ func TestListsThatGiveUp(t *testing.T) {
 	require.Equal(t, `{"named":[]}`, js(t, merged), "items that nothing can select do not meet")
 }
 
-// TestDepthOfOperations shows what becomes of values that are nested deeper than
-// they may be, which Validate would have refused.
+// TestDepthOfOperations shows the results for values that are nested too deep, which Validate would reject.
 func TestDepthOfOperations(t *testing.T) {
 	nested := func(depth int, leaf string) any {
 		var v any = leaf
@@ -176,8 +177,11 @@ func TestDepthOfOperations(t *testing.T) {
 	}
 	require.Equal(t, typed.MaxDepth, depth(free.FieldSet(nested(typed.MaxDepth, "x"))))
 	require.Equal(t, typed.MaxDepth+1, depth(free.FieldSet(nested(typed.MaxDepth+10, "x"))), "what is deeper is a leaf")
-	require.Equal(t, typed.MaxDepth, depth(free.Compare(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "z")).Modified))
-	require.Equal(t, typed.MaxDepth+1, depth(free.Compare(nested(typed.MaxDepth+10, "x"), nested(typed.MaxDepth+10, "x")).Modified), "and different from everything")
+	require.Equal(t, typed.MaxDepth,
+		depth(free.Compare(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "z")).Modified))
+	require.Equal(t, typed.MaxDepth+1,
+		depth(free.Compare(nested(typed.MaxDepth+10, "x"), nested(typed.MaxDepth+10, "x")).Modified),
+		"and different from everything")
 	require.Equal(t, typed.MaxDepth+1, depth(free.Compare(nil, nested(typed.MaxDepth+10, "x")).Added))
 	require.True(t, typed.Equal(nested(typed.MaxDepth, "x"), nested(typed.MaxDepth, "x")))
 	require.False(t, typed.Equal(nested(typed.MaxDepth+10, "x"), nested(typed.MaxDepth+10, "x")))
@@ -196,15 +200,19 @@ func TestDepthOfOperations(t *testing.T) {
 	require.Empty(t, dropped)
 	require.Equal(t, fmt.Sprintf("%p", deep), fmt.Sprintf("%p", got))
 	atomic := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"x": {Type: typed.UntypedAtomic()}}}}
-	require.False(t, typed.Canonical(nil).Compare(atomic, map[string]any{"x": nested(typed.MaxDepth+10, "x")}, map[string]any{"x": nested(typed.MaxDepth+10, "x")}).Unchanged(),
+	require.False(t,
+		typed.Canonical(nil).Compare(atomic, map[string]any{"x": nested(typed.MaxDepth+10, "x")},
+			map[string]any{"x": nested(typed.MaxDepth+10, "x")}).Unchanged(),
 		"canonical semantics end there too")
 }
 
-// TestPairs holds the search for many items against Get, and stops it anywhere.
+// TestPairs compares Pairs with Get for many items, and stops the iteration at every step.
 func TestPairs(t *testing.T) {
-	old := tree(t, `{s: a, named: [{name: a, port: 1}, {name: b, port: 1}, {name: c, port: 1}, {name: c, port: 2}, {name: d}], set: [x, q], args: [p], free: {l: [1], m: {k: v}}, nope: {a: 1}}`)
+	old := tree(t,
+		`{s: a, named: [{name: a, port: 1}, {name: b, port: 1}, {name: c, port: 1}, {name: c, port: 2}, {name: d}], set: [x, q], args: [p], free: {l: [1], m: {k: v}}, nope: {a: 1}}`)
 	now := tree(t, `{s: b, named: [{name: b, port: 2}, {name: c, port: 3}], set: [], labels: {a: x}}`)
-	paths := set(t, `{f:s: {}, f:x: {f:y: {}}, f:nope: {f:a: {}}, f:args: {'i:0': {}}, f:labels: {f:a: {}}, f:free: {f:l: {'i:0': {}, 'v:1': {}}, f:m: {f:k: {}}},
+	paths := set(t,
+		`{f:s: {}, f:x: {f:y: {}}, f:nope: {f:a: {}}, f:args: {'i:0': {}}, f:labels: {f:a: {}}, f:free: {f:l: {'i:0': {}, 'v:1': {}}, f:m: {f:k: {}}},
 		f:set: {'v:"q"': {}, 'v:"x"': {}, 'v:"y"': {}, 'v:"z"': {}},
 		f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}, 'k:{"name":"b"}': {.: {}, f:port: {}}, 'k:{"name":"c"}': {.: {}, f:port: {}}, 'k:{"name":"d"}': {f:port: {}}, 'k:{"name":"e"}': {.: {}, f:port: {}}}}`)
 	var all []string

@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// element returns the path element that selects item in a set or keyed list. It
-// fails for an item that nothing can select: see spec rules 3.4 and 3.5.
+// element returns the path element that selects item in a set or keyed list. It returns an error for an item that
+// can't be selected: see spec rules 3.4 and 3.5.
 func (l *List) element(item any) (fieldpath.Element, error) {
 	if l.Kind == KeyedList {
 		return l.key(item)
@@ -29,9 +29,8 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 	return bounded(fieldpath.Value(item))
 }
 
-// key returns the key of a keyed list's item: its key fields, or their
-// defaults. A key field without either is left out of the key, which makes it
-// another key than any with that field.
+// key returns the key of a keyed list's item: its key fields, or their defaults. A key field that has neither is
+// omitted, and the key differs from all keys with that field.
 func (l *List) key(item any) (fieldpath.Element, error) {
 	m, ok := item.(map[string]any)
 	if !ok {
@@ -61,8 +60,7 @@ func (l *List) key(item any) (fieldpath.Element, error) {
 
 var errNotFinite = errors.New("a number in a key or set must be finite")
 
-// finite refuses NaN and the infinities, which JSON cannot write and which
-// equal nothing, not even themselves.
+// finite rejects NaN and the infinities: JSON can't represent them, and NaN does not equal itself.
 func finite(v any) error {
 	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return errNotFinite
@@ -73,21 +71,26 @@ func finite(v any) error {
 	return nil
 }
 
-// index holds the items of a set or keyed list by their elements.
+// index maps elements to the items of a set or keyed list. Building it costs one canonical text for each item.
+//
+// For example, of the set [a, b, a]:
+//
+//	elems  [="a"] [="b"] [="a"]     at  0 1 2     first  "a":0 "b":1     many  "a":[0 2]
+//
+// Invariant: len(elems) == len(at) ≤ len(list).
 type index struct {
-	// elems are the elements of the list's items, in the list's order; items
-	// that nothing can select are left out here and in at.
+	// elems are the elements of the items, in the order of the list; items that can't be selected are omitted, here and
+	// in at.
 	elems []fieldpath.Element
-	// at are the positions in the list of the items of elems.
+	// at are the positions of the items in the list.
 	at []int
-	// first maps an element's text to its first position in elems.
+	// first maps the text of an element to its first position in elems.
 	first map[string]int
-	// many maps an element's text to all its positions in elems, ascending, where
-	// there is more than one; nil when there are no duplicates.
+	// many maps the text of a duplicated element to all its positions in elems, ascending; nil if there is none.
 	many map[string][]int
 }
 
-// indexOf builds the index of list. Invariant: len(elems) == len(at) ≤ len(list).
+// indexOf builds the index of list.
 func (l *List) indexOf(list []any) index {
 	x := index{
 		elems: make([]fieldpath.Element, 0, len(list)),
@@ -122,7 +125,7 @@ func (x *index) has(e fieldpath.Element) bool {
 	return ok
 }
 
-// times returns how often e stands in the list.
+// times returns the number of items with the element e.
 func (x *index) times(e fieldpath.Element) int {
 	if n := len(x.many[e.Text()]); n > 0 {
 		return n

@@ -39,9 +39,12 @@ func TestItems(t *testing.T) {
 		{"null key", "a null is a value", keyed, m{"k": nil}, ""},
 		{"key that is a map", "upstream has them too", keyed, m{"k": m{"a": []any{"b", int64(1)}}}, ""},
 		{"infinite key", "", keyed, m{"k": math.Inf(1)}, `key field "k": a number in a key or set must be finite`},
-		{"large map as key", "its names count", keyed, m{"k": m{strings.Repeat("x", fieldpath.MaxElement): int64(1)}}, "a value in a key of more than 262144 bytes"},
-		{"large list as key", "its texts count", keyed, m{"k": []any{strings.Repeat("x", fieldpath.MaxElement)}}, "a value in a key of more than 262144 bytes"},
-		{"large map of small ones as key", "and how many values there are", keyed, m{"k": []any{m{"a": make([]any, fieldpath.MaxElement)}}}, "a value in a key of more than 262144 bytes"},
+		{"large map as key", "its names count", keyed, m{"k": m{strings.Repeat("x", fieldpath.MaxElement): int64(1)}},
+			"a value in a key of more than 262144 bytes"},
+		{"large list as key", "its texts count", keyed, m{"k": []any{strings.Repeat("x", fieldpath.MaxElement)}},
+			"a value in a key of more than 262144 bytes"},
+		{"large map of small ones as key", "and how many values there are", keyed,
+			m{"k": []any{m{"a": make([]any, fieldpath.MaxElement)}}}, "a value in a key of more than 262144 bytes"},
 		{"no key", "", keyed, m{"x": "a"}, `an item of a keyed list must have one of its key fields ["k"]`},
 		{"no map", "", keyed, "a", `an item of a keyed list must be a map, got "a"`},
 	} {
@@ -69,26 +72,37 @@ func TestCanonicalOddities(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()
 	typ.Map.Fields["whole"] = typed.Field{Type: &typed.Type{List: &typed.List{Elem: typ.Map.Fields["sealed"].Type}}}
-	typ.Map.Fields["odd"] = typed.Field{Type: &typed.Type{Map: &typed.Map{Atomic: true, Fields: map[string]typed.Field{"q": typ.Map.Fields["cpu"], "t": typ.Map.Fields["at"], "none": {Type: str, Default: m{}}}}}}
+	typ.Map.Fields["odd"] = typed.Field{
+		Type: &typed.Type{
+			Map: &typed.Map{Atomic: true,
+				Fields: map[string]typed.Field{"q": typ.Map.Fields["cpu"], "t": typ.Map.Fields["at"],
+					"none": {Type: str, Default: m{}}}}}}
 	for _, row := range []struct {
 		name, why string
 		a, b      m
 		same      bool
 	}{
-		{"lists for a quantity", "what has no shape of its type is told by what it is", m{"odd": m{"q": []any{"1"}, "x": "a"}}, m{"odd": m{"q": []any{"1"}, "x": "b"}}, false},
-		{"equal lists for a quantity", "", m{"odd": m{"q": []any{"1"}, "t": "2026-01-01T00:00:00Z"}}, m{"odd": m{"q": []any{"1"}, "t": "2026-01-01T01:00:00+01:00"}}, true},
-		{"equal maps for a quantity", "", m{"odd": m{"q": m{"a": "1"}, "t": "2026-01-01T00:00:00Z"}}, m{"odd": m{"q": m{"a": "1"}, "t": "2026-01-01T01:00:00+01:00"}}, true},
+		{"lists for a quantity", "what has no shape of its type is told by what it is",
+			m{"odd": m{"q": []any{"1"}, "x": "a"}}, m{"odd": m{"q": []any{"1"}, "x": "b"}}, false},
+		{"equal lists for a quantity", "", m{"odd": m{"q": []any{"1"}, "t": "2026-01-01T00:00:00Z"}},
+			m{"odd": m{"q": []any{"1"}, "t": "2026-01-01T01:00:00+01:00"}}, true},
+		{"equal maps for a quantity", "", m{"odd": m{"q": m{"a": "1"}, "t": "2026-01-01T00:00:00Z"}},
+			m{"odd": m{"q": m{"a": "1"}, "t": "2026-01-01T01:00:00+01:00"}}, true},
 		{"map for text", "an empty map that is none by its type", m{"odd": m{"none": m{}}}, m{"odd": m{}}, false},
 		{"numbers for an instant", "", m{"at": int64(1)}, m{"at": int64(2)}, false},
 		{"booleans for a quantity", "", m{"cpu": true}, m{"cpu": false}, false},
-		{"undeclared", "what is not declared is deduced", m{"odd": m{"x": m{"a": "1"}}}, m{"odd": m{"x": m{"a": "1000m"}}}, false},
-		{"lists of atomic structs", "item by item", m{"whole": []any{m{"text": "a"}, m{"limits": m{"cpu": "1"}}}}, m{"whole": []any{m{"text": "a"}, m{"limits": m{"cpu": "1000m"}}}}, true},
-		{"lists of other atomic structs", "", m{"whole": []any{m{"text": "a"}, m{"text": "b"}}}, m{"whole": []any{m{"text": "a"}, m{"text": "c"}}}, false},
+		{"undeclared", "what is not declared is deduced", m{"odd": m{"x": m{"a": "1"}}}, m{"odd": m{"x": m{"a": "1000m"}}},
+			false},
+		{"lists of atomic structs", "item by item", m{"whole": []any{m{"text": "a"}, m{"limits": m{"cpu": "1"}}}},
+			m{"whole": []any{m{"text": "a"}, m{"limits": m{"cpu": "1000m"}}}}, true},
+		{"lists of other atomic structs", "", m{"whole": []any{m{"text": "a"}, m{"text": "b"}}},
+			m{"whole": []any{m{"text": "a"}, m{"text": "c"}}}, false},
 		{"list and map", "", m{"whole": []any{}}, m{"whole": m{}}, false},
 		{"longest quantity", "64 bytes are read", m{"cpu": strings.Repeat("0", 63) + "1"}, m{"cpu": "1"}, true},
 		{"too long a quantity", "", m{"cpu": strings.Repeat("0", 64) + "1"}, m{"cpu": "1"}, false},
 		{"largest exponent", "amounts below a nano are rounded up to it", m{"cpu": "10e-999"}, m{"cpu": "1e-999"}, true},
-		{"too large an exponent", "to compare it is to write out its digits", m{"cpu": "10e-1000"}, m{"cpu": "1e-999"}, false},
+		{"too large an exponent", "to compare it is to write out its digits", m{"cpu": "10e-1000"}, m{"cpu": "1e-999"},
+			false},
 		{"letter alone", "an exponent or exa", m{"cpu": "1E"}, m{"cpu": "1e18"}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {

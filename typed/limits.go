@@ -6,34 +6,30 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// The limits on a value (spec rules 12.1 and 12.2), which [Type.Validate] keeps.
-// They are far above what a server can store, and there to bound what hostile
-// input costs.
+// The limits of a value (spec rules 12.1 and 12.2), which [Type.Validate] checks. They are far above what a server
+// can store, and bound the cost of hostile input.
 //
-// No operation of this package recurses deeper than MaxDepth, whatever it is
-// given: a comparison takes what is nested deeper as different, a merge fails, and
-// the others take it as a leaf. The time of an operation follows the size of a
-// value written out as JSON, which is beyond any bound for a container that holds
-// itself twice; Validate refuses that, and must come first for what comes from
-// outside. [Equal], [Type.Apply] and [Semantics.CompareAndValidate] need no validation.
+// No operation of this package recurses deeper than MaxDepth: deeper values count as different in a comparison, are
+// an error in a merge, and are leaves for the others. The cost of an operation follows the size of the value written
+// as JSON, which is unbounded for a container that contains itself twice. Validate rejects that, and must be called
+// first on untrusted input. [Equal], [Type.Apply] and [Semantics.CompareAndValidate] do not need it.
 const (
-	// MaxDepth is how deep a value may be nested.
+	// MaxDepth is the deepest nesting of a value.
 	MaxDepth = 1000
-	// MaxValues is how many values a value may have in it, containers and itself
-	// included.
+	// MaxValues is the largest number of values in a value, containers and itself included.
 	MaxValues = 4 << 20
-	// MaxItems is how many items a list may have.
+	// MaxItems is the largest number of items of a list.
 	MaxItems = 1_000_000
-	// MaxErrors is how many violations are reported of one value.
+	// MaxErrors is the largest number of violations that are reported for one value.
 	MaxErrors = 100
 )
 
-// sizeError says that a name, or a value in a key or set, is too large.
+// sizeError reports that a name, or a value in a key or set, is too large.
 type sizeError string
 
 func (e sizeError) Error() string { return string(e) }
 
-// checkText refuses a text of size bytes that is too long for an element.
+// checkText rejects a text of size bytes that is too long for an element.
 func checkText(what string, size int) error {
 	if size > fieldpath.MaxElement {
 		return sizeError(fmt.Sprintf("%s of %d bytes, expected at most %d", what, size, fieldpath.MaxElement))
@@ -41,8 +37,7 @@ func checkText(what string, size int) error {
 	return nil
 }
 
-// checkValue refuses a value that is too large to be in an element, before it
-// becomes one.
+// checkValue rejects a value that is too large for an element, before the element is made.
 func checkValue(v any) error {
 	switch x := v.(type) {
 	case string:
@@ -56,13 +51,12 @@ func checkValue(v any) error {
 	return nil
 }
 
-// bounded refuses an element whose text is too long once it is escaped.
+// bounded rejects an element whose text is too long with its escapes.
 func bounded(e fieldpath.Element) (fieldpath.Element, error) {
 	return e, checkText("a key", len(e.Text()))
 }
 
-// small reports whether v has no more levels than MaxDepth and costs no more than
-// left, which counts values and the bytes of their texts.
+// small reports whether v has at most MaxDepth levels and costs at most left, which counts values and bytes of text.
 func small(v any, depth int, left *int) bool {
 	if *left--; *left < 0 || depth > MaxDepth {
 		return false

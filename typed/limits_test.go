@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestValueLimits shows each limit on a value (spec rules 12.1 and 12.2), at it
+// TestValueLimits shows each limit of a value (spec rules 12.1 and 12.2), at it
 // and one beyond.
 func TestValueLimits(t *testing.T) {
 	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
@@ -47,11 +47,16 @@ func TestValueLimits(t *testing.T) {
 		reason typed.Reason
 		detail string
 	}{
-		{"nesting", typed.Deduced(), nested(typed.MaxDepth), nested(typed.MaxDepth + 1), typed.TooDeep, "nested deeper than 1000"},
-		{"values", typed.Deduced(), shared(typed.MaxValues/64 - 2), shared(typed.MaxValues / 64), typed.TooLarge, "more than 4194304 values"},
-		{"values, to the last", typed.Deduced(), append(shared(1<<16-2).([]any), make([]any, 63)...), append(shared(1<<16-2).([]any), make([]any, 64)...), typed.TooLarge, "more than 4194304 values"},
-		{"items", typed.Deduced(), make([]any, typed.MaxItems), make([]any, typed.MaxItems+1), typed.TooLarge, "1000001 items, expected at most 1000000"},
-		{"name of a field", typed.Deduced(), map[string]any{text(fieldpath.MaxElement): 1}, map[string]any{text(fieldpath.MaxElement + 1): 1},
+		{"nesting", typed.Deduced(), nested(typed.MaxDepth), nested(typed.MaxDepth + 1), typed.TooDeep,
+			"nested deeper than 1000"},
+		{"values", typed.Deduced(), shared(typed.MaxValues/64 - 2), shared(typed.MaxValues / 64), typed.TooLarge,
+			"more than 4194304 values"},
+		{"values, to the last", typed.Deduced(), append(shared(1<<16-2).([]any), make([]any, 63)...),
+			append(shared(1<<16-2).([]any), make([]any, 64)...), typed.TooLarge, "more than 4194304 values"},
+		{"items", typed.Deduced(), make([]any, typed.MaxItems), make([]any, typed.MaxItems+1), typed.TooLarge,
+			"1000001 items, expected at most 1000000"},
+		{"name of a field", typed.Deduced(), map[string]any{text(fieldpath.MaxElement): 1},
+			map[string]any{text(fieldpath.MaxElement + 1): 1},
 			typed.TooLarge, "a name of 262145 bytes, expected at most 262144"},
 		{"item of a set, which is quoted", set, []any{text(fieldpath.MaxElement - 2)}, []any{text(fieldpath.MaxElement - 1)},
 			typed.TooLarge, "a key of 262145 bytes, expected at most 262144"},
@@ -59,13 +64,16 @@ func TestValueLimits(t *testing.T) {
 			typed.TooLarge, "a key of 300002 bytes, expected at most 262144"},
 		{"key", keyed, []any{map[string]any{"k": text(1000)}}, []any{map[string]any{"k": text(fieldpath.MaxElement + 1)}},
 			typed.TooLarge, `key field "k": a text of 262145 bytes, expected at most 262144`},
-		{"key that is a container", keyed, []any{map[string]any{"k": nested(10)}}, []any{map[string]any{"k": nested(1_000_000)}},
+		{"key that is a container", keyed, []any{map[string]any{"k": nested(10)}},
+			[]any{map[string]any{"k": nested(1_000_000)}},
 			typed.TooLarge, `key field "k": a value in a key of more than 262144 bytes or 1000 levels`},
-		{"levels of maps in a key", keyed, []any{map[string]any{"k": entries(900)}}, []any{map[string]any{"k": entries(2000)}},
+		{"levels of maps in a key", keyed, []any{map[string]any{"k": entries(900)}},
+			[]any{map[string]any{"k": entries(2000)}},
 			typed.TooLarge, `key field "k": a value in a key of more than`},
 		{"levels of lists in a key", keyed, []any{map[string]any{"k": nested(900)}}, []any{map[string]any{"k": nested(2000)}},
 			typed.TooLarge, `key field "k": a value in a key of more than`},
-		{"values in a key", keyed, []any{map[string]any{"k": make([]any, 1000)}}, []any{map[string]any{"k": make([]any, fieldpath.MaxElement+1)}},
+		{"values in a key", keyed, []any{map[string]any{"k": make([]any, 1000)}},
+			[]any{map[string]any{"k": make([]any, fieldpath.MaxElement+1)}},
 			typed.TooLarge, `key field "k": a value in a key of more than`},
 	} {
 		require.NoError(t, c.typ.Validate(c.within, typed.Rules{Unknown: true}), c.why)
@@ -147,7 +155,8 @@ func TestErrorLimit(t *testing.T) {
 		return out
 	}
 	require.Len(t, numbers.Validate(bad(typed.MaxErrors), typed.Rules{}), typed.MaxErrors, "as many as are listed")
-	for _, n := range []int{typed.MaxErrors + 1, 2*typed.MaxErrors - 1, 2 * typed.MaxErrors, 2*typed.MaxErrors + 1, 12_345} {
+	for _, n := range []int{typed.MaxErrors + 1, 2*typed.MaxErrors - 1, 2 * typed.MaxErrors, 2*typed.MaxErrors + 1,
+		12_345} {
 		errs := numbers.Validate(bad(n), typed.Rules{}).(typed.Errors)
 		require.Len(t, errs, typed.MaxErrors+1)
 		for i, err := range errs[:typed.MaxErrors] {
@@ -160,7 +169,7 @@ func TestErrorLimit(t *testing.T) {
 	require.Equal(t, []string{"too large", "omitted"}, []string{typed.TooLarge.String(), typed.Omitted.String()})
 }
 
-// TestEqualDuplicates shows that items that stand twice are told by all of them,
+// TestEqualDuplicates shows that duplicated items are compared one by one,
 // in order, at any number of them.
 func TestEqualDuplicates(t *testing.T) {
 	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}

@@ -8,36 +8,36 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// matcher pairs the items of two lists, live and applied, that have the same key or
-// value. It never computes an element, whose canonical text would cost more than all
-// the rest: it compares items by their key fields, and where that would take too long,
-// looks them up by a hash of these. It does so in three steps, from the most common
-// case to the least:
+// matcher pairs the items of two lists, live and applied, that have the same key or value. It never computes an
+// element, whose canonical text would cost more than all the rest. It compares items by their key fields, and looks
+// them up by a hash of these if comparing would take too long. There are three ways, from the most common case to the
+// least:
 //
 //	the same items in the same order   one comparison for each item
 //	few items of applied               each is searched for in live
-//	others                             each item of live is looked up in a hash table
+//	others                             each item of live is looked up in a hash table of applied
 //
-// All cost O(len(live) + len(applied)). It pairs nothing where an item is twice in one
-// of the lists, or can't be told from others; the element by element twins, which use
-// [List.indexOf], do those lists.
+// Each costs O(len(live) + len(applied)). It does not pair lists that have a duplicate, or an item that can't be
+// hashed: the plain operations handle those, by elements ([List.indexOf]).
 //
-//	liveAt == nil       the items of applied are those of live, one by one
+//	liveAt == nil       applied[i] is live[i], for all i
 //	liveAt[i] == j ≥ 0  applied[i] is live[j]
 //	liveAt[i] == -1     live has no such item
+//
+// For example, live [a b c d] and applied [d x b] have liveAt [3 -1 1].
 type matcher struct {
 	list *List
 	keys []string // of list, sorted
 
 	liveAt  []int32
-	sorted  bool // liveAt has no -1, and ascends
-	isTable bool // table holds the items of applied, which are distinct
+	sorted  bool // liveAt has no -1 and ascends
+	isTable bool // table has the items of applied, which are distinct
 	table   itemTable
 }
 
 func (l *List) matcher() matcher { return matcher{list: l, keys: l.sortedKeys()} }
 
-// sortedKeys returns the key fields of l's items in their order in an element.
+// sortedKeys returns the key fields of l's items in the order of an element.
 func (l *List) sortedKeys() []string {
 	if slices.IsSorted(l.Keys) {
 		return l.Keys
@@ -45,10 +45,10 @@ func (l *List) sortedKeys() []string {
 	return slices.Sorted(slices.Values(l.Keys))
 }
 
-// maxSearched is how many items are searched for one by one in a list.
+// maxSearched is the number of items that are searched for one by one.
 const maxSearched = 8
 
-// position returns where live has the item of applied at i; -1 for nowhere.
+// position returns the position in live of the item at i of applied, or -1.
 func (x *matcher) position(i int) int {
 	if x.liveAt == nil {
 		return i
@@ -56,9 +56,8 @@ func (x *matcher) position(i int) int {
 	return int(x.liveAt[i])
 }
 
-// match pairs the items of applied with those of live, which has n. It is false for
-// lists that it can't pair. It does not say whether applied has an item twice where
-// it pairs the same items in the same order.
+// match pairs the items of applied with the n items of live. It returns false for lists that it can't pair. If the
+// lists have the same items in the same order, it does not notice duplicates.
 func (x *matcher) match(live any, n int, applied []any) bool {
 	if n == len(applied) && x.sameItems(live, applied) {
 		x.liveAt, x.sorted = nil, true
@@ -78,8 +77,7 @@ func (x *matcher) match(live any, n int, applied []any) bool {
 	return true
 }
 
-// sameItems reports whether two lists of one length have the same items in the same
-// order.
+// sameItems reports whether two lists of one length have the same items in the same order.
 func (x *matcher) sameItems(live any, applied []any) bool {
 	for i := range applied {
 		if !x.list.sameItem(itemOf(live, i), applied[i], x.keys) {
@@ -89,7 +87,7 @@ func (x *matcher) sameItems(live any, applied []any) bool {
 	return true
 }
 
-// search looks for a few items one by one.
+// search pairs a few items, one by one.
 func (x *matcher) search(live any, n int, applied []any) bool {
 	x.liveAt = make([]int32, len(applied))
 	for i, a := range applied {
@@ -117,7 +115,7 @@ func (x *matcher) search(live any, n int, applied []any) bool {
 	return true
 }
 
-// lookUp looks each item of live up among those of applied.
+// lookUp pairs many items, with a hash table of applied.
 func (x *matcher) lookUp(live any, n int, applied []any) bool {
 	if !x.hashItems(applied) {
 		return false
@@ -141,17 +139,16 @@ func (x *matcher) lookUp(live any, n int, applied []any) bool {
 	return true
 }
 
-// order returns the order of the merged list (spec rule 3.7): for each of its items the
-// position in live, or -1-i for the item of applied at i. With one cursor in each list:
+// order returns the order of the merged list (spec rule 3.7): for each item its position in live, or -1-i for the
+// item at i of applied. It has one cursor in each list:
 //
 //	live     a b c d        applied  d x b
 //	shared   d b            the applied items that live has, in applied's order
 //	merged   a c d x b
 //
-// An item of live alone is taken when the live cursor meets it; a shared item is taken
-// in its turn in applied's order; the live cursor passes over shared items whose turn it
-// is not. Items of applied alone stay behind the item that they follow in applied. Each
-// turn of the loop moves one of the cursors, so that it costs O(n + len(applied)).
+// An item of live only is taken when the cursor in live reaches it. Shared items are taken in applied's order; the
+// cursor in live skips those that are not next. An item of applied only follows the item before it in applied. Each
+// iteration moves a cursor, so the cost is O(n + len(applied)).
 func (x *matcher) order(n, applied int) []int {
 	appliedAt := slices.Repeat([]int{-1}, n)
 	var shared []int
@@ -203,22 +200,20 @@ func (x *matcher) order(n, applied int) []int {
 	return out
 }
 
-// itemTable is a hash table with open addressing, of positions in a list.
+// itemTable is a hash table of positions in a list, with open addressing.
 //
 //	len(slots) is a power of two, and more than twice the number of items
-//	slots[i] == 0    nothing is there
+//	slots[i] == 0    the slot is free
 //	slots[i] == j+1  the item at j, whose hash is hashes[j]
 type itemTable struct {
 	slots  []int32
 	hashes []uint64
 }
 
-// itemSeed makes the hashes of items unpredictable, so that nobody can write items
-// that collide.
+// itemSeed is random, so nobody can prepare items whose hashes collide.
 var itemSeed = maphash.MakeSeed()
 
-// hashItems builds the table of the items of a list. It is false where an item is in it
-// twice, or can't be hashed.
+// hashItems builds the table of a list. It returns false if an item is duplicated or can't be hashed.
 func (x *matcher) hashItems(list []any) bool {
 	if x.isTable {
 		return true
@@ -235,7 +230,7 @@ func (x *matcher) hashItems(list []any) bool {
 		for x.table.slots[slot] != 0 {
 			other := int(x.table.slots[slot] - 1)
 			if x.table.hashes[other] == h {
-				return false // the same, or so unlikely that it may be taken for it
+				return false // the same item, or a collision so rare that the slow way may handle it
 			}
 			slot = (slot + 1) & (size - 1)
 		}
@@ -245,8 +240,7 @@ func (x *matcher) hashItems(list []any) bool {
 	return true
 }
 
-// find returns the position of an item, whose hash is h, in the list of the table; -1
-// if it is not there.
+// find returns the position of an item with hash h in the list of the table, or -1.
 func (x *matcher) find(item any, h uint64, list []any) int {
 	mask := len(x.table.slots) - 1
 	for slot := int(h) & mask; x.table.slots[slot] != 0; slot = (slot + 1) & mask {
@@ -258,8 +252,7 @@ func (x *matcher) find(item any, h uint64, list []any) int {
 	return -1
 }
 
-// hash returns a hash of what identifies an item: equal for items that sameItem
-// says are the same.
+// hash returns a hash of an item's key or value. Items that are the same by sameItem have equal hashes.
 func (x *matcher) hash(item any) (h uint64, ok bool) {
 	if x.list.Kind == SetList {
 		return hashScalar(item)
@@ -285,8 +278,8 @@ func (x *matcher) hash(item any) (h uint64, ok bool) {
 	return h ^ h>>32, found
 }
 
-// hashScalar hashes what may be in a key or a set, but for lists, maps and nulls, which
-// are left to the twins: equal numbers hash alike, whatever their Go types.
+// hashScalar hashes a value of a key or set. It is false for lists, maps and nulls, which the plain operations
+// handle. Equal numbers have equal hashes, whatever their Go types.
 func hashScalar(v any) (uint64, bool) {
 	switch x := v.(type) {
 	case string:
@@ -297,13 +290,12 @@ func hashScalar(v any) (uint64, bool) {
 		return maphash.Comparable(itemSeed, x), true
 	}
 	if _, f, _, ok := number(v); ok && f == f {
-		return maphash.Comparable(itemSeed, f+0), true // + 0: there is one zero
+		return maphash.Comparable(itemSeed, f+0), true // +0 makes -0 and 0 the same
 	}
 	return 0, false
 }
 
-// isSelectable reports whether an item has a key, or a value, that a matcher may
-// compare.
+// isSelectable reports whether a matcher can compare an item: it has a key or value that can be hashed.
 func (l *List) isSelectable(item any, keys []string) bool {
 	if l.Kind == SetList {
 		_, ok := hashScalar(item)
@@ -326,13 +318,13 @@ func (l *List) isSelectable(item any, keys []string) bool {
 	return found
 }
 
-// hasItem reports whether a list has an item.
+// hasItem reports whether list has the item.
 func (l *List) hasItem(list []any, item any, keys []string) bool {
 	return slices.ContainsFunc(list, func(other any) bool { return l.sameItem(other, item, keys) })
 }
 
-// sameItem reports whether two items have the same element: the same value, or the
-// same key, where a field that an item lacks counts as its default.
+// sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
+// lacks counts as its default. a may be a live item, b is a plain tree.
 func (l *List) sameItem(a, b any, keys []string) bool {
 	if l.Kind == SetList {
 		return sameKey(a, b)
@@ -356,8 +348,7 @@ func (l *List) sameItem(a, b any, keys []string) bool {
 	return true
 }
 
-// sameKey reports whether two values make the same element: as for all elements,
-// numbers are the same whatever their Go types.
+// sameKey reports whether two values make the same element. Numbers are the same whatever their Go types.
 func sameKey(a, b any) bool {
 	if same(a, b) {
 		return true
@@ -375,7 +366,7 @@ func sameKey(a, b any) bool {
 	return kindOf(a) == isNumber && kindOf(b) == isNumber && fieldpath.Value(a).Equal(fieldpath.Value(b))
 }
 
-// orDefault returns the value of a key field, or its default where an item has none.
+// orDefault returns the value of a key field, or its default if the item has none.
 func (l *List) orDefault(v any, has bool, key string) any {
 	if has {
 		return v

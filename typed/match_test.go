@@ -42,7 +42,7 @@ var matched = map[string]struct {
 	},
 }
 
-// TestMatch holds a matcher against looking for each item by its canonical text, and the
+// TestMatch compares a matcher with a search for each item by its canonical text, and the
 // order of a merged list against the twin's.
 func TestMatch(t *testing.T) {
 	for name, row := range matched {

@@ -6,21 +6,23 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Merge returns live with applied laid over it (spec rules 3.1 to 3.3): nothing of live is
-// removed, leaves of applied win, and containers are merged by their topology.
-// Where a set or keyed list has items in both, the result keeps the order of
-// live when applied does not reorder, and that of applied otherwise.
+// Merge returns live with applied merged into it (spec rules 3.1 to 3.3). It removes nothing from live, takes the
+// leaves of applied, and merges containers by their topology. A set or keyed list keeps the order of live if applied
+// has the shared items in that order, and has the order of applied otherwise. For example, with ports keyed by port:
 //
-// Both values must have been validated, applied without duplicates; live may
-// have some: what applied says of a duplicated item replaces the duplicates.
-// The result shares memory with both. It is live itself, the same map in
-// memory, when applied changes nothing.
+//	live       image: a  ports: [{port: 80, name: x}, {port: 90}]  args: [q]
+//	applied    image: b  ports: [{port: 90}, {port: 80}]
+//	merged     image: b  ports: [{port: 90}, {port: 80, name: x}]  args: [q]
+//
+// Both values must be valid. applied must have no duplicates; live may, and an applied item replaces all its
+// duplicates. The result shares memory with both. It is live itself, the same map in memory, if applied changes
+// nothing. It costs O(size of applied), plus the length of each list of live that applied has items of.
 func (t *Type) Merge(live, applied any) (any, error) {
 	return (*Semantics)(nil).Merge(t, live, applied)
 }
 
-// Merge is [Type.Merge] for values of t with the equality of s: where live and
-// applied are equal, live's value stays.
+// Merge is [Type.Merge] for values of type t with the equality of s: where live and applied are equal, live's value
+// stays.
 func (s *Semantics) Merge(t *Type, live, applied any) (any, error) {
 	m := merger{semantics: s}
 	out, _ := m.merge(t, live, applied)
@@ -36,14 +38,13 @@ type merger struct {
 	depth     int // of the values in the object
 }
 
-// merge returns the merged value, and whether it is live itself. Either value
-// may be missing, but not both.
+// merge returns the merged value, and whether it is live itself. One of the values may be missing.
 func (m *merger) merge(t *Type, live, applied any) (out any, unchanged bool) {
 	switch {
 	case isMissing(applied):
 		return live, true
 	case isMissing(live):
-		// Applied was validated without duplicates, and needs no other look.
+		// Applied is valid and has no duplicates, so it is the result.
 		return applied, false
 	case same(live, applied):
 		return live, true
@@ -60,7 +61,7 @@ func (m *merger) merge(t *Type, live, applied any) (out any, unchanged bool) {
 	return m.mergeLeaf(t, live, applied)
 }
 
-// mergeLeaf returns applied, or live where it means the same.
+// mergeLeaf returns applied, or live if the two are equal.
 func (m *merger) mergeLeaf(t *Type, live, applied any) (any, bool) {
 	if m.semantics != nil && m.semantics.leavesEqual(t, live, applied) {
 		return live, true
@@ -88,10 +89,7 @@ func (m *merger) mergeMaps(of *Type, live, applied any) (any, bool) {
 		}
 		merged := rv
 		if ok {
-			elem, _ := t.field(name)
-			if elem == nil {
-				elem = deducedType
-			}
+			elem := t.typeOf(name)
 			m.push(fieldpath.Field(name))
 			var unchanged bool
 			merged, unchanged = m.merge(elem, lv, rv)
@@ -150,27 +148,18 @@ func (m *merger) mergeLists(of *Type, live, applied any) (any, bool) {
 	return out, false
 }
 
-// listMerge merges two lists of items that have elements, in one pass over both
-// with one cursor each (spec rule 3.7):
-//
-//	live     a b c d        applied  d x b
-//	shared   d b            the applied items that live has, in applied's order
-//	merged   a c d x b
-//
-// An item of live alone is taken when the live cursor meets it; a shared item is
-// taken in its turn in applied's order; the live cursor passes over shared items
-// whose turn it is not. Items of applied alone stay behind the item that they
-// follow in applied. It costs O(len(live) + len(applied)).
+// listMerge merges two lists by the elements of their items (spec rule 3.7), in the way that [matcher.order]
+// describes. It is the definition for lists with duplicates, which a matcher can't pair.
 type listMerge struct {
 	t                       *List
 	live, applied           []any
 	liveIndex, appliedIndex index
 
-	shared []fieldpath.Element // shared items whose turn is still to come
+	shared []fieldpath.Element // shared items that were not taken yet
 	out    []any
 }
 
-// run merges; each turn of the loop moves at least one of the two cursors.
+// run merges. Each iteration moves at least one of the two cursors.
 func (x *listMerge) run(m *merger) []any {
 	for _, e := range x.appliedIndex.elems {
 		if x.liveIndex.has(e) {
@@ -220,8 +209,8 @@ func (x *listMerge) run(m *merger) []any {
 	return x.out
 }
 
-// takeShared appends the applied item at position ri of the index, merged with
-// the live item of the same element, if there is one.
+// takeShared appends the item of applied at position ri of its index, merged with live's item of the same element if
+// there is exactly one.
 func (x *listMerge) takeShared(m *merger, ri int) {
 	e := x.appliedIndex.elems[ri]
 	item := x.applied[x.appliedIndex.at[ri]]

@@ -25,10 +25,13 @@ func TestMerge(t *testing.T) {
 		{"scalar", "the intent's scalar stays", `{s: a, num: 1}`, `{s: b}`, `{"num":1,"s":"b"}`},
 		{"equal numbers", "also when it is equal", `{num: 1}`, `{num: 1.0}`, `{"num":1}`},
 		{"null scalar", "a null is a value", `{s: a}`, `{s: null}`, `{"s":null}`},
-		{"null leaves a map", "but not for a map, whose entries stay", `{labels: {a: x}}`, `{labels: null}`, `{"labels":{"a":"x"}}`},
+		{"null leaves a map", "but not for a map, whose entries stay", `{labels: {a: x}}`, `{labels: null}`,
+			`{"labels":{"a":"x"}}`},
 		{"empty leaves a map", "", `{labels: {a: x}}`, `{labels: {}}`, `{"labels":{"a":"x"}}`},
-		{"map", "maps merge entry by entry", `{labels: {a: x, b: z}}`, `{labels: {b: v, c: w}}`, `{"labels":{"a":"x","b":"v","c":"w"}}`},
-		{"struct", "and structs field by field", `{template: {s: a}}`, `{template: {num: 1}}`, `{"template":{"num":1,"s":"a"}}`},
+		{"map", "maps merge entry by entry", `{labels: {a: x, b: z}}`, `{labels: {b: v, c: w}}`,
+			`{"labels":{"a":"x","b":"v","c":"w"}}`},
+		{"struct", "and structs field by field", `{template: {s: a}}`, `{template: {num: 1}}`,
+			`{"template":{"num":1,"s":"a"}}`},
 		{"atomic map", "an atomic map is replaced", `{selector: {a: x}}`, `{selector: {b: z}}`, `{"selector":{"b":"z"}}`},
 		{"atomic map to null", "by a null too", `{selector: {a: x}}`, `{selector: null}`, `{"selector":null}`},
 		{"atomic list", "so is an atomic list", `{args: [a, b]}`, `{args: [c]}`, `{"args":["c"]}`},
@@ -36,20 +39,29 @@ func TestMerge(t *testing.T) {
 		{"null leaves a set", "a null list leaves live's items", `{set: [a]}`, `{set: null}`, `{"set":["a"]}`},
 		{"empty leaves a set", "", `{set: [a]}`, `{set: []}`, `{"set":["a"]}`},
 		{"null for an empty set", "of two without items the intent's stays", `{set: []}`, `{set: null}`, `{"set":null}`},
-		{"item", "items merge by their key", `{named: [{name: a, port: 1}]}`, `{named: [{name: a, proto: UDP}]}`, `{"named":[{"name":"a","port":1,"proto":"UDP"}]}`},
-		{"defaulted key", "the defaulted key counts", `{ports: [{port: 1, proto: TCP, name: a}]}`, `{ports: [{port: 1, name: b}]}`, `{"ports":[{"name":"b","port":1,"proto":"TCP"}]}`},
-		{"other key", "another value of one key field is another item", `{ports: [{port: 1, proto: UDP}]}`, `{ports: [{port: 1}]}`, `{"ports":[{"port":1,"proto":"UDP"},{"port":1}]}`},
-		{"partial key", "a key without a field is another than any with it", `{ports: [{port: 1}]}`, `{ports: [{proto: TCP}]}`, `{"ports":[{"port":1},{"proto":"TCP"}]}`},
-		{"null in a key", "is another key than any without the field", `{ports: [{proto: UDP}]}`, `{ports: [{port: null, proto: UDP}]}`, `{"ports":[{"proto":"UDP"},{"port":null,"proto":"UDP"}]}`},
-		{"duplicates replaced", "the intent's item replaces duplicates, unmerged", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: a}]}`, `{"named":[{"name":"a"}]}`},
-		{"duplicates kept", "where it does not speak of them they stay", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: b}]}`, `{"named":[{"name":"a","port":1},{"name":"a","port":2},{"name":"b"}]}`},
+		{"item", "items merge by their key", `{named: [{name: a, port: 1}]}`, `{named: [{name: a, proto: UDP}]}`,
+			`{"named":[{"name":"a","port":1,"proto":"UDP"}]}`},
+		{"defaulted key", "the defaulted key counts", `{ports: [{port: 1, proto: TCP, name: a}]}`,
+			`{ports: [{port: 1, name: b}]}`, `{"ports":[{"name":"b","port":1,"proto":"TCP"}]}`},
+		{"other key", "another value of one key field is another item", `{ports: [{port: 1, proto: UDP}]}`,
+			`{ports: [{port: 1}]}`, `{"ports":[{"port":1,"proto":"UDP"},{"port":1}]}`},
+		{"partial key", "a key without a field is another than any with it", `{ports: [{port: 1}]}`,
+			`{ports: [{proto: TCP}]}`, `{"ports":[{"port":1},{"proto":"TCP"}]}`},
+		{"null in a key", "is another key than any without the field", `{ports: [{proto: UDP}]}`,
+			`{ports: [{port: null, proto: UDP}]}`, `{"ports":[{"proto":"UDP"},{"port":null,"proto":"UDP"}]}`},
+		{"duplicates replaced", "the intent's item replaces duplicates, unmerged",
+			`{named: [{name: a, port: 1}, {name: a, port: 2}]}`, `{named: [{name: a}]}`, `{"named":[{"name":"a"}]}`},
+		{"duplicates kept", "where it does not speak of them they stay", `{named: [{name: a, port: 1}, {name: a, port: 2}]}`,
+			`{named: [{name: b}]}`, `{"named":[{"name":"a","port":1},{"name":"a","port":2},{"name":"b"}]}`},
 		{"shape changes", "where shapes differ the intent's stays", `{free: {a: 1}}`, `{free: [1]}`, `{"free":[1]}`},
 		{"scalar to map", "", `{scalarMap: 1}`, `{scalarMap: {a: x}}`, `{"scalarMap":{"a":"x"}}`},
 		{"map to scalar", "", `{scalarMap: {a: x}}`, `{scalarMap: z}`, `{"scalarMap":"z"}`},
 		{"map to boolean", "", `{scalarMap: {a: x}}`, `{scalarMap: true}`, `{"scalarMap":true}`},
-		{"deduced", "maps without a schema merge, their lists do not", `{free: {a: {b: 1}, l: [1]}}`, `{free: {a: {c: 2}, l: [2]}}`, `{"free":{"a":{"b":1,"c":2},"l":[2]}}`},
+		{"deduced", "maps without a schema merge, their lists do not", `{free: {a: {b: 1}, l: [1]}}`,
+			`{free: {a: {c: 2}, l: [2]}}`, `{"free":{"a":{"b":1,"c":2},"l":[2]}}`},
 		{"untyped atomic", "", `{raw: {a: 1}}`, `{raw: {b: 1}}`, `{"raw":{"b":1}}`},
-		{"set in item", "merging goes on below items", `{named: [{name: a, tags: [x]}]}`, `{named: [{name: a, tags: [z]}]}`, `{"named":[{"name":"a","tags":["x","z"]}]}`},
+		{"set in item", "merging goes on below items", `{named: [{name: a, tags: [x]}]}`, `{named: [{name: a, tags: [z]}]}`,
+			`{"named":[{"name":"a","tags":["x","z"]}]}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			live, applied := tree(t, row.live), tree(t, row.applied)
@@ -69,7 +81,7 @@ func TestMergeOrder(t *testing.T) {
 		{"same", "nothing changes", "abc", "abc", "abc"},
 		{"subset", "an intent that does not reorder leaves live's order", "abcd", "bd", "abcd"},
 		{"reordered", "one that does has its own", "ab", "ba", "ba"},
-		{"appended", "an item of the intent alone stands after the one that it follows", "abc", "ax", "abcx"},
+		{"appended", "a new item follows the item before it in the intent", "abc", "ax", "abcx"},
 		{"inserted", "", "abc", "axb", "axbc"},
 		{"prepended", "or before all", "abc", "xa", "xabc"},
 		{"only new", "items that follow none come last", "ab", "xy", "abxy"},
@@ -181,11 +193,13 @@ func TestMergeUnchanged(t *testing.T) {
 }
 
 func TestMergeDuplicates(t *testing.T) {
-	_, err := root.Merge(tree(t, `{template: {named: [{name: b}]}}`), tree(t, `{template: {named: [{name: a}, {name: a}]}}`))
+	_, err := root.Merge(tree(t, `{template: {named: [{name: b}]}}`),
+		tree(t, `{template: {named: [{name: a}, {name: a}]}}`))
 	var one *typed.Error
 	require.ErrorAs(t, err, &one)
 	require.Equal(t, typed.Duplicate, one.Reason)
 	require.EqualError(t, err, `.template.named: duplicate entries for key [name="a"]`)
 	_, err = root.Merge(tree(t, `{named: [{name: a}, {name: a}]}`), tree(t, `{named: [{name: a}, {name: a}]}`))
-	require.EqualError(t, err, `.named: duplicate entries for key [name="a"]`, "an intent may not have them, whatever live has")
+	require.EqualError(t, err, `.named: duplicate entries for key [name="a"]`,
+		"an intent may not have them, whatever live has")
 }

@@ -6,15 +6,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Finder finds what is at the paths of sets in values of one type. It remembers
-// the lists that it searched: a list is searched item by item for the first few,
-// and once for all others, whichever sets they are of. The zero value is ready to
-// use; the values must not change while it is in use.
+// Finder finds the values at the paths of sets, in values of one type. It searches a list item by item for the first
+// two lookups, and builds an index of the list for all others, whichever sets they are for: p lookups in n items cost
+// O(p+n). The zero value is ready to use. The values must not change while it is used.
 type Finder struct {
 	lists map[listAt]*searched
 }
 
-// listAt is a list in memory, and the type that it is looked at by.
+// listAt is a list in memory and its type.
 type listAt struct {
 	t     *List
 	first *any
@@ -26,19 +25,19 @@ type searched struct {
 	index index
 }
 
-// fewItems is how many items of a list are looked for one by one.
+// fewItems is the number of lookups in a list without an index.
 const fewItems = 2
 
-// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with
-// what [Type.Get] returns of it in two values of type t, nil where nothing is
-// there. The path is valid until the next one; clone it to keep it.
+// Pairs yields the paths of set, in the order of [fieldpath.Set.All], each with the values at the path in old and
+// now, as of [Type.Get]; nil if there is none. The path is valid until the next one; clone it to keep it.
 func (f *Finder) Pairs(t *Type, set *fieldpath.Set, old, now any) iter.Seq2[fieldpath.Path, [2]any] {
 	return func(yield func(fieldpath.Path, [2]any) bool) {
 		f.pairs(t, set, old, now, make(fieldpath.Path, 0, 16), yield)
 	}
 }
 
-func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path, yield func(fieldpath.Path, [2]any) bool) bool {
+func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath.Path,
+	yield func(fieldpath.Path, [2]any) bool) bool {
 	for e, entry := range set.Level() {
 		if entry.Member && !yield(append(path, e), [2]any{f.child(t, old, e), f.child(t, now, e)}) {
 			return false
@@ -55,7 +54,7 @@ func (f *Finder) pairs(t *Type, set *fieldpath.Set, old, now any, path fieldpath
 	return true
 }
 
-// below returns the type of what e selects in a value of type t.
+// below returns the type of the child that e selects in a value of type t.
 func (t *Type) below(e fieldpath.Element) *Type {
 	var child *Type
 	switch {
@@ -70,7 +69,7 @@ func (t *Type) below(e fieldpath.Element) *Type {
 	return child
 }
 
-// child returns what e selects in v, nil for nothing.
+// child returns the child that e selects in v, or nil.
 func (f *Finder) child(t *Type, v any, e fieldpath.Element) any {
 	list := asList(v)
 	if e.Kind() == fieldpath.KindField || e.Kind() == fieldpath.KindIndex || t.List == nil || len(list) == 0 {

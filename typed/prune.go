@@ -4,42 +4,38 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Prune returns v, in which an intent was merged, without what its manager dropped and
-// nobody owns (spec rule 6.1). last is what the manager's intent before owned, dropped
-// what of it the intent does not own, and owners what every manager owns now, the
-// intent's included; all at the version of v. ok is false where that can't be told in
-// one walk; the caller then has to ask what upstream asks, of whole objects.
+// Prune returns v, the result of a merge, without the values that the intent's manager dropped and nobody owns (spec
+// rule 6.1). last is what the manager's intent before owned, dropped is the part of it that the intent does not own,
+// and owners are what every manager owns now, the intent's included; all at the version of v. ok is false if one walk
+// can't decide it; the caller then uses upstream's definition on whole objects.
 //
-// What upstream asks, with C = t.WithDeclared(last), K = t.WithDeclared(all owners), and
-// own(x) = t.WithDeclared(t.FieldSet(x)):
+// The definition, with C = t.WithDeclared(last), K = t.WithDeclared(all owners), and own(x) =
+// t.WithDeclared(t.FieldSet(x)):
 //
-//	P0    = v without C                              the candidates
-//	P1    = v without (own(v) - own(P0) - K)         with what anybody owns
-//	gone  = (own(v) - own(P1)) ∩ C                   what was last's, and is not in P1
+//	P0    = v without C                              the candidates are removed
+//	P1    = v without (own(v) - own(P0) - K)         what anybody owns is put back
+//	gone  = (own(v) - own(P1)) ∩ C                   owned by last, and not in P1
 //	out   = v without gone
 //
-// Here, only what is on a path of dropped can be gone (doc/differences.md, 15). An intent
-// owns every item that it owns something in, so that what it owned before and owns still
-// is in K with all around it.
-// And every field of the root that holds something dropped is in C, so that nothing
-// below it is in P0. So the walk goes down the paths of dropped, with a cursor into each
-// owner, and asks at each place whether it is in K, and if so, whether P1 leaves in it
-// anything that can be owned. It costs as much as is dropped, for each owner, with one
-// look at the entries beside it.
+// Only values on a path of dropped can be gone (doc/differences.md, 15), by two invariants. An intent owns every item
+// that it owns something in, so what it owned before and still owns is in K, with everything around it. And every
+// field of the root with something dropped is in C, so nothing below it is in P0. So the walk visits the paths of
+// dropped, with a cursor into each owner. At each place it asks whether the place is in K, and if so, whether P1
+// leaves anything in it that can be owned. It costs O(dropped) for each owner, with one look at the siblings.
 //
-// For example, with a list keyed by name that another manager owns b of:
+// For example, with a list keyed by name, of which another manager owns the item b:
 //
 //	v         {items: [{name: a, x: 1}, {name: b}], other: 1}
 //	dropped   .items[name=a], .items[name=a].name, .items[name=a].x
-//	gone      .items[name=a]: items is in K as it holds b, and b stays in it
+//	gone      .items[name=a]: items is in K because of b, and b stays in it
 //	out       {items: [{name: b}], other: 1}
 //
-// The result shares memory with v, and is v itself if nothing is gone. tookOwned says that
-// something is gone, or empty now, that is owned itself: a struct that the intent has as
-// null or {}, while nothing but empty lists is left in it.
+// The result shares memory with v, and is v itself if nothing is gone. tookOwned means that something is gone, or is
+// now empty, that is owned itself: a struct that the intent has as null or {}, in which only empty lists were left.
 func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) (out any, tookOwned, ok bool) {
 	root, isMap := v.(map[string]any)
 	if !isMap || t.Map == nil || t.Map.Atomic || t.shapeOf(v).first() != mapShape {
@@ -62,11 +58,11 @@ func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) 
 
 // pruner is one walk of [Type.Prune].
 type pruner struct {
-	failed    bool // items can't be told apart
+	failed    bool // items are ambiguous
 	tookOwned bool
 }
 
-// members returns the members of a name of those cursors that have one.
+// members returns the members called name of the cursors that have one.
 func (p *pruner) members(cursors []owned, name string) []owned {
 	var out []owned
 	for _, c := range cursors {
@@ -77,7 +73,7 @@ func (p *pruner) members(cursors []owned, name string) []owned {
 	return out
 }
 
-// member returns the member of a name in a FieldsV1, if there is one.
+// member returns the member called name of a FieldsV1, if it exists.
 func (o owned) member(name string) (member owned, ok bool) {
 	if o.set == nil {
 		v, ok := o.tree[name]
@@ -97,14 +93,14 @@ func isOwned(o owned, name string) bool {
 	return ok && member.isMember()
 }
 
-// inKept reports whether a place is in K, by what the owners have of it.
+// inKept reports whether a place is in K, given the members that the owners have of it.
 func inKept(members []owned, declared bool) bool {
 	return slices.ContainsFunc(members, func(o owned) bool {
 		return o.isMember() || declared && o.count() > 0
 	})
 }
 
-// entries removes what is gone from a map. swallowed says that P1 does not have it.
+// entries removes from a map what is gone. swallowed means that the map is not in P1.
 func (p *pruner) entries(
 	m *Map, v map[string]any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
 ) map[string]any {
@@ -129,7 +125,7 @@ func (p *pruner) entries(
 		if !gone && same(kept, child) {
 			continue
 		}
-		if sameMap(out, v) {
+		if trees.SameMap(out, v) {
 			out = maps.Clone(v)
 		}
 		if gone {
@@ -141,8 +137,8 @@ func (p *pruner) entries(
 	return out
 }
 
-// place removes what is gone from a place that something was dropped at or below, or
-// says that the place itself is gone. stays says that it is in own(P1).
+// place removes what is gone from a place that is on a path of dropped, or reports that the place itself is gone.
+// stays means that it is in own(P1).
 func (p *pruner) place(
 	t *Type, v any, dropped fieldpath.Entry, last owned, owners []owned, declared, swallowed, stays bool, depth int,
 ) (out any, gone bool) {
@@ -169,7 +165,7 @@ func (p *pruner) place(
 	return out, false
 }
 
-// items removes what is gone from a set or keyed list.
+// items removes from a set or keyed list what is gone.
 func (p *pruner) items(
 	l *List, v []any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
 ) []any {
@@ -215,7 +211,7 @@ func (p *pruner) items(
 	return rest
 }
 
-// memberName returns the name of an item's element in a FieldsV1.
+// memberName returns the FieldsV1 member name of an item's element.
 func memberName(e fieldpath.Element) string {
 	switch e.Kind() {
 	case fieldpath.KindKey:
@@ -226,8 +222,8 @@ func memberName(e fieldpath.Element) string {
 	return e.Text()
 }
 
-// finder returns a function that returns the position of the item of an element; -1 if
-// there is none. It is asked n times. The walk fails where there are several.
+// finder returns a function that returns the position of the item of an element, or -1, for n calls. The walk fails
+// if there are several such items.
 func (p *pruner) finder(l *List, list []any, n int) func(e fieldpath.Element) int {
 	if n > maxSearched {
 		index := l.indexOf(list)
@@ -273,8 +269,7 @@ func (l *List) itemLike(e fieldpath.Element) (any, bool) {
 	return item, true
 }
 
-// isLeaf reports whether a value is owned as a whole where it is owned: a scalar, a
-// null, an atomic list or map, or an empty map.
+// isLeaf reports whether a value is owned as a whole: a scalar, a null, an atomic list or map, or an empty map.
 func (t *Type) isLeaf(v any) bool {
 	if isEmptyValue(v) {
 		return true
@@ -288,8 +283,8 @@ func (t *Type) isLeaf(v any) bool {
 	return true
 }
 
-// isOwnable reports whether an entry of a map is in own(v): everything but a declared
-// field in which there is nothing to own.
+// isOwnable reports whether an entry of a map is in own(v): every entry, except for a declared field that has nothing
+// to own.
 func (t *Type) isOwnable(v any, declared bool, depth int) bool {
 	if !declared || t.isLeaf(v) || depth > MaxDepth {
 		return true
@@ -315,15 +310,14 @@ func (t *Type) isOwnable(v any, declared bool, depth int) bool {
 	return false
 }
 
-// keeps reports whether P1 leaves in a granular container that is in K, and not empty,
-// anything that is owned: then the container is in own(P1). So it is when P1 leaves
-// nothing in it, which makes it null.
+// keeps reports whether a granular container that is in K, and not empty, is in own(P1). It is if P1 leaves anything
+// in it that is owned, or nothing at all, which makes it null.
 func (p *pruner) keeps(t *Type, v any, owners []owned, depth int) bool {
 	owned, _ := p.left(t, v, owners, depth)
 	return owned
 }
 
-// left is keeps; isNull says that P1 has a null for the container.
+// left is keeps; isNull means that P1 has a null for the container.
 func (p *pruner) left(t *Type, v any, owners []owned, depth int) (owned, isNull bool) {
 	if depth > MaxDepth {
 		return true, false
@@ -386,8 +380,7 @@ func (p *pruner) leftInList(l *List, v []any, owners []owned, depth int) (owned,
 	return isNull, isNull
 }
 
-// leftOfItem reports whether what P1 leaves of an item that is in K has a key, and
-// whether it is null.
+// leftOfItem reports, for an item that is in K, whether P1 leaves an item with a key, and whether it leaves a null.
 func (p *pruner) leftOfItem(l *List, item any, owners []owned, depth int) (selectable, isNull bool) {
 	m, isMap := item.(map[string]any)
 	if l.Kind == SetList || !isMap || l.Elem.isLeaf(item) {
@@ -414,8 +407,8 @@ func (p *pruner) keepsKey(l *List, key string, owners []owned) bool {
 	return inKept(p.members(owners, "f:"+key), declared)
 }
 
-// changesKeys reports whether P1 leaves an item with another key: some of its key fields
-// are not in K, and others, or defaults, are. It may then have the key of another item.
+// changesKeys reports whether P1 leaves an item with another key: some of its key fields are not in K, while others
+// are, or have defaults. Such an item may have the key of another item.
 func (p *pruner) changesKeys(l *List, list []any, owners []owned, depth int) bool {
 	if len(l.Keys) == 1 && l.keyDefault(l.Keys[0]) == nil || l.Kind == SetList {
 		return false
@@ -436,7 +429,7 @@ func (p *pruner) changesKeys(l *List, list []any, owners []owned, depth int) boo
 	return false
 }
 
-// keepsItem reports whether what P1 leaves of an item that is in K has the same key.
+// keepsItem reports, for an item that is in K, whether P1 leaves it with the same key.
 func (p *pruner) keepsItem(l *List, item any, owners []owned, depth int) bool {
 	if selectable, _ := p.leftOfItem(l, item, owners, depth); !selectable {
 		return false

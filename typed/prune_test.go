@@ -28,7 +28,7 @@ func around(set *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// TestPruneAgreesWithSets holds Prune against its definition, on random types, objects
+// TestPruneAgreesWithSets compares Prune with its definition, on random types, objects
 // and owners: some own what an intent owns, some any part of it.
 func TestPruneAgreesWithSets(t *testing.T) {
 	pruned, told := 0, 0
@@ -81,7 +81,8 @@ func TestPruneAgreesWithSets(t *testing.T) {
 						continue
 					}
 					told++
-					require.True(t, typed.Equal(want, got), "seed %d, last %d, others %d\nmerged %v\nlast %v\nowners %v\nwant %v\ngot  %v",
+					require.True(t, typed.Equal(want, got),
+						"seed %d, last %d, others %d\nmerged %v\nlast %v\nowners %v\nwant %v\ngot  %v",
 						i, j, k, oracle.JSON(merged), last, owners, oracle.JSON(want), oracle.JSON(got))
 					if !typed.Equal(got, merged) {
 						pruned++

@@ -2,9 +2,8 @@ package typed
 
 import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
-// child returns the type of what e selects in a value of type t, nil when t
-// does not know it, and whether e is a declared field. Where t has several
-// shapes, the first decides.
+// child returns the type of the child that e selects in a value of type t, nil if t does not know it, and whether e
+// is a declared field. If t has several shapes, the first of them decides.
 func (t *Type) child(e fieldpath.Element) (child *Type, declared bool) {
 	switch t.shapes().first() {
 	case mapShape:
@@ -18,11 +17,15 @@ func (t *Type) child(e fieldpath.Element) (child *Type, declared bool) {
 	return nil, false
 }
 
-// Reconcile returns set as it has to be after the topology under it changed
-// (spec rules 8.1 to 8.3). What became atomic is owned as a whole by whoever owned
-// something in it; what became granular stays owned as it was, as a whole. Paths
-// that t does not know stay, and so does everything when t itself is atomic:
-// nobody owns a whole object. It returns set itself when nothing changes.
+// Reconcile returns set adapted to the topology of t, which may have changed since set was made (spec rules 8.1 to
+// 8.3). A value that is atomic now is owned as a whole by everybody who owned something in it. A value that is
+// granular now is still owned as a whole. Paths that t does not know are kept. If t itself is atomic, all paths are
+// kept, since nobody owns a whole object. For example:
+//
+//	set                        .spec.selector.app  .spec.ports[port=80]
+//	selector is atomic now     .spec.selector      .spec.ports[port=80]
+//
+// It returns set itself if nothing changes. It costs O(paths of set).
 func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	switch s := t.shapes().first(); {
 	case s == mapShape && (t.Map.Atomic || t.Map.Untyped):
@@ -39,7 +42,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 		case mapShape:
 			switch {
 			case child.Map.Untyped:
-				// What is deduced from values has no topology to follow.
+				// The topology is deduced from values, so there is nothing to adapt to.
 				return entry
 			case child.Map.Atomic:
 				return fieldpath.Entry{Member: true}
@@ -56,9 +59,8 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 	})
 }
 
-// WithDeclared returns set with every declared field added that has something
-// below it in set, so that removing the set's paths from a value removes the
-// structs that they were in (spec rule 6.2).
+// WithDeclared returns set with all declared fields that have paths of set below them, so that removing the paths
+// from a value also removes the structs around them (spec rule 6.2). Of .spec.image, it makes .spec and .spec.image.
 func (t *Type) WithDeclared(set *fieldpath.Set) *fieldpath.Set {
 	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
 		if entry.Below.Empty() {

@@ -6,16 +6,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Reconciled reports whether [Type.Reconcile] has nothing to change in the set
-// of fields, a FieldsV1 as it stands in an unstructured object, and fields is
-// canonical (fieldpath.IsCanonical), so that it can be changed as it stands.
-func (t *Type) Reconciled(fields map[string]any) bool {
+// IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is canonical ([fieldpath.IsCanonical])
+// and [Type.Reconcile] would not change its set. Then it can be changed without decoding it. It allocates nothing and
+// costs O(members).
+func (t *Type) IsReconciled(fields map[string]any) bool {
 	left := fieldpath.MaxMembers
 	return t.reconciled(fields, 0, &left)
 }
 
-// reconciled is Reconciled for fields at a depth; left is how many more members
-// are looked at.
+// reconciled is IsReconciled for fields at a depth. left is the number of members that may still be visited.
 func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	if *left -= len(fields); *left < 0 || depth >= fieldpath.MaxDepth {
 		return false
@@ -35,7 +34,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 		if len(below) == 0 {
 			continue
 		}
-		// The type says how what is below merges; nil is a type that has no say.
+		// child is the type of what is below; nil if it does not restrict it.
 		child := t.childNamed(name)
 		if child != nil {
 			switch child.shapes().first() {
@@ -61,7 +60,7 @@ func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// childNamed is child for a member's name in FieldsV1.
+// childNamed is child for a member name of FieldsV1.
 func (t *Type) childNamed(name string) *Type {
 	if t == nil {
 		return nil

@@ -41,23 +41,26 @@ func TestReconciled(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			fields := tree(t, row.fields).(map[string]any)
-			require.Equal(t, row.want, row.typ.Reconciled(fields), row.why)
+			require.Equal(t, row.want, row.typ.IsReconciled(fields), row.why)
 			s := set(t, row.fields)
 			require.Equal(t, row.want, row.typ.Reconcile(s) == s, "as Reconcile has it")
 		})
 	}
 	for _, marked := range []string{`{f:s: {.: {}}}`, `{f:maps: {f:a: {.: {}}}}`, `{.: {}, f:s: {}}`} {
-		require.False(t, root.Reconciled(tree(t, marked).(map[string]any)), "a mark that says nothing is not canonical: %s", marked)
+		require.False(t, root.IsReconciled(tree(t, marked).(map[string]any)),
+			"a mark that says nothing is not canonical: %s", marked)
 	}
-	require.False(t, root.Reconciled(map[string]any{"f:s": "odd"}), "what it does not understand")
+	require.False(t, root.IsReconciled(map[string]any{"f:s": "odd"}), "what it does not understand")
 	nothing := map[string]any{}
-	require.False(t, root.Reconciled(map[string]any{"f:s": map[string]any{".": map[string]any{"f:x": nothing}}}), "a mark that holds something")
+	require.False(t, root.IsReconciled(map[string]any{"f:s": map[string]any{".": map[string]any{"f:x": nothing}}}),
+		"a mark that holds something")
 	beside := map[string]any{".": map[string]any{"f:x": nothing}, "f:y": nothing}
-	require.False(t, root.Reconciled(map[string]any{"f:maps": map[string]any{"f:a": beside}}), "beside others, too")
+	require.False(t, root.IsReconciled(map[string]any{"f:maps": map[string]any{"f:a": beside}}), "beside others, too")
 	for _, name := range []string{"", "f", "fs", "x:s", "f:" + strings.Repeat("x", fieldpath.MaxElement+1)} {
-		require.False(t, root.Reconciled(map[string]any{name: nothing}), "%.10q is the name of no member", name)
+		require.False(t, root.IsReconciled(map[string]any{name: nothing}), "%.10q is the name of no member", name)
 	}
-	require.True(t, root.Reconciled(map[string]any{"f:" + strings.Repeat("x", fieldpath.MaxElement-2): nothing}), "a long name")
+	require.True(t, root.IsReconciled(map[string]any{"f:" + strings.Repeat("x", fieldpath.MaxElement-2): nothing}),
+		"a long name")
 
 	deep := func(n int) map[string]any {
 		out := map[string]any{}
@@ -66,8 +69,8 @@ func TestReconciled(t *testing.T) {
 		}
 		return out
 	}
-	require.True(t, root.Reconciled(deep(fieldpath.MaxDepth)))
-	require.False(t, root.Reconciled(deep(fieldpath.MaxDepth+1)), "deeper than a path may be")
+	require.True(t, root.IsReconciled(deep(fieldpath.MaxDepth)))
+	require.False(t, root.IsReconciled(deep(fieldpath.MaxDepth+1)), "deeper than a path may be")
 	recursive := &typed.Type{Map: &typed.Map{}}
 	recursive.Map.Elem = recursive
 	wide := func(levels int) map[string]any { // shared, so that it has 2^(levels+1) members
@@ -77,13 +80,13 @@ func TestReconciled(t *testing.T) {
 		}
 		return out
 	}
-	require.True(t, recursive.Reconciled(wide(16)))
-	require.False(t, recursive.Reconciled(wide(22)), "more members than it looks at")
+	require.True(t, recursive.IsReconciled(wide(16)))
+	require.False(t, recursive.IsReconciled(wide(22)), "more members than it looks at")
 }
 
-// TestReconciledAgrees holds Reconciled against Reconcile on random types whose
+// TestIsReconciledAgrees checks IsReconciled against Reconcile on random types whose
 // topology changed.
-func TestReconciledAgrees(t *testing.T) {
+func TestIsReconciledAgrees(t *testing.T) {
 	changed := 0
 	for i, seed := range randomSeeds(600) {
 		g := oracle.NewGen(seed)
@@ -94,10 +97,10 @@ func TestReconciledAgrees(t *testing.T) {
 		require.NoError(t, err)
 		s := before.FieldSet(g.Value(&schema, 3))
 		if after.Map.Atomic {
-			continue // nobody owns a whole object, and Reconciled may be false
+			continue // nobody owns a whole object, and IsReconciled may be false
 		}
 		same := after.Reconcile(s).Equal(s)
-		require.Equal(t, same && fieldpath.IsCanonical(s.Tree()), after.Reconciled(s.Tree()), "seed %d: %s", i, s)
+		require.Equal(t, same && fieldpath.IsCanonical(s.Tree()), after.IsReconciled(s.Tree()), "seed %d: %s", i, s)
 		if !same {
 			changed++
 		}

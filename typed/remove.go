@@ -1,27 +1,31 @@
 package typed
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Remove returns v without the entries and items whose paths are in set (spec
-// rule 6.1). What is inside an atomic list or map is not removed. A container
-// that loses everything in it stays, empty; upstream makes it null
-// (doc/differences.md, 1). The result shares memory with v, and is v itself
-// when nothing was removed.
+// Remove returns v without the entries and items whose paths are in set (spec rule 6.1). It removes nothing inside an
+// atomic list or map. A container whose whole content is removed stays, empty; upstream makes it null
+// (doc/differences.md, 1). For example, with ports keyed by port:
+//
+//	v       image: a  ports: [{port: 80}]
+//	set     .image  .ports[port=80]
+//	out     ports: []                        RemoveToNull: ports: null
+//
+// The result shares memory with v, and is v itself if nothing is removed. It costs O(paths of set), plus the length
+// of each list that set has items of.
 func (t *Type) Remove(v any, set *fieldpath.Set) any {
 	out, _ := remover{}.value(t, v, set)
 	return out
 }
 
-// RemoveToNull is Remove, but a container that loses everything in it, or that
-// had nothing in it although set speaks of its content, becomes null. That tells
-// it from one that was left empty on purpose: unlike an empty list, a null is
-// owned by itself, so that what held removed items is still found in the
-// [Type.FieldSet] of the result. So does a list whose items all became null, which
-// are found by no key any more.
+// RemoveToNull is Remove, but a container becomes null if its whole content is removed, or if it was empty although
+// set has paths below it. That distinguishes it from a container that was left empty on purpose: unlike an empty
+// list, a null is owned by itself, so the container of removed items is still in the [Type.FieldSet] of the result. A
+// list becomes null also if all its items became null, since nobody can own those.
 func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
 	out, _ := remover{toNull: true}.value(t, v, set)
 	return out
@@ -29,7 +33,7 @@ func (t *Type) RemoveToNull(v any, set *fieldpath.Set) any {
 
 type remover struct{ toNull bool }
 
-// value removes set from v; unchanged says that out is v itself.
+// value removes set from v; unchanged means that out is v itself.
 func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged bool) {
 	if set.Empty() {
 		return v, true
@@ -61,7 +65,7 @@ func (r remover) value(t *Type, v any, set *fieldpath.Set) (out any, unchanged b
 	return v, true
 }
 
-// allNull reports whether a list holds nothing but nulls.
+// allNull reports whether all items are null.
 func allNull(list []any) bool {
 	return !slices.ContainsFunc(list, func(item any) bool { return item != nil })
 }
@@ -78,19 +82,13 @@ func (r remover) entries(m *Map, entries map[string]any, set *fieldpath.Set) (ou
 		}
 		var kept any
 		if !entry.Member {
-			t, _ := m.field(name)
-			if t == nil {
-				t = deducedType
-			}
+			t := m.typeOf(name)
 			if kept, ok = r.value(t, v, entry.Below); ok {
 				continue
 			}
 		}
 		if out == nil {
-			out = make(map[string]any, len(entries))
-			for k, v := range entries {
-				out[k] = v
-			}
+			out = maps.Clone(entries)
 		}
 		if entry.Member {
 			delete(out, name)

@@ -18,23 +18,33 @@ func TestRemove(t *testing.T) {
 		want, toNull          string // toNull is upstream's, too; want's if empty
 	}{
 		{"nothing", "an empty set removes nothing", `{s: a}`, `{}`, `{"s":"a"}`, ""},
-		{"not there", "nor does one of other paths", `{s: a}`, `{f:num: {}, f:x: {f:z: {}}}`, `{"s":"a"}`, ""},
+		{"not there", "a set of other paths removes nothing", `{s: a}`, `{f:num: {}, f:x: {f:z: {}}}`, `{"s":"a"}`, ""},
 		{"field", "", `{s: a, num: 1}`, `{f:s: {}}`, `{"num":1}`, ""},
-		{"with content", "a path goes with all that is below it", `{s: a, labels: {a: x}}`, `{f:labels: {}}`, `{"s":"a"}`, ""},
+		{"with content", "a path goes with all that is below it", `{s: a, labels: {a: x}}`, `{f:labels: {}}`, `{"s":"a"}`,
+			""},
 		{"entry", "", `{labels: {a: x, b: z}}`, `{f:labels: {f:a: {}}}`, `{"labels":{"b":"z"}}`, ""},
-		{"last entry", "the container stays, empty", `{s: a, labels: {a: x}}`, `{f:labels: {f:a: {}}}`, `{"labels":{},"s":"a"}`, `{"labels":null,"s":"a"}`},
-		{"last field", "", `{s: a, template: {s: b}}`, `{f:template: {f:s: {}}}`, `{"s":"a","template":{}}`, `{"s":"a","template":null}`},
+		{"last entry", "the container stays, empty", `{s: a, labels: {a: x}}`, `{f:labels: {f:a: {}}}`,
+			`{"labels":{},"s":"a"}`, `{"labels":null,"s":"a"}`},
+		{"last field", "", `{s: a, template: {s: b}}`, `{f:template: {f:s: {}}}`, `{"s":"a","template":{}}`,
+			`{"s":"a","template":null}`},
 		{"set item", "", `{set: [a, b, c]}`, `{f:set: {'v:"b"': {}}}`, `{"set":["a","c"]}`, ""},
 		{"last set item", "", `{set: [b]}`, `{f:set: {'v:"b"': {}}}`, `{"set":[]}`, `{"set":null}`},
-		{"keyed item", "", `{ports: [{port: 1}, {port: 2}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`, `{"ports":[{"port":2}]}`, ""},
-		{"duplicates", "all items of the element go", `{named: [{name: a}, {name: a, port: 1}, {name: b}]}`, `{f:named: {'k:{"name":"a"}': {}}}`, `{"named":[{"name":"b"}]}`, ""},
-		{"in item", "", `{named: [{name: a, port: 1}]}`, `{f:named: {'k:{"name":"a"}': {f:port: {}}}}`, `{"named":[{"name":"a"}]}`, ""},
-		{"everything in an item", "", `{named: [{name: a}, {name: b}]}`, `{f:named: {'k:{"name":"a"}': {f:name: {}}}}`, `{"named":[{},{"name":"b"}]}`, `{"named":[null,{"name":"b"}]}`},
-		{"everything in all items", "they are found by no key any more, so that the list has to be", `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {f:name: {}}}}`, `{"named":[{}]}`, `{"named":null}`},
-		{"already empty map", "an empty map that the set speaks into counts as emptied for RemoveToNull", `{labels: {}}`, `{f:labels: {f:a: {}}}`, `{"labels":{}}`, `{"labels":null}`},
+		{"keyed item", "", `{ports: [{port: 1}, {port: 2}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`,
+			`{"ports":[{"port":2}]}`, ""},
+		{"duplicates", "all items of the element go", `{named: [{name: a}, {name: a, port: 1}, {name: b}]}`,
+			`{f:named: {'k:{"name":"a"}': {}}}`, `{"named":[{"name":"b"}]}`, ""},
+		{"in item", "", `{named: [{name: a, port: 1}]}`, `{f:named: {'k:{"name":"a"}': {f:port: {}}}}`,
+			`{"named":[{"name":"a"}]}`, ""},
+		{"everything in an item", "", `{named: [{name: a}, {name: b}]}`, `{f:named: {'k:{"name":"a"}': {f:name: {}}}}`,
+			`{"named":[{},{"name":"b"}]}`, `{"named":[null,{"name":"b"}]}`},
+		{"everything in all items", "they are found by no key any more, so that the list has to be", `{named: [{name: a}]}`,
+			`{f:named: {'k:{"name":"a"}': {f:name: {}}}}`, `{"named":[{}]}`, `{"named":null}`},
+		{"already empty map", "an empty map that the set speaks into counts as emptied for RemoveToNull", `{labels: {}}`,
+			`{f:labels: {f:a: {}}}`, `{"labels":{}}`, `{"labels":null}`},
 		{"already empty list", "", `{set: []}`, `{f:set: {'v:"a"': {}}}`, `{"set":[]}`, `{"set":null}`},
 		{"empty left alone", "one that it does not speak of stays", `{labels: {}, s: a}`, `{f:s: {}}`, `{"labels":{}}`, ""},
-		{"empty item left alone", "its key is its defaults", `{ports: [{}, {port: 1}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`, `{"ports":[{}]}`, ""},
+		{"empty item left alone", "its key is its defaults", `{ports: [{}, {port: 1}]}`,
+			`{f:ports: {'k:{"port":1,"proto":"TCP"}': {}}}`, `{"ports":[{}]}`, ""},
 		{"scalar", "a path below a scalar removes nothing", `{s: a}`, `{f:s: {f:a: {}}}`, `{"s":"a"}`, ""},
 		{"null", "nor one below a null", `{labels: null}`, `{f:labels: {f:a: {}}}`, `{"labels":null}`, ""},
 		{"deduced", "", `{free: {a: {b: 1, c: 1}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"c":1}}}`, ""},
@@ -58,23 +68,30 @@ func TestRemoveInsideAtomic(t *testing.T) {
 	require.Equal(t, v, root.Remove(v, s))
 	require.Equal(t, v, root.RemoveToNull(v, s))
 	require.Equal(t, map[string]any{}, root.RemoveToNull(map[string]any{}, nil), "nothing is removed of nothing")
-	require.Equal(t, `{"args":null,"s":"b","selector":null}`, js(t, nullLists(plain(upstream(v).RemoveItems(upstreamSet(s))))), "upstream")
+	require.Equal(t, `{"args":null,"s":"b","selector":null}`,
+		js(t, nullLists(plain(upstream(v).RemoveItems(upstreamSet(s))))), "upstream")
 	odd := tree(t, `{set: [a, {}]}`)
-	require.Equal(t, `{"set":[{}]}`, js(t, root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))), "items that nothing can select stay")
+	require.Equal(t, `{"set":[{}]}`, js(t, root.Remove(odd, set(t, `{f:set: {'v:"a"': {}}}`))),
+		"items that nothing can select stay")
 	require.Equal(t, odd, root.Remove(odd, set(t, `{f:set: {'f:': {}}}`)), "also from a field of no name")
 	one := tree(t, `{labels: {"1": x}}`)
-	require.Equal(t, one, root.Remove(one, set(t, `{f:labels: {'v:1': {}}}`)), "what selects no entry removes none of the same text")
+	require.Equal(t, one, root.Remove(one, set(t, `{f:labels: {'v:1': {}}}`)),
+		"what selects no entry removes none of the same text")
 	wrong := tree(t, `{s: {a: b}, num: [1]}`)
-	require.Equal(t, wrong, root.Remove(wrong, set(t, `{f:s: {f:a: {}}, f:num: {i:0: {}}}`)), "so does what is of no shape of its type")
+	require.Equal(t, wrong, root.Remove(wrong, set(t, `{f:s: {f:a: {}}, f:num: {i:0: {}}}`)),
+		"so does what is of no shape of its type")
 	undeclared := tree(t, `{x: {a: b, c: d}}`)
-	require.Equal(t, `{"x":{"c":"d"}}`, js(t, root.Remove(undeclared, set(t, `{f:x: {f:a: {}}, 'v:1': {}}`))), "undeclared fields are deduced")
+	require.Equal(t, `{"x":{"c":"d"}}`, js(t, root.Remove(undeclared, set(t, `{f:x: {f:a: {}}, 'v:1': {}}`))),
+		"undeclared fields are deduced")
 }
 
 func TestRemoveShares(t *testing.T) {
 	v := tree(t, `{s: a, template: {labels: {a: x}}, set: [b]}`).(map[string]any)
-	require.Equal(t, fmt.Sprintf("%p", v), fmt.Sprintf("%p", root.Remove(v, set(t, `{f:num: {}, f:set: {'v:"x"': {}}}`))), "v itself, when nothing was removed")
+	require.Equal(t, fmt.Sprintf("%p", v), fmt.Sprintf("%p", root.Remove(v, set(t, `{f:num: {}, f:set: {'v:"x"': {}}}`))),
+		"v itself, when nothing was removed")
 	less := root.Remove(v, set(t, `{f:s: {}}`)).(map[string]any)
-	require.Equal(t, fmt.Sprintf("%p", v["template"]), fmt.Sprintf("%p", less["template"]), "what is not touched is shared")
+	require.Equal(t, fmt.Sprintf("%p", v["template"]), fmt.Sprintf("%p", less["template"]),
+		"what is not touched is shared")
 }
 
 func TestExtract(t *testing.T) {
@@ -89,25 +106,34 @@ func TestExtract(t *testing.T) {
 		{"in struct", "", `{template: {s: a, num: 1}}`, `{f:template: {f:s: {}}}`, `{"template":{"s":"a"}}`, "", ""},
 		{"entry", "", `{labels: {a: x, b: z}}`, `{f:labels: {f:b: {}}}`, `{"labels":{"b":"z"}}`, "", ""},
 		{"empty map", "an empty map is owned as such", `{labels: {}}`, `{f:labels: {}}`, `{"labels":{}}`, "", ""},
-		{"owned container", "others filled the map that the manager left empty", `{labels: {a: x}}`, `{f:labels: {}}`, `{"labels":{}}`, "", `{"labels":null}`},
+		{"owned container", "others filled the map that the manager left empty", `{labels: {a: x}}`, `{f:labels: {}}`,
+			`{"labels":{}}`, "", `{"labels":null}`},
 		{"owned list", "an empty list would own nothing", `{set: [a]}`, `{f:set: {}}`, `{"set":null}`, "", ""},
 		{"null", "", `{labels: null}`, `{f:labels: {}}`, `{"labels":null}`, "", ""},
 		{"atomic map", "as a whole", `{selector: {a: x}}`, `{f:selector: {}}`, `{"selector":{"a":"x"}}`, "", ""},
 		{"atomic list", "", `{args: [a, b]}`, `{f:args: {}}`, `{"args":["a","b"]}`, "", ""},
 		{"set item", "", `{set: [a, b]}`, `{f:set: {'v:"b"': {}}}`, `{"set":["b"]}`, "", ""},
-		{"no set item", "a list with nothing in it is left out", `{s: b, set: [a]}`, `{f:set: {'v:"b"': {}}}`, `null`, "", `{"set":null}`},
-		{"item", "an item that is owned is extracted whole, or by its keys", `{named: [{name: a, port: 1}]}`, `{f:named: {'k:{"name":"a"}': {}}}`,
+		{"no set item", "a list with nothing in it is left out", `{s: b, set: [a]}`, `{f:set: {'v:"b"': {}}}`, `null`, "",
+			`{"set":null}`},
+		{"item", "an item that is owned is extracted whole, or by its keys", `{named: [{name: a, port: 1}]}`,
+			`{f:named: {'k:{"name":"a"}': {}}}`,
 			`{"named":[{"name":"a","port":1}]}`, `{"named":[{"name":"a"}]}`, ""},
-		{"in item", "keys come along on request", `{named: [{name: a, port: 1, proto: UDP}]}`, `{f:named: {'k:{"name":"a"}': {f:port: {}}}}`,
+		{"in item", "keys come along on request", `{named: [{name: a, port: 1, proto: UDP}]}`,
+			`{f:named: {'k:{"name":"a"}': {f:port: {}}}}`,
 			`{"named":[{"port":1}]}`, `{"named":[{"name":"a","port":1}]}`, ""},
-		{"defaulted key", "but not those that the item has by default", `{ports: [{port: 1, name: a}]}`, `{f:ports: {'k:{"port":1,"proto":"TCP"}': {f:name: {}}}}`,
+		{"defaulted key", "but not those that the item has by default", `{ports: [{port: 1, name: a}]}`,
+			`{f:ports: {'k:{"port":1,"proto":"TCP"}': {f:name: {}}}}`,
 			`{"ports":[{"name":"a"}]}`, `{"ports":[{"name":"a","port":1}]}`, ""},
-		{"nothing of an item", "an item of which nothing is there is left out", `{named: [{name: a}, {name: b}]}`, `{f:named: {'k:{"name":"a"}': {f:port: {}}, 'k:{"name":"b"}': {}}}`,
+		{"nothing of an item", "an item of which nothing is there is left out", `{named: [{name: a}, {name: b}]}`,
+			`{f:named: {'k:{"name":"a"}': {f:port: {}}, 'k:{"name":"b"}': {}}}`,
 			`{"named":[{"name":"b"}]}`, "", `{"named":[null,{"name":"b"}]}`},
-		{"owned item without content", "unless it is owned itself", `{named: [{name: a}]}`, `{f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}}}`, `{"named":[{}]}`, `{"named":[{"name":"a"}]}`, ""},
+		{"owned item without content", "unless it is owned itself", `{named: [{name: a}]}`,
+			`{f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}}}`, `{"named":[{}]}`, `{"named":[{"name":"a"}]}`, ""},
 		{"deduced", "", `{free: {a: {b: 1, c: 2}}}`, `{f:free: {f:a: {f:b: {}}}}`, `{"free":{"a":{"b":1}}}`, "", ""},
-		{"odd elements", "elements that do not fit are passed over", `{labels: {a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
-		{"odd element, same text", "a value is no entry's name", `{labels: {"1": x, a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
+		{"odd elements", "elements that do not fit are passed over", `{labels: {a: x}}`, `{f:labels: {'v:1': {}, f:a: {}}}`,
+			`{"labels":{"a":"x"}}`, "", ""},
+		{"odd element, same text", "a value is no entry's name", `{labels: {"1": x, a: x}}`,
+			`{f:labels: {'v:1': {}, f:a: {}}}`, `{"labels":{"a":"x"}}`, "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v, s := tree(t, row.value), set(t, row.set)
@@ -119,12 +145,17 @@ func TestExtract(t *testing.T) {
 			if row.differs == "" {
 				row.differs = row.withKeys
 			}
-			require.Equal(t, row.differs, js(t, plain(upstream(v).ExtractItems(upstreamSet(s), smd.WithAppendKeyFields()))), "upstream")
+			require.Equal(t, row.differs, js(t, plain(upstream(v).ExtractItems(upstreamSet(s), smd.WithAppendKeyFields()))),
+				"upstream")
 		})
 	}
-	require.Equal(t, `{"set":["a"]}`, js(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'v:"a"': {}}}`), true)), "items that nothing can select are left out")
-	require.Nil(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'f:': {}}}`), true), "also by a field of no name")
-	require.Equal(t, `{"x":{"a":1}}`, js(t, root.Extract(tree(t, `{x: {a: 1}}`), set(t, `{f:x: {f:a: {}}}`), true)), "undeclared fields are deduced")
+	require.Equal(t, `{"set":["a"]}`,
+		js(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'v:"a"': {}}}`), true)),
+		"items that nothing can select are left out")
+	require.Nil(t, root.Extract(tree(t, `{set: [{}, a]}`), set(t, `{f:set: {'f:': {}}}`), true),
+		"also by a field of no name")
+	require.Equal(t, `{"x":{"a":1}}`, js(t, root.Extract(tree(t, `{x: {a: 1}}`), set(t, `{f:x: {f:a: {}}}`), true)),
+		"undeclared fields are deduced")
 }
 
 func TestReconcile(t *testing.T) {
@@ -132,11 +163,14 @@ func TestReconcile(t *testing.T) {
 		name, why, set string
 		want           []string
 	}{
-		{"granular", "what fits stays", `{f:labels: {f:a: {}}, f:set: {'v:"a"': {}}, f:s: {}}`, []string{".s", ".labels.a", `.set[="a"]`}},
+		{"granular", "what fits stays", `{f:labels: {f:a: {}}, f:set: {'v:"a"': {}}, f:s: {}}`,
+			[]string{".s", ".labels.a", `.set[="a"]`}},
 		{"map became atomic", "who owned an entry owns the whole", `{f:selector: {f:a: {}, f:b: {}}}`, []string{".selector"}},
 		{"list became atomic", "", `{f:args: {'v:"a"': {}}}`, []string{".args"}},
-		{"was atomic", "what became granular stays owned as a whole", `{f:labels: {}, f:set: {}}`, []string{".labels", ".set"}},
-		{"in item", "below items too", `{f:named: {'k:{"name":"a"}': {.: {}, f:tags: {'v:"x"': {}}}}}`, []string{`.named[name="a"]`, `.named[name="a"].tags[="x"]`}},
+		{"was atomic", "what became granular stays owned as a whole", `{f:labels: {}, f:set: {}}`,
+			[]string{".labels", ".set"}},
+		{"in item", "below items too", `{f:named: {'k:{"name":"a"}': {.: {}, f:tags: {'v:"x"': {}}}}}`,
+			[]string{`.named[name="a"]`, `.named[name="a"].tags[="x"]`}},
 		{"nested", "at every level", `{f:template: {f:selector: {f:a: {}}}}`, []string{".template.selector"}},
 		{"unknown", "paths that the type does not know stay", `{f:x: {f:a: {}}, f:s: {f:a: {}}}`, []string{".s.a", ".x.a"}},
 		{"deduced", "so do those in values without a schema", `{f:free: {f:a: {i:0: {}}}}`, []string{".free.a[0]"}},
@@ -160,6 +194,8 @@ func TestReconcile(t *testing.T) {
 	for _, whole := range []*typed.Type{atomic, list, typed.Deduced(), str, {}} {
 		require.Same(t, s, whole.Reconcile(s), "nobody owns a whole object")
 	}
-	require.Equal(t, []string{"[0]"}, lines(setOf(atomic).Reconcile(set(t, `{i:0: {f:b: {}}}`))), "whatever selects an item")
-	require.Equal(t, []string{"[0]"}, lines((&typed.Type{Map: &typed.Map{Elem: atomic}}).Reconcile(set(t, `{i:0: {f:b: {}}}`))), "or an entry")
+	require.Equal(t, []string{"[0]"}, lines(setOf(atomic).Reconcile(set(t, `{i:0: {f:b: {}}}`))),
+		"whatever selects an item")
+	require.Equal(t, []string{"[0]"},
+		lines((&typed.Type{Map: &typed.Map{Elem: atomic}}).Reconcile(set(t, `{i:0: {f:b: {}}}`))), "or an entry")
 }

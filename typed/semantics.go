@@ -8,33 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Format says what a scalar's text stands for, where that is more than itself.
+// Format is the meaning of a scalar's text, if it is more than the text itself.
 type Format uint8
 
 const (
-	// NoFormat is the zero value: a scalar stands for itself.
+	// NoFormat is the zero value: the text is the meaning.
 	NoFormat Format = iota
-	// Quantity is a resource.Quantity: 1000m and 1 are one amount.
+	// Quantity is a resource.Quantity: 1000m and 1 are equal.
 	Quantity
-	// DateTime is a time of RFC 3339: 00:00Z and 01:00+01:00 are one instant.
+	// DateTime is a time of RFC 3339: 00:00Z and 01:00+01:00 are equal.
 	DateTime
 )
 
-// Semantics says which values are equal. The nil *Semantics is Compatible:
-// values are equal when they are the same JSON, as upstream has it. [Canonical]
-// makes others.
+// Semantics decides which values are equal. The nil *Semantics is the compatible one: values are equal if they are
+// the same JSON, as for upstream. [Canonical] makes others.
 type Semantics struct {
-	// equal is asked about leaves that are not the same JSON and that the
-	// schema does not know to be equal.
+	// equal compares leaves that are neither the same JSON nor equal by the schema.
 	equal func(t *Type, a, b any) bool
 }
 
-// Canonical returns semantics in which values that mean the same are equal (spec
-// rule 11.1): equal quantities and times, by the schema's [Format], and an absent
-// field, an empty list, an empty map with free keys, a null of those, and an empty
-// struct where the schema's default is one. equal, when it is not nil, is
-// asked about other leaves of type t that are not the same JSON: the caller may
-// know more than the schema does. It must be symmetric, and safe for concurrent
+// Canonical returns semantics in which values with the same meaning are equal (spec rule 11.1): equal quantities and
+// times by the schema's [Format], and a missing field, an empty list, an empty map with free keys, a null of those,
+// and an empty struct if that is the schema's default. equal, if it is not nil, compares other leaves of type t that
+// are not the same JSON, as the caller may know more than the schema. It must be symmetric and safe for concurrent
 // use.
 func Canonical(equal func(t *Type, a, b any) bool) *Semantics {
 	return &Semantics{equal: equal}
@@ -45,14 +41,14 @@ func (s *Semantics) leavesEqual(t *Type, a, b any) bool {
 	return Equal(a, b) || s != nil && s.sameMeaning(t, a, b, 0)
 }
 
-// sameMeaning reports whether two values, at a depth, mean the same. It goes down
-// into atomic lists and maps.
+// sameMeaning reports whether two values, at a depth, have the same meaning. It visits the content of atomic lists
+// and maps.
 func (s *Semantics) sameMeaning(t *Type, a, b any, depth int) bool {
 	if depth > MaxDepth {
 		return false
 	}
-	// What has a shape of t is compared part by part, where equal parts are equal
-	// anyway: to compare it as a whole first would cost its depth times its size.
+	// Containers are compared part by part only, and equal parts end early. Comparing them as a whole first would cost
+	// their depth times their size.
 	var equal bool
 	switch x := a.(type) {
 	case map[string]any:
@@ -86,10 +82,7 @@ func (s *Semantics) sameEntries(m *Map, a, b map[string]any, depth int) bool {
 			}
 			continue
 		}
-		t, _ := m.field(name)
-		if t == nil {
-			t = deducedType
-		}
+		t := m.typeOf(name)
 		if !s.sameMeaning(t, av, bv, depth) && !s.bothAbsent(m, name, av, bv, depth) {
 			return false
 		}
@@ -111,9 +104,8 @@ func (s *Semantics) sameItems(l *List, a, b []any, depth int) bool {
 	return true
 }
 
-// asAbsent reports whether v, an entry of m called name, counts as not being
-// there: it is empty, and the schema gives emptiness no meaning of its own. An
-// empty struct has one, such as emptyDir: {}, unless it is the default.
+// asAbsent reports whether v, an entry of m called name, counts as missing: it is empty, and the schema gives
+// emptiness no meaning. An empty struct has a meaning, such as emptyDir: {}, unless it is the default.
 func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	if s == nil || depth > MaxDepth {
 		return false
@@ -121,7 +113,7 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	field, declared := m.Fields[name]
 	t := field.Type
 	if !declared {
-		// That an entry of a map with free keys is there means something.
+		// The key of a map with free keys has a meaning by itself.
 		return false
 	}
 	switch x := v.(type) {
@@ -149,13 +141,13 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 	return false
 }
 
-// bothAbsent reports whether two values of an entry of m called name count as not
-// being there, each in its own words: a null and an empty list.
+// bothAbsent reports whether two values of an entry of m called name both count as missing, such as a null and an
+// empty list.
 func (s *Semantics) bothAbsent(m *Map, name string, a, b any, depth int) bool {
 	return s != nil && s.asAbsent(m, name, a, depth) && s.asAbsent(m, name, b, depth)
 }
 
-// equal reports whether two scalars are equal in the format.
+// equal reports whether two scalars have the same meaning in the format.
 func (f Format) equal(a, b any) bool {
 	switch f {
 	case Quantity:
@@ -170,9 +162,8 @@ func (f Format) equal(a, b any) bool {
 	return false
 }
 
-// maxQuantity and maxExponent bound the text of a quantity that is parsed, and its
-// exponent with the letter and the sign: others are equal only to themselves. To
-// compare 1e1000000000 with anything is to write out its digits.
+// maxQuantity and maxExponent bound the text of a quantity that is parsed, and its exponent with the letter and the
+// sign. Longer ones are equal only to themselves: to compare 1e1000000000, all its digits would be written out.
 const (
 	maxQuantity = 64
 	maxExponent = len("e-999")

@@ -16,7 +16,8 @@ func canonicalType() *typed.Type {
 	structOf := func(fields map[string]typed.Field) *typed.Type {
 		return &typed.Type{Map: &typed.Map{Fields: fields}}
 	}
-	inner := structOf(map[string]typed.Field{"limits": {Type: &typed.Type{Map: &typed.Map{Elem: quantity}}}, "text": {Type: text}})
+	inner := structOf(
+		map[string]typed.Field{"limits": {Type: &typed.Type{Map: &typed.Map{Elem: quantity}}}, "text": {Type: text}})
 	item := structOf(map[string]typed.Field{"name": {Type: text}, "cpu": {Type: quantity}})
 	return structOf(map[string]typed.Field{
 		"cpu":       {Type: quantity},
@@ -35,8 +36,8 @@ func canonicalType() *typed.Type {
 	})
 }
 
-// TestCanonical keeps spec rule 11.1: what means the same is no change, whichever
-// of the two is live, and Compatible semantics tell all of it apart.
+// TestCanonical shows spec rule 11.1: values with the same meaning are equal in both directions, and differ in
+// compatible semantics.
 func TestCanonical(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()
@@ -56,7 +57,7 @@ func TestCanonical(t *testing.T) {
 		{"other instant", "", m{"at": "2026-01-01T00:00:00Z"}, m{"at": "2026-01-01T00:00:01Z"}, false},
 		{"no instant and the first", "", m{"at": "x"}, m{"at": "0001-01-01T00:00:00Z"}, false},
 		{"no instant", "", m{"at": "x"}, m{"at": "y"}, false},
-		{"texts", "a string without a format stands for itself", m{"text": "1000m"}, m{"text": "1"}, false},
+		{"texts", "a string without a format has no other meaning", m{"text": "1000m"}, m{"text": "1"}, false},
 		{"empty list", "a list that is empty is as good as none", m{"list": []any{}}, m{}, true},
 		{"null list", "so is a null", m{"list": nil}, m{}, true},
 		{"null text", "a null that is no list or map is a value", m{"text": nil}, m{}, false},
@@ -68,10 +69,12 @@ func TestCanonical(t *testing.T) {
 		{"empty list for text", "which fits no type", m{"text": []any{}}, m{}, false},
 		{"empty keyed list", "", m{"items": []any{}}, m{}, true},
 		{"empty map", "a map with free keys that is empty is as good as none", m{"labels": m{}}, m{}, true},
-		{"null and empty list", "what is as good as none is as good as all that is", m{"list": nil}, m{"list": []any{}}, true},
+		{"null and empty list", "what is as good as none is as good as all that is", m{"list": nil}, m{"list": []any{}},
+			true},
 		{"null and empty map", "", m{"labels": nil}, m{"labels": m{}}, true},
 		{"null and empty list in an atomic struct", "", m{"sealed": m{"limits": nil}}, m{"sealed": m{"limits": m{}}}, true},
-		{"null and empty optional struct", "one means nothing, the other that it is there", m{"emptyDir": nil}, m{"emptyDir": m{}}, false},
+		{"null and empty optional struct", "one means nothing, the other that it is there", m{"emptyDir": nil},
+			m{"emptyDir": m{}}, false},
 		{"null and a list with an item", "", m{"list": nil}, m{"list": []any{"a"}}, false},
 		{"defaulted struct", "its default is to be empty", m{"resources": m{}}, m{}, true},
 		{"defaulted struct of empty things", "at any depth", m{"resources": m{"limits": m{}}}, m{}, true},
@@ -80,11 +83,14 @@ func TestCanonical(t *testing.T) {
 		{"optional struct", "that it is there means something", m{"emptyDir": m{}}, m{}, false},
 		{"atomic list", "leaves are looked into", m{"amounts": []any{"1", "2000m"}}, m{"amounts": []any{"1000m", "2"}}, true},
 		{"atomic list, longer", "", m{"amounts": []any{"1"}}, m{"amounts": []any{"1", "2"}}, false},
-		{"atomic struct", "", m{"sealed": m{"limits": m{"cpu": "1"}}}, m{"sealed": m{"limits": m{"cpu": "1000m"}, "text": nil}}, false},
-		{"atomic struct, same", "", m{"sealed": m{"limits": m{"cpu": "1"}}}, m{"sealed": m{"limits": m{"cpu": "1000m"}}}, true},
+		{"atomic struct", "", m{"sealed": m{"limits": m{"cpu": "1"}}},
+			m{"sealed": m{"limits": m{"cpu": "1000m"}, "text": nil}}, false},
+		{"atomic struct, same", "", m{"sealed": m{"limits": m{"cpu": "1"}}}, m{"sealed": m{"limits": m{"cpu": "1000m"}}},
+			true},
 		{"atomic struct of nothing", "", m{"sealed": m{"text": "x", "limits": m{}}}, m{"sealed": m{"text": "x"}}, true},
 		{"atomic struct, other field", "", m{"sealed": m{"text": "x"}}, m{"sealed": m{"limits": m{"cpu": "1"}}}, false},
-		{"items", "items meet by key, and their fields by meaning", m{"items": []any{m{"name": "a", "cpu": "1"}}}, m{"items": []any{m{"name": "a", "cpu": "1000m"}}}, true},
+		{"items", "items meet by key, and their fields by meaning", m{"items": []any{m{"name": "a", "cpu": "1"}}},
+			m{"items": []any{m{"name": "a", "cpu": "1000m"}}}, true},
 		{"without a schema", "nothing is known of it", m{"any": m{"cpu": "1"}}, m{"any": m{"cpu": "1000m"}}, false},
 		{"free key", "an entry with a free key is there on purpose", m{"any": m{"list": []any{}}}, m{"any": m{}}, false},
 		{"other shapes", "", m{"any": "x"}, m{"any": m{}}, false},
@@ -111,8 +117,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalMerge: what means another thing is the intent's, without what counts
-// as absent in it.
+// TestCanonicalMerge: a value with another meaning is the intent's, without its fields that count as missing.
 func TestCanonicalMerge(t *testing.T) {
 	type m = map[string]any
 	for _, row := range []struct {
@@ -120,7 +125,8 @@ func TestCanonicalMerge(t *testing.T) {
 		live, applied, want m
 	}{
 		{"other amount", "", m{"cpu": "1"}, m{"cpu": "2"}, m{"cpu": "2"}},
-		{"into an empty struct", "", m{"resources": m{}}, m{"resources": m{"limits": m{}, "text": "x"}}, m{"resources": m{"text": "x"}}},
+		{"into an empty struct", "", m{"resources": m{}}, m{"resources": m{"limits": m{}, "text": "x"}},
+			m{"resources": m{"text": "x"}}},
 		{"into nothing", "", m{}, m{"list": []any{}, "text": "x"}, m{"text": "x"}},
 	} {
 		got, err := typed.Canonical(nil).Merge(canonicalType(), row.live, row.applied)
@@ -129,7 +135,7 @@ func TestCanonicalMerge(t *testing.T) {
 	}
 }
 
-// TestPredicate shows a caller who knows more than the schema.
+// TestPredicate shows a caller that knows more than the schema.
 func TestPredicate(t *testing.T) {
 	typ := canonicalType()
 	text := typ.Map.Fields["text"].Type
@@ -143,7 +149,7 @@ func TestPredicate(t *testing.T) {
 	require.False(t, s.Compare(typ, map[string]any{"cpu": "ab"}, map[string]any{"cpu": "cd"}).Unchanged())
 }
 
-// TestDropUnknown drops what structs do not declare, and says where it was.
+// TestDropUnknown drops undeclared fields and returns their paths.
 func TestDropUnknown(t *testing.T) {
 	type m = map[string]any
 	typ := canonicalType()
@@ -164,11 +170,12 @@ func TestDropUnknown(t *testing.T) {
 
 	less, dropped := typ.DropUnknown(m{"nope": nil, "items": []any{m{"bad": "x"}}}, nil)
 	require.Equal(t, m{"items": []any{m{}}}, less, "nulls too")
-	require.Equal(t, []string{".items[0].bad", ".nope"}, []string{dropped[0].Path.String(), dropped[1].Path.String()}, "an item without a key is told by its place")
+	require.Equal(t, []string{".items[0].bad", ".nope"}, []string{dropped[0].Path.String(), dropped[1].Path.String()},
+		"an item without a key is told by its place")
 
 	sealed := m{"sealed": m{"nope": "x"}, "nope": "x"}
 	kept, dropped := typ.DropUnknown(sealed, m{"sealed": m{"nope": "x"}, "nope": "x"})
-	require.Len(t, dropped, 1, "an atomic map that stands there already stays as it is, and no other")
+	require.Len(t, dropped, 1, "an atomic map that is live already is kept, and no other")
 	require.Equal(t, any(m{"sealed": m{"nope": "x"}}), kept)
 	kept, dropped = typ.DropUnknown(sealed, m{"sealed": m{"nope": "y"}})
 	require.Len(t, dropped, 2)

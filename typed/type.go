@@ -4,7 +4,7 @@ package typed
 type Scalar uint8
 
 const (
-	// NoScalar is the zero value: the type has no scalar shape.
+	// NoScalar is the zero value: the value can't be a scalar.
 	NoScalar Scalar = iota
 	// Numeric is an integer or a floating-point number.
 	Numeric
@@ -12,7 +12,7 @@ const (
 	String
 	// Boolean is true or false.
 	Boolean
-	// Untyped is any of the above.
+	// Untyped is a scalar of any kind.
 	Untyped
 )
 
@@ -20,21 +20,20 @@ func (s Scalar) String() string {
 	return [...]string{"no scalar", "number", "string", "boolean", "scalar"}[s]
 }
 
-// Type is the topology of a value: the shapes that it may take, one to three of
-// them, and how each merges. A null is a value of every type. A type of no shape,
-// which a schema gets from a reference to nothing, has no other value.
+// Type is the topology of a value: the one to three shapes that it may have, and how each merges. A null is a value
+// of every type. A type without a shape, the result of an empty reference in a schema, has no other value.
 type Type struct {
-	// Scalar is the kind of scalar that a value may be; NoScalar for none.
+	// Scalar is the kind of scalar that a value may be.
 	Scalar Scalar
-	// List is set when a value may be a list.
+	// List is not nil if a value may be a list.
 	List *List
-	// Map is set when a value may be a map or struct.
+	// Map is not nil if a value may be a map or struct.
 	Map *Map
-	// Format says what a scalar stands for; see [Canonical].
+	// Format is the meaning of a scalar's text; see [Canonical].
 	Format Format
 }
 
-// ListKind says how the items of a list merge.
+// ListKind is the way in which the items of a list merge.
 type ListKind uint8
 
 const (
@@ -51,9 +50,8 @@ type List struct {
 	Kind ListKind
 	// Elem is the type of the items; never nil.
 	Elem *Type
-	// Keys names the fields that make up the key of a KeyedList's items, in the
-	// order of the schema. An item may lack some of them, but not all, unless
-	// the field has a default.
+	// Keys are the key fields of a KeyedList's items, in the order of the schema. An item may lack some of them. It must
+	// have one of them, or one of them must have a default.
 	Keys []string
 }
 
@@ -61,30 +59,26 @@ type List struct {
 type Map struct {
 	// Fields holds the declared fields by name.
 	Fields map[string]Field
-	// Elem is the type of entries that are not declared fields; nil when there
-	// may be none.
+	// Elem is the type of entries that are not declared fields; nil if there can be none.
 	Elem *Type
-	// Atomic maps are replaced and owned as a whole.
+	// Atomic means that the map is replaced and owned as a whole.
 	Atomic bool
-	// Untyped marks a map without declared fields whose entries may be
-	// anything. Its topology is deduced from its values, so that a set of paths
-	// in it is never reconciled with the schema.
+	// Untyped marks a map without declared fields whose entries may be anything. Its topology is deduced from its
+	// values, so sets of paths in it are never reconciled.
 	Untyped bool
 }
 
 // Field is a declared field of a struct.
 type Field struct {
 	Type *Type
-	// Default is the value of the field where it is left out; nil for none. An
-	// item's key is found with it, and [Type.Default] fills it in.
+	// Default is the value of the field if it is omitted; nil for none. The key of an item includes the defaults of key
+	// fields, and [Type.Default] sets them.
 	Default any
-	// Nullable says that a null is a value of its own, and not absence; only
-	// [Type.Default] asks.
+	// Nullable means that a null differs from an omitted field. Only [Type.Default] uses it.
 	Nullable bool
 }
 
-// field returns the type of the entry called name, nil when the map must not
-// have one, and whether it is declared.
+// field returns the type of the entry called name, nil if the map can't have it, and whether it is a declared field.
 func (m *Map) field(name string) (t *Type, declared bool) {
 	if f, ok := m.Fields[name]; ok {
 		return f.Type, true
@@ -92,7 +86,15 @@ func (m *Map) field(name string) (t *Type, declared bool) {
 	return m.Elem, false
 }
 
-// keyDefault returns the default of a key field of l's items, nil for none.
+// typeOf is field with [Deduced] for an entry that the map can't have, but may have been stored.
+func (m *Map) typeOf(name string) *Type {
+	if t, _ := m.field(name); t != nil {
+		return t
+	}
+	return deducedType
+}
+
+// keyDefault returns the default of a key field of l's items, or nil.
 func (l *List) keyDefault(name string) any {
 	if l.Elem.Map == nil {
 		return nil
@@ -112,10 +114,8 @@ func init() {
 	deducedType.Map = &Map{Elem: deducedType, Untyped: true}
 }
 
-// Deduced returns the type of values without a schema: maps are granular, lists
-// are atomic, all the way down.
+// Deduced returns the type of values without a schema: all maps are granular, all lists atomic.
 func Deduced() *Type { return deducedType }
 
-// UntypedAtomic returns the type of values that may be anything and are owned
-// as a whole, such as a RawExtension.
+// UntypedAtomic returns the type of values that may be anything and are owned as a whole, such as a RawExtension.
 func UntypedAtomic() *Type { return atomicType }

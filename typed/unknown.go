@@ -4,14 +4,14 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// DropUnknown returns v without the fields that structs of its type do not
-// declare, at any depth, and an error of reason [UnknownField] for each of them,
-// sorted by path. The result shares memory with v, and is v itself when there
-// are none. v must have been validated with rules that let unknown fields pass, and
-// with the same live: an atomic list or map that equals the one of live stays.
+// DropUnknown returns v without the fields that structs of its type do not declare, at any depth, and an error of
+// reason [UnknownField] for each of them, sorted by path. The result shares memory with v, and is v itself if there
+// are none. v must be valid by rules that allow unknown fields, with the same live: an atomic list or map that equals
+// live's is kept.
 func (t *Type) DropUnknown(v, live any) (any, Errors) {
 	d := dropper{liveFinder: liveFinder{left: MaxValues}}
 	out := d.value(t, v, live)
@@ -32,7 +32,7 @@ func (d *dropper) value(t *Type, v, live any) any {
 		if d.equalsLive(v, live) {
 			return v
 		}
-		live = nil // it is one value
+		live = nil // an atomic value is one value
 	}
 	switch x := v.(type) {
 	case map[string]any:
@@ -62,7 +62,7 @@ func (d *dropper) entries(m *Map, entries, live map[string]any) map[string]any {
 		if t != nil && same(kept, v) {
 			continue
 		}
-		if sameMap(out, entries) {
+		if trees.SameMap(out, entries) {
 			out = maps.Clone(entries)
 		}
 		if t == nil {

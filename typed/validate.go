@@ -8,28 +8,25 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Rules say what [Type.Validate] lets pass.
+// Rules are what [Type.Validate] allows.
 type Rules struct {
-	// Duplicates lets sets and keyed lists hold an item more than once, as an
-	// update may have left them (spec rule 3.6).
+	// Duplicates allows duplicate items in sets and keyed lists, which an update may have stored (spec rule 3.6).
 	Duplicates bool
-	// Unknown lets structs hold fields that they do not declare; such a field
-	// is then treated as [Deduced].
+	// Unknown allows fields that a struct does not declare. They are validated as [Deduced].
 	Unknown bool
-	// Live is what is in the value's place already, nil for nothing. An atomic list or
-	// map that equals the one in live is not looked into: it was let in once, and
-	// nobody changes it (spec rule 1.3).
+	// Live is the live value in the same place, or nil. An atomic list or map that equals live's is not validated again:
+	// it was accepted once, and the write does not change it (spec rule 1.3).
 	Live any
 }
 
-// Validate returns an [Errors] with the violations of t by v, or nil. It keeps the
-// limits of [MaxDepth] and those beside it; a value that is nested too deep, or
-// has too many values in it, is not looked at any further.
+// Validate returns the violations of t by v as [Errors], or nil. It checks the limits, [MaxDepth] and those beside
+// it, and stops at a value that is nested too deep or after too many values. It costs O(size of v), with a hash table
+// for each set and keyed list to find duplicates.
 func (t *Type) Validate(v any, rules Rules) error {
 	w := validator{rules: rules, liveFinder: liveFinder{left: MaxValues}}
 	w.value(t, v, rules.Live)
 	if w.ended {
-		// Maps have no order: look again, sorted, for the place where it ends.
+		// Maps have no order: walk again, sorted, to report the same place every time.
 		w = validator{rules: rules, liveFinder: liveFinder{left: MaxValues}, ordered: true}
 		w.value(t, v, rules.Live)
 	}
@@ -39,16 +36,15 @@ func (t *Type) Validate(v any, rules Rules) error {
 type validator struct {
 	faults
 	rules   Rules
-	values  int  // how many were looked at
-	ended   bool // beyond a limit, so that what is left is not looked at
-	ordered bool // maps are walked in the order of their keys
+	values  int  // values visited so far
+	ended   bool // a limit is exceeded, so the rest is not visited
+	ordered bool // visit maps in the order of their keys
 	depth   int  // of the value in the object
 	liveFinder
 }
 
-// within reports whether the walk may go on, and ends it otherwise. A container
-// that holds itself twice has no end: the first place that is too deep must be
-// the last that is looked at.
+// within reports whether the walk may continue, and ends it otherwise. A container that contains itself twice has no
+// end, so the walk must end at the first place that is too deep.
 func (w *validator) within() bool {
 	w.values++
 	switch {
@@ -65,19 +61,18 @@ func (w *validator) within() bool {
 	return false
 }
 
-// liveFinder finds what live has in the place of values.
+// liveFinder finds live's values for the places of a walk.
 type liveFinder struct {
 	finder Finder
-	left   int // how many more values are compared
+	left   int // values that may still be compared
 }
 
-// equalsLive reports whether an atomic list or map equals the one of live, which is nil
-// for none.
+// equalsLive reports whether an atomic list or map equals live's; live is nil if there is none.
 func (s *liveFinder) equalsLive(v, live any) bool {
 	return live != nil && equal(v, live, 0, &s.left)
 }
 
-// item returns what live has in the place of a list's item, nil for nothing.
+// item returns live's item for the element e of a list, or nil.
 func (s *liveFinder) item(t *Type, list any, e fieldpath.Element) any {
 	if list == nil {
 		return nil
@@ -96,7 +91,7 @@ func (t *Type) isAtomic(v any) bool {
 	return false
 }
 
-// value looks at a value; live is what live has in its place, nil for nothing.
+// value validates a value; live is live's value in its place, or nil.
 func (w *validator) value(t *Type, v, live any) {
 	if !w.within() || v == nil {
 		return
@@ -105,7 +100,7 @@ func (w *validator) value(t *Type, v, live any) {
 		if w.equalsLive(v, live) {
 			return
 		}
-		live = nil // it is one value
+		live = nil // an atomic value is one value
 	}
 	switch t.shapeOf(v).first() {
 	case mapShape:

@@ -13,58 +13,79 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-func TestValidate(t *testing.T) {
-	for _, row := range []struct {
-		name, why string
-		value     string
-		rules     typed.Rules
-		want      []string // reason: error
-	}{
-		{"everything", "one value of every topology is valid",
-			`{s: a, num: 1, t: true, either: 1.5, labels: {a: b}, selector: {a: b}, args: [a, a], set: [a, b], nums: [1, 2.5], ports: [{port: 1}], template: {s: a}, free: {a: [1]}, raw: {a: 1}}`, typed.Rules{}, nil},
-		{"nulls", "a null is a value of every type",
-			`{s: null, labels: null, selector: null, args: null, set: null, ports: null, template: null}`, typed.Rules{}, nil},
-		{"null", "also of the whole", `null`, typed.Rules{}, nil},
-		{"string for map", "the root has a type too", `a`, typed.Rules{}, []string{`wrong type: expected map, got "a"`}},
-		{"list for map", "containers are told apart", `[1]`, typed.Rules{}, []string{`wrong type: expected map, got a list`}},
-		{"number for string", "scalars are told apart", `{s: 1}`, typed.Rules{}, []string{`wrong type: .s: expected string, got 1`}},
-		{"string for number", "a numeral is no number", `{num: "1"}`, typed.Rules{}, []string{`wrong type: .num: expected number, got "1"`}},
-		{"number for boolean", "0 is not false", `{t: 0}`, typed.Rules{}, []string{`wrong type: .t: expected boolean, got 0`}},
-		{"map for any scalar", "untyped is any scalar, not any value", `{either: {}}`, typed.Rules{}, []string{`wrong type: .either: expected scalar, got a map`}},
-		{"map for list", "", `{args: {}}`, typed.Rules{}, []string{`wrong type: .args: expected list, got a map`}},
-		{"long string", "an error does not repeat a whole document", `{num: ` + strings.Repeat("x", 50) + `}`, typed.Rules{},
-			[]string{`wrong type: .num: expected number, got "` + strings.Repeat("x", 40) + `"…`}},
-		{"in atomic list", "content of atomic lists has a type, and a position", `{args: [a, 1]}`, typed.Rules{}, []string{`wrong type: .args[1]: expected string, got 1`}},
-		{"in atomic map", "so has that of atomic maps", `{selector: {a: 1}}`, typed.Rules{}, []string{`wrong type: .selector.a: expected string, got 1`}},
-		{"in item", "items are named by their key, defaults included", `{ports: [{port: 1, name: 2}]}`, typed.Rules{},
-			[]string{`wrong type: .ports[port=1,proto="TCP"].name: expected string, got 2`}},
-		{"scalar or map", "of several shapes the value's counts", `{scalarMap: {a: 1}}`, typed.Rules{}, []string{`wrong type: .scalarMap.a: expected string, got 1`}},
-		{"neither scalar nor map", "and the map's if it has none of them", `{scalarMap: [1]}`, typed.Rules{}, []string{`wrong type: .scalarMap: expected map, got a list`}},
-		{"unknown field", "a struct has no other fields", `{x: 1}`, typed.Rules{}, []string{`unknown field: .x: field not declared in schema`}},
-		{"unknown allowed", "but a stored object may", `{x: {a: [1, {}]}}`, typed.Rules{Unknown: true}, nil},
-		{"duplicate in set", "an item of a set stands once", `{set: [a, b, a]}`, typed.Rules{}, []string{`duplicate: .set: duplicate entries for key [="a"]`}},
-		{"equal numbers in set", "1 and 1.0 are one number", `{nums: [1, 1.0]}`, typed.Rules{}, []string{`duplicate: .nums: duplicate entries for key [=1]`}},
-		{"duplicate key", "so does the key of a keyed list's item", `{named: [{name: a}, {name: a, port: 1}]}`, typed.Rules{},
-			[]string{`duplicate: .named: duplicate entries for key [name="a"]`}},
-		{"duplicate by default", "a defaulted key field counts", `{ports: [{port: 1}, {port: 1, proto: TCP}]}`, typed.Rules{},
-			[]string{`duplicate: .ports: duplicate entries for key [port=1,proto="TCP"]`}},
-		{"thrice", "every duplicate is an error", `{set: [a, a, a]}`, typed.Rules{},
-			[]string{`duplicate: .set: duplicate entries for key [="a"]`, `duplicate: .set: duplicate entries for key [="a"]`}},
-		{"duplicates allowed", "an update may leave them", `{set: [a, a], named: [{name: a}, {name: a}]}`, typed.Rules{Duplicates: true}, nil},
-		{"partial key", "one key field is enough", `{ports: [{proto: UDP}]}`, typed.Rules{}, nil},
-		{"only a default", "which may be a default", `{ports: [{name: a}]}`, typed.Rules{}, nil},
-		{"no key", "without any, nothing can own the item", `{named: [{port: 1}]}`, typed.Rules{},
-			[]string{`bad item: .named: element 0: an item of a keyed list must have one of its key fields ["name"]`}},
-		{"null item", "nor a null", `{named: [null]}`, typed.Rules{}, []string{`bad item: .named: element 0: an item of a keyed list must be a map, got null`}},
-		{"map in set", "a set holds scalars", `{set: [a, {}]}`, typed.Rules{}, []string{`bad item: .set: element 1: an item of a set must be a scalar, got a map`}},
-		{"null in set", "a null is none", `{set: [null]}`, typed.Rules{Duplicates: true, Unknown: true}, []string{`bad item: .set: element 0: an item of a set must be a scalar, got null`}},
-		{"list in set", "", `{set: [[a]]}`, typed.Rules{}, []string{`bad item: .set: element 0: an item of a set must be a scalar, got a list`}},
-		{"wrong item in set", "items have a type", `{set: [1]}`, typed.Rules{}, []string{`wrong type: .set[=1]: expected string, got 1`}},
-		{"all of them", "every violation is reported, sorted by path", `{x: 1, s: 1, num: a, template: {t: 1, b: 2}}`, typed.Rules{}, []string{
+// validateRows are the rows of TestValidate.
+var validateRows = []struct {
+	name, why string
+	value     string
+	rules     typed.Rules
+	want      []string // reason: error
+}{
+	{"everything", "one value of every topology is valid",
+		`{s: a, num: 1, t: true, either: 1.5, labels: {a: b}, selector: {a: b}, args: [a, a], set: [a, b], nums: [1, 2.5], ports: [{port: 1}], template: {s: a}, free: {a: [1]}, raw: {a: 1}}`, typed.Rules{}, nil},
+	{"nulls", "a null is a value of every type",
+		`{s: null, labels: null, selector: null, args: null, set: null, ports: null, template: null}`, typed.Rules{}, nil},
+	{"null", "also of the whole", `null`, typed.Rules{}, nil},
+	{"string for map", "the root has a type too", `a`, typed.Rules{}, []string{`wrong type: expected map, got "a"`}},
+	{"list for map", "containers are told apart", `[1]`, typed.Rules{}, []string{`wrong type: expected map, got a list`}},
+	{"number for string", "scalars are told apart", `{s: 1}`, typed.Rules{},
+		[]string{`wrong type: .s: expected string, got 1`}},
+	{"string for number", "a numeral is no number", `{num: "1"}`, typed.Rules{},
+		[]string{`wrong type: .num: expected number, got "1"`}},
+	{"number for boolean", "0 is not false", `{t: 0}`, typed.Rules{},
+		[]string{`wrong type: .t: expected boolean, got 0`}},
+	{"map for any scalar", "untyped is any scalar, not any value", `{either: {}}`, typed.Rules{},
+		[]string{`wrong type: .either: expected scalar, got a map`}},
+	{"map for list", "", `{args: {}}`, typed.Rules{}, []string{`wrong type: .args: expected list, got a map`}},
+	{"long string", "an error does not repeat a whole document", `{num: ` + strings.Repeat("x", 50) + `}`, typed.Rules{},
+		[]string{`wrong type: .num: expected number, got "` + strings.Repeat("x", 40) + `"…`}},
+	{"in atomic list", "content of atomic lists has a type, and a position", `{args: [a, 1]}`, typed.Rules{},
+		[]string{`wrong type: .args[1]: expected string, got 1`}},
+	{"in atomic map", "so has that of atomic maps", `{selector: {a: 1}}`, typed.Rules{},
+		[]string{`wrong type: .selector.a: expected string, got 1`}},
+	{"in item", "items are named by their key, defaults included", `{ports: [{port: 1, name: 2}]}`, typed.Rules{},
+		[]string{`wrong type: .ports[port=1,proto="TCP"].name: expected string, got 2`}},
+	{"scalar or map", "of several shapes the value's counts", `{scalarMap: {a: 1}}`, typed.Rules{},
+		[]string{`wrong type: .scalarMap.a: expected string, got 1`}},
+	{"neither scalar nor map", "and the map's if it has none of them", `{scalarMap: [1]}`, typed.Rules{},
+		[]string{`wrong type: .scalarMap: expected map, got a list`}},
+	{"unknown field", "a struct has no other fields", `{x: 1}`, typed.Rules{},
+		[]string{`unknown field: .x: field not declared in schema`}},
+	{"unknown allowed", "but a stored object may", `{x: {a: [1, {}]}}`, typed.Rules{Unknown: true}, nil},
+	{"duplicate in set", "items of a set are distinct", `{set: [a, b, a]}`, typed.Rules{},
+		[]string{`duplicate: .set: duplicate entries for key [="a"]`}},
+	{"equal numbers in set", "1 and 1.0 are one number", `{nums: [1, 1.0]}`, typed.Rules{},
+		[]string{`duplicate: .nums: duplicate entries for key [=1]`}},
+	{"duplicate key", "so does the key of a keyed list's item", `{named: [{name: a}, {name: a, port: 1}]}`, typed.Rules{},
+		[]string{`duplicate: .named: duplicate entries for key [name="a"]`}},
+	{"duplicate by default", "a defaulted key field counts", `{ports: [{port: 1}, {port: 1, proto: TCP}]}`, typed.Rules{},
+		[]string{`duplicate: .ports: duplicate entries for key [port=1,proto="TCP"]`}},
+	{"thrice", "every duplicate is an error", `{set: [a, a, a]}`, typed.Rules{},
+		[]string{`duplicate: .set: duplicate entries for key [="a"]`, `duplicate: .set: duplicate entries for key [="a"]`}},
+	{"duplicates allowed", "an update may leave them", `{set: [a, a], named: [{name: a}, {name: a}]}`,
+		typed.Rules{Duplicates: true}, nil},
+	{"partial key", "one key field is enough", `{ports: [{proto: UDP}]}`, typed.Rules{}, nil},
+	{"only a default", "which may be a default", `{ports: [{name: a}]}`, typed.Rules{}, nil},
+	{"no key", "without any, nothing can own the item", `{named: [{port: 1}]}`, typed.Rules{},
+		[]string{`bad item: .named: element 0: an item of a keyed list must have one of its key fields ["name"]`}},
+	{"null item", "nor a null", `{named: [null]}`, typed.Rules{},
+		[]string{`bad item: .named: element 0: an item of a keyed list must be a map, got null`}},
+	{"map in set", "a set holds scalars", `{set: [a, {}]}`, typed.Rules{},
+		[]string{`bad item: .set: element 1: an item of a set must be a scalar, got a map`}},
+	{"null in set", "a null is none", `{set: [null]}`, typed.Rules{Duplicates: true, Unknown: true},
+		[]string{`bad item: .set: element 0: an item of a set must be a scalar, got null`}},
+	{"list in set", "", `{set: [[a]]}`, typed.Rules{},
+		[]string{`bad item: .set: element 0: an item of a set must be a scalar, got a list`}},
+	{"wrong item in set", "items have a type", `{set: [1]}`, typed.Rules{},
+		[]string{`wrong type: .set[=1]: expected string, got 1`}},
+	{"all of them", "every violation is reported, sorted by path", `{x: 1, s: 1, num: a, template: {t: 1, b: 2}}`,
+		typed.Rules{}, []string{
 			`wrong type: .num: expected number, got "a"`, `wrong type: .s: expected string, got 1`,
 			`unknown field: .template.b: field not declared in schema`, `wrong type: .template.t: expected boolean, got 1`,
 			`unknown field: .x: field not declared in schema`}},
-	} {
+}
+
+func TestValidate(t *testing.T) {
+	for _, row := range validateRows {
 		t.Run(row.name, func(t *testing.T) {
 			v := tree(t, row.value)
 			err := root.Validate(v, row.rules)
@@ -91,9 +112,9 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateStanding: an atomic value that stands already is let in as it is, and
+// TestValidateLive: an atomic value that is live already is valid, and
 // nothing else is.
-func TestValidateStanding(t *testing.T) {
+func TestValidateLive(t *testing.T) {
 	for _, row := range []struct {
 		name, why    string
 		there, value string
@@ -101,16 +122,20 @@ func TestValidateStanding(t *testing.T) {
 	}{
 		{"atomic map", "nobody changes it", `{selector: {a: 1}}`, `{selector: {a: 1}}`, ""},
 		{"atomic list", "", `{args: [1, x]}`, `{args: [1, x]}`, ""},
-		{"atomic map, changed", "it is one value, and all of it has to fit", `{selector: {a: 1, b: x}}`, `{selector: {a: 1, b: z}}`, `.selector.a: expected string, got 1`},
+		{"atomic map, changed", "it is one value, and all of it has to fit", `{selector: {a: 1, b: x}}`,
+			`{selector: {a: 1, b: z}}`, `.selector.a: expected string, got 1`},
 		{"atomic list, changed", "", `{args: [1]}`, `{args: [1, x]}`, `.args[0]: expected string, got 1`},
-		{"atomic map, elsewhere", "what stands in another place does not count", `{template: {selector: {a: 1}}}`, `{selector: {a: 1}}`, `.selector.a: expected string, got 1`},
-		{"in a struct", "", `{template: {template: {selector: {a: 1}}}}`, `{template: {template: {selector: {a: 1}, s: x}}}`, ""},
+		{"atomic map, elsewhere", "a value in another place does not count", `{template: {selector: {a: 1}}}`,
+			`{selector: {a: 1}}`, `.selector.a: expected string, got 1`},
+		{"in a struct", "", `{template: {template: {selector: {a: 1}}}}`, `{template: {template: {selector: {a: 1}, s: x}}}`,
+			""},
 		{"in a map", "", `{raw: {a: 1}, free: {x: [1]}}`, `{free: {x: [1]}, raw: {a: 1}}`, ""},
 		{"scalar", "a field that is not atomic has to fit", `{num: x}`, `{num: x}`, `.num: expected number, got "x"`},
 		{"undeclared field", "", `{nope: 1}`, `{nope: 1}`, `.nope: field not declared in schema`},
 		{"map entry", "", `{labels: {a: 1}}`, `{labels: {a: 1}}`, `.labels.a: expected string, got 1`},
 		{"nothing there", "", `null`, `{selector: {a: 1}}`, `.selector.a: expected string, got 1`},
-		{"another shape there", "", `{selector: [1], template: x, named: {a: b}}`, `{selector: {a: 1}, template: {s: x}, named: [{name: a}]}`, `.selector.a: expected string, got 1`},
+		{"another shape there", "", `{selector: [1], template: x, named: {a: b}}`,
+			`{selector: {a: 1}, template: {s: x}, named: [{name: a}]}`, `.selector.a: expected string, got 1`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			there, value := tree(t, row.there), tree(t, row.value)
@@ -123,14 +148,18 @@ func TestValidateStanding(t *testing.T) {
 		})
 	}
 
-	list := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: structOf(map[string]typed.Field{
-		"name": {Type: str}, "args": parts["args"],
-	})}}
+	list := &typed.Type{
+		List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name"}, Elem: structOf(map[string]typed.Field{
+			"name": {Type: str}, "args": parts["args"],
+		})}}
 	items := tree(t, `[{name: a}, {name: b}, {name: c, args: [1]}, {name: d, args: [2]}]`)
-	require.NoError(t, list.Validate(tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`), typed.Rules{Live: items}), "items meet by their keys")
-	require.EqualError(t, list.Validate(tree(t, `[{name: d, args: [1]}]`), typed.Rules{Live: items}), `[name="d"].args[0]: expected string, got 1`, "and not by their places")
+	require.NoError(t,
+		list.Validate(tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`),
+			typed.Rules{Live: items}), "items meet by their keys")
+	require.EqualError(t, list.Validate(tree(t, `[{name: d, args: [1]}]`), typed.Rules{Live: items}),
+		`[name="d"].args[0]: expected string, got 1`, "and not by their places")
 
-	// Beyond a limit it looks again, in order, and at what stands there again.
+	// Beyond a limit it walks again, in order, and compares with live again.
 	nested := any("x")
 	for range typed.MaxDepth + 1 {
 		nested = map[string]any{"a": nested}
@@ -154,10 +183,13 @@ func TestValidateGoValues(t *testing.T) {
 		{"uint64", "also one beyond int64", map[string]any{"num": uint64(math.MaxUint64)}, ""},
 		{"NaN", "JSON cannot write it", map[string]any{"num": math.NaN()}, ".num: expected a finite number"},
 		{"infinity", "nor infinities", map[string]any{"num": float32(math.Inf(1))}, ".num: expected a finite number"},
-		{"NaN in set", "it equals nothing, so nobody could own it", map[string]any{"nums": []any{math.NaN()}}, ".nums: element 0: a number in a key or set must be finite"},
-		{"NaN in key", "", map[string]any{"ports": []any{map[string]any{"port": math.Inf(-1)}}}, `.ports: element 0: key field "port": a number in a key or set must be finite`},
+		{"NaN in set", "it equals nothing, so nobody could own it", map[string]any{"nums": []any{math.NaN()}},
+			".nums: element 0: a number in a key or set must be finite"},
+		{"NaN in key", "", map[string]any{"ports": []any{map[string]any{"port": math.Inf(-1)}}},
+			`.ports: element 0: key field "port": a number in a key or set must be finite`},
 		{"struct", "a Go struct is no JSON", map[string]any{"s": struct{}{}}, ".s: expected string, got a Go struct {}"},
-		{"struct in set", "", map[string]any{"set": []any{struct{}{}}}, ".set: element 0: an item of a set must be a scalar, got a Go struct {}"},
+		{"struct in set", "", map[string]any{"set": []any{struct{}{}}},
+			".set: element 0: an item of a set must be a scalar, got a Go struct {}"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := root.Validate(row.value, typed.Rules{})
@@ -172,12 +204,16 @@ func TestValidateGoValues(t *testing.T) {
 
 func TestValidateWithoutShape(t *testing.T) {
 	none := &typed.Type{}
-	require.EqualError(t, structOf(map[string]typed.Field{"a": {Type: none}}).Validate(map[string]any{"a": int64(1)}, typed.Rules{}),
+	require.EqualError(t,
+		structOf(map[string]typed.Field{"a": {Type: none}}).Validate(map[string]any{"a": int64(1)}, typed.Rules{}),
 		".a: expected no value, got 1", "a reference to nothing takes no value, as upstream has it")
 	require.NoError(t, none.Validate(nil, typed.Rules{}), "but a null")
-	require.Equal(t, []string{".a"}, lines((&typed.Type{Map: &typed.Map{Elem: none}}).FieldSet(map[string]any{"a": int64(1)})), "what is there all the same is owned as an entry")
+	require.Equal(t, []string{".a"},
+		lines((&typed.Type{Map: &typed.Map{Elem: none}}).FieldSet(map[string]any{"a": int64(1)})),
+		"what is there all the same is owned as an entry")
 	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: none, Keys: []string{"a"}}}
-	require.ErrorContains(t, keyed.Validate([]any{map[string]any{}}, typed.Rules{}), "must have one of its key fields", "nor does it have defaults")
+	require.ErrorContains(t, keyed.Validate([]any{map[string]any{}}, typed.Rules{}), "must have one of its key fields",
+		"it has no defaults either")
 }
 
 func TestValidateDepth(t *testing.T) {
@@ -200,7 +236,8 @@ func TestValidateDepth(t *testing.T) {
 
 // TestValidateNumbers: every Go number is one of JSON's.
 func TestValidateNumbers(t *testing.T) {
-	for _, n := range []any{int8(1), int16(1), int32(1), int64(1), 1, uint8(1), uint16(1), uint32(1), uint64(1), uint(1), float32(1), 1.0} {
+	for _, n := range []any{int8(1), int16(1), int32(1), int64(1), 1, uint8(1), uint16(1), uint32(1), uint64(1), uint(1),
+		float32(1), 1.0} {
 		require.NoError(t, num.Validate(n, typed.Rules{}), "%T", n)
 		require.True(t, typed.Equal(n, int64(1)), "%T", n)
 	}
@@ -211,12 +248,15 @@ func TestErrors(t *testing.T) {
 	require.EqualError(t, err, "2 errors:\n  .s: expected string, got 1\n  .x: field not declared in schema")
 	require.EqualError(t, root.Validate(tree(t, `{s: true}`), typed.Rules{}), ".s: expected string, got true")
 	forty := strings.Repeat("x", 40)
-	require.EqualError(t, root.Validate(map[string]any{"num": forty}, typed.Rules{}), `.num: expected number, got "`+forty+`"`)
-	require.EqualError(t, root.Validate(map[string]any{"num": forty + "x"}, typed.Rules{}), `.num: expected number, got "`+forty+`"…`)
+	require.EqualError(t, root.Validate(map[string]any{"num": forty}, typed.Rules{}),
+		`.num: expected number, got "`+forty+`"`)
+	require.EqualError(t, root.Validate(map[string]any{"num": forty + "x"}, typed.Rules{}),
+		`.num: expected number, got "`+forty+`"…`)
 	var first *typed.Error
 	require.ErrorAs(t, err, &first, "each is visible through the list")
 	require.Equal(t, fieldpath.Fields("s"), first.Path)
 	require.Equal(t, "Reason(99)", typed.Reason(99).String())
 	require.Equal(t, []string{"wrong type", "unknown field", "duplicate", "bad item", "too deep"}, []string{
-		typed.WrongType.String(), typed.UnknownField.String(), typed.Duplicate.String(), typed.BadItem.String(), typed.TooDeep.String()})
+		typed.WrongType.String(), typed.UnknownField.String(), typed.Duplicate.String(), typed.BadItem.String(),
+		typed.TooDeep.String()})
 }

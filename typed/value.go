@@ -3,11 +3,11 @@ package typed
 import (
 	"fmt"
 	"math"
-	"reflect"
+
+	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// absent stands for "no value here" where a value is passed on, as opposed to
-// nil, which is a null that is there.
+// absent is the type of [missing], the value of an omitted field; nil is null.
 type absent struct{}
 
 var missing any = absent{}
@@ -52,7 +52,7 @@ func kindOf(v any) kind {
 	return notJSON
 }
 
-// shape is a set of the shapes that a value may take.
+// shape is a set of shapes of values.
 type shape uint8
 
 const (
@@ -74,9 +74,8 @@ func (t *Type) shapes() (s shape) {
 	return s
 }
 
-// shapeOf returns the shape of t that v has; all of t's shapes when v is null
-// or of none of them, so that an operation on it fails or passes it over with
-// the first of them.
+// shapeOf returns the shape of t that v has. If v is null, or has none of t's shapes, it returns all shapes of t, and
+// the operation uses the first of them.
 func (t *Type) shapeOf(v any) shape {
 	all := t.shapes()
 	var s shape
@@ -94,7 +93,7 @@ func (t *Type) shapeOf(v any) shape {
 	return all
 }
 
-// first returns the shape that decides where a value may have several.
+// first returns the shape that a value is treated as if several are possible.
 func (s shape) first() shape {
 	switch {
 	case s&mapShape != 0:
@@ -105,8 +104,8 @@ func (s shape) first() shape {
 	return s & listShape
 }
 
-// asMap returns v if it is a map with entries, else nil: a null, a missing
-// value and a value of another kind are as good as empty where two values meet.
+// asMap returns v if it is a map, else nil. Where two values meet, a null, a missing value and a value of another
+// shape all count as an empty map.
 func asMap(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m
@@ -117,18 +116,16 @@ func asList(v any) []any {
 	return l
 }
 
-// Equal reports whether a and b are the same JSON value. Numbers are equal when
-// their values are, whatever their Go types; an absent map entry and a null are
-// not the same. What is larger than [MaxValues], or deeper than [MaxDepth], is not
-// equal, unless it is one value in memory.
+// Equal reports whether a and b are the same JSON value. Numbers are equal if their values are, whatever their Go
+// types. A missing map entry differs from null. Values that exceed [MaxValues] or [MaxDepth] are not equal, unless
+// they are one value in memory.
 func Equal(a, b any) bool {
 	left := MaxValues
 	return equal(a, b, 0, &left)
 }
 
-// equal is Equal for values at a depth; left is how many more are looked at. It is
-// where telling that nothing changed spends its time, so that strings, which most
-// values are, are compared in the loops.
+// equal is Equal for values at a depth; left is the number of values that may still be visited. Detecting a no-op
+// spends most of its time here, so the loops compare strings, the most common values, without a call.
 func equal(a, b any, depth int, left *int) bool {
 	switch x := a.(type) {
 	case string:
@@ -139,7 +136,7 @@ func equal(a, b any, depth int, left *int) bool {
 		if !ok || len(x) != len(y) {
 			return false
 		}
-		if sameMap(x, y) {
+		if trees.SameMap(x, y) {
 			return true
 		}
 		if *left -= len(x); *left < 0 || depth > MaxDepth {
@@ -244,23 +241,18 @@ func unsigned(n uint64) (i int64, f float64, whole, ok bool) {
 	return int64(n), float64(n), true, true
 }
 
-// sameMap reports whether a and b are one map in memory.
-func sameMap(a, b map[string]any) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
-}
-
 // sameList reports whether a and b, of one length, are one list in memory.
 func sameList(a, b []any) bool {
 	return len(a) == 0 || &a[0] == &b[0]
 }
 
-// same reports whether a and b are the same value for certain and cheaply: one
-// container in memory, one Container, or equal scalars of one Go type.
+// same reports whether a and b are certainly the same value, in O(1): one container in memory, one [Container], or
+// equal scalars of one Go type.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		return ok && (x == nil) == (y == nil) && sameMap(x, y)
+		return ok && (x == nil) == (y == nil) && trees.SameMap(x, y)
 	case []any:
 		y, ok := b.([]any)
 		return ok && len(x) == len(y) && (x == nil) == (y == nil) && sameList(x, y)
@@ -276,7 +268,7 @@ func same(a, b any) bool {
 	return false
 }
 
-// describe names a value in an error, without its whole content.
+// describe returns a short description of a value for an error.
 func describe(v any) string {
 	switch k := kindOf(v); k {
 	case isNumber, isBool:

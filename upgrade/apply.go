@@ -18,46 +18,40 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// ApplyOptions say how ClientSideApply merges.
+// ApplyOptions configure ClientSideApply.
 type ApplyOptions struct {
-	// Meta tells how lists and maps of the kind merge: from a Go struct
-	// (strategicpatch.NewPatchMetaFromStruct) or an OpenAPI document ([PatchMeta]).
-	// Without it the merge is a JSON merge patch, in which lists are replaced, as
-	// kubectl applies custom resources.
+	// Meta is how lists and maps of the kind merge: from a Go struct (strategicpatch.NewPatchMetaFromStruct) or an
+	// OpenAPI document ([PatchMeta]). Without it the merge is a JSON merge patch, which replaces lists, as kubectl
+	// applies custom resources.
 	Meta strategicpatch.LookupPatchMeta
-	// NoOverwrite fails with a conflict when the patch would change what somebody
-	// else changed since the last apply: kubectl's --overwrite=false, which like
-	// there says nothing of JSON merge patches.
+	// NoOverwrite returns a conflict if the patch would change a value that somebody else changed since the last apply:
+	// kubectl's --overwrite=false. As in kubectl, it has no effect on JSON merge patches.
 	NoOverwrite bool
 }
 
-// Applied is what a client-side apply comes to.
+// Applied is the result of a client-side apply.
 type Applied struct {
-	// Object is the object after it, of live's Go type, with live's managed fields:
-	// what a server would hand to its field manager's Update. It is live itself when
-	// Changed is false.
+	// Object is the object after the apply, of live's Go type and with live's managed fields: the new object of the
+	// Update of a server's field manager. It is live itself if Changed is false.
 	Object runtime.Object
-	// Changed says whether anything has to be written.
+	// Changed reports whether anything must be written.
 	Changed bool
-	// Patch and Type are what kubectl sends; Patch is nil when the object is created,
-	// and {} when there is nothing to send. A patch that clears what is not there is
-	// sent, and changes nothing.
+	// Patch and Type are what kubectl sends. Patch is nil if the object is created, and {} if there is nothing to send.
+	// A patch that removes missing fields is sent, but changes nothing.
 	Patch []byte
 	Type  types.PatchType
 }
 
-// ClientSideApply applies intent to live as kubectl apply does without
-// --server-side: a three-way merge of the last intent, which live's annotation
-// holds, of this one, and of live. Fields that only the last intent has, and those
-// that this one sets to null, are removed; everything that neither speaks of stays.
-// The annotation holds intent afterwards. live is nil when there is no object yet.
+// ClientSideApply applies intent to live as kubectl apply without --server-side does: by a three-way merge of the
+// last intent, which is in live's annotation, of intent, and of live. It removes fields that only the last intent
+// has, and fields that are null in intent. It keeps fields that neither of them has. The annotation of the result
+// holds intent. live is nil if the object does not exist.
 //
-// Objects are not changed. The result is of live's Go type (of intent's when live is
-// nil) and may share memory with either.
+// It does not change its arguments. The result has live's Go type (intent's if live is nil) and may share memory with
+// both.
 //
-// An error for which mergepatch.IsConflict holds is a conflict; ErrOtherObject says
-// that intent is about another object, a LastAppliedError that the annotation can't
-// be read, a SizeError that it would grow too large.
+// The error is a conflict if mergepatch.IsConflict reports true; ErrOtherObject if intent is for another object;
+// LastAppliedError if the annotation is malformed; SizeError if it would be too large.
 func ClientSideApply(live, intent runtime.Object, o ApplyOptions) (Applied, error) {
 	i, err := read(intent)
 	if err != nil {
@@ -97,7 +91,7 @@ func ClientSideApply(live, intent runtime.Object, o ApplyOptions) (Applied, erro
 	return merge(l, []byte(original), modified, current, o)
 }
 
-// merge makes the patch and applies it to live.
+// merge computes the patch and applies it to live.
 func merge(live object, original, modified, current []byte, o ApplyOptions) (out Applied, err error) {
 	var patched map[string]any
 	if o.Meta != nil {
@@ -108,7 +102,7 @@ func merge(live object, original, modified, current []byte, o ApplyOptions) (out
 		out.Patch, err = jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, current)
 	}
 	if err != nil {
-		// As it is: mergepatch.IsConflict does not look into what is wrapped.
+		// Not wrapped: mergepatch.IsConflict does not unwrap errors.
 		return Applied{}, err
 	}
 	if string(out.Patch) == "{}" {
@@ -136,7 +130,7 @@ func merge(live object, original, modified, current []byte, o ApplyOptions) (out
 	if err := checkSize((object{tree: patched}).annotations()); err != nil {
 		return Applied{}, err
 	}
-	// The patched tree counts, but for managed fields, which no intent has a say in.
+	// The patched tree is the result, with live's managed fields, which no intent can change.
 	metadata = maps.Clone(metadata)
 	delete(metadata, "managedFields")
 	if v, ok := live.metadata()["managedFields"]; ok {
@@ -152,7 +146,7 @@ func merge(live object, original, modified, current []byte, o ApplyOptions) (out
 	return out, err
 }
 
-// like returns tree as an object of the Go type of o.
+// like returns tree as an object of o's Go type.
 func (o object) like(tree map[string]any) (runtime.Object, error) {
 	if _, ok := o.given.(runtime.Unstructured); ok {
 		return &unstructured.Unstructured{Object: tree}, nil
@@ -182,9 +176,8 @@ func mergeJSON(target, patch map[string]any) map[string]any {
 	return out
 }
 
-// PatchMeta returns what an OpenAPI v3 document in JSON, as a server has it at
-// /openapi/v3/apis/apps/v1, says of how the lists and maps of a kind merge. The
-// error is ErrNoType when the document does not describe the kind.
+// PatchMeta returns how the lists and maps of a kind merge, from an OpenAPI v3 document in JSON such as that at
+// /openapi/v3/apis/apps/v1. The error is ErrNoType if the document does not have the kind.
 func PatchMeta(document []byte, kind schema.GroupVersionKind) (strategicpatch.LookupPatchMeta, error) {
 	var doc spec3.OpenAPI
 	if err := json.Unmarshal(document, &doc); err != nil {

@@ -80,13 +80,14 @@ func TestStrategic(t *testing.T) {
 	require.Same(t, fresh, a.Object)
 }
 
-// TestMetaFromGoStruct: a Go struct tells as much as a document.
+// TestMetaFromGoStruct: a Go struct describes as much as a document.
 func TestMetaFromGoStruct(t *testing.T) {
 	meta, err := strategicpatch.NewPatchMetaFromStruct(metav1.PartialObjectMetadata{})
 	require.NoError(t, err)
 	obj := &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Name: "settings", Finalizers: []string{"a/b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "settings", Finalizers: []string{"a/b"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}}},
 	}
 	intent := obj.DeepCopy()
 	intent.Finalizers, intent.ManagedFields = []string{"c/d"}, nil
@@ -102,7 +103,8 @@ func TestJSONMergePatch(t *testing.T) {
 	intent := func(spec string) *unstructured.Unstructured {
 		return manifest(`{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: ` + spec + `}`)
 	}
-	live := apply(t, nil, intent(`{a: 1, b: {c: 2, d: 3}, list: [1, 2]}`), upgrade.ApplyOptions{}).Object.(*unstructured.Unstructured)
+	live := apply(t, nil, intent(`{a: 1, b: {c: 2, d: 3}, list: [1, 2]}`),
+		upgrade.ApplyOptions{}).Object.(*unstructured.Unstructured)
 	set(live.Object, "other", "spec", "b", "theirs")
 	set(live.Object, "cleared", "spec", "null")
 	set(live.Object, []any{map[string]any{"manager": "x"}}, "metadata", "managedFields")
@@ -110,7 +112,8 @@ func TestJSONMergePatch(t *testing.T) {
 	require.Equal(t, types.MergePatchType, a.Type)
 	u := a.Object.(*unstructured.Unstructured)
 	require.Equal(t, map[string]any{
-		"b": map[string]any{"c": int64(4), "theirs": "other"}, "list": []any{int64(2)}, "deep": map[string]any{"er": map[string]any{"than": "live"}},
+		"b": map[string]any{"c": int64(4), "theirs": "other"}, "list": []any{int64(2)},
+		"deep": map[string]any{"er": map[string]any{"than": "live"}},
 	}, u.Object["spec"], "what is null or was dropped goes, and what is somebody's stays")
 	require.Equal(t, live.GetManagedFields(), u.GetManagedFields())
 	tree, err := upgrade.LastApplied(u)
@@ -164,6 +167,7 @@ func TestPatchMetaErrors(t *testing.T) {
 	require.ErrorContains(t, err, "OpenAPI document")
 	_, err = upgrade.PatchMeta([]byte(`{"openapi":"3.0.0"}`), deploymentKind)
 	require.ErrorIs(t, err, upgrade.ErrNoType)
-	_, err = upgrade.PatchMeta([]byte(`{"openapi":"3.0.0","components":{"schemas":{"x":{"x-kubernetes-group-version-kind":"y"}}}}`), deploymentKind)
+	_, err = upgrade.PatchMeta(
+		[]byte(`{"openapi":"3.0.0","components":{"schemas":{"x":{"x-kubernetes-group-version-kind":"y"}}}}`), deploymentKind)
 	require.ErrorIs(t, err, upgrade.ErrNoType)
 }

@@ -13,36 +13,32 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// ClientSideOptions say how ToClientSide works.
+// ClientSideOptions configure ToClientSide.
 type ClientSideOptions struct {
-	// Types tells the topology of the object's kind.
+	// Types has the topology of the object's kind.
 	Types fieldmanager.Types
-	// Converter is needed when Manager last applied at another version than that of
-	// the object.
+	// Converter is needed if Manager last applied at another version than the object's.
 	Converter fieldmanager.Converter
-	// Manager is who applied so far. It must not be empty.
+	// Manager is the server-side applier. It must not be empty.
 	Manager string
-	// To is who will write client-side; ClientSideManager without it.
+	// To is the manager of the client-side writes; ClientSideManager if it is empty.
 	To string
-	// Empty is what an object is before it is created, as fieldmanager.WithEmptyObject
-	// has it: To does not own the containers in it. Without it, it has an apiVersion
-	// and a kind, as a custom resource. Of built-in types a server knows Go structs,
-	// whose zero value (&appsv1.Deployment{} with its TypeMeta) is what to give.
+	// Empty is an object before it is created, as for fieldmanager.WithEmptyObject: To does not own its containers. By
+	// default it has only an apiVersion and a kind, as a custom resource. For built-in types, which servers decode into
+	// Go structs, it is the zero value, such as &appsv1.Deployment{} with its TypeMeta.
 	Empty runtime.Object
 }
 
-// ToClientSide moves what a manager applied server-side back to client-side apply:
-// the annotation becomes the intent that the manager's Apply entry tells, with live's
-// values, and its ownership becomes that of an Update, as if kubectl apply had
-// created it. Subresources stay as they are: client-side apply does not write them.
+// ToClientSide moves the fields that a manager applied server-side back to client-side apply. The annotation becomes
+// the intent of the manager's Apply entry, with live's values, and its ownership becomes that of an Update, as if
+// kubectl apply had created it. Entries of subresources do not change, as client-side apply does not write
+// subresources.
 //
-// Nulls and empty lists of an intent do not come back: live has no nulls, and an
-// empty list owns nothing.
+// Nulls and empty lists of the intent are lost: live has no nulls, and an empty list owns nothing.
 //
-// The error is ErrNoApplyEntry when the manager has applied nothing, a SizeError
-// when the annotations would grow too large, a *managedfields.Error when an entry
-// that has to be changed can't be read, and ErrNoType or ErrNoConverter. The Patch
-// has to be sent as the manager To.
+// The error is ErrNoApplyEntry if the manager has applied nothing; SizeError if the annotations would be too large;
+// *managedfields.Error if an entry that must change is malformed; ErrNoType or ErrNoConverter. The Patch must be sent
+// as the manager To.
 func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	live, err := read(obj)
 	if err != nil {
@@ -64,11 +60,11 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	records = records.Without(key)
 
 	v := versions{o.Types, o.Converter}
-	t, err := v.typeOf(live, mine.Version)
+	t, err := v.typeOf(live, mine.APIVersion)
 	if err != nil {
 		return Result{}, err
 	}
-	at, err := v.at(live, mine.Version)
+	at, err := v.at(live, mine.APIVersion)
 	if err != nil {
 		return Result{}, err
 	}
@@ -90,7 +86,7 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, mine.Version, "")
+	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, mine.APIVersion, "")
 	records, err = asUpdate(records, updater, mine, heldBy(t, empty, withAnnotations(intent, annotations)).Union(owned))
 	if err != nil {
 		return Result{}, err
@@ -104,14 +100,14 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Object: now.given, Changed: true, Preview: Preview{
-		Applier: key, Version: mine.Version,
-		Moves: []Share{{Key: key, Version: mine.Version, Fields: mine.Fields}},
+		Applier: key, APIVersion: mine.APIVersion,
+		Moves: []Share{{Key: key, APIVersion: mine.APIVersion, Fields: mine.Fields}},
 	}}
 	result.Patch, err = live.patch(&text, list)
 	return result, err
 }
 
-// empty returns the tree of Empty, at the version of live.
+// empty returns the tree of Empty at the version of live.
 func (o ClientSideOptions) empty(v versions, live object, t *typed.Type) (map[string]any, error) {
 	if o.Empty == nil {
 		return map[string]any{}, nil
@@ -132,8 +128,7 @@ func (o ClientSideOptions) empty(v versions, live object, t *typed.Type) (map[st
 	return empty.tree, nil
 }
 
-// intentOf returns what an owner of set would have to apply to o to own it: the
-// leaves of set, with the keys of the items that they are in, and what names o.
+// intentOf returns the intent that owns set: its leaves, with the keys of the items around them, and the name of o.
 func (o object) intentOf(t *typed.Type, set *fieldpath.Set) map[string]any {
 	intent, _ := t.Extract(o.tree, set.Leaves(), true).(map[string]any)
 	named := object{tree: map[string]any{}}
@@ -154,13 +149,13 @@ func (o object) intentOf(t *typed.Type, set *fieldpath.Set) map[string]any {
 	return named.tree
 }
 
-// asUpdate returns the records after updater wrote the fields of set, which was what
-// mine owned: it owns them, the annotation, and the containers that nobody else owns.
+// asUpdate returns the records after updater wrote the fields of set, which mine owned: updater owns them, the
+// annotation, and the containers that nobody else owns.
 func asUpdate(
 	records managedfields.List, updater managedfields.Key, mine managedfields.Entry, set *fieldpath.Set,
 ) (managedfields.List, error) {
 	written := fieldpath.NewSet(annotationPath)
-	own := managedfields.Entry{Key: updater, Version: mine.Version, Time: mine.Time}
+	own := managedfields.Entry{Key: updater, APIVersion: mine.APIVersion, Time: mine.Time}
 	var others []*fieldpath.Set
 	for i := range records {
 		r := &records[i]
@@ -171,10 +166,10 @@ func asUpdate(
 		if err != nil {
 			continue
 		}
-		// The annotation is written again: whoever owned it loses it.
+		// updater also writes the annotation, so others lose it.
 		owned = owned.Difference(written)
 		setFields(r, owned)
-		if r.Version == mine.Version {
+		if r.APIVersion == mine.APIVersion {
 			others = append(others, owned)
 		}
 	}

@@ -28,7 +28,8 @@ func (free) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduced(
 func TestToClientSide(t *testing.T) {
 	s := newServer(t, configMapKind)
 	s.apply("flux", settings)
-	s.apply("other", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default, labels: {x: "y"}}, data: {a: "1"}}`)
+	s.apply("other",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default, labels: {x: "y"}}, data: {a: "1"}}`)
 	s.edit("editor", func(tree map[string]any) { set(tree, "z", "data", "edited") })
 	r := moveBack(t, s.live, "flux")
 	u := r.Object.(*unstructured.Unstructured)
@@ -60,10 +61,15 @@ func TestToClientSide(t *testing.T) {
 // that others own stay with them.
 func TestJoinsAnUpdate(t *testing.T) {
 	s := clientSide(t)
-	s.store(s.manager.Apply(s.live, manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {d: "4"}}`), "flux", true))
+	s.store(s.manager.Apply(s.live,
+		manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {d: "4"}}`),
+		"flux", true))
 	r := moveBack(t, s.live, "flux")
-	require.Equal(t, []string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{},"f:d":{}},` + annotated + `}`}, managed(t, r.Object))
-	require.Equal(t, s.live.GetManagedFields()[0].Time, r.Object.(*unstructured.Unstructured).GetManagedFields()[0].Time, "the later of both")
+	require.Equal(t,
+		[]string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{},"f:d":{}},` + annotated +
+			`}`}, managed(t, r.Object))
+	require.Equal(t, s.live.GetManagedFields()[0].Time, r.Object.(*unstructured.Unstructured).GetManagedFields()[0].Time,
+		"the later of both")
 
 	r, err := upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", To: "other"})
 	require.NoError(t, err)
@@ -85,7 +91,8 @@ func TestClientSideTimes(t *testing.T) {
 		return e
 	}
 	const early, late = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
-	for _, c := range []struct{ apply, update, want string }{{"", "", ""}, {early, "", early}, {"", late, late}, {late, early, late}, {early, late, late}} {
+	for _, c := range []struct{ apply, update, want string }{{"", "", ""}, {early, "", early}, {"", late, late},
+		{late, early, late}, {early, late, late}} {
 		live := manifest(settings)
 		list := []any{entry("flux", "Apply", c.apply)}
 		if c.update != "" {
@@ -113,7 +120,8 @@ func TestClientSideErrors(t *testing.T) {
 	_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Manager: "flux"})
 	require.ErrorIs(t, err, upgrade.ErrNoType)
 
-	for _, empty := range []runtime.Object{(*metav1.PartialObjectMetadata)(nil), manifest(web), manifest(`{apiVersion: v2, kind: ConfigMap}`), manifest(`{apiVersion: v1, kind: ConfigMap, data: x}`)} {
+	for _, empty := range []runtime.Object{(*metav1.PartialObjectMetadata)(nil), manifest(web),
+		manifest(`{apiVersion: v2, kind: ConfigMap}`), manifest(`{apiVersion: v1, kind: ConfigMap, data: x}`)} {
 		_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux", Empty: empty})
 		require.ErrorContains(t, err, "empty object: ")
 	}
@@ -134,7 +142,8 @@ func TestClientSideErrors(t *testing.T) {
 	require.ErrorAs(t, err, &violations)
 
 	undecodable := func(manager string) map[string]any {
-		return map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"k:{": map[string]any{}}}
+		return map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"k:{": map[string]any{}}}
 	}
 	list := s.live.Object["metadata"].(map[string]any)["managedFields"].([]any)
 	set(broken.Object, map[string]any{"a": "1"}, "data")
@@ -144,7 +153,8 @@ func TestClientSideErrors(t *testing.T) {
 	set(broken.Object, append(list, undecodable("other")), "metadata", "managedFields")
 	r, err := upgrade.ToClientSide(broken, o)
 	require.NoError(t, err)
-	require.Len(t, r.Object.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"], 2, "what can't be read stays")
+	require.Len(t, r.Object.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"], 2,
+		"what can't be read stays")
 }
 
 // TestClientSideVersions: the annotation is of the version that was applied at.
@@ -160,12 +170,15 @@ func TestClientSideVersions(t *testing.T) {
 	o.Converter = renaming{}
 	r, err := upgrade.ToClientSide(live, o)
 	require.NoError(t, err)
-	require.Equal(t, `{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"annotations":{},"name":"w"},"spec":{"same":"s"}}`+"\n",
+	require.Equal(t,
+		`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"annotations":{},"name":"w"},"spec":{"same":"s"}}`+"\n",
 		r.Object.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation])
 	o.Converter = renaming{fail: errors.New("down")}
 	_, err = upgrade.ToClientSide(live, o)
 	require.ErrorContains(t, err, "down")
-	set(live.Object, []any{map[string]any{"manager": "flux", "operation": "Apply", "apiVersion": "a/b/c", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{}}}},
+	set(live.Object,
+		[]any{map[string]any{"manager": "flux", "operation": "Apply", "apiVersion": "a/b/c", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"f:spec": map[string]any{}}}},
 		"metadata", "managedFields")
 	_, err = upgrade.ToClientSide(live, o)
 	require.ErrorIs(t, err, upgrade.ErrNoType)

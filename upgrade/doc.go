@@ -1,49 +1,46 @@
-// Package upgrade carries objects from client-side apply to server-side apply and
-// back.
+// Package upgrade moves objects from client-side apply to server-side apply and back.
 //
-// Client-side apply keeps the intent that it applied last in an annotation, and
-// its writes are Updates. Server-side apply keeps what an intent owned in an Apply
-// entry of metadata.managedFields. Who goes over from one to the other without
-// carrying ownership along can never again remove a field that was there before:
-// the Update entry owns it for good.
+// Client-side apply stores its last intent in an annotation, and its writes are Updates. Server-side apply stores the
+// fields of an intent in an Apply entry of metadata.managedFields. Who starts to apply server-side without moving the
+// ownership can never remove a field that was applied client-side: the Update entry still owns it.
 //
-//	result, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{
-//		Types: openapi.Builtin(), Manager: "flux",
-//	})
-//	result.Preview.Render(os.Stdout)
-//	// send result.Patch as application/json-patch+json
+//	result, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})
+//	if err != nil {
+//		return err
+//	}
+//	err = result.Preview.Render(os.Stdout, "deployment.apps/nginx")
+//
+// Send result.Patch with the content type application/json-patch+json.
 //
 // # What moves
 //
-// An applier removes what it owned and no longer applies. So what moves to it must
-// be what client-side apply would have removed: what the annotation holds.
+// An applier removes what it owned and no longer applies. So exactly the fields that client-side apply would remove
+// must move, and these are in the annotation:
 //
-//	held   = the paths of last-applied, of the manager's own Apply entry, and of
-//	         the next intent, containers included
-//	moved  = of each Update entry of From: its fields that are held, or all of them
-//	         if there is neither an annotation nor an Apply entry to tell; and what is
-//	         in or below a path of Also, of every Update entry
-//	left   = the entry's other fields, which stay where they are
+//	held   = the paths of last-applied, of the manager's own Apply entry, and of the next intent, with containers
+//	moved  = of each Update entry of From: its fields in held, or all fields if there is neither an annotation nor an
+//	         Apply entry; and the fields at or below a path of Also, of every Update entry
+//	left   = the other fields of the entries, which do not move
 //
-// Defaults that the server filled in and what an admission webhook injected are in
-// the Update entry too, but never were in the annotation: they are left, so that no
-// apply removes them.
+// Defaults that the server set and fields that an admission webhook added are in the Update entry, but not in the
+// annotation. They do not move, so no apply removes them.
 //
 // # Invariants
 //
-//   - Inputs are never changed. A result may share memory with them.
-//   - Nothing but managed fields and the annotation ever changes.
-//   - No field loses its last owner, unless Release says so.
-//   - What moves from an entry leaves it; entries of which nothing moves stay byte
-//     for byte, and an entry of which nothing is left goes.
-//   - A container moves when it is held, or when everything that its entry owns in
-//     it moves.
-//   - The same input gives the same output: order, times and version of the new
-//     entry follow from the entries that it is made of.
+//   - Inputs do not change. A result may share memory with them.
+//   - Only managed fields and the annotation change.
+//   - No field loses its last owner, except with Release.
+//   - Fields that move leave their entry. Other entries keep their bytes; empty entries are removed.
+//   - A container moves if it is in held, or if everything that its entry owns in it moves.
+//   - Equal input gives equal output: the order, time and version of a new entry follow from the entries it is made of.
 //
-// # Both worlds
+// # Client-side apply
 //
-// [ClientSideApply] is the three-way merge of kubectl apply itself, so that both
-// ways of applying can be run against one object: hand its result to
-// fieldmanager's Update, as a server would.
+// [ClientSideApply] is the three-way merge of kubectl apply, so both ways of applying can be tested on one object:
+// pass its result to fieldmanager's Update, as a server does.
+//
+// # What is exported
+//
+// Two directions with their options, their result and its preview, the annotation that kubectl commands read and
+// write, and an error type for each of its faults.
 package upgrade

@@ -6,25 +6,21 @@ import (
 )
 
 var (
-	// ErrNoLastApplied says that an object lacks the annotation of client-side
-	// apply.
+	// ErrNoLastApplied reports that an object does not have the annotation of client-side apply.
 	ErrNoLastApplied = errors.New("no annotation kubectl.kubernetes.io/last-applied-configuration")
-	// ErrNoApplyEntry says that a manager has no Apply entry, so that there is
-	// nothing to carry back to client-side apply.
+	// ErrNoApplyEntry reports that a manager has no Apply entry that could be moved to client-side apply.
 	ErrNoApplyEntry = errors.New("the manager has applied nothing")
-	// ErrNoType says that the schema of a kind at a version is needed and not known.
+	// ErrNoType reports that the schema of a kind at a version is unknown.
 	ErrNoType = errors.New("no such kind and version among the types")
-	// ErrNoConverter says that an object is needed at another version, and there is
-	// no converter.
+	// ErrNoConverter reports that an object is needed at another version, but there is no converter.
 	ErrNoConverter = errors.New("no converter between the versions")
-	// ErrOtherObject says that an intent is about another object than live: another
-	// version, kind, namespace or name.
+	// ErrOtherObject reports that an intent has another version, kind, namespace or name than live.
 	ErrOtherObject = errors.New("the intent is about another object")
 )
 
-// SizeError says that annotations are larger than a server accepts.
+// SizeError reports that annotations are larger than a server accepts.
 type SizeError struct {
-	// Size is what the annotations would take, in bytes of names and values.
+	// Size is the size of the annotations, in bytes of names and values.
 	Size int
 	// Limit is MaxAnnotations.
 	Limit int
@@ -34,9 +30,9 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("metadata.annotations: expected at most %d bytes, got %d", e.Limit, e.Size)
 }
 
-// LastAppliedError says that the annotation of client-side apply can't be read.
+// LastAppliedError reports that the annotation of client-side apply is malformed.
 type LastAppliedError struct {
-	// Err says what is wrong with it; a typed.Errors if it does not fit its type.
+	// Err is the cause; a typed.Errors if the intent does not match its type.
 	Err error
 }
 

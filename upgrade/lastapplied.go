@@ -16,17 +16,15 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// MaxAnnotations is what the annotations of an object may take together, in bytes
-// of names and values: a server refuses more.
+// MaxAnnotations is the largest size of an object's annotations that a server accepts, in bytes of names and values.
 const MaxAnnotations = 256 << 10
 
 const annotation = fieldmanager.LastAppliedAnnotation
 
 var annotationPath = fieldpath.Fields("metadata", "annotations", annotation)
 
-// LastApplied returns the intent that client-side apply left in obj, as a JSON tree
-// of its own. The error is ErrNoLastApplied when there is none, and a
-// LastAppliedError when it is not the JSON of an object.
+// LastApplied returns a copy of the intent that client-side apply stored in obj. The error is ErrNoLastApplied if
+// there is none, and a LastAppliedError if it is not the JSON of an object.
 func LastApplied(obj runtime.Object) (map[string]any, error) {
 	o, err := read(obj)
 	if err != nil {
@@ -57,8 +55,7 @@ func (o object) lastApplied() (map[string]any, error) {
 	return tree, nil
 }
 
-// lastAppliedText returns the annotation as it stands. An empty one is none, as
-// kubectl and servers have it.
+// lastAppliedText returns the text of the annotation. kubectl and servers ignore an empty one.
 func (o object) lastAppliedText() (string, bool, error) {
 	v, ok := o.annotations()[annotation]
 	if !ok || v == nil {
@@ -71,17 +68,17 @@ func (o object) lastAppliedText() (string, bool, error) {
 	return text, text != "", nil
 }
 
-// Format is how ViewLastApplied writes.
+// Format is an output format of ViewLastApplied.
 type Format string
 
-// The formats that kubectl apply view-last-applied knows.
+// The formats of kubectl apply view-last-applied.
 const (
 	YAML Format = "yaml"
 	JSON Format = "json"
 )
 
-// ViewLastApplied returns the annotation of client-side apply for people, byte for
-// byte as kubectl apply view-last-applied prints it. Errors are those of LastApplied.
+// ViewLastApplied returns the annotation of client-side apply in the same bytes as kubectl apply view-last-applied.
+// Errors are those of LastApplied.
 func ViewLastApplied(obj runtime.Object, format Format) ([]byte, error) {
 	o, err := read(obj)
 	if err != nil {
@@ -99,7 +96,7 @@ func ViewLastApplied(obj runtime.Object, format Format) ([]byte, error) {
 		}
 		return out, nil
 	case JSON:
-		// lastApplied has parsed it, so that this can't fail.
+		// lastApplied has parsed it, so this can't fail.
 		var out bytes.Buffer
 		if err := json.Indent(&out, []byte(text), "", "  "); err != nil {
 			return nil, &LastAppliedError{err}
@@ -109,13 +106,11 @@ func ViewLastApplied(obj runtime.Object, format Format) ([]byte, error) {
 	return nil, fmt.Errorf("format: expected %s or %s, got %q", YAML, JSON, format)
 }
 
-// SetLastApplied returns obj with the annotation that client-side apply would leave
-// after it applied intent, as kubectl apply set-last-applied does. Without create it
-// fails with ErrNoLastApplied when obj has no annotation yet. The error is a
-// SizeError when the annotations would grow too large, and ErrOtherObject when
-// intent is about another object.
+// SetLastApplied returns obj with the annotation of a client-side apply of intent, as kubectl apply set-last-applied
+// does. The error is ErrNoLastApplied if obj has no annotation yet and create is false; SizeError if the annotations
+// would be too large; ErrOtherObject if intent is for another object.
 //
-// The result is of obj's Go type and shares memory with it.
+// The result has obj's Go type and shares memory with it.
 func SetLastApplied(obj, intent runtime.Object, create bool) (runtime.Object, error) {
 	o, err := read(obj)
 	if err != nil {
@@ -143,8 +138,7 @@ func SetLastApplied(obj, intent runtime.Object, create bool) (runtime.Object, er
 	return out.given, err
 }
 
-// CheckAnnotations returns a SizeError when the annotations of obj take more than a
-// server accepts.
+// CheckAnnotations returns a SizeError if the annotations of obj are larger than a server accepts.
 func CheckAnnotations(obj runtime.Object) error {
 	o, err := read(obj)
 	if err != nil {
@@ -165,7 +159,7 @@ func checkSize(annotations map[string]any) error {
 	return nil
 }
 
-// annotated returns the annotations of o with that of client-side apply.
+// annotated returns the annotations of o with the one of client-side apply.
 func (o object) annotated(text string) (map[string]any, error) {
 	annotations := maps.Clone(o.annotations())
 	if annotations == nil {
@@ -175,8 +169,8 @@ func (o object) annotated(text string) (map[string]any, error) {
 	return annotations, checkSize(annotations)
 }
 
-// encodeIntent returns an intent as kubectl writes it: without the annotation
-// itself, but with annotations, on a line of its own.
+// encodeIntent returns an intent in the form that kubectl writes: on one line, without the annotation itself, but
+// with annotations.
 func encodeIntent(intent map[string]any) (string, error) {
 	b, err := json.Marshal(withoutAnnotation(intent))
 	if err != nil {
@@ -185,8 +179,8 @@ func encodeIntent(intent map[string]any) (string, error) {
 	return string(b) + "\n", nil
 }
 
-// withoutAnnotation returns a tree without the annotation of client-side apply, but
-// with annotations, be they empty.
+// withoutAnnotation returns a tree without the annotation of client-side apply, but with annotations, even if they
+// are empty.
 func withoutAnnotation(tree map[string]any) map[string]any {
 	metadata, _ := tree["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -206,8 +200,7 @@ func withAnnotations(tree, annotations map[string]any) map[string]any {
 	return out
 }
 
-// sameObject returns ErrOtherObject when intent is not about o. An intent without a
-// namespace is in that of o.
+// sameObject returns ErrOtherObject if intent is for another object than o. An intent without a namespace has o's.
 func sameObject(o, intent object) error {
 	for _, c := range []struct{ what, want, got string }{
 		{"apiVersion", o.version(), intent.version()},
@@ -222,7 +215,7 @@ func sameObject(o, intent object) error {
 	return nil
 }
 
-// lastAppliedOrNone is lastApplied for those who can do without.
+// lastAppliedOrNone is lastApplied, with nil if there is no annotation.
 func (o object) lastAppliedOrNone() (map[string]any, error) {
 	tree, err := o.lastApplied()
 	if errors.Is(err, ErrNoLastApplied) {

@@ -18,7 +18,8 @@ import (
 const kubectlWrote = `{"apiVersion":"v1","data":{"a":"1","b":"2"},"kind":"ConfigMap","metadata":{"annotations":{},"name":"settings","namespace":"default"}}` + "\n"
 
 func TestSetAndView(t *testing.T) {
-	live := manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default, annotations: {team: blue}}}`)
+	live := manifest(
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default, annotations: {team: blue}}}`)
 	_, err := upgrade.LastApplied(live)
 	require.ErrorIs(t, err, upgrade.ErrNoLastApplied)
 	_, err = upgrade.ViewLastApplied(live, upgrade.YAML)
@@ -30,10 +31,12 @@ func TestSetAndView(t *testing.T) {
 	out, err := upgrade.SetLastApplied(live, manifest(settings), true)
 	require.NoError(t, err)
 	require.Equal(t, before, live)
-	require.Equal(t, map[string]string{"team": "blue", fieldmanager.LastAppliedAnnotation: kubectlWrote}, out.(*unstructured.Unstructured).GetAnnotations())
+	require.Equal(t, map[string]string{"team": "blue", fieldmanager.LastAppliedAnnotation: kubectlWrote},
+		out.(*unstructured.Unstructured).GetAnnotations())
 	again, err := upgrade.SetLastApplied(out, out, false)
 	require.NoError(t, err)
-	require.NotContains(t, again.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation], "last-applied",
+	require.NotContains(t, again.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation],
+		"last-applied",
 		"the annotation does not hold itself")
 
 	tree, err := upgrade.LastApplied(out)
@@ -43,7 +46,8 @@ func TestSetAndView(t *testing.T) {
 	require.Equal(t, "1", tree["data"].(map[string]any)["a"])
 	text, err := upgrade.ViewLastApplied(out, upgrade.YAML)
 	require.NoError(t, err)
-	require.Equal(t, "apiVersion: v1\ndata:\n  a: \"1\"\n  b: \"2\"\nkind: ConfigMap\nmetadata:\n  annotations: {}\n  name: settings\n  namespace: default\n", string(text))
+	require.Equal(t,
+		"apiVersion: v1\ndata:\n  a: \"1\"\n  b: \"2\"\nkind: ConfigMap\nmetadata:\n  annotations: {}\n  name: settings\n  namespace: default\n", string(text))
 	text, err = upgrade.ViewLastApplied(out, upgrade.JSON)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "{\n  \"apiVersion\": \"v1\",\n  \"data\": {\n    \"a\": \"1\"")
@@ -53,9 +57,10 @@ func TestSetAndView(t *testing.T) {
 	require.ErrorContains(t, err, "expected an object")
 }
 
-// TestEmptyAnnotation: an empty annotation is none, as for kubectl and servers.
+// TestEmptyAnnotation: an empty annotation counts as missing, as for kubectl and servers.
 func TestEmptyAnnotation(t *testing.T) {
-	live := manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: ""}}}`)
+	live := manifest(
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: ""}}}`)
 	_, err := upgrade.LastApplied(live)
 	require.ErrorIs(t, err, upgrade.ErrNoLastApplied)
 }
@@ -79,7 +84,7 @@ func TestSetErrors(t *testing.T) {
 	require.ErrorContains(t, err, "expected an object")
 }
 
-// TestSize: what a server refuses is refused here, to the byte.
+// TestSize: the limit is the server's, to the byte.
 func TestSize(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -97,7 +102,8 @@ func TestSize(t *testing.T) {
 			require.Equal(t, &upgrade.SizeError{Size: upgrade.MaxAnnotations + 1, Limit: upgrade.MaxAnnotations}, size)
 			require.ErrorContains(t, err, "metadata.annotations: expected at most 262144 bytes, got 262145")
 		}
-		require.Equal(t, server == nil, len(apivalidation.ValidateAnnotations(annotations, field.NewPath("metadata"))) == 0, c.name)
+		require.Equal(t, server == nil, len(apivalidation.ValidateAnnotations(annotations, field.NewPath("metadata"))) == 0,
+			c.name)
 	}
 	require.ErrorContains(t, upgrade.CheckAnnotations(nil), "expected an object")
 
@@ -122,7 +128,8 @@ func TestSize(t *testing.T) {
 }
 
 func TestSetOnGoStruct(t *testing.T) {
-	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: "default"}}
+	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: "default"}}
 	out, err := upgrade.SetLastApplied(obj, manifest(settings), true)
 	require.NoError(t, err)
 	require.Equal(t, kubectlWrote, out.(*metav1.PartialObjectMetadata).Annotations[fieldmanager.LastAppliedAnnotation])

@@ -12,15 +12,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// object is an object as it was given, and as a tree that is never changed.
+// object is an object in its Go type, and as a tree that is never changed.
 type object struct {
 	given runtime.Object
 	tree  map[string]any
 }
 
-// read returns obj as a tree: an unstructured object's own, a new one of a Go
-// struct. What is no JSON, or beyond the limits on a value, is refused (spec rules
-// 12.1 and 12.2).
+// read returns obj as a tree: an unstructured object's own, or the one of a Go struct. It rejects values that are not
+// JSON or exceed the limits (spec rules 12.1 and 12.2).
 func read(obj runtime.Object) (object, error) {
 	v := reflect.ValueOf(obj)
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -70,7 +69,7 @@ func (o object) annotations() map[string]any {
 	return m
 }
 
-// meta returns a string of the metadata, "" if there is none.
+// meta returns a string of the metadata, or "".
 func (o object) meta(name string) string {
 	s, _ := o.metadata()[name].(string)
 	return s
@@ -80,13 +79,12 @@ func (o object) meta(name string) string {
 func (o object) at(version string) schema.GroupVersionKind {
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
-		return schema.GroupVersionKind{} // which no types know
+		return schema.GroupVersionKind{} // which is in no types
 	}
 	return gv.WithKind(o.kind())
 }
 
-// with returns o with other metadata: each of set in the place of what is there. The
-// rest is shared.
+// with returns o with the fields of set in its metadata. It shares everything else.
 func (o object) with(set map[string]any) (object, error) {
 	metadata := maps.Clone(o.metadata())
 	if metadata == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// patch returns the JSON Patch that gives o the entries of l, and the annotation text
-// unless it is nil. It is nil when o has no resourceVersion.
+// patch returns the JSON Patch that sets the entries of o to l, and its annotation to text unless that is nil. It is
+// nil if o has no resourceVersion.
 func (o object) patch(text *string, l managedfields.List) ([]byte, error) {
 	var operations []managedfields.PatchOperation
 	switch {

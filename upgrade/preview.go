@@ -15,55 +15,46 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Share is some fields of one entry.
+// Share is some fields of an entry.
 type Share struct {
-	// Key is whose the entry is, and Version the API version of its fields.
+	// Key is the key of the entry, and APIVersion the group version of its fields.
 	managedfields.Key
-	Version string
-	Fields  *fieldpath.Set
+	APIVersion string
+	Fields     *fieldpath.Set
 }
 
-// Preview says what a move does, and what follows from it. Shares are in the order
-// of the object's entries.
+// Preview describes a move and its consequences. Shares are in the order of the object's entries.
 type Preview struct {
-	// Applier is whose Apply entry it is about, at Version.
-	Applier managedfields.Key
-	Version string
-	// Moves are the fields that move, each with the entry that loses them; of
-	// ToClientSide, the applier's own.
+	// Applier is the key of the Apply entry, and APIVersion its group version.
+	Applier    managedfields.Key
+	APIVersion string
+	// Moves are the fields that move, with the entries that lose them; for ToClientSide, the applier's own.
 	Moves []Share
-	// LastApplied is who comes to own the annotation of client-side apply with
-	// KeepLastApplied; the zero Key otherwise.
+	// LastApplied is the new owner of the annotation with KeepLastApplied; the zero Key otherwise.
 	LastApplied managedfields.Key
-	// Removed are the fields that the next apply removes: of Intent, or of what the
-	// annotation holds when there is no Intent. Next is the error that this apply
-	// gets without force, a conflicts.Conflicts for example; Removed is then what
-	// it removes when it is forced, and nil when it fails all the same. Both are nil
-	// when nothing is known of the next apply.
+	// Removed are the fields that the next apply removes. It applies Intent, or the intent in the annotation. Next is
+	// the error of this apply without force, for example conflicts.Conflicts; then Removed is what it removes with
+	// force, or nil if it fails even so. Both are nil if the next apply is unknown.
 	Removed *fieldpath.Set
 	Next    error
-	// Left are the fields that stay with the managers of From; Released says that
-	// they are nobody's instead.
+	// Left are the fields that the managers of From keep. Released reports that nobody owns them instead.
 	Left     []Share
 	Released bool
-	// Others are fields that the annotation holds and somebody else owns: a conflict
-	// for an apply that changes them.
+	// Others are fields in the annotation that other managers own: conflicts if an apply changes them.
 	Others []Share
-	// Half are items of keyed lists that the applier shares with an updater who owns
-	// only a part of them. When the applier drops such an item it stays, without
-	// what only the applier owned, and many a server then refuses the object. Name
-	// the updater in From to mend that.
+	// Half are items of keyed lists that the applier shares with an updater, which owns only a part of them. If the
+	// applier drops such an item, it stays without the fields that only the applier owned, and servers may reject the
+	// object. To avoid that, name the updater in From.
 	Half []Share
 }
 
-// previewOthers finds what others own that the annotation holds, and half-owned
-// items.
+// previewOthers finds fields of the annotation that others own, and half-owned items.
 func (m *move) previewOthers() {
 	var others []managedfields.Entry
 	var sets []*fieldpath.Set
 	for i := range m.records {
 		e, err := m.records[i].Entry()
-		if err == nil && e.Key != m.target.Key && e.Version == m.target.Version {
+		if err == nil && e.Key != m.target.Key && e.APIVersion == m.target.APIVersion {
 			others, sets = append(others, e), append(sets, e.Fields)
 		}
 	}
@@ -72,19 +63,19 @@ func (m *move) previewOthers() {
 	for _, e := range others {
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
 			if held := e.Fields.Intersection(wanted); !held.Empty() {
-				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, Version: e.Version, Fields: held})
+				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, APIVersion: e.APIVersion, Fields: held})
 			}
 		}
 		if half := halves(m.target.Fields, e.Fields, sole); e.Operation == managedfields.Update && !half.Empty() {
-			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, Version: e.Version, Fields: half})
+			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, APIVersion: e.APIVersion, Fields: half})
 		}
 	}
 }
 
-// previewApply runs the next apply, as far as it is known.
-func (m *move) previewApply(now object) error {
+// previewApply runs the next apply, if it is known.
+func (m *move) previewApply(now object) {
 	if m.intent.tree == nil || m.Types == nil || m.Subresource != "" {
-		return nil
+		return
 	}
 	intent := m.intent
 	if intent.given == nil {
@@ -93,7 +84,7 @@ func (m *move) previewApply(now object) error {
 	live, err := m.at(now, intent.version())
 	if err != nil {
 		m.preview.Next = err
-		return nil
+		return
 	}
 	options := []fieldmanager.Option{
 		fieldmanager.WithUnknownFields(fieldmanager.IgnoreUnknown),
@@ -106,7 +97,7 @@ func (m *move) previewApply(now object) error {
 	applier, err := fieldmanager.New(kind, m.Types, options...)
 	if err != nil {
 		m.preview.Next = fmt.Errorf("%s: %w", kind, ErrNoType)
-		return nil
+		return
 	}
 	tree := &unstructured.Unstructured{Object: now.tree}
 	merged, err := applier.Apply(tree, intent.given, m.Manager, false)
@@ -116,20 +107,18 @@ func (m *move) previewApply(now object) error {
 		merged, err = applier.Apply(tree, intent.given, m.Manager, true)
 	}
 	if err != nil {
-		return nil
+		return
 	}
 	after := merged.(*unstructured.Unstructured).Object
 	t := m.Types.TypeFor(kind)
 	m.preview.Removed = managedfields.Strip(t.Compare(live.tree, after).Removed)
-	return nil
 }
 
-// Render writes the preview for a person. what names the object, such as
-// deployment.apps/nginx. Containers are left out where something in them is listed,
-// and so is what is in an item that goes as a whole.
+// Render writes the preview for people. what names the object, such as deployment.apps/nginx. It omits containers
+// whose content is listed, and the content of items that are removed as a whole.
 func (p Preview) Render(w io.Writer, what string) error {
 	r := renderer{w: w}
-	r.printf("%s: manager %q applies at %s\n", what, p.Applier.Manager, p.Version)
+	r.printf("%s: manager %q applies at %s\n", what, p.Applier.Manager, p.APIVersion)
 	r.shares("moves", "from", p.Moves)
 	if p.LastApplied.Manager != "" {
 		r.printf("kept by %s (%s)\n  %s\n", printable.Text(p.LastApplied.Manager), p.LastApplied.Operation, annotationPath)
@@ -156,7 +145,7 @@ type renderer struct {
 	err error
 }
 
-// printf writes lines that are printable, whatever is in args.
+// printf writes printable lines, whatever is in args.
 func (r *renderer) printf(format string, args ...any) {
 	if r.err == nil {
 		_, r.err = io.WriteString(r.w, printable.Lines(fmt.Sprintf(format, args...)))
@@ -168,7 +157,7 @@ func (r *renderer) shares(title, preposition string, shares []Share) {
 		r.printf("%s\n", title)
 	}
 	for _, s := range shares {
-		r.printf("  %s %s (%s at %s", preposition, printable.Text(s.Manager), s.Operation, s.Version)
+		r.printf("  %s %s (%s at %s", preposition, printable.Text(s.Manager), s.Operation, s.APIVersion)
 		if s.Subresource != "" {
 			r.printf(", %s", s.Subresource)
 		}

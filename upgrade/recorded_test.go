@@ -53,7 +53,8 @@ func TestRecordedRestart(t *testing.T) {
 	require.NotContains(t, annotations(intent), restartedAt)
 	require.Contains(t, annotations(live), restartedAt, "the server keeps it")
 
-	r := moveTo(t, live, upgrade.ServerSideOptions{Manager: "kubectl", Also: upgrade.RestartedAt(), Intent: intent, KeepLastApplied: true})
+	r := moveTo(t, live,
+		upgrade.ServerSideOptions{Manager: "kubectl", Also: upgrade.RestartedAt(), Intent: intent, KeepLastApplied: true})
 	require.NoError(t, r.Preview.Next)
 	m, err := fieldmanager.New(deploymentKind, openapi.Builtin())
 	require.NoError(t, err)
@@ -87,7 +88,8 @@ metadata: {creationTimestamp: null}
 spec: {selector: null, strategy: {}, template: {metadata: {creationTimestamp: null}, spec: {containers: null}}}
 status: {}
 `)
-	back, err := upgrade.ToClientSide(r.Object, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "kubectl", Empty: empty})
+	back, err := upgrade.ToClientSide(r.Object,
+		upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "kubectl", Empty: empty})
 	require.NoError(t, err)
 	require.Equal(t, managed(t, live), managed(t, back.Object), "there and back")
 	tree, err := upgrade.LastApplied(back.Object)

@@ -8,14 +8,13 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// entries reads the managed fields of o. An entry whose fields can't be decoded is kept
-// as it stands; a list in which not even the owners can be told is an error.
+// entries reads the managed fields of o. It keeps an entry whose fields are malformed; an entry without a valid key
+// is an error.
 func (o object) entries() (managedfields.List, error) {
 	return managedfields.Read(o.given, fieldpath.SharedCache())
 }
 
-// withEntries returns o with the entries of l, sorted (spec rule 2.4). All else is
-// shared.
+// withEntries returns o with the entries of l, sorted (spec rule 2.4). It shares everything else.
 func (o object) withEntries(l managedfields.List) (object, error) {
 	given, err := l.Into(o.given)
 	if err != nil {
@@ -27,8 +26,7 @@ func (o object) withEntries(l managedfields.List) (object, error) {
 	return object{given, managedfields.With(o.tree, l.EncodeTree())}, nil
 }
 
-// withoutEmpty returns the records but for those that changed and own nothing now (spec
-// rule 2.10).
+// withoutEmpty returns the records without those that changed and own nothing now (spec rule 2.10).
 func withoutEmpty(l managedfields.List) managedfields.List {
 	out := make(managedfields.List, 0, len(l))
 	for _, r := range l {
@@ -39,18 +37,17 @@ func withoutEmpty(l managedfields.List) managedfields.List {
 	return out
 }
 
-// setFields gives r other fields, if they are others: what did not change stays as it
-// is on the wire.
+// setFields sets the fields of r if they differ. An unchanged entry is written as it was read.
 func setFields(r *managedfields.Record, fields *fieldpath.Set) {
 	if owned, err := r.Fields(); err != nil || !fields.Equal(owned) {
 		r.SetFields(fields)
 	}
 }
 
-// Owners returns the entries of obj of one operation that own every path of fields:
-// with the path of the annotation, who applied client-side. Entries whose fields
-// can't be decoded own nothing. The sets are shared with nobody that changes them.
-func Owners(obj runtime.Object, operation managedfields.Operation, fields *fieldpath.Set) (managedfields.Entries, error) {
+// Owners returns the entries of obj with the given operation that own every path of fields. With the path of the
+// annotation they are the client-side appliers. An entry with malformed fields owns nothing.
+func Owners(obj runtime.Object, operation managedfields.Operation,
+	fields *fieldpath.Set) (managedfields.Entries, error) {
 	o, err := read(obj)
 	if err != nil {
 		return nil, err
@@ -62,7 +59,8 @@ func Owners(obj runtime.Object, operation managedfields.Operation, fields *field
 	return owners(records, operation, fields), nil
 }
 
-func owners(records managedfields.List, operation managedfields.Operation, fields *fieldpath.Set) (out managedfields.Entries) {
+func owners(records managedfields.List, operation managedfields.Operation,
+	fields *fieldpath.Set) (out managedfields.Entries) {
 	for i := range records {
 		e, err := records[i].Entry()
 		if err == nil && e.Operation == operation && fields.Difference(e.Fields).Empty() {

@@ -89,7 +89,7 @@ func moveBack(t *testing.T, live *unstructured.Unstructured, manager string) upg
 	return r
 }
 
-// TestThereAndBack moves to server-side apply and straight back: not a byte differs.
+// TestThereAndBack moves to server-side apply and back: the bytes are the same.
 func TestThereAndBack(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		s := newServer(t, deploymentKind)

@@ -15,72 +15,64 @@ import (
 
 // The managers of kubectl.
 const (
-	// ClientSideManager is who kubectl apply writes as.
+	// ClientSideManager is the manager of kubectl apply.
 	ClientSideManager = "kubectl-client-side-apply"
-	// LastAppliedManager is who owns the annotation of client-side apply after
-	// kubectl carried an object to server-side apply, so that no apply removes it.
+	// LastAppliedManager owns the annotation of client-side apply after kubectl moved an object to server-side apply, so
+	// no apply removes it.
 	LastAppliedManager = "kubectl-last-applied"
 )
 
-// ServerSideOptions say how ToServerSide works.
+// ServerSideOptions configure ToServerSide.
 type ServerSideOptions struct {
-	// Types tells the topology of the object's kind; it may be nil with Everything.
+	// Types has the topology of the object's kind; it may be nil with Everything.
 	Types fieldmanager.Types
-	// Converter converts between versions, where an object's entries, annotation and
-	// intent are of several. Without one, what is of another version stays as it is,
-	// and an annotation of another version is an error.
+	// Converter converts between versions if an object's entries, annotation and intent have several. Without one,
+	// entries of other versions do not change, and an annotation of another version is an error.
 	Converter fieldmanager.Converter
 
-	// Manager is who will apply from now on. It must not be empty.
+	// Manager is the server-side applier. It must not be empty.
 	Manager string
-	// From are the managers whose Update entries move. Without any, they are all who
-	// own the annotation by an update.
+	// From are the managers whose Update entries move. By default, they are all that own the annotation by an Update.
 	From []string
-	// Subresource is that of the entries, status for example; empty for the object
-	// itself. Only entries of it move.
+	// Subresource is the subresource of the entries that move, such as status; empty for the main resource.
 	Subresource string
-	// Intent is what Manager will apply next; nil for what the annotation holds.
+	// Intent is the next intent of Manager; nil for the one in the annotation.
 	Intent runtime.Object
 
-	// Also are paths that move with all below them from every updater that owns
-	// them, whether or not From names it: see [RestartedAt].
+	// Also are paths that move, with everything below them, from all updaters that own them, whether or not From has
+	// them: see [RestartedAt].
 	Also *fieldpath.Set
-	// Everything moves all that From owns, whatever the annotation holds, as
-	// client-go's csaupgrade does.
+	// Everything moves all fields of From, whatever is in the annotation, as client-go's csaupgrade does.
 	Everything bool
-	// Release gives up what is left of From's entries, so that nobody owns it and
-	// Manager may come to own it without a conflict.
+	// Release removes the fields that From's entries keep, so nobody owns them, and Manager can apply them without a
+	// conflict.
 	Release bool
-	// KeepLastApplied gives the annotation to LastAppliedManager, as kubectl does
-	// when its own manager, kubectl, applies: a server then keeps it up to date (spec
-	// rule 9.2). Otherwise it moves with the rest, and the next apply removes it.
+	// KeepLastApplied moves the annotation to LastAppliedManager, as kubectl does if its own manager, kubectl, applies:
+	// a server then keeps it up to date (spec rule 9.2). Otherwise it moves to Manager, and the next apply removes it.
 	KeepLastApplied bool
 }
 
-// Result is an object after a move, and how to bring a server there.
+// Result is an object after a move, with the patch for the server.
 type Result struct {
-	// Object is the object after the move, of the Go type that was given. It shares
-	// memory with it, and is it itself when Changed is false.
+	// Object is the object after the move, in the Go type of the input. It shares memory with the input, and is the
+	// input itself if Changed is false.
 	Object runtime.Object
-	// Changed says whether anything moved.
+	// Changed reports whether anything moved.
 	Changed bool
-	// Patch is the move as a JSON Patch (RFC 6902), to be sent with the content type
-	// application/json-patch+json. It replaces the resourceVersion by the one that
-	// the object had, so that a server answers 409 when somebody wrote in between.
-	// It is nil when nothing changed, or when the object has no resourceVersion.
+	// Patch is the move as a JSON Patch (RFC 6902); send it with the content type application/json-patch+json. It sets
+	// the resourceVersion to the input's, so a server responds with 409 Conflict if the object was written since. It is
+	// nil if nothing changed, or if the object has no resourceVersion.
 	Patch []byte
-	// Preview says what the move does.
+	// Preview describes the move.
 	Preview Preview
 }
 
-// ToServerSide moves what was applied client-side to an Apply entry of a manager.
-// The package's documentation says what moves. obj must have an apiVersion and a
-// kind, and is not changed; moving again changes nothing.
+// ToServerSide moves the fields that were applied client-side to the Apply entry of a manager; the package comment
+// describes which. obj must have an apiVersion and a kind, and is not changed. A second move changes nothing.
 //
-// The error is a LastAppliedError when there is an annotation that can't be read, a
-// *managedfields.Error when an entry can't be read and would have to be changed, and
-// ErrNoType or ErrNoConverter when a schema or version is needed that can't be had.
-// That there is no annotation, or nobody to move from, is no error.
+// The error is a LastAppliedError if the annotation is malformed; *managedfields.Error if an entry that must change
+// is malformed; ErrNoType or ErrNoConverter if a needed schema or version is missing. A missing annotation is no
+// error.
 func ToServerSide(obj runtime.Object, o ServerSideOptions) (Result, error) {
 	m, err := startMove(obj, o)
 	if err != nil {
@@ -97,7 +89,7 @@ func ToServerSide(obj runtime.Object, o ServerSideOptions) (Result, error) {
 	return m.finish()
 }
 
-// move is one ToServerSide on its way.
+// move is one run of ToServerSide.
 type move struct {
 	ServerSideOptions
 	versions
@@ -106,15 +98,15 @@ type move struct {
 	target  managedfields.Entry // the applier's
 	exists  bool                // target is among the records
 	before  *fieldpath.Set      // what target owned before
-	last    map[string]any      // the annotation, or nil for none
+	last    map[string]any      // the intent in the annotation; nil for none
 	intent  object              // Intent, or the annotation; no tree for neither
 
 	from    map[string]bool
 	moved   []*fieldpath.Set      // what target gains
 	held    *fieldpath.Set        // at target's version
-	known   bool                  // held says what an intent held
-	kept    bool                  // the annotation goes to LastAppliedManager
-	keeper  *managedfields.Record // LastAppliedManager's new entry, nil for none
+	known   bool                  // held contains the fields of an intent
+	kept    bool                  // the annotation moves to LastAppliedManager
+	keeper  *managedfields.Record // LastAppliedManager's new entry; nil for none
 	preview Preview
 }
 
@@ -148,7 +140,7 @@ func startMove(obj runtime.Object, o ServerSideOptions) (*move, error) {
 	return m, m.aim()
 }
 
-// readIntent finds out what will be applied next.
+// readIntent finds the next intent.
 func (m *move) readIntent() (err error) {
 	if m.Intent == nil {
 		if m.last != nil {
@@ -165,14 +157,13 @@ func (m *move) readIntent() (err error) {
 	return nil
 }
 
-// isFrom reports whether k is that of an Update entry that moves.
+// isFrom reports whether the entry of k is an Update entry that moves.
 func (m *move) isFrom(k managedfields.Key) bool {
 	return k.Operation == managedfields.Update && k.Subresource == m.Subresource && m.from[k.Manager]
 }
 
-// aim finds the applier's entry, or what version a new one shall be of: the
-// annotation's, the object's, or that of the youngest entry that moves, whichever is
-// the first that such an entry is of.
+// aim finds the applier's entry, or the version of a new one: the version of the annotation, of the object, or of the
+// latest entry that moves, whichever is the first that an entry that moves has.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, managedfields.Apply, "", m.Subresource)
 	if r := m.records.Get(key); r != nil {
@@ -183,29 +174,28 @@ func (m *move) aim() error {
 	}
 	last, _ := m.last["apiVersion"].(string)
 	rank := func(r *managedfields.Record) int {
-		return slices.Index([]string{m.object.version(), last}, r.Version)
+		return slices.Index([]string{m.object.version(), last}, r.APIVersion)
 	}
-	m.target = managedfields.Entry{Key: key, Version: m.object.version()}
+	m.target = managedfields.Entry{Key: key, APIVersion: m.object.version()}
 	best := -2
 	for i := range m.records {
-		// Records are in the order of their times, so that of equal rank the youngest
-		// comes last.
+		// Records are sorted by time, so the latest of equal rank comes last.
 		r := &m.records[i]
 		if m.isFrom(r.Key) && rank(r) >= best {
-			m.target.Version, best = r.Version, rank(r)
+			m.target.APIVersion, best = r.APIVersion, rank(r)
 		}
 	}
 	return nil
 }
 
-// hold finds out what is held, at the version of the applier's entry.
+// hold computes held, at the version of the applier's entry.
 func (m *move) hold() error {
 	m.held = m.target.Fields
 	m.kept = m.KeepLastApplied && m.Subresource == ""
 	if m.Everything {
 		return nil
 	}
-	t, err := m.typeOf(m.object, m.target.Version)
+	t, err := m.typeOf(m.object, m.target.APIVersion)
 	if err != nil {
 		return err
 	}
@@ -225,7 +215,7 @@ func (m *move) hold() error {
 		holders = append(holders, m.intent)
 	}
 	for i, holder := range holders {
-		at, err := m.at(holder, m.target.Version)
+		at, err := m.at(holder, m.target.APIVersion)
 		if err == nil {
 			err = t.Validate(at.tree, typed.Rules{Duplicates: true, Unknown: true})
 		}
@@ -240,7 +230,7 @@ func (m *move) hold() error {
 	return nil
 }
 
-// sibling returns an intent for o that may leave out what kind it is of.
+// sibling returns an intent for o.
 func (o object) sibling(tree map[string]any) (object, error) {
 	s := object{tree: tree}
 	if s.kind() != o.kind() {
@@ -249,7 +239,7 @@ func (o object) sibling(tree map[string]any) (object, error) {
 	return s, nil
 }
 
-// take moves fields of an update from its record to the target.
+// take moves fields of an Update entry to the target.
 func (m *move) take(i int) error {
 	r := &m.records[i]
 	from := m.isFrom(r.Key)
@@ -265,14 +255,14 @@ func (m *move) take(i int) error {
 	}
 	fields := owned
 	if m.Types != nil {
-		if t := m.Types.TypeFor(m.object.at(r.Version)); t != nil {
+		if t := m.Types.TypeFor(m.object.at(r.APIVersion)); t != nil {
 			fields = t.Reconcile(fields)
 		}
 	}
-	here, err := m.translate(m.object, fields, r.Version, m.target.Version)
+	here, err := m.translate(m.object, fields, r.APIVersion, m.target.APIVersion)
 	switch {
 	case errors.Is(err, ErrNoConverter), errors.Is(err, ErrNoType):
-		here = nil // what can't be compared stays
+		here = nil // fields that can't be compared do not move
 	case err != nil:
 		return fmt.Errorf("entry of %q: %w", r.Manager, err)
 	}
@@ -285,13 +275,13 @@ func (m *move) take(i int) error {
 	rest := fields.Difference(moved)
 	if m.kept && moved.Has(annotationPath) {
 		moved = moved.Difference(fieldpath.NewSet(annotationPath))
-		m.keepLastApplied(r.Version)
+		m.keepLastApplied(r.APIVersion)
 	}
 	if rest.Equal(fields) {
 		rest = owned
 	} else {
 		if !moved.Empty() {
-			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, Version: r.Version, Fields: moved})
+			m.preview.Moves = append(m.preview.Moves, Share{Key: r.Key, APIVersion: r.APIVersion, Fields: moved})
 		}
 		m.moved = append(m.moved, moved)
 		if !m.exists && r.Time != nil && (m.target.Time == nil || m.target.Time.Before(r.Time)) {
@@ -299,7 +289,7 @@ func (m *move) take(i int) error {
 		}
 	}
 	if from && !rest.Empty() {
-		m.preview.Left = append(m.preview.Left, Share{Key: r.Key, Version: r.Version, Fields: rest})
+		m.preview.Left = append(m.preview.Left, Share{Key: r.Key, APIVersion: r.APIVersion, Fields: rest})
 		if m.Release {
 			rest = nil
 		}
@@ -308,9 +298,8 @@ func (m *move) take(i int) error {
 	return nil
 }
 
-// owned returns what moves of fields, of an entry of From. Of before-first-apply, who
-// stands for all who wrote before anybody tracked it, nothing moves that is not
-// known to have been applied.
+// owned returns the fields of an entry of From that move. The entry of before-first-apply has the fields of all
+// earlier writers, so only fields that are known to be applied move from it.
 func (m *move) owned(manager string, fields *fieldpath.Set) *fieldpath.Set {
 	if m.Everything || !m.known && manager != fieldmanager.BeforeFirstApply {
 		return fields
@@ -318,9 +307,8 @@ func (m *move) owned(manager string, fields *fieldpath.Set) *fieldpath.Set {
 	return fields.Intersection(m.held)
 }
 
-// keepLastApplied gives the annotation to LastAppliedManager, unless an applier
-// other than Manager owns it already. As kubectl's apply of it changes nothing, the
-// entry has no time.
+// keepLastApplied gives the annotation to LastAppliedManager, unless another applier than Manager owns it. The entry
+// has no time, as kubectl's apply of it changes nothing.
 func (m *move) keepLastApplied(version string) {
 	if m.keeper != nil {
 		return
@@ -332,11 +320,11 @@ func (m *move) keepLastApplied(version string) {
 		}
 	}
 	key := managedfields.KeyOf(LastAppliedManager, managedfields.Apply, "", "")
-	keeper := managedfields.NewRecord(managedfields.Entry{Key: key, Version: version, Fields: set})
+	keeper := managedfields.NewRecord(managedfields.Entry{Key: key, APIVersion: version, Fields: set})
 	m.keeper = &keeper
 }
 
-// finish puts the target among the records and makes the result.
+// finish adds the target to the records and returns the result.
 func (m *move) finish() (Result, error) {
 	m.target.Fields = fieldpath.UnionOf(append(m.moved, m.target.Fields)...)
 	if r := m.records.Get(m.target.Key); r != nil {
@@ -348,7 +336,7 @@ func (m *move) finish() (Result, error) {
 		m.records = append(m.records, *m.keeper)
 		m.preview.LastApplied = m.keeper.Key
 	}
-	m.preview.Applier, m.preview.Version = m.target.Key, m.target.Version
+	m.preview.Applier, m.preview.APIVersion = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release
 	result := Result{Object: m.object.given}
 	now := m.object
@@ -364,15 +352,12 @@ func (m *move) finish() (Result, error) {
 		}
 	}
 	m.previewOthers()
-	if err := m.previewApply(now); err != nil {
-		return Result{}, err
-	}
+	m.previewApply(now)
 	result.Preview = m.preview
 	return result, nil
 }
 
-// isChange reports whether r is not as it was in the object. An applier that owned
-// nothing and gets nothing is no change.
+// isChange reports whether r changed. An applier that owned nothing and gets nothing did not change.
 func (m *move) isChange(r managedfields.Record) bool {
 	return !r.IsUnchanged() && !(r.Key == m.target.Key && r.IsEmpty())
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -45,74 +44,81 @@ const (
 	injected  = `kubectl-client-side-apply Update {"f:data":{"f:c":{}}}`
 )
 
+// whatMovesRows are the rows of TestWhatMoves.
+var whatMovesRows = []struct {
+	name, why string
+	prepare   func(s *server)
+	options   upgrade.ServerSideOptions
+	want      []string
+}{
+	{"by the annotation", "what was injected was never applied", nil,
+		upgrade.ServerSideOptions{Manager: "flux"},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`, injected}},
+	{"everything", "as csaupgrade", nil,
+		upgrade.ServerSideOptions{Manager: "flux", Everything: true},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"release", "what is left is nobody's", nil,
+		upgrade.ServerSideOptions{Manager: "flux", Release: true},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`}},
+	{"keep the annotation", "as kubectl does for its own manager", nil,
+		upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
+		[]string{
+			`kubectl-last-applied Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
+			`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
+	{"keep what is kept", "another applier owns the annotation already",
+		func(s *server) {
+			s.apply("keeper",
+				`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: `+
+					quote(s.live.GetAnnotations()[fieldmanager.LastAppliedAnnotation])+`}}}`)
+		},
+		upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
+		[]string{
+			`keeper Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
+			`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
+	{"an intent holds too", "what will be applied must not stay half with somebody else", nil,
+		upgrade.ServerSideOptions{Manager: "flux",
+			Intent: manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {c: mine}}`)},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"what somebody took stays taken", "no field is stolen",
+		func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
+		upgrade.ServerSideOptions{Manager: "flux"},
+		[]string{`flux Apply {"f:data":{".":{},"f:b":{}},` + annotated + `}`, injected,
+			`editor Update {"f:data":{"f:a":{}}}`}},
+	{"another manager by name", "who does not own the annotation can be named",
+		func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
+		upgrade.ServerSideOptions{Manager: "flux", From: []string{"editor"}},
+		[]string{`flux Apply {"f:data":{"f:a":{}}}`,
+			`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"also", "a path moves from whoever updated it, with what is below it",
+		func(s *server) {
+			s.edit("restarter", func(tree map[string]any) { set(tree, map[string]any{"x": "1"}, "binaryData") })
+		},
+		upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.Fields("binaryData"))},
+		[]string{`flux Apply {"f:binaryData":{".":{},"f:x":{}},"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`,
+			injected}},
+	{"no annotation, no applier", "everything moves: nothing tells what was applied",
+		func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "annotations") },
+		upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
+		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"no annotation, but an applier", "what it applies tells",
+		func(s *server) {
+			s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)
+			delete(s.live.Object["metadata"].(map[string]any), "annotations")
+		},
+		upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
+		[]string{`flux Apply {"f:data":{"f:a":{}}}`,
+			`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+	{"nobody applied client-side", "nothing moves",
+		func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "managedFields") },
+		upgrade.ServerSideOptions{Manager: "flux"}, nil},
+	{"another subresource", "its entries are others", nil,
+		upgrade.ServerSideOptions{Manager: "flux", Subresource: "status"},
+		[]string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
+}
+
 // TestWhatMoves shows what each option moves, as whole managed fields.
 func TestWhatMoves(t *testing.T) {
-	for _, c := range []struct {
-		name, why string
-		prepare   func(s *server)
-		options   upgrade.ServerSideOptions
-		want      []string
-	}{
-		{"by the annotation", "what was injected was never applied", nil,
-			upgrade.ServerSideOptions{Manager: "flux"},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`, injected}},
-		{"everything", "as csaupgrade", nil,
-			upgrade.ServerSideOptions{Manager: "flux", Everything: true},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"release", "what is left is nobody's", nil,
-			upgrade.ServerSideOptions{Manager: "flux", Release: true},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`}},
-		{"keep the annotation", "as kubectl does for its own manager", nil,
-			upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
-			[]string{
-				`kubectl-last-applied Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
-				`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
-		{"keep what is kept", "another applier owns the annotation already",
-			func(s *server) {
-				s.apply("keeper", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: `+
-					quote(s.live.GetAnnotations()[fieldmanager.LastAppliedAnnotation])+`}}}`)
-			},
-			upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
-			[]string{
-				`keeper Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
-				`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
-		{"an intent holds too", "what will be applied must not stay half with somebody else", nil,
-			upgrade.ServerSideOptions{Manager: "flux", Intent: manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {c: mine}}`)},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"what somebody took stays taken", "no field is stolen",
-			func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
-			upgrade.ServerSideOptions{Manager: "flux"},
-			[]string{`flux Apply {"f:data":{".":{},"f:b":{}},` + annotated + `}`, injected, `editor Update {"f:data":{"f:a":{}}}`}},
-		{"another manager by name", "who does not own the annotation can be named",
-			func(s *server) { s.edit("editor", func(tree map[string]any) { set(tree, "9", "data", "a") }) },
-			upgrade.ServerSideOptions{Manager: "flux", From: []string{"editor"}},
-			[]string{`flux Apply {"f:data":{"f:a":{}}}`,
-				`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"also", "a path moves from whoever updated it, with what is below it",
-			func(s *server) {
-				s.edit("restarter", func(tree map[string]any) { set(tree, map[string]any{"x": "1"}, "binaryData") })
-			},
-			upgrade.ServerSideOptions{Manager: "flux", Also: fieldpath.NewSet(fieldpath.Fields("binaryData"))},
-			[]string{`flux Apply {"f:binaryData":{".":{},"f:x":{}},"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`, injected}},
-		{"no annotation, no applier", "everything moves: nothing tells what was applied",
-			func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "annotations") },
-			upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
-			[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"no annotation, but an applier", "what it applies tells",
-			func(s *server) {
-				s.apply("flux", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: "1"}}`)
-				delete(s.live.Object["metadata"].(map[string]any), "annotations")
-			},
-			upgrade.ServerSideOptions{Manager: "flux", From: []string{upgrade.ClientSideManager}},
-			[]string{`flux Apply {"f:data":{"f:a":{}}}`,
-				`kubectl-client-side-apply Update {"f:data":{".":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-		{"nobody applied client-side", "nothing moves",
-			func(s *server) { delete(s.live.Object["metadata"].(map[string]any), "managedFields") },
-			upgrade.ServerSideOptions{Manager: "flux"}, nil},
-		{"another subresource", "its entries are others", nil,
-			upgrade.ServerSideOptions{Manager: "flux", Subresource: "status"},
-			[]string{`kubectl-client-side-apply Update {"f:data":{".":{},"f:a":{},"f:b":{},"f:c":{}},` + annotated + `}`}},
-	} {
+	for _, c := range whatMovesRows {
 		t.Run(c.name, func(t *testing.T) {
 			s := clientSide(t)
 			if c.prepare != nil {
@@ -138,7 +144,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-// TestBeforeFirstApply: of who stands for everybody nothing moves by itself.
+// TestBeforeFirstApply: its fields do not move by themselves.
 func TestBeforeFirstApply(t *testing.T) {
 	s := newServer(t, configMapKind)
 	s.live = manifest(settings)
@@ -185,8 +191,10 @@ applied client-side, but owned by others
 	r = moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "kubectl", Release: true, KeepLastApplied: true})
 	out.Reset()
 	require.NoError(t, r.Preview.Render(&out, "configmap/settings"))
-	require.Contains(t, out.String(), "kept by kubectl-last-applied (Apply)\n  .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration\n")
-	require.Contains(t, out.String(), "given up, nobody's from now on\n  by kubectl-client-side-apply (Update at v1)\n    .data.c\n")
+	require.Contains(t, out.String(),
+		"kept by kubectl-last-applied (Apply)\n  .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration\n")
+	require.Contains(t, out.String(),
+		"given up, nobody's from now on\n  by kubectl-client-side-apply (Update at v1)\n    .data.c\n")
 
 	require.Error(t, r.Preview.Render(failing{}, "configmap/settings"), "an error of the writer is not lost")
 }
@@ -195,14 +203,15 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// TestHalfOwned: an item that somebody owns without what the applier has to itself.
+// TestHalfOwned: another manager owns an item, but not all fields of the applier in it.
 func TestHalfOwned(t *testing.T) {
 	s := newServer(t, deploymentKind)
 	s.apply("flux", web)
 	// An update that puts an item back owns it; the applier then changes its image.
 	s.edit("legacy", func(tree map[string]any) { setContainers(tree, nil) })
 	s.edit("legacy", func(tree map[string]any) {
-		setContainers(tree, []any{map[string]any{"name": "web", "image": "web:0"}, map[string]any{"name": "log", "image": "log:1"}})
+		setContainers(tree,
+			[]any{map[string]any{"name": "web", "image": "web:0"}, map[string]any{"name": "log", "image": "log:1"}})
 	})
 	s.store(s.manager.Apply(s.live, manifest(web), "flux", true))
 	r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux"})
@@ -213,7 +222,8 @@ func TestHalfOwned(t *testing.T) {
 		"of log legacy owns everything, so that nothing would be missing")
 	var out bytes.Buffer
 	require.NoError(t, r.Preview.Render(&out, "deployment.apps/web"))
-	require.Contains(t, out.String(), "items that would stay in part when they are no longer applied\n  half-owned by legacy (Update at apps/v1)\n    .spec.template.spec.containers[name=\"web\"]\n")
+	require.Contains(t, out.String(),
+		"items that would stay in part when they are no longer applied\n  half-owned by legacy (Update at apps/v1)\n    .spec.template.spec.containers[name=\"web\"]\n")
 
 	r = moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", From: []string{"legacy"}})
 	require.Empty(t, r.Preview.Half)
@@ -226,122 +236,7 @@ func setContainers(tree map[string]any, list []any) {
 	set(tree, list, "spec", "template", "spec", "containers")
 }
 
-// twoVersions are two versions of a custom resource; a field is renamed on the way.
-func twoVersions(t *testing.T) *openapi.Registry {
-	t.Helper()
-	version := func(name, renamed string) string {
-		return `{name: ` + name + `, served: true, storage: ` + map[string]string{"v1": "true", "v2": "false"}[name] + `, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {
-			same: {type: string}, tags: {type: object, additionalProperties: {type: string}}, list: {type: array, items: {type: string}}, ` + renamed + `: {type: string}}}}}}}`
-	}
-	r, err := openapi.CompileCRD(manifest(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com},
-		spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [` + version("v1", "old") + `,` + version("v2", "new") + `]}}`).Object)
-	require.NoError(t, err)
-	return r
-}
-
-// renaming converts Widgets.
-type renaming struct{ fail error }
-
-func (c renaming) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-	u := obj.(*unstructured.Unstructured).DeepCopy()
-	spec, _ := u.Object["spec"].(map[string]any)
-	for from, name := range map[string]string{"old": "new", "new": "old"} {
-		if v, ok := spec[from]; ok && (to.Version == "v2") == (name == "new") {
-			delete(spec, from)
-			spec[name] = v
-		}
-	}
-	u.SetAPIVersion(to.String())
-	return u, c.fail
-}
-
-const widget = `
-apiVersion: example.com/v2
-kind: Widget
-metadata:
-  name: w
-  resourceVersion: "1"
-  managedFields:
-  - {manager: flux, operation: Apply, apiVersion: example.com/v2, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:same": {}}}}
-  - {manager: old, operation: Update, apiVersion: example.com/v1, fieldsType: FieldsV1, time: "2026-01-02T03:04:05Z",
-     fieldsV1: {"f:spec": {"f:same": {}, "f:old": {}, "f:list": {}, "f:tags": {".": {}, "f:x": {}}}}}
-  annotations:
-    kubectl.kubernetes.io/last-applied-configuration: '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"same":"s","old":"o","list":["l"],"tags":{"x":"y"}}}'
-spec: {same: s, new: o, list: [l], tags: {x: "y"}}
-`
-
-// TestOtherVersions: an Apply entry is of one version, so that what an entry of
-// another one owns has to be found again there.
-func TestOtherVersions(t *testing.T) {
-	o := upgrade.ServerSideOptions{Types: twoVersions(t), Manager: "flux", From: []string{"old"}}
-	_, err := upgrade.ToServerSide(manifest(widget), o)
-	require.ErrorIs(t, err, upgrade.ErrNoConverter, "the annotation is of another version")
-	var last *upgrade.LastAppliedError
-	require.ErrorAs(t, err, &last)
-
-	o.Everything = true
-	r, err := upgrade.ToServerSide(manifest(widget), o)
-	require.NoError(t, err)
-	require.False(t, r.Changed, "what can't be compared stays")
-	require.ErrorIs(t, r.Preview.Next, upgrade.ErrNoConverter)
-
-	o.Everything, o.Converter = false, renaming{}
-	r, err = upgrade.ToServerSide(manifest(widget), o)
-	require.NoError(t, err)
-	require.Equal(t, []string{
-		`flux Apply {"f:spec":{"f:list":{},"f:same":{},"f:tags":{".":{},"f:x":{}}}}`,
-		`old Update {"f:spec":{"f:old":{}}}`,
-	}, managed(t, r.Object), "a renamed field is not found at its old place")
-	require.NoError(t, r.Preview.Next)
-
-	o.Converter = renaming{fail: errors.New("down")}
-	_, err = upgrade.ToServerSide(manifest(widget), o)
-	require.ErrorContains(t, err, "down")
-	o.Everything = true
-	_, err = upgrade.ToServerSide(manifest(widget), o)
-	require.ErrorContains(t, err, `entry of "old": converting to example.com/v`)
-	o.Everything, o.Converter = false, fieldmanager.NoneConverter{}
-	_, err = upgrade.ToServerSide(manifest(widget), o)
-	require.NoError(t, err)
-	o.Converter = stubborn{}
-	_, err = upgrade.ToServerSide(manifest(widget), o)
-	require.ErrorContains(t, err, "converter: expected example.com/v2 Widget, got example.com/v1 Widget")
-}
-
-// stubborn is a converter that does not convert.
-type stubborn struct{}
-
-func (stubborn) Convert(obj runtime.Object, _ schema.GroupVersion) (runtime.Object, error) {
-	return obj, nil
-}
-
-// TestVersionOfANewEntry: the object's own, that of the annotation, or the youngest.
-func TestVersionOfANewEntry(t *testing.T) {
-	entry := func(version, time string) map[string]any {
-		return map[string]any{"manager": "old", "operation": "Update", "apiVersion": version, "time": time,
-			"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:same": map[string]any{}}}}
-	}
-	for _, c := range []struct {
-		name    string
-		entries []any
-		want    string
-	}{
-		{"the object's", []any{entry("example.com/v2", "2026-01-02T03:04:05Z"), entry("example.com/v0", "2026-01-02T03:04:06Z")}, "example.com/v2"},
-		{"the annotation's", []any{entry("example.com/v1", "2026-01-02T03:04:05Z"), entry("example.com/v0", "2026-01-02T03:04:06Z")}, "example.com/v1"},
-		{"the youngest's", []any{entry("example.com/v0", "2026-01-02T03:04:05Z"), entry("example.com/v9", "2026-01-02T03:04:06Z")}, "example.com/v9"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			live := manifest(widget)
-			set(live.Object, c.entries, "metadata", "managedFields")
-			r, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{Manager: "flux", From: []string{"old"}, Everything: true})
-			require.NoError(t, err)
-			require.Equal(t, c.want, r.Preview.Version)
-			require.True(t, r.Changed)
-		})
-	}
-}
-
-// TestGoStructs: what is given as a Go struct comes back as one.
+// TestGoStructs: the result has the Go type of the input.
 func TestGoStructs(t *testing.T) {
 	s := clientSide(t)
 	obj := &metav1.PartialObjectMetadata{}
@@ -412,33 +307,48 @@ func TestServerSideErrors(t *testing.T) {
 		options upgrade.ServerSideOptions
 		want    string
 	}{
-		{"no manager", manifest(settings), upgrade.ServerSideOptions{Types: types}, "manager: expected the name of who will apply"},
-		{"long manager", manifest(settings), upgrade.ServerSideOptions{Types: types, Manager: strings.Repeat("x", 200)}, "manager: expected"},
+		{"no manager", manifest(settings), upgrade.ServerSideOptions{Types: types},
+			"manager: expected the name of who will apply"},
+		{"long manager", manifest(settings), upgrade.ServerSideOptions{Types: types, Manager: strings.Repeat("x", 200)},
+			"manager: expected"},
 		{"nil", nil, flux, "expected an object, got a nil <nil>"},
-		{"nil pointer", (*metav1.PartialObjectMetadata)(nil), flux, "expected an object, got a nil *v1.PartialObjectMetadata"},
-		{"no kind", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1"}}, flux, "kind: expected a string, got <nil>"},
-		{"strange apiVersion", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "a/b/c", "kind": "X"}}, flux, "apiVersion: unexpected GroupVersion"},
-		{"metadata", edit(func(tree map[string]any) { tree["metadata"] = "x" }), flux, "metadata: expected a map, got string"},
-		{"annotations", edit(func(tree map[string]any) { set(tree, "x", "metadata", "annotations") }), flux, "metadata.annotations: expected a map, got string"},
+		{"nil pointer", (*metav1.PartialObjectMetadata)(nil), flux,
+			"expected an object, got a nil *v1.PartialObjectMetadata"},
+		{"no kind", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1"}}, flux,
+			"kind: expected a string, got <nil>"},
+		{"strange apiVersion", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "a/b/c", "kind": "X"}}, flux,
+			"apiVersion: unexpected GroupVersion"},
+		{"metadata", edit(func(tree map[string]any) { tree["metadata"] = "x" }), flux,
+			"metadata: expected a map, got string"},
+		{"annotations", edit(func(tree map[string]any) { set(tree, "x", "metadata", "annotations") }), flux,
+			"metadata.annotations: expected a map, got string"},
 		{"no JSON", edit(func(tree map[string]any) { tree["data"] = make(chan int) }), flux, ".data"},
 		{"annotation is no text", annotate(int64(1)), flux, "expected a string, got int64"},
 		{"annotation is no JSON", annotate("{"), flux, "annotation kubectl.kubernetes.io/last-applied-configuration: "},
 		{"annotation is no object", annotate("[]"), flux, "expected an object, got []interface {}"},
 		{"annotation is deep", annotate(strings.Repeat(`{"a":`, 2000) + "1" + strings.Repeat("}", 2000)), flux, "annotation"},
-		{"annotation of another kind", annotate(`{"apiVersion":"v1","kind":"Secret"}`), flux, `kind: expected "ConfigMap", got "Secret"`},
+		{"annotation of another kind", annotate(`{"apiVersion":"v1","kind":"Secret"}`), flux,
+			`kind: expected "ConfigMap", got "Secret"`},
 		{"annotation of another type", annotate(`{"apiVersion":"v1","kind":"ConfigMap","data":"x"}`), flux, ".data"},
-		{"managed fields", edit(func(tree map[string]any) { set(tree, "x", "metadata", "managedFields") }), flux, "metadata.managedFields: expected a list, got string"},
-		{"entry", edit(func(tree map[string]any) { set(tree, []any{"x"}, "metadata", "managedFields") }), flux, "managedFields"},
+		{"managed fields", edit(func(tree map[string]any) { set(tree, "x", "metadata", "managedFields") }), flux,
+			"metadata.managedFields: expected a list, got string"},
+		{"entry", edit(func(tree map[string]any) { set(tree, []any{"x"}, "metadata", "managedFields") }), flux,
+			"managedFields"},
 		{"header", edit(func(tree map[string]any) {
 			set(tree, []any{map[string]any{"operation": "Guess"}}, "metadata", "managedFields")
 		}), flux, "Guess"},
 		{"too many entries", edit(func(tree map[string]any) {
 			set(tree, make([]any, managedfields.MaxEntries+1), "metadata", "managedFields")
 		}), flux, "entries"},
-		{"undecodable", fields(0, map[string]any{"k:{": map[string]any{}}), with(func(o *upgrade.ServerSideOptions) { o.From = []string{upgrade.ClientSideManager} }), "kubectl-client-side-apply"},
+		{"undecodable", fields(0, map[string]any{"k:{": map[string]any{}}),
+			with(func(o *upgrade.ServerSideOptions) { o.From = []string{upgrade.ClientSideManager} }),
+			"kubectl-client-side-apply"},
 		{"types", manifest(settings), upgrade.ServerSideOptions{Manager: "flux"}, "no such kind and version among the types"},
-		{"unknown kind", manifest(`{apiVersion: v1, kind: Nothing, metadata: {name: x}}`), flux, "/v1, Kind=Nothing: no such kind"},
-		{"intent is nil", manifest(settings), with(func(o *upgrade.ServerSideOptions) { o.Intent = (*metav1.PartialObjectMetadata)(nil) }), "intent: expected an object"},
+		{"unknown kind", manifest(`{apiVersion: v1, kind: Nothing, metadata: {name: x}}`), flux,
+			"/v1, Kind=Nothing: no such kind"},
+		{"intent is nil", manifest(settings),
+			with(func(o *upgrade.ServerSideOptions) { o.Intent = (*metav1.PartialObjectMetadata)(nil) }),
+			"intent: expected an object"},
 		{"intent of another kind", manifest(settings), with(func(o *upgrade.ServerSideOptions) {
 			o.Intent = manifest(`{apiVersion: v1, kind: Secret, metadata: {name: x}}`)
 		}), "intent: the intent is about another object: expected ConfigMap, got Secret"},
@@ -453,8 +363,7 @@ func TestServerSideErrors(t *testing.T) {
 	}
 }
 
-// TestUndecodableStays: an entry that has nothing to do with the move stays as it is,
-// even if nobody can read it.
+// TestUndecodableStays: an entry that the move does not concern is unchanged, even if it is malformed.
 func TestUndecodableStays(t *testing.T) {
 	s := clientSide(t)
 	broken := map[string]any{"manager": "broken", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
@@ -462,13 +371,15 @@ func TestUndecodableStays(t *testing.T) {
 	list := append(s.live.Object["metadata"].(map[string]any)["managedFields"].([]any), broken, broken)
 	set(s.live.Object, list[:2], "metadata", "managedFields")
 	r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", Also: upgrade.RestartedAt()})
-	require.Contains(t, r.Object.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"], any(broken))
+	require.Contains(t, r.Object.(*unstructured.Unstructured).Object["metadata"].(map[string]any)["managedFields"],
+		any(broken))
 
 	owners, err := upgrade.Owners(s.live, managedfields.Update, nil)
 	require.NoError(t, err)
 	require.Len(t, owners, 1, "who can't be read owns nothing")
 
-	apply := map[string]any{"manager": "flux", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": broken["fieldsV1"]}
+	apply := map[string]any{"manager": "flux", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+		"fieldsV1": broken["fieldsV1"]}
 	set(s.live.Object, append(list[:1:1], apply), "metadata", "managedFields")
 	_, err = upgrade.ToServerSide(s.live, upgrade.ServerSideOptions{Manager: "flux", Types: openapi.Builtin()})
 	var malformed *managedfields.Error
@@ -485,7 +396,7 @@ func TestUndecodableStays(t *testing.T) {
 	require.Len(t, owners, 1)
 }
 
-// TestNextApplyThatFails: a move is possible although what comes next is not.
+// TestNextApplyThatFails: a move succeeds although the next apply fails.
 func TestNextApplyThatFails(t *testing.T) {
 	s := newServer(t, deploymentKind)
 	s.kubectlApply(web)

@@ -6,22 +6,20 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// heldBy returns what an intent holds: what it would own, and the containers in it
-// that are not in empty, which an update owns too that makes them (spec rules 4.1 to
-// 4.3 and 5.5).
+// heldBy returns the paths of an intent: those that it would own, plus containers that it creates (those that are not
+// in empty), which an update would own (spec rules 4.1 to 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).Changed()
 	return managedfields.Strip(made.Union(t.FieldSet(intent)))
 }
 
-// below returns the paths of set that are in roots, or below one of them.
+// below returns the paths of set that are at or below a path of roots.
 func below(set, roots *fieldpath.Set) *fieldpath.Set {
 	return set.Difference(set.RecursiveDifference(roots))
 }
 
-// follow returns moved with the containers of all in which all has something, and of
-// which moved has everything. A container without its content would keep an empty
-// list or map alive that nobody wants.
+// follow returns moved with the containers of all whose content moves completely. A container without its content
+// would keep an unwanted empty list or map alive.
 //
 //	all    f:annotations: {., f:a}   f:labels: {., f:x, f:y}
 //	moved  f:annotations: {f:a}      f:labels: {f:x}
@@ -39,8 +37,8 @@ func follow(all, moved *fieldpath.Set) *fieldpath.Set {
 	return b.Set()
 }
 
-// shown returns the paths of set that a person wants to see: leaves, and items and
-// entries as a whole where whole says that everything in them goes along.
+// shown returns the paths of set that are of interest to people: leaves, and with whole the items and map entries
+// instead of their content.
 func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 	var b fieldpath.Builder
 	for elem, entry := range set.Level() {
@@ -53,11 +51,10 @@ func shown(set *fieldpath.Set, whole bool) *fieldpath.Set {
 	return b.Set()
 }
 
-// halves returns the items of keyed lists that both mine and other own, in which
-// sole has something: what mine has and nobody else. Given up by mine, such an item
-// would stay and lose that.
+// halves returns the items of keyed lists that both mine and other own, and in which sole, the part of mine that
+// nobody else owns, has something. If mine drops such an item, it stays without that part.
 //
-// It walks down other alone, since many others may be compared with one mine.
+// It walks down other only, as many others may be compared with one mine.
 func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 	var b fieldpath.Builder
 	for elem, entry := range other.Level() {
@@ -69,11 +66,10 @@ func halves(mine, other, sole *fieldpath.Set) *fieldpath.Set {
 	return b.Set()
 }
 
-// RestartedAt returns the path of the annotation that kubectl rollout restart leaves
-// in the Pod template of a workload, for Also of ServerSideOptions. No apply can
-// remove it otherwise, client-side or server-side: it belongs to an update.
-//
-// Removing it changes the template, so that the next apply restarts the Pods once.
+// RestartedAt returns the path of the annotation that kubectl rollout restart sets in the Pod template of a workload,
+// for Also of ServerSideOptions. No apply can remove it otherwise, as an Update owns it. Removing it changes the
+// template, so the next apply restarts the Pods once.
 func RestartedAt() *fieldpath.Set {
-	return fieldpath.NewSet(fieldpath.Fields("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))
+	return fieldpath.NewSet(
+		fieldpath.Fields("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// versions knows the types of a kind, and converts objects between its versions.
+// versions has the types of a kind, and converts objects between its versions.
 type versions struct {
 	types     fieldmanager.Types
 	converter fieldmanager.Converter

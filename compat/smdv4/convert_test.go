@@ -173,7 +173,7 @@ func TestManagers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []managedfields.Key{managedfields.KeyOf("a", managedfields.Update, "v2", ""), managedfields.KeyOf("b", managedfields.Apply, "", "")},
 		[]managedfields.Key{entries[0].Key, entries[1].Key}, "sorted by name")
-	require.Equal(t, "v1", entries[1].Version)
+	require.Equal(t, "v1", entries[1].APIVersion)
 	back, err := smdv4.ManagedFields(entries)
 	require.NoError(t, err)
 	require.True(t, managers.Equals(back))

@@ -25,7 +25,7 @@ func Entries(managers v4fieldpath.ManagedFields) (managedfields.Entries, error) 
 			op = managedfields.Apply
 		}
 		out = append(out, managedfields.Entry{
-			Key: managedfields.KeyOf(name, op, version, ""), Version: version, Fields: fields,
+			Key: managedfields.KeyOf(name, op, version, ""), APIVersion: version, Fields: fields,
 		})
 	}
 	return out, nil
@@ -45,7 +45,7 @@ func ManagedFields(entries managedfields.Entries) (v4fieldpath.ManagedFields, er
 			return nil, errorAt(where, "wrote through the subresource %q, want none", e.Subresource)
 		}
 		out[e.Manager] = v4fieldpath.NewVersionedSet(
-			Set(e.Fields), v4fieldpath.APIVersion(e.Version), e.Operation == managedfields.Apply)
+			Set(e.Fields), v4fieldpath.APIVersion(e.APIVersion), e.Operation == managedfields.Apply)
 	}
 	return out, nil
 }

@@ -1,15 +1,12 @@
-// Package applier applies intents only when that would change something: for
-// controllers that apply the same intent again and again, and have the object in a
-// cache.
+// Package applier applies intents only if that would change something. It is for controllers that apply the same
+// intent again and again, and have the object in a cache.
 //
 //	a := applier.New(manager, applier.Options{Manager: "my-controller", Force: true})
-//	...
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
-// An apply is planned on the cached object ([fieldmanager.FieldManager.Plan]) and
-// sent unless the plan's outcome is Unchanged. Everything else is for the server to
-// answer: conflicts without a policy, invalid intents, and what can't be planned are sent
-// too, so that the error is the server's own.
+// The Applier plans the apply on the cached object ([fieldmanager.FieldManager.Plan]), and sends it unless the
+// outcome of the plan is Unchanged. It also sends conflicts without a policy, invalid intents, and what can't be planned, so
+// that every error is the server's own.
 //
 // # Conflicts
 //
@@ -28,22 +25,19 @@
 //
 // # Stale caches
 //
-// A cached object is as old as its cache, and what is skipped because of it may not
-// be what the server would have skipped:
+// A cached object may be older than the stored one, and then the wrong apply may be skipped:
 //
-//   - When somebody changed the object, and the cache does not know yet, an apply that
-//     would put it right is skipped. The event of that change is still to come: who
-//     applies whenever the object changes, as a controller that watches it does, puts
-//     it right then.
-//   - When this Applier changed the object itself, and the cache does not know yet, the
-//     cached object would be planned on as if that had never happened. So an Applier
-//     remembers the resourceVersion that its last write of an object came to, and
-//     sends everything until the cache has it.
-//   - A controller that applies once and does not watch must not skip: read the object
-//     from the server, or send the apply.
+//   - If somebody changed the object and the cache has not seen it yet, an apply that would correct the change is
+//     skipped. A controller that watches the object gets the event of the change later, applies again, and corrects it
+//     then.
+//   - If this Applier changed the object and the cache has not seen it yet, a plan on the cached object would be
+//     wrong. So an Applier remembers the resourceVersion of its last write to each object, and sends all applies until
+//     the cache has it.
+//   - A controller that applies once and does not watch must not skip: it must read the object from the server, or
+//     send the apply.
 //
-// What a server does besides merging has to be known to the plan for it to be exact:
-// its defaults, and, for built-in types, that it keeps Go structs. See Options.
+// A plan is exact only if it knows what the server does besides merging: its defaults, and, for built-in types, that
+// it decodes objects into Go structs. See [Options].
 package applier
 
 import (

@@ -40,7 +40,8 @@ type server struct {
 	err      error
 }
 
-func (s *server) Apply(_ context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string) (*unstructured.Unstructured, error) {
+func (s *server) Apply(_ context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
+	sub ...string) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
@@ -166,7 +167,8 @@ func TestSubresource(t *testing.T) {
 // each other.
 type late struct{ versions []string }
 
-func (l *late) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions, _ ...string) (*unstructured.Unstructured, error) {
+func (l *late) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions,
+	_ ...string) (*unstructured.Unstructured, error) {
 	obj.SetResourceVersion(l.versions[0])
 	l.versions = l.versions[1:]
 	return obj, nil
@@ -195,7 +197,8 @@ func TestAnswersThatComeLate(t *testing.T) {
 // sink answers every apply with what it was sent.
 type sink struct{}
 
-func (sink) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions, _ ...string) (*unstructured.Unstructured, error) {
+func (sink) Apply(_ context.Context, _ string, obj *unstructured.Unstructured, _ metav1.ApplyOptions,
+	_ ...string) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 

@@ -1,32 +1,29 @@
-// Package fieldmanagertest writes to one object as an API server would, in process and
-// in milliseconds: named managers apply to it, update and patch it, and after
-// each write the object, its managed fields and the conflicts can be looked at.
-// It is for tests of what managers do to each other.
+// Package fieldmanagertest is a test harness for field managers. It writes to one object as an API server does, in
+// process and in milliseconds: managers apply, update and patch the object, and after each write a test can check the
+// object, its managed fields and the conflicts.
 //
-//	h := fieldmanagertest.New(t, fieldmanagertest.WithSchema(`spec: {type: object, properties: {replicas: {type: integer}}}`))
+//	h := fieldmanagertest.New(t, fieldmanagertest.WithSchema(
+//		`spec: {type: object, properties: {replicas: {type: integer}}}`))
 //	h.Do(fieldmanagertest.Apply("alice", `spec: {replicas: 3}`))
-//	result := h.Do(fieldmanagertest.Apply("hpa", `spec: {replicas: 5}`)) // a conflict
+//	result := h.Do(fieldmanagertest.Apply("hpa", `spec: {replicas: 5}`)) // result.Conflicts
 //	h.Do(fieldmanagertest.Apply("hpa", `spec: {replicas: 5}`).Force())
 //	h.RequireOwner(".spec.replicas", "hpa")
 //
-// # What it does as a server does
+// # What the harness does as a server
 //
-//   - A stored object has a UID, a creation time and a resource version, which
-//     moves when something was written. A write that changes nothing, or nothing
-//     but the times of entries, is not written.
-//   - A write to the object leaves status as it is, where the type has a status
-//     subresource; a write to status leaves everything else.
+//   - A stored object has a UID, a creation time, and a resourceVersion that changes with each stored write. A no-op,
+//     and a write that changes only times of entries, is not stored.
+//   - A write to the main resource does not change status if the type has a status subresource; a write to status
+//     changes nothing else.
 //   - A write to scale goes through a Scale.
-//   - The clock starts at 2026-01-01T00:00:00Z and moves one second with each
-//     write, whatever becomes of it. Nothing is random.
+//   - The clock starts at 2026-01-01T00:00:00Z and advances by one second with each write. Nothing is random.
 //
-// It does not validate values, set defaults, prune unknown fields or count
-// generations, and it knows no admission: those are the layers above the engine.
+// It has no validation, defaulting, pruning of unknown fields, generations or admission: these are layers above the
+// engine.
 //
 // # Scenarios
 //
-// A scenario is a text file (txtar): a comment that says in words what it shows,
-// then steps, each followed by what is expected of it.
+// A scenario is a text file (txtar): a comment that describes it, and steps, each followed by its expected result.
 //
 //	Two managers share a field when both apply the same value.
 //
@@ -43,9 +40,9 @@
 //	-- conflict --
 //	(the message and the causes of the Status)
 //
-// Two lines of the comment are for machines: "rules:" lists the rules of
-// doc/spec.md that the scenario shows, "differs:" the rows of doc/differences.md.
-// "go test ./fieldmanager/fieldmanagertest -update" rewrites what is expected into what is so.
+// Two lines of the comment are for programs: "rules:" lists the rules of doc/spec.md that the scenario shows,
+// "differs:" the rows of doc/differences.md. "go test ./fieldmanager/fieldmanagertest -update" updates the expected
+// results.
 //
 // The steps:
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager/fieldmanagertest"
 )
 
-// exampleT stands for the *testing.T that an example does not have.
+// exampleT replaces the *testing.T that an example does not have.
 type exampleT struct{}
 
 func (exampleT) Helper()                           {}

@@ -12,15 +12,14 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// TB is what a harness needs of a test; *testing.T is one.
+// TB is the part of *testing.T that a harness needs.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 	FailNow()
 }
 
-// Harness holds one object that managers write to. It is not safe for
-// concurrent use.
+// Harness has one object that managers write to. It is not safe for concurrent use.
 type Harness struct {
 	t      TB
 	server *server
@@ -30,9 +29,8 @@ type Harness struct {
 // Option configures a [Harness].
 type Option func(*server) error
 
-// New returns a harness without an object: the first write creates it. Without
-// an option that says otherwise, the object is of the built-in kind that the
-// first write names.
+// New returns a harness without an object; the first write creates it. By default, the object is of the built-in kind
+// that the first write has.
 func New(t TB, options ...Option) *Harness {
 	t.Helper()
 	h := &Harness{t: t, server: newServer()}
@@ -40,8 +38,7 @@ func New(t TB, options ...Option) *Harness {
 	return h
 }
 
-// WithCRD makes the object a custom resource. crd is the definition, in YAML or
-// JSON or as an object.
+// WithCRD makes the object a custom resource. crd is its definition: YAML or JSON, or an object.
 func WithCRD(crd any) Option {
 	return func(s *server) error {
 		tree, err := decode(crd)
@@ -52,9 +49,8 @@ func WithCRD(crd any) Option {
 	}
 }
 
-// WithSchema makes the object one of kind Thing in the group example.dev, at the
-// versions given, or v1. properties are the schemas of its fields by name, in
-// YAML as in a CustomResourceDefinition; one called status makes a subresource.
+// WithSchema makes the object a Thing in the group example.dev, at the given versions, or v1. properties are the
+// schemas of its fields in YAML, as in a CustomResourceDefinition. A field called status makes a subresource.
 func WithSchema(properties string, versions ...string) Option {
 	return func(s *server) error {
 		tree, err := decode(properties)
@@ -65,17 +61,7 @@ func WithSchema(properties string, versions ...string) Option {
 	}
 }
 
-// WithTypes sets where the types of built-in kinds come from; the embedded ones
-// without it.
-func WithTypes(types fieldmanager.Types) Option {
-	return func(s *server) error {
-		s.types = types
-		return nil
-	}
-}
-
-// WithConverter sets how the object is converted between versions;
-// fieldmanager.NoneConverter without it.
+// WithConverter sets the converter between versions; the default is fieldmanager.NoneConverter.
 func WithConverter(c fieldmanager.Converter) Option {
 	return func(s *server) error {
 		s.converter = c
@@ -83,15 +69,13 @@ func WithConverter(c fieldmanager.Converter) Option {
 	}
 }
 
-// Define changes the type of the object, or how it is converted, from here on.
-// The object and its managed fields stay as they are.
+// Define changes the type of the object, or its converter. The object and its managed fields do not change.
 func (h *Harness) Define(options ...Option) {
 	h.t.Helper()
 	h.must(h.server.configure(options...))
 }
 
-// Store makes obj the object as it is stored, whoever wrote it; it gets what a
-// server gives a stored object and it lacks.
+// Store replaces the stored object by obj, without a manager. It adds what a server sets in a stored object.
 func (h *Harness) Store(obj any) {
 	h.t.Helper()
 	st, err := h.server.store(h.state, obj)
@@ -99,7 +83,7 @@ func (h *Harness) Store(obj any) {
 	h.state = st
 }
 
-// Do does a write and says what became of it.
+// Do does a write and returns its result.
 func (h *Harness) Do(w Write) Result {
 	h.t.Helper()
 	st, out := h.server.do(h.state, w)
@@ -107,11 +91,11 @@ func (h *Harness) Do(w Write) Result {
 	return out.result(st)
 }
 
-// Live returns a copy of the object, nil before it is created.
+// Live returns a copy of the object; nil before it is created.
 func (h *Harness) Live() *unstructured.Unstructured { return h.state.object() }
 
-// Owners returns who owns a path of the object, in the order of the entries.
-// path is written as in a conflict: .spec.ports[name="http"].port.
+// Owners returns the owners of a path of the object, in the order of the entries. path is written as in a conflict:
+// .spec.ports[name="http"].port.
 func (h *Harness) Owners(path string) []managedfields.Key {
 	h.t.Helper()
 	entries, err := h.state.entries()
@@ -128,8 +112,8 @@ func (h *Harness) Owners(path string) []managedfields.Key {
 	return out
 }
 
-// RequireOwner requires that just these managers own a path, through whatever
-// operations; with none named, that nobody does.
+// RequireOwner fails the test unless exactly these managers own a path, with any operation; without managers, unless
+// nobody does.
 func (h *Harness) RequireOwner(path string, managers ...string) {
 	h.t.Helper()
 	got := []string{}
@@ -145,7 +129,7 @@ func (h *Harness) RequireOwner(path string, managers ...string) {
 	}
 }
 
-// must ends the test when the harness itself was used wrongly.
+// must ends the test if the harness was used wrongly.
 func (h *Harness) must(err error) {
 	h.t.Helper()
 	if err != nil {
@@ -154,30 +138,27 @@ func (h *Harness) must(err error) {
 	}
 }
 
-// Result is what became of a write.
+// Result is the result of a write.
 type Result struct {
-	// Object is a copy of the object as it is stored after the write, whether
-	// that was refused or not; nil when there is none.
+	// Object is a copy of the stored object after the write, even if that was rejected; nil if there is none.
 	Object *unstructured.Unstructured
 	// ManagedFields are the entries of Object.
 	ManagedFields managedfields.Entries
-	// Conflicts are why an apply was refused; nil when it was not, or for
-	// another reason.
+	// Conflicts are the conflicts of an apply; nil if there are none, or if it was rejected for another reason.
 	Conflicts conflicts.Conflicts
-	// Err is why the write was refused, Conflicts among it; nil when it was not.
+	// Err is the error of the write, which may be Conflicts; nil if it succeeded.
 	Err error
-	// Changed reports whether anything was written.
+	// Changed reports whether anything was stored.
 	Changed bool
-	// Warnings is what the engine told the host.
+	// Warnings are the engine's warnings for the host.
 	Warnings []fieldmanager.Warning
 }
 
-// state is the object between two writes. It is a value: a write returns
-// another, and live is never changed in place.
+// state is the object between two writes. It is a value: a write returns another one, and live is never changed.
 type state struct {
 	live   map[string]any // nil before it is created
 	writes int            // so far, stored or not: the clock
-	stored int            // the resource version
+	stored int            // the resourceVersion
 }
 
 func (st state) object() *unstructured.Unstructured {
@@ -202,7 +183,7 @@ type outcome struct {
 }
 
 func (o outcome) result(st state) Result {
-	// Entries that can't be decoded are in Object all the same.
+	// Entries that can't be decoded are only in Object.
 	entries, _ := st.entries()
 	return Result{st.object(), entries, o.conflicts, o.err, o.changed, o.warnings}
 }

@@ -22,7 +22,7 @@ import (
 
 const twoFields = `spec: {type: object, properties: {a: {type: integer}, b: {type: integer}}}`
 
-// TestDo shows what a result says of each way in which a write can end.
+// TestDo shows the result of every kind of write.
 func TestDo(t *testing.T) {
 	h := fieldmanagertest.New(t, fieldmanagertest.WithSchema(twoFields))
 	require.Nil(t, h.Live(), "there is no object before the first write")
@@ -62,8 +62,8 @@ func TestDo(t *testing.T) {
 	require.NotEqual(t, "changed", h.Live().Object["spec"], "Live is a copy")
 }
 
-// TestWritesThatCannotBe shows the writes that a harness refuses by itself.
-func TestWritesThatCannotBe(t *testing.T) {
+// TestInvalidWrites shows the writes that the harness rejects itself.
+func TestInvalidWrites(t *testing.T) {
 	for _, c := range []struct{ name, why, want string }{
 		{"patch", "a patch needs an object", "not found"},
 		{"status", "a subresource needs an object", "not found"},
@@ -100,11 +100,15 @@ func TestWritesToAnotherObject(t *testing.T) {
 		want string
 	}{
 		{"patch of the kind", fieldmanagertest.Patch("ctl", `kind: Secret`), "kind: expected ConfigMap, got Secret"},
-		{"update of the kind", fieldmanagertest.Update("ctl", "apiVersion: v1\nkind: Secret\nmetadata: {name: settings}\n"), "kind: expected ConfigMap, got Secret"},
-		{"update of the group", fieldmanagertest.Update("ctl", "apiVersion: apps/v1\nkind: ConfigMap\n"), "kind: expected ConfigMap, got ConfigMap.apps"},
+		{"update of the kind", fieldmanagertest.Update("ctl", "apiVersion: v1\nkind: Secret\nmetadata: {name: settings}\n"),
+			"kind: expected ConfigMap, got Secret"},
+		{"update of the group", fieldmanagertest.Update("ctl", "apiVersion: apps/v1\nkind: ConfigMap\n"),
+			"kind: expected ConfigMap, got ConfigMap.apps"},
 		{"update of an odd version", fieldmanagertest.Update("ctl", "apiVersion: a/b/c\nkind: ConfigMap\n"), "apiVersion: "},
-		{"patch of the name", fieldmanagertest.Patch("ctl", `metadata: {name: other}`), "metadata.name: expected settings, got other"},
-		{"apply of the name", fieldmanagertest.Apply("ctl", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"), "metadata.name: expected settings, got other"},
+		{"patch of the name", fieldmanagertest.Patch("ctl", `metadata: {name: other}`),
+			"metadata.name: expected settings, got other"},
+		{"apply of the name", fieldmanagertest.Apply("ctl", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"),
+			"metadata.name: expected settings, got other"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := fieldmanagertest.New(t)
@@ -118,8 +122,8 @@ func TestWritesToAnotherObject(t *testing.T) {
 	}
 }
 
-// TestSubresourcesThatAreNotThere shows that what no server has is not written to.
-func TestSubresourcesThatAreNotThere(t *testing.T) {
+// TestMissingSubresources shows that writes to missing subresources fail.
+func TestMissingSubresources(t *testing.T) {
 	const settings = "apiVersion: v1\nkind: ConfigMap\n"
 	for _, c := range []struct{ name, kind, subresource, body string }{
 		{"status of a built-in type", settings, "status", `status: {a: b}`},
@@ -152,7 +156,7 @@ func (f *failures) Errorf(format string, args ...any) {
 }
 func (f *failures) FailNow() {}
 
-// TestRequireOwnerFails shows what it says.
+// TestRequireOwnerFails shows the message of a failure.
 func TestRequireOwnerFails(t *testing.T) {
 	f := &failures{}
 	h := fieldmanagertest.New(f, fieldmanagertest.WithSchema(twoFields))
@@ -190,7 +194,8 @@ func (c renamer) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Ob
 func TestConverter(t *testing.T) {
 	broken := false
 	h := fieldmanagertest.New(t,
-		fieldmanagertest.WithSchema(`spec: {type: object, properties: {a: {type: integer}, alpha: {type: integer}, b: {type: integer}}}`, "v1", "v2"),
+		fieldmanagertest.WithSchema(
+			`spec: {type: object, properties: {a: {type: integer}, alpha: {type: integer}, b: {type: integer}}}`, "v1", "v2"),
 		fieldmanagertest.WithConverter(renamer{&broken}))
 	require.NoError(t, h.Do(fieldmanagertest.Apply("alice", `spec: {a: 1, b: 1}`).At("v1")).Err)
 
@@ -232,7 +237,7 @@ func TestLargeAnnotations(t *testing.T) {
 	}
 }
 
-// TestObjects shows that a Go struct is as good as YAML.
+// TestObjects shows that objects may be Go structs or YAML.
 func TestObjects(t *testing.T) {
 	h := fieldmanagertest.New(t)
 	obj := &metav1.PartialObjectMetadata{

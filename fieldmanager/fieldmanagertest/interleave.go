@@ -14,32 +14,32 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 )
 
-// defaultLimit is how many orders are run unless a [Sample] says otherwise.
+// defaultLimit is the default number of orders that are run.
 const defaultLimit = 1000
 
-// Sample says which orders of writes are run where there are too many.
+// Sample limits the orders that are run.
 type Sample struct {
-	// Limit is the most orders to run; 0 stands for 1000. Beyond, as many
-	// different ones are drawn at random, each as likely as any other.
+	// Limit is the largest number of orders to run; 0 means 1000. If there are more, a random sample is run, in which
+	// all orders are equally likely.
 	Limit int
-	// Seed makes the draw; equal seeds draw equal orders.
+	// Seed determines the sample.
 	Seed uint64
 }
 
-// Order is one order of the writes, and where it ended.
+// Order is one order of the writes, and its result.
 type Order struct {
-	// Writes names the writes in the order in which they were done: by manager,
-	// and by number where a sequence has several, such as alice.2.
+	// Writes are the names of the writes in this order: the manager, with a number if a sequence has several, such as
+	// alice.2.
 	Writes []string
-	// Errs says, for each of Writes, why it was refused; nil for one that was not.
+	// Errs are the errors of Writes; nil for each that succeeded.
 	Errs []error
-	// Object and Owners are positions in the [Interleaving]'s lists.
+	// Object and Owners are positions in the lists of the [Interleaving].
 	Object, Owners int
 
-	sequences []int // whose write comes when
+	sequences []int // the sequence of each write
 }
 
-// Conflicts reports whether a write was refused for a conflict.
+// Conflicts reports whether a write failed with a conflict.
 func (o Order) Conflicts() bool {
 	return slices.ContainsFunc(o.Errs, func(err error) bool {
 		var c conflicts.Conflicts
@@ -47,28 +47,24 @@ func (o Order) Conflicts() bool {
 	})
 }
 
-// Interleaving is what the orders of some writes come to.
+// Interleaving is the result of running writes in all orders.
 type Interleaving struct {
-	// Total is how many orders there are; more than len(Orders) when these are a
-	// sample.
+	// Total is the number of orders; more than len(Orders) if these are a sample.
 	Total *big.Int
-	// Orders are those that were run, sorted by the sequences that they take
-	// from: first those that start with the first sequence's write.
+	// Orders are the orders that were run, sorted by their sequences: first those that begin with a write of the first
+	// sequence.
 	Orders []Order
-	// Objects and Owners are the different objects, in YAML and without what
-	// depends on time, and the different managed fields, that the orders end
-	// with, in the order in which they turned up.
+	// Objects are the different objects that the orders end with, as YAML without times, in the order of their first
+	// occurrence. Owners are the different managed fields.
 	Objects, Owners []string
-	// Diverging are two orders that differ in two neighbouring writes only and
-	// end differently, as late in the order as there are any; nil if all orders
-	// that were run end alike. In a sample, they need not be in Orders.
+	// Diverging are two orders that differ only in two neighbouring writes and have different results, where these
+	// writes are as late as possible; nil if all results are equal. In a sample, they need not be in Orders.
 	Diverging *[2]Order
-	// Interrupted says that the run was ended before all of Orders that were to be run
-	// were: what is here is what was known by then.
+	// Interrupted reports that the run ended before all orders were run.
 	Interrupted bool
 }
 
-// Refused reports whether an error other than a conflict refused a write of the order.
+// Refused reports whether a write failed with an error other than a conflict.
 func (o Order) Refused() bool {
 	return slices.ContainsFunc(o.Errs, refused)
 }
@@ -78,8 +74,7 @@ func refused(err error) bool {
 	return err != nil && !errors.As(err, &c)
 }
 
-// allRefused reports whether no write of any order was taken: where they end then
-// says nothing.
+// allRefused reports whether all writes of all orders failed, so their results mean nothing.
 func (r *Interleaving) allRefused() bool {
 	for _, o := range r.Orders {
 		if slices.Contains(o.Errs, nil) {
@@ -89,24 +84,21 @@ func (r *Interleaving) allRefused() bool {
 	return len(r.Orders) > 0
 }
 
-// Converges reports whether all orders that were run end with the same object
-// and the same owners.
+// Converges reports whether all orders that were run end with the same object and owners.
 func (r *Interleaving) Converges() bool { return len(r.Objects) <= 1 && len(r.Owners) <= 1 }
 
-// Interleave does the writes of all sequences in every order in which those of
-// each sequence keep theirs, each time on the object as it is now. A write that
-// is refused changes nothing, and its sequence goes on. The harness's object
-// stays as it is.
+// Interleave runs the writes of all sequences in every order that keeps the order of each sequence, each time on the
+// current object. A write that fails changes nothing, and its sequence continues. The object of the harness does not
+// change.
 //
-// Orders share what they have in common at the start: with n writes in all and
-// two sequences, that is about as many writes as there are orders, twice, rather
-// than n times.
+// Orders share their common beginnings. With two sequences, it costs about two writes for each order, not all of
+// them.
 func (h *Harness) Interleave(sample Sample, sequences ...[]Write) *Interleaving {
 	h.t.Helper()
 	return h.server.interleave(h.state, sample, sequences, watch{})
 }
 
-// watch looks at a long run, and may end it. The zero watch does neither.
+// watch observes a long run, and may end it. The zero watch does neither.
 type watch struct {
 	ctx      context.Context
 	progress func(done, total int)
@@ -152,8 +144,7 @@ func (s *server) interleave(st state, sample Sample, sequences [][]Write, watch 
 	return w.report
 }
 
-// labelsOf names the writes of each sequence: by manager, and number where that
-// has more than one write in them all.
+// labelsOf returns the names of the writes: the manager, with a number if it has several writes.
 func labelsOf(sequences [][]Write) [][]string {
 	count, met := map[string]int{}, map[string]int{}
 	for _, sequence := range sequences {
@@ -184,7 +175,7 @@ func countOrders(sequences [][]Write) *big.Int {
 	return total
 }
 
-// inOrder returns the first order: all of the first sequence, then the second …
+// inOrder returns the first order: the first sequence, then the second, and so on.
 func inOrder(sequences [][]Write) []int {
 	out := []int{}
 	for i, sequence := range sequences {
@@ -203,8 +194,7 @@ func allOrders(sequences [][]Write) iter.Seq[[]int] {
 	}
 }
 
-// nextOrder returns the order that follows lexically, nil after the last: the
-// next permutation of a multiset.
+// nextOrder returns the next order lexically, nil after the last: the next permutation of a multiset.
 func nextOrder(order []int) []int {
 	i := len(order) - 2
 	for i >= 0 && order[i] >= order[i+1] {
@@ -223,8 +213,8 @@ func nextOrder(order []int) []int {
 	return out
 }
 
-// drawOrders returns n different orders, sorted. To shuffle all writes and then
-// forget which of a sequence's is which makes every order as likely.
+// drawOrders returns n different random orders, sorted. Shuffling all writes, and then ignoring which write of a
+// sequence is which, makes all orders equally likely.
 func drawOrders(sequences [][]Write, n int, seed uint64, watch watch) [][]int {
 	r := rand.New(rand.NewPCG(seed, 0))
 	drawn := map[string][]int{}
@@ -236,20 +226,18 @@ func drawOrders(sequences [][]Write, n int, seed uint64, watch watch) [][]int {
 	return slices.SortedFunc(maps.Values(drawn), slices.Compare)
 }
 
-// interleaver runs orders one after the other. The stack holds the states along
-// the order that was run last, so that the next order, which is sorted close to
-// it, starts where the two part:
+// interleaver runs orders one after the other. The stack has the states of the last order. The next order is sorted
+// close to it, and starts where the two part:
 //
 //	order      alice bob ctl        stack   live  alice  bob  ctl
 //	next       alice ctl bob        keep    live  alice
 //
-// The orders of a complete run visit each node of the tree of their prefixes
-// once.
+// So a run of all orders visits each node of the tree of their prefixes once.
 type interleaver struct {
 	s         *server
 	sequences [][]Write
 	labels    [][]string
-	// len(stack) == len(order)+1; stack[i] is after the first i writes of order.
+	// len(stack) == len(order)+1; stack[i] is the state after the first i writes of order.
 	order []int
 	stack []frame
 
@@ -259,10 +247,10 @@ type interleaver struct {
 
 type frame struct {
 	st  state
-	err error // of the write that led here
+	err error // of the last write
 }
 
-// run does the writes of an order and notes where it ends.
+// run runs one order and records its result.
 func (w *interleaver) run(order []int) Order {
 	same := 0
 	for same < len(order) && same < len(w.order) && order[same] == w.order[same] {
@@ -293,7 +281,7 @@ func (w *interleaver) run(order []int) Order {
 	return out
 }
 
-// place returns the position of text in list, at the end if it is new.
+// place returns the position of text in list. It appends new texts.
 func place(at map[string]int, list *[]string, text string) int {
 	i, ok := at[text]
 	if !ok {
@@ -304,8 +292,7 @@ func place(at map[string]int, list *[]string, text string) int {
 	return i
 }
 
-// lasting renders an object, and its managed fields, without what depends on
-// when and how often it was written.
+// lasting renders an object, and its managed fields, without times and counters.
 func lasting(live map[string]any) (object, owners string) {
 	if live == nil {
 		return "", ""
@@ -317,7 +304,7 @@ func lasting(live map[string]any) (object, owners string) {
 	for _, name := range []string{"managedFields", "creationTimestamp", "resourceVersion"} {
 		delete(metadata, name)
 	}
-	// Without times, the order of entries goes by the rest.
+	// Without times, entries are sorted by the rest.
 	entries := make([]string, 0, len(list))
 	for _, entry := range list {
 		e, ok := entry.(map[string]any)
@@ -332,9 +319,8 @@ func lasting(live map[string]any) (object, owners string) {
 	return renderYAML(live), strings.Join(entries, "")
 }
 
-// nearest returns two orders that differ by one swap of neighbours and end
-// differently, or nil when all that were run end alike. Where any end with other
-// objects these two do, and otherwise with other owners.
+// nearest returns two orders that differ in two neighbouring writes and have different results, or nil if all results
+// are equal. It prefers different objects to different owners.
 func (w *interleaver) nearest() *[2]Order {
 	differ := func(a, b Order) bool { return a.Owners != b.Owners }
 	if len(w.report.Objects) > 1 {
@@ -363,14 +349,13 @@ func (w *interleaver) nearest() *[2]Order {
 			}
 		}
 	}
-	// In a sample, no two need be neighbours.
+	// In a sample there may be no such neighbours.
 	pair := w.between(orders[0], *other, differ)
 	return &pair
 }
 
-// between returns neighbours that end differently, on the way from one order to
-// another. The way is a bubble sort, a swap of neighbours at a time; its ends
-// differ, so that two neighbours on it do, and halving it finds them:
+// between returns two neighbours with different results on the way from one order to another. The way is a bubble
+// sort, one swap of neighbours at a time. Its ends differ, so two neighbours on it do, and bisection finds them:
 //
 //	from  A ─ A ─ ? ─ ? ─ ? ─ B  to      differ(from, way[lo]) is false,
 //	          lo      mid     hi         differ(from, way[hi]) is true
@@ -397,7 +382,7 @@ func (w *interleaver) between(from, to Order, differ func(a, b Order) bool) [2]O
 	return [2]Order{a, b}
 }
 
-// swapped returns order with the writes at k and k+1 in each other's place.
+// swapped returns order with the writes at k and k+1 swapped.
 func swapped(order []int, k int) []int {
 	out := slices.Clone(order)
 	out[k], out[k+1] = out[k+1], out[k]

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
-// script is a scenario as it is written.
+// script is a scenario in its text form.
 type script struct {
 	about   string
 	rules   []string
@@ -23,8 +23,7 @@ type script struct {
 	steps   []*step
 }
 
-// step is one file of the archive that does something, with the files after it
-// that say what is expected.
+// step is one step of the archive, with the files after it that have the expected results.
 type step struct {
 	name string // as written
 	word string
@@ -35,15 +34,15 @@ type step struct {
 	grouped []*step
 }
 
-// arguments are the words after a step's first.
+// arguments are the words after the first word of a step.
 type arguments struct {
-	list    []string // those that are no key=value, but for force
+	list    []string // words without =, except for force
 	force   bool
 	keys    map[string]string
 	manager string // manager, from the list or from agent=
 }
 
-// stepWords are the steps there are, and for each what may be expected of it.
+// stepWords are the steps, with the results that each may have.
 var stepWords = map[string][]string{
 	"schema":     nil,
 	"crd":        nil,
@@ -55,7 +54,7 @@ var stepWords = map[string][]string{
 	"interleave": {"orders"},
 }
 
-// stepKeys are the key=value words that a step may have.
+// stepKeys are the key=value words of steps.
 var stepKeys = map[string][]string{
 	"apply":      {"version", "subresource", "agent"},
 	"update":     {"version", "subresource", "agent"},
@@ -66,10 +65,10 @@ var stepKeys = map[string][]string{
 
 var expectations = []string{"want", "unchanged", "conflict", "error", "warnings", "orders"}
 
-// directive is a line of the comment that is for the machine too.
+// directive matches a line of the comment that is for programs.
 var directive = regexp.MustCompile(`(?m)^(rules|differs):(.*)\n?`)
 
-// parse reads a scenario. An error names the step. Lines may end as on Windows.
+// parse parses a scenario. An error has the name of the step. Lines may end in CRLF.
 func parse(data []byte) (*script, error) {
 	archive := txtar.Parse(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 	s := &script{comment: archive.Comment}
@@ -104,7 +103,7 @@ func parse(data []byte) (*script, error) {
 	return s, nil
 }
 
-// add takes the next file of the archive.
+// add adds the next file of the archive.
 func (s *script) add(file txtar.File) error {
 	words := strings.Fields(file.Name)
 	if len(words) == 0 {

@@ -20,19 +20,22 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// TestParseErrors shows files that are no scenarios; the error names file and step.
+// TestParseErrors shows invalid scenarios; the error has the file and the step.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, why, text, want string }{
-		{"step", "a step that there is none of", head + "-- aply alice --\n", `test.txtar: step 2, "aply alice": unknown step "aply"`},
+		{"step", "a step that there is none of", head + "-- aply alice --\n",
+			`test.txtar: step 2, "aply alice": unknown step "aply"`},
 		{"key", "a key=value that no step has", head + "-- apply alice color=red --\n", `unknown word "color=red"`},
 		{"force", "an update can't be forced", head + "-- update alice force --\n", `unknown word "force"`},
 		{"two", "a write has one manager", head + "-- apply alice bob --\n", `unknown word "bob"`},
 		{"first", "an expectation of nothing", "-- want --\n", `nothing was done`},
 		{"twice", "an expectation for one step twice", head + "-- apply a --\n-- error --\n-- error --\n", `expected twice`},
-		{"kind", "an expectation that a step can't meet", head + "-- apply a --\n-- orders --\n", `"apply" comes to no such thing`},
+		{"kind", "an expectation that a step can't meet", head + "-- apply a --\n-- orders --\n",
+			`"apply" comes to no such thing`},
 		{"words", "an expectation with words", head + "-- apply a --\n-- want x --\n", `unknown word "x"`},
 		{"alone", "an interleave without writes", head + "-- interleave --\n-- orders --\n", `expected writes after it`},
-		{"limit", "a limit that is no number", head + "-- interleave limit=x --\n-- apply a --\n-- orders --\n", `limit: expected a whole number, got "x"`},
+		{"limit", "a limit that is no number", head + "-- interleave limit=x --\n-- apply a --\n-- orders --\n",
+			`limit: expected a whole number, got "x"`},
 		{"nothing", "a text without steps shows nothing", "apply alice\nspec: {a: 1}\n", "test.txtar: no steps"},
 		{"differs", "a difference that is no number", "differs: six\n", `differs: expected a number, got "six"`},
 	} {
@@ -45,7 +48,7 @@ func TestParseErrors(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestBrokenScenarios shows how a scenario that does not hold is reported.
+// TestBrokenScenarios shows how a failing scenario is reported.
 func TestBrokenScenarios(t *testing.T) {
 	const apply = "-- apply alice --\nspec: {a: 1}\n"
 	for _, c := range []struct {

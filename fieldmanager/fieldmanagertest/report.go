@@ -13,11 +13,11 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 )
 
-// maxRows is how many orders a report lists.
+// maxRows is the number of orders that a report lists.
 const maxRows = 24
 
-// String reports for a person: how many orders there are and what they come to,
-// each order, and the two that diverge with the difference of what they end with.
+// String returns a report for people: the number of orders and results, each order, and the two that diverge, with
+// the difference of their results.
 func (r *Interleaving) String() string {
 	var b strings.Builder
 	conflicting, refusing := 0, 0
@@ -74,7 +74,7 @@ func withRefused(orders int) string {
 	return ", " + counted(orders, "order") + " with refused writes"
 }
 
-// refusals says why writes were refused, each reason once.
+// refusals lists the different errors of writes.
 func (r *Interleaving) refusals(b *strings.Builder) {
 	met := map[string]bool{}
 	for _, o := range r.Orders {
@@ -91,8 +91,7 @@ func (r *Interleaving) refusals(b *strings.Builder) {
 	}
 }
 
-// String gives the order in one line: the writes, where they end, and which were
-// refused.
+// String returns the order on one line: its writes, results and errors.
 func (o Order) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: object %d, owners %d", strings.Join(o.Writes, " "), o.Object+1, o.Owners+1)
@@ -121,7 +120,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// renderYAML renders plain JSON, printable; keys are sorted.
+// renderYAML renders plain JSON as printable YAML; keys are sorted.
 func renderYAML(v any) string {
 	b, err := json.Marshal(v)
 	if err == nil {
@@ -133,7 +132,7 @@ func renderYAML(v any) string {
 	return string(b)
 }
 
-// diff returns the unified difference of two texts, empty when they are equal.
+// diff returns the unified diff of two texts; empty if they are equal.
 func diff(nameA, nameB, a, b string) string {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: lines(a), B: lines(b), FromFile: nameA, ToFile: nameB, Context: 3,

@@ -13,9 +13,8 @@ import (
 
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// scale does a write to the scale subresource: the object is shown as a Scale,
-// with the managed fields that concern it, that is written to, and replicas and
-// owners are carried back (spec rule 2.8).
+// scale writes to the scale subresource: it converts the object to a Scale with its part of the managed fields,
+// writes to it, and converts the replicas and owners back (spec rule 2.8).
 func (s *server) scale(st state, w Write, body map[string]any, version string) (map[string]any, error) {
 	object, err := s.convert(st.live, version)
 	if err != nil {

@@ -16,36 +16,35 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Scenario is a scenario that was run.
+// Scenario is a scenario with the results of its run.
 type Scenario struct {
-	// Path is the file that it was read from.
+	// Path is the path of its file.
 	Path string
-	// About says what it shows: the comment without the lines below.
+	// About is the comment without the lines for programs.
 	About string
-	// Rules are the numbers of the rules that it shows (the lines "rules:").
+	// Rules are the numbers of the rules that it shows (lines "rules:").
 	Rules []string
-	// Differs are the numbers of the differences from upstream that it shows
-	// (the lines "differs:").
+	// Differs are the numbers of the differences from upstream that it shows (lines "differs:").
 	Differs []int
 	// Steps are its steps, in order.
 	Steps []Step
 
 	comment []byte
-	files   []txtar.File // as they should be
+	files   []txtar.File // with the actual results
 }
 
-// Step is a step of a scenario that was run.
+// Step is a step of a scenario with its result.
 type Step struct {
-	// Name is the step as it is written: "apply bob force".
+	// Name is the text of the step, such as "apply bob force".
 	Name string
-	// Err says how it did not come to what is expected; nil when it did. Where
-	// texts differ, it has the difference, - for what is expected.
+	// Err is how the result differs from the expected one; nil if it does not. It has a diff of texts, with - for the
+	// expected lines.
 	Err error
 
-	stage bool // it sets the stage, and nothing can be expected of it
+	stage bool // it defines the type or the object, and has no expected result
 }
 
-// Err returns what went wrong, nil for nothing.
+// Err returns the errors of all steps, or nil.
 func (s *Scenario) Err() error {
 	var errs []error
 	for i, st := range s.Steps {
@@ -56,9 +55,8 @@ func (s *Scenario) Err() error {
 	return errors.Join(errs...)
 }
 
-// Rewritten returns the file with what the steps came to in the place of what
-// was expected of them. It fails when a step that sets the stage (schema, crd, live)
-// did: no expectation mends that, and those behind it came to something else.
+// Rewritten returns the file with the actual results. It returns an error if a step without expected results (schema,
+// crd, live) failed: no expectation corrects that, and later steps have wrong results.
 func (s *Scenario) Rewritten() ([]byte, error) {
 	for i, st := range s.Steps {
 		if st.Err != nil && (st.stage || errors.Is(st.Err, ErrInterrupted)) {
@@ -68,27 +66,27 @@ func (s *Scenario) Rewritten() ([]byte, error) {
 	return txtar.Format(&txtar.Archive{Comment: s.comment, Files: s.files}), nil
 }
 
-// RunFile runs the scenario in a file. The error says that it can't be read or
-// understood; how its steps went is in the result.
+// RunFile runs the scenario in a file. It returns an error if the file can't be read or parsed. The errors of steps
+// are in the result.
 func RunFile(path string) (*Scenario, error) { return RunFileWith(path, RunOptions{}) }
 
-// RunOptions look at a run, and may end it. The zero options do neither.
+// RunOptions observe a run, and may end it. The zero value does neither.
 type RunOptions struct {
-	// Context ends the run: an interleave with what is known by then. The step fails with
-	// ErrInterrupted, and those behind it are not done.
+	// Context ends the run. An interleave step then fails with ErrInterrupted and a partial report, and the later steps
+	// are not run.
 	Context context.Context
-	// Progress is told, before each order of an interleave and at its end, how many of
-	// them were run.
+	// Progress is called before each order of an interleave step, and at its end, with the number of orders that were
+	// run.
 	Progress func(step string, done, total int)
 }
 
-// ErrInterrupted says that a run was ended by its context.
+// ErrInterrupted reports that a run was ended by its context.
 var ErrInterrupted = errors.New("interrupted")
 
 // RunFileWith is RunFile with options.
 func RunFileWith(path string, o RunOptions) (*Scenario, error) { return runFile(path, o, nil) }
 
-// Run runs the scenario in a file as a test, which fails when the scenario does.
+// Run runs the scenario in a file as a test.
 func Run(t TB, path string) {
 	t.Helper()
 	s, err := RunFile(path)
@@ -123,7 +121,7 @@ func runFile(path string, o RunOptions, observe func(call)) (*Scenario, error) {
 	return s, nil
 }
 
-// runner does the steps of one scenario.
+// runner runs the steps of one scenario.
 type runner struct {
 	server   *server
 	state    state
@@ -131,7 +129,7 @@ type runner struct {
 	options  RunOptions
 }
 
-// run does a step and compares what it came to with what is expected.
+// run runs a step and compares its result with the expected one.
 func (r *runner) run(st *step) {
 	got, err := r.do(st)
 	files := append(r.scenario.files, txtar.File{Name: st.name, Data: st.body})
@@ -145,8 +143,8 @@ func (r *runner) run(st *step) {
 	r.scenario.Steps = append(r.scenario.Steps, Step{Name: st.name, Err: err, stage: len(stepWords[st.word]) == 0})
 }
 
-// do does a step and returns what it came to, as files of the archive. An error
-// is for steps that set the stage, and for one that was interrupted.
+// do runs a step and returns its result as files of the archive. An error is for steps without expected results, and
+// for interrupted ones.
 func (r *runner) do(st *step) ([]txtar.File, error) {
 	switch st.word {
 	case "schema", "crd":
@@ -184,7 +182,7 @@ func (r *runner) do(st *step) ([]txtar.File, error) {
 	return expectationOf(next, out), nil
 }
 
-// expectationOf renders what became of a write.
+// expectationOf renders the result of a write.
 func expectationOf(st state, out outcome) (files []txtar.File) {
 	switch {
 	case out.conflicts != nil:
@@ -206,7 +204,7 @@ func expectationOf(st state, out outcome) (files []txtar.File) {
 	return files
 }
 
-// renderConflicts renders the parts of the Status that say something.
+// renderConflicts renders the message and causes of the Status.
 func renderConflicts(c conflicts.Conflicts) string {
 	causes := make([]any, 0, len(c))
 	for _, cause := range c.Status().Details.Causes {
@@ -224,7 +222,7 @@ func text(name, data string) txtar.File {
 	return txtar.File{Name: name, Data: []byte(data)}
 }
 
-// compareExpectations returns an error when got is not what is expected.
+// compareExpectations returns an error if got differs from the expected result.
 func compareExpectations(st *step, got []txtar.File) error {
 	if len(stepWords[st.word]) == 0 {
 		return nil
@@ -252,8 +250,7 @@ func compareExpectations(st *step, got []txtar.File) error {
 	return errors.Join(errs...)
 }
 
-// canonical returns an expectation as it would be rendered, so that YAML may be
-// written in any way.
+// canonical returns an expected result as it would be rendered, so YAML may have any style.
 func canonical(f txtar.File) string {
 	switch f.Name {
 	case "want", "conflict":
@@ -266,7 +263,7 @@ func canonical(f txtar.File) string {
 	return string(f.Data)
 }
 
-// sequencesOf returns the writes by manager, in the order in which they appear.
+// sequencesOf returns the writes of each manager, in the order of their first write.
 func sequencesOf(steps []*step) (out [][]Write) {
 	at := map[string]int{}
 	for _, st := range steps {
@@ -282,8 +279,8 @@ func sequencesOf(steps []*step) (out [][]Write) {
 	return out
 }
 
-// extract returns the intent of a manager: what its apply entry owns, or its
-// update entry when there is none (spec rule 7.1).
+// extract returns the intent of a manager: what its Apply entry owns, or its Update entry if it has none (spec rule
+// 7.1).
 func (r *runner) extract(st *step) (map[string]any, error) {
 	entries, err := r.state.entries()
 	if err != nil {
@@ -299,7 +296,7 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 }
 
 func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error) {
-	version := strings.TrimPrefix(e.Version, s.kind.Group+"/")
+	version := strings.TrimPrefix(e.APIVersion, s.kind.Group+"/")
 	live, err := s.convert(st.live, version)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// start is when the first write is done.
+// start is the time of the first write.
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const (
@@ -29,20 +29,20 @@ const (
 	objectUID  = "00000000-0000-4000-8000-000000000001"
 )
 
-// server does writes to an object as an API server does, as far as that touches
-// managed fields. The object is not its own: it is in a [state].
+// server writes to an object as an API server does, as far as managed fields are concerned. The object is in a
+// [state].
 type server struct {
 	types     fieldmanager.Types
 	converter fieldmanager.Converter
 	kind      schema.GroupKind // empty until it is known
-	versions  []string         // the preferred one first
+	versions  []string         // the preferred version first
 	crd       map[string]any   // nil for a built-in kind
 
 	managers map[managerKey]*fieldmanager.FieldManager
 	now      time.Time              // of the current write
 	warnings []fieldmanager.Warning // of the current write
 
-	// observe, when it is set, is told of each use of the engine.
+	// observe, if it is set, is called for each call of the engine.
 	observe func(call)
 }
 
@@ -51,7 +51,7 @@ type managerKey struct {
 	subresource string
 }
 
-// call is one use of the engine: what it was given and what it answered.
+// call is one call of the engine, with its result.
 type call struct {
 	server       *server
 	kind         schema.GroupVersionKind
@@ -70,7 +70,7 @@ func newServer() *server {
 	}
 }
 
-// configure does options, from here on.
+// configure applies options.
 func (s *server) configure(options ...Option) error {
 	clear(s.managers)
 	for _, option := range options {
@@ -81,7 +81,7 @@ func (s *server) configure(options ...Option) error {
 	return nil
 }
 
-// do does a write; the state is the same but for the clock when it is refused.
+// do does a write. If it fails, only the clock of the state changes.
 func (s *server) do(st state, w Write) (state, outcome) {
 	s.now, s.warnings = start.Add(time.Duration(st.writes)*time.Second), nil
 	next := st
@@ -98,7 +98,7 @@ func (s *server) do(st state, w Write) (state, outcome) {
 	return next, out
 }
 
-// write returns the object to store, or nil when there is nothing to write.
+// write returns the object to store, or nil for a no-op.
 func (s *server) write(st state, w Write) (map[string]any, error) {
 	body, err := decode(w.object)
 	if err != nil {
@@ -115,7 +115,8 @@ func (s *server) write(st state, w Write) (map[string]any, error) {
 	}
 	version := s.versionOf(w, body)
 	if !s.serves(w.subresource, version) {
-		return nil, apierrors.NewNotFound(schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind + "/" + w.subresource}, objectName)
+		return nil, apierrors.NewNotFound(
+			schema.GroupResource{Group: s.kind.Group, Resource: s.kind.Kind + "/" + w.subresource}, objectName)
 	}
 	var object map[string]any
 	if w.subresource == "scale" {
@@ -129,19 +130,20 @@ func (s *server) write(st state, w Write) (map[string]any, error) {
 	return s.toStore(st, object)
 }
 
-// versionOf returns the version that a request is for.
+// versionOf returns the version of a request.
 func (s *server) versionOf(w Write, body map[string]any) string {
 	if w.version != "" {
 		return w.version
 	}
 	apiVersion, _ := body["apiVersion"].(string)
-	if gv, err := schema.ParseGroupVersion(apiVersion); err == nil && gv.Group == s.kind.Group && slices.Contains(s.versions, gv.Version) {
+	if gv, err := schema.ParseGroupVersion(apiVersion); err == nil && gv.Group == s.kind.Group &&
+		slices.Contains(s.versions, gv.Version) {
 		return gv.Version
 	}
 	return s.versions[0]
 }
 
-// writeObject does a write to the object or its status.
+// writeObject writes to the object or its status.
 func (s *server) writeObject(st state, w Write, body map[string]any, version string) (map[string]any, error) {
 	gvk := s.at(version).WithKind(s.kind.Kind)
 	if w.verb == patchVerb {
@@ -165,7 +167,7 @@ func (s *server) writeObject(st state, w Write, body map[string]any, version str
 	return s.reset(st, w, object, version)
 }
 
-// complete fills in what a body leaves out of the kind and the name.
+// complete sets the kind and name that a body omits.
 func (s *server) complete(body map[string]any, gvk schema.GroupVersionKind, live map[string]any) {
 	if _, ok := body["apiVersion"]; !ok {
 		body["apiVersion"] = gvk.GroupVersion().String()
@@ -186,8 +188,7 @@ func (s *server) complete(body map[string]any, gvk schema.GroupVersionKind, live
 	}
 }
 
-// sameObject refuses a body that is about another object than the request. Of an
-// apply the engine looks at the kind.
+// sameObject rejects a body for another object than the request's. The engine checks the kind of an apply.
 func (s *server) sameObject(w Write, body, live map[string]any) error {
 	before, _ := live["metadata"].(map[string]any)
 	name := body["metadata"].(map[string]any)["name"]
@@ -209,8 +210,7 @@ func (s *server) sameObject(w Write, body, live map[string]any) error {
 	return nil
 }
 
-// keepIdentity gives an object that replaces live what a client that read live
-// would have sent along.
+// keepIdentity sets in an object that replaces live what a client would have read from live.
 func (s *server) keepIdentity(body, live map[string]any) {
 	before, _ := live["metadata"].(map[string]any)
 	metadata := maps.Clone(body["metadata"].(map[string]any))
@@ -222,8 +222,7 @@ func (s *server) keepIdentity(body, live map[string]any) {
 	body["metadata"] = metadata
 }
 
-// engine has the engine do the write. Nothing that it is given may change,
-// whether it answers or refuses (spec rule 1.6).
+// engine calls the engine. It must not change its arguments, even if it fails (spec rule 1.6).
 func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[string]any) (map[string]any, error) {
 	m, err := s.manager(gvk, w.subresource)
 	if err != nil {
@@ -231,7 +230,8 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 	}
 	object := &unstructured.Unstructured{Object: body}
 	var stored runtime.Object
-	c := call{server: s, kind: gvk, write: w, object: &unstructured.Unstructured{Object: trees.Plain(body).(map[string]any)}, now: s.now}
+	c := call{server: s, kind: gvk, write: w,
+		object: &unstructured.Unstructured{Object: trees.Plain(body).(map[string]any)}, now: s.now}
 	if live != nil {
 		u := &unstructured.Unstructured{Object: live}
 		stored, c.live = u, &unstructured.Unstructured{Object: trees.Plain(live).(map[string]any)}
@@ -269,7 +269,7 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 		fieldmanager.WithResetFields(s.resetFields(subresource)),
 		fieldmanager.WithClock(func() time.Time { return s.now }),
 		fieldmanager.WithWarnings(func(warning fieldmanager.Warning) {
-			// A conversion is asked for more than once in a write.
+			// A write asks for the same conversion several times.
 			for _, w := range s.warnings {
 				if w.String() == warning.String() {
 					return
@@ -284,7 +284,7 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 	return m, nil
 }
 
-// reset returns object with what the write may not touch as it is in live.
+// reset returns object with the fields that the write must not change as in live.
 func (s *server) reset(st state, w Write, object map[string]any, version string) (map[string]any, error) {
 	if w.subresource == "" && !s.hasStatus(version) {
 		return object, nil
@@ -293,7 +293,7 @@ func (s *server) reset(st state, w Write, object map[string]any, version string)
 	if err != nil {
 		return nil, err
 	}
-	// A write to status keeps live but for status, any other just live's status.
+	// A write to status keeps all of live except status; other writes keep live's status.
 	out, status := maps.Clone(object), live
 	if w.subresource == "status" {
 		list, _ := managedfields.Of(object)
@@ -307,7 +307,7 @@ func (s *server) reset(st state, w Write, object map[string]any, version string)
 	return out, nil
 }
 
-// convert returns the object at a version; nil for none.
+// convert returns the object at a version, or nil.
 func (s *server) convert(tree map[string]any, version string) (map[string]any, error) {
 	to := s.at(version)
 	if tree == nil || tree["apiVersion"] == to.String() {
@@ -324,9 +324,8 @@ func (s *server) convert(tree map[string]any, version string) (map[string]any, e
 	return u.UnstructuredContent(), nil
 }
 
-// toStore returns the object with what a server fills in, or nil when it is the
-// one that is stored already. A change of nothing but the times of entries is
-// none, as a server has it.
+// toStore returns the object with the fields that a server sets, or nil if it is the stored one. A change of only
+// times of entries is no change, as in a server.
 func (s *server) toStore(st state, object map[string]any) (map[string]any, error) {
 	object = maps.Clone(object)
 	metadata, _ := object["metadata"].(map[string]any)
@@ -347,8 +346,7 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 		if err != nil {
 			return nil, err
 		}
-		// What is stored at a version that is gone can't be compared; writing it
-		// anew does no harm.
+		// An object that is stored at a removed version can't be compared; storing it again does no harm.
 		same, err := s.convert(object, gv.Version)
 		if err == nil && typed.Equal(timeless(same), timeless(st.live)) {
 			return nil, nil
@@ -358,7 +356,7 @@ func (s *server) toStore(st state, object map[string]any) (map[string]any, error
 	return object, nil
 }
 
-// store returns the state with obj as the object, as it is.
+// store returns the state with the object obj, unchanged.
 func (s *server) store(st state, obj any) (state, error) {
 	tree, err := decode(obj)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// The kind of a type that is given by its properties alone.
+// The kind of a type that is defined by its properties.
 const (
 	thingGroup = "example.dev"
 	thingKind  = "Thing"
@@ -46,7 +46,7 @@ func thing(properties map[string]any, versions []string) map[string]any {
 	}
 }
 
-// define makes the object one of a custom resource.
+// define makes the object a custom resource.
 func (s *server) define(crd map[string]any) error {
 	types, err := openapi.CompileCRD(crd)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *server) define(crd map[string]any) error {
 	return nil
 }
 
-// identify makes the object one of the built-in kind that the first write names.
+// identify makes the object one of the built-in kind that the first write has.
 func (s *server) identify(tree map[string]any) error {
 	if s.kind.Kind != "" {
 		return nil
@@ -86,7 +86,7 @@ func (s *server) identify(tree map[string]any) error {
 	return nil
 }
 
-// at returns the object's group at a version.
+// at returns the group version of the object at a version.
 func (s *server) at(version string) schema.GroupVersion {
 	return schema.GroupVersion{Group: s.kind.Group, Version: version}
 }
@@ -106,8 +106,8 @@ func (s *server) subresource(version, name string) (map[string]any, bool) {
 	return nil, false
 }
 
-// hasStatus reports whether the object has a status subresource at a version. A
-// built-in type has one if it has such a field.
+// hasStatus reports whether the object has a status subresource at a version. A built-in type has one if it has a
+// status field.
 func (s *server) hasStatus(version string) bool {
 	if s.crd != nil {
 		_, ok := s.subresource(version, "status")
@@ -130,8 +130,8 @@ func (s *server) serves(subresource, version string) bool {
 	return false
 }
 
-// scalePath returns where the object's replicas are at a version, nil when it
-// can't be scaled there. A built-in type can if it has spec.replicas.
+// scalePath returns the path of the object's replicas at a version, nil if it has no scale subresource. A built-in
+// type has one if it has spec.replicas.
 func (s *server) scalePath(version string) fieldpath.Path {
 	if s.crd == nil {
 		t := s.types.TypeFor(s.at(version).WithKind(s.kind.Kind))
@@ -152,8 +152,7 @@ func (s *server) scalePath(version string) fieldpath.Path {
 	return fieldpath.Fields(strings.Split(strings.TrimPrefix(path, "."), ".")...)
 }
 
-// resetFields returns, by version, what a write through a subresource leaves as
-// it is.
+// resetFields returns the reset fields of a subresource by version.
 func (s *server) resetFields(subresource string) map[string]fieldpath.Filter {
 	out := map[string]fieldpath.Filter{}
 	for _, version := range s.versions {

@@ -29,14 +29,16 @@ func TestRefusedOrders(t *testing.T) {
 		},
 		{
 			"some are", "spec: {a: 1}", "spec: {c: 1}",
-			[]string{"they converge: ", "0 orders with conflicts, 2 orders with refused writes\n", "bob is refused: "}, "alice is",
+			[]string{"they converge: ", "0 orders with conflicts, 2 orders with refused writes\n", "bob is refused: "},
+			"alice is",
 		},
 		{"none is", "spec: {a: 1}", "spec: {a: 1}", []string{"they converge: ", "0 orders with conflicts\n"}, "refused"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h := fieldmanagertest.New(t, fieldmanagertest.WithSchema(`spec: {type: object, properties: {a: {type: integer}}}`))
 			report := h.Interleave(fieldmanagertest.Sample{},
-				[]fieldmanagertest.Write{fieldmanagertest.Apply("alice", row.alice)}, []fieldmanagertest.Write{fieldmanagertest.Apply("bob", row.bob)}).String()
+				[]fieldmanagertest.Write{fieldmanagertest.Apply("alice", row.alice)},
+				[]fieldmanagertest.Write{fieldmanagertest.Apply("bob", row.bob)}).String()
 			for _, want := range row.want {
 				require.Contains(t, report, want)
 			}
@@ -49,7 +51,8 @@ func TestRefusedOrders(t *testing.T) {
 // manyOrders is a scenario of twelve managers, and a step behind it.
 func manyOrders(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("Twelve managers.\n\n-- schema --\nspec: {type: object, properties: {a: {type: integer}}}\n-- interleave limit=100000 --\n")
+	b.WriteString(
+		"Twelve managers.\n\n-- schema --\nspec: {type: object, properties: {a: {type: integer}}}\n-- interleave limit=100000 --\n")
 	for _, name := range strings.Split("a b c d e f g h i j k l", " ") {
 		b.WriteString("-- apply " + name + " --\nspec: {a: 1}\n")
 	}
@@ -64,13 +67,14 @@ func manyOrders(t *testing.T) string {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var told []int
-	s, err := fieldmanagertest.RunFileWith(manyOrders(t), fieldmanagertest.RunOptions{Context: ctx, Progress: func(step string, done, total int) {
-		require.Equal(t, "interleave limit=100000", step)
-		require.Equal(t, 100000, total)
-		if told = append(told, done); done == 6 {
-			cancel()
-		}
-	}})
+	s, err := fieldmanagertest.RunFileWith(manyOrders(t),
+		fieldmanagertest.RunOptions{Context: ctx, Progress: func(step string, done, total int) {
+			require.Equal(t, "interleave limit=100000", step)
+			require.Equal(t, 100000, total)
+			if told = append(told, done); done == 6 {
+				cancel()
+			}
+		}})
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, told)
 	require.Len(t, s.Steps, 2, "what is behind it is not done")

@@ -18,8 +18,7 @@ const (
 	patchVerb  verb = "patch"
 )
 
-// Write is one write of a manager. It is a value that can be done more than
-// once; make it with [Apply], [Update] or [Patch].
+// Write is one write of a manager. It is a value that can be reused. Make it with [Apply], [Update] or [Patch].
 type Write struct {
 	verb        verb
 	manager     string
@@ -29,32 +28,30 @@ type Write struct {
 	subresource string
 }
 
-// Apply returns the apply of an intent. As for every write, the object is given
-// in YAML or JSON, as a plain tree, or as a runtime.Object, and what it leaves
-// out of apiVersion, kind and metadata.name is filled in.
+// Apply returns an apply of intent. The object of a write is YAML or JSON, a plain tree, or a runtime.Object. If it
+// has no apiVersion, kind or metadata.name, they are set.
 func Apply(manager string, intent any) Write {
 	return Write{verb: applyVerb, manager: manager, object: intent}
 }
 
-// Update returns an update: object takes the place of the one that is stored.
+// Update returns an update, which replaces the stored object.
 func Update(manager string, object any) Write {
 	return Write{verb: updateVerb, manager: manager, object: object}
 }
 
-// Patch returns a JSON merge patch (RFC 7386), which is an update by a part of
-// the object: null removes.
+// Patch returns a JSON merge patch (RFC 7386), which is an update of a part of the object: null removes.
 func Patch(manager string, part any) Write {
 	return Write{verb: patchVerb, manager: manager, object: part}
 }
 
-// Force returns the write with force: an apply takes what is in conflict.
+// Force returns the write with force, which takes the fields in conflict.
 func (w Write) Force() Write {
 	w.force = true
 	return w
 }
 
-// At returns the write as a request for a version, such as v1beta1. Without it,
-// the request is for the version of the object, or for the type's first.
+// At returns the write as a request for a version, such as v1beta1. By default, it is the version of the object, or
+// the first version of the type.
 func (w Write) At(version string) Write {
 	w.version = version
 	return w
@@ -66,7 +63,7 @@ func (w Write) Through(subresource string) Write {
 	return w
 }
 
-// String says who does what, without the object.
+// String returns the write without its object.
 func (w Write) String() string {
 	words := []string{string(w.verb)}
 	if w.manager != "" {
@@ -84,7 +81,7 @@ func (w Write) String() string {
 	return strings.Join(words, " ")
 }
 
-// decode returns an object, however it is given, as a plain tree of its own.
+// decode returns an object of any form as a plain tree.
 func decode(object any) (map[string]any, error) {
 	switch o := object.(type) {
 	case string:
@@ -101,8 +98,7 @@ func decode(object any) (map[string]any, error) {
 	return nil, fmt.Errorf("expected YAML, a tree or a runtime.Object, got %T", object)
 }
 
-// sent returns a tree as it comes out of a request: with the numbers that JSON has,
-// whatever Go types they were made of.
+// sent returns a tree as a server decodes it from a request: with JSON numbers, whatever their Go types.
 func sent(tree map[string]any) (map[string]any, error) {
 	text, err := json.Marshal(tree)
 	if err != nil {
@@ -132,7 +128,7 @@ func decodeJSON(text []byte) (map[string]any, error) {
 	return tree, nil
 }
 
-// mergePatch returns v with a JSON merge patch done to it; v is not changed.
+// mergePatch returns v with a JSON merge patch applied. It does not change v.
 func mergePatch(v, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {

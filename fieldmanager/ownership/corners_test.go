@@ -37,29 +37,44 @@ func TestMoveErrors(t *testing.T) {
 			`manager "argocd" has no entry through "status"`},
 		{"not owned", ownership.Release{Fields: set(t, `{"f:spec":{"f:paused":{}}}`), From: manager("argocd")},
 			`.spec.paused: nothing there that manager "argocd" owns`},
-		{"one of two not owned", ownership.Release{Fields: set(t, `{"f:spec":{"f:paused":{},"f:replicas":{}}}`), From: manager("argocd")},
+		{"one of two not owned",
+			ownership.Release{Fields: set(t, `{"f:spec":{"f:paused":{},"f:replicas":{}}}`), From: manager("argocd")},
 			`.spec.paused: nothing there that manager "argocd" owns`},
-		{"inside an atomic list", ownership.Transfer{Fields: set(t, app+`{"f:args":{"i:0":{}}}}}}}}`), From: manager("argocd"), To: manager("b")},
+		{"inside an atomic list",
+			ownership.Transfer{Fields: set(t, app+`{"f:args":{"i:0":{}}}}}}}}`), From: manager("argocd"), To: manager("b")},
 			`.spec.template.spec.containers[name="app"].args[0]: inside .spec.template.spec.containers[name="app"].args, which manager "argocd" owns as a whole`},
-		{"a key field", ownership.Transfer{Fields: set(t, app+`{"f:name":{}}}}}}}`), From: manager("argocd"), To: manager("b")},
+		{"a key field",
+			ownership.Transfer{Fields: set(t, app+`{"f:name":{}}}}}}}`), From: manager("argocd"), To: manager("b")},
 			`.spec.template.spec.containers[name="app"].name: part of the key of its item, with which it goes: name the item, .spec.template.spec.containers[name="app"]`},
 		{"no fields", ownership.Release{From: manager("argocd")}, "no fields are chosen"},
-		{"an empty set", ownership.Transfer{Fields: fieldpath.NewSet(), From: manager("argocd"), To: manager("b")}, "no fields are chosen"},
-		{"all and some", ownership.Adopt{All: true, Fields: replicas, To: manager("b")}, "both all and some fields are chosen"},
-		{"to itself", ownership.Transfer{Fields: replicas, From: manager("argocd"), To: manager("argocd")}, `manager "argocd" can't hand over to itself`},
+		{"an empty set", ownership.Transfer{Fields: fieldpath.NewSet(), From: manager("argocd"), To: manager("b")},
+			"no fields are chosen"},
+		{"all and some", ownership.Adopt{All: true, Fields: replicas, To: manager("b")},
+			"both all and some fields are chosen"},
+		{"to itself", ownership.Transfer{Fields: replicas, From: manager("argocd"), To: manager("argocd")},
+			`manager "argocd" can't hand over to itself`},
 		{"to no name", ownership.Transfer{Fields: replicas, From: manager("argocd")}, "a manager without a name"},
-		{"to a long name", ownership.Transfer{Fields: replicas, From: manager("argocd"), To: manager(strings.Repeat("x", 129))}, "128"},
-		{"to an odd operation", ownership.Transfer{Fields: replicas, From: manager("argocd"), To: managedfields.Key{Manager: "b", Operation: "Patch"}},
+		{"to a long name",
+			ownership.Transfer{Fields: replicas, From: manager("argocd"), To: manager(strings.Repeat("x", 129))}, "128"},
+		{"to an odd operation",
+			ownership.Transfer{Fields: replicas, From: manager("argocd"),
+				To: managedfields.Key{Manager: "b", Operation: "Patch"}},
 			`manager "b": expected Apply or Update, got operation "Patch"`},
-		{"to an odd version", ownership.Transfer{Fields: replicas, From: manager("argocd"), To: managedfields.Key{Manager: "b", Operation: managedfields.Update, APIVersion: "a/b/c"}},
+		{"to an odd version",
+			ownership.Transfer{Fields: replicas, From: manager("argocd"),
+				To: managedfields.Key{Manager: "b", Operation: managedfields.Update, APIVersion: "a/b/c"}},
 			"unexpected GroupVersion string: a/b/c"},
-		{"adopt what is not there", ownership.Adopt{Fields: set(t, `{"f:spec":{"f:paused":{}}}`), To: manager("b")}, ".spec.paused: nothing there that can be owned"},
-		{"adopt a name", ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:name":{}}}`), To: manager("b")}, ".metadata.name: nothing there that can be owned"},
+		{"adopt what is not there", ownership.Adopt{Fields: set(t, `{"f:spec":{"f:paused":{}}}`), To: manager("b")},
+			".spec.paused: nothing there that can be owned"},
+		{"adopt a name", ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:name":{}}}`), To: manager("b")},
+			".metadata.name: nothing there that can be owned"},
 		{"adopt inside an atomic list", ownership.Adopt{Fields: set(t, app+`{"f:args":{"i:0":{}}}}}}}}`), To: manager("b")},
 			`.spec.template.spec.containers[name="app"].args[0]: inside .spec.template.spec.containers[name="app"].args, which can be owned as a whole`},
-		{"adopt at an odd version", ownership.Adopt{All: true, To: manager("b"), Version: "apps/v9"}, "no type for apps/v9, Kind=Deployment"},
+		{"adopt at an odd version", ownership.Adopt{All: true, To: manager("b"), APIVersion: "apps/v9"},
+			"no type for apps/v9, Kind=Deployment"},
 		{"adopt without a name", ownership.Adopt{All: true}, "a manager without a name"},
-		{"rename to itself", ownership.Rename{From: manager("argocd"), To: "argocd"}, `manager "argocd" can't be renamed to itself`},
+		{"rename to itself", ownership.Rename{From: manager("argocd"), To: "argocd"},
+			`manager "argocd" can't be renamed to itself`},
 		{"rename to nothing", ownership.Rename{From: manager("argocd")}, "a manager without a name"},
 		{"rename nobody", ownership.Rename{From: manager("x"), To: "y"}, `manager "x" has no entry`},
 		{"no move", nil, "no move"},
@@ -77,7 +92,7 @@ func TestMoveErrors(t *testing.T) {
 	}
 }
 
-// A key without an operation stands for no more than the rest of it says.
+// A key without an operation is restricted by its other fields.
 func TestSelects(t *testing.T) {
 	status := managedfields.Key{Manager: "ctl", Subresource: "status"}
 	v1 := managedfields.Key{Manager: "ctl", APIVersion: "apps/v1"}
@@ -110,7 +125,7 @@ func TestSelects(t *testing.T) {
 			var left []string
 			for _, e := range entries {
 				require.False(t, ownership.Selects(row.from, e.Key))
-				left = append(left, fmt.Sprintf("%s %s %s", e.Operation, e.APIVersion, e.Subresource))
+				left = append(left, fmt.Sprintf("%s %s %s", e.Operation, e.Key.APIVersion, e.Subresource))
 			}
 			require.Equal(t, row.left, strings.Join(left, ", "), row.why)
 		})
@@ -127,12 +142,19 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 	}{
 		{"nothing", nil, "no object"},
 		{"no metadata", &metav1.Status{}, "object does not implement"},
-		{"odd metadata", &unstructured.Unstructured{Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": "x"}}, "metadata: expected a map, got string"},
-		{"odd managed fields", &unstructured.Unstructured{Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": map[string]any{"managedFields": "x"}}},
+		{"odd metadata",
+			&unstructured.Unstructured{Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": "x"}},
+			"metadata: expected a map, got string"},
+		{"odd managed fields",
+			&unstructured.Unstructured{
+				Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": map[string]any{"managedFields": "x"}}},
 			"metadata.managedFields: expected a list, got string"},
-		{"malformed managed fields", &unstructured.Unstructured{Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": map[string]any{"managedFields": []any{"x"}}}},
+		{"malformed managed fields",
+			&unstructured.Unstructured{
+				Object: map[string]any{"kind": "A", "apiVersion": "v1", "metadata": map[string]any{"managedFields": []any{"x"}}}},
 			"metadata.managedFields: "},
-		{"no kind", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}, "no apiVersion or no kind"},
+		{"no kind", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}},
+			"no apiVersion or no kind"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := mover.Do(row.live, drop)
@@ -150,11 +172,13 @@ func TestPatch(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, patch, "there is nothing to do")
 
-	r, err = mover.Do(w.live, ownership.Drop{From: manager("kubectl")}, ownership.Drop{From: manager("controller")}, ownership.Drop{From: manager("argocd")})
+	r, err = mover.Do(w.live, ownership.Drop{From: manager("kubectl")}, ownership.Drop{From: manager("controller")},
+		ownership.Drop{From: manager("argocd")})
 	require.NoError(t, err)
 	patch, err = r.Patch()
 	require.NoError(t, err)
-	require.JSONEq(t, `[{"op":"replace","path":"/metadata/managedFields","value":[{}]},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`, string(patch),
+	require.JSONEq(t,
+		`[{"op":"replace","path":"/metadata/managedFields","value":[{}]},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`, string(patch),
 		"one empty entry drops them all")
 
 	untracked := r.Object.(*unstructured.Unstructured)
@@ -164,7 +188,8 @@ func TestPatch(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `[{"op":"add","path":"/metadata/managedFields","value":[
 		{"manager":"b","operation":"Apply","apiVersion":"apps/v1","time":"2026-01-02T04:09:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},
-		{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`, string(patch), "what is not there can't be replaced")
+		{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`, string(patch),
+		"what is not there can't be replaced")
 
 	untracked.SetResourceVersion("")
 	r, err = mover.Do(untracked, ownership.Adopt{All: true, To: manager("b")})
@@ -225,9 +250,13 @@ func withEntries(t *testing.T, text string, entries ...string) *unstructured.Uns
 	list := []string{}
 	for _, e := range entries {
 		parts := strings.SplitN(e, " ", 4)
-		list = append(list, fmt.Sprintf(`{manager: %s, operation: %s, apiVersion: %s, fieldsType: FieldsV1, fieldsV1: %s}`, parts[0], parts[1], parts[2], parts[3]))
+		list = append(list,
+			fmt.Sprintf(`{manager: %s, operation: %s, apiVersion: %s, fieldsType: FieldsV1, fieldsV1: %s}`, parts[0], parts[1],
+				parts[2], parts[3]))
 	}
-	return parse(t, "apiVersion: example.dev/v1\nkind: Widget\nmetadata: {name: w, uid: u, resourceVersion: \"7\", managedFields: ["+strings.Join(list, ", ")+"]}\n"+text)
+	return parse(t,
+		"apiVersion: example.dev/v1\nkind: Widget\nmetadata: {name: w, uid: u, resourceVersion: \"7\", managedFields: ["+
+			strings.Join(list, ", ")+"]}\n"+text)
 }
 
 // TestVersions moves between entries of several versions: what is the same at both
@@ -236,13 +265,16 @@ func TestVersions(t *testing.T) {
 	_, mover := widgets(t)
 	live := withEntries(t, "spec: {a: x, m: {k: v}}",
 		`one Update example.dev/v1 {"f:spec":{"f:a":{},"f:m":{}}}`, `two Apply example.dev/v2 {"f:spec":{"f:m":{"f:k":{}}}}`)
-	r, err := mover.Do(live, ownership.Transfer{Fields: set(t, `{"f:spec":{"f:a":{}}}`), From: manager("one"), To: manager("two")})
+	r, err := mover.Do(live,
+		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:a":{}}}`), From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
 	require.Equal(t, `two Apply example.dev/v2  never {"f:spec":{"f:a":{},"f:m":{"f:k":{}}}}
 one Update example.dev/v1  never {"f:spec":{"f:m":{}}}`, owners(t, r.Object))
 
-	_, err = mover.Do(live, ownership.Transfer{Fields: set(t, `{"f:spec":{"f:m":{}}}`), From: manager("one"), To: manager("two")})
-	require.EqualError(t, err, ".spec.m.k: fields of version example.dev/v1 can't go into an entry of version example.dev/v2, where they are others")
+	_, err = mover.Do(live,
+		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:m":{}}}`), From: manager("one"), To: manager("two")})
+	require.EqualError(t, err,
+		".spec.m.k: fields of version example.dev/v1 can't go into an entry of version example.dev/v2, where they are others")
 
 	gone := withEntries(t, "spec: {a: x}", `one Update example.dev/v0 {"f:spec":{"f:a":{}}}`)
 	_, err = mover.Do(gone, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
@@ -264,23 +296,32 @@ func TestSeveralEntriesOfOneManager(t *testing.T) {
 		`one Update example.dev/v2 {"f:spec":{"f:a":{}}}`)
 	r, err := mover.Do(live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
-	require.Equal(t, `two Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{},"f:y":{}}}}}`, owners(t, r.Object), "all become one")
+	require.Equal(t, `two Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{},"f:y":{}}}}}`,
+		owners(t, r.Object), "all become one")
 
 	r, err = mover.Do(live, ownership.Transfer{All: true, From: manager("one"), To: manager("one")})
 	require.NoError(t, err)
-	require.Equal(t, `one Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{},"f:y":{}}}}}`, owners(t, r.Object), "its updates become applies")
+	require.Equal(t, `one Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{},"f:y":{}}}}}`,
+		owners(t, r.Object), "its updates become applies")
 
-	r, err = mover.Do(live, ownership.Release{All: true, From: managedfields.Key{Manager: "one", Operation: managedfields.Update, APIVersion: "example.dev/v2"}})
+	r, err = mover.Do(live,
+		ownership.Release{All: true,
+			From: managedfields.Key{Manager: "one", Operation: managedfields.Update, APIVersion: "example.dev/v2"}})
 	require.NoError(t, err)
 	require.Equal(t, `one Apply example.dev/v1  never {"f:spec":{"f:a":{}}}
-one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x":{},"f:y":{}}}}}`, owners(t, r.Object), "one of them")
+one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x":{},"f:y":{}}}}}`, owners(t, r.Object),
+		"one of them")
 
-	r, err = mover.Do(live, ownership.Transfer{Fields: set(t, `{"f:spec":{"f:free":{"f:k":{"f:x":{}}}}}`), From: manager("one"), To: manager("two")})
+	r, err = mover.Do(live,
+		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:free":{"f:k":{"f:x":{}}}}}`), From: manager("one"),
+			To: manager("two")})
 	require.NoError(t, err)
-	require.Contains(t, owners(t, r.Object), `two Apply example.dev/v1  never {"f:spec":{"f:free":{"f:k":{".":{},"f:x":{}}}}}`, "the entry of the map is of both")
+	require.Contains(t, owners(t, r.Object),
+		`two Apply example.dev/v1  never {"f:spec":{"f:free":{"f:k":{".":{},"f:x":{}}}}}`, "the entry of the map is of both")
 	require.Contains(t, owners(t, r.Object), `"f:k":{".":{},"f:y":{}}`)
 
-	r, err = mover.Do(live, ownership.Rename{From: manager("one"), To: "two"}, ownership.Rename{From: managedfields.KeyOf("two", managedfields.Apply, "", ""), To: "one"})
+	r, err = mover.Do(live, ownership.Rename{From: manager("one"), To: "two"},
+		ownership.Rename{From: managedfields.KeyOf("two", managedfields.Apply, "", ""), To: "one"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"one Apply", "two Update", "two Update"}, func() (out []string) {
 		for _, e := range r.Object.(metav1.Object).GetManagedFields() {
@@ -293,17 +334,20 @@ one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x"
 // What is owned and not there any more moves as well: it may come back.
 func TestWhatIsNotThereMoves(t *testing.T) {
 	_, mover := widgets(t)
-	live := withEntries(t, "spec: {}", `one Update example.dev/v1 {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{}}}}}`)
+	live := withEntries(t, "spec: {}",
+		`one Update example.dev/v1 {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{}}}}}`)
 	r, err := mover.Do(live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
-	require.Equal(t, `two Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{}}}}}`, owners(t, r.Object))
+	require.Equal(t, `two Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{}}}}}`,
+		owners(t, r.Object))
 }
 
 // An entry that nothing was done to stays as it is on the wire, with what a later
 // version of the format may have written into it.
 func TestOthersStayAsTheyAre(t *testing.T) {
 	_, mover := widgets(t)
-	live := withEntries(t, "spec: {a: x}", `one Update example.dev/v1 {"f:spec":{"f:a":{}}}`, `two Update example.dev/v9 {"z:later":{},"f:q":{}}`)
+	live := withEntries(t, "spec: {a: x}", `one Update example.dev/v1 {"f:spec":{"f:a":{}}}`,
+		`two Update example.dev/v9 {"z:later":{},"f:q":{}}`)
 	r, err := mover.Do(live, ownership.Drop{From: manager("one")})
 	require.NoError(t, err)
 	require.Contains(t, owners(t, r.Object), "z:later")
@@ -325,11 +369,13 @@ func TestGoStructsMove(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	live := &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "3", Labels: map[string]string{"k": "v"}, ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:k":{}}}}`)}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "3", Labels: map[string]string{"k": "v"},
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
+					FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:k":{}}}}`)}}},
 	}
-	r, err := ownership.New(openapi.Builtin(), nil).Do(live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	r, err := ownership.New(openapi.Builtin(), nil).Do(live,
+		ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
 	require.IsType(t, live, r.Object)
 	require.Equal(t, `two Apply v1  04:05 {"f:metadata":{"f:labels":{"f:k":{}}}}`, owners(t, r.Object))

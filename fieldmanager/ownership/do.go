@@ -22,7 +22,7 @@ func (t Transfer) do(s *state) error {
 		}
 		return s.give(to, e, taken)
 	}, func(e managedfields.Entry) bool {
-		// What it has already is not moved.
+		// An entry that is already the target is skipped.
 		to, err := target(t.To, e)
 		return err == nil && to == e.Key
 	})
@@ -58,7 +58,7 @@ func (r Rename) do(s *state) error {
 		if err := s.put(to, e, e.Fields); err != nil {
 			return err
 		}
-		// It is the same program that goes on applying.
+		// The same program continues to apply, under the new name.
 		if last, ok := s.applied[e.Key]; ok {
 			delete(s.applied, e.Key)
 			other := s.applied[to]
@@ -70,18 +70,18 @@ func (r Rename) do(s *state) error {
 }
 
 func (a Adopt) do(s *state) error {
-	version := a.Version
+	version := a.APIVersion
 	if version == "" {
 		version = s.kind.GroupVersion().String()
 	}
-	to, err := target(a.To, managedfields.Entry{Version: version})
+	to, err := target(a.To, managedfields.Entry{APIVersion: version})
 	if err != nil {
 		return err
 	}
-	// An entry that is there keeps its time: its manager's last write is what it says.
+	// An existing entry keeps its time, which is that of its manager's last write.
 	var date *metav1.Time
 	if r := s.entries.Get(to); r != nil {
-		version = r.Version
+		version = r.APIVersion
 	} else {
 		date = &metav1.Time{Time: s.mover.now().UTC().Truncate(time.Second)}
 	}
@@ -103,11 +103,11 @@ func (a Adopt) do(s *state) error {
 	if there.Empty() {
 		return errors.New("there is nothing to adopt")
 	}
-	return s.give(to, managedfields.Entry{Version: version, Time: date}, there)
+	return s.give(to, managedfields.Entry{APIVersion: version, Time: date}, there)
 }
 
-// take takes fields from the entries of a key, and hands them over one
-// entry after the other. Entries for which skip is true are passed over.
+// take removes fields from the entries of a key, and calls hand with what it removed from each. It skips the entries
+// for which skip is true.
 func (s *state) take(from managedfields.Key, fields chosen,
 	hand func(managedfields.Entry, *fieldpath.Set) error, skip func(managedfields.Entry) bool) error {
 	entries, err := s.readable(from)
@@ -148,7 +148,7 @@ func (s *state) take(from managedfields.Key, fields chosen,
 	return nil
 }
 
-// target returns the key to which what entry e has goes when a move says k.
+// target returns the key that the fields of entry e move to, if the To of a move is k.
 func target(k managedfields.Key, e managedfields.Entry) (managedfields.Key, error) {
 	if err := checkName(k.Manager); err != nil {
 		return k, err
@@ -163,7 +163,7 @@ func target(k managedfields.Key, e managedfields.Entry) (managedfields.Key, erro
 		k.APIVersion = ""
 	case managedfields.Update:
 		if k.APIVersion == "" {
-			k.APIVersion = e.Version
+			k.APIVersion = e.APIVersion
 		}
 		if _, err := schema.ParseGroupVersion(k.APIVersion); err != nil {
 			return k, err
@@ -181,11 +181,10 @@ func checkName(manager string) error {
 	return managedfields.ValidateManager(manager)
 }
 
-// give adds to the entry of a key what was taken from entry e: for an applier, as
-// an intent would own it.
+// give adds fields of entry e to the entry of a key; for an applier, as the set that an intent would own.
 func (s *state) give(to managedfields.Key, e managedfields.Entry, fields *fieldpath.Set) error {
 	if to.Operation == managedfields.Apply {
-		closed, _, err := s.closed(fields, e.Version, to.Subresource)
+		closed, _, err := s.closed(fields, e.APIVersion, to.Subresource)
 		if err != nil {
 			return err
 		}
@@ -194,13 +193,12 @@ func (s *state) give(to managedfields.Key, e managedfields.Entry, fields *fieldp
 	return s.put(to, e, fields)
 }
 
-// put adds fields of e to the entry of a key, which has e's version and time if it
-// is new.
+// put adds fields of e to the entry of a key. A new entry gets e's version and time.
 func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpath.Set) error {
 	if fields.Empty() {
-		return nil // an updater owned what no intent does, such as an empty list
+		return nil // an updater may own what no intent does, such as an empty list
 	}
-	version := e.Version
+	version := e.APIVersion
 	if to.Operation == managedfields.Update {
 		version = to.APIVersion
 	}
@@ -211,16 +209,16 @@ func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpa
 		if owned, err = into.Fields(); err != nil {
 			return fmt.Errorf("%w; drop it first", err)
 		}
-		version = into.Version
+		version = into.APIVersion
 	}
-	if version != e.Version {
-		if err := s.sameAt(fields, e.Version, version, to.Subresource); err != nil {
+	if version != e.APIVersion {
+		if err := s.sameAt(fields, e.APIVersion, version, to.Subresource); err != nil {
 			return err
 		}
 	}
 	if into == nil {
 		s.entries = append(s.entries, managedfields.NewRecord(
-			managedfields.Entry{Key: to, Version: version, Time: e.Time, Fields: fields}))
+			managedfields.Entry{Key: to, APIVersion: version, Time: e.Time, Fields: fields}))
 		return nil
 	}
 	if union := owned.Union(fields); !union.Equal(owned) {
@@ -230,7 +228,7 @@ func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpa
 	return nil
 }
 
-// later returns the later of two times; none is the earliest.
+// later returns the later of two times; nil is the earliest.
 func later(a, b *metav1.Time) *metav1.Time {
 	if a == nil || b != nil && a.Before(b) {
 		return b
@@ -238,11 +236,11 @@ func later(a, b *metav1.Time) *metav1.Time {
 	return a
 }
 
-// closed returns a set, at a version, as an intent owns it that says the same: with
-// the items and entries that something of it is in, with their key fields, and
-// without declared containers that have something in them. What is owned and not
-// there any more stays as it is. intent is the part of the object that it is about.
-func (s *state) closed(set *fieldpath.Set, version, subresource string) (closed *fieldpath.Set, intent *unstructured.Unstructured, err error) {
+// closed returns the set that an intent with the fields of set would own: with the items and map entries around them,
+// and their key fields, and without declared containers that have content. Fields that are no longer in the object
+// are kept. intent is the part of the object with these fields.
+func (s *state) closed(set *fieldpath.Set,
+	version, subresource string) (closed *fieldpath.Set, intent *unstructured.Unstructured, err error) {
 	m, err := s.managerAt(version, subresource)
 	if err != nil {
 		return nil, nil, err
@@ -259,7 +257,7 @@ func (s *state) closed(set *fieldpath.Set, version, subresource string) (closed 
 	there := t.Compare(map[string]any{}, intent.Object).Added
 	gone := set.Difference(owned).Difference(there)
 	var empty []fieldpath.Path
-	// A container that has nothing in it now comes whole with what was owned in it.
+	// A container that is empty now is in the intent as a whole, although only its content was owned.
 	for p := range owned.Leaves().Difference(set).All() {
 		if !isKeyField(p) {
 			empty = append(empty, slices.Clone(p))
@@ -269,8 +267,8 @@ func (s *state) closed(set *fieldpath.Set, version, subresource string) (closed 
 	return closed, intent, nil
 }
 
-// sameAt fails when a set of paths does not mean the same at two versions: when it
-// would be closed in other ways, or is about other parts of the object.
+// sameAt returns an error if the fields of set are not the same at two versions: if the sets that an intent would own
+// differ, or the parts of the object.
 func (s *state) sameAt(set *fieldpath.Set, from, to, subresource string) error {
 	a, before, err := s.closed(set, from, subresource)
 	if err != nil {

@@ -1,41 +1,40 @@
-// Package ownership moves the ownership of fields between managers, in the managed
-// fields of an object in hand: no value of the object changes.
+// Package ownership moves the ownership of fields between managers. It changes the managed fields of an object, and
+// nothing else.
 //
 //	mover := ownership.New(types, nil)
 //	result, err := mover.Do(live, ownership.Transfer{
 //		Fields: fields, From: managedfields.Key{Manager: "kubectl"}, To: managedfields.Key{Manager: "argocd"},
 //	})
-//	...
-//	patch, err := result.Patch() // for a server, bound to live's resourceVersion
+//	if err != nil {
+//		return err
+//	}
+//	patch, err := result.Patch() // a JSON Patch, bound to live's resourceVersion
 //
 // # Moves
 //
-//	Transfer   from one manager to another, chosen fields or all
-//	Release    a manager gives fields up
-//	Adopt      a manager comes to own what is there already, along with its owners
-//	Drop       a manager that is gone loses its entries
-//	Rename     a manager gets another name
+//	Transfer   moves some or all fields from one manager to another
+//	Release    removes fields from a manager
+//	Adopt      makes a manager a co-owner of existing fields
+//	Drop       removes all entries of a manager that no longer exists
+//	Rename     changes the name of a manager
 //
-// # What follows
+// # Consequences
 //
-// A move says nothing about what the managers will apply next, and that decides what
-// becomes of the object: what a manager owns and leaves out of its next intent is
-// removed, unless somebody else owns it (spec rule 6.1). [Result.Next] says for every
-// manager whose fields changed what comes of it when it goes on applying what it
-// applied last, so far as that can be told from what it owned.
+// What happens to the object depends on the next intents of the managers: a field that a manager owned and omits from
+// its next intent is removed, unless somebody else owns it (spec rule 6.1). For every manager whose fields changed,
+// [Result.Next] shows the result if it applies its last intent again, as far as that is known from what it owned.
 //
 // # Rules
 //
-// They are spec rules 14.1 to 14.4; in short:
+// See spec rules 14.1 to 14.4. In short:
 //
-//   - What a manager applied is a closed set: it owns every item and map entry
-//     that it owns something in, with the item's key fields. A field moves out of an
-//     item without it as long as the manager has something else in it, and then both
-//     own the item; with the last of what is in it goes the item itself.
-//   - Atomic fields move as a whole; there is nothing to choose in them.
-//   - An applier does not come to own a declared container that has something in
-//     it, as an updater may: no intent owns one, and the next would remove it.
-//   - Entries are as on the wire: sorted, without empty ones; a new one has the time
-//     of the entry that it came from, and none when it adopted what others wrote.
-//   - Nothing that is given is changed.
+//   - An applier owns a closed set: every item and map entry around its fields, with the item's key fields. If a field
+//     moves out of an item in which the manager owns other fields, both own the item. With its last field, the item
+//     moves.
+//   - Atomic values move as a whole.
+//   - An applier does not come to own a declared container that has content, as an updater may: no intent owns one,
+//     and the next intent would remove it.
+//   - Entries are sorted, and empty ones are removed. A new entry has the time of the entry that its fields come from;
+//     an adoption has none.
+//   - Inputs are not changed.
 package ownership

@@ -17,29 +17,24 @@ type Step struct {
 	// Manager applies Intent, without force.
 	Manager string
 	Intent  *unstructured.Unstructured
-	// Plan is what the apply does to the object as the step before left it.
+	// Plan is what the apply does to the object of the step before.
 	Plan *fieldmanager.Plan
 }
 
-// Handover returns the two applies after which manager no longer owns fields, and
-// an autoscaler, or whoever else updates them, can take them over; at no time does
-// one of them go from the object, and so fall to its default:
+// Handover returns two applies after which manager no longer owns fields, so an autoscaler, or another updater, can
+// take them over. The object has the fields at all times, so they never get their defaults:
 //
-//  1. temporary applies the fields alone, with the values that live has, and owns
-//     them along with manager;
-//  2. manager applies its intent without the fields, which stay, because temporary
-//     owns them.
+//  1. temporary applies only the fields, with their live values, and owns them together with manager;
+//  2. manager applies its intent without the fields. They stay because temporary owns them.
 //
-// From then on the autoscaler's first write takes them from temporary, as an update
-// does. An autoscaler that wrote already owns them by then, and temporary with it;
-// Drop takes temporary away. The same can be had without a temporary manager, by a
-// Transfer to any name that never applies, when a patch of managed fields is at hand.
+// Then the first write of the autoscaler takes them from temporary, as every update does. If the autoscaler already
+// wrote them, it owns them together with temporary; use [Drop] to remove temporary. If managed fields can be patched,
+// a [Transfer] to any name that never applies does the same without a temporary manager.
 //
-// applied is manager's intent as it is now, with the fields or without; its values
-// of them do not count. live must have all the fields, and manager must own them. The
-// fields are chosen as in a [Move], and applies go to the object itself, not through
-// a subresource.
-func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *fieldpath.Set, temporary string) ([]Step, error) {
+// applied is the current intent of manager, with or without the fields, whose values are ignored. live must have all
+// the fields, and manager must own them. The fields are chosen as in a [Move]. The applies are for the main resource.
+func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *fieldpath.Set,
+	temporary string) ([]Step, error) {
 	if fields.Empty() {
 		return nil, errors.New("no fields are chosen")
 	}

@@ -33,7 +33,8 @@ func TestHandover(t *testing.T) {
 	w.apply("alice", deployment(t, "spec: {replicas: 3, paused: true}"))
 	before := w.live.DeepCopy()
 	mover := ownership.New(openapi.Builtin(), nil)
-	steps, err := mover.Handover(w.live, deployment(t, "spec: {replicas: 3, paused: true}"), "alice", replicas, "handover-to-hpa")
+	steps, err := mover.Handover(w.live, deployment(t, "spec: {replicas: 3, paused: true}"), "alice", replicas,
+		"handover-to-hpa")
 	require.NoError(t, err)
 	require.Equal(t, before, w.live)
 	require.Len(t, steps, 2)
@@ -127,7 +128,8 @@ func TestHandoverOfAnItem(t *testing.T) {
 	for _, step := range steps {
 		w.apply(step.Manager, step.Intent)
 	}
-	require.Contains(t, owners(t, w.live), `tmp Apply apps/v1  never {"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`)
+	require.Contains(t, owners(t, w.live),
+		`tmp Apply apps/v1  never {"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`)
 	require.Contains(t, owners(t, w.live), `"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:name":{},`)
 }
 
@@ -146,15 +148,19 @@ func TestHandoverErrors(t *testing.T) {
 		{"to itself", "alice", "alice", replicas, intent, nil, `manager "alice" can't hand over to itself`},
 		{"no name", "alice", "", replicas, intent, nil, "a manager without a name"},
 		{"who never applied", "bob", "tmp", replicas, intent, nil, `manager "bob" has no entry of an Apply`},
-		{"not owned", "alice", "tmp", fieldpath.NewSet(fieldpath.Fields("spec", "selector")), intent, nil, `.spec.selector: nothing there that manager "alice" owns`},
+		{"not owned", "alice", "tmp", fieldpath.NewSet(fieldpath.Fields("spec", "selector")), intent, nil,
+			`.spec.selector: nothing there that manager "alice" owns`},
 		{"not there", "alice", "tmp", replicas, intent, func(live *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(live.Object, "spec", "replicas")
 		}, ".spec.replicas: nothing there that the object has"},
-		{"another conflict", "alice", "tmp", replicas, deployment(t, "spec: {paused: false}"), func(live *unstructured.Unstructured) {
-			list := live.GetManagedFields()
-			live.SetManagedFields(append(list, metav1.ManagedFieldsEntry{Manager: "bob", Operation: "Apply", APIVersion: "apps/v1", FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:paused":{}}}`)}))
-		}, `the apply of "alice": Apply failed with 1 conflict: conflict with "bob": .spec.paused`},
+		{"another conflict", "alice", "tmp", replicas, deployment(t, "spec: {paused: false}"),
+			func(live *unstructured.Unstructured) {
+				list := live.GetManagedFields()
+				live.SetManagedFields(
+					append(list,
+						metav1.ManagedFieldsEntry{Manager: "bob", Operation: "Apply", APIVersion: "apps/v1", FieldsType: "FieldsV1",
+							FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:paused":{}}}`)}))
+			}, `the apply of "alice": Apply failed with 1 conflict: conflict with "bob": .spec.paused`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t, deploymentKind)
@@ -180,7 +186,8 @@ func TestHandoverInOtherWords(t *testing.T) {
 		for name, v := range more {
 			metadata[name] = v
 		}
-		return &unstructured.Unstructured{Object: m{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}}
+		return &unstructured.Unstructured{
+			Object: m{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}}
 	}
 	live := deployment("1", m{"uid": "u", "managedFields": []any{m{
 		"manager": "web", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": m{"f:spec": m{
@@ -197,7 +204,8 @@ func TestHandoverInOtherWords(t *testing.T) {
 		{mover, fieldmanager.Changed},
 		{mover.Planning(fieldmanager.PlanOptions{Semantics: typed.Canonical(nil)}), fieldmanager.OwnershipOnly},
 	} {
-		steps, err := row.mover.Handover(live, deployment("1000m", nil), "web", set(t, `{"f:spec":{"f:replicas":{}}}`), "temporary")
+		steps, err := row.mover.Handover(live, deployment("1000m", nil), "web", set(t, `{"f:spec":{"f:replicas":{}}}`),
+			"temporary")
 		require.NoError(t, err)
 		require.Equal(t, fieldmanager.OwnershipOnly, steps[0].Plan.Outcome)
 		require.Equal(t, row.want, steps[1].Plan.Outcome)

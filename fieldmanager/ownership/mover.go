@@ -14,8 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Mover moves ownership in objects of any kind that its types know. It is safe for
-// concurrent use.
+// Mover moves ownership in objects of all kinds that its types know. It is safe for concurrent use.
 type Mover struct {
 	types   fieldmanager.Types
 	options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option
@@ -23,27 +22,25 @@ type Mover struct {
 	now     func() time.Time
 }
 
-// New returns a Mover. options, which may be nil, says how a server manages the
-// fields of a kind in writes through a subresource ("" for the object itself):
-// which fields they reset, how objects are converted. Without a converter, only
-// entries of live's own version can be moved or looked ahead for.
-func New(types fieldmanager.Types, options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option) *Mover {
+// New returns a Mover. options, which may be nil, returns the server's options for a kind and a subresource ("" for
+// the main resource): reset fields and converters. Without a converter, fields of entries at other versions than
+// live's can neither be moved nor planned.
+func New(types fieldmanager.Types,
+	options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option) *Mover {
 	return &Mover{types: types, options: options, now: time.Now}
 }
 
-// Clock returns a Mover that sets the time of an adoption's entry from now, in whole
-// seconds. The default is time.Now. Other moves keep the time of the entry that the fields
-// come from. A handover sets no time either: its first apply changes nothing in the object
-// (spec rule 2.3).
+// Clock returns a Mover that dates the entry of an adoption by now, in whole seconds; the default is time.Now. Other
+// moves keep the time of the entry that the fields come from. A handover sets no time: its first apply does not
+// change the object (spec rule 2.3).
 func (m *Mover) Clock(now func() time.Time) *Mover {
 	out := *m
 	out.now = now
 	return &out
 }
 
-// Planning returns a Mover whose looks ahead ([Next], [Step]) are planned with options:
-// how the server compares what it stores, and whether it fills defaults in. Without it
-// values are compared as JSON, so that 1 in the place of 1000m looks like a change.
+// Planning returns a Mover that plans [Next] and [Step] with options: how the server compares values, and whether it
+// sets defaults. Without it values are compared as JSON, so 1 instead of 1000m looks like a change.
 func (m *Mover) Planning(options fieldmanager.PlanOptions) *Mover {
 	out := *m
 	out.plans = options
@@ -64,14 +61,12 @@ func (m *Mover) manager(kind schema.GroupVersionKind, version, subresource strin
 	return fieldmanager.New(at, m.types, append(slices.Clone(options), fieldmanager.WithSubresource(subresource))...)
 }
 
-// Do makes the moves on live, one after the other, and returns what comes of them.
-// live is never changed, and the result shares memory with it.
+// Do makes the moves on live, one after the other. It does not change live; the result shares memory with it.
 //
-// It fails, and then nothing was moved, when the managed fields of live can't be
-// read; when a move speaks of a manager that has no entry, of a path at which there
-// is nothing to move, or of a name that no manager can have; and when fields would
-// have to go into an entry of another API version at which they are not the same.
-// The error names the move by its position, from 1, when there are several.
+// It returns an error, and moves nothing, if the managed fields of live are malformed; if a move names a manager
+// without an entry, a path at which there is nothing to move, or an invalid manager name; or if fields would move to
+// an entry of another API version at which they differ. The error has the position of the move, from 1, if there are
+// several.
 func (m *Mover) Do(live runtime.Object, moves ...Move) (*Result, error) {
 	s, err := m.start(live)
 	if err != nil {
@@ -99,10 +94,10 @@ type state struct {
 	live  runtime.Object
 	bare  runtime.Object // live without managed fields
 	kind  schema.GroupVersionKind
-	// before are the entries of live, and entries what the moves make of them. Those that
-	// can't be decoded stay as they are, or are dropped.
+	// before are the entries of live, and entries the result of the moves. Entries that can't be decoded are kept or
+	// dropped.
 	before, entries managedfields.List
-	// applied are what the appliers applied last, as far as it can be told.
+	// applied is what the appliers applied last, as far as it is known.
 	applied map[managedfields.Key]managedfields.Entry
 }
 
@@ -132,8 +127,8 @@ func (m *Mover) start(live runtime.Object) (*state, error) {
 	return s, nil
 }
 
-// readable returns the entries that a move is about and that can be decoded. It fails if
-// there is none (spec rule 14.5).
+// readable returns the entries that a move selects and that can be decoded. It is an error if there are none (spec
+// rule 14.5).
 func (s *state) readable(from managedfields.Key) (readable []managedfields.Entry, err error) {
 	keys, err := s.from(from)
 	if err != nil {
@@ -159,8 +154,7 @@ func (s *state) managerAt(version, subresource string) (*fieldmanager.FieldManag
 	return s.mover.manager(s.kind, version, subresource)
 }
 
-// Selects reports whether the entry of a key is one of those that from stands for as
-// the From of a [Move].
+// Selects reports whether from, the From of a [Move], selects the entry of a key.
 func Selects(from, entry managedfields.Key) bool {
 	if from.Manager != entry.Manager {
 		return false
@@ -173,7 +167,7 @@ func Selects(from, entry managedfields.Key) bool {
 		(from.APIVersion == "" || from.Operation == managedfields.Apply || from.APIVersion == entry.APIVersion)
 }
 
-// from returns the keys of the entries that a key of a move stands for.
+// from returns the keys of the entries that the From of a move selects.
 func (s *state) from(k managedfields.Key) ([]managedfields.Key, error) {
 	var out []managedfields.Key
 	for i := range s.entries {
@@ -207,7 +201,7 @@ type chosen struct {
 	all    bool
 }
 
-// check refuses a choice of nothing, and of what is in none of the sets.
+// check rejects an empty selection, and fields that are in none of the sets.
 func (c chosen) check(whose string, sets ...*fieldpath.Set) error {
 	switch {
 	case c.all && !c.fields.Empty():
@@ -220,7 +214,7 @@ func (c chosen) check(whose string, sets ...*fieldpath.Set) error {
 	return checkFields(c.fields, whose, sets...)
 }
 
-// checkFields refuses paths at which none of the sets has anything.
+// checkFields rejects paths at which none of the sets has anything.
 func checkFields(fields *fieldpath.Set, whose string, sets ...*fieldpath.Set) error {
 	for p := range fields.All() {
 		if isKeyField(p) {

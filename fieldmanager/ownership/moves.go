@@ -7,19 +7,15 @@ import (
 
 // Move is one move of ownership: Transfer, Release, Adopt, Drop or Rename.
 //
-// Where it says From, a Key with nothing but a Manager stands for all entries of
-// that name, whatever their operation, version and subresource; a Subresource or an
-// APIVersion narrows that down. With an Operation it stands for the one entry of that
-// key, or for an Update without an APIVersion for those of all versions. [Selects]
-// tells.
+// From selects entries. A Key that has only a Manager selects all entries of that name, with any operation, version
+// and subresource; Subresource and APIVersion restrict the selection. A Key with an Operation selects the entry of
+// that key; for an Update without an APIVersion, those of all versions. See [Selects].
 //
-// Where it says To, a Key without an Operation is that of an applier; through
-// which subresource, if it does not say, is for the entry to say from which the
-// fields come.
+// To is the key of an entry. Without an Operation it is that of an applier; without a Subresource it has the
+// subresource of the entry that the fields come from.
 //
-// Fields are chosen by paths, each of which stands for itself and all that is below
-// it. Every path must be that of something to move. No fields are an error, and not
-// everything; All stands for that.
+// Fields are selected by paths, each with everything below it. There must be something to move at every path. An
+// empty selection is an error; set All to move everything.
 type Move interface {
 	do(s *state) error
 }
@@ -31,32 +27,29 @@ type Transfer struct {
 	From, To managedfields.Key
 }
 
-// Release takes fields from a manager. What nobody else owns is owned by nobody
-// afterwards: it stays in the object, and no apply ever removes it.
+// Release removes fields from a manager. A field that nobody else owns stays in the object without an owner, and no
+// apply removes it.
 type Release struct {
 	Fields *fieldpath.Set
 	All    bool
 	From   managedfields.Key
 }
 
-// Adopt makes a manager an owner of what is in the object already, along with who
-// owns it.
+// Adopt makes a manager an owner of fields that the object has, together with their owners.
 type Adopt struct {
 	Fields *fieldpath.Set
 	All    bool
 	To     managedfields.Key
-	// Version is the API version (group/version) of the adoption, for a manager that
-	// has no entry yet; live's when it is empty.
-	Version string
+	// APIVersion is the group version of the manager's entry if it has none yet; live's if it is empty.
+	APIVersion string
 }
 
-// Drop takes everything from a manager that is gone.
+// Drop removes the entries of a manager that no longer exists.
 type Drop struct {
 	From managedfields.Key
 }
 
-// Rename gives the entries of a manager to another name, operation by operation.
-// Where the other has one already, both become one.
+// Rename changes the manager of entries, for each operation. Entries of the new name are merged with them.
 type Rename struct {
 	From managedfields.Key
 	To   string

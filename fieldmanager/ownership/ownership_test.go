@@ -103,7 +103,9 @@ func owners(t testing.TB, obj runtime.Object) string {
 		if e.Time != nil {
 			at = e.Time.UTC().Format("04:05")
 		}
-		lines = append(lines, strings.Join([]string{e.Manager, string(e.Operation), e.APIVersion, e.Subresource, at, string(e.FieldsV1.GetRawBytes())}, " "))
+		lines = append(lines,
+			strings.Join(
+				[]string{e.Manager, string(e.Operation), e.APIVersion, e.Subresource, at, string(e.FieldsV1.GetRawBytes())}, " "))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -128,7 +130,8 @@ func started(t testing.TB) *world {
 	w := newWorld(t, deploymentKind)
 	w.apply("argocd", deployment(t, web))
 	w.update("kubectl", "", func(tree map[string]any) {
-		require.NoError(t, unstructured.SetNestedStringMap(tree, map[string]string{"team": "a", "tier": "b"}, "metadata", "labels"))
+		require.NoError(t,
+			unstructured.SetNestedStringMap(tree, map[string]string{"team": "a", "tier": "b"}, "metadata", "labels"))
 	})
 	w.update("controller", "status", func(tree map[string]any) {
 		require.NoError(t, unstructured.SetNestedField(tree, int64(3), "status", "replicas"))
@@ -155,76 +158,114 @@ func TestMoves(t *testing.T) {
 		why   string
 	}{
 		{"start", nil, argocdOwns + "\n" + rest, "", "no move moves nothing"},
-		{"transfer a field", []ownership.Move{ownership.Transfer{Fields: set(t, `{"f:spec":{"f:replicas":{}}}`), From: manager("argocd"), To: manager("scaler")}},
-			strings.Replace(argocdOwns, `"f:replicas":{},`, "", 1) + "\n" + `scaler Apply apps/v1  04:01 {"f:spec":{"f:replicas":{}}}` + "\n" + rest,
-			"argocd: | | .spec.replicas\nscaler: .spec.replicas | |", "argocd's manifest still has it, and the newcomer's has nothing yet"},
+		{"transfer a field",
+			[]ownership.Move{
+				ownership.Transfer{Fields: set(t, `{"f:spec":{"f:replicas":{}}}`), From: manager("argocd"), To: manager("scaler")}},
+			strings.Replace(argocdOwns, `"f:replicas":{},`, "", 1) + "\n" +
+				`scaler Apply apps/v1  04:01 {"f:spec":{"f:replicas":{}}}` + "\n" + rest,
+			"argocd: | | .spec.replicas\nscaler: .spec.replicas | |",
+			"argocd's manifest still has it, and the newcomer's has nothing yet"},
 		{"transfer a field of an item", []ownership.Move{ownership.Transfer{
-			Fields: set(t, `{`+container+`{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`), From: manager("argocd"), To: manager("ci")}},
+			Fields: set(t, `{`+container+`{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`), From: manager("argocd"),
+			To: manager("ci")}},
 			strings.Replace(argocdOwns, `"f:image":{},"f:name":{},"f:ports"`, `"f:name":{},"f:ports"`, 1) + "\n" +
-				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{}}}}}}}` + "\n" + rest,
+				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{}}}}}}}` + "\n" +
+				rest,
 			`argocd: | | .spec.template.spec.containers[name="app"].image
 ci: .spec.template.spec.containers[name="app"].image | .spec.template.spec.containers[name="app"] .spec.template.spec.containers[name="app"].name |`,
 			"both own the item then"},
 		{"transfer the last field of an item", []ownership.Move{ownership.Transfer{
-			Fields: set(t, `{`+container+`{"k:{\"name\":\"side\"}":{"f:image":{}}}}}}}`), From: manager("argocd"), To: manager("ci")}},
+			Fields: set(t, `{`+container+`{"k:{\"name\":\"side\"}":{"f:image":{}}}}}}}`), From: manager("argocd"),
+			To: manager("ci")}},
 			strings.Replace(argocdOwns, `,"k:{\"name\":\"side\"}":{".":{},"f:image":{},"f:name":{}}`, "", 1) + "\n" +
-				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"side\"}":{".":{},"f:image":{},"f:name":{}}}}}}}` + "\n" + rest,
+				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"side\"}":{".":{},"f:image":{},"f:name":{}}}}}}}` +
+				"\n" + rest,
 			`argocd: | | .spec.template.spec.containers[name="side"] .spec.template.spec.containers[name="side"].image .spec.template.spec.containers[name="side"].name
 ci: .spec.template.spec.containers[name="side"] .spec.template.spec.containers[name="side"].image .spec.template.spec.containers[name="side"].name | |`,
 			"the item goes along"},
 		{"transfer an item with a default in its key", []ownership.Move{ownership.Transfer{
-			Fields: set(t, `{`+container+`{"k:{\"name\":\"app\"}":{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{}}}}}}}}`), From: manager("argocd"), To: manager("mesh")}},
-			strings.Replace(argocdOwns, `,"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}`, "", 1) + "\n" +
-				`mesh Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}}}}` + "\n" + rest,
+			Fields: set(t,
+				`{`+container+`{"k:{\"name\":\"app\"}":{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{}}}}}}}}`),
+			From: manager("argocd"), To: manager("mesh")}},
+			strings.Replace(argocdOwns,
+				`,"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}`, "", 1) + "\n" +
+				`mesh Apply apps/v1  04:01 {` + container +
+				`{"k:{\"name\":\"app\"}":{".":{},"f:name":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}}}}` + "\n" + rest,
 			`argocd: | | .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"] .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"].containerPort
 mesh: .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"] .spec.template.spec.containers[name="app"].ports[containerPort=80,protocol="TCP"].containerPort | .spec.template.spec.containers[name="app"] .spec.template.spec.containers[name="app"].name |`,
 			"the default is not in the object, and owned by nobody"},
 		{"transfer an atomic list", []ownership.Move{ownership.Transfer{
-			Fields: set(t, `{`+container+`{"k:{\"name\":\"app\"}":{"f:args":{}}}}}}}`), From: manager("argocd"), To: manager("ci")}},
+			Fields: set(t, `{`+container+`{"k:{\"name\":\"app\"}":{"f:args":{}}}}}}}`), From: manager("argocd"),
+			To: manager("ci")}},
 			strings.Replace(argocdOwns, `"f:args":{},`, "", 1) + "\n" +
-				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:name":{}}}}}}}` + "\n" + rest,
+				`ci Apply apps/v1  04:01 {` + container + `{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:name":{}}}}}}}` + "\n" +
+				rest,
 			`argocd: | | .spec.template.spec.containers[name="app"].args
 ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.containers[name="app"] .spec.template.spec.containers[name="app"].name |`, "as a whole"},
-		{"transfer an update to an applier", []ownership.Move{ownership.Transfer{All: true, From: manager("kubectl"), To: manager("argocd")}},
-			strings.Replace(strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{},"f:tier":{}}},"f:spec"`, 1), "04:01", "04:02", 1) + "\n" + controlOwns,
+		{"transfer an update to an applier",
+			[]ownership.Move{ownership.Transfer{All: true, From: manager("kubectl"), To: manager("argocd")}},
+			strings.Replace(
+				strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{},"f:tier":{}}},"f:spec"`, 1),
+				"04:01", "04:02", 1) + "\n" + controlOwns,
 			"argocd: .metadata.labels.team .metadata.labels.tier | |", "which never owns a container with something in it"},
 		{"transfer an update to another", []ownership.Move{ownership.Transfer{
-			Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"), To: managedfields.Key{Manager: "ui", Operation: managedfields.Update}}},
+			Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"),
+			To: managedfields.Key{Manager: "ui", Operation: managedfields.Update}}},
 			argocdOwns + "\n" + `kubectl Update apps/v1  04:02 {"f:metadata":{"f:labels":{".":{},"f:tier":{}}}}` + "\n" +
-				`ui Update apps/v1  04:02 {"f:metadata":{"f:labels":{".":{},"f:team":{}}}}` + "\n" + controlOwns, "", "the container is of both, and nobody looks ahead for updaters"},
-		{"transfer a status", []ownership.Move{ownership.Transfer{All: true, From: manager("controller"), To: manager("operator")}},
+				`ui Update apps/v1  04:02 {"f:metadata":{"f:labels":{".":{},"f:team":{}}}}` + "\n" + controlOwns, "",
+			"the container is of both, and nobody looks ahead for updaters"},
+		{"transfer a status",
+			[]ownership.Move{ownership.Transfer{All: true, From: manager("controller"), To: manager("operator")}},
 			argocdOwns + "\n" + `operator Apply apps/v1 status 04:03 {"f:status":{"f:replicas":{}}}` + "\n" + kubectlOwns,
 			"operator: .status.replicas | |", "the subresource stays"},
-		{"release", []ownership.Move{ownership.Release{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl")}},
-			argocdOwns + "\n" + strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "", "nobody owns it then"},
-		{"drop", []ownership.Move{ownership.Drop{From: manager("kubectl")}}, argocdOwns + "\n" + controlOwns, "", "with all its entries"},
+		{"release", []ownership.Move{
+			ownership.Release{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl")}},
+			argocdOwns + "\n" + strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "",
+			"nobody owns it then"},
+		{"drop", []ownership.Move{ownership.Drop{From: manager("kubectl")}}, argocdOwns + "\n" + controlOwns, "",
+			"with all its entries"},
 		{"rename", []ownership.Move{ownership.Rename{From: manager("argocd"), To: "flux"}},
 			strings.Replace(argocdOwns, "argocd", "flux", 1) + "\n" + rest,
 			"flux: | |", "under its new name it goes on as before"},
 		{"rename an update", []ownership.Move{ownership.Rename{From: manager("kubectl"), To: "argocd"}},
-			argocdOwns + "\n" + strings.Replace(kubectlOwns, "kubectl", "argocd", 1) + "\n" + controlOwns, "", "it stays an update"},
-		{"adopt", []ownership.Move{ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{}},"f:spec":{"f:replicas":{}}}`), To: manager("flux")}},
-			argocdOwns + "\n" + `flux Apply apps/v1  09:00 {"f:metadata":{"f:labels":{"f:team":{},"f:tier":{}}},"f:spec":{"f:replicas":{}}}` + "\n" + rest,
+			argocdOwns + "\n" + strings.Replace(kubectlOwns, "kubectl", "argocd", 1) + "\n" + controlOwns, "",
+			"it stays an update"},
+		{"adopt", []ownership.Move{
+			ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{}},"f:spec":{"f:replicas":{}}}`), To: manager("flux")}},
+			argocdOwns + "\n" +
+				`flux Apply apps/v1  09:00 {"f:metadata":{"f:labels":{"f:team":{},"f:tier":{}}},"f:spec":{"f:replicas":{}}}` +
+				"\n" + rest,
 			"flux: | .metadata.labels.team .metadata.labels.tier .spec.replicas |", "along with who owns it"},
-		{"adopt more", []ownership.Move{ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), To: manager("argocd")}},
+		{"adopt more",
+			[]ownership.Move{
+				ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), To: manager("argocd")}},
 			strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec"`, 1) + "\n" + rest,
 			"argocd: | .metadata.labels.team |", "the time is that of what it wrote"},
 		{"adopt what nobody owns", []ownership.Move{ownership.Drop{From: manager("kubectl")},
 			ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), To: manager("argocd")}},
-			strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec"`, 1) + "\n" + controlOwns,
+			strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec"`, 1) + "\n" +
+				controlOwns,
 			"argocd: .metadata.labels.team | |", "moves are made one after the other"},
 		{"there and back", []ownership.Move{
-			ownership.Transfer{All: true, From: manager("argocd"), To: manager("tmp")}, ownership.Transfer{All: true, From: manager("tmp"), To: manager("argocd")}},
+			ownership.Transfer{All: true, From: manager("argocd"), To: manager("tmp")},
+			ownership.Transfer{All: true, From: manager("tmp"), To: manager("argocd")}},
 			argocdOwns + "\n" + rest, "", "what comes back is what it was"},
 		{"in and out again", []ownership.Move{
-			ownership.Transfer{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"), To: manager("argocd")},
+			ownership.Transfer{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"),
+				To: manager("argocd")},
 			ownership.Release{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("argocd")}},
-			argocdOwns + "\n" + strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "", "who has what it had keeps its time"},
-		{"what it had already", []ownership.Move{ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), To: manager("argocd")},
-			ownership.Transfer{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"), To: manager("argocd")}},
+			argocdOwns + "\n" + strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "",
+			"who has what it had keeps its time"},
+		{"what it had already",
+			[]ownership.Move{ownership.Adopt{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), To: manager("argocd")},
+				ownership.Transfer{Fields: set(t, `{"f:metadata":{"f:labels":{"f:team":{}}}}`), From: manager("kubectl"),
+					To: manager("argocd")}},
 			strings.Replace(argocdOwns, `{"f:spec"`, `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec"`, 1) + "\n" +
-				strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "argocd: .metadata.labels.team | |", "an entry that does not grow keeps its time"},
-		{"everything dropped", []ownership.Move{ownership.Drop{From: manager("kubectl")}, ownership.Drop{From: manager("controller")}, ownership.Drop{From: manager("argocd")}},
+				strings.Replace(kubectlOwns, `"f:team":{},`, "", 1) + "\n" + controlOwns, "argocd: .metadata.labels.team | |",
+			"an entry that does not grow keeps its time"},
+		{"everything dropped",
+			[]ownership.Move{ownership.Drop{From: manager("kubectl")}, ownership.Drop{From: manager("controller")},
+				ownership.Drop{From: manager("argocd")}},
 			"", "argocd: | | " + paths(set(t, argocdOwns[len("argocd Apply apps/v1  04:01 "):])), "nobody tracks it any more"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -243,7 +284,9 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 			var next []string
 			for _, n := range r.Next {
 				require.NoError(t, n.Err)
-				next = append(next, strings.Join(strings.Fields(n.Manager.Manager+": "+paths(n.Deletes)+" | "+paths(n.Keeps)+" | "+paths(n.Regains)), " "))
+				next = append(next,
+					strings.Join(strings.Fields(n.Manager.Manager+": "+paths(n.Deletes)+" | "+paths(n.Keeps)+" | "+paths(n.Regains)),
+						" "))
 			}
 			require.Equal(t, row.next, strings.Join(next, "\n"))
 			accepted(t, w, r)

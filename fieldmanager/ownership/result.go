@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,51 +12,45 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Result is what comes of moves. Nothing in it may be changed.
+// Result is the result of moves. It must not be changed.
 type Result struct {
-	// Object is live with the new managed fields. Nothing else in it is new.
+	// Object is live with the new managed fields.
 	Object runtime.Object
-	// Changes say what each manager gains and loses, in the order of
-	// managedfields.Key. Nothing is ever removed by a move.
+	// Changes are what each manager gains and loses, in the order of managedfields.Key. A move removes no field.
 	Changes []fieldmanager.OwnershipChange
-	// Next looks ahead, for every applier among them; a name that was given up in a
-	// Rename applies no more.
+	// Next are the plans of all appliers among them, except for a name that a Rename gave up.
 	Next []Next
 
-	// Dropped are the entries that could not be decoded and that were dropped: what they
-	// owned can't be told, and is in no change.
+	// Dropped are the entries that could not be decoded and were dropped. What they owned is unknown, and in no change.
 	Dropped []managedfields.Key
 
 	live    runtime.Object
 	entries managedfields.List
 }
 
-// Next is what becomes of an applier's fields when it applies again what it applied
-// last. What that was is told from what it owned before the moves; of a manager that
-// owned nothing it is nothing, so that Deletes and Keeps are about whatever its first
-// intent leaves out.
+// Next is the result if an applier applies its last intent again. The intent is what it owned before the moves. If it
+// owned nothing the intent is empty, and Deletes and Keeps are the fields that its first intent may omit.
 type Next struct {
 	Manager managedfields.Key
-	// Intent is what it applied last; it names the object, and may have nothing else.
+	// Intent is its last intent; at least the name of the object.
 	Intent *unstructured.Unstructured
-	// Deletes are the fields that are removed from the object, because the intent
-	// does not have them and nobody else owns them.
+	// Deletes are the fields that are removed from the object: the intent omits them and nobody else owns them.
 	Deletes *fieldpath.Set
-	// Keeps are the fields that it loses and that stay, because others own them too.
+	// Keeps are the fields that it loses and that stay, because others own them.
 	Keeps *fieldpath.Set
-	// Regains are the fields that it comes to own again, because the intent has them.
+	// Regains are the fields that it owns again, because the intent has them.
 	Regains *fieldpath.Set
-	// Plan is all that the apply would do; nil when Err is set.
+	// Plan is the whole plan; nil if Err is set.
 	Plan *fieldmanager.Plan
-	// Err says why it can't be told: the version of its entry is not known, live
-	// can't be converted to it, or has what no intent may have.
+	// Err is why there is no plan: the version of its entry is unknown, live can't be converted to it, or live has a
+	// value that no intent may have.
 	Err error
 }
 
-// result puts together what the moves came to.
+// result returns the result of the moves.
 func (s *state) result() (*Result, error) {
 	for i := range s.entries {
-		// What moved there and back is as it was, its time included.
+		// An entry that is the same again keeps its time.
 		r := &s.entries[i]
 		if old := s.before.Get(r.Key); old != nil && isSame(old, r) {
 			*r = *old
@@ -73,7 +68,7 @@ func (s *state) result() (*Result, error) {
 			r.Dropped = append(r.Dropped, old.Key)
 		}
 	}
-	managedfields.SortKeys(r.Dropped)
+	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
 	for _, c := range r.Changes {
 		_, applied := s.applied[c.Manager]
 		owns := s.entries.Get(c.Manager) != nil
@@ -84,14 +79,14 @@ func (s *state) result() (*Result, error) {
 	return r, nil
 }
 
-// isSame reports whether two records own the same; what can't be decoded was not changed.
+// isSame reports whether two records own the same. A record that can't be decoded is unchanged.
 func isSame(old, now *managedfields.Record) bool {
 	had, err := old.Fields()
 	if err != nil {
 		return true
 	}
 	has, err := now.Fields()
-	return err == nil && had.Equal(has) && old.Version == now.Version
+	return err == nil && had.Equal(has) && old.APIVersion == now.APIVersion
 }
 
 func (s *state) changes() []fieldmanager.OwnershipChange {
@@ -105,17 +100,17 @@ func (s *state) changes() []fieldmanager.OwnershipChange {
 			keys = append(keys, s.entries[i].Key)
 		}
 	}
-	managedfields.SortKeys(keys)
+	slices.SortFunc(keys, managedfields.Key.Compare)
 	var out []fieldmanager.OwnershipChange
 	for _, k := range keys {
 		old, now := readable(s.before, was, k), readable(s.entries, is, k)
-		c := fieldmanager.OwnershipChange{Manager: k, Version: cmp.Or(now.Version, old.Version),
+		c := fieldmanager.OwnershipChange{Manager: k, Version: cmp.Or(now.APIVersion, old.APIVersion),
 			Gains: now.Fields.Difference(old.Fields), Loses: old.Fields.Difference(now.Fields)}
 		if c.Gains.Empty() && c.Loses.Empty() {
 			continue
 		}
 		for i := range s.entries {
-			if other := &s.entries[i]; other.Key != k && other.Version == c.Version {
+			if other := &s.entries[i]; other.Key != k && other.APIVersion == c.Version {
 				c.Shares = c.Shares.Union(other.Intersection(c.Gains))
 			}
 		}
@@ -124,8 +119,7 @@ func (s *state) changes() []fieldmanager.OwnershipChange {
 	return out
 }
 
-// readable returns the entry of k; one that can't be decoded, or is not there, owns
-// nothing.
+// readable returns the entry of k; an empty one if it does not exist or can't be decoded.
 func readable(l managedfields.List, at map[managedfields.Key]int, k managedfields.Key) (e managedfields.Entry) {
 	if i, ok := at[k]; ok {
 		e, _ = l[i].Entry()
@@ -133,14 +127,14 @@ func readable(l managedfields.List, at map[managedfields.Key]int, k managedfield
 	return e
 }
 
-// next looks ahead to the next apply of a manager whose fields changed.
+// next plans the next apply of a manager whose fields changed.
 func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
 	n := Next{Manager: c.Manager}
 	last, ok := s.applied[c.Manager]
 	if !ok {
-		last.Version = c.Version
+		last.APIVersion = c.Version
 	}
-	m, err := s.managerAt(last.Version, c.Manager.Subresource)
+	m, err := s.managerAt(last.APIVersion, c.Manager.Subresource)
 	if err == nil {
 		n.Intent, err = m.Extract(s.bare, last.Fields)
 	}
@@ -160,14 +154,13 @@ func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
 	return n
 }
 
-// ErrNoResourceVersion says that a patch could not be bound to an object that has
-// no resourceVersion: it might undo what others did in the meantime.
+// ErrNoResourceVersion reports that an object has no resourceVersion: a patch without one might undo the writes of
+// others.
 var ErrNoResourceVersion = managedfields.ErrNoResourceVersion
 
-// Patch returns the JSON Patch (RFC 6902) that makes the moves on a server, nil when
-// there is nothing to do. A server answers it with 409 when the object is another
-// than live by now; then start again from the object as it is. It makes its sender
-// the owner of nothing, and changes nothing but managed fields.
+// Patch returns the moves as a JSON Patch (RFC 6902) for the server; nil if nothing changes. If the object was
+// written since, the server responds with 409 Conflict; then start again with the new object. The sender of the patch
+// gains no ownership, and only managed fields change.
 func (r *Result) Patch() ([]byte, error) {
 	if len(r.Changes) == 0 && len(r.Dropped) == 0 {
 		return nil, nil

@@ -4,15 +4,14 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// split divides what a manager owns into what is at or below the paths of fields,
-// and the rest, so that both are closed where owned is: an item or entry of which
-// both have something is in both, and an item's key fields are with it.
+// split divides the closed set owned into the paths at or below those of fields, and the rest. Both are closed: if
+// both have something in an item or map entry, both have it itself, with the item's key fields.
 //
 //	owned                         fields         taken            rest
 //	.a[name=x] .name .image .tag  .a[].image     .a[] .name .image  .a[] .name .tag
 //	.a[name=x] .name .image       .a[].image     all of it          nothing
 //
-// It costs the size of owned.
+// It costs O(owned).
 func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
 	var t, r fieldpath.Builder
 	for e, entry := range owned.Level() {
@@ -40,7 +39,7 @@ func split(owned, fields *fieldpath.Set) (taken, rest *fieldpath.Set) {
 	return t.Set(), r.Set()
 }
 
-// keyFields returns those of set that are the key fields of the item that e selects.
+// keyFields returns the paths of set that are key fields of the item that e selects.
 func keyFields(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
 	fields, ok := e.Key()
 	if !ok {
@@ -74,8 +73,8 @@ func isKeyField(p fieldpath.Path) bool {
 	return false
 }
 
-// reach walks down set along p. has reports that there is something at or below it;
-// if not, inside is the path on the way that is in set and ends there, nil for none.
+// reach follows p down set. has reports whether set has anything at or below it. If it has not, inside is the longest
+// prefix of p that is in set and has nothing below it, or nil.
 func reach(set *fieldpath.Set, p fieldpath.Path) (has bool, inside fieldpath.Path) {
 	for i, e := range p {
 		member, below := set.At(e)

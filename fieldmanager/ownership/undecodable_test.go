@@ -16,7 +16,8 @@ import (
 func TestUndecodableEntries(t *testing.T) {
 	type m = map[string]any
 	entry := func(manager string, fields any, more ...string) m {
-		e := m{"manager": manager, "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+		e := m{"manager": manager, "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": fields}
 		for i := 0; i < len(more); i += 2 {
 			e[more[i]] = more[i+1]
 		}
@@ -45,7 +46,8 @@ func TestUndecodableEntries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := &unstructured.Unstructured{Object: m{"apiVersion": "apps/v1", "kind": "Deployment",
-				"metadata": m{"name": "x", "resourceVersion": "1", "managedFields": []any{alice, carol}}, "spec": m{"replicas": int64(1)}}}
+				"metadata": m{"name": "x", "resourceVersion": "1", "managedFields": []any{alice, carol}},
+				"spec":     m{"replicas": int64(1)}}}
 			mover := ownership.New(openapi.Builtin(), nil)
 			list := func(r *ownership.Result) []any {
 				return r.Object.(*unstructured.Unstructured).Object["metadata"].(m)["managedFields"].([]any)

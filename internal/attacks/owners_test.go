@@ -26,8 +26,8 @@ func updates(n int) managedfields.Entries {
 	for i := range out {
 		at := metav1.NewTime(time.Unix(int64(i%100), 0))
 		out[i] = managedfields.Entry{
-			Key:     managedfields.Key{Manager: fmt.Sprintf("m%07d", i), Operation: managedfields.Update, APIVersion: "v1"},
-			Version: "v1", Time: &at, Fields: fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i))),
+			Key:        managedfields.Key{Manager: fmt.Sprintf("m%07d", i), Operation: managedfields.Update, APIVersion: "v1"},
+			APIVersion: "v1", Time: &at, Fields: fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i))),
 		}
 	}
 	return out

@@ -108,7 +108,7 @@ var values = []attack{
 				func() error {
 					var s *fieldpath.Set
 					s.Union(nil).Intersection(s).Difference(s).RecursiveDifference(s).Leaves()
-					return check(s.Empty() && s.Len() == 0 && len(s.Tree()) == 0 && !s.Touches(nil) && s.String() == "", "nil is empty")
+					return check(s.Empty() && s.Len() == 0 && len(s.Tree()) == 0 && !s.IntersectsTree(nil) && s.String() == "", "nil is empty")
 				},
 			)
 		},

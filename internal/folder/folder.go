@@ -1,6 +1,6 @@
-// Package folder finds the files of a folder, symbolic links included.
+// Package folder lists the files of a folder and follows symbolic links.
 //
-// A ConfigMap that is mounted consists of links, and kubectl reads them:
+// A mounted ConfigMap consists of links, which kubectl follows, too:
 //
 //	web.yaml -> ..data/web.yaml
 //	..data -> ..2026_01_02/
@@ -18,16 +18,15 @@ import (
 	"strings"
 )
 
-// found is a file by one of its names.
+// found is a file with one of its names.
 type found struct {
 	name string // relative to the folder
 	real string // without links
 }
 
-// Files returns the names of the files in a folder whose name is wanted, at any depth,
-// relative to it and sorted. Links to files and folders are followed. A file that has
-// several names is returned once, by the name with the fewest folders in it; so
-// folders that contain themselves end. A wanted name that leads nowhere is an error.
+// Files returns the names of all wanted files in a folder and its subfolders, relative to the folder and sorted. It
+// follows links to files and folders. A file with several names is returned once, by the name with the fewest
+// folders, so folders that contain themselves end. A wanted name with a broken link is an error.
 func Files(root string, wanted func(name string) bool) ([]string, error) {
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -53,8 +52,8 @@ func Files(root string, wanted func(name string) bool) ([]string, error) {
 	return out, nil
 }
 
-// AllFiles returns the files at paths, and those in them that are wanted where they
-// are folders, sorted and each once.
+// AllFiles returns the files among paths, and the wanted files in the folders among them, sorted and without
+// duplicates.
 func AllFiles(paths []string, wanted func(name string) bool) (out []string, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -77,7 +76,7 @@ func AllFiles(paths []string, wanted func(name string) bool) (out []string, err 
 	return slices.Compact(out), nil
 }
 
-// named returns an error of the operating system with the name in the folder.
+// named returns an error of the operating system with the name relative to the folder.
 func named(name string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -89,10 +88,10 @@ func named(name string, err error) error {
 type walk struct {
 	wanted func(string) bool
 	files  []found
-	inside map[string]bool // the real folders on the way down to here
+	inside map[string]bool // the real folders around the current one
 }
 
-// folder adds the files of a real folder that goes by a name.
+// folder adds the files of a real folder, which has the given name.
 func (w *walk) folder(real, name string) error {
 	if w.inside[real] {
 		return nil

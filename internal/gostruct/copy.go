@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Copy returns a copy of a Go struct with metadata of its own, which shares all else
-// with it. Where that can't be had, it is a deep copy.
+// Copy returns a copy of a Go struct that has its own metadata and shares everything else. If that is impossible, it
+// is a deep copy.
 func Copy(obj runtime.Object) runtime.Object {
 	v := reflect.ValueOf(obj)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -23,15 +23,14 @@ func Copy(obj runtime.Object) runtime.Object {
 	return out
 }
 
-// SharesMetadata reports whether two objects have one metadata, or may have: a Go struct
-// may hold it by a pointer.
+// SharesMetadata reports whether two objects share their metadata, or may do so: a Go struct may have a pointer to
+// it.
 func SharesMetadata(a, b runtime.Object) bool {
 	x, y := metadataAt(a), metadataAt(b)
 	return x == 0 || y == 0 || x == y
 }
 
-// metadataAt returns where the metadata of a Go struct is in memory; 0 if that
-// can't be told.
+// metadataAt returns the address of the metadata of a Go struct; 0 if it is unknown.
 func metadataAt(obj runtime.Object) uintptr {
 	accessor, ok := obj.(metav1.ObjectMetaAccessor)
 	if !ok {

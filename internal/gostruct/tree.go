@@ -2,11 +2,9 @@ package gostruct
 
 import "reflect"
 
-// Tree returns the plain tree of a value, a [Node] or any other: maps and lists
-// are new, but for plain trees that the Go value brings along, which are shared.
-// except are paths of names from v down: entries that are left out and not
-// looked at, such as {"metadata", "managedFields"}. The error is an [Error] with
-// the path of something that has no JSON value.
+// Tree returns the plain tree of a value, a [Node] or any other. Its maps and lists are new, except for plain trees
+// inside the Go value, which are shared. except are paths of names, such as {"metadata", "managedFields"}, that are
+// omitted and not read. The error is an [Error] with the path of a value that has no JSON value.
 func Tree(v Value, except ...[]string) (any, error) {
 	switch v := v.(type) {
 	case Node:
@@ -23,8 +21,7 @@ func Tree(v Value, except ...[]string) (any, error) {
 // Tree returns the plain tree of the node; see [Tree].
 func (n Node) Tree(except ...[]string) (any, error) { return Tree(n, except...) }
 
-// below returns the rest of the paths that start with name, and whether one of
-// them ends there.
+// below returns the rest of the paths that begin with name, and reports whether one of them ends there.
 func below(except [][]string, name string) (rest [][]string, ends bool) {
 	for _, path := range except {
 		if len(path) == 0 || path[0] != name {
@@ -54,7 +51,7 @@ func tree(f *form, v reflect.Value, except [][]string, depth int) (any, error) {
 }
 
 func structTree(f *form, v reflect.Value, except [][]string, depth int) (any, error) {
-	// Counting first costs less than a map that is too large or has to grow.
+	// Counting first costs less than a map that is too large, or has to grow.
 	out := make(map[string]any, f.count(v))
 	for _, field := range f.fields {
 		fv, ff, ok := field.in(v)
@@ -85,7 +82,7 @@ func mapTree(f *form, v reflect.Value, except [][]string, depth int) (any, error
 		}
 		return out, nil
 	}
-	// Each entry is copied to one place in turn, which has an address.
+	// All entries are copied to one variable in turn, which has an address.
 	value := reflect.New(f.typ.Elem()).Elem()
 	for it := v.MapRange(); it.Next(); {
 		name := it.Key().String()

@@ -12,17 +12,17 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// MaxDepth is how deep a value may be nested, and how many pointers and
-// interfaces in a row are followed. It is the engine's own limit for trees.
+// MaxDepth is the deepest nesting of a value, and the longest chain of pointers and interfaces. The engine has the
+// same limit for trees.
 const MaxDepth = 1000
 
 var errTooDeep = fmt.Errorf("nested deeper than %d", MaxDepth)
 
-// Error is an error at a place in an object.
+// Error is an error at a path of an object.
 type Error struct {
-	// Path is where, from the object down: .spec.containers[0].name.
+	// Path is the path from the object, such as .spec.containers[0].name.
 	Path string
-	// Err says what is wrong.
+	// Err is the cause.
 	Err error
 }
 
@@ -31,7 +31,7 @@ func (e *Error) Error() string { return e.Path + ": " + e.Err.Error() }
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// at returns err as one at a step further up.
+// at adds a step to the front of the path of err.
 func at(step string, err error) error {
 	var located *Error
 	if errors.As(err, &located) {
@@ -44,9 +44,8 @@ func atField(name string, err error) error { return at("."+name, err) }
 
 func atItem(i int, err error) error { return at("["+strconv.Itoa(i)+"]", err) }
 
-// settle follows pointers and interfaces to the value at their end. The form that
-// it returns is none of pointerKind and interfaceKind; it is null for what is nil
-// on the way or at the end.
+// settle follows pointers and interfaces to their value. The form that it returns is neither pointerKind nor
+// interfaceKind; it is null for a nil on the way.
 func settle(f *form, v reflect.Value) (*form, reflect.Value) {
 	for range MaxDepth {
 		switch f.kind {
@@ -83,8 +82,8 @@ var (
 	tooDeep = &form{kind: noKind, err: errTooDeep}
 )
 
-// scalar returns the plain value of a settled v that is no container in Go; what
-// converts itself may come to be one all the same.
+// scalar returns the plain value of a settled v that is not a container in Go. A value that converts itself may
+// return a container.
 func (f *form) scalar(v reflect.Value) (any, error) {
 	switch f.kind {
 	case nullKind:
@@ -110,7 +109,7 @@ func (f *form) scalar(v reflect.Value) (any, error) {
 	return nil, f.err
 }
 
-// convert returns what v says that it is.
+// convert returns the JSON value of a v that converts itself.
 func (f *form) convert(v reflect.Value) (any, error) {
 	switch x := addressed(v, f.onlyPtr).(type) {
 	case failingConverter:
@@ -139,8 +138,7 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// plainString returns the content of a JSON string of printable ASCII without
-// escapes: what times, quantities and the like marshal to.
+// plainString returns the content of a JSON string of printable ASCII without escapes, such as a time or a quantity.
 func plainString(data []byte) (string, bool) {
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {
 		return "", false

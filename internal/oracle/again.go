@@ -184,7 +184,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 	}
 	for _, e := range entries {
 		version, _ := tree["apiVersion"].(string)
-		if e.Manager != manager || e.Operation != managedfields.Apply || e.Subresource != "" || e.Version != version {
+		if e.Manager != manager || e.Operation != managedfields.Apply || e.Subresource != "" || e.APIVersion != version {
 			continue
 		}
 		extracted, err := m.Extract(stored, e.Fields)

@@ -142,7 +142,7 @@ func compareEntries(upstream, tenure []any, set *fieldpath.Set) error {
 		out := map[managedfields.Key]string{}
 		for _, e := range entries {
 			if fields := e.Fields.Difference(set); !fields.Empty() {
-				out[e.Key] = e.Version + " " + fields.String()
+				out[e.Key] = e.APIVersion + " " + fields.String()
 			}
 		}
 		return out, err

@@ -130,7 +130,7 @@ func (w *World) checkMoved(transfer ownership.Transfer, from managedfields.Entry
 		}
 		// An intent does not own an empty list, nor an updater's container that is
 		// filled.
-		t := w.types.TypeFor(Kind(strings.TrimPrefix(from.Version, group+"/")))
+		t := w.types.TypeFor(Kind(strings.TrimPrefix(from.APIVersion, group+"/")))
 		if v, there := t.Get(w.Live.Object, p); there && transfer.To.Operation == "" && isContainer(v) {
 			continue
 		}
@@ -141,16 +141,16 @@ func (w *World) checkMoved(transfer ownership.Transfer, from managedfields.Entry
 	for p := range left.Fields.Difference(from.Fields).All() {
 		return fmt.Errorf("%v came to own %s", from.Key, p)
 	}
-	if gained.Operation != managedfields.Apply || from.Version != gained.Version {
+	if gained.Operation != managedfields.Apply || from.APIVersion != gained.APIVersion {
 		return nil
 	}
 	// What an applier gained is what an intent owns that says the same.
 	old, _ := before.Get(gained.Key)
-	m, err := fieldmanager.New(Kind(strings.TrimPrefix(gained.Version, group+"/")), w.types, w.options(Write{Subresource: gained.Subresource})...)
+	m, err := fieldmanager.New(Kind(strings.TrimPrefix(gained.APIVersion, group+"/")), w.types, w.options(Write{Subresource: gained.Subresource})...)
 	if err != nil {
 		return err
 	}
-	t := w.types.TypeFor(Kind(strings.TrimPrefix(gained.Version, group+"/")))
+	t := w.types.TypeFor(Kind(strings.TrimPrefix(gained.APIVersion, group+"/")))
 	// An entry may hold what the object has no more.
 	gains := gained.Fields.Difference(old.Fields)
 	var there []fieldpath.Path

@@ -202,7 +202,7 @@ func compareOwnership(plan *fieldmanager.Plan, live, now map[string]any) error {
 		}
 		var others *fieldpath.Set
 		for _, e := range after {
-			if e.Key != k && e.Version == new.Version {
+			if e.Key != k && e.APIVersion == new.APIVersion {
 				others = others.Union(e.Fields)
 			}
 		}

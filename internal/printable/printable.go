@@ -1,17 +1,14 @@
-// Package printable escapes what others wrote, for a terminal.
+// Package printable escapes text that others wrote, for a terminal.
 //
-// Names, keys and values of objects come from anybody. Raw, an escape sequence
-// among them moves the cursor, hides lines or retitles the window, and a
-// bidirectional control shows text in another order than it has. Whatever Tenure
-// prints goes through this package: [Text] for a cell or a name, [Lines] for a
-// text of several lines, [JSON] and [YAML] for documents, which stay the same
-// value, and [Writer] around a stream, for what nobody escaped before.
+// Anybody may have written the names, keys and values of objects. An unescaped control sequence in them moves the
+// cursor, hides lines or changes the window title, and a bidirectional control shows text in another order. All
+// output of Tenure goes through this package: [Text] for a cell or a name, [Lines] for several lines, [JSON] and
+// [YAML] for documents, which keep their value, and [Writer] for a stream of text that may not be escaped yet.
 //
 //	printable.Text("a\x1b[2Jb\u202e")   a\u001b[2Jb\u202e
 //
-// It escapes control characters (ESC, C1), format characters (bidirectional
-// controls, zero-width ones), line and paragraph separators, code points without a
-// character, and bytes that are not UTF-8.
+// It escapes control characters (ESC, C1), format characters (bidirectional controls, zero-width characters), line
+// and paragraph separators, code points without a character, and bytes that are not UTF-8.
 package printable
 
 import (
@@ -22,8 +19,7 @@ import (
 	"unicode/utf8"
 )
 
-// Is reports whether r shows as itself and does nothing else: whether it is a
-// letter, mark, number, punctuation, symbol or space. A newline is none.
+// Is reports whether r is printable: a letter, mark, number, punctuation, symbol or space, but not a newline.
 func Is(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= ' ' && r < 0x7f
@@ -31,12 +27,11 @@ func Is(r rune) bool {
 	return unicode.IsGraphic(r)
 }
 
-// Text returns s on one line, with every character that is not printable shown by
-// its number: \u202e, \U000e0001, or \x9b for a byte that is not UTF-8. Text that
-// is printable is returned as it is, so that Text(Text(s)) is Text(s).
+// Text returns s on one line, with the code points of characters that are not printable: \u202e, \U000e0001, or \x9b
+// for a byte that is not UTF-8. It returns printable text unchanged, so Text(Text(s)) is Text(s).
 func Text(s string) string { return escape(s, "") }
 
-// Lines is [Text] for every line of s: newlines and tabs stay.
+// Lines is [Text] for several lines: it keeps newlines and tabs.
 func Lines(s string) string { return escape(s, "\n\t") }
 
 func escape(s, kept string) string {
@@ -63,7 +58,7 @@ func escape(s, kept string) string {
 	return b.String()
 }
 
-// clean returns how long the start of s is that needs no escape.
+// clean returns the length of the beginning of s that needs no escape.
 func clean(s, kept string) int {
 	for i := 0; i < len(s); {
 		if c := s[i]; c >= ' ' && c < 0x7f {
@@ -79,8 +74,8 @@ func clean(s, kept string) int {
 	return len(s)
 }
 
-// JSON returns JSON, as encoding/json writes it, that means the same and is
-// printable: what is not is escaped in the strings. It may return data itself.
+// JSON returns JSON, as written by encoding/json, with the same value and printable strings. It may return data
+// itself.
 func JSON(data []byte) []byte {
 	s := string(data)
 	at := clean(s, "\n\t")
@@ -92,7 +87,7 @@ func JSON(data []byte) []byte {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			out = append(out, `\ufffd`...) // what every decoder makes of it
+			out = append(out, `\ufffd`...) // as every decoder decodes it
 		case Is(r) || r == '\n' || r == '\t':
 			out = append(out, s[i:i+size]...)
 		default:

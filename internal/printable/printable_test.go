@@ -43,7 +43,8 @@ func TestYAML(t *testing.T) {
 		{"what the encoder prints", "a\u202eb", "k: \"a\\u202eb\"\n"},
 		{"what it would print in a literal block", "a\nb\u202e\n", "k: \"a\\nb\\u202e\\n\"\n"},
 		{"beyond 16 bits", "\U000e0041", "k: \"\\U000e0041\"\n"},
-		{"a text that looks like an escape", `\u202e \x01M0x0000202e` + "\u202e", `k: "\\u202e \\x01M0x0000202e\u202e"` + "\n"},
+		{"a text that looks like an escape", `\u202e \x01M0x0000202e` + "\u202e",
+			`k: "\\u202e \\x01M0x0000202e\u202e"` + "\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			data, err := json.Marshal(map[string]any{"k": row.text})
@@ -65,8 +66,10 @@ func TestWriter(t *testing.T) {
 		{"colors where there are none", false, []string{"\x1b[31mred\x1b[0m"}, `\u001b[31mred\u001b[0m`},
 		{"colors", true, []string{"\x1b[31mred\x1b[0;22m"}, "\x1b[31mred\x1b[0;22m"},
 		{"colors in pieces", true, []string{"\x1b", "[3", "1m", "red\x1b[0", "m"}, "\x1b[31mred\x1b[0m"},
-		{"what is no color", true, []string{"\x1b[2J\x1b[8mx\x1b]0;t\a\x1b[1"}, `\u001b[2J\u001b[8mx\u001b]0;t\u0007\u001b[1`},
-		{"more parameters than anybody needs", true, []string{"\x1b[" + strings.Repeat("1;", 50) + "m"}, `\u001b[` + strings.Repeat("1;", 50) + "m"},
+		{"what is no color", true, []string{"\x1b[2J\x1b[8mx\x1b]0;t\a\x1b[1"},
+			`\u001b[2J\u001b[8mx\u001b]0;t\u0007\u001b[1`},
+		{"more parameters than anybody needs", true, []string{"\x1b[" + strings.Repeat("1;", 50) + "m"},
+			`\u001b[` + strings.Repeat("1;", 50) + "m"},
 		{"a character in pieces", false, []string{"日\xe6", "\x9c", "\xac\n"}, "日本\n"},
 		{"the start of a character at the end", false, []string{"日\xe6\x9c"}, `日\xe6\x9c`},
 	} {
@@ -90,7 +93,8 @@ func TestWriter(t *testing.T) {
 func FuzzPrintable(f *testing.F) {
 	for _, s := range []string{
 		"plain", "a\x1b[31mb\u009b2J", "\u202eabc\u2066", "a\nb\u202e\n\n", "\xff\xe6\x9c", "\U000e0041\U000f0000",
-		`\x01M0x0000202e\u202e` + "\u202e", "key: \u200b'\"\u2028", strings.Repeat("word \u202e", 40), "\x1b[1;2;31m", "\uffff\ufdd0",
+		`\x01M0x0000202e\u202e` + "\u202e", "key: \u200b'\"\u2028", strings.Repeat("word \u202e", 40), "\x1b[1;2;31m",
+		"\uffff\ufdd0",
 	} {
 		f.Add(s, 3)
 	}
@@ -140,5 +144,6 @@ func requirePrintable(t *testing.T, s, kept string) {
 	for _, r := range s {
 		require.True(t, unicode.IsGraphic(r) || strings.ContainsRune(kept, r), "%U in %q", r, s)
 	}
-	require.False(t, strings.Contains(s, "\ufffd") && !strings.Contains(strings.ToValidUTF8(s, ""), "\ufffd"), "%q is not UTF-8", s)
+	require.False(t, strings.Contains(s, "\ufffd") && !strings.Contains(strings.ToValidUTF8(s, ""), "\ufffd"),
+		"%q is not UTF-8", s)
 }

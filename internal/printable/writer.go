@@ -8,32 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// Writer escapes what is written to it, as [Lines] does, and writes it to another writer.
-// A program puts it in front of the terminal, so that no text is printed unescaped by
-// mistake. It is safe for concurrent use.
+// Writer is an [io.Writer] that escapes text as [Lines] does. A program writes to a terminal only through a Writer,
+// so it prints no text unescaped by mistake. It is safe for concurrent use.
 type Writer struct {
 	mu     sync.Mutex
 	out    io.Writer
 	colors bool
-	rest   string // the start of a character or of a sequence, to be continued
+	rest   string // an incomplete character or sequence
 }
 
-// NewWriter returns a writer to out. With colors, the sequences that choose a color
-// or a weight pass; no others do.
+// NewWriter returns a writer to out. With colors, it keeps the sequences that set a color or a weight, and no others.
 func NewWriter(out io.Writer, colors bool) *Writer { return &Writer{out: out, colors: colors} }
 
-// Unwrap returns what the writer writes to.
+// Unwrap returns the underlying writer.
 func (w *Writer) Unwrap() io.Writer { return w.out }
 
-// color matches the sequences that pass: reset, bold, faint and the 16 colors of the
-// foreground. Others hide text (8) or reverse it (7).
+// color matches the sequences that are kept: reset, bold, faint and the 16 foreground colors. Others hide text (8) or
+// reverse it (7).
 var color = regexp.MustCompile(`^\x1b\[(?:(?:0|1|2|22|3[0-79]|9[0-7])(?:;|m)){1,4}`)
 
-// maxSequence is how long a sequence that color matches can be, at most.
+// maxSequence is the length of the longest sequence that color matches.
 const maxSequence = 2 + 4*3
 
-// Write writes p. A character, or a sequence, that p has only the start of is kept
-// back until the next call, or Close.
+// Write writes p. It keeps an incomplete character or sequence at the end of p until the next Write, or Close.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +43,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what was kept back. It leaves what the writer writes to open.
+// Close writes what Write kept. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,8 +79,7 @@ func (w *Writer) escape(text string) string {
 	}
 }
 
-// unfinished returns how many bytes at the end of text may be the start of something
-// that the next bytes end.
+// unfinished returns the number of bytes at the end of text that may continue in the next bytes.
 func unfinished(text string, colors bool) int {
 	if i := strings.LastIndexByte(text, '\x1b'); colors && i >= 0 && len(text)-i < maxSequence &&
 		strings.Trim(text[i+1:], "[;0123456789") == "" {

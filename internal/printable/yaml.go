@@ -12,18 +12,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// YAML returns JSON as YAML that means the same and is printable. Where nothing has
-// to be escaped, that is the YAML of sigs.k8s.io/yaml, as kubectl prints it.
+// YAML converts JSON to printable YAML with the same value. If nothing must be escaped, it is the YAML of
+// sigs.k8s.io/yaml, as in kubectl.
 //
-// JSON is read as YAML on the way, which refuses raw control characters. The encoder
-// escapes those of ASCII, and chooses double quotes for them; but it prints
-// bidirectional controls and the like as they are, in whichever style. These are
-// encoded as a control character, which makes the encoder choose double quotes, and
-// a mark, whose place takes the escape afterwards:
+// The encoder parses JSON as YAML, which rejects raw control characters. It escapes ASCII control characters, and
+// uses double quotes for them, but it writes other characters that are not printable unescaped, in any style. Here
+// such a character is encoded as a control character, which makes the encoder use double quotes, and a mark, which is
+// replaced by the escape afterwards:
 //
 //	"a\u202eb"  →  "a\u0001M0x0000202eb"  →  k: "a\x01M0x0000202eb"  →  k: "a\u202eb"
 //
-// The mark M is one that data does not contain, so that nothing else is taken for it.
+// The mark M is a text that data does not contain.
 func YAML(data []byte) ([]byte, error) {
 	data = JSON(data)
 	mark := "M0x"
@@ -44,9 +43,9 @@ func YAML(data []byte) ([]byte, error) {
 	}), nil
 }
 
-// marked returns JSON with a mark and a number in the place of the escape of every
-// character that is not printable, but for those that the encoder escapes by itself.
-// Characters of two halves are written as they are: YAML has no such escapes.
+// marked returns JSON with a mark and a number instead of the escape of every character that is not printable, except
+// for those that the encoder escapes. It writes characters of two UTF-16 halves unescaped: YAML has no escape for
+// halves.
 func marked(data []byte, mark string) []byte {
 	var out []byte
 	s := string(data)
@@ -69,9 +68,8 @@ func marked(data []byte, mark string) []byte {
 	}
 }
 
-// jsonEscape returns the character that the \u escape at the start of s encodes,
-// and how long the escape is, both of its halves if it has two; the character is -1
-// for another escape.
+// jsonEscape returns the character of the \u escape at the start of s, and the length of the escape with both halves,
+// if it has two. The character is -1 for other escapes.
 func jsonEscape(s string) (r rune, size int) {
 	half := func(s string) rune {
 		if len(s) < 6 || s[:2] != `\u` {

@@ -102,7 +102,7 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 			continue
 		}
 		e.Manager, e.Operation, e.Subresource = record.Manager, record.Operation, record.Subresource
-		e.APIVersion, e.Time = record.Version, record.Time
+		e.APIVersion, e.Time = record.APIVersion, record.Time
 		if e.Time != nil && !now.IsZero() {
 			e.Age = duration.HumanDuration(now.Sub(e.Time.Time))
 		}

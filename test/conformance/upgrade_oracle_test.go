@@ -247,8 +247,8 @@ func randomEntries(r *rand.Rand) []any {
 			paths = append(paths, p)
 		}
 		e := managedfields.Entry{
-			Key:     managedfields.KeyOf(managers[r.IntN(len(managers))], op, "v1", subresource),
-			Version: "v1", Fields: fieldpath.NewSet(paths...),
+			Key:        managedfields.KeyOf(managers[r.IntN(len(managers))], op, "v1", subresource),
+			APIVersion: "v1", Fields: fieldpath.NewSet(paths...),
 		}
 		if r.IntN(4) > 0 {
 			e.Time = ptr(metav1.Unix(int64(1000+r.IntN(3)), 0))

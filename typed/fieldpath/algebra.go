@@ -1,14 +1,19 @@
 package fieldpath
 
-// The operations of this file walk two sets side by side, in the order of their
-// elements, and share with their operands every branch that they need not
-// change. Each costs O(nodes of both sets), and an intersection or difference with
-// a set that is far larger only a search for each node; an operand that is the
-// other one, or empty, costs nothing.
+// The operations of this file walk two sets side by side, in the order of their elements. They share every branch
+// that they need not change with their operands. For example, with sets written as paths:
+//
+//	A                          .a  .b.x  .b.y
+//	B                          .b.y  .c
+//	A.Union(B)                 .a  .b.x  .b.y  .c     .a is A's node, .c is B's node
+//	A.Intersection(B)          .b.y
+//	A.Difference(B)            .a  .b.x
+//
+// Each costs O(nodes of both sets) at most. An intersection or difference with a far larger set costs one search for
+// each node of the smaller one. An operand that is empty, or is the other operand, costs nothing.
 
-// seek returns the position, from start on, of the first node that does not sort
-// before e. It goes by steps that double, and then by halves: next to nothing
-// where e is near, and O(log n) where a few elements meet many.
+// seek returns the position, from start on, of the first node that does not sort before e. It searches in steps that
+// double, and then by bisection: O(log d) comparisons for a node d positions away.
 func seek(nodes []node, start int, e Element) int {
 	lo, step := start, 1
 	for lo < len(nodes) && nodes[lo].elem.Compare(e) < 0 {
@@ -70,9 +75,8 @@ func (s *Set) Union(o *Set) *Set {
 	return &Set{nodes: out}
 }
 
-// UnionOf returns the paths that are in any of the sets. It unites them by halves,
-// which costs O(n log k) for k sets of n nodes; one after the other would cost
-// O(n k).
+// UnionOf returns the paths that are in any of the sets. It merges them in pairs, which costs O(n log k) for k sets
+// of n nodes; one after the other would cost O(n k).
 func UnionOf(sets ...*Set) *Set {
 	switch len(sets) {
 	case 0:
@@ -112,12 +116,12 @@ func (s *Set) Intersection(o *Set) *Set {
 	return setOf(out)
 }
 
-// Difference returns the paths of s that are not in o. A path below one that is
-// in o stays, unless it is itself in o; see [Set.RecursiveDifference].
+// Difference returns the paths of s that are not in o. A path below a path of o stays, unless it is itself in o; see
+// [Set.RecursiveDifference]. Without .b, the set .b .b.x is .b.x.
 func (s *Set) Difference(o *Set) *Set { return s.subtract(o, false) }
 
-// RecursiveDifference returns the paths of s that are neither in o nor below a
-// path of o.
+// RecursiveDifference returns the paths of s that are neither in o nor below a path of o. Without .b, the set .b .b.x
+// is empty.
 func (s *Set) RecursiveDifference(o *Set) *Set { return s.subtract(o, true) }
 
 func (s *Set) subtract(o *Set, recursive bool) *Set {
@@ -127,7 +131,7 @@ func (s *Set) subtract(o *Set, recursive bool) *Set {
 	if s.Empty() || o.Empty() {
 		return s
 	}
-	var out []node // what is left of s.nodes[:i], once it differs from them
+	var out []node // the rest of s.nodes[:i]; set at the first change
 	changed := false
 	i, j := 0, 0
 	for i < len(s.nodes) {
@@ -158,7 +162,7 @@ func (s *Set) subtract(o *Set, recursive bool) *Set {
 	return setOf(out)
 }
 
-// Leaves returns the paths of s that no other path of s goes on from.
+// Leaves returns the paths of s that have no longer path of s below them: of .b .b.x, only .b.x.
 func (s *Set) Leaves() *Set {
 	if s.Empty() {
 		return nil

@@ -10,52 +10,52 @@ import (
 // DefaultCacheSize is the size of [SharedCache], in bytes.
 const DefaultCacheSize = 16 << 20
 
-// SharedCache returns the cache that is used where no other is given. It is the
-// process's, so that objects of one kind share sets whoever decodes them.
+// SharedCache returns the default cache. The whole process shares it, so objects of one kind share sets, whoever
+// decodes them.
 var SharedCache = sync.OnceValue(func() *Cache { return NewCache(DefaultCacheSize) })
 
-// Cache decodes FieldsV1, leniently, and keeps what came up twice of late: the same
-// FieldsV1 comes back on every write of an object, and for every object of a
-// workload. What is found in it costs a hash and a comparison of the text, and the
-// set is shared. A Cache is safe for concurrent use, and finding takes no lock. The
-// nil *Cache decodes and keeps nothing.
+// Cache maps FieldsV1 bytes to decoded sets. It decodes leniently, and keeps what it was recently asked for twice:
+// the same FieldsV1 comes back with every write of an object, and with every object of a workload. A hit costs a hash
+// and a comparison of the text, and returns a shared set. A Cache is safe for concurrent use; a hit takes no lock.
+// The nil *Cache decodes and keeps nothing.
 //
-// What it keeps is bounded in bytes. Who sends ever new FieldsV1 gets none of it
-// into the cache, and nothing out of it; who sends each of them twice takes others'
-// places, but no more memory.
+// Memory is bounded in bytes. FieldsV1 that is seen once is not cached and evicts nothing. FieldsV1 that a hostile
+// client sends twice evicts other sets, but takes no more memory.
 //
 // Invariants:
 //
-//	a cached set of hash h stands in buckets[h mod len(buckets)]
-//	held is the sum of the sizes of what stands in buckets; under lock, held ≤ limit
-//	only who holds the lock changes a way; a cached set never changes
+//	a cached set of hash h is in buckets[h mod len(buckets)]
+//	bytes is the sum of the sizes of all cached sets; under lock, bytes ≤ limit
+//	only the holder of the lock changes a way; a cached set never changes
+//
+// A hit of Parse costs O(len(data)). Adding a set moves the hand of a clock over the ways, and evicts the sets that
+// were not used since its last pass.
 type Cache struct {
 	limit   int
 	buckets []cacheBucket
-	asked   []atomic.Uint32 // tags of hashes that were last not found
+	missed  []atomic.Uint32 // tags of hashes that were recently not found
 	hits    tally
 	misses  atomic.Uint64
 
-	lock sync.Mutex
-	held int
-	sets int
-	hand int // the next way to be looked at when room must be made
+	lock  sync.Mutex
+	bytes int
+	sets  int
+	hand  int // the way that the clock looks at next
 }
 
-// ways is how many sets a bucket holds.
+// ways is the number of sets in a bucket.
 const ways = 8
 
 type cacheBucket struct {
 	ways [ways]atomic.Pointer[cached]
 }
 
-// cached is a decoded FieldsV1. One that was decoded from a tree has no text, and the
-// hash of its level.
+// cached is a decoded FieldsV1. One that was decoded from a tree has no text, and its hash is that of its level.
 type cached struct {
 	hash uint64
 	text string
 	set  *Set
-	size int         // all of it, in bytes
+	size int         // in bytes, with all its parts
 	used atomic.Bool // since the hand last passed
 }
 
@@ -63,29 +63,28 @@ const (
 	cachedSize  = 64      // of a cached itself, in bytes
 	bucketBytes = 64      // of a cacheBucket
 	bucketShare = 8 << 10 // of the limit that a bucket is for, in bytes
-	askedShare  = 8       // tags for each bucket
+	missedShare = 8       // tags for each bucket
 )
 
-// NewCache returns a cache that takes at most size bytes, as near as that can be
-// said: sets share parts, which are counted for each. One of less than some
-// kilobytes keeps nothing.
+// NewCache returns a cache of about size bytes. Parts that sets share are counted for each of them. A cache of less
+// than 8 KiB keeps nothing.
 func NewCache(size int) *Cache {
 	n := size / bucketShare
 	if n <= 0 {
 		return &Cache{}
 	}
 	n = 1 << (bits.Len(uint(n)) - 1)
-	tables := n * (bucketBytes + 4*askedShare)
-	return &Cache{limit: size - tables, buckets: make([]cacheBucket, n), asked: make([]atomic.Uint32, n*askedShare)}
+	tables := n * (bucketBytes + 4*missedShare)
+	return &Cache{limit: size - tables, buckets: make([]cacheBucket, n), missed: make([]atomic.Uint32, n*missedShare)}
 }
 
-// CacheStats says what a [Cache] holds and what it was good for.
+// CacheStats are the statistics of a [Cache].
 type CacheStats struct {
-	// Sets is the number of sets that it holds.
+	// Sets is the number of sets in the cache.
 	Sets int
-	// Bytes is about how much memory they take, and Limit is how much they may.
+	// Bytes estimates their memory, and Limit is its bound.
 	Bytes, Limit int
-	// Hits counts what was found, Misses what had to be decoded.
+	// Hits counts the sets that were found, Misses those that had to be decoded.
 	Hits, Misses uint64
 }
 
@@ -95,13 +94,13 @@ func (c *Cache) Stats() CacheStats {
 		return CacheStats{}
 	}
 	c.lock.Lock()
-	stats := CacheStats{Sets: c.sets, Bytes: c.held, Limit: c.limit}
+	stats := CacheStats{Sets: c.sets, Bytes: c.bytes, Limit: c.limit}
 	c.lock.Unlock()
 	stats.Hits, stats.Misses = c.hits.sum(), c.misses.Load()
 	return stats
 }
 
-// Parse is [Parse], lenient, through c.
+// Parse is a lenient [Parse] through the cache.
 func (c *Cache) Parse(data []byte) (*Set, error) {
 	if c == nil || len(data) == 0 || len(data) > c.largest() {
 		return Parse(data, Lenient)
@@ -118,14 +117,14 @@ func (c *Cache) Parse(data []byte) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.again(hash) {
+	if c.seenBefore(hash) {
 		c.add(&cached{hash: hash, text: string(data), set: l.set, size: cachedSize + len(data) + l.weight})
 	}
 	return l.set, nil
 }
 
-// FromTree is [FromTree], lenient, through c. A tree has to be walked whether it
-// was seen before or not, so that what a hit saves is memory: the set is shared.
+// FromTree is a lenient [FromTree] through the cache. A tree is walked in any case, so a hit saves only memory: the
+// set is shared.
 func (c *Cache) FromTree(tree map[string]any) (*Set, error) {
 	l, err := fromTree(tree, Lenient)
 	if err != nil || c == nil || l.set == nil || l.weight > c.largest() {
@@ -138,13 +137,13 @@ func (c *Cache) FromTree(tree map[string]any) (*Set, error) {
 		}
 	}
 	c.misses.Add(1)
-	if c.again(l.hash) {
+	if c.seenBefore(l.hash) {
 		c.add(&cached{hash: l.hash, set: l.set, size: cachedSize + l.weight})
 	}
 	return l.set, nil
 }
 
-// largest returns the size of the largest set that c keeps, in bytes.
+// largest returns the size of the largest set that is cached, in bytes.
 func (c *Cache) largest() int { return c.limit / 8 }
 
 func (c *Cache) bucket(hash uint64) *cacheBucket { return &c.buckets[hash%uint64(len(c.buckets))] }
@@ -157,9 +156,9 @@ func (c *Cache) hit(found *cached) *Set {
 	return found.set
 }
 
-// again reports whether a hash was not found before, either.
-func (c *Cache) again(hash uint64) bool {
-	asked := &c.asked[hash>>32%uint64(len(c.asked))]
+// seenBefore reports whether hash was recently not found before, and remembers it.
+func (c *Cache) seenBefore(hash uint64) bool {
+	asked := &c.missed[hash>>32%uint64(len(c.missed))]
 	if asked.Load() == uint32(hash) {
 		return true
 	}
@@ -167,7 +166,7 @@ func (c *Cache) again(hash uint64) bool {
 	return false
 }
 
-// add puts a set into its bucket, and takes out what there is no room for.
+// add puts a set into its bucket and evicts others until there is room.
 func (c *Cache) add(set *cached) {
 	if set.size > c.largest() {
 		return
@@ -188,16 +187,15 @@ func (c *Cache) add(set *cached) {
 		place = c.leastUsed(b)
 		c.remove(&b.ways[place])
 	}
-	for steps := 0; c.held+set.size > c.limit; steps++ {
+	for steps := 0; c.bytes+set.size > c.limit; steps++ {
 		c.advance(steps >= len(c.buckets)*ways)
 	}
 	b.ways[place].Store(set)
-	c.held += set.size
+	c.bytes += set.size
 	c.sets++
 }
 
-// leastUsed returns a way whose set was not used of late, and lets the others
-// grow older.
+// leastUsed returns a way whose set was not used recently, and marks those before it as unused.
 func (c *Cache) leastUsed(b *cacheBucket) int {
 	for i := range b.ways {
 		if !b.ways[i].Load().used.Swap(false) {
@@ -207,20 +205,19 @@ func (c *Cache) leastUsed(b *cacheBucket) int {
 	return 0
 }
 
-// advance moves the hand by one way, and takes out what it finds there, unless
-// that was used since it was last there. The larger the sets are the farther it
-// has to go, but the less often: a set's share of all ways is as its size is of
-// the limit. At the latest the second time round it takes out whatever it finds.
-func (c *Cache) advance(whatever bool) {
+// advance moves the hand by one way and evicts the set there, unless it was used since the last pass. With force,
+// which starts at the second round, it evicts any set, so making room always ends. Large sets make the hand go
+// farther, but less often.
+func (c *Cache) advance(force bool) {
 	way := &c.buckets[c.hand/ways].ways[c.hand%ways]
 	c.hand = (c.hand + 1) % (len(c.buckets) * ways)
-	if at := way.Load(); at != nil && (!at.used.Swap(false) || whatever) {
+	if at := way.Load(); at != nil && (!at.used.Swap(false) || force) {
 		c.remove(way)
 	}
 }
 
 func (c *Cache) remove(way *atomic.Pointer[cached]) {
-	c.held -= way.Load().size
+	c.bytes -= way.Load().size
 	c.sets--
 	way.Store(nil)
 }

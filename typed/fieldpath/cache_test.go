@@ -61,7 +61,8 @@ func TestCacheOfTrees(t *testing.T) {
 }
 
 func TestNoCache(t *testing.T) {
-	for why, c := range map[string]*fieldpath.Cache{"none": nil, "of no size": fieldpath.NewCache(0), "zero": {}, "too small": fieldpath.NewCache(100)} {
+	for why, c := range map[string]*fieldpath.Cache{"none": nil, "of no size": fieldpath.NewCache(0), "zero": {},
+		"too small": fieldpath.NewCache(100)} {
 		for range 3 {
 			set, err := c.Parse([]byte(podFields))
 			require.NoError(t, err, why)
@@ -75,8 +76,7 @@ func TestNoCache(t *testing.T) {
 	}
 }
 
-// TestCacheCompares puts other sets where hashes lead: what hashes alike is not the
-// same.
+// TestCacheCompares puts other sets at the places of hashes: a hit needs more than an equal hash.
 func TestCacheCompares(t *testing.T) {
 	c := fieldpath.NewCache(1 << 20)
 	wrong := fieldpath.NewSet(fieldpath.Fields("wrong"))
@@ -86,11 +86,10 @@ func TestCacheCompares(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, podFields, string(set.AppendJSON(nil)))
 	}
-	require.Equal(t, uint64(2), c.Stats().Misses, "both stand side by side")
+	require.Equal(t, uint64(2), c.Stats().Misses, "both are cached")
 }
 
-// TestCacheBound sends many more sets than there is room for, each twice, and looks
-// at what the cache holds all along.
+// TestCacheBound adds many more sets than there is room for, each twice, and checks the cache after each.
 func TestCacheBound(t *testing.T) {
 	const size = 256 << 10
 	c := fieldpath.NewCache(size)
@@ -117,8 +116,7 @@ func TestCacheBound(t *testing.T) {
 	require.GreaterOrEqual(t, stats.Hits, uint64(900), "what is asked for all the time is kept, or soon again")
 }
 
-// TestCacheFlood sends ever new sets: none of them is kept, and those that are in
-// use stay.
+// TestCacheFlood decodes new sets only: the cache keeps none of them, and does not evict those in use.
 func TestCacheFlood(t *testing.T) {
 	c := fieldpath.NewCache(256 << 10)
 	for range 2 {
@@ -138,7 +136,7 @@ func TestCacheFlood(t *testing.T) {
 	require.Equal(t, after.Hits+1, c.Stats().Hits)
 }
 
-// TestCacheWeight holds what a cache says of its size against the heap.
+// TestCacheWeight compares the size that a cache reports with the heap.
 func TestCacheWeight(t *testing.T) {
 	const size = 8 << 20
 	c := fieldpath.NewCache(size)
@@ -168,8 +166,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestCacheConcurrent is for the race detector: every goroutine gets right sets,
-// whoever puts which into the cache, or takes it out.
+// TestCacheConcurrent is for the race detector: every goroutine gets the right sets while others add and evict them.
 func TestCacheConcurrent(t *testing.T) {
 	c := fieldpath.NewCache(64 << 10) // too small for all
 	texts := make([][]byte, 64)

@@ -2,10 +2,9 @@ package fieldpath
 
 import "strings"
 
-// IsCanonical reports whether tree, a FieldsV1 as it stands in an unstructured
-// object, is for certain one that [Set.Tree] could have returned. It allocates
-// nothing, and may be false for what only decoding can tell: names with escapes,
-// numbers with fractions.
+// IsCanonical reports whether tree, a FieldsV1 of an unstructured object, is one that [Set.Tree] returns. It
+// allocates nothing and costs O(members). It may be false for names that only decoding can judge: those with
+// escapes and numbers with fractions.
 func IsCanonical(tree map[string]any) bool {
 	left := MaxMembers
 	return isCanonical(tree, 0, &left)
@@ -27,7 +26,7 @@ func isCanonical(tree map[string]any, depth int, left *int) bool {
 	return true
 }
 
-// IsCanonicalName is [IsCanonical] for the name of one member.
+// IsCanonicalName is [IsCanonical] for one member name.
 func IsCanonicalName(name string) bool {
 	if len(name) < 2 || name[1] != ':' || len(name) > MaxElement {
 		return name == "."
@@ -45,7 +44,7 @@ func IsCanonicalName(name string) bool {
 	return false
 }
 
-// plainKey reports whether text is a key of plain names and scalars, sorted.
+// plainKey reports whether text is a key whose names are plain and sorted, and whose values are plain scalars.
 func plainKey(text string) bool {
 	if !strings.HasPrefix(text, "{") {
 		return false
@@ -79,8 +78,7 @@ func plainKey(text string) bool {
 	}
 }
 
-// plainScalar returns the length of the scalar that text starts with, if it is
-// one whose text is canonical; 0 otherwise.
+// plainScalar returns the length of the canonical scalar that text begins with, or 0.
 func plainScalar(text string) int {
 	if text == "" {
 		return 0
@@ -108,8 +106,7 @@ func plainScalar(text string) int {
 	return 0
 }
 
-// plainString returns the length of the JSON string that text starts with, if
-// nothing in it needs an escape; 0 otherwise.
+// plainString returns the length of the JSON string that text begins with if it needs no escapes, or 0.
 func plainString(text string) int {
 	if text == "" || text[0] != '"' {
 		return 0

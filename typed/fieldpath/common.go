@@ -6,39 +6,37 @@ import (
 	"sync/atomic"
 )
 
-// Sets of one cluster are made of the same few hundred names, put together in the
-// same ways: f:metadata, f:labels; the item of a list of conditions, owned in four
-// fields. Three tables of the process keep those that came up twice of late, so
-// that decoding need not make them again, and sets that are kept share them:
+// The FieldsV1 of one cluster are made of the same few hundred names in the same combinations: f:metadata, f:labels,
+// the four fields of a condition. Three tables of the process keep those that were recently seen twice, so decoding
+// need not build them again, and decoded sets share them:
 //
-//	commonNames   what stands between the quotes of a name → its element
+//	commonNames   a name as it is written between its quotes → its element
 //	commonSets    the nodes of a small set → the set
-//	commonTexts   the text of a small set, below a name → the set
+//	commonTexts   the text of a small set, and the name before it → the set
 //
-// What comes up once, as most of what an attacker sends, is never put into a
-// table. What is found is compared with what was looked for: to hash alike is not
-// enough. The tables have a fixed number of places, and what may go into one is
-// bounded: together they hold some hundred kilobytes as a rule, and some megabytes
-// at most.
+// For example, once {"f:name":{},"f:value":{}} was decoded twice below k:{"name":"a"}, the next decoder skips the
+// text and takes the set.
+//
+// What is seen once, such as most of what an attacker sends, never enters a table. A hit is always compared with what
+// was looked up; an equal hash is not enough. The tables have a fixed number of places, and the size of what may
+// enter is bounded. Together they usually take some hundred kilobytes, and a few megabytes at most.
 
-// bucket is where things of like hashes stand; it is as large as a cache line of
-// today. It is read and written without a lock, one atomic step at a time: who
-// loses a race makes a thing again, or does not find it, and that is all.
+// bucket holds things whose hashes have the same place, in one cache line (64 bytes). It is read and written without
+// a lock, by single atomic steps: a goroutine that loses a race builds a thing again, or misses it, and nothing else.
 //
-//	tags[i] is of the hash of ways[i]; where it differs, the way is not looked at
-//	asked holds the tags of what was last not found
-//	turn says which place in asked is the next to be taken, and which way when
-//	none is free
+//	tags[i]  belongs to the hash of ways[i]; ways[i] is only read if it matches
+//	missed   holds the tags of hashes that were recently not found
+//	turn     is the next place of missed to overwrite, and the way to evict if none is free
 type bucket[T any] struct {
-	ways  [4]atomic.Pointer[T]
-	tags  [4]atomic.Uint32
-	asked [3]atomic.Uint32
-	turn  atomic.Uint32
+	ways   [4]atomic.Pointer[T]
+	tags   [4]atomic.Uint32
+	missed [3]atomic.Uint32
+	turn   atomic.Uint32
 }
 
 func tag(hash uint64) uint32 { return uint32(hash >> 32) }
 
-// way returns what may have the given hash, or nil.
+// way returns ways[i] if its tag matches the hash, or nil.
 func (b *bucket[T]) way(i int, hash uint64) *T {
 	if b.tags[i].Load() != tag(hash) {
 		return nil
@@ -46,14 +44,14 @@ func (b *bucket[T]) way(i int, hash uint64) *T {
 	return b.ways[i].Load()
 }
 
-// again reports whether what has the given hash was not found before, either.
-func (b *bucket[T]) again(hash uint64) bool {
-	for i := range b.asked {
-		if b.asked[i].Load() == tag(hash) {
+// seenBefore reports whether hash was recently not found before, and remembers it.
+func (b *bucket[T]) seenBefore(hash uint64) bool {
+	for i := range b.missed {
+		if b.missed[i].Load() == tag(hash) {
 			return true
 		}
 	}
-	b.asked[b.next()%3].Store(tag(hash))
+	b.missed[b.next()%3].Store(tag(hash))
 	return false
 }
 
@@ -75,8 +73,7 @@ func (b *bucket[T]) next() uint32 {
 	return turn
 }
 
-// seed makes hashes differ from process to process, so that nobody can find
-// texts that hash alike.
+// seed differs between processes, so nobody can prepare texts whose hashes collide.
 var seed = maphash.MakeSeed()
 
 // mix returns a hash of two hashes.
@@ -89,25 +86,24 @@ func mix(a, b uint64) uint64 {
 
 const maxName = 128 // the longest common name, in bytes
 
-// commonName is a name as it is written: in JSON between its quotes, or in a tree,
-// where nothing is escaped. Names that need no escapes are written alike in both;
-// of others, what is one in JSON may be another, or none, in a tree. It never
-// changes.
+// commonName is a name as it is written: in JSON between its quotes, or as the key of a tree, which has no escapes. A
+// name that needs no escapes is written the same in both (json and inTree). One that is written with escapes in JSON
+// may be another name, or none, in a tree. It never changes.
 type commonName struct {
 	written      string
 	json, inTree bool
 	name         name
 }
 
-// written and name share no memory with anything that is larger; name is one that
-// strict decoders accept.
+// nameTable maps written names to elements. written and name share no memory with larger texts, and strict decoders
+// accept name.
 type nameTable [1024]bucket[commonName]
 
 var commonNames nameTable
 
 func (t *nameTable) at(hash uint64) *bucket[commonName] { return &t[hash%uint64(len(t))] }
 
-// find returns the name that is written as given in JSON, or nil.
+// find returns the name that JSON writes as written, or nil.
 func (t *nameTable) find(hash uint64, written []byte) *name {
 	b := t.at(hash)
 	for i := range b.ways {
@@ -118,7 +114,7 @@ func (t *nameTable) find(hash uint64, written []byte) *name {
 	return nil
 }
 
-// findText returns the name that a tree has as given, or nil.
+// findText returns the name that a tree has as text, or nil.
 func (t *nameTable) findText(hash uint64, text string) *name {
 	b := t.at(hash)
 	for i := range b.ways {
@@ -129,8 +125,7 @@ func (t *nameTable) findText(hash uint64, text string) *name {
 	return nil
 }
 
-// text returns a name that trees have as a string, the table's own if it is in
-// there.
+// text returns name as a string: the table's own string if it has one.
 func (t *nameTable) text(hash uint64, name []byte) string {
 	b := t.at(hash)
 	for i := range b.ways {
@@ -141,10 +136,9 @@ func (t *nameTable) text(hash uint64, name []byte) string {
 	return string(name)
 }
 
-// wants reports whether a name that was not found, of a written size, shall go
-// into the table.
+// wants reports whether a name that was not found, with size bytes as written, should enter the table.
 func (t *nameTable) wants(hash uint64, size int, n name) bool {
-	return size <= maxName && t.at(hash).again(hash) && n.strict()
+	return size <= maxName && t.at(hash).seenBefore(hash) && n.strict()
 }
 
 func (t *nameTable) put(hash uint64, c *commonName) { t.at(hash).put(hash, c) }
@@ -153,25 +147,25 @@ func (t *nameTable) put(hash uint64, c *commonName) { t.at(hash).put(hash, c) }
 
 const maxSet = 1024 // the heaviest common set, in bytes; see level
 
-// level is what one JSON object of a FieldsV1 stands for.
+// level is the decoded form of one JSON object of a FieldsV1.
 type level struct {
 	set    *Set
-	member bool // the object's own path is in the set that it stands in
-	// hash is of the set, whatever order its members came in. Equal sets have the
-	// same one, if their names were written alike.
+	member bool // the path of the object itself is in the set around it
+	// hash is independent of the order of the members. Equal sets have equal hashes if their names are written the
+	// same.
 	hash uint64
-	// weight is about how much memory the set takes, in bytes.
+	// weight estimates the memory of the set in bytes.
 	weight int
 }
 
-// What parts of a set weigh, in bytes.
+// The weights of parts of a set, in bytes.
 const (
 	setWeight  = 24
 	nodeWeight = 48
 	dataWeight = 160 // of an element that is not a field
 )
 
-// add adds a member to the sums over a set.
+// add adds a member to the hash and the weight of l.
 func (l *level) add(n *name, below *level) {
 	hash := n.hash
 	if below.member {
@@ -184,16 +178,16 @@ func (l *level) add(n *name, below *level) {
 	}
 }
 
-// settle makes l.set of all its nodes, which are given in the order in which they
-// were read; it changes them. It returns an element that stands twice, if any.
-func (l *level) settle(nodes []node) (twice Element) {
+// finish makes l.set of nodes, all members of the object in the order in which they were read. It changes nodes. It
+// returns an element that occurs twice, or the zero Element.
+func (l *level) finish(nodes []node) (twice Element) {
 	if len(nodes) == 0 {
 		*l = level{member: true}
 		return Element{}
 	}
 	l.weight += setWeight
 	if l.set = commonSets.find(l, nodes); l.set != nil {
-		return Element{} // as all sets it is sorted, and so are nodes
+		return Element{} // every set is sorted, so nodes are
 	}
 	if !sorted(nodes) {
 		if twice = sort(nodes); twice.kind != 0 {
@@ -210,7 +204,7 @@ func (l *level) settle(nodes []node) (twice Element) {
 	return Element{}
 }
 
-// commonSet is a set that stands below something in many sets.
+// commonSet is a set that occurs below many elements.
 type commonSet struct {
 	hash uint64
 	set  *Set
@@ -222,8 +216,7 @@ var commonSets setTable
 
 func (t *setTable) at(hash uint64) *bucket[commonSet] { return &t[hash%uint64(len(t))] }
 
-// find returns a set of the given nodes, which is of the hash and weight of l, or
-// nil.
+// find returns the set that has the given nodes, or nil. l has its hash and weight.
 func (t *setTable) find(l *level, nodes []node) *Set {
 	if l.weight > maxSet {
 		return nil
@@ -237,8 +230,7 @@ func (t *setTable) find(l *level, nodes []node) *Set {
 	return nil
 }
 
-// identical reports whether a and b are the same nodes; to the sets below them
-// it does not descend.
+// identical reports whether a and b have the same nodes. It compares the sets below by address.
 func identical(a, b []node) bool {
 	if len(a) != len(b) {
 		return false
@@ -251,9 +243,9 @@ func identical(a, b []node) bool {
 	return true
 }
 
-// offer is for the set of l, which was not found.
+// offer considers l.set, which was not found, for the table.
 func (t *setTable) offer(l *level) {
-	if l.weight <= maxSet && t.at(l.hash).again(l.hash) {
+	if l.weight <= maxSet && t.at(l.hash).seenBefore(l.hash) {
 		t.at(l.hash).put(l.hash, &commonSet{l.hash, l.set})
 	}
 }
@@ -262,11 +254,10 @@ func (t *setTable) offer(l *level) {
 
 const maxText = 256 // the longest common text, in bytes
 
-// commonText is the text of a set, {"f:name":{},"f:value":{}} for example, and
-// what it is decoded to.
+// commonText is the text of a set, such as {"f:name":{},"f:value":{}}, and its decoded form.
 type commonText struct {
 	text    string
-	members int // at all levels, as they count for MaxMembers
+	members int // at all levels, as counted for MaxMembers
 	level   level
 }
 
@@ -276,9 +267,9 @@ var commonTexts textTable
 
 func (t *textTable) at(place uint64) *bucket[commonText] { return &t[place%uint64(len(t))] }
 
-// placeOf returns where to look for what a text begins with that stands below a
-// name. How it goes on is not known yet: what tells it from others is the name; or,
-// since names of items are many, how the first names in it begin.
+// placeOf returns where to look for a set that text begins with and that is below the name n. The length of the set's
+// text is not known yet, so the place is a hash of the name and the first eight bytes; for items of lists, whose
+// names vary, of the first 16 bytes.
 func placeOf(n *name, text []byte) uint64 {
 	if n.elem.kind == KindField {
 		if begins := len(`{"f:`); len(text) >= begins+8 {
@@ -292,7 +283,7 @@ func placeOf(n *name, text []byte) uint64 {
 	return uint64(n.elem.kind)
 }
 
-// find returns what text begins with, or nil.
+// find returns the set that text begins with, or nil.
 func (t *textTable) find(place uint64, text []byte) *commonText {
 	b := t.at(place)
 	for i := range b.ways {
@@ -303,9 +294,9 @@ func (t *textTable) find(place uint64, text []byte) *commonText {
 	return nil
 }
 
-// offer is for a text that was not found, and which is decoded to l.
+// offer considers a text that was not found, decoded to l, for the table.
 func (t *textTable) offer(place uint64, text []byte, members int, l *level) {
-	if len(text) <= maxText && l.weight <= maxSet && t.at(place).again(l.hash) {
+	if len(text) <= maxText && l.weight <= maxSet && t.at(place).seenBefore(l.hash) {
 		t.at(place).put(place, &commonText{string(text), members, *l})
 	}
 }

@@ -53,7 +53,7 @@ func naiveObject(tokens *json.Decoder, lenient bool) (set *fieldpath.Set, member
 				return nil, false, err
 			}
 			if name == "." && seen[name] && !lenient {
-				return nil, false, fmt.Errorf("it stands twice")
+				return nil, false, fmt.Errorf("duplicate")
 			}
 			seen[name] = true
 			continue
@@ -66,7 +66,7 @@ func naiveObject(tokens *json.Decoder, lenient bool) (set *fieldpath.Set, member
 		}
 		id := fmt.Sprint(e.Kind(), e.Text())
 		if seen[id] && !lenient {
-			return nil, false, fmt.Errorf("%s stands twice", name)
+			return nil, false, fmt.Errorf("duplicate %s", name)
 		}
 		seen[id] = true
 		sub, member, err := naiveObject(tokens, lenient)
@@ -182,7 +182,7 @@ func TestCommonNames(t *testing.T) {
 	}
 }
 
-// TestCommonPartsAreCompared puts other things where hashes lead.
+// TestCommonPartsAreCompared puts other things at the places of hashes: a hit needs more than an equal hash.
 func TestCommonPartsAreCompared(t *testing.T) {
 	const text = `{"f:a":{"f:name":{},"f:value":{}}}`
 	fieldpath.ForgetCommon()
@@ -245,7 +245,8 @@ func TestCommonPartsAreShared(t *testing.T) {
 	}
 	require.Same(t, below(`{"f:a":`+item+`}`), below(`{"f:a":`+item+`,"f:b":{}}`))
 	want := below(`{"f:a":` + item + `}`)
-	tree, err := fieldpath.FromTree(map[string]any{"f:a": map[string]any{".": nil, "f:value": nil, "f:name": nil}}, fieldpath.Lenient)
+	tree, err := fieldpath.FromTree(map[string]any{"f:a": map[string]any{".": nil, "f:value": nil, "f:name": nil}},
+		fieldpath.Lenient)
 	require.NoError(t, err)
 	_, got := tree.At(fieldpath.Field("a"))
 	require.Same(t, want, got, "whether it was text or a tree")

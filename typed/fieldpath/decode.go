@@ -21,14 +21,20 @@ import (
 //	    v:JSON     the item of a set with that value
 //	    i:INT      the item at that position
 //
-// A child without members of its own is in the set: {} stands for {".":{}}.
+// A child whose set is {} is a member itself: {} is short for {".":{}}.
+//
+// For example, {"f:spec":{".":{},"f:ports":{"k:{\"port\":80}":{}}}} holds .spec and .spec.ports[port=80], but not
+// .spec.ports.
+//
+// Decoding is one pass over the text without a tree in between. It costs O(n) for FieldsV1 that is sorted, as servers
+// write it, and O(n log n) otherwise. Nothing in it depends on a schema.
 
-// SyntaxError says what is wrong with a FieldsV1, and where.
+// SyntaxError describes what is wrong with a FieldsV1, and where.
 type SyntaxError struct {
 	// Path is the path of the member in which the error is.
 	Path Path
-	// Offset counts the bytes before the error, or before the member's name when
-	// that is wrong; -1 for a decoded FieldsV1.
+	// Offset is the number of bytes before the error, or before the member's name if the name is wrong. It is -1 for
+	// a FieldsV1 that is already decoded into maps.
 	Offset int
 	// Reason says what was found and what was expected.
 	Reason string
@@ -45,24 +51,21 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("fieldsV1 at %s, byte %d: %s", at, e.Offset, e.Reason)
 }
 
-// Leniency says how [Parse] and [FromTree] treat FieldsV1 that is well-formed
-// JSON but not a FieldsV1 that this package would write.
+// Leniency is how [Parse] and [FromTree] treat a FieldsV1 that is valid JSON, but not one that this package writes.
 type Leniency uint8
 
 const (
-	// Strict refuses members of unknown kinds and members that stand twice.
+	// Strict rejects members of unknown kinds and duplicate members.
 	Strict Leniency = iota
-	// Lenient accepts what may be stored already: members of unknown kinds,
-	// which a later version may have written, are passed over; members that
-	// stand twice are united, so that nothing that was owned is lost.
+	// Lenient accepts what may already be stored. It ignores members of unknown kinds, which a later version may have
+	// written. It unites duplicate members, so that no ownership is lost.
 	Lenient
 )
 
-// Parse decodes a FieldsV1 with members in any order and spacing. It returns a
-// *SyntaxError for anything else: bytes after the end, what is beyond a limit
-// ([MaxDepth] and those beside it), and, when strict, unknown and duplicate
-// members. The set shares no memory with data. No bytes, or blanks only,
-// are the empty set when lenient (doc/differences.md, 8).
+// Parse decodes a FieldsV1. Members may be in any order, with any white space. Any other text is a *[SyntaxError]:
+// bytes after the end, a limit that is exceeded ([MaxDepth] and those beside it), and, if strict, unknown and
+// duplicate members. The set shares no memory with data. If lenient, an empty or blank text is the empty set
+// (doc/differences.md, 8).
 func Parse(data []byte, leniency Leniency) (*Set, error) {
 	l, err := parse(data, leniency)
 	return l.set, err
@@ -91,9 +94,8 @@ func parse(data []byte, leniency Leniency) (level, error) {
 	return l, nil
 }
 
-// decoder reads the text of a FieldsV1 from data, on from pos, in one pass and
-// without a tree in between. A common name is not even read: it is looked up as
-// it stands, escapes and all; see common.go.
+// decoder decodes the FieldsV1 in data, from pos on. It does not even decode common names: it looks them up as they
+// are written, escapes included; see common.go.
 type decoder struct {
 	data    []byte
 	pos     int
@@ -101,7 +103,7 @@ type decoder struct {
 	limits
 	stack
 
-	// text is data, as soon as any of it had to be passed over by a reader.
+	// text is data as a string, made when a reader first has to skip some of it.
 	text string
 }
 
@@ -109,15 +111,15 @@ func (d *decoder) errorf(format string, args ...any) error {
 	return &SyntaxError{Offset: d.pos, Reason: fmt.Sprintf(format, args...)}
 }
 
-// within says that err was found below e. Paths of errors are gathered from
-// their ends on: to know the path at any time would cost more than the rest.
+// within adds e to the front of the path of err. The path of an error is built from its end, while the decoder
+// returns: keeping a path at all times would cost more than the rest. Until [located], it is in reverse order.
 func within(e Element, err error) error {
 	located := err.(*SyntaxError)
 	located.Path = append(located.Path, e)
 	return located
 }
 
-// located turns the path of an error round, once it is gathered.
+// located reverses the path of err, once it is complete.
 func located(err error) error {
 	slices.Reverse(err.(*SyntaxError).Path)
 	return err
@@ -135,14 +137,13 @@ func quoteShort(s string) string {
 	return strconv.Quote(s[:n]) + "…"
 }
 
-// limits counts what is bounded.
+// limits counts what the limits of limits.go bound.
 type limits struct {
-	depth   int // how many elements the path that is being read has
-	members int // how many members were read so far
+	depth   int // elements in the current path
+	members int // members read so far
 }
 
-// enter counts a member, and one more element in the path; leave takes that
-// element off again. An error is at offset.
+// enter counts a member and adds one element to the path; leave removes the element. An error is at offset.
 func (n *limits) enter(offset int) error {
 	if n.depth == MaxDepth {
 		return &SyntaxError{Offset: offset, Reason: fmt.Sprintf("nested deeper than %d", MaxDepth)}
@@ -156,19 +157,18 @@ func (n *limits) enter(offset int) error {
 
 func (n *limits) leave() { n.depth-- }
 
-// stack holds the members read so far of the object that is being read, on those
-// of the objects around it. An object's nodes are copied off once it ends, when
-// their number is known.
+// stack holds the members read so far of the current object, on top of those of the objects around it. When an object
+// ends, and the number of its members is known, its nodes are copied off.
 type stack struct{ nodes []node }
 
-// usualStack is how many nodes a stack has that is used again.
+// usualStack is the number of nodes of a pooled stack.
 const usualStack = 64
 
 var stacks = sync.Pool{New: func() any { return new([usualStack]node) }}
 
 func newStack() stack { return stack{stacks.Get().(*[usualStack]node)[:0]} }
 
-// release lets go of the stack; one that had to grow is not kept.
+// release returns the stack to the pool, unless it had to grow.
 func (s *stack) release() {
 	if cap(s.nodes) == usualStack {
 		whole := (*[usualStack]node)(s.nodes[:usualStack])
@@ -177,7 +177,7 @@ func (s *stack) release() {
 	}
 }
 
-// space passes over white space; most often there is none.
+// space skips white space; usually there is none.
 func (d *decoder) space() {
 	if d.pos < len(d.data) && d.data[d.pos] <= ' ' {
 		d.blanks()
@@ -210,7 +210,7 @@ func (d *decoder) here() string {
 
 var null = []byte("null")
 
-// set reads a JSON object as a set into l, which is zero.
+// set decodes a JSON object, or null, into l, which is zero.
 func (d *decoder) set(l *level) error {
 	if bytes.HasPrefix(d.data[d.pos:], null) {
 		d.pos += len(null)
@@ -232,7 +232,7 @@ func (d *decoder) set(l *level) error {
 		}
 		d.space()
 		if d.skip('}') {
-			twice := l.settle(d.nodes[start:])
+			twice := l.finish(d.nodes[start:])
 			if twice.kind != 0 && !d.lenient {
 				return d.errorf("duplicate member %s", quoteShort(twice.memberName()))
 			}
@@ -246,7 +246,7 @@ func (d *decoder) set(l *level) error {
 	}
 }
 
-// member reads one member of a JSON object onto the stack, and adds it to l.
+// member decodes one member onto the stack and adds it to l.
 func (d *decoder) member(l *level) error {
 	start := d.pos
 	var rare name
@@ -282,7 +282,7 @@ func (d *decoder) member(l *level) error {
 	return nil
 }
 
-// colon passes over what stands between a member's name and its value.
+// colon skips the colon between a member's name and its value.
 func (d *decoder) colon() error {
 	if d.space(); !d.skip(':') {
 		return d.errorf("expected : after a member's name, got %s", d.here())
@@ -291,7 +291,7 @@ func (d *decoder) colon() error {
 	return nil
 }
 
-// below is set for what stands below a name.
+// below decodes the set below the name n into l.
 func (d *decoder) below(n *name, l *level) error {
 	text, place := d.data[d.pos:], placeOf(n, d.data[d.pos:])
 	if d.lenient && d.depth+maxText < MaxDepth && d.members+maxText < MaxMembers {
@@ -310,7 +310,7 @@ func (d *decoder) below(n *name, l *level) error {
 	return nil
 }
 
-// empty passes over {}, the usual value of a member.
+// empty skips {}, the usual value of a member, and reports whether it was there.
 func (d *decoder) empty() bool {
 	if d.pos+1 < len(d.data) && d.data[d.pos] == '{' && d.data[d.pos+1] == '}' {
 		d.pos += len("{}")
@@ -319,12 +319,12 @@ func (d *decoder) empty() bool {
 	return false
 }
 
-// name reads the name of a member. One that is not common is decoded to rare.
+// name decodes the name of a member. It returns a common name, or decodes to rare and returns that.
 func (d *decoder) name(rare *name) (*name, error) {
 	start := d.pos
 	end := closingQuote(d.data, start)
 	if end < 0 {
-		_, err := d.str(start, len(d.data)) // says what is wrong
+		_, err := d.str(start, len(d.data)) // for its error
 		return nil, err
 	}
 	d.pos = end + 1
@@ -366,8 +366,8 @@ func (d *decoder) name(rare *name) (*name, error) {
 	return rare, nil
 }
 
-// unquoted returns a name without its escapes if they are those that the names of
-// keys have, \" and \\.
+// unquoted removes the escapes of a name. It is false for escapes other than \" and \\, the only ones in the names of
+// most keys.
 func unquoted(written []byte) (string, bool) {
 	var space [maxName]byte
 	text := space[:0]
@@ -388,7 +388,7 @@ func unquoted(written []byte) (string, bool) {
 
 var selfName = name{elem: Element{kind: kindSelf}}
 
-// str reads the JSON string that stands in a part of the data.
+// str decodes the JSON string in data[start:end].
 func (d *decoder) str(start, end int) (string, error) {
 	r := reader{data: string(d.data[start:end])}
 	text, err := r.str()
@@ -398,8 +398,7 @@ func (d *decoder) str(start, end int) (string, error) {
 	return text, err
 }
 
-// nameError returns err, which is of the name that began at start; unless that is
-// not even the name of a member.
+// nameError returns err, an error of the name that began at start. If no colon follows, that is the error instead.
 func (d *decoder) nameError(start int, err error) error {
 	if err := d.colon(); err != nil {
 		return err
@@ -408,7 +407,7 @@ func (d *decoder) nameError(start int, err error) error {
 	return err
 }
 
-// closingQuote returns where the string that begins at start ends, or -1.
+// closingQuote returns the position of the quote that ends the string at start, or -1.
 func closingQuote(data []byte, start int) int {
 	if start >= len(data) || data[start] != '"' {
 		return -1
@@ -419,7 +418,7 @@ func closingQuote(data []byte, start int) int {
 			return -1
 		}
 		end += next
-		first := end // of the backslashes before it
+		first := end // the first of the backslashes before the quote
 		for data[first-1] == '\\' {
 			first--
 		}
@@ -429,7 +428,7 @@ func closingQuote(data []byte, start int) int {
 	}
 }
 
-// pass reads over a value that says nothing.
+// pass skips a value that is ignored.
 func (d *decoder) pass() error {
 	if d.empty() {
 		return nil

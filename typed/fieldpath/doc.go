@@ -1,40 +1,39 @@
-// Package fieldpath names places in an object and holds sets of them.
+// Package fieldpath represents paths of fields in an object, and sets of paths.
 //
-// A [Path] is a sequence of [Element]s, each of which selects one child of a
-// container: a field of a struct or map (Field), the item of a keyed list with
-// given key fields (Key), the item of a set with a given value (Value), or the
-// item at a position (Index). A [Set] is an immutable trie of paths.
+// A [Path] is a sequence of [Element]s. Each element selects one child of a container: a field of a struct or map
+// ([Field]), the item of a keyed list with given key fields ([Key]), the item of a set with a given value ([Value]),
+// or the item at a position ([Index]). A [Set] is an immutable trie of paths.
 //
 // # Rules
 //
-//   - A set is canonical: at each level its elements are sorted and distinct,
-//     and no branch is empty. Two sets hold the same paths exactly when
-//     [Set.Equal] says so.
-//   - The nil *Set is the empty set; every method accepts it.
-//   - Sets never change once made, so that they may be shared between objects
-//     and goroutines; the operations share branches with their operands.
-//   - A path may be in a set although a path below it is not, and the other way
-//     round: membership of a container says nothing about its children.
-//   - Elements are equal when their canonical JSON is. Numbers are canonical:
-//     1, 1.0 and 1e0 are one value.
-//   - What comes from outside is bounded in depth and size: see [MaxDepth] and the
-//     limits beside it.
+//   - A set is canonical: at each level its elements are sorted and distinct, and no branch is empty.
+//   - The nil *Set is the empty set. All methods accept it.
+//   - Sets never change, so objects and goroutines can share them. Operations share branches with their operands.
+//   - A path may be in a set although no path below it is, and the other way round: ownership of a container says
+//     nothing about its children.
+//   - Elements are equal if their canonical JSON is. Numbers are canonical: 1, 1.0 and 1e0 are one value.
+//   - Input is bounded in depth and size: see [MaxDepth] and the limits beside it.
 //
 // # Wire format
 //
-// [Set.AppendJSON] and [Parse] write and read the FieldsV1 format of
-// metadata.managedFields, whose grammar stands at the top of decode.go;
-// [Set.Tree] and [FromTree] do the same for FieldsV1 that has already been
-// decoded into maps, as it stands in an unstructured object.
+// [Parse] and [Set.AppendJSON] decode and encode FieldsV1, the format of metadata.managedFields. Its grammar is at
+// the top of decode.go. [FromTree] and [Set.Tree] do the same for a FieldsV1 of an unstructured object, which is
+// already decoded into maps.
 //
-//	set, err := fieldpath.Parse([]byte(`{"f:spec":{"f:replicas":{}}}`))
-//	set.Has(fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("replicas")}) // true
+//	set, err := fieldpath.Parse([]byte(`{"f:spec":{"f:replicas":{}}}`), fieldpath.Strict)
+//	if err == nil {
+//		fmt.Println(set.Has(fieldpath.Fields("spec", "replicas"))) // true
+//	}
 //
-// # What came up before
+// # Caches
 //
-// The same names, and the same small sets, come up in most FieldsV1: small
-// tables of the process keep those of late, and decoded sets share them; common.go
-// says how. The same whole FieldsV1 comes back on every write of an object: a
-// [Cache], bounded in bytes, answers for it with a set that it has. Neither ever
-// changes what a FieldsV1 is decoded to.
+// The same names and small sets occur in most FieldsV1, so small tables of the process keep the recent ones, and
+// decoded sets share them; see common.go. A whole FieldsV1 comes back with every write of its object, so a [Cache]
+// maps its bytes to the decoded set. Neither changes the result of decoding.
+//
+// # What is exported
+//
+// Thirteen types are the nouns of the format and its limits; the other functions construct them. [AppendName],
+// [AppendScalar], [IsCanonical], [IsCanonicalName], [Set.Find] and the operations of [Set] on FieldsV1 as maps are
+// for packages typed and managedfields, which work on FieldsV1 without decoding it.
 package fieldpath

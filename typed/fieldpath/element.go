@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Kind says how an [Element] selects a child. The order of the constants is the
-// order of elements of different kinds in a set.
+// Kind is the way in which an [Element] selects a child. A set orders its elements by kind, in the order of the
+// constants.
 type Kind uint8
 
 const (
@@ -58,9 +58,8 @@ type elementData struct {
 // Field returns the element that selects the field or map entry called name.
 func Field(name string) Element { return Element{kind: KindField, text: name} }
 
-// Key returns the element that selects the item of a keyed list with the given
-// key fields, in any order. It copies fields. Values that JSON cannot hold
-// (NaN, channels …) stand as null.
+// Key returns the element that selects the item of a keyed list with the given key fields, in any order. It copies
+// fields. Values that JSON cannot hold (NaN, channels …) become null.
 func Key(fields ...KeyField) Element {
 	var space [4]KeyField
 	sorted := space[:0]
@@ -71,7 +70,7 @@ func Key(fields ...KeyField) Element {
 	return keyAs("", sorted)
 }
 
-// sortFields sorts the fields of a key by name, as those of most keys are already.
+// sortFields sorts the fields of a key by name. Most keys are sorted already.
 func sortFields(fields []KeyField) {
 	for i := 1; i < len(fields); i++ {
 		if fields[i].Name < fields[i-1].Name {
@@ -81,8 +80,8 @@ func sortFields(fields []KeyField) {
 	}
 }
 
-// keyAs returns the element of a copy of fields, which are sorted and canonical,
-// and were written as given: a text that is canonical already is kept.
+// keyAs returns the element of a copy of fields, which are sorted and canonical. written is their JSON as it was
+// read, or empty; if it is canonical, the element shares it.
 func keyAs(written string, fields []KeyField) Element {
 	var space [128]byte
 	text := append(space[:0], '{')
@@ -96,7 +95,7 @@ func keyAs(written string, fields []KeyField) Element {
 	}
 	text = append(text, '}')
 	e := Element{kind: KindKey, text: keep(written, text)}
-	if len(fields) == 1 { // as of most keys: one piece of memory
+	if len(fields) == 1 { // the most common case: one allocation
 		one := &struct {
 			elementData
 			field [1]KeyField
@@ -109,7 +108,7 @@ func keyAs(written string, fields []KeyField) Element {
 	return e
 }
 
-// keep returns text as a string; written itself when that is what it says.
+// keep returns text as a string; written if it equals text.
 func keep(written string, text []byte) string {
 	if written == string(text) {
 		return written
@@ -117,11 +116,11 @@ func keep(written string, text []byte) string {
 	return string(text)
 }
 
-// Value returns the element that selects the item of a set that equals v, a
-// JSON scalar. Other JSON values are held too: FieldsV1 can name them.
+// Value returns the element that selects the item of a set that equals v, a JSON scalar. Other JSON values are
+// accepted, as FieldsV1 can name them.
 func Value(v any) Element { return valueAs("", canonicalValue(v)) }
 
-// valueAs returns the element of a canonical value that was written as given.
+// valueAs returns the element of a canonical value. written is its JSON as it was read, or empty.
 func valueAs(written string, v any) Element {
 	var space [64]byte
 	return Element{kind: KindValue, text: keep(written, appendValue(space[:0], v)), data: &elementData{value: v}}
@@ -164,17 +163,15 @@ func (e Element) Index() (int, bool) {
 	return e.data.index, true
 }
 
-// Text returns the canonical text of e without its kind: a field's name, the
-// canonical JSON of a key or value, a position in decimal. Elements of one kind
-// are equal exactly when their texts are, so it serves as a hash key.
+// Text returns the canonical text of e without its kind: a field's name, the canonical JSON of a key or value, a
+// position in decimal. Elements of one kind are equal if and only if their texts are, so it is a hash key.
 func (e Element) Text() string { return e.text }
 
 // Equal reports whether e and o select the same child.
 func (e Element) Equal(o Element) bool { return e.kind == o.kind && e.text == o.text }
 
-// Compare orders elements: by kind, then fields by name, keys by their fields'
-// names and values in turn, values as [CompareValues] does, positions by number.
-// It is 0 exactly when the elements are equal.
+// Compare orders elements: by kind; fields by name; keys by the names and values of their fields in turn; values by
+// [CompareValues]; positions by number. It is 0 if and only if the elements are equal.
 func (e Element) Compare(o Element) int {
 	if e.kind != o.kind {
 		return int(e.kind) - int(o.kind)
@@ -205,8 +202,7 @@ func compareKeys(a, b []KeyField) int {
 	return len(a) - len(b)
 }
 
-// String returns e as it stands in a conflict's path:
-// .name, [name="a",port=80], [="a"], [3].
+// String returns e as in the path of a conflict: .name, [name="a",port=80], [="a"], [3].
 func (e Element) String() string {
 	return string(e.appendString(nil))
 }

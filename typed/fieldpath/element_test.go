@@ -86,7 +86,7 @@ func TestZeroElement(t *testing.T) {
 	require.Nil(t, b.Set())
 }
 
-// TestKeyFieldsAreCopied changes the fields that a key was made of.
+// TestKeyFieldsAreCopied changes the arguments of Key: the key does not change.
 func TestKeyFieldsAreCopied(t *testing.T) {
 	given := []fieldpath.KeyField{{Name: "b", Value: 1}, {Name: "a", Value: 2}}
 	e := fieldpath.Key(given...)

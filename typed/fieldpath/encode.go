@@ -6,18 +6,17 @@ import (
 	"sync"
 )
 
-// AppendJSON appends the FieldsV1 of s to b, byte for byte as upstream writes
-// it; the empty set is {}.
+// AppendJSON appends the FieldsV1 of s to b, in the bytes that upstream writes. The empty set is {}.
 func (s *Set) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
 	b = s.appendMembers(b, false)
 	return append(b, '}')
 }
 
-// buffers are used again, so that a text is copied once, when its length is known.
+// buffers are reused, so a text is copied once, when its length is known.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 8<<10)) }}
 
-const largestBuffer = 64 << 10 // that is used again, in bytes
+const largestBuffer = 64 << 10 // the largest buffer that is reused, in bytes
 
 // MarshalJSON returns the FieldsV1 of s. It never fails.
 func (s *Set) MarshalJSON() ([]byte, error) {
@@ -31,8 +30,7 @@ func (s *Set) MarshalJSON() ([]byte, error) {
 	return out, nil
 }
 
-// appendMembers appends the members of the object of s; self says that it has the
-// member ".".
+// appendMembers appends the members of the object of s. self adds the member ".".
 func (s *Set) appendMembers(b []byte, self bool) []byte {
 	if s == nil {
 		return b
@@ -62,11 +60,10 @@ func (e Element) appendPrefix(b []byte) []byte {
 	return append(b, prefixes[e.kind], ':')
 }
 
-// prefixes are the letters that stand before the colon in a FieldsV1 member.
+// prefixes are the letters before the colon of a FieldsV1 member name.
 var prefixes = [...]byte{KindField: 'f', KindKey: 'k', KindValue: 'v', KindIndex: 'i'}
 
-// Tree returns the FieldsV1 of s as maps of maps, the way it stands in an
-// unstructured object. The caller owns it.
+// Tree returns the FieldsV1 of s as maps of maps, the form of an unstructured object. The caller owns it.
 func (s *Set) Tree() map[string]any {
 	if s == nil {
 		return map[string]any{}
@@ -83,7 +80,7 @@ func (s *Set) Tree() map[string]any {
 	return out
 }
 
-// memberName returns the name of e in a tree.
+// memberName returns the name of e in a FieldsV1 of maps.
 func (e Element) memberName() string {
 	var space [64]byte
 	name := append(e.appendPrefix(space[:0]), e.text...)

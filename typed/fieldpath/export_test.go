@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 )
 
-// CheckInvariants says which of the invariants that stand beside [Set],
+// CheckInvariants reports which of the invariants of [Set],
 // [Element] and [CompareValues] s breaks, if any.
 func CheckInvariants(s *Set) error {
 	if s == nil {
@@ -24,7 +24,7 @@ func CheckInvariants(s *Set) error {
 		if i > 0 {
 			before := s.nodes[i-1].elem
 			if before.Compare(n.elem) >= 0 || n.elem.Compare(before) <= 0 || before.Equal(n.elem) {
-				return fmt.Errorf("%s stands before %s", before, n.elem)
+				return fmt.Errorf("%s is before %s", before, n.elem)
 			}
 		}
 		if err := CheckInvariants(n.sub); err != nil {
@@ -34,7 +34,7 @@ func CheckInvariants(s *Set) error {
 	return nil
 }
 
-// checkElement holds an element against the one that its text stands for.
+// checkElement compares an element with the one that its text decodes to.
 func checkElement(e Element) error {
 	again, err := ParseElement(e.memberName())
 	if fields, ok := e.Key(); ok && err != nil {
@@ -60,8 +60,8 @@ func (c *Cache) Plant(data []byte, text string, set *Set) {
 	c.add(&cached{hash: maphash.Bytes(seed, data), text: text, set: set, size: 1})
 }
 
-// PlantCommon puts what a name and an object stand for into the tables of common names
-// and texts where others would stand that hash as given.
+// PlantCommon puts a name and an object into the tables of common names and texts, at the places of the given
+// hashes.
 func PlantCommon(written, asName, object, asObject string) {
 	hash := maphash.String(seed, asName)
 	n, _ := readName(written, hash, true)

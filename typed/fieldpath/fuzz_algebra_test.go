@@ -164,7 +164,8 @@ func FuzzSetAlgebra(f *testing.F) {
 		requireSame(t, "union", twinA.union(twinB), theirsA.Union(theirsB), union)
 		requireSame(t, "intersection", twinA.intersection(twinB), theirsA.Intersection(theirsB), both)
 		requireSame(t, "difference", twinA.difference(twinB), theirsA.Difference(theirsB), less)
-		requireSame(t, "recursive difference", twinA.recursiveDifference(twinB), theirsA.RecursiveDifference(theirsB), a.RecursiveDifference(b))
+		requireSame(t, "recursive difference", twinA.recursiveDifference(twinB), theirsA.RecursiveDifference(theirsB),
+			a.RecursiveDifference(b))
 		requireSame(t, "leaves", twinA.leaves(), theirsA.Leaves(), a.Leaves())
 
 		require.True(t, union.Equal(b.Union(a)), "A∪B = B∪A")

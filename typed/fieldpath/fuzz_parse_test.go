@@ -107,7 +107,7 @@ func acceptedOnPurpose(data []byte) bool {
 var smallFloat = regexp.MustCompile(`0\.?[0-9]*[eE]\+?[0-9]{2}`)
 
 // differsByText reports whether data has text that Tenure reads otherwise than
-// upstream on purpose: members that stand twice, whose children upstream loses,
+// upstream on purpose: duplicate members, whose children upstream loses,
 // and surrogates that are paired only if one looks from the second one on.
 func differsByText(data []byte) bool {
 	for _, run := range surrogates.FindAll(data, -1) {
@@ -157,18 +157,26 @@ var differenceCases = []struct {
 }{
 	{"nothing", "an entry may come without fields; upstream would lose all entries for it", "", `{}`, ""},
 	{"blanks", "as nothing", " \n", `{}`, ""},
-	{"members that stand twice", "upstream forgets the children of all but the last", `{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, `{"f:a":{"f:b":{},"f:c":{}}}`, `{"f:a":{"f:c":{}}}`},
-	{"whole numbers beyond 2^53", "upstream rounds them, and then owns another item", `{"v:9007199254740993":{}}`, `{"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},
-	{"two whole numbers beyond 2^53", "upstream takes them for one", `{"v:9007199254740992":{},"v:9007199254740993":{}}`, `{"v:9007199254740992":{},"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},
+	{"duplicate members", "upstream forgets the children of all but the last",
+		`{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, `{"f:a":{"f:b":{},"f:c":{}}}`, `{"f:a":{"f:c":{}}}`},
+	{"whole numbers beyond 2^53", "upstream rounds them, and then owns another item", `{"v:9007199254740993":{}}`,
+		`{"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},
+	{"two whole numbers beyond 2^53", "upstream takes them for one", `{"v:9007199254740992":{},"v:9007199254740993":{}}`,
+		`{"v:9007199254740992":{},"v:9007199254740993":{}}`, `{"v:9007199254740992":{}}`},
 	{"minus zero", "it equals 0, so it is written as 0", `{"v:-0":{}}`, `{"v:0":{}}`, `{"v:-0":{}}`},
-	{"bytes that are not UTF-8 in a value", "what upstream writes for them reads back as another value", "{\"v:\\\"\xff\\\"\":{}}", "{\"v:\\\"\ufffd\\\"\":{}}", `{"v:\"\\ufffd\"":{}}`},
-	{"surrogates out of step", "encoding/json, which reads the objects, finds the pair", `{"f:\ud800\ud83d\ude00":{}}`, "{\"f:\ufffd\U0001f600\":{}}", "{\"f:\ufffd\ufffd\ufffd\":{}}"},
-	{"nested too deep", "10,000 levels are no object's", deep(fieldpath.MaxDepth+1, `{}`), "", deep(fieldpath.MaxDepth+1, `{}`)},
-	{"number out of range that is passed over", "no JSON decoder of the objects reads it", `{".":1` + strings.Repeat("0", 400) + `}`, "", `{}`},
+	{"bytes that are not UTF-8 in a value", "what upstream writes for them reads back as another value",
+		"{\"v:\\\"\xff\\\"\":{}}", "{\"v:\\\"\ufffd\\\"\":{}}", `{"v:\"\\ufffd\"":{}}`},
+	{"surrogates out of step", "encoding/json, which reads the objects, finds the pair", `{"f:\ud800\ud83d\ude00":{}}`,
+		"{\"f:\ufffd\U0001f600\":{}}", "{\"f:\ufffd\ufffd\ufffd\":{}}"},
+	{"nested too deep", "10,000 levels are no object's", deep(fieldpath.MaxDepth+1, `{}`), "",
+		deep(fieldpath.MaxDepth+1, `{}`)},
+	{"number out of range that is passed over", "no JSON decoder of the objects reads it",
+		`{".":1` + strings.Repeat("0", 400) + `}`, "", `{}`},
 	{"number out of float32's range that is passed over", "float64 holds it", `{".":0.1e99}`, `{}`, ""},
 	{"null for a key", "it selects no item", `{"k:null":{}}`, "", `{"k:{}":{}}`},
 	{"control character after an escape", "no JSON", "{\"f:\\n\x01\":{}}", "", `{"f:\n\u0001":{}}`},
-	{"control character after an escape in a value", "no JSON", "{\"v:\\\"\\\\n\\u0001\\\"\":{}}", "", `{"v:\"\\n\\u0001\"":{}}`},
+	{"control character after an escape in a value", "no JSON", "{\"v:\\\"\\\\n\\u0001\\\"\":{}}", "",
+		`{"v:\"\\n\\u0001\"":{}}`},
 	{"null for a name inside a value", "no JSON", `{"v:{\"a\":1,null:2}":{}}`, "", `{"v:{\"\":2,\"a\":1}":{}}`},
 	{"leading zero that is passed over", "no JSON", `{".":-01}`, "", `{}`},
 }

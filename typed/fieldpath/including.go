@@ -1,19 +1,17 @@
 package fieldpath
 
-// Pattern is a path in which [Any] stands for every element of a level. It
-// matches the paths that begin as it says, and those that it begins with.
+// Pattern is a path in which [Any] matches every element. A pattern matches a path if either one is a prefix of the
+// other.
 type Pattern []Element
 
-// Any returns the element of a [Pattern] that every element matches. It selects
-// nothing by itself, and is in no set.
+// Any returns the element of a [Pattern] that matches every element. It selects nothing, and no set holds it.
 func Any() Element { return Element{kind: kindAny} }
 
-// kindAny is the kind of [Any]; it is no kind that a set can hold.
+// kindAny is the kind of [Any]; no element of a set has it.
 const kindAny Kind = 0xff
 
-// Including returns a filter that keeps the paths that match any of the patterns,
-// and all that is below them: what a write through a subresource may own when it
-// only ever changes a part of the object. Without patterns it keeps everything.
+// Including returns a filter that keeps the paths that match any of the patterns, and all paths below them. It is for
+// writes through a subresource that can only change a part of the object. Without patterns it keeps everything.
 func Including(patterns ...Pattern) Filter {
 	if len(patterns) == 0 {
 		return including{patterns: []Pattern{{}}}
@@ -23,8 +21,8 @@ func Including(patterns ...Pattern) Filter {
 
 type including struct{ patterns []Pattern }
 
-// Filter keeps an element if a pattern matches it so far, and goes on below it
-// with the rest of the patterns that do; a pattern that has ended keeps the rest.
+// Filter keeps an element if a pattern begins with it, and filters the paths below it with the rest of those
+// patterns. A pattern that has ended keeps everything below.
 func (f including) Filter(set *Set) *Set {
 	for _, p := range f.patterns {
 		if len(p) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestIncluding holds the filter against upstream's, pattern for pattern.
+// TestIncluding compares the filter with upstream's, pattern for pattern.
 func TestIncluding(t *testing.T) {
 	const fields = `{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{".":{},"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:resources":{"f:limits":{}},"f:image":{}},"k:{\"name\":\"b\"}":{"f:resources":{"f:requests":{"f:cpu":{}}}}},"f:set":{"v:1":{},"v:2":{}}}}`
 	set, err := fieldpath.Parse([]byte(fields), fieldpath.Strict)
@@ -28,14 +28,17 @@ func TestIncluding(t *testing.T) {
 		parts     [][]any
 	}{
 		{"none", "no pattern keeps everything", nil, nil},
-		{"prefix", "what is below is kept, and what leads to it", []fieldpath.Pattern{{field("spec"), field("set")}}, [][]any{{"spec", "set"}}},
-		{"wildcard", "any item's resources", []fieldpath.Pattern{{field("spec"), field("containers"), anything, field("resources")}},
+		{"prefix", "what is below is kept, and what leads to it", []fieldpath.Pattern{{field("spec"), field("set")}},
+			[][]any{{"spec", "set"}}},
+		{"wildcard", "any item's resources",
+			[]fieldpath.Pattern{{field("spec"), field("containers"), anything, field("resources")}},
 			[][]any{{"spec", "containers", any6, "resources"}}},
 		{"one item", "an item by its key", []fieldpath.Pattern{{field("spec"), field("containers"), key}},
 			[][]any{{"spec", "containers", value.FieldList{{Name: "name", Value: value.NewValueInterface("a")}}}}},
 		{"value", "an item of a set", []fieldpath.Pattern{{field("spec"), field("set"), fieldpath.Value(2)}},
 			[][]any{{"spec", "set", value.NewValueInterface(2)}}},
-		{"two", "either pattern", []fieldpath.Pattern{{field("metadata")}, {field("spec"), field("set")}}, [][]any{{"metadata"}, {"spec", "set"}}},
+		{"two", "either pattern", []fieldpath.Pattern{{field("metadata")}, {field("spec"), field("set")}},
+			[][]any{{"metadata"}, {"spec", "set"}}},
 		{"nothing", "no path matches", []fieldpath.Pattern{{field("status")}}, [][]any{{"status"}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

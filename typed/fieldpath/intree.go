@@ -2,26 +2,32 @@ package fieldpath
 
 import (
 	"maps"
-	"reflect"
+
+	"github.com/tenure-ssa/tenure/internal/trees"
 )
 
-// The operations of this file are those of algebra.go where the other operand is
-// a FieldsV1 as it stands in an unstructured object, in canonical form, which is
-// neither decoded nor changed: they look up what is in the set, and share what
-// they need not change. A write changes little of what most entries own.
+// The operations of this file are those of algebra.go where one operand is a FieldsV1 of an unstructured object, in
+// canonical form ([IsCanonical]). They neither decode nor change it: they look up the members of the set in it, and
+// share what they need not change. Their cost follows the size of the set, since most writes change little of what an
+// entry owns:
 //
-//	FromTree(s.AddedTo(tree))       == FromTree(tree).Union(s)
-//	FromTree(s.TakenFrom(tree))     == FromTree(tree).Difference(s)
-//	s.Within(tree)                  == s.Intersection(FromTree(tree))
+//	FromTree(s.AddTo(tree))         ==  FromTree(tree).Union(s)
+//	FromTree(s.SubtractFrom(tree))  ==  FromTree(tree).Difference(s)
+//	s.IntersectTree(tree)           ==  s.Intersection(FromTree(tree))
+//	s.IntersectsTree(tree)          ==  !s.IntersectTree(tree).Empty()
+//
+// For example, with s = .spec.image and tree = {f:spec: {f:image: {}, f:replicas: {}}}:
+//
+//	s.SubtractFrom(tree)            {f:spec: {f:replicas: {}}}, with a new map for each of the two levels
 
-// Within returns the paths of s that a FieldsV1 has, too.
-func (s *Set) Within(tree map[string]any) *Set {
+// IntersectTree returns the paths of s that are also in a FieldsV1.
+func (s *Set) IntersectTree(tree map[string]any) *Set {
 	if s == nil || len(tree) == 0 {
 		return nil
 	}
 	var out []node
 	s.inTree(tree, func(n *node, _ string, member map[string]any) {
-		both := node{elem: n.elem, member: n.member && isMember(member), sub: n.sub.Within(member)}
+		both := node{elem: n.elem, member: n.member && isMember(member), sub: n.sub.IntersectTree(member)}
 		if both.member || both.sub != nil {
 			out = append(out, both)
 		}
@@ -30,21 +36,20 @@ func (s *Set) Within(tree map[string]any) *Set {
 	return b.Set()
 }
 
-// TakenFrom returns a FieldsV1 without the paths of s; tree itself when it has
-// none of them.
-func (s *Set) TakenFrom(tree map[string]any) map[string]any {
+// SubtractFrom returns a FieldsV1 without the paths of s; tree itself if it has none of them.
+func (s *Set) SubtractFrom(tree map[string]any) map[string]any {
 	if s == nil || len(tree) == 0 {
 		return tree
 	}
 	out := tree
 	s.inTree(tree, func(n *node, name string, member map[string]any) {
 		was := isMember(member)
-		below := n.sub.TakenFrom(member)
+		below := n.sub.SubtractFrom(member)
 		stays := was && !n.member
-		if was == stays && sameTree(below, member) {
+		if was == stays && trees.SameMap(below, member) {
 			return
 		}
-		if sameTree(out, tree) {
+		if trees.SameMap(out, tree) {
 			out = maps.Clone(tree)
 		}
 		if below = withMark(below, member, stays); below == nil {
@@ -56,8 +61,8 @@ func (s *Set) TakenFrom(tree map[string]any) map[string]any {
 	return out
 }
 
-// AddedTo returns a FieldsV1 with the paths of s; tree itself when it has them all.
-func (s *Set) AddedTo(tree map[string]any) map[string]any {
+// AddTo returns a FieldsV1 with the paths of s added; tree itself if it has them all.
+func (s *Set) AddTo(tree map[string]any) map[string]any {
 	if s == nil {
 		return tree
 	}
@@ -67,13 +72,13 @@ func (s *Set) AddedTo(tree map[string]any) map[string]any {
 		var space [64]byte
 		name := append(n.elem.appendPrefix(space[:0]), n.elem.text...)
 		member, there := tree[string(name)].(map[string]any)
-		below := n.sub.AddedTo(member)
+		below := n.sub.AddTo(member)
 		was := there && isMember(member)
 		is := was || n.member
-		if there && was == is && sameTree(below, member) {
+		if there && was == is && trees.SameMap(below, member) {
 			continue
 		}
-		if sameTree(out, tree) {
+		if trees.SameMap(out, tree) {
 			out = make(map[string]any, len(tree)+len(s.nodes)-i)
 			maps.Copy(out, tree)
 		}
@@ -85,8 +90,8 @@ func (s *Set) AddedTo(tree map[string]any) map[string]any {
 	return out
 }
 
-// withMark returns a member of a FieldsV1 with what is below, owned itself or not;
-// nil when nothing is left of it. below is was, which is not changed, or new.
+// withMark returns a member of a FieldsV1 whose content is below, and which is itself owned if member; nil if nothing
+// is left. was is the old content and is not changed: below is was, or a new map.
 func withMark(below, was map[string]any, member bool) map[string]any {
 	_, mark := below["."]
 	count := len(below)
@@ -100,7 +105,7 @@ func withMark(below, was map[string]any, member bool) map[string]any {
 		return nil
 	case mark == member:
 		return below
-	case sameTree(below, was):
+	case trees.SameMap(below, was):
 		below = maps.Clone(below)
 	}
 	if member {
@@ -111,7 +116,7 @@ func withMark(below, was map[string]any, member bool) map[string]any {
 	return below
 }
 
-// isMember reports whether the path of a member that is there is in the set.
+// isMember reports whether the path of an existing member is in the set.
 func isMember(member map[string]any) bool {
 	if len(member) == 0 {
 		return true
@@ -120,8 +125,8 @@ func isMember(member map[string]any) bool {
 	return mark
 }
 
-// inTree calls f for each node of s that has a member in tree, with its name; what
-// is no map is as good as not there. It looks up what is in the smaller of both.
+// inTree calls f for each node of s that tree has a member of, with the member's name. It ignores members that are
+// not maps. It walks the smaller of the two operands.
 func (s *Set) inTree(tree map[string]any, f func(n *node, name string, member map[string]any)) {
 	if len(tree) < len(s.nodes)/16 {
 		for name, v := range tree {
@@ -149,7 +154,54 @@ func (s *Set) inTree(tree map[string]any, f func(n *node, name string, member ma
 	}
 }
 
-// sameTree reports whether a and b are one map in memory.
-func sameTree(a, b map[string]any) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+// IntersectsTree reports whether s and a FieldsV1, in canonical form, have a path in common. It walks the smaller of
+// the two operands and looks up its members in the other.
+func (s *Set) IntersectsTree(tree map[string]any) bool {
+	if s == nil || len(tree) == 0 {
+		return false
+	}
+	if len(tree) < len(s.nodes)/16 {
+		return s.intersectsSmall(tree)
+	}
+	var space [64]byte
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		name := append(n.elem.appendPrefix(space[:0]), n.elem.text...)
+		member, ok := tree[string(name)]
+		if !ok {
+			continue
+		}
+		if n.intersects(member) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) intersects(member any) bool {
+	below, _ := member.(map[string]any)
+	if n.member {
+		if _, self := below["."]; self || len(below) == 0 {
+			return true
+		}
+	}
+	return n.sub.IntersectsTree(below)
+}
+
+// intersectsSmall is IntersectsTree for a tree that has far fewer members than s has nodes, such as the entry of one
+// of many managers of a list.
+func (s *Set) intersectsSmall(tree map[string]any) bool {
+	for text, member := range tree {
+		if text == "." {
+			continue
+		}
+		name, err := treeName(text, true)
+		if err != nil {
+			return true // the caller decodes the tree and gets the error
+		}
+		if n := s.find(name.elem); n != nil && n.intersects(member) {
+			return true
+		}
+	}
+	return false
 }

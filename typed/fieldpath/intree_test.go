@@ -18,7 +18,8 @@ func randomSet(r *rand.Rand, paths int) *fieldpath.Set {
 		case 0:
 			return fieldpath.Key(fieldpath.KeyField{Name: "name", Value: string(rune('a' + n))})
 		case 1:
-			return fieldpath.Key(fieldpath.KeyField{Name: "port", Value: int64(n)}, fieldpath.KeyField{Name: "protocol", Value: "TCP"})
+			return fieldpath.Key(fieldpath.KeyField{Name: "port", Value: int64(n)},
+				fieldpath.KeyField{Name: "protocol", Value: "TCP"})
 		case 2:
 			return fieldpath.Value([]any{"x", int64(7), true, 1.5}[n])
 		case 3:
@@ -38,7 +39,7 @@ func randomSet(r *rand.Rand, paths int) *fieldpath.Set {
 	return fieldpath.NewSet(out...)
 }
 
-// TestInTree holds the operations on a set and an undecoded one against those on
+// TestInTree compares the operations on a set and an undecoded FieldsV1 with those on
 // two sets.
 func TestInTree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -51,8 +52,8 @@ func TestInTree(t *testing.T) {
 		tree := b.Tree()
 		before := runtime.DeepCopyJSON(tree)
 
-		require.True(t, a.Within(tree).Equal(a.Intersection(b)), "%s\nin\n%s", a, b)
-		taken, added := a.TakenFrom(tree), a.AddedTo(tree)
+		require.True(t, a.IntersectTree(tree).Equal(a.Intersection(b)), "%s\nin\n%s", a, b)
+		taken, added := a.SubtractFrom(tree), a.AddTo(tree)
 		require.Equal(t, b.Difference(a).Tree(), taken, "%s\nfrom\n%s", a, b)
 		require.Equal(t, b.Union(a).Tree(), added, "%s\nto\n%s", a, b)
 		require.Equal(t, before, tree, "what is given is not changed")
@@ -84,9 +85,9 @@ func TestInTreeMarks(t *testing.T) {
 		{"nil", "", nil, nil, m{"f:a": m{}}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.taken, a.TakenFrom(row.tree), row.why)
-			require.Equal(t, row.added, a.AddedTo(row.tree), row.why)
-			require.Equal(t, row.within, !a.Within(row.tree).Empty(), row.why)
+			require.Equal(t, row.taken, a.SubtractFrom(row.tree), row.why)
+			require.Equal(t, row.added, a.AddTo(row.tree), row.why)
+			require.Equal(t, row.within, !a.IntersectTree(row.tree).Empty(), row.why)
 		})
 	}
 }

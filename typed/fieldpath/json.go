@@ -9,22 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// The JSON (RFC 8259) of the keys and values inside the member names of FieldsV1,
-// and of what is passed over there. encoding/json does not report duplicate
-// members nor keep whole numbers whole.
+// A reader for the JSON (RFC 8259) of keys and values inside the member names of FieldsV1, and of values that are
+// skipped. encoding/json neither reports duplicate members nor decodes whole numbers as integers.
 
-// reader reads JSON from data, on from pos.
+// reader decodes the JSON in data, from pos on.
 type reader struct {
 	data string
 	pos  int
 }
 
-// errorf returns an error at pos, whose path is left to the caller.
+// errorf returns an error at pos. The caller adds the path.
 func (r *reader) errorf(format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: r.pos, Reason: fmt.Sprintf(format, args...)}
 }
 
-// end returns an error when anything is left.
+// end returns an error if text is left.
 func (r *reader) end() error {
 	r.space()
 	if r.pos < len(r.data) {
@@ -60,8 +59,7 @@ func (r *reader) here() string {
 	return strconv.QuoteRune(c)
 }
 
-// value reads any JSON value; numbers come as int64 where they are written as
-// whole numbers that fit, and as float64 otherwise.
+// value decodes a JSON value. Numbers are int64 if they are written as whole numbers that fit, and float64 otherwise.
 func (r *reader) value(depth int) (any, error) {
 	if depth > MaxDepth {
 		return nil, r.errorf("nested deeper than %d", MaxDepth)
@@ -199,7 +197,7 @@ func (r *reader) number() (any, error) {
 	return f, nil
 }
 
-// str reads a JSON string. A string without escapes shares memory with data.
+// str decodes a JSON string. A string without escapes shares memory with data.
 func (r *reader) str() (string, error) {
 	if !r.skip('"') {
 		return "", r.errorf("expected a string, got %s", r.here())
@@ -222,7 +220,7 @@ func (r *reader) str() (string, error) {
 	return "", r.errorf("string without an end")
 }
 
-// escaped reads on in a string that began at start, from its first backslash.
+// escaped decodes the rest of a string that began at start, from its first backslash on.
 func (r *reader) escaped(start int) (string, error) {
 	var space [128]byte
 	out := append(space[:0], r.data[start:r.pos]...)
@@ -276,7 +274,7 @@ func (r *reader) escape() (rune, error) {
 		if !utf16.IsSurrogate(high) {
 			return high, nil
 		}
-		// Half a pair stands for the replacement character, as in encoding/json.
+		// Half of a surrogate pair is U+FFFD, as in encoding/json.
 		if back := r.pos; strings.HasPrefix(r.data[r.pos:], `\u`) {
 			r.pos += 2
 			if low, ok := r.hex4(); ok {

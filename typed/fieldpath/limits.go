@@ -1,16 +1,14 @@
 package fieldpath
 
-// The limits on what is decoded (spec rules 12.1 to 12.3). They are far above
-// what a server can store, and there to bound what hostile input costs. Beyond
-// one of them decoding ends with a *[SyntaxError] that names it.
+// The limits of decoding (spec rules 12.1 to 12.3). They are far above what a server can store, and bound the cost of
+// hostile input. A FieldsV1 that exceeds one is a *[SyntaxError] that names the limit.
 const (
-	// MaxDepth is the longest path of a set, in elements. It also bounds how deep
-	// a JSON value inside an element is nested.
+	// MaxDepth is the largest number of elements of a path. It also bounds the nesting of a JSON value in an element.
 	MaxDepth = 1000
-	// MaxBytes is the longest text of one FieldsV1, in bytes.
+	// MaxBytes is the size of the longest FieldsV1, in bytes.
 	MaxBytes = 64 << 20
-	// MaxMembers is how many members one FieldsV1 may have, at all its levels.
+	// MaxMembers is the largest number of members of a FieldsV1, on all levels together.
 	MaxMembers = 4 << 20
-	// MaxElement is the longest text of one element, in bytes; see [Element.Text].
+	// MaxElement is the size of the longest text of an element, in bytes; see [Element.Text].
 	MaxElement = 256 << 10
 )

@@ -3,6 +3,7 @@ package fieldpath_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -14,10 +15,13 @@ import (
 // TestFieldsLimits shows the limits of one FieldsV1 (spec rules 12.1 to 12.3).
 func TestFieldsLimits(t *testing.T) {
 	for _, c := range []struct{ why, text, want string }{
-		{"bytes", strings.Repeat(" ", fieldpath.MaxBytes+1), "fieldsV1 at the root, byte 0: 67108865 bytes, expected at most 67108864"},
+		{"bytes", strings.Repeat(" ", fieldpath.MaxBytes+1),
+			"fieldsV1 at the root, byte 0: 67108865 bytes, expected at most 67108864"},
 		{"members", "{" + strings.Repeat(`"f:a":{},`, fieldpath.MaxMembers) + `"f:b":{}}`, "more than 4194304 members"},
-		{"a name", `{"f:` + strings.Repeat("k", fieldpath.MaxElement+1) + `":{}}`, "has 262145 bytes, expected at most 262144"},
-		{"a value that is longer once it is written as it should be", `{"v:\"` + strings.Repeat("<", 100_000) + `\"":{}}`, "has 600002 bytes"},
+		{"a name", `{"f:` + strings.Repeat("k", fieldpath.MaxElement+1) + `":{}}`,
+			"has 262145 bytes, expected at most 262144"},
+		{"a value that is longer once it is written as it should be", `{"v:\"` + strings.Repeat("<", 100_000) + `\"":{}}`,
+			"has 600002 bytes"},
 		{"elements of a path", strings.Repeat(`{"f:a":`, 1001), "nested deeper than 1000"},
 	} {
 		_, err := fieldpath.Parse([]byte(c.text), fieldpath.Lenient)
@@ -39,7 +43,8 @@ func TestShort(t *testing.T) {
 	require.Equal(t, ".a.b", fieldpath.Fields("a", "b").Short(), "a short path is all of it")
 	short := fieldpath.Fields(strings.Repeat("a", 1000), "b", strings.Repeat("é", 1000)).Short()
 	require.Less(t, len(short), 520)
-	require.True(t, strings.HasPrefix(short, ".aaa") && strings.HasSuffix(short, "éé") && strings.Contains(short, " … "), short)
+	require.True(t, strings.HasPrefix(short, ".aaa") && strings.HasSuffix(short, "éé") && strings.Contains(short, " … "),
+		short)
 }
 
 // TestUnionOf and TestUnbalanced compare with the operations on two sets and on
@@ -87,13 +92,41 @@ func TestUnbalanced(t *testing.T) {
 		require.True(t, fieldpath.NewSet(both...).Equal(many.Intersection(few)))
 		require.True(t, fieldpath.NewSet(onlyFew...).Equal(few.Difference(many)))
 		require.True(t, fieldpath.NewSet(onlyMany...).Equal(many.Difference(few)))
-		require.Equal(t, len(both) > 0, many.Touches(few.Tree()), "looked for from the tree")
-		require.Equal(t, len(both) > 0, few.Touches(many.Tree()), "looked for from the set")
+		require.Equal(t, len(both) > 0, many.IntersectsTree(few.Tree()), "looked for from the tree")
+		require.Equal(t, len(both) > 0, few.IntersectsTree(many.Tree()), "looked for from the set")
 	}
 	many := fieldpath.NewSet()
 	for i := range 100 {
 		many = many.Union(fieldpath.NewSet(fieldpath.Path{fieldpath.Value(i)}))
 	}
-	require.True(t, many.Touches(map[string]any{"v:{": nil}), "what can't be decoded may be anything")
-	require.False(t, many.Touches(map[string]any{"x:y": nil, ".": nil}), "a member of a kind that is not known")
+	require.True(t, many.IntersectsTree(map[string]any{"v:{": nil}), "what can't be decoded may be anything")
+	require.False(t, many.IntersectsTree(map[string]any{"x:y": nil, ".": nil}), "a member of a kind that is not known")
+}
+
+// TestParseManyDuplicates unites 30,000 members of one name. It bounds the memory: uniting them one after the other would
+// copy 20 GB.
+func TestParseManyDuplicates(t *testing.T) {
+	const n = 30_000
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"f:a":{"f:%d":{}}`, i)
+	}
+	allocated := func() uint64 {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.TotalAlloc
+	}
+	before := allocated()
+	set, err := fieldpath.Parse([]byte("{"+b.String()[1:]+"}"), fieldpath.Lenient)
+	require.NoError(t, err)
+	require.Equal(t, n, set.Len())
+	require.Less(t, allocated()-before, uint64(256<<20))
+
+	paths := make([]fieldpath.Path, 0, n)
+	for p := range set.All() {
+		paths = append(paths, append(fieldpath.Path(nil), p...))
+	}
+	before = allocated()
+	require.True(t, fieldpath.NewSet(paths...).Equal(set))
+	require.Less(t, allocated()-before, uint64(256<<20))
 }

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// name is a member name of a FieldsV1.
+// name is a decoded member name of a FieldsV1.
 type name struct {
-	// elem is the element that it stands for; of kindSelf for ".", and of
-	// kindUnknown for a kind that a later version may have come up with.
+	// elem is its element: of kindSelf for ".", and of kindUnknown for a kind that a later version may have added.
 	elem Element
-	// hash is that of its text.
+	// hash is the hash of its text.
 	hash uint64
 }
 
-// The kinds of names that are no elements; no set holds them.
+// The kinds of names that are not elements; no set holds them.
 const (
 	kindSelf    Kind = 0xfd
 	kindUnknown Kind = 0xfe
@@ -39,8 +38,8 @@ func malformed(format string, args ...any) error {
 	return &SyntaxError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// readName decodes a member's name, without escapes, of a given hash. The element
-// may share memory with it. The offset of an error is left to the caller.
+// readName decodes a member name without escapes, whose hash is given. The element may share memory with text. The
+// caller sets the offset of an error.
 func readName(text string, hash uint64, lenient bool) (name, error) {
 	if text == "." {
 		return name{elem: Element{kind: kindSelf}}, nil
@@ -75,26 +74,25 @@ func readName(text string, hash uint64, lenient bool) (name, error) {
 	if err != nil {
 		return name{}, err
 	}
-	if len(e.text) > MaxElement { // it was shorter as it was written, but once written again it could not be read
+	if len(e.text) > MaxElement { // the canonical text is longer, and could not be decoded again
 		return name{}, malformed("member %s has %d bytes, expected at most %d", quoteShort(text), len(e.text), MaxElement)
 	}
 	return name{e, hash}, nil
 }
 
-// strict reports whether n is of an element that strict decoders accept.
+// strict reports whether strict decoders accept n.
 func (n name) strict() bool {
 	switch n.elem.kind {
 	case kindSelf, kindUnknown:
 		return false
 	case KindKey:
 		fields := n.elem.data.fields
-		return len(fields) > 0 && sameName(fields) == 0
+		return len(fields) > 0 && duplicateName(fields) == 0
 	}
 	return true
 }
 
-// readText decodes a member's name without escapes, or looks it up. own says that
-// text is no part of a larger string.
+// readText looks up a member name without escapes, or decodes it. own says that text is not part of a larger string.
 func readText(text string, lenient, own bool) (name, error) {
 	hash := maphash.String(seed, text)
 	if found := commonNames.findText(hash, text); found != nil {
@@ -108,14 +106,14 @@ func readText(text string, lenient, own bool) (name, error) {
 	if !own {
 		text = strings.Clone(text)
 		if kept, err = readName(text, hash, lenient); err != nil {
-			return n, nil // never: it was read before
+			return n, nil // impossible: it was just decoded
 		}
 	}
 	commonNames.put(hash, &commonName{text, unescaped(text) == len(text), true, kept})
 	return kept, nil
 }
 
-// readValue decodes the name of a value, v: and JSON.
+// readValue decodes a name of the form v:JSON.
 func readValue(text string) (Element, error) {
 	r := reader{data: text[2:]}
 	r.space()
@@ -129,7 +127,7 @@ func readValue(text string) (Element, error) {
 	return valueAs(text[2:], canonicalValue(v)), nil
 }
 
-// readKey decodes the name of a key, k: and a JSON object.
+// readKey decodes a name of the form k:OBJECT.
 func readKey(text string, lenient bool) (Element, error) {
 	r := reader{data: text[2:]}
 	r.space()
@@ -152,16 +150,16 @@ func readKey(text string, lenient bool) (Element, error) {
 		if len(fields) == 0 {
 			return Element{}, malformed("member %s: a key needs at least one field", quoteShort(text))
 		}
-		if i := sameName(fields); i > 0 {
+		if i := duplicateName(fields); i > 0 {
 			return Element{}, malformed("member %s: duplicate key field %s", quoteShort(text), quoteShort(fields[i].Name))
 		}
 	}
 	return keyAs(text[2:], fields), nil
 }
 
-// sameName returns the position of the first of the sorted fields that has the
-// name of the one before it, or 0.
-func sameName(fields []KeyField) int {
+// duplicateName returns the position of the first field that has the same name as the field before it, or 0. fields
+// are sorted.
+func duplicateName(fields []KeyField) int {
 	for i := 1; i < len(fields); i++ {
 		if fields[i].Name == fields[i-1].Name {
 			return i
@@ -170,7 +168,7 @@ func sameName(fields []KeyField) int {
 	return 0
 }
 
-// inName makes of an error inside a member's name one of the set.
+// inName turns an error inside a member's name into an error of the set.
 func inName(text string, err error) error {
 	inner := err.(*SyntaxError)
 	return malformed("member %s: at its byte %d: %s", quoteShort(text), inner.Offset+2, inner.Reason)

@@ -2,13 +2,11 @@ package fieldpath
 
 import "strings"
 
-// Path names a place in an object: each element selects a child of what the
-// elements before it select. The empty path is the object itself, which no set
-// ever holds.
+// Path names a place in an object: each element selects a child of the value that the elements before it select. The
+// empty path is the object itself, which no set holds.
 type Path []Element
 
-// String returns p as it stands in a conflict: .spec.containers[name="a"].image
-// for a field of a keyed list's item.
+// String returns p as conflicts show it, such as .spec.containers[name="a"].image.
 func (p Path) String() string {
 	var space [128]byte
 	b := space[:0]
@@ -18,11 +16,11 @@ func (p Path) String() string {
 	return string(b)
 }
 
-// shortPath is how long a path in an error is, in bytes.
+// shortPath is the longest path in an error, in bytes.
 const shortPath = 512
 
-// Short returns p as [Path.String] does, with an ellipsis in the place of its
-// middle when it is long: the path of an error must not be what costs most.
+// Short returns p as [Path.String] does, with an ellipsis instead of its middle if it is long: hostile paths must not
+// make errors expensive.
 func (p Path) Short() string {
 	size := 0
 	for i := 0; i < len(p) && size <= shortPath; i++ {
@@ -56,8 +54,7 @@ func (p Path) Equal(o Path) bool {
 	return true
 }
 
-// Compare orders paths lexically by their elements; a path sorts before the
-// paths below it.
+// Compare orders paths by their elements, from the first on; a path sorts before the paths below it.
 func (p Path) Compare(o Path) int {
 	for i := range min(len(p), len(o)) {
 		if c := p[i].Compare(o[i]); c != 0 {
@@ -67,7 +64,7 @@ func (p Path) Compare(o Path) int {
 	return len(p) - len(o)
 }
 
-// Fields returns the path of the named fields, the commonest kind of path.
+// Fields returns a path of fields, such as Fields("spec", "replicas").
 func Fields(names ...string) Path {
 	p := make(Path, len(names))
 	for i, name := range names {

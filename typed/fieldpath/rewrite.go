@@ -1,13 +1,12 @@
 package fieldpath
 
-// Rewrite returns s with f done to each element of its first level; f returns
-// what the set shall hold of the element, and nothing of it for the zero
-// [Entry]. It returns s itself when f changes nothing.
+// Rewrite returns s with f applied to each element of its first level. f returns the new entry of the element; the
+// zero [Entry] removes it. Rewrite returns s itself if f changes nothing.
 func (s *Set) Rewrite(f func(Element, Entry) Entry) *Set {
 	if s == nil {
 		return nil
 	}
-	var out []node // what is left of s.nodes[:i], once it differs from them
+	var out []node // the rest of s.nodes[:i]; set at the first change
 	changed := false
 	for i := range s.nodes {
 		n := &s.nodes[i]

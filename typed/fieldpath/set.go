@@ -6,27 +6,33 @@ import (
 	"strings"
 )
 
-// Set is an immutable set of paths, held as a trie. The nil *Set is empty.
+// Set is an immutable set of paths, stored as a trie. The nil *Set is empty.
 //
 // Invariants, for every set reachable from a non-nil *Set:
 //
 //	len(nodes) > 0                                 no empty branch
 //	nodes[i].elem < nodes[i+1].elem                sorted, distinct
 //	nodes[i].member || nodes[i].sub != nil         no empty node
+//
+// So a set has one representation only: sets are equal if and only if their tries are. For example, the paths
+// .spec, .spec.image and .status.phase are
+//
+//	nodes   .spec    member  sub → nodes  .image  member
+//	        .status          sub → nodes  .phase  member
+//
+// Looking up a path of d elements costs O(d log n) comparisons for levels of n elements. All and Len cost O(nodes).
 type Set struct {
 	nodes []node
 }
 
-// node is what a set knows of one element: whether the path that ends with it
-// is in the set, and which paths go on below it.
+// node is one element of a level: whether the path that ends with it is in the set, and the paths below it.
 type node struct {
 	elem   Element
 	member bool
 	sub    *Set
 }
 
-// copyOf returns a set of a copy of nodes. Set and nodes are one piece of memory
-// where they are few, as they mostly are.
+// copyOf returns a set of a copy of nodes. Set and nodes are one allocation if they are few, as they mostly are.
 func copyOf(nodes []node) *Set {
 	switch len(nodes) {
 	case 1:
@@ -54,9 +60,8 @@ func copyOf(nodes []node) *Set {
 	return &Set{nodes: append(make([]node, 0, len(nodes)), nodes...)}
 }
 
-// NewSet returns the set of the given paths. The empty path, which names the
-// whole object, is left out: nobody owns it. So are paths longer than [MaxDepth],
-// which name nothing in a value that may be written.
+// NewSet returns the set of the given paths. It leaves out the empty path, which names the whole object and which
+// nobody owns, and paths longer than [MaxDepth], which no valid value has.
 func NewSet(paths ...Path) *Set {
 	kept := make([]Path, 0, len(paths))
 	for _, p := range paths {
@@ -68,12 +73,11 @@ func NewSet(paths ...Path) *Set {
 	return setOfSorted(kept, 0)
 }
 
-// setOfSorted returns the set of paths, each without its first depth elements,
-// in which they are alike.
+// setOfSorted returns the set of paths, each without its first depth elements, which are the same in all of them.
 func setOfSorted(paths []Path, depth int) *Set {
 	var b Builder
 	for len(paths) > 0 {
-		if len(paths[0]) == depth { // counted by the caller; or nobody's, at the root
+		if len(paths[0]) == depth { // the caller has counted it, or it is the empty path
 			paths = paths[1:]
 			continue
 		}
@@ -89,9 +93,8 @@ func setOfSorted(paths []Path, depth int) *Set {
 	return b.Set()
 }
 
-// Builder gathers the elements of one level of a set, in any order. The zero
-// value is ready to use. It does not keep [MaxDepth]: operations on a set recurse
-// as deep as its paths are long, and who builds one bounds that.
+// Builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not
+// check [MaxDepth]: operations on a set recurse as deep as its paths are long, so the caller must bound them.
 type Builder struct {
 	nodes []node
 }
@@ -104,9 +107,8 @@ func NewBuilder(n int) Builder {
 	return Builder{nodes: make([]node, 0, n)}
 }
 
-// Add puts e into the level: the path that ends with e when member is true, and
-// the paths of sub below it. Adding an element again unites both. The zero
-// Element is left out: it selects nothing.
+// Add adds e to the level: the path that ends with e if member is true, and the paths of sub below it. Adding an
+// element twice unites both. The zero Element is ignored.
 func (b *Builder) Add(e Element, member bool, sub *Set) {
 	if sub.Empty() {
 		sub = nil
@@ -116,7 +118,7 @@ func (b *Builder) Add(e Element, member bool, sub *Set) {
 	}
 }
 
-// Set returns what was added and leaves b empty; nil when nothing was.
+// Set returns the set of what was added, nil for nothing, and resets b.
 func (b *Builder) Set() *Set {
 	b.sort()
 	nodes := b.nodes
@@ -127,13 +129,13 @@ func (b *Builder) Set() *Set {
 		for same < len(nodes) && nodes[same].elem.Equal(nodes[0].elem) {
 			same++
 		}
-		out = append(out, unite(nodes[:same]))
+		out = append(out, mergeNodes(nodes[:same]))
 		nodes = nodes[same:]
 	}
 	return setOf(out)
 }
 
-// sort is stable in effect: nodes of one element are united in any order.
+// sort need not be stable: the order of nodes of one element does not matter when they are merged.
 func (b *Builder) sort() {
 	if !slices.IsSortedFunc(b.nodes, compareNodes) {
 		slices.SortFunc(b.nodes, compareNodes)
@@ -150,7 +152,7 @@ func sorted(nodes []node) bool {
 	return true
 }
 
-// sort sorts nodes, and returns an element that stands in two of them, if any.
+// sort sorts nodes and returns an element that two of them have, or the zero Element.
 func sort(nodes []node) (twice Element) {
 	slices.SortFunc(nodes, compareNodes)
 	for i := 1; i < len(nodes); i++ {
@@ -161,14 +163,14 @@ func sort(nodes []node) (twice Element) {
 	return Element{}
 }
 
-// unite returns one node for nodes of one element. It unites them by halves,
-// which costs O(n log n) nodes for n; one after the other would cost O(n²).
-func unite(nodes []node) node {
+// mergeNodes returns one node for nodes of one element. It merges them in pairs, which costs O(n log k) for k nodes
+// with n nodes below; one after the other would cost O(n k).
+func mergeNodes(nodes []node) node {
 	if len(nodes) == 1 {
 		return nodes[0]
 	}
 	half := len(nodes) / 2
-	a, b := unite(nodes[:half]), unite(nodes[half:])
+	a, b := mergeNodes(nodes[:half]), mergeNodes(nodes[half:])
 	return node{a.elem, a.member || b.member, a.sub.Union(b.sub)}
 }
 
@@ -194,7 +196,7 @@ func (s *Set) find(e Element) *node {
 	return nil
 }
 
-// Width returns how many elements the paths of s start with.
+// Width returns the number of elements of the first level of s.
 func (s *Set) Width() int {
 	if s == nil {
 		return 0
@@ -202,13 +204,12 @@ func (s *Set) Width() int {
 	return len(s.nodes)
 }
 
-// maxScan is how many elements [Set.Find] looks through.
+// maxScan is the number of elements that [Set.Find] compares one by one.
 const maxScan = 64
 
-// Find returns what [Set.At] returns of the element that stands in a FieldsV1 as
-// name, such as f:spec, without decoding it. near is the position among the
-// elements of s at which it may be expected. Where there are very many elements
-// that are no fields, it finds those only that are there.
+// Find is [Set.At] for an element that is given by its member name in FieldsV1, such as f:spec, and is not decoded.
+// near is the position among the elements of s at which it is expected. If s has more than 64 elements, only fields,
+// and elements at near, are found.
 func (s *Set) Find(name []byte, near int) (e Entry, ok bool) {
 	if s == nil || len(name) < 2 || name[1] != ':' {
 		return e, false
@@ -274,8 +275,8 @@ func (s *Set) Has(p Path) bool {
 	return false
 }
 
-// At returns whether the path of the single element e is in s, and the set of
-// the paths below it, each without its first element e.
+// At reports whether the path of the single element e is in s, and returns the paths below it without their first
+// element e.
 func (s *Set) At(e Element) (member bool, below *Set) {
 	if n := s.find(e); n != nil {
 		return n.member, n.sub
@@ -283,8 +284,7 @@ func (s *Set) At(e Element) (member bool, below *Set) {
 	return false, nil
 }
 
-// Level yields the elements of the first level of s in order, each with what
-// [Set.At] returns of it.
+// Level yields the elements of the first level of s in order, each with its entry; see [Set.At].
 func (s *Set) Level() iter.Seq2[Element, Entry] {
 	return func(yield func(Element, Entry) bool) {
 		if s == nil {
@@ -301,9 +301,9 @@ func (s *Set) Level() iter.Seq2[Element, Entry] {
 
 // Entry is what a set holds of one element; see [Set.At].
 type Entry struct {
-	// Member says that the path that ends with the element is in the set.
+	// Member reports whether the path that ends with the element is in the set.
 	Member bool
-	// Below holds the paths that go on below the element, without it.
+	// Below holds the paths below the element, without it.
 	Below *Set
 }
 
@@ -327,10 +327,9 @@ func (s *Set) Equal(o *Set) bool {
 	return true
 }
 
-// All yields the paths of s. At each level the paths that end there come first,
-// in order, and then what lies below each element: the order in which a real
-// server lists conflicts. The path is valid until the next one; clone it to
-// keep it.
+// All yields the paths of s. At each level, the paths that end there come first, in order, and then the paths below
+// each element. This is the order in which kube-apiserver lists conflicts. The path is valid until the next one;
+// clone it to keep it.
 func (s *Set) All() iter.Seq[Path] {
 	return func(yield func(Path) bool) {
 		s.walk(make(Path, 0, 16), yield)

@@ -23,22 +23,46 @@ var encodeCases = []struct {
 }{
 	{"empty", "no paths", nil, `{}`},
 	{"the whole object", "nobody owns it", []fieldpath.Path{{}}, `{}`},
-	{"one path twice", "a set holds it once", []fieldpath.Path{fieldpath.Fields("a"), fieldpath.Fields("a")}, `{"f:a":{}}`},
-	{"path below a path", "both are members", []fieldpath.Path{fieldpath.Fields("a", "b"), fieldpath.Fields("a")}, `{"f:a":{".":{},"f:b":{}}}`},
-	{"HTML in a field's name", "names are not escaped for HTML", []fieldpath.Path{fieldpath.Fields("<a&b>")}, `{"f:<a&b>":{}}`},
+	{"one path twice", "a set holds it once", []fieldpath.Path{fieldpath.Fields("a"), fieldpath.Fields("a")},
+		`{"f:a":{}}`},
+	{"path below a path", "both are members", []fieldpath.Path{fieldpath.Fields("a", "b"), fieldpath.Fields("a")},
+		`{"f:a":{".":{},"f:b":{}}}`},
+	{"HTML in a field's name", "names are not escaped for HTML", []fieldpath.Path{fieldpath.Fields("<a&b>")},
+		`{"f:<a&b>":{}}`},
 	{"quotes in a field's name", "escaped once", []fieldpath.Path{fieldpath.Fields(`"a\b`)}, `{"f:\"a\\b":{}}`},
-	{"line separators in a field's name", "names are not escaped for JavaScript", []fieldpath.Path{fieldpath.Fields("\u2028\u2029")}, "{\"f:\u2028\u2029\":{}}"},
-	{"controls in a field's name", "three have an escape of their own", []fieldpath.Path{fieldpath.Fields("\n\r\t\b\f\x00\x1f\x7f")}, `{"f:\n\r\t\u0008\u000c\u0000\u001f` + "\x7f" + `":{}}`},
-	{"bytes that are not UTF-8 in a field's name", "names are written as they are", []fieldpath.Path{fieldpath.Fields("\xffé")}, "{\"f:\xffé\":{}}"},
-	{"HTML in a key", "names are not escaped for HTML, values are", []fieldpath.Path{{key("<n>", "<v>")}}, `{"k:{\"<n>\":\"\\u003cv\\u003e\"}":{}}`},
+	{"line separators in a field's name", "names are not escaped for JavaScript",
+		[]fieldpath.Path{fieldpath.Fields("\u2028\u2029")}, "{\"f:\u2028\u2029\":{}}"},
+	{"controls in a field's name", "three have an escape of their own",
+		[]fieldpath.Path{fieldpath.Fields("\n\r\t\b\f\x00\x1f\x7f")},
+		`{"f:\n\r\t\u0008\u000c\u0000\u001f` + "\x7f" + `":{}}`},
+	{"bytes that are not UTF-8 in a field's name", "names are written as they are",
+		[]fieldpath.Path{fieldpath.Fields("\xffé")}, "{\"f:\xffé\":{}}"},
+	{"HTML in a key", "names are not escaped for HTML, values are", []fieldpath.Path{{key("<n>", "<v>")}},
+		`{"k:{\"<n>\":\"\\u003cv\\u003e\"}":{}}`},
 	{"quotes in a key", "escaped twice", []fieldpath.Path{{key(`"`, `\`)}}, `{"k:{\"\\\"\":\"\\\\\"}":{}}`},
-	{"controls in a key", "escaped twice", []fieldpath.Path{{key("\n\x01", "\t\x7f\u2028")}}, `{"k:{\"\\n\\u0001\":\"\\t` + "\x7f" + `\\u2028\"}":{}}`},
-	{"line separators in a key's name", "they stand as they are, unlike in its value", []fieldpath.Path{{key("\u2028", "\u2028")}}, "{\"k:{\\\"\u2028\\\":\\\"\\\\u2028\\\"}\":{}}"},
-	{"key of many fields", "sorted by name", []fieldpath.Path{{key("port", 80, "protocol", "TCP", "ip", nil, "on", true)}}, `{"k:{\"ip\":null,\"on\":true,\"port\":80,\"protocol\":\"TCP\"}":{}}`},
-	{"floats", "exponents only where upstream has them", []fieldpath.Path{{fieldpath.Value(1e-7)}, {fieldpath.Value(1e21)}, {fieldpath.Value(0.1)}, {fieldpath.Value(-2.5)}, {fieldpath.Value(1e20)}}, `{"v:-2.5":{},"v:1e-07":{},"v:0.1":{},"v:100000000000000000000":{},"v:1e+21":{}}`},
-	{"values of every kind", "numbers, strings, booleans, lists, maps, null", []fieldpath.Path{{fieldpath.Value(nil)}, {fieldpath.Value(map[string]any{"<": 1, "a": []any{nil}})}, {fieldpath.Value([]any{})}, {fieldpath.Value(true)}, {fieldpath.Value(false)}, {fieldpath.Value("")}, {fieldpath.Value(7)}}, `{"v:7":{},"v:\"\"":{},"v:false":{},"v:true":{},"v:[]":{},"v:{\"\\u003c\":1,\"a\":[null]}":{},"v:null":{}}`},
-	{"all kinds", "fields, keys, values, positions", []fieldpath.Path{{fieldpath.Index(10)}, {fieldpath.Index(9)}, {fieldpath.Value(1)}, {key("a", 1)}, fieldpath.Fields("z"), {fieldpath.Index(-1)}}, `{"f:z":{},"k:{\"a\":1}":{},"v:1":{},"i:-1":{},"i:9":{},"i:10":{}}`},
-	{"deep", "self marks at every level", []fieldpath.Path{join(fieldpath.Fields("a"), key("n", "x")), join(fieldpath.Fields("a"), key("n", "x"), fieldpath.Field("b")), join(fieldpath.Fields("a"), key("n", "y"), fieldpath.Field("b"))}, `{"f:a":{"k:{\"n\":\"x\"}":{".":{},"f:b":{}},"k:{\"n\":\"y\"}":{"f:b":{}}}}`},
+	{"controls in a key", "escaped twice", []fieldpath.Path{{key("\n\x01", "\t\x7f\u2028")}},
+		`{"k:{\"\\n\\u0001\":\"\\t` + "\x7f" + `\\u2028\"}":{}}`},
+	{"line separators in a key's name", "they are not escaped, unlike in its value",
+		[]fieldpath.Path{{key("\u2028", "\u2028")}}, "{\"k:{\\\"\u2028\\\":\\\"\\\\u2028\\\"}\":{}}"},
+	{"key of many fields", "sorted by name",
+		[]fieldpath.Path{{key("port", 80, "protocol", "TCP", "ip", nil, "on", true)}},
+		`{"k:{\"ip\":null,\"on\":true,\"port\":80,\"protocol\":\"TCP\"}":{}}`},
+	{"floats", "exponents only where upstream has them",
+		[]fieldpath.Path{{fieldpath.Value(1e-7)}, {fieldpath.Value(1e21)}, {fieldpath.Value(0.1)}, {fieldpath.Value(-2.5)},
+			{fieldpath.Value(1e20)}}, `{"v:-2.5":{},"v:1e-07":{},"v:0.1":{},"v:100000000000000000000":{},"v:1e+21":{}}`},
+	{"values of every kind", "numbers, strings, booleans, lists, maps, null",
+		[]fieldpath.Path{{fieldpath.Value(nil)}, {fieldpath.Value(map[string]any{"<": 1, "a": []any{nil}})},
+			{fieldpath.Value([]any{})}, {fieldpath.Value(true)}, {fieldpath.Value(false)}, {fieldpath.Value("")},
+			{fieldpath.Value(7)}},
+		`{"v:7":{},"v:\"\"":{},"v:false":{},"v:true":{},"v:[]":{},"v:{\"\\u003c\":1,\"a\":[null]}":{},"v:null":{}}`},
+	{"all kinds", "fields, keys, values, positions",
+		[]fieldpath.Path{{fieldpath.Index(10)}, {fieldpath.Index(9)}, {fieldpath.Value(1)}, {key("a", 1)},
+			fieldpath.Fields("z"), {fieldpath.Index(-1)}}, `{"f:z":{},"k:{\"a\":1}":{},"v:1":{},"i:-1":{},"i:9":{},"i:10":{}}`},
+	{"deep", "self marks at every level",
+		[]fieldpath.Path{join(fieldpath.Fields("a"), key("n", "x")),
+			join(fieldpath.Fields("a"), key("n", "x"), fieldpath.Field("b")),
+			join(fieldpath.Fields("a"), key("n", "y"), fieldpath.Field("b"))},
+		`{"f:a":{"k:{\"n\":\"x\"}":{".":{},"f:b":{}},"k:{\"n\":\"y\"}":{"f:b":{}}}}`},
 }
 
 func TestEncode(t *testing.T) {
@@ -67,7 +91,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestTreeIsTheCallers changes a tree after it was handed out.
+// TestTreeIsTheCallers changes a tree that Tree returned: the set does not change.
 func TestTreeIsTheCallers(t *testing.T) {
 	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("a", "b"))
 	tree := set.Tree()
@@ -76,7 +100,7 @@ func TestTreeIsTheCallers(t *testing.T) {
 	require.Equal(t, `{"f:a":{".":{},"f:b":{}}}`, string(set.AppendJSON(nil)))
 }
 
-// TestEmptySets treats the nil set and the zero Set as one.
+// TestEmptySets shows that the nil set and the zero Set are equal.
 func TestEmptySets(t *testing.T) {
 	var none *fieldpath.Set
 	some := fieldpath.NewSet(fieldpath.Fields("a"))
@@ -165,7 +189,8 @@ func TestNewSetLeavesItsPathsAlone(t *testing.T) {
 
 // TestStopping breaks out of both iterators at every step.
 func TestStopping(t *testing.T) {
-	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("a", "b"), fieldpath.Fields("a", "b", "c"), fieldpath.Fields("d", "e"))
+	set := fieldpath.NewSet(fieldpath.Fields("a"), fieldpath.Fields("a", "b"), fieldpath.Fields("a", "b", "c"),
+		fieldpath.Fields("d", "e"))
 	for stop := 1; stop <= set.Len(); stop++ {
 		n := 0
 		for range set.All() {

@@ -5,16 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// tally counts exactly, without goroutines that count at the same time in each
-// other's way: a processor counts in a cell that as a rule is its own. What the pool
-// forgets is only whose a cell is.
+// tally is an exact counter that goroutines increment without contention: each processor has a cell of its own, in
+// most cases. When the pool drops a cell, only its assignment is lost, not its count.
 type tally struct {
 	cells [16]tallyCell
-	given atomic.Uint32 // how many cells were given to processors
+	given atomic.Uint32 // cells assigned so far
 	own   sync.Pool     // of *tallyCell
 }
 
-// tallyCell fills a cache line of today.
+// tallyCell fills a cache line (64 bytes).
 type tallyCell struct {
 	n atomic.Uint64
 	_ [56]byte

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// FromTree decodes a FieldsV1 that stands as maps of maps, as in an
-// unstructured object; errors are as [Parse]'s. A nil tree is the empty set.
+// FromTree decodes a FieldsV1 that is already decoded into maps of maps, as in an unstructured object. Errors are
+// those of [Parse]. A nil tree is the empty set.
 func FromTree(tree map[string]any, leniency Leniency) (*Set, error) {
 	l, err := fromTree(tree, leniency)
 	return l.set, err
@@ -19,7 +19,7 @@ func fromTree(tree map[string]any, leniency Leniency) (level, error) {
 	var l level
 	err := d.set(tree, &l)
 	if err != nil {
-		// Maps have no order: look again, sorted, for the first error.
+		// Maps have no order: walk again, sorted, to return the same error every time.
 		d.limits, d.nodes, d.ordered = limits{}, d.nodes[:0], true
 		err = d.set(tree, &level{})
 		return level{}, located(err)
@@ -27,7 +27,7 @@ func fromTree(tree map[string]any, leniency Leniency) (level, error) {
 	return l, nil
 }
 
-// treeDecoder is decoder for a FieldsV1 that stands as maps of maps.
+// treeDecoder is [decoder] for a FieldsV1 that is maps of maps.
 type treeDecoder struct {
 	limits
 	stack
@@ -55,14 +55,14 @@ func (d *treeDecoder) set(tree map[string]any, l *level) error {
 			}
 		}
 	}
-	if twice := l.settle(d.nodes[start:]); twice.kind != 0 && !d.lenient {
+	if twice := l.finish(d.nodes[start:]); twice.kind != 0 && !d.lenient {
 		return d.errorf("duplicate member %s", quoteShort(twice.memberName()))
 	}
 	d.nodes = d.nodes[:start]
 	return nil
 }
 
-// member reads one member of a map onto the stack, and adds it to l.
+// member decodes one member of a map onto the stack and adds it to l.
 func (d *treeDecoder) member(l *level, text string, value any) error {
 	if text == "." {
 		l.member = true
@@ -94,7 +94,7 @@ func (d *treeDecoder) member(l *level, text string, value any) error {
 	return nil
 }
 
-// treeName decodes a member's name in a tree.
+// treeName decodes the name of a member of a tree.
 func treeName(text string, lenient bool) (name, error) {
 	n, err := readText(text, lenient, false)
 	if err != nil {

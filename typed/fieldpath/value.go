@@ -12,11 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// canonicalValue returns the value that the JSON of v reads back as: whole
-// numbers as int64 where it holds them and other numbers as float64, strings
-// with a replacement character for each byte that is not UTF-8, and null for
-// what JSON cannot hold. Of a value that is nested deeper than MaxDepth, or too
-// large for an element, a part is left out. It shares no container with v.
+// canonicalValue returns the value that the JSON of v decodes to: whole numbers as int64 if they fit and other
+// numbers as float64, strings with U+FFFD for each byte that is not UTF-8, and null for what JSON cannot hold. It
+// leaves out parts of a value that is nested deeper than MaxDepth or is too large for an element. It shares no
+// container with v.
 //
 //	canonicalValue(a) equals canonicalValue(b)  ⇔  CompareValues of them is 0
 //	                                            ⇔  appendValue of them is the same
@@ -26,13 +25,13 @@ func canonicalValue(v any) any {
 		return t
 	case string:
 		if utf8.ValidString(t) {
-			return v // as it is: t would have to be boxed again
+			return v // not t, which would have to be boxed again
 		}
 		return canonicalString(t)
 	case float64:
 		return canonicalFloat(t)
 	case float32:
-		// As it is written: float64(t) would have more digits.
+		// Through its text: float64(t) would have more digits.
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(t), 'g', -1, 32), 64)
 		return canonicalFloat(f)
 	case int:
@@ -54,15 +53,14 @@ func canonicalValue(v any) any {
 	case uint64:
 		return canonicalUint(t)
 	case []any, map[string]any:
-		left := MaxElement // no text has more values than bytes
+		left := MaxElement // a text has at most as many values as bytes
 		return canonicalContainer(v, 0, &left)
 	}
 	return nil
 }
 
-// canonicalContainer is canonicalValue for what may be nested. left is how many
-// more values are looked at: a container that contains itself twice has more
-// values than can be counted.
+// canonicalContainer is canonicalValue for lists and maps. left is the number of values that may still be visited: a
+// container that contains itself twice has more values than can be counted.
 func canonicalContainer(v any, depth int, left *int) any {
 	if *left--; *left < 0 || depth > MaxDepth {
 		return nil
@@ -94,7 +92,7 @@ func canonicalString(s string) string {
 	return string([]rune(s))
 }
 
-// exactFloat bounds the integers that float64 holds without loss.
+// exactFloat bounds the integers that float64 represents exactly.
 const exactFloat = 1 << 53
 
 func canonicalFloat(f float64) any {
@@ -106,8 +104,8 @@ func canonicalFloat(f float64) any {
 	case math.Abs(f) <= exactFloat:
 		return int64(f)
 	}
-	// Beyond, the shortest digits that read back as f end in zeros, and are not
-	// f's own; they are what stands in JSON, so they are the number.
+	// Larger floats: their shortest digits in JSON end in zeros and are not the exact value of f. The digits are the
+	// number.
 	if i, err := strconv.ParseInt(string(appendValue(nil, f)), 10, 64); err == nil {
 		return i
 	}
@@ -139,17 +137,15 @@ func valueRank(v any) int {
 	return 5
 }
 
-// CompareValues orders JSON values as upstream orders the items of a set:
-// numbers by size, then strings, booleans (false first), lists, maps, null.
-// Numbers must be int64 or float64. What makes a value too large or too deep for
-// an element does not count.
+// CompareValues orders JSON values as upstream orders the items of a set: numbers by size, then strings, booleans
+// (false first), lists, maps, null. Numbers must be int64 or float64. Parts of a value that are too large or too deep
+// for an element are ignored.
 func CompareValues(a, b any) int {
 	left := MaxElement
 	return compareValues(a, b, 0, &left)
 }
 
-// compareValues compares two values depth deep in what is compared; left is how
-// many more values are looked at.
+// compareValues is CompareValues at a depth. left is the number of values that may still be visited.
 func compareValues(a, b any, depth int, left *int) int {
 	ra, rb := valueRank(a), valueRank(b)
 	if ra != rb {
@@ -190,10 +186,9 @@ func compareValues(a, b any, depth int, left *int) int {
 	return 0
 }
 
-// compareIntFloat compares without rounding i: rounded, two integers could both
-// equal a float, and there would be no order. A canonical float is never whole
-// within int64's range, and -1<<63 as a float stands for the digits that it is
-// written with, which are less. NaN sorts before all numbers.
+// compareIntFloat compares without rounding i: if it was rounded, two integers could equal one float, and the order
+// would not be transitive. A canonical float is never a whole number in the range of int64. The float -1<<63 means
+// its decimal digits, which are less than the smallest int64. NaN sorts before all numbers.
 func compareIntFloat(i int64, f float64) int {
 	switch {
 	case f >= 1<<63:
@@ -208,8 +203,8 @@ func compareIntFloat(i int64, f float64) int {
 	return cmp.Compare(whole, f)
 }
 
-// compareMaps orders maps by their sorted keys: where one lacks a key that the
-// other has, it sorts after, unless it has no more keys at all.
+// compareMaps orders maps by their sorted keys and values in turn. A map that lacks a key of the other sorts after
+// it, unless it has no more keys at all.
 func compareMaps(a, b map[string]any, depth int, left *int) int {
 	ka, kb := slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))
 	for i := range min(len(ka), len(kb)) {
@@ -223,7 +218,7 @@ func compareMaps(a, b map[string]any, depth int, left *int) int {
 	return len(ka) - len(kb)
 }
 
-// appendReadable appends v as it reads in a path: strings quoted as Go does.
+// appendReadable appends v as it reads in a path: strings are quoted as in Go.
 func appendReadable(b []byte, v any) []byte {
 	switch t := v.(type) {
 	case nil:
@@ -249,8 +244,8 @@ func appendReadable(b []byte, v any) []byte {
 	return fmt.Append(b, v)
 }
 
-// appendValue appends the canonical JSON of v, a canonical value: keys sorted,
-// <, > and & escaped as \u003c and so on.
+// appendValue appends the canonical JSON of a canonical value: keys are sorted, and <, > and & are escaped as \u003c
+// and so on.
 func appendValue(b []byte, v any) []byte {
 	switch t := v.(type) {
 	case string:
@@ -258,8 +253,7 @@ func appendValue(b []byte, v any) []byte {
 	case int64:
 		return strconv.AppendInt(b, t, 10)
 	case float64:
-		// The shortest text that reads back; an exponent only where upstream
-		// writes one.
+		// The shortest text that decodes to t, with an exponent only where upstream writes one.
 		format := byte('f')
 		if abs := math.Abs(t); abs < 1e-6 || abs >= 1e21 {
 			format = 'e'
@@ -293,8 +287,7 @@ func appendValue(b []byte, v any) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s, which is UTF-8, as a JSON string that is safe inside
-// HTML.
+// appendString appends s, which is UTF-8, as a JSON string that is safe inside HTML.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0
@@ -320,8 +313,8 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
-// appendName appends s as a JSON string the way FieldsV1 writes member names:
-// only control characters, quotes and backslashes are escaped.
+// appendName appends s as a JSON string in the way that FieldsV1 writes member names: it escapes only control
+// characters, quotes and backslashes.
 func appendName(b []byte, s string) []byte {
 	b = append(b, '"')
 	b = appendNameBody(b, s)
@@ -344,8 +337,8 @@ func appendNameBody(b []byte, s string) []byte {
 	return b
 }
 
-// unescaped returns how many bytes s has before the first that must be escaped in
-// a member name. It looks at eight at a time.
+// unescaped returns the number of bytes of s before the first that must be escaped in a member name. It tests eight
+// bytes at a time.
 func unescaped[text string | []byte](s text) int {
 	n := 0
 	for ; n+8 <= len(s); n += 8 {
@@ -353,7 +346,7 @@ func unescaped[text string | []byte](s text) int {
 			return n + bits.TrailingZeros64(marks)/8
 		}
 	}
-	if n > 0 && n < len(s) { // the last eight, some of them again
+	if n > 0 && n < len(s) { // test the last eight bytes, some of them twice
 		n = len(s) - 8
 		if marks := marked(word(s[n:])); marks != 0 {
 			return n + bits.TrailingZeros64(marks)/8
@@ -368,16 +361,16 @@ func unescaped[text string | []byte](s text) int {
 	return n
 }
 
-// word returns the first eight bytes of s, the first one lowest.
+// word returns the first eight bytes of s as a little-endian number.
 func word[text string | []byte](s text) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// marked returns the top bit of the first of eight bytes that must be escaped, if
-// any; above it, other top bits may be set, too. A byte that is less than n, and
-// so none for n = 1, is what borrows when n is subtracted from it.
+// marked returns a word in which the lowest set bit is the top bit of the first byte that must be escaped; higher
+// bits may be set, too. It is 0 if there is no such byte. It uses that (x-n)&^x has the top bit of a byte set if the
+// byte is less than n, as the subtraction borrows; n is 1 to find zero bytes of word^pattern.
 func marked(word uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	quotes, slashes := word^ones*'"', word^ones*'\\'

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// valueCase is a value and the canonical JSON that it stands as.
+// valueCase is a value and its canonical JSON.
 type valueCase struct {
 	name string
 	why  string
@@ -25,10 +25,14 @@ var valueCases = []valueCase{
 	{name: "infinity", why: "JSON has none", in: math.Inf(-1), want: `null`, ours: true},
 	{name: "channel", why: "JSON has none", in: make(chan int), want: `null`, ours: true},
 	{name: "smallest int64", why: "kept exact", in: int64(math.MinInt64), want: `-9223372036854775808`, ours: true},
-	{name: "float just at the smallest int64", why: "its shortest digits are one more than int64 holds", in: float64(math.MinInt64), want: `-9223372036854776000`, ours: true},
-	{name: "-2^60-1", why: "rounded it would be the float", in: int64(-1152921504606846977), want: `-1152921504606846977`, ours: true},
-	{name: "-2^60 as float", why: "one value with its shortest digits", in: -1152921504606846976.0, want: `-1152921504606847000`, ours: true},
-	{name: "-2^60-24-1", why: "rounded it would be the float", in: int64(-1152921504606847001), want: `-1152921504606847001`, ours: true},
+	{name: "float just at the smallest int64", why: "its shortest digits are one more than int64 holds",
+		in: float64(math.MinInt64), want: `-9223372036854776000`, ours: true},
+	{name: "-2^60-1", why: "rounded it would be the float", in: int64(-1152921504606846977), want: `-1152921504606846977`,
+		ours: true},
+	{name: "-2^60 as float", why: "one value with its shortest digits", in: -1152921504606846976.0,
+		want: `-1152921504606847000`, ours: true},
+	{name: "-2^60-24-1", why: "rounded it would be the float", in: int64(-1152921504606847001),
+		want: `-1152921504606847001`, ours: true},
 	{name: "minus one and a half", why: "a fraction below zero", in: -1.5, want: `-1.5`},
 	{name: "minus one", why: "the whole number next to it", in: -1, want: `-1`},
 	{name: "-0.5", why: "it truncates to 0", in: -0.5, want: `-0.5`},
@@ -53,11 +57,15 @@ var valueCases = []valueCase{
 	{name: "2^53-1", why: "the last that every float64 around holds", in: 1<<53 - 1, want: `9007199254740991`},
 	{name: "2^53 as float", why: "still its own digits", in: float64(1 << 53), want: `9007199254740992`},
 	{name: "2^53+1", why: "no float64", in: 1<<53 + 1, want: `9007199254740993`, ours: true},
-	{name: "10^18-1", why: "rounded it would be 10^18", in: int64(999999999999999999), want: `999999999999999999`, ours: true},
+	{name: "10^18-1", why: "rounded it would be 10^18", in: int64(999999999999999999), want: `999999999999999999`,
+		ours: true},
 	{name: "10^18 as float", why: "one value with the integer", in: 1e18, want: `1000000000000000000`},
-	{name: "10^18+1", why: "rounded it would be 10^18", in: int64(1000000000000000001), want: `1000000000000000001`, ours: true},
-	{name: "2^60 as float", why: "one value with its shortest digits", in: 1152921504606846976.0, want: `1152921504606847000`},
-	{name: "2^60+1", why: "rounded it would be the float", in: int64(1152921504606846977), want: `1152921504606846977`, ours: true},
+	{name: "10^18+1", why: "rounded it would be 10^18", in: int64(1000000000000000001), want: `1000000000000000001`,
+		ours: true},
+	{name: "2^60 as float", why: "one value with its shortest digits", in: 1152921504606846976.0,
+		want: `1152921504606847000`},
+	{name: "2^60+1", why: "rounded it would be the float", in: int64(1152921504606846977), want: `1152921504606846977`,
+		ours: true},
 	{name: "largest int64", why: "kept exact", in: int64(math.MaxInt64), want: `9223372036854775807`, ours: true},
 	{name: "2^63 as float", why: "beyond int64", in: 9223372036854775808.0, want: `9223372036854776000`},
 	{name: "largest uint64", why: "beyond int64", in: uint64(math.MaxUint64), want: `18446744073709552000`, ours: true},
@@ -67,11 +75,14 @@ var valueCases = []valueCase{
 	{name: "empty string", why: "the first one", in: "", want: `""`},
 	{name: "HTML", why: "escaped inside values", in: "<a&b>", want: `"\u003ca\u0026b\u003e"`},
 	{name: "quote and backslash", why: "escaped everywhere", in: `"\`, want: `"\"\\"`},
-	{name: "controls", why: "three have an escape of their own", in: "\n\r\t\b\f\x00\x1f\x7f", want: `"\n\r\t\u0008\u000c\u0000\u001f` + "\x7f\""},
+	{name: "controls", why: "three have an escape of their own", in: "\n\r\t\b\f\x00\x1f\x7f",
+		want: `"\n\r\t\u0008\u000c\u0000\u001f` + "\x7f\""},
 	{name: "line separators", why: "JavaScript ends lines there", in: "a\u2028b\u2029c", want: `"a\u2028b\u2029c"`},
 	{name: "replacement character", why: "a character like others", in: "\ufffd", want: "\"\ufffd\""},
-	{name: "bytes that are not UTF-8", why: "one replacement character for each", in: "\xff\xfe", want: "\"\ufffd\ufffd\"", ours: true},
-	{name: "beyond the first plane", why: "sorts after the replacement character, before a raw 0xff", in: "\U0001f600", want: "\"\U0001f600\""},
+	{name: "bytes that are not UTF-8", why: "one replacement character for each", in: "\xff\xfe",
+		want: "\"\ufffd\ufffd\"", ours: true},
+	{name: "beyond the first plane", why: "sorts after the replacement character, before a raw 0xff", in: "\U0001f600",
+		want: "\"\U0001f600\""},
 	{name: "false", why: "before true", in: false, want: `false`},
 	{name: "true", why: "after false", in: true, want: `true`},
 	{name: "empty list", why: "before longer ones", in: []any{}, want: `[]`},
@@ -80,9 +91,11 @@ var valueCases = []valueCase{
 	{name: "list of 1 and 2", why: "2 sorts before null", in: []any{1, 2}, want: `[1,2]`},
 	{name: "empty map", why: "before others", in: map[string]any{}, want: `{}`},
 	{name: "map of a", why: "a prefix", in: map[string]any{"a": 1}, want: `{"a":1}`},
-	{name: "map of a and b", why: "longer sorts after", in: map[string]any{"b": "<", "a": 1}, want: `{"a":1,"b":"\u003c"}`},
+	{name: "map of a and b", why: "longer sorts after", in: map[string]any{"b": "<", "a": 1},
+		want: `{"a":1,"b":"\u003c"}`},
 	{name: "map of b", why: "it lacks a, and sorts after", in: map[string]any{"b": 1}, want: `{"b":1}`},
-	{name: "map of HTML", why: "names inside values are escaped as values", in: map[string]any{"<": map[string]any{"&": []any{">"}}}, want: `{"\u003c":{"\u0026":["\u003e"]}}`},
+	{name: "map of HTML", why: "names inside values are escaped as values",
+		in: map[string]any{"<": map[string]any{"&": []any{">"}}}, want: `{"\u003c":{"\u0026":["\u003e"]}}`},
 	{name: "null", why: "last of all", in: nil, want: `null`},
 }
 
@@ -112,7 +125,7 @@ func TestCanonicalValue(t *testing.T) {
 
 func sign(n int) int { return max(-1, min(1, n)) }
 
-// TestCompareIsATotalOrder holds every pair and triple of values together.
+// TestCompareIsATotalOrder checks every pair and triple of values.
 func TestCompareIsATotalOrder(t *testing.T) {
 	elements := make([]fieldpath.Element, len(valueCases))
 	for i, c := range valueCases {
@@ -154,7 +167,7 @@ func TestCompareValuesAsGiven(t *testing.T) {
 	require.Positive(t, fieldpath.CompareValues(int64(math.MinInt64), math.Inf(-1)))
 }
 
-// TestValueIsCopied changes what an element was made of.
+// TestValueIsCopied changes the argument of Value: the element does not change.
 func TestValueIsCopied(t *testing.T) {
 	given := map[string]any{"a": []any{"b"}}
 	e := fieldpath.Value(given)

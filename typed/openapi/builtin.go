@@ -18,16 +18,14 @@ import (
 //go:embed builtin
 var embedded embed.FS
 
-// Builtin returns the types that a server brings along, those of one minor
-// version of Kubernetes. They are embedded as documents, one for each group
-// version, and a document is decompressed and compiled when the first of its
-// kinds is asked for: that first call takes milliseconds, every later one
-// nanoseconds. All calls return the same registry.
+// Builtin returns the types of the built-in kinds of one minor version of Kubernetes. They are embedded as one
+// document for each group version. A document is decompressed and compiled when the first of its kinds is needed: the
+// first call of TypeFor takes milliseconds, later calls nanoseconds. All calls of Builtin return the same registry.
 func Builtin() *Registry { return builtin() }
 
 var builtin = sync.OnceValue(newBuiltin)
 
-// newBuiltin returns a registry that has compiled nothing yet.
+// newBuiltin returns a registry that has not compiled anything yet.
 func newBuiltin() *Registry {
 	files, err := fs.Sub(embedded, "builtin")
 	must(err)
@@ -57,10 +55,8 @@ func compileEmbedded(files fs.FS, document string) map[schema.GroupVersionKind]*
 	return types
 }
 
-// BuiltinDocument returns the OpenAPI v3 document, in JSON, of which the types of
-// a built-in group version are compiled, and whether there is one. It has the
-// schemas of a real server's document, in full but for descriptions, and no
-// paths. The caller owns it.
+// BuiltinDocument returns the OpenAPI v3 document of a built-in group version, in JSON; ok is false if there is none.
+// It has all schemas of kube-apiserver's document without their descriptions, and no paths. The caller owns it.
 func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
 	name := "apis/" + gv.String()
 	if gv.Group == "" {
@@ -68,7 +64,7 @@ func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
 	}
 	files, err := fs.Sub(embedded, "builtin")
 	must(err)
-	// A name that is no file's, such as one with a slash too many, finds nothing.
+	// A name that no file can have, such as one with too many slashes, is not found.
 	data, err := bundle.ReadDocument(files, name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, false
@@ -79,13 +75,11 @@ func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
 
 const (
 	objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-	// objectMetaDocument is one of the smallest documents that has the model; all
-	// have the same.
+	// objectMetaDocument is one of the smallest documents with this model, which is the same in all of them.
 	objectMetaDocument = "apis/coordination.k8s.io/v1"
 )
 
-// objectMeta returns the type of objects' metadata. Where unknown fields are
-// preserved everywhere, metadata accepts them as well.
+// objectMeta returns the type of metadata. It accepts unknown fields if preserve is true.
 func objectMeta(preserve bool) *typed.Type {
 	if preserve {
 		return openObjectMeta()
@@ -111,7 +105,7 @@ func compileObjectMeta(preserve bool) *typed.Type {
 	return c.refer(objectMetaModel)
 }
 
-// must panics when embedded data is broken. A test compiles all of it.
+// must panics if the embedded data is broken. A test compiles all of it.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("openapi: embedded documents: %v", err))

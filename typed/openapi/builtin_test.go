@@ -51,7 +51,8 @@ func TestBuiltinKnowsEveryKindOfItsDocuments(t *testing.T) {
 	for _, gvk := range eager.Kinds() {
 		require.NotNil(t, Builtin().TypeFor(gvk), "%v", gvk)
 	}
-	require.Equal(t, []string{"v2", "v1"}, Builtin().Versions(schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}))
+	require.Equal(t, []string{"v2", "v1"},
+		Builtin().Versions(schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}))
 }
 
 func TestBuiltinIsSmall(t *testing.T) {
@@ -83,7 +84,8 @@ func TestPod(t *testing.T) {
 }
 
 func TestRecursiveType(t *testing.T) {
-	crd := Builtin().TypeFor(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	crd := Builtin().TypeFor(
+		schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	versions := crd.Map.Fields["spec"].Type.Map.Fields["versions"].Type.List
 	props := versions.Elem.Map.Fields["schema"].Type.Map.Fields["openAPIV3Schema"].Type
 	require.NotNil(t, props.Map)
@@ -161,7 +163,8 @@ func TestBuiltinDocument(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, byte('{'), again[0])
 	}
-	for _, gv := range []schema.GroupVersion{{}, {Group: "apps"}, {Version: "v9"}, {Group: "../apps", Version: "v1"}, {Group: "example.com", Version: "v1"}} {
+	for _, gv := range []schema.GroupVersion{{}, {Group: "apps"}, {Version: "v9"}, {Group: "../apps", Version: "v1"},
+		{Group: "example.com", Version: "v1"}} {
 		_, ok := BuiltinDocument(gv)
 		require.False(t, ok, "%v", gv)
 	}

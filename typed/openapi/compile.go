@@ -12,27 +12,24 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// maxNesting bounds how deep a schema, a default or a document may nest. What
-// people write stays below 50; the bound keeps absurd input off the stack.
+// maxNesting bounds the nesting of schemas, defaults and documents. Real ones stay below 50; hostile ones must not
+// exhaust the stack.
 const maxNesting = 1000
 
 const (
-	// Two models whose schemas do not say how their values look: a quantity is a
-	// string or a number, a RawExtension any object of unknown type.
+	// Two models whose schemas do not describe their values: a quantity is a string or a number, a RawExtension any
+	// object of unknown type.
 	quantityModel     = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 	rawExtensionModel = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
-	// The names under which references find typed.Deduced and
-	// typed.UntypedAtomic; schemas that were converted once may hold them.
+	// The names of typed.Deduced and typed.UntypedAtomic in references of converted schemas.
 	deducedModel = "__untyped_deduced_"
 	atomicModel  = "__untyped_atomic_"
 )
 
-// Compile compiles models, whose keys are the names that their references use.
-// The extension x-kubernetes-group-version-kind tells which kinds a model
-// describes; of several models of one kind, the last by name counts.
-// preserveUnknownFields makes every struct accept fields that it does not
-// declare. The error joins a [SchemaError] for every fault.
+// Compile compiles models. The keys are the names that references use. A model describes the kinds in its extension
+// x-kubernetes-group-version-kind; of several models of a kind, the last by name counts. preserveUnknownFields makes
+// all structs accept undeclared fields. The error joins a [SchemaError] for each fault.
 func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Registry, error) {
 	c := newCompiler(models, nil)
 	c.run(preserveUnknownFields)
@@ -48,39 +45,37 @@ func Compile(models map[string]*spec.Schema, preserveUnknownFields bool) (*Regis
 	return compiled(types), nil
 }
 
-// compiler turns models into types.
+// compiler compiles models to types.
 //
-// References are resolved by pointer: every model gets its empty Type before any
-// is compiled, so that models may refer to each other in any order and to
-// themselves. Uses of a model that override its relationship need a copy of what
-// the model becomes; they are noted on the way and copied at the end.
+// References are pointers: every model gets an empty Type before any is compiled, so models can refer to each other,
+// and to themselves, in any order. A use of a model that overrides its map type needs a copy of the compiled model;
+// the copies are made at the end. It costs O(models), plus one copy for each such use.
 type compiler struct {
 	models map[string]*spec.Schema
 	order  []string // names of models, sorted: the order of errors
 	named  map[string]*typed.Type
-	// overrides holds the copies, empty until the end.
+	// overrides are the copies, empty until the end.
 	overrides map[override]*typed.Type
 	missing   *typed.Type
 	errs      []*SchemaError
-	// target returns the name of the model that a reference means.
+	// target returns the name of the model that a reference refers to.
 	target func(ref string) string
 
-	// Where the walk is.
+	// The path of the walk.
 	model string
 	steps []step
-	// stopped is set when nesting passed the bound. Nothing is visited after
-	// that: a schema that contains itself would otherwise be walked once for
-	// every path of maxNesting steps.
+	// stopped is set when the nesting exceeded the limit, and ends the walk: a schema that contains itself would be
+	// visited once for every path of maxNesting steps.
 	stopped bool
 }
 
-// override is a use of a model as atomic or as granular, whatever it is itself.
+// override is a use of a model as atomic or granular, whatever the model is.
 type override struct {
 	name   string
 	atomic bool
 }
 
-// newCompiler returns a compiler of models, which may also refer to known types.
+// newCompiler returns a compiler of models, which may refer to known types.
 func newCompiler(models map[string]*spec.Schema, known map[string]*typed.Type) *compiler {
 	c := &compiler{
 		models:    models,
@@ -102,7 +97,7 @@ func (c *compiler) run(preserve bool) {
 			c.model = name
 			c.fail("", "no schema, want an object")
 		case m.Ref.String() != "":
-			// An alias resolves to nothing, as upstream has it.
+			// Upstream resolves an alias to nothing.
 		case name == quantityModel:
 			c.named[name] = quantityType
 		case name == rawExtensionModel:
@@ -122,19 +117,18 @@ func (c *compiler) run(preserve bool) {
 	c.override()
 }
 
-// override makes the copies that were noted on the way.
+// override makes the copies for overrides.
 func (c *compiler) override() {
 	for o, t := range c.overrides {
 		*t = overridden(c.refer(o.name), o.atomic)
 	}
 }
 
-// overridden returns t as it is where a use of it says that it is atomic, or that
-// it is granular. That concerns the map, and the list only of a type without one.
-// A type that is neither has nothing to override, and the use no shape.
+// overridden returns t as a use of it that is atomic or granular. That concerns the map, and the list only if there
+// is no map. For a type with neither, the use has no shape.
 //
-// A list cannot be granular: upstream keeps a relationship that makes every merge
-// of items fail, so that there is no behaviour to equal. It stays what it is.
+// A list that is used as granular does not change. In upstream every merge of its items fails, so there is no
+// behaviour to match.
 func overridden(t *typed.Type, atomic bool) typed.Type {
 	out := *t
 	switch {
@@ -164,8 +158,7 @@ func (c *compiler) refer(name string) *typed.Type {
 	return c.missing
 }
 
-// use returns the type of a schema that stands in a field, an item or an entry,
-// and whether a map of such entries counts as untyped.
+// use returns the type of the schema of a field, an item or an entry, and whether a map of such entries is untyped.
 func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
 	name := c.target(reference(m))
 	if name == "" {
@@ -174,7 +167,7 @@ func (c *compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bo
 	return c.useOf(name, m.Extensions), name == deducedModel
 }
 
-// inline returns what a schema written in place gives [compiler.use].
+// inline returns the result of [compiler.use] for an inline schema.
 func inline(shapes typed.Type) (t *typed.Type, untyped bool) {
 	untyped = shapes.Scalar == typed.Untyped
 	if shapes.List == nil && shapes.Map == nil {
@@ -186,7 +179,7 @@ func inline(shapes typed.Type) (t *typed.Type, untyped bool) {
 	return &shapes, untyped
 }
 
-// useOf returns the type of a reference to a model, beside which extensions stand.
+// useOf returns the type of a reference to a model with extensions beside it.
 func (c *compiler) useOf(name string, extensions map[string]any) *typed.Type {
 	relationship := c.mapType(extensions)
 	if relationship == unset {
@@ -199,8 +192,8 @@ func (c *compiler) useOf(name string, extensions map[string]any) *typed.Type {
 	return c.overrides[o]
 }
 
-// reference returns what m refers to, empty when m is inline. A reference with
-// something beside it is written as an allOf of one in OpenAPI v3.
+// reference returns the reference of m; empty if m is inline. OpenAPI v3 writes a reference with siblings as an allOf
+// of one.
 func reference(m *spec.Schema) string {
 	ref := m.Ref.String()
 	if ref == "" && len(m.AllOf) == 1 {
@@ -209,12 +202,10 @@ func reference(m *spec.Schema) string {
 	return ref
 }
 
-// lastSegment returns the name in a reference of a document, whose names have no
-// slashes.
+// lastSegment returns the model name of a reference; names have no slashes.
 func lastSegment(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// shapes compiles an inline schema. preserve is inherited by all that is inline
-// below m, but not by what m refers to.
+// shapes compiles an inline schema. Inline schemas below m inherit preserve; references do not.
 func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	if c.tooDeep() {
 		return typed.Type{}
@@ -241,11 +232,10 @@ func (c *compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	return typed.Type{Scalar: c.scalarOf(typ, m.Format), Format: formatOf(typ, m.Format)}
 }
 
-// quantityPattern is what the schema of a quantity in a custom resource has, as
-// generators of CustomResourceDefinitions write it.
+// quantityPattern is the pattern that generators of CustomResourceDefinitions write for a quantity.
 const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 
-// formatOf returns what a scalar stands for.
+// formatOf returns the format of a scalar.
 func formatOf(typ, format string) typed.Format {
 	if typ == "string" && format == "date-time" {
 		return typed.DateTime
@@ -253,7 +243,7 @@ func formatOf(typ, format string) typed.Format {
 	return typed.NoFormat
 }
 
-// tooDeep reports whether the walk is to go no deeper, and notes that once.
+// tooDeep reports whether the nesting exceeds the limit, and records the error once.
 func (c *compiler) tooDeep() bool {
 	if len(c.steps) > maxNesting {
 		if !c.stopped {
@@ -264,7 +254,7 @@ func (c *compiler) tooDeep() bool {
 	return c.stopped
 }
 
-// scalarOf returns the scalar of a type that is neither object nor array.
+// scalarOf returns the scalar of a type other than object and array.
 func (c *compiler) scalarOf(typ, format string) typed.Scalar {
 	switch typ {
 	case "integer", "number":
@@ -272,8 +262,7 @@ func (c *compiler) scalarOf(typ, format string) typed.Scalar {
 	case "boolean":
 		return typed.Boolean
 	case "string":
-		// Formats say that a string stands for something else, which may also be
-		// written as another scalar; byte is a string in any case.
+		// A string with a format may also be written as another scalar, except for byte.
 		if format == "" || format == "byte" {
 			return typed.String
 		}
@@ -283,8 +272,7 @@ func (c *compiler) scalarOf(typ, format string) typed.Scalar {
 	return typed.Untyped
 }
 
-// properties compiles the declared fields of a struct, nil when it has none; use
-// returns the type of one.
+// properties compiles the declared fields of a struct, nil if it has none. use compiles one field.
 func (c *compiler) properties(m *spec.Schema, use func(*spec.Schema) (*typed.Type, bool)) map[string]typed.Field {
 	if len(m.Properties) == 0 {
 		return nil
@@ -310,7 +298,7 @@ func (c *compiler) object(m *spec.Schema, preserve bool) *typed.Map {
 	untyped := false
 	switch a := m.AdditionalProperties; {
 	case a == nil:
-		// Without any word on its fields, an object is free-form.
+		// An object without properties is free-form.
 		if preserve || len(m.Properties) == 0 {
 			out.Elem, untyped = typed.Deduced(), true
 		}
@@ -335,7 +323,7 @@ func (c *compiler) list(m *spec.Schema, typ string, preserve bool) *typed.List {
 	case m.Items.Schema == nil:
 		c.fail("items", "got a list of %d schemas, want one schema", len(m.Items.Schemas))
 	case len(m.Items.Schemas) > 0:
-		// Only code can build this: a document holds one or the other.
+		// A document has one or the other; only code can build both.
 		c.fail("items", "got one schema and a list of %d more, want one schema", len(m.Items.Schemas))
 	default:
 		c.down("items", "")
@@ -349,7 +337,7 @@ func (c *compiler) down(keyword, name string) { c.steps = append(c.steps, step{k
 
 func (c *compiler) up() { c.steps = c.steps[:len(c.steps)-1] }
 
-// fail notes an error at keyword of the schema that the walk is at.
+// fail records an error at keyword of the current schema.
 func (c *compiler) fail(keyword, format string, args ...any) {
 	c.errs = append(c.errs, &SchemaError{
 		Model:  c.model,
@@ -358,7 +346,7 @@ func (c *compiler) fail(keyword, format string, args ...any) {
 	})
 }
 
-// scalars holds the types of plain scalars, one for every use.
+// scalars are the types of plain scalars, shared by all uses.
 var scalars = [...]*typed.Type{
 	typed.NoScalar: {},
 	typed.Numeric:  {Scalar: typed.Numeric},
@@ -369,7 +357,7 @@ var scalars = [...]*typed.Type{
 
 func scalar(s typed.Scalar) *typed.Type { return scalars[s] }
 
-// The types of scalars that stand for something else, one for every use.
+// The types of scalars with a format, shared by all uses.
 var (
 	quantityType = &typed.Type{Scalar: typed.Untyped, Format: typed.Quantity}
 	dateTimeType = &typed.Type{Scalar: typed.Untyped, Format: typed.DateTime}

@@ -43,7 +43,7 @@ func listOf(kind typed.ListKind, elem *typed.Type, keys ...string) *typed.Type {
 
 func mapOf(elem *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: elem}} }
 
-// topologies are schemas of a model "M" and what becomes of it. Upstream must
+// topologies are schemas of a model "M" and its topology. Upstream must
 // agree with each of them.
 var topologies = []struct {
 	name, why string
@@ -63,9 +63,11 @@ var topologies = []struct {
 		want:   boolean,
 	}, {
 		name:   "string formats",
-		why:    "byte is text on the wire; any other format may stand for a value that is written otherwise",
+		why:    "byte is text on the wire; a value with any other format may be written in another way",
 		models: `{"M": {"type": "object", "properties": {"s": {"type": "string"}, "b": {"type": "string", "format": "byte"}, "d": {"type": "string", "format": "date-time"}, "i": {"type": "string", "format": "int-or-string"}, "x": {"type": "string", "format": "made-up"}}}}`,
-		want:   structOf(map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: dateTimeType}, "i": {Type: untyped}, "x": {Type: untyped}}),
+		want: structOf(
+			map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: dateTimeType}, "i": {Type: untyped},
+				"x": {Type: untyped}}),
 	}, {
 		name:   "no type",
 		why:    "it says nothing, so that all three shapes are allowed",
@@ -142,7 +144,8 @@ var topologies = []struct {
 		models: `{"M": {"type": "object", "properties": {"open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"in": {"type": "object", "properties": {"a": {"type": "string"}}}}}, "shut": {"type": "object", "properties": {"a": {"type": "string"}}}}}}`,
 		want: structOf(map[string]typed.Field{
 			"open": {Type: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{
-				"in": {Type: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{"a": {Type: text}}}}},
+				"in": {Type: &typed.Type{
+					Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{"a": {Type: text}}}}},
 			}}}},
 			"shut": {Type: structOf(map[string]typed.Field{"a": {Type: text}})},
 		}),
@@ -388,7 +391,8 @@ func TestKindsOfModels(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []schema.GroupVersionKind{
 		{Version: "v1", Kind: "Alias"}, {Version: "v1", Kind: "P"},
-		{Group: "g", Version: "v10", Kind: "P"}, {Group: "g", Version: "v1beta1", Kind: "P"}, {Group: "g", Version: "v2", Kind: "P"},
+		{Group: "g", Version: "v10", Kind: "P"}, {Group: "g", Version: "v1beta1", Kind: "P"},
+		{Group: "g", Version: "v2", Kind: "P"},
 	}, r.Kinds())
 	require.Equal(t, []string{"v10", "v2", "v1beta1"}, r.Versions(schema.GroupKind{Group: "g", Kind: "P"}))
 	require.Equal(t, text, r.TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "P"}))

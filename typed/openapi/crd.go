@@ -14,17 +14,15 @@ const (
 	crdKind       = "CustomResourceDefinition"
 )
 
-// CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1,
-// given as a plain JSON tree: the kind at each version that spec.versions lists,
-// served or not. crd is not changed and nothing of it is kept.
+// CompileCRD compiles a CustomResourceDefinition of apiextensions.k8s.io/v1, given as a plain JSON tree: its kind at
+// each version of spec.versions, served or not. It does not change crd and keeps nothing of it.
 //
-// A version's schema is completed as a server completes it: apiVersion and kind
-// are strings and metadata is that of the built-in types whatever the schema says
-// of them, in the object and in every embedded resource in it. Keywords that a
-// server drops, such as x-kubernetes-patch-strategy, have no effect. A version
-// without a schema is free-form, with metadata as free as the rest.
+// It completes the schema of a version as a server does: apiVersion and kind are strings, and metadata has the type
+// of built-in kinds, in the object and in every embedded resource, whatever the schema says. Keywords that a server
+// drops, such as x-kubernetes-patch-strategy, have no effect. A version without a schema is free-form, metadata
+// included.
 //
-// The error joins a [SchemaError] for every fault.
+// The error joins a [SchemaError] for each fault.
 func CompileCRD(crd map[string]any) (*Registry, error) {
 	r := crdReader{name: crdKind}
 	if name, ok := r.object(crd, "metadata")["name"].(string); ok && name != "" {
@@ -58,8 +56,9 @@ func CompileCRD(crd map[string]any) (*Registry, error) {
 	return compiled(types), nil
 }
 
-// version compiles one item of spec.versions into types.
-func (r *crdReader) version(item any, kind schema.GroupKind, preserve bool, types map[schema.GroupVersionKind]*typed.Type) {
+// version compiles one item of spec.versions.
+func (r *crdReader) version(item any, kind schema.GroupKind, preserve bool,
+	types map[schema.GroupVersionKind]*typed.Type) {
 	version, ok := item.(map[string]any)
 	if !ok {
 		r.fail("", "got %s, want an object", describe(item))
@@ -69,7 +68,7 @@ func (r *crdReader) version(item any, kind schema.GroupKind, preserve bool, type
 	if _, ok := types[gvk]; ok {
 		r.fail("name", "version %q is listed twice", gvk.Version)
 	}
-	// A model that says no more than that it is an object is free-form.
+	// A model that is only an object is free-form.
 	model := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
 	validation := r.object(version, "schema")
 	r.down("schema")
@@ -80,7 +79,8 @@ func (r *crdReader) version(item any, kind schema.GroupKind, preserve bool, type
 		r.up()
 	}
 	r.up()
-	c := newCompiler(map[string]*spec.Schema{gvk.Version: model}, map[string]*typed.Type{objectMetaModel: objectMeta(preserve)})
+	c := newCompiler(map[string]*spec.Schema{gvk.Version: model},
+		map[string]*typed.Type{objectMetaModel: objectMeta(preserve)})
 	c.run(preserve)
 	base := at(append(r.steps, step{"schema", ""}, step{"openAPIV3Schema", ""}), "")
 	for _, e := range c.errs {
@@ -97,8 +97,7 @@ func joinPath(base, path string) string {
 	return base + "." + path
 }
 
-// completeObject gives the schema of an object, or of an embedded resource, the
-// fields that every object has.
+// completeObject adds the fields of all objects to the schema of an object or embedded resource.
 func completeObject(m *spec.Schema) {
 	m.SetProperty("apiVersion", *spec.StringProperty())
 	m.SetProperty("kind", *spec.StringProperty())

@@ -8,9 +8,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// crdReader reads a CustomResourceDefinition from a plain tree and notes what is
-// not as it should be, each with its place. Its accessors return the zero value
-// for what is absent, null or wrong, so that reading goes on to the next fault.
+// crdReader reads a CustomResourceDefinition from a plain tree and records the faults with their paths. Its accessors
+// return the zero value for missing, null and wrong values, so reading continues to the next fault.
 type crdReader struct {
 	name    string
 	steps   []step
@@ -30,7 +29,7 @@ func (r *crdReader) fail(keyword, format string, args ...any) {
 	})
 }
 
-// describe names the kind of a JSON value.
+// describe returns the kind of a JSON value.
 func describe(v any) string {
 	switch v.(type) {
 	case nil:
@@ -86,19 +85,19 @@ func (r *crdReader) required(m map[string]any, key string) string {
 	return s
 }
 
-// expect notes an error when the field key is there and says something else than
-// want. Objects that were built in code often lack apiVersion and kind.
+// expect records an error if the field key has another value than want. It may be missing: objects that a program
+// builds often have no apiVersion and kind.
 func (r *crdReader) expect(m map[string]any, key, want string) {
 	if s := r.text(m, key); s != "" && s != want {
 		r.fail(key, "got %q, want %q", s, want)
 	}
 }
 
-// schema returns the part of a version's schema that matters to topology.
+// schema returns the part of a version's schema that determines topology.
 func (r *crdReader) schema(tree map[string]any) *spec.Schema {
 	out := &spec.Schema{}
 	if len(r.steps) > maxNesting {
-		// Said once, and no further look at anything: the tree may be a cycle.
+		// Recorded once, and the walk ends: the tree may be a cycle.
 		if !r.stopped {
 			r.fail("", "nested too deep, want at most %d levels", maxNesting)
 		}
@@ -158,9 +157,8 @@ func (r *crdReader) property(tree any, name string) *spec.Schema {
 	return r.schema(m)
 }
 
-// extensions copies the extensions that a server keeps and that topology knows.
-// Those that are not there must not be set to nothing: a list type of "" is an
-// error, none is not.
+// extensions copies the extensions that a server keeps and that determine topology. A missing one must stay missing:
+// an empty list type is an error.
 func (r *crdReader) extensions(tree map[string]any, out *spec.Schema) {
 	if r.boolean(tree, "x-kubernetes-preserve-unknown-fields") {
 		out.AddExtension("x-kubernetes-preserve-unknown-fields", true)

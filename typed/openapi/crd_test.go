@@ -205,7 +205,9 @@ func TestCompileCRD(t *testing.T) {
 // TestCRDDropsPatchStrategy: a server prunes it from the definition, so that no
 // written object ever merged that way.
 func TestCRDDropsPatchStrategy(t *testing.T) {
-	r, err := CompileCRD(treeOf(t, crdOf(`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}}`)))
+	r, err := CompileCRD(
+		treeOf(t, crdOf(
+			`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}}`)))
 	require.NoError(t, err)
 	require.Equal(t, typed.AtomicList, r.TypeFor(thing).Map.Fields["a"].Type.List.Kind)
 }
@@ -214,10 +216,12 @@ func TestCompileCRDErrors(t *testing.T) {
 	const at = "things.example.com: spec.versions[0].schema.openAPIV3Schema"
 	rows := []struct{ name, why, crd, want string }{
 		{
-			"v1beta1", "its schemas are elsewhere", `{"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}]}}`,
+			"v1beta1", "its schemas are elsewhere",
+			`{"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}]}}`,
 			`CustomResourceDefinition: apiVersion: got "apiextensions.k8s.io/v1beta1", want "apiextensions.k8s.io/v1"`,
 		}, {
-			"another kind", "the mistake of a list of manifests", `{"kind": "Pod", "spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}]}}`,
+			"another kind", "the mistake of a list of manifests",
+			`{"kind": "Pod", "spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}]}}`,
 			`CustomResourceDefinition: kind: got "Pod", want "CustomResourceDefinition"`,
 		}, {
 			"nothing", "every name that is needed is asked for at once", `{}`,
@@ -225,7 +229,8 @@ func TestCompileCRDErrors(t *testing.T) {
 				"CustomResourceDefinition: spec.names.kind: missing, want a name\n" +
 				"CustomResourceDefinition: spec.versions: missing, want at least one version",
 		}, {
-			"wrong types", "the place and the kind that is there", `{"spec": {"group": 1, "names": {"kind": "K"}, "preserveUnknownFields": "no", "versions": ["v1", {"name": null}, {"name": "v2", "schema": "none"}, {"name": "v3", "schema": {"openAPIV3Schema": true}}]}}`,
+			"wrong types", "the place and the kind that is there",
+			`{"spec": {"group": 1, "names": {"kind": "K"}, "preserveUnknownFields": "no", "versions": ["v1", {"name": null}, {"name": "v2", "schema": "none"}, {"name": "v3", "schema": {"openAPIV3Schema": true}}]}}`,
 			"CustomResourceDefinition: spec.group: got a number, want a string\n" +
 				"CustomResourceDefinition: spec.preserveUnknownFields: got a string, want true or false\n" +
 				"CustomResourceDefinition: spec.versions[0]: got a string, want an object\n" +
@@ -233,13 +238,15 @@ func TestCompileCRDErrors(t *testing.T) {
 				"CustomResourceDefinition: spec.versions[2].schema: got a string, want an object\n" +
 				"CustomResourceDefinition: spec.versions[3].schema.openAPIV3Schema: got a boolean, want an object",
 		}, {
-			"a version twice", "one would hide the other", `{"spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}, {"name": "v1"}]}}`,
+			"a version twice", "one would hide the other",
+			`{"spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}, {"name": "v1"}]}}`,
 			`CustomResourceDefinition: spec.versions[1].name: version "v1" is listed twice`,
 		}, {
 			"$ref", "the API server refuses it", crdOf(`{"type": "object", "properties": {"a": {"$ref": "#/x"}}}`),
 			at + `.properties.a.$ref: not allowed in a CustomResourceDefinition, want the schema itself`,
 		}, {
-			"wrong types in the schema", "all of them", crdOf(`{"type": "object", "properties": {"a": "string", "b": {"type": 1}, "c": {"items": []}, "d": {"additionalProperties": "x"}, "e": {"x-kubernetes-list-map-keys": ["a", 1]}, "f": {"x-kubernetes-map-type": true}}}`),
+			"wrong types in the schema", "all of them",
+			crdOf(`{"type": "object", "properties": {"a": "string", "b": {"type": 1}, "c": {"items": []}, "d": {"additionalProperties": "x"}, "e": {"x-kubernetes-list-map-keys": ["a", 1]}, "f": {"x-kubernetes-map-type": true}}}`),
 			at + ".properties.a: got a string, want a schema\n" +
 				at + ".properties.b.type: got a number, want a string\n" +
 				at + ".properties.c.items: got a list, want an object\n" +
@@ -247,7 +254,8 @@ func TestCompileCRDErrors(t *testing.T) {
 				at + ".properties.e.x-kubernetes-list-map-keys[1]: got a number, want the name of a field\n" +
 				at + ".properties.f.x-kubernetes-map-type: got a boolean, want a string",
 		}, {
-			"faults of topology", "found by the compiler, placed in the definition", crdOf(`{"type": "object", "properties": {"a": {"type": "array", "items": {}, "x-kubernetes-list-type": "map"}}}`),
+			"faults of topology", "found by the compiler, placed in the definition",
+			crdOf(`{"type": "object", "properties": {"a": {"type": "array", "items": {}, "x-kubernetes-list-type": "map"}}}`),
 			at + `.properties.a.x-kubernetes-list-map-keys: missing, want the key fields of a list of type map`,
 		},
 	}

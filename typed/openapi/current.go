@@ -8,45 +8,39 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Current is a place for the registry of the moment, in a program whose types
-// change while it runs: a server whose CustomResourceDefinitions come and go. It
-// is safe for concurrent use, and reading takes no lock. The zero Current knows no
-// kind. It must not be copied.
+// Current holds the current registry of a program whose types change while it runs, such as a server of
+// CustomResourceDefinitions. It is safe for concurrent use, and reading takes no lock. The zero Current has no kinds.
+// It must not be copied.
 //
-// A registry never changes, so whoever got one, or a type of one, keeps it. That
-// holds for a fieldmanager.FieldManager too: it looks its own version's type up
-// once, when it is made. Make it from a registry,
+// A registry never changes, so a reader keeps consistent types. That includes a fieldmanager.FieldManager, which
+// looks up the type of its own version once. Make it from a registry,
 //
 //	m, err := fieldmanager.New(kind, current.Registry())
 //
-// and it keeps one topology for all versions; make a new one when the types have
-// changed. (From the Current itself, it would look other versions up anew at each
-// write, and so mix topologies.)
+// to have the topology of one moment for all versions, and make a new one when the types change. (With the Current
+// itself, it would look up other versions at each write, and mix topologies.)
 type Current struct{ registry syncatomic.Pointer[Registry] }
 
-// NewCurrent returns a Current that holds r.
+// NewCurrent returns a Current with the registry r.
 func NewCurrent(r *Registry) *Current {
 	c := &Current{}
 	c.Replace(r)
 	return c
 }
 
-// Registry returns the registry of the moment, nil when there was none yet. A nil
-// registry knows no kind.
+// Registry returns the current registry, nil if there is none. A nil registry has no kinds.
 func (c *Current) Registry() *Registry { return c.registry.Load() }
 
-// TypeFor returns the type of gvk's objects in the registry of the moment, nil
-// when the kind is unknown.
+// TypeFor returns the type of gvk in the current registry, nil if the kind is unknown.
 func (c *Current) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	return c.Registry().TypeFor(gvk)
 }
 
-// Replace puts r in the place of the registry that is there.
+// Replace sets the current registry.
 func (c *Current) Replace(r *Registry) { c.registry.Store(r) }
 
-// Update puts what f makes of the registry in its place: Union to add kinds or
-// to bring them up to date, and [Registry.Without] to take some away. When others
-// write at the same time f may be called more than once; nothing is lost.
+// Update replaces the registry by the result of f. Use [Union] to add or replace kinds, and [Registry.Without] to
+// remove them. With concurrent updates f may be called more than once; no update is lost.
 func (c *Current) Update(f func(old *Registry) *Registry) {
 	for {
 		old := c.registry.Load()

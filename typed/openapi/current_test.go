@@ -20,7 +20,8 @@ func TestCurrent(t *testing.T) {
 	c.Replace(compiled(map[schema.GroupVersionKind]*typed.Type{k: scalar(typed.String)}))
 	before := c.TypeFor(k)
 	c.Update(func(old *Registry) *Registry {
-		return Union(old, compiled(map[schema.GroupVersionKind]*typed.Type{k: scalar(typed.Numeric), other: scalar(typed.Boolean)}))
+		return Union(old,
+			compiled(map[schema.GroupVersionKind]*typed.Type{k: scalar(typed.Numeric), other: scalar(typed.Boolean)}))
 	})
 	require.Equal(t, number, c.TypeFor(k))
 	require.Equal(t, text, before, "who got a type keeps it")
@@ -34,7 +35,9 @@ func TestWithout(t *testing.T) {
 	v1 := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}
 	v2 := schema.GroupVersionKind{Group: "g", Version: "v2", Kind: "K"}
 	elsewhere := schema.GroupVersionKind{Group: "h", Version: "v1", Kind: "K"}
-	r := compiled(map[schema.GroupVersionKind]*typed.Type{v1: scalar(typed.String), v2: scalar(typed.String), elsewhere: scalar(typed.String)})
+	r := compiled(
+		map[schema.GroupVersionKind]*typed.Type{v1: scalar(typed.String), v2: scalar(typed.String),
+			elsewhere: scalar(typed.String)})
 	require.Equal(t, []schema.GroupVersionKind{elsewhere}, r.Without(v1.GroupKind()).Kinds())
 	require.Len(t, r.Kinds(), 3, "the registry stays as it was")
 	require.Empty(t, (*Registry)(nil).Without(v1.GroupKind()).Kinds())

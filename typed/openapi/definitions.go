@@ -13,9 +13,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Definition is what a generated GetOpenAPIDefinitions gives for a Go type:
-// k8s.io/kube-openapi/pkg/common.OpenAPIDefinition. It is described by its fields
-// because that package brings a web framework along.
+// Definition is the OpenAPI definition of a Go type in a generated GetOpenAPIDefinitions:
+// k8s.io/kube-openapi/pkg/common.OpenAPIDefinition. It is a constraint on its fields, because that package depends on
+// a web framework.
 type Definition interface {
 	~struct {
 		Schema       spec.Schema
@@ -23,16 +23,13 @@ type Definition interface {
 	}
 }
 
-// CompileDefinitions compiles the OpenAPI definitions of Go types, as generated
-// code returns them, and gives each kind of scheme the type of its Go type's
-// definition. Kinds whose Go type has no definition are left out, and so is the
-// internal version.
+// CompileDefinitions compiles the generated OpenAPI definitions of Go types. Each kind of scheme gets the type of its
+// Go type's definition. It omits kinds without a definition, and the internal version.
 //
 //	types, err := openapi.CompileDefinitions(generated.GetOpenAPIDefinitions(ref), scheme)
 //
-// Definitions may be called by their Go names (k8s.io/api/core/v1.Pod) or as in
-// documents (io.k8s.api.core.v1.Pod), and references may be with the prefix of v2
-// or v3 or without one, escaped or not. The error joins a [SchemaError] for every
+// Definitions may have Go names (k8s.io/api/core/v1.Pod) or names as in documents (io.k8s.api.core.v1.Pod).
+// References may have the prefix of v2, of v3 or none, and may be escaped. The error joins a [SchemaError] for each
 // fault.
 func CompileDefinitions[D Definition](definitions map[string]D, scheme *runtime.Scheme) (*Registry, error) {
 	models := make(map[string]*spec.Schema, len(definitions))
@@ -54,8 +51,7 @@ func CompileDefinitions[D Definition](definitions map[string]D, scheme *runtime.
 		if gvk.Version == runtime.APIVersionInternal {
 			continue
 		}
-		// A definition by the type's own Go name goes first: a name that the type
-		// tells may be that of a type which it embeds.
+		// The type's own Go name comes first: the name that a type reports may be that of an embedded type.
 		name := definitionName(goType.PkgPath() + "." + goType.Name())
 		if models[name] == nil {
 			var err error
@@ -68,11 +64,10 @@ func CompileDefinitions[D Definition](definitions map[string]D, scheme *runtime.
 	return compiled(types), nil
 }
 
-// unescape undoes the escapes of a JSON pointer.
+// unescape decodes the escapes of a JSON pointer.
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// definitionName returns the name that a definition, or a reference to one, has
-// in documents.
+// definitionName returns the name of a definition, or of a reference to one, as in documents.
 func definitionName(name string) string {
 	for _, prefix := range []string{definitions, "#/components/schemas/"} {
 		name = strings.TrimPrefix(name, prefix)

@@ -60,7 +60,8 @@ func TestCompileDefinitions(t *testing.T) {
 	scheme.AddKnownTypeWithName(gv.WithKind("Alias"), &Named{})
 	scheme.AddKnownTypeWithName(gv.WithKind("Undefined"), &metav1.Status{})
 	scheme.AddKnownTypeWithName(gv.WithKind("Custom"), &unstructured.Unstructured{})
-	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: gv.Group, Version: runtime.APIVersionInternal, Kind: "Gadget"}, &Gadget{})
+	scheme.AddKnownTypeWithName(
+		schema.GroupVersionKind{Group: gv.Group, Version: runtime.APIVersionInternal, Kind: "Gadget"}, &Gadget{})
 
 	rows := []struct {
 		name, why string
@@ -77,7 +78,8 @@ func TestCompileDefinitions(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r, err := CompileDefinitions(generated(row.ref), scheme)
 			require.NoError(t, err)
-			require.Equal(t, []schema.GroupVersionKind{gv.WithKind("Alias"), gv.WithKind("Gadget"), gv.WithKind("Named")}, r.Kinds(), row.why)
+			require.Equal(t, []schema.GroupVersionKind{gv.WithKind("Alias"), gv.WithKind("Gadget"), gv.WithKind("Named")},
+				r.Kinds(), row.why)
 			named := r.TypeFor(gv.WithKind("Named"))
 			require.Same(t, named, r.TypeFor(gv.WithKind("Alias")))
 			require.Same(t, named, named.Map.Fields["self"].Type)
@@ -94,7 +96,8 @@ func TestCompileDefinitions(t *testing.T) {
 // are the models that upstream takes.
 func TestDefinitionsAreAsUpstreamHasThem(t *testing.T) {
 	models := map[string]*spec.Schema{}
-	for name, d := range generated(func(p string) spec.Ref { return spec.MustCreateRef("#/definitions/" + definitionName(p)) }) {
+	for name, d := range generated(
+		func(p string) spec.Ref { return spec.MustCreateRef("#/definitions/" + definitionName(p)) }) {
 		models[definitionName(name)] = &d.Schema
 	}
 	requireSame(t, models, false)

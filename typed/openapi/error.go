@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// SchemaError says what is wrong at one place of one model. The functions that
-// compile return all that they find, joined, in the order of models and fields.
+// SchemaError describes a fault at one place of a model. The compile functions return all faults, joined, in the
+// order of models and fields.
 type SchemaError struct {
 	// Model is the name of the model, or of the CustomResourceDefinition.
 	Model string
-	// Path leads from the model to the place, as in
-	// properties.spec.items.x-kubernetes-list-type; empty for the model itself.
+	// Path is the path from the model to the fault, such as properties.spec.items.x-kubernetes-list-type; empty for the
+	// model itself.
 	Path string
-	// Reason says what was found and what was expected.
+	// Reason states what was found and what was expected.
 	Reason string
 }
 
@@ -28,7 +28,7 @@ func (e *SchemaError) Error() string {
 	return e.Model + ": " + e.Path + ": " + e.Reason
 }
 
-// joined returns errs as one error in a stable order, nil for none.
+// joined returns errs as one error in a stable order, or nil.
 func joined(errs []*SchemaError) error {
 	slices.SortStableFunc(errs, func(a, b *SchemaError) int { return cmp.Compare(a.Model, b.Model) })
 	all := make([]error, len(errs))
@@ -38,17 +38,15 @@ func joined(errs []*SchemaError) error {
 	return errors.Join(all...)
 }
 
-// step is one step down a schema. It is put into words only for an error, so
-// that a walk without errors builds no strings.
+// step is one step down a schema. It becomes text only for an error, so a walk without errors builds no strings.
 type step struct {
-	// keyword is what was stepped into: properties, items ...
+	// keyword is the keyword: properties, items ...
 	keyword string
-	// name is the property stepped to; empty where the keyword holds one schema.
+	// name is the property; empty if the keyword has one schema.
 	name string
 }
 
-// at renders the place below steps where keyword stands, or the end of steps
-// when keyword is empty.
+// at returns the path of keyword below steps, or of the last step if keyword is empty.
 func at(steps []step, keyword string) string {
 	var b strings.Builder
 	dot := func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// relationship is what x-kubernetes-map-type says of a map's entries.
+// relationship is the value of x-kubernetes-map-type.
 type relationship uint8
 
 const (
@@ -32,8 +32,7 @@ func (c *compiler) mapType(extensions map[string]any) relationship {
 	}
 }
 
-// listType returns the kind and the keys of a list. The patch strategy is older
-// than the list type and speaks only where there is none.
+// listType returns the kind and keys of a list. The patch strategy, which is older, counts only without a list type.
 func (c *compiler) listType(extensions map[string]any) (typed.ListKind, []string) {
 	listType, ok := extensions["x-kubernetes-list-type"]
 	if !ok {
@@ -83,7 +82,7 @@ func (c *compiler) patchStrategy(extensions map[string]any) (typed.ListKind, []s
 	return keyedBy([]string{name})
 }
 
-// keyedBy returns the kind of an associative list: one without keys is a set.
+// keyedBy returns the kind of an associative list: a set if it has no keys.
 func keyedBy(keys []string) (typed.ListKind, []string) {
 	if len(keys) == 0 {
 		return typed.SetList, nil
@@ -91,7 +90,7 @@ func keyedBy(keys []string) (typed.ListKind, []string) {
 	return typed.KeyedList, keys
 }
 
-// texts returns the strings in a list; what else is in it is passed over.
+// texts returns the strings of a list, without other values.
 func texts(v any) ([]string, bool) {
 	switch list := v.(type) {
 	case []string:
@@ -108,8 +107,8 @@ func texts(v any) ([]string, bool) {
 	return nil, false
 }
 
-// declaredKinds reads x-kubernetes-group-version-kind. What is not as it should
-// be names no kind; YAML decoders give maps with keys of any type.
+// declaredKinds reads x-kubernetes-group-version-kind, without malformed kinds. YAML decoders return maps with keys
+// of any type.
 func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
 	list, _ := extensions["x-kubernetes-group-version-kind"].([]any)
 	var out []schema.GroupVersionKind
@@ -133,16 +132,15 @@ func declaredKinds(extensions map[string]any) []schema.GroupVersionKind {
 
 var errDefaultTooDeep = errors.New("the default is nested too deep")
 
-// plain returns a copy of a default as a plain JSON tree. Decoders give a whole
-// number as a float as often as not; as the key of an item it must meet the
-// number in the object, which is an integer.
+// plain returns a copy of a default as a plain JSON tree. Decoders often return a whole number as a float; in the key
+// of an item it must be an integer, as in objects.
 func plain(v any, depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, errDefaultTooDeep
 	}
 	switch t := v.(type) {
 	case float64:
-		// Larger floats may stand for a number that they do not hold exactly.
+		// Larger floats may not represent the number exactly.
 		if t == math.Trunc(t) && math.Abs(t) <= 1<<53 {
 			return int64(t), nil
 		}

@@ -14,23 +14,17 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi/internal/remote"
 )
 
-// Fetch returns the types of all kinds that a server publishes, from OpenAPI v3:
-// its discovery at /openapi/v3, and the document of each group version; or from
-// the one document at /openapi/v2, of a server that does not have v3. server is
-// the URL below which those are; client has the credentials and the timeout of one
-// request, http.DefaultClient if it is nil.
+// Fetch returns the types of all kinds that a server publishes: the OpenAPI v3 documents of all group versions that
+// /openapi/v3 lists, or the one document at /openapi/v2 if the server does not have v3. server is the base URL.
+// client has the credentials, and the timeout of a request; nil is http.DefaultClient.
 //
-// Everything is fetched and compiled at once, so that the registry afterwards
-// depends on no network: TypeFor can report neither an error nor a timeout. The
-// documents themselves are not kept. It takes a request for each group version,
-// one after the other, and ends when ctx does.
+// Everything is fetched and compiled at once, since TypeFor can report neither an error nor a timeout. The documents
+// are not kept. It takes one request for each group version, in sequence, and ends with ctx.
 //
-// When some documents can't be had, because the server behind an aggregated API
-// is down for example, the registry holds all other kinds, and the error joins one
-// for each such document. It is nil, along with an error, when there is nothing at
-// all. A document may have 64 MiB. A kind that several documents describe, such as
-// Status, is taken from the document of its own group version, or else from the
-// first.
+// If some documents are not available, for example because an aggregated API server is down, the registry has all
+// other kinds, and the error joins one error for each of them. The registry is nil if there are no kinds at all. A
+// document may have 64 MiB. A kind that several documents describe, such as Status, is taken from the document of its
+// own group version, or else from the first.
 func Fetch(ctx context.Context, client *http.Client, server string) (*Registry, error) {
 	base, err := url.Parse(server)
 	if err != nil {
@@ -63,7 +57,7 @@ func Fetch(ctx context.Context, client *http.Client, server string) (*Registry, 
 		}
 		own, err := bundle.GroupVersion(d.Name)
 		if err != nil {
-			return nil, err // List gives no other names
+			return nil, err // List returns no other names
 		}
 		for gvk, kind := range r.kinds {
 			if types[gvk] == nil || gvk.GroupVersion() == own {

@@ -44,7 +44,10 @@ func discoveryOf(names ...string) string {
 }
 
 func modelFor(group, version, kind, typ string) string {
-	return string(documentOf(fmt.Sprintf(`{"M": {"type": %q, "x-kubernetes-group-version-kind": [{"group": %q, "version": %q, "kind": %q}]}}`, typ, group, version, kind)))
+	return string(
+		documentOf(fmt.Sprintf(
+			`{"M": {"type": %q, "x-kubernetes-group-version-kind": [{"group": %q, "version": %q, "kind": %q}]}}`, typ, group,
+			version, kind)))
 }
 
 func TestFetch(t *testing.T) {
@@ -62,7 +65,9 @@ func TestFetch(t *testing.T) {
 
 func TestFetchV2(t *testing.T) {
 	server := serve(t, map[string]string{
-		"/prefix/openapi/v2": string(definitionsOf(`{"M": {"type": "string", "x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}}`)),
+		"/prefix/openapi/v2": string(
+			definitionsOf(
+				`{"M": {"type": "string", "x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}}`)),
 	})
 	r, err := Fetch(t.Context(), http.DefaultClient, server)
 	require.NoError(t, err, "a server of old has one document")
@@ -73,7 +78,8 @@ func TestFetchV2(t *testing.T) {
 // could not.
 func TestFetchWithAServerDown(t *testing.T) {
 	server := serve(t, map[string]string{
-		"/prefix/openapi/v3":                               discoveryOf("apis/apps/v1", "apis/bad.example/v1", "apis/gone.example/v1", "apis/metrics.k8s.io/v1"),
+		"/prefix/openapi/v3": discoveryOf("apis/apps/v1", "apis/bad.example/v1",
+			"apis/gone.example/v1", "apis/metrics.k8s.io/v1"),
 		"/prefix/openapi/v3/apis/apps/v1?hash=A":           modelFor("apps", "v1", "Deployment", "integer"),
 		"/prefix/openapi/v3/apis/bad.example/v1?hash=A":    modelFor("bad.example", "v1", "Bad", "unheard-of"),
 		"/prefix/openapi/v3/apis/metrics.k8s.io/v1?hash=A": "503",
@@ -81,8 +87,10 @@ func TestFetchWithAServerDown(t *testing.T) {
 	r, err := Fetch(t.Context(), nil, server)
 	require.Len(t, r.Kinds(), 1)
 	require.ErrorContains(t, err, `document apis/bad.example/v1: M: type: unrecognized type "unheard-of"`)
-	require.ErrorContains(t, err, "document apis/gone.example/v1: openapi/v3/apis/gone.example/v1?hash=A: the server answered 404")
-	require.ErrorContains(t, err, "document apis/metrics.k8s.io/v1: openapi/v3/apis/metrics.k8s.io/v1?hash=A: the server answered 503")
+	require.ErrorContains(t, err,
+		"document apis/gone.example/v1: openapi/v3/apis/gone.example/v1?hash=A: the server answered 404")
+	require.ErrorContains(t, err,
+		"document apis/metrics.k8s.io/v1: openapi/v3/apis/metrics.k8s.io/v1?hash=A: the server answered 503")
 }
 
 func TestFetchErrors(t *testing.T) {
@@ -90,14 +98,22 @@ func TestFetchErrors(t *testing.T) {
 		{"no URL", "the place is named", "http://a b", "the server's URL: "},
 		{"no host", "nothing but a path is no server", "/openapi", `the server's URL: got "/openapi", want one with a host`},
 		{"nothing there", "both places are named", serve(t, nil), "openapi/v2: the server answered 404"},
-		{"server error", "v2 is for servers without v3, not for such that fail", serve(t, map[string]string{"/prefix/openapi/v3": "503"}), "openapi/v3: the server answered 503"},
-		{"no discovery", "located", serve(t, map[string]string{"/prefix/openapi/v3": "[]"}), "discovery at openapi/v3: json: cannot unmarshal"},
-		{"no group version", "an empty registry would look like success", serve(t, map[string]string{"/prefix/openapi/v3": discoveryOf()}), "discovery at openapi/v3 lists no group version"},
-		{"all documents fail", "an empty registry would look like success", serve(t, map[string]string{"/prefix/openapi/v3": discoveryOf("api/v1")}), "document api/v1: "},
-		{"too large", "an answer has a limit", serve(t, map[string]string{"/prefix/openapi/v3": "huge"}), "openapi/v3: more than 67108864 bytes"},
-		{"bad v2", "located", serve(t, map[string]string{"/prefix/openapi/v2": `{"definitions": {"M": null}}`}), "openapi/v2: M: no schema"},
+		{"server error", "v2 is for servers without v3, not for such that fail",
+			serve(t, map[string]string{"/prefix/openapi/v3": "503"}), "openapi/v3: the server answered 503"},
+		{"no discovery", "located", serve(t, map[string]string{"/prefix/openapi/v3": "[]"}),
+			"discovery at openapi/v3: json: cannot unmarshal"},
+		{"no group version", "an empty registry would look like success",
+			serve(t, map[string]string{"/prefix/openapi/v3": discoveryOf()}), "discovery at openapi/v3 lists no group version"},
+		{"all documents fail", "an empty registry would look like success",
+			serve(t, map[string]string{"/prefix/openapi/v3": discoveryOf("api/v1")}), "document api/v1: "},
+		{"too large", "an answer has a limit", serve(t, map[string]string{"/prefix/openapi/v3": "huge"}),
+			"openapi/v3: more than 67108864 bytes"},
+		{"bad v2", "located", serve(t, map[string]string{"/prefix/openapi/v2": `{"definitions": {"M": null}}`}),
+			"openapi/v2: M: no schema"},
 		{"a link elsewhere", "a link is always taken below the server's URL, so that credentials go nowhere else",
-			serve(t, map[string]string{"/prefix/openapi/v3": `{"paths": {"api/v1": {"serverRelativeURL": "http://elsewhere.example/x"}}}`}), "the server answered 404"},
+			serve(t, map[string]string{
+				"/prefix/openapi/v3": `{"paths": {"api/v1": {"serverRelativeURL": "http://elsewhere.example/x"}}}`}),
+			"the server answered 404"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

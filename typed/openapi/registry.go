@@ -11,21 +11,20 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// Registry holds the types of kinds. It never changes and is safe for concurrent
-// use. The zero Registry and a nil one know no kind.
+// Registry holds the types of kinds. It never changes and is safe for concurrent use. The zero Registry, and a nil
+// one, have no kinds.
 type Registry struct {
 	kinds map[schema.GroupVersionKind]source
 }
 
-// source is where the type of a kind comes from. Exactly one field is set.
+// source is the source of a kind's type. Exactly one field is set.
 type source struct {
 	typ *typed.Type
-	// load compiles the document that holds the kind, once; later calls cost no
-	// more than a read.
+	// load compiles the document of the kind once; later calls cost no more than a read.
 	load func() *typed.Type
 }
 
-// compiled returns a registry of types that are there already.
+// compiled returns a registry of compiled types.
 func compiled(types map[schema.GroupVersionKind]*typed.Type) *Registry {
 	r := &Registry{kinds: make(map[schema.GroupVersionKind]source, len(types))}
 	for gvk, t := range types {
@@ -34,9 +33,8 @@ func compiled(types map[schema.GroupVersionKind]*typed.Type) *Registry {
 	return r
 }
 
-// TypeFor returns the type of gvk's objects, nil when the kind is unknown. It
-// does not allocate, but for the first kind of a built-in group version, whose
-// document it compiles.
+// TypeFor returns the type of gvk, nil if the kind is unknown. It does not allocate, except for the first kind of a
+// built-in group version, whose document it compiles.
 func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	if r == nil {
 		return nil
@@ -48,7 +46,7 @@ func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	return s.typ
 }
 
-// Kinds returns all kinds, sorted by group, version and kind as text.
+// Kinds returns all kinds, sorted by group, version and kind.
 func (r *Registry) Kinds() []schema.GroupVersionKind {
 	if r == nil {
 		return nil
@@ -66,8 +64,8 @@ func compareKinds(a, b schema.GroupVersionKind) int {
 	return strings.Compare(a.Kind, b.Kind)
 }
 
-// Versions returns the versions in which gk is known, in the order in which a
-// server prefers them: v2, v1, v1beta2, v1beta1, v1alpha1, then all others.
+// Versions returns the versions of gk in the order of a server's preference: v2, v1, v1beta2, v1beta1, v1alpha1,
+// others.
 func (r *Registry) Versions(gk schema.GroupKind) []string {
 	if r == nil {
 		return nil
@@ -82,9 +80,8 @@ func (r *Registry) Versions(gk schema.GroupKind) []string {
 	return out
 }
 
-// Union returns a registry of the kinds of all registries; for a kind in several
-// of them the last one counts. Nothing is compiled on the way, so that what was
-// lazy stays lazy.
+// Union returns a registry with the kinds of all registries; if several have a kind, the last one counts. It compiles
+// nothing.
 func Union(registries ...*Registry) *Registry {
 	out := &Registry{kinds: map[schema.GroupVersionKind]source{}}
 	for _, r := range registries {
@@ -95,8 +92,7 @@ func Union(registries ...*Registry) *Registry {
 	return out
 }
 
-// Without returns a registry of the kinds of r but for those of the given group
-// and kind, at whatever version: what is left when a CustomResourceDefinition is
+// Without returns a registry without the kind gk at any version, for example after its CustomResourceDefinition was
 // deleted.
 func (r *Registry) Without(gk schema.GroupKind) *Registry {
 	out := Union(r)

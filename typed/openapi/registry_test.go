@@ -10,7 +10,8 @@ import (
 )
 
 func TestEmptyRegistries(t *testing.T) {
-	for name, r := range map[string]*Registry{"nil": nil, "zero": {}, "union of none": Union(), "union of nil": Union(nil, nil)} {
+	for name, r := range map[string]*Registry{"nil": nil, "zero": {}, "union of none": Union(),
+		"union of nil": Union(nil, nil)} {
 		require.Nil(t, r.TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}), name)
 		require.Empty(t, r.Kinds(), name)
 		require.Empty(t, r.Versions(schema.GroupKind{Kind: "Pod"}), name)

@@ -11,22 +11,16 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-// CompileV2 compiles an OpenAPI v2 document in JSON, as a server has it at
-// /openapi/v2: one document for all kinds. It is read as upstream reads it, which
-// differs from v3 in a few places:
+// CompileV2 compiles an OpenAPI v2 document in JSON, such as the one at /openapi/v2 that has all kinds. Like
+// upstream, it differs from v3 in a few places:
 //
-//   - a schema without a type is a struct if it has properties, even none, and
-//     anything otherwise;
-//   - beside properties, additionalProperties counts for nothing: undeclared
-//     fields are allowed where unknown fields are preserved, and nowhere else;
-//   - a reference is a $ref and never an allOf; its model must be there, and
-//     neither a type nor properties may stand beside it;
-//   - a reference to a RawExtension is to a value of any kind that is owned as a
-//     whole, whatever its model says;
-//   - no two models may describe one kind.
+//   - a schema without a type is a struct if it has properties, even empty ones, and anything otherwise;
+//   - additionalProperties beside properties is ignored: undeclared fields are allowed only where unknown fields are kept;
+//   - a reference is a $ref, never an allOf; its model must exist, and it must have no type or properties beside it;
+//   - a reference to a RawExtension is a value of any kind that is owned as a whole, whatever the model says;
+//   - no two models may describe the same kind.
 //
-// What v2 does not know (oneOf, nullable ...) is passed over. The error joins a
-// [SchemaError] for every fault.
+// Keywords that v2 does not have (oneOf, nullable ...) are ignored. The error joins a [SchemaError] for each fault.
 func CompileV2(document []byte) (*Registry, error) {
 	models, err := decodeV2(document)
 	if err != nil {
@@ -62,8 +56,8 @@ func decodeV2(document []byte) (map[string]*spec.Schema, error) {
 	return decodeModels(parsed.Definitions)
 }
 
-// v2Compiler turns the definitions of OpenAPI v2 into types. It keeps its place,
-// its errors and its types as compiler does, but walks schemas by other rules.
+// v2Compiler compiles the definitions of OpenAPI v2. It shares the path, the errors and the types of compiler, but
+// walks schemas by other rules.
 type v2Compiler struct{ *compiler }
 
 func (c v2Compiler) run(preserve bool) {
@@ -73,7 +67,7 @@ func (c v2Compiler) run(preserve bool) {
 			c.model = name
 			c.fail("", "no schema, want an object")
 		case m.Ref.String() != "":
-			// An alias resolves to nothing, as upstream has it.
+			// Upstream resolves an alias to nothing.
 			c.model = name
 			c.referred(m)
 		default:
@@ -88,7 +82,7 @@ func (c v2Compiler) run(preserve bool) {
 		c.model, c.steps = name, c.steps[:0]
 		shapes := c.shapes(m, preserve)
 		if name == quantityModel && shapes.Scalar != typed.NoScalar && shapes.Map == nil {
-			// Written as a string, it may be a number as well.
+			// A string in the schema may be a number in the object.
 			shapes = *quantityType
 		}
 		*c.named[name] = shapes
@@ -118,16 +112,15 @@ func (c v2Compiler) kinds() map[schema.GroupVersionKind]*typed.Type {
 
 const definitions = "#/definitions/"
 
-// referred returns the name of the model that m refers to, empty after noting
-// what is wrong with the reference.
+// referred returns the name of the model that m refers to. It is empty if the reference is wrong, which is recorded.
 func (c v2Compiler) referred(m *spec.Schema) string {
 	name, ok := strings.CutPrefix(m.Ref.String(), definitions)
 	_, known := c.models[name]
 	switch {
 	case len(m.Properties) > 0:
-		c.fail("$ref", "stands beside properties, want one or the other")
+		c.fail("$ref", "used beside properties, want one or the other")
 	case len(m.Type) > 0:
-		c.fail("$ref", "stands beside a type, want one or the other")
+		c.fail("$ref", "used beside a type, want one or the other")
 	case !ok:
 		c.fail("$ref", "got %q, want one that starts with %s", m.Ref.String(), definitions)
 	case !known:
@@ -138,7 +131,7 @@ func (c v2Compiler) referred(m *spec.Schema) string {
 	return ""
 }
 
-// use is what compiler.use is for v3.
+// use is [compiler.use] for v2.
 func (c v2Compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped bool) {
 	if m.Ref.String() == "" {
 		if t, untyped := inline(c.shapes(m, preserve)); t.List == nil || t.Map == nil {
@@ -157,8 +150,7 @@ func (c v2Compiler) use(m *spec.Schema, preserve bool) (t *typed.Type, untyped b
 	return c.useOf(name, m.Extensions), name == deducedModel
 }
 
-// shapes compiles a schema that is no reference. Whether unknown fields are
-// preserved is inherited by all that is inline below a struct that says so.
+// shapes compiles an inline schema. Inline schemas below a struct inherit whether unknown fields are preserved.
 func (c v2Compiler) shapes(m *spec.Schema, preserve bool) typed.Type {
 	if c.tooDeep() {
 		return typed.Type{}

@@ -21,7 +21,8 @@ import (
 )
 
 func definitionsOf(schemas string) []byte {
-	return []byte(`{"swagger": "2.0", "info": {"title": "t", "version": "v"}, "paths": {}, "definitions": ` + schemas + `}`)
+	return []byte(
+		`{"swagger": "2.0", "info": {"title": "t", "version": "v"}, "paths": {}, "definitions": ` + schemas + `}`)
 }
 
 // fromYAML returns a value as JSON decodes it; upstream decodes defaults as YAML.
@@ -152,25 +153,41 @@ func TestRealV2Document(t *testing.T) {
 var topologiesV2 = []struct{ name, why, definitions string }{
 	{"no type", "anything", `{"M": {}}`},
 	{"no type, properties", "servers of old wrote structs so", `{"M": {"properties": {"a": {"type": "string"}}}}`},
-	{"no properties at all", "a struct without fields, which refuses all", `{"M": {"properties": {}}, "N": {"type": "object", "properties": {}}}`},
+	{"no properties at all", "a struct without fields, which refuses all",
+		`{"M": {"properties": {}}, "N": {"type": "object", "properties": {}}}`},
 	{"object", "a map of anything", `{"M": {"type": "object"}}`},
-	{"properties and additionalProperties", "the latter counts for nothing", `{"M": {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "string"}}}`},
-	{"additionalProperties", "a schema, true, false", `{"M": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}, "N": {"type": "object", "additionalProperties": true}, "O": {"type": "object", "additionalProperties": false}}`},
-	{"map without a type", "additionalProperties alone make no map", `{"M": {"additionalProperties": {"type": "string"}}}`},
+	{"properties and additionalProperties", "the latter counts for nothing",
+		`{"M": {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "string"}}}`},
+	{"additionalProperties", "a schema, true, false",
+		`{"M": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}, "N": {"type": "object", "additionalProperties": true}, "O": {"type": "object", "additionalProperties": false}}`},
+	{"map without a type", "additionalProperties alone make no map",
+		`{"M": {"additionalProperties": {"type": "string"}}}`},
 	{"preserve in a struct", "inherited by what is inline below, not by what is referred to",
 		`{"M": {"x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {"properties": {"b": {"type": "string"}}}, "l": {"type": "array", "items": {"properties": {"c": {}}}}, "m": {"type": "object", "additionalProperties": {"properties": {"d": {}}}}, "r": {"$ref": "#/definitions/N"}}}, "N": {"properties": {"e": {}}}}`},
-	{"preserve in a map", "only a struct can say so", `{"M": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "additionalProperties": {"properties": {"a": {}}}}, "N": {"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {"properties": {"a": {}}}}}`},
-	{"preserve and no properties", "a map that is untyped", `{"M": {"properties": {}, "x-kubernetes-preserve-unknown-fields": true}}`},
-	{"raw extension", "its model does not count", `{"M": {"properties": {"a": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.runtime.RawExtension", "x-kubernetes-map-type": "granular"}}}, "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"}}`},
-	{"quantity", "a number as well as a string; an object stays one", `{"M": {"properties": {"a": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.api.resource.Quantity"}}}, "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"}}`},
-	{"quantity of another shape", "only a scalar is special", `{"io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "array", "items": {"type": "string"}}}`},
-	{"overrides", "a map type beside a reference", `{"M": {"properties": {"a": {"$ref": "#/definitions/N", "x-kubernetes-map-type": "atomic"}, "b": {"$ref": "#/definitions/N", "x-kubernetes-map-type": "granular"}, "c": {"$ref": "#/definitions/N"}}}, "N": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"x": {}}}}`},
-	{"lists", "every list type", `{"M": {"properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"$ref": "#/definitions/I"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "array", "items": {"$ref": "#/definitions/I"}, "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "k"}, "d": {"type": "array", "items": {}}}}, "I": {"properties": {"k": {"type": "string", "default": "x"}}}}`},
-	{"defaults", "of every kind", `{"M": {"properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "number", "default": 1.5}, "c": {"default": {"d": [1, "x", null]}}, "e": {"type": "string", "default": "x: y"}}}}`},
-	{"recursion", "a cycle", `{"M": {"properties": {"m": {"$ref": "#/definitions/M"}, "l": {"type": "array", "items": {"$ref": "#/definitions/M"}}}}}`},
-	{"an alias", "resolves to nothing", `{"M": {"$ref": "#/definitions/N"}, "N": {"type": "string"}, "O": {"properties": {"a": {"$ref": "#/definitions/M"}}}}`},
-	{"formats", "byte is a string, others are any scalar", `{"M": {"properties": {"a": {"type": "string", "format": "byte"}, "b": {"type": "string", "format": "int-or-string"}, "c": {"type": "integer", "format": "int64"}, "d": {"type": "boolean"}}}}`},
-	{"kinds", "one without a kind is no kind", `{"M": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "M"}, {"group": "", "version": "v1", "kind": ""}, {"group": "g", "version": "v1", "kind": "O"}]}}`},
+	{"preserve in a map", "only a struct can say so",
+		`{"M": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "additionalProperties": {"properties": {"a": {}}}}, "N": {"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {"properties": {"a": {}}}}}`},
+	{"preserve and no properties", "a map that is untyped",
+		`{"M": {"properties": {}, "x-kubernetes-preserve-unknown-fields": true}}`},
+	{"raw extension", "its model does not count",
+		`{"M": {"properties": {"a": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.runtime.RawExtension", "x-kubernetes-map-type": "granular"}}}, "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"}}`},
+	{"quantity", "a number as well as a string; an object stays one",
+		`{"M": {"properties": {"a": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.api.resource.Quantity"}}}, "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"}}`},
+	{"quantity of another shape", "only a scalar is special",
+		`{"io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "array", "items": {"type": "string"}}}`},
+	{"overrides", "a map type beside a reference",
+		`{"M": {"properties": {"a": {"$ref": "#/definitions/N", "x-kubernetes-map-type": "atomic"}, "b": {"$ref": "#/definitions/N", "x-kubernetes-map-type": "granular"}, "c": {"$ref": "#/definitions/N"}}}, "N": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"x": {}}}}`},
+	{"lists", "every list type",
+		`{"M": {"properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"$ref": "#/definitions/I"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "array", "items": {"$ref": "#/definitions/I"}, "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "k"}, "d": {"type": "array", "items": {}}}}, "I": {"properties": {"k": {"type": "string", "default": "x"}}}}`},
+	{"defaults", "of every kind",
+		`{"M": {"properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "number", "default": 1.5}, "c": {"default": {"d": [1, "x", null]}}, "e": {"type": "string", "default": "x: y"}}}}`},
+	{"recursion", "a cycle",
+		`{"M": {"properties": {"m": {"$ref": "#/definitions/M"}, "l": {"type": "array", "items": {"$ref": "#/definitions/M"}}}}}`},
+	{"an alias", "resolves to nothing",
+		`{"M": {"$ref": "#/definitions/N"}, "N": {"type": "string"}, "O": {"properties": {"a": {"$ref": "#/definitions/M"}}}}`},
+	{"formats", "byte is a string, others are any scalar",
+		`{"M": {"properties": {"a": {"type": "string", "format": "byte"}, "b": {"type": "string", "format": "int-or-string"}, "c": {"type": "integer", "format": "int64"}, "d": {"type": "boolean"}}}}`},
+	{"kinds", "one without a kind is no kind",
+		`{"M": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "M"}, {"group": "", "version": "v1", "kind": ""}, {"group": "g", "version": "v1", "kind": "O"}]}}`},
 }
 
 func TestV2TopologiesAreAsUpstreamHasThem(t *testing.T) {
@@ -186,7 +203,8 @@ func TestV2TopologiesAreAsUpstreamHasThem(t *testing.T) {
 // some words are booleans: a kind or a key called N is lost, a default of "on" is
 // true. What the document says is JSON.
 func TestWordsOfYAML(t *testing.T) {
-	document := definitionsOf(`{"M": {"properties": {"e": {"type": "string", "default": "on"}}, "x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "N"}]}}`)
+	document := definitionsOf(
+		`{"M": {"properties": {"e": {"type": "string", "default": "on"}}, "x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "N"}]}}`)
 	k := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "N"}
 	r, err := CompileV2(document)
 	require.NoError(t, err)
@@ -204,7 +222,8 @@ func TestWordsOfYAML(t *testing.T) {
 var yamlScalars = regexp.MustCompile(`(?i)"(y|n|yes|no|on|off|true|false|null|~|[-+.]?[0-9][^"]*|[-+.][^"]*|<<|=|)"`)
 
 func TestCompileV2(t *testing.T) {
-	r, err := CompileV2(definitionsOf(`{"M": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}}`))
+	r, err := CompileV2(
+		definitionsOf(`{"M": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}}`))
 	require.NoError(t, err)
 	k := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}
 	require.Equal(t, []schema.GroupVersionKind{k}, r.Kinds())
@@ -215,17 +234,35 @@ func TestCompileV2Errors(t *testing.T) {
 	rows := []struct{ name, why, document, want string }{
 		{"no JSON", "YAML is not taken", `swagger: "2.0"`, "not an OpenAPI v2 document: invalid character"},
 		{"null", "more likely a mistake than a document", `null`, "got null, want an object"},
-		{"OpenAPI v3", "its models are elsewhere", `{"openapi": "3.0.0"}`, "got an OpenAPI v3 document (openapi 3.0.0), want OpenAPI v2"},
-		{"null definition", "there is nothing to compile", string(definitionsOf(`{"M": null}`)), "M: no schema, want an object"},
-		{"unknown reference", "the one document has all there is", string(definitionsOf(`{"M": {"properties": {"a": {"$ref": "#/definitions/N"}}}}`)), `M: properties.a.$ref: no definition is called "N"`},
-		{"reference elsewhere", "nothing is fetched", string(definitionsOf(`{"M": {"type": "array", "items": {"$ref": "#/parameters/N"}}}`)), `M: items.$ref: got "#/parameters/N", want one that starts with #/definitions/`},
-		{"type beside a reference", "upstream refuses it", string(definitionsOf(`{"M": {"$ref": "#/definitions/M", "type": "object"}}`)), "M: $ref: stands beside a type, want one or the other"},
-		{"properties beside a reference", "upstream refuses it", string(definitionsOf(`{"M": {"$ref": "#/definitions/M", "properties": {"a": {}}}}`)), "M: $ref: stands beside properties, want one or the other"},
-		{"two types", "upstream refuses it", string(definitionsOf(`{"M": {"type": ["string", "null"]}}`)), "M: type: got 2 types, want one"},
-		{"null type", "upstream refuses it", string(definitionsOf(`{"M": {"type": "null"}}`)), `M: type: unrecognized type "null"`},
-		{"no items", "upstream refuses it", string(definitionsOf(`{"M": {"type": "array"}}`)), "M: items: missing, want the schema"},
-		{"list type", "located like all", string(definitionsOf(`{"M": {"properties": {"a": {"type": "array", "items": {}, "x-kubernetes-list-type": "bag"}}}}`)), `M: properties.a.x-kubernetes-list-type: unknown list type "bag"`},
-		{"one kind twice", "upstream refuses it", string(definitionsOf(`{"M": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}, "N": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}}`)), "N: x-kubernetes-group-version-kind: g/v1, Kind=K is described twice, the first time by M"},
+		{"OpenAPI v3", "its models are elsewhere", `{"openapi": "3.0.0"}`,
+			"got an OpenAPI v3 document (openapi 3.0.0), want OpenAPI v2"},
+		{"null definition", "there is nothing to compile", string(definitionsOf(`{"M": null}`)),
+			"M: no schema, want an object"},
+		{"unknown reference", "the one document has all there is",
+			string(definitionsOf(`{"M": {"properties": {"a": {"$ref": "#/definitions/N"}}}}`)),
+			`M: properties.a.$ref: no definition is called "N"`},
+		{"reference elsewhere", "nothing is fetched",
+			string(definitionsOf(`{"M": {"type": "array", "items": {"$ref": "#/parameters/N"}}}`)),
+			`M: items.$ref: got "#/parameters/N", want one that starts with #/definitions/`},
+		{"type beside a reference", "upstream refuses it",
+			string(definitionsOf(`{"M": {"$ref": "#/definitions/M", "type": "object"}}`)),
+			"M: $ref: used beside a type, want one or the other"},
+		{"properties beside a reference", "upstream refuses it",
+			string(definitionsOf(`{"M": {"$ref": "#/definitions/M", "properties": {"a": {}}}}`)),
+			"M: $ref: used beside properties, want one or the other"},
+		{"two types", "upstream refuses it", string(definitionsOf(`{"M": {"type": ["string", "null"]}}`)),
+			"M: type: got 2 types, want one"},
+		{"null type", "upstream refuses it", string(definitionsOf(`{"M": {"type": "null"}}`)),
+			`M: type: unrecognized type "null"`},
+		{"no items", "upstream refuses it", string(definitionsOf(`{"M": {"type": "array"}}`)),
+			"M: items: missing, want the schema"},
+		{"list type", "located like all",
+			string(definitionsOf(
+				`{"M": {"properties": {"a": {"type": "array", "items": {}, "x-kubernetes-list-type": "bag"}}}}`)),
+			`M: properties.a.x-kubernetes-list-type: unknown list type "bag"`},
+		{"one kind twice", "upstream refuses it",
+			string(definitionsOf(
+				`{"M": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}, "N": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}}`)), "N: x-kubernetes-group-version-kind: g/v1, Kind=K is described twice, the first time by M"},
 		{"too deep", "nothing may exhaust the stack", strings.Repeat(`{"definitions":`, 2000), "nested too deep"},
 	}
 	for _, row := range rows {

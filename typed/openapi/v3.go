@@ -9,9 +9,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// CompileV3 compiles OpenAPI v3 documents in JSON, as a server has them at
-// /openapi/v3/api/v1 and so on. The references of a document stay within it; for
-// a kind in several documents the last one counts.
+// CompileV3 compiles OpenAPI v3 documents in JSON, such as that at /openapi/v3/api/v1. References are within a
+// document. If several documents have a kind, the last one counts.
 func CompileV3(documents ...[]byte) (*Registry, error) {
 	registries := make([]*Registry, len(documents))
 	for i, document := range documents {
@@ -53,15 +52,14 @@ func decodeV3(document []byte) (map[string]*spec.Schema, error) {
 	return decodeModels(parsed.Components.Schemas)
 }
 
-// decodeModels decodes models one by one, so that an error can name its model. A
-// null stays nil.
+// decodeModels decodes models one by one, so an error has the name of its model. A null model is nil.
 func decodeModels(schemas map[string]json.RawMessage) (map[string]*spec.Schema, error) {
 	models := make(map[string]*spec.Schema, len(schemas))
 	var errs []*SchemaError
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		models[name] = nil
 		if raw := schemas[name]; string(raw) != "null" {
-			// Called by hand, this spares a parse; it is most of the cost.
+			// Calling it directly saves a parse, which is most of the cost.
 			models[name] = new(spec.Schema)
 			if err := models[name].UnmarshalJSON(raw); err != nil {
 				errs = append(errs, &SchemaError{Model: name, Reason: "cannot decode: " + err.Error()})
@@ -71,9 +69,8 @@ func decodeModels(schemas map[string]json.RawMessage) (map[string]*spec.Schema, 
 	return models, joined(errs)
 }
 
-// checkNesting refuses a document that nests too deep before anything recurses
-// into it. It counts brackets outside of strings, which is right for all JSON and
-// harmless for anything else.
+// checkNesting rejects a document that is nested too deep for recursion. It counts brackets outside of strings, which
+// is exact for JSON and harmless for other text.
 func checkNesting(document []byte) error {
 	depth, quoted, escaped := 0, false, false
 	for i, b := range document {

@@ -16,8 +16,10 @@ func documentOf(schemas string) []byte {
 func TestCompileV3(t *testing.T) {
 	k := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}
 	const ext = `"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]`
-	one := documentOf(`{"K": {"type": "array", "items": {"$ref": "#/components/schemas/E"}, ` + ext + `}, "E": {"type": "string"}}`)
-	two := documentOf(`{"K": {"type": "array", "items": {"$ref": "#/components/schemas/E"}, ` + ext + `}, "E": {"type": "integer"}}`)
+	one := documentOf(
+		`{"K": {"type": "array", "items": {"$ref": "#/components/schemas/E"}, ` + ext + `}, "E": {"type": "string"}}`)
+	two := documentOf(
+		`{"K": {"type": "array", "items": {"$ref": "#/components/schemas/E"}, ` + ext + `}, "E": {"type": "integer"}}`)
 	r, err := CompileV3(one, two)
 	require.NoError(t, err)
 	require.Equal(t, number, r.TypeFor(k).List.Elem, "the last document counts, and refers to its own models")
@@ -31,10 +33,13 @@ func TestCompileV3Errors(t *testing.T) {
 		{"no JSON", "YAML is not taken", `openapi: 3.0.0`, "not an OpenAPI v3 document: invalid character"},
 		{"null", "nothing at all is more likely a mistake than a document", `null`, "got null, want an object"},
 		{"a list", "the decoder tells what it met", `[]`, "cannot unmarshal array"},
-		{"OpenAPI v2", "its models are elsewhere, so that the registry would be empty", `{"swagger": "2.0"}`, "got an OpenAPI v2 document (swagger 2.0), want OpenAPI v3"},
+		{"OpenAPI v2", "its models are elsewhere, so that the registry would be empty", `{"swagger": "2.0"}`,
+			"got an OpenAPI v2 document (swagger 2.0), want OpenAPI v3"},
 		{"null model", "upstream panics", string(documentOf(`{"M": null}`)), "M: no schema, want an object"},
-		{"undecodable model", "the error names the model", string(documentOf(`{"M": {"properties": 1}}`)), "M: cannot decode: "},
-		{"too deep", "nothing may exhaust the stack", strings.Repeat("[", 1_000_000), "nested too deep at byte 1000, want at most 1000 levels"},
+		{"undecodable model", "the error names the model", string(documentOf(`{"M": {"properties": 1}}`)),
+			"M: cannot decode: "},
+		{"too deep", "nothing may exhaust the stack", strings.Repeat("[", 1_000_000),
+			"nested too deep at byte 1000, want at most 1000 levels"},
 		{"deep after a quoted bracket", "brackets in strings do not count, escaped quotes do not end them",
 			`["\"[[["` + strings.Repeat(",[", 1000), "nested too deep at byte 2007"},
 	}
@@ -46,7 +51,8 @@ func TestCompileV3Errors(t *testing.T) {
 	}
 	_, err := CompileV3(documentOf(`{}`), []byte(`[]`))
 	require.ErrorContains(t, err, "document 2 of 2: ")
-	_, err = CompileV3(documentOf(`{"M": {"items": ` + strings.Repeat(`{"items": `, 995) + `{}` + strings.Repeat(`}`, 995) + `}}`))
+	_, err = CompileV3(
+		documentOf(`{"M": {"items": ` + strings.Repeat(`{"items": `, 995) + `{}` + strings.Repeat(`}`, 995) + `}}`))
 	require.NoError(t, err, "998 levels")
 }
 

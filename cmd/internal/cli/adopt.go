@@ -35,7 +35,7 @@ otherwise it deletes those that nobody else owns.
 			}
 			existing := func(t *place.Target) (*fieldpath.Set, error) { return fields.existingFields(env, t) }
 			return flags.moveFields(env, cmd, args, "adopted", existing, func(set *fieldpath.Set) ownership.Move {
-				return ownership.Adopt{Fields: set, All: fields.all, To: manager, Version: manager.APIVersion}
+				return ownership.Adopt{Fields: set, All: fields.all, To: manager, APIVersion: manager.APIVersion}
 			})
 		},
 	}

@@ -151,7 +151,8 @@ func GroupVersion(document string) (schema.GroupVersion, error) {
 	case len(parts) == 3 && parts[0] == "apis":
 		return schema.GroupVersion{Group: parts[1], Version: parts[2]}, nil
 	}
-	return schema.GroupVersion{}, fmt.Errorf("document %q is of no group version, want api/VERSION or apis/GROUP/VERSION", document)
+	return schema.GroupVersion{}, fmt.Errorf("document %q is of no group version, want api/VERSION or apis/GROUP/VERSION",
+		document)
 }
 
 func compress(data []byte) ([]byte, error) {

@@ -13,7 +13,8 @@ import (
 // Two documents that share Status; of Scale neither is the own document, and
 // openid describes no kind.
 var documents = map[string][]byte{
-	"apis/apps/v1": []byte(`{"openapi": "3.0.0", "info": {"version": "v1"}, "paths": {"/x": {}}, "components": {"schemas": {
+	"apis/apps/v1": []byte(
+		`{"openapi": "3.0.0", "info": {"version": "v1"}, "paths": {"/x": {}}, "components": {"schemas": {
 		"Status": {"x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Status"}]},
 		"Scale": {"x-kubernetes-group-version-kind": [{"group": "autoscaling", "version": "v1", "kind": "Scale"}]},
 		"Deployment": {"description": "gone", "type": "object", "default": {"description": "kept", "n": 1.0},
@@ -88,7 +89,8 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestGroupVersion(t *testing.T) {
-	for name, want := range map[string]string{"api/v1": "v1", "apis/apps/v1": "apps/v1", "apis/apps": "", "api": "", "apis//v1": "", "openid/v1": "", "": ""} {
+	for name, want := range map[string]string{"api/v1": "v1", "apis/apps/v1": "apps/v1", "apis/apps": "", "api": "",
+		"apis//v1": "", "openid/v1": "", "": ""} {
 		gv, err := GroupVersion(name)
 		require.Equal(t, want, gv.String())
 		require.Equal(t, want == "", err != nil, name)

@@ -1,10 +1,10 @@
-// Command gen writes the embedded schemas of built-in types anew:
+// Command gen regenerates the embedded schemas of built-in types:
 //
 //	go run ./typed/openapi/internal/gen -from DIR
 //	go run ./typed/openapi/internal/gen -from https://HOST [-token TOKEN] [-ca FILE]
 //
-// From a directory it takes files such as api__v1.json and apis__apps__v1.json;
-// from a server, all that /openapi/v3 lists.
+// From a directory it reads files such as api__v1.json and apis__apps__v1.json;
+// from a server, it reads all documents that /openapi/v3 lists.
 package main
 
 import (

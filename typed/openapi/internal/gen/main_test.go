@@ -103,8 +103,10 @@ func TestErrors(t *testing.T) {
 		{"no token", "the status tells what is wrong", s.URL + "/prefix", "", ca, "openapi/v3: the server answered 401"},
 		{"unknown authority", "certificates are always verified", s.URL + "/prefix", "secret", "", "certificate"},
 		{"no certificate", "else it would look like an unknown authority", s.URL, "", noPEM, "no certificate in PEM"},
-		{"a link that is gone", "an incomplete bundle is not written", nowhere.URL + "/prefix", "secret", caFile(t, nowhere), "gone: the server answered 404"},
-		{"a link elsewhere", "a URL is always taken below the server's, so that the token goes nowhere else", elsewhere.URL + "/prefix", "secret", caFile(t, elsewhere), "the server answered 404"},
+		{"a link that is gone", "an incomplete bundle is not written", nowhere.URL + "/prefix", "secret", caFile(t, nowhere),
+			"gone: the server answered 404"},
+		{"a link elsewhere", "a URL is always taken below the server's, so that the token goes nowhere else",
+			elsewhere.URL + "/prefix", "secret", caFile(t, elsewhere), "the server answered 404"},
 		{"no documents", "an old server", empty.URL + "/prefix", "secret", caFile(t, empty), "lists no group version"},
 	}
 	for _, row := range rows {

@@ -1,4 +1,4 @@
-// Package trees copies JSON trees as programs make them.
+// Package trees copies and compares plain JSON trees.
 package trees
 
 import (
@@ -6,9 +6,8 @@ import (
 	"reflect"
 )
 
-// Copy copies the maps and lists of a tree. What else is in it is shared:
-// runtime.DeepCopyJSON panics for numbers that are none of JSON's Go types, and an
-// object made in Go has an int easily.
+// Copy copies the maps and lists of a tree and shares all other values. Unlike runtime.DeepCopyJSON it does not panic
+// for Go types such as int, which are common in objects that a program builds.
 func Copy(v any) any { return copyWith(v, func(leaf any) any { return leaf }) }
 
 // copyWith copies the maps and lists of a tree, with f applied to everything else.
@@ -36,12 +35,11 @@ func copyWith(v any, f func(leaf any) any) any {
 	return f(v)
 }
 
-// Plain is [Copy] with whole numbers as int64 and others as float64, as a decoder gives
-// them, so that runtime.DeepCopyJSON can copy the result. A whole number beyond int64
-// becomes a float64.
+// Plain is [Copy] with whole numbers as int64 and others as float64, as a decoder returns them, so that
+// runtime.DeepCopyJSON can copy the result. A whole number beyond int64 becomes a float64.
 func Plain(v any) any { return copyWith(v, plainNumber) }
 
-// plainNumber returns a number as a decoder gives it, and anything else as it is.
+// plainNumber returns a number as a decoder returns it, and any other value unchanged.
 func plainNumber(v any) any {
 	switch v.(type) {
 	case int64, float64, string, bool, nil:
@@ -58,4 +56,9 @@ func plainNumber(v any) any {
 		return n.Float()
 	}
 	return v
+}
+
+// SameMap reports whether a and b are one map in memory.
+func SameMap(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

@@ -2,7 +2,6 @@ package managedfields_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,17 +11,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestManyEntries shows that what is done by looking at each is done the same by
+// TestManyEntries shows that searching entries one by one gives the same results as
 // hashing: around the number from which entries are hashed nothing changes.
 func TestManyEntries(t *testing.T) {
 	for n := 14; n <= 19; n++ {
 		var list []metav1.ManagedFieldsEntry
 		var tree []any
 		add := func(manager string, field string) {
-			list = append(list, metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(`{"f:` + field + `":{}}`)})
-			tree = append(tree, map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
-				"fieldsV1": map[string]any{"f:" + field: map[string]any{}}})
+			list = append(list,
+				metav1.ManagedFieldsEntry{Manager: manager, Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
+					FieldsV1: metav1.NewFieldsV1(`{"f:` + field + `":{}}`)})
+			tree = append(tree,
+				map[string]any{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+					"fieldsV1": map[string]any{"f:" + field: map[string]any{}}})
 		}
 		var want []string
 		for i := range n {
@@ -55,20 +56,6 @@ func TestTooMany(t *testing.T) {
 	require.EqualError(t, err, want)
 }
 
-// TestSortKeys holds the sorting of many keys against their comparison.
-func TestSortKeys(t *testing.T) {
-	var keys []managedfields.Key
-	for _, manager := range []string{"b", "a", "", "<&>", "a\"b"} {
-		for _, subresource := range []string{"status", ""} {
-			keys = append(keys, managedfields.KeyOf(manager, managedfields.Update, "v1", subresource),
-				managedfields.KeyOf(manager, managedfields.Apply, "v1", subresource))
-		}
-	}
-	want := slices.SortedFunc(slices.Values(keys), managedfields.Key.Compare)
-	managedfields.SortKeys(keys)
-	require.Equal(t, want, keys)
-}
-
 // TestUnowned shows which paths an apply never comes to own: those that nobody
 // does, and what it resets with all below it.
 func TestUnowned(t *testing.T) {
@@ -82,9 +69,12 @@ func TestUnowned(t *testing.T) {
 		{"labels", "but what is beside it", nil, fieldpath.Fields("metadata", "labels"), false},
 		{"status", "who does not reset it may own it", nil, fieldpath.Fields("status"), false},
 		{"reset status", "", fieldpath.NewSet(fieldpath.Fields("status")), fieldpath.Fields("status"), true},
-		{"reset metadata", "what is reset covers all below it", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata", "name"), false},
-		{"reset spec and a field in it", "the longer path says no more than the shorter", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec", "a"), false},
-		{"reset spec with a field in it", "", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec"), true},
+		{"reset metadata", "what is reset covers all below it", fieldpath.NewSet(fieldpath.Fields("metadata")),
+			fieldpath.Fields("metadata", "name"), false},
+		{"reset spec and a field in it", "the longer path says no more than the shorter",
+			fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")), fieldpath.Fields("spec", "a"), false},
+		{"reset spec with a field in it", "", fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("spec", "a")),
+			fieldpath.Fields("spec"), true},
 		{"reset metadata itself", "", fieldpath.NewSet(fieldpath.Fields("metadata")), fieldpath.Fields("metadata"), true},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -1,0 +1,48 @@
+package conflicts_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// apply returns the error of an apply that conflicts with another manager.
+func apply() error {
+	since := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	return conflicts.Conflicts{{
+		Path:       fieldpath.Fields("spec", "replicas"),
+		Owner:      managedfields.KeyOf("hpa", managedfields.Update, "apps/v1", "scale"),
+		APIVersion: "apps/v1", Since: &since, Live: int64(5), Applied: int64(3),
+	}}
+}
+
+func ExampleConflicts() {
+	err := apply()
+	fmt.Println(err)
+	fmt.Println(apierrors.IsConflict(err))
+
+	var found conflicts.Conflicts
+	if errors.As(err, &found) {
+		if err := found.Render(os.Stdout, "deployment.apps/nginx", "kubectl"); err != nil {
+			panic(err)
+		}
+	}
+	// Output:
+	// Apply failed with 1 conflict: conflict with "hpa" with subresource "scale" using apps/v1: .spec.replicas
+	// true
+	// deployment.apps/nginx: 1 conflict for manager "kubectl"
+	//   FIELD           OWNER                                                  THEIR VALUE  YOUR VALUE  SINCE
+	//   .spec.replicas  "hpa" with subresource "scale" using apps/v1 (Update)  5            3           2026-01-02T03:04:05Z
+	// Ways out:
+	//   force    apply again with --force-conflicts: your values, and the fields become yours alone
+	//   give up  leave the fields out of your manifest: their values stay, and so does the owner
+	//   share    put their values into your manifest: both of you own the fields from then on
+}

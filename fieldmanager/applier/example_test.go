@@ -1,0 +1,55 @@
+package applier_test
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// engine is a server for one object. A controller uses the dynamic client of client-go instead.
+type engine struct {
+	manager *fieldmanager.FieldManager
+	live    *unstructured.Unstructured
+}
+
+func (e *engine) Apply(
+	_ context.Context, _ string, obj *unstructured.Unstructured, o metav1.ApplyOptions, _ ...string,
+) (*unstructured.Unstructured, error) {
+	applied, err := e.manager.Apply(e.live, obj, o.FieldManager, o.Force)
+	if err != nil {
+		return nil, err
+	}
+	e.live = applied.(*unstructured.Unstructured)
+	return e.live, nil
+}
+
+// A controller applies the same intent again and again. Only the applies that change something are sent.
+func Example() {
+	manager, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin())
+	if err != nil {
+		panic(err)
+	}
+	server := &engine{manager: manager, live: configMap(map[string]any{"other": "1"})}
+	a := applier.New(manager, applier.Options{Manager: "my-controller"})
+	for _, value := range []string{"x", "x", "y"} {
+		intent := configMap(map[string]any{"key": value})
+		result, err := a.Apply(context.Background(), server, server.live, intent)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("skipped", result.Skipped, "data", result.Object.(*unstructured.Unstructured).Object["data"])
+	}
+	fmt.Printf("%+v\n", a.Stats())
+	// Output:
+	// skipped false data map[key:x other:1]
+	// skipped true data map[key:x other:1]
+	// skipped false data map[key:y other:1]
+	// {Planned:3 Skipped:1 Applied:2 Behind:0 Resolved:0 Conflicts:0 Failed:0}
+}

@@ -1,0 +1,54 @@
+package managedfields_test
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Decode tells which fields each manager owns.
+func ExampleDecode() {
+	entries, err := managedfields.Decode([]metav1.ManagedFieldsEntry{{
+		Manager: "kubectl", Operation: managedfields.Apply, APIVersion: "apps/v1",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`),
+	}})
+	if err != nil {
+		panic(err)
+	}
+	entry, ok := entries.Get(managedfields.KeyOf("kubectl", managedfields.Apply, "", ""))
+	fmt.Println(ok, entry.APIVersion)
+	fmt.Println(entry.Fields)
+	// Output:
+	// true apps/v1
+	// .spec.paused
+	// .spec.replicas
+}
+
+// Read reads the entries of an object and Into writes them back; only those that are changed are decoded.
+func ExampleRead() {
+	live := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "nginx", "managedFields": []any{map[string]any{
+			"manager": "kubectl", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:paused": map[string]any{}, "f:replicas": map[string]any{}}},
+		}}},
+	}}
+	list, err := managedfields.Read(live, fieldpath.SharedCache())
+	if err != nil {
+		panic(err)
+	}
+	list.Get(managedfields.KeyOf("kubectl", managedfields.Apply, "", "")).
+		Subtract(fieldpath.NewSet(fieldpath.Fields("spec", "paused")))
+	updated, err := list.Into(live)
+	if err != nil {
+		panic(err)
+	}
+	entries, _, _ := unstructured.NestedSlice(updated.(*unstructured.Unstructured).Object, "metadata", "managedFields")
+	fmt.Println(entries[0].(map[string]any)["fieldsV1"])
+	// Output:
+	// map[f:spec:map[f:replicas:map[]]]
+}

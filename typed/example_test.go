@@ -1,0 +1,106 @@
+package typed_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// container is a topology with a list of each kind: ports is keyed by port, args is a set, command is atomic.
+func container() *typed.Type {
+	text, number := &typed.Type{Scalar: typed.String}, &typed.Type{Scalar: typed.Numeric}
+	port := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"port": {Type: number}, "name": {Type: text}}}}
+	list := func(l typed.List) typed.Field { return typed.Field{Type: &typed.Type{List: &l}} }
+	return &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"image":   {Type: text},
+		"ports":   list(typed.List{Kind: typed.KeyedList, Elem: port, Keys: []string{"port"}}),
+		"args":    list(typed.List{Kind: typed.SetList, Elem: text}),
+		"command": list(typed.List{Elem: text}),
+	}}}
+}
+
+func decode(text string) (v any) {
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func printSet(name string, set *fieldpath.Set) {
+	fmt.Println(name, strings.ReplaceAll(set.String(), "\n", " "))
+}
+
+func encode(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// A server-side apply merges an intent into the live object and returns what its manager owns, drops and changes.
+func ExampleType_Apply() {
+	t := container()
+	live := decode(`{"image": "a", "ports": [{"port": 80, "name": "x"}, {"port": 90}], "args": ["q"]}`)
+	intent := decode(`{"image": "b", "args": ["q", "r"]}`)
+	last := t.FieldSet(decode(`{"image": "a", "args": ["q"], "ports": [{"port": 80}]}`))
+
+	applied, err := t.Apply(live, intent, typed.Owned{Set: last}, typed.ApplyOptions{Compare: true})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("merged  ", encode(applied.Merged))
+	printSet("owned   ", applied.Owned.Set)
+	printSet("dropped ", applied.Dropped)
+	printSet("added   ", applied.Comparison.Added)
+	printSet("modified", applied.Comparison.Modified)
+	// Output:
+	// merged   {"args":["q","r"],"image":"b","ports":[{"name":"x","port":80},{"port":90}]}
+	// owned    .image .args[="q"] .args[="r"]
+	// dropped  .ports[port=80] .ports[port=80].port
+	// added    .args[="r"]
+	// modified .image
+}
+
+// Merge takes the order of the intent where it reorders the items that it shares with the live object.
+func ExampleType_Merge() {
+	live := decode(`{"image": "a", "ports": [{"port": 80, "name": "x"}, {"port": 90}], "args": ["q"]}`)
+	intent := decode(`{"image": "b", "ports": [{"port": 90}, {"port": 80}]}`)
+	merged, err := container().Merge(live, intent)
+	fmt.Println(encode(merged), err)
+	// Output:
+	// {"args":["q"],"image":"b","ports":[{"port":90},{"name":"x","port":80}]} <nil>
+}
+
+func ExampleType_Compare() {
+	old := decode(`{"image": "a", "ports": [{"port": 80, "name": "x"}, {"port": 90}]}`)
+	now := decode(`{"image": "b", "ports": [{"port": 90}, {"port": 91}]}`)
+	c := container().Compare(old, now)
+	printSet("added   ", c.Added)
+	printSet("modified", c.Modified)
+	printSet("removed ", c.Removed)
+	// Output:
+	// added    .ports[port=91] .ports[port=91].port
+	// modified .image
+	// removed  .ports[port=80] .ports[port=80].name .ports[port=80].port
+}
+
+func ExampleType_Remove() {
+	v := decode(`{"image": "a", "ports": [{"port": 80}]}`)
+	set := fieldpath.NewSet(
+		fieldpath.Fields("image"),
+		fieldpath.Path{fieldpath.Field("ports"), fieldpath.Key(fieldpath.KeyField{Name: "port", Value: 80})},
+	)
+	fmt.Println(encode(container().Remove(v, set)), encode(container().RemoveToNull(v, set)))
+	// Output:
+	// {"ports":[]} {"ports":null}
+}
+
+// Validate reports all violations of a type, sorted by path.
+func ExampleType_Validate() {
+	fmt.Println(container().Validate(decode(`{"image": 1, "port": 80}`), typed.Rules{}))
+	// Output:
+	// 2 errors:
+	//   .image: expected string, got 1
+	//   .port: field not declared in schema
+}
