@@ -63,7 +63,7 @@ type applyWrite struct {
 	given   runtime.Object // live, as it was given; nil for none
 	applied runtime.Object
 	intent  object
-	live    liveObject
+	live    operand
 
 	entries   managedfields.List // of live; in the end, those that are stored
 	isCurrent bool               // entries would be written as they are in live

@@ -37,8 +37,8 @@ func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
 }
 
 // Compare returns how now differs from old (spec rule 5.3). Both must have been
-// validated; either may have duplicates. Parts that are one value in memory are
-// not visited.
+// validated; either may have duplicates, and either may be or hold a [Container].
+// Parts that are one value in memory are not visited.
 func (t *Type) Compare(old, now any) Comparison {
 	return (*Semantics)(nil).Compare(t, old, now)
 }
@@ -53,7 +53,8 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 // validated. ok is false when what now has and old has not does not fit t, by the
 // rules that what is stored has to fit: unknown fields and duplicates pass. What
 // is the same in old passes, too, whatever it is. It is false as well when the
-// values are beyond the limits of [Type.Validate]. The field that the names of
+// values are beyond the limits of [Type.Validate], or where something of a
+// [Container] that is compared has no JSON value. The field that the names of
 // except lead to is not looked at.
 func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: MaxValues, check: true, except: except}
@@ -81,13 +82,18 @@ func (c *comparer) run(t *Type, old, now any) Comparison {
 // any more: it returns what c.check was, to be set again.
 func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
 	if check = c.check; check {
-		v := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
-		v.value(t, now, nil)
-		c.invalid = c.invalid || len(v.errs) > 0
-		c.left -= v.values
+		c.validate(t, now, depth)
 		c.check = false
 	}
 	return check
+}
+
+// validate validates a value by the rules for what is stored.
+func (c *comparer) validate(t *Type, v any, depth int) {
+	w := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
+	w.value(t, v, nil)
+	c.invalid = c.invalid || len(w.errs) > 0
+	c.left -= w.values
 }
 
 // difference is how one place of two values differs.
@@ -140,25 +146,26 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	}
 	switch {
 	case isMissing(now):
-		d = c.compareAs(t, t.shapeOf(old), old, now, depth)
-		d.removed.Member = true
+		check := c.check
+		c.check = false
+		d.removed = fieldpath.Entry{Member: true, Below: c.only(t, old, depth)}
+		c.check = check
+		return d
 	case isMissing(old):
-		check := c.accept(t, now, depth)
-		d = c.compareAs(t, t.shapeOf(now), old, now, depth)
-		d.added.Member = true
-		c.check = check
-	default:
-		before, after := t.shapeOf(old), t.shapeOf(now)
-		if before == after && holds(after, now) {
-			return c.compareAs(t, after, old, now, depth)
-		}
-		check := c.accept(t, now, depth)
-		d = c.compareAs(t, after, old, now, depth)
-		if before != after {
-			d.unite(c.compareAs(t, before, old, now, depth))
-		}
-		c.check = check
+		d.added = fieldpath.Entry{Member: true, Below: c.only(t, now, depth)}
+		return d
 	}
+	c.invalid = c.invalid || isError(old) || isError(now)
+	before, after := t.shapeOf(old), t.shapeOf(now)
+	if before == after && holds(after, now) {
+		return c.compareAs(t, after, old, now, depth)
+	}
+	check := c.accept(t, now, depth)
+	d = c.compareAs(t, after, old, now, depth)
+	if before != after {
+		d.unite(c.compareAs(t, before, old, now, depth))
+	}
+	c.check = check
 	return d
 }
 
@@ -167,9 +174,10 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 func holds(shapes shape, v any) bool {
 	switch shapes.first() {
 	case mapShape:
-		return asMap(v) != nil
+		return isLiveMap(v)
 	case listShape:
-		return asList(v) != nil
+		_, ok := lenOf(v)
+		return ok
 	}
 	return true
 }
@@ -178,17 +186,16 @@ func holds(shapes shape, v any) bool {
 func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
 	if depth > MaxDepth {
 		c.invalid = true
-		return difference{modified: fieldpath.Entry{Member: !isMissing(old) && !isMissing(now)}}
+		return difference{modified: fieldpath.Entry{Member: true}}
 	}
 	switch shapes.first() {
 	case mapShape:
-		l, r := asMap(old), asMap(now)
-		if t.Map.Atomic || len(l) == 0 && len(r) == 0 {
+		if t.Map.Atomic || isEmptyMap(old) && isEmptyMap(now) {
 			return c.compareLeaf(t, old, now, depth)
 		}
-		return c.compareMaps(t.Map, l, r, depth)
+		return c.compareMaps(t.Map, old, now, depth)
 	case listShape:
-		l, r := asList(old), asList(now)
+		l, r := itemsOf(old), itemsOf(now)
 		if t.List.Kind == AtomicList || len(l) == 0 && len(r) == 0 {
 			return c.compareLeaf(t, old, now, depth)
 		}
@@ -206,10 +213,9 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 	return c.compareLeaf(t, old, now, depth)
 }
 
-// compareLeaf compares without going down; that a value is missing is for the
-// caller to say.
+// compareLeaf compares without going down.
 func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) {
-	if !isMissing(old) && !isMissing(now) && !c.s.leavesEqual(t, old, now) {
+	if !c.s.leavesEqual(t, old, now) {
 		check := c.accept(t, now, depth)
 		d.modified.Member = true
 		c.check = check
@@ -217,41 +223,65 @@ func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) 
 	return d
 }
 
-func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) difference {
+func (c *comparer) compareMaps(m *Map, old, now any, depth int) difference {
 	var d differences
-	child := func(name string, l, r any) {
+	if a, ok := old.(Container); ok && a.Pairs(now, func(name string, l, r any, inOld, inNow bool) {
+		if !inOld {
+			l = missing
+		}
+		if !inNow {
+			r = missing
+		}
+		c.compareEntry(&d, m, name, l, r, depth)
+	}) {
+		return d.result()
+	}
+	both := 0
+	for name, l := range entriesOf(old) {
+		r, ok := entryOf(now, name)
+		if ok {
+			both++
+		} else {
+			r = missing
+		}
+		c.compareEntry(&d, m, name, l, r, depth)
+	}
+	if both == sizeOf(now) {
+		return d.result()
+	}
+	for name, r := range entriesOf(now) {
+		if _, ok := entryOf(old, name); !ok {
+			c.compareEntry(&d, m, name, missing, r, depth)
+		}
+	}
+	return d.result()
+}
+
+// compareEntry compares an entry of two maps, of which at least one has it.
+func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, depth int) {
+	switch {
+	case isMissing(r):
+		if c.s.asAbsent(m, name, l, depth) {
+			return
+		}
+	case isMissing(l):
+		if c.s.asAbsent(m, name, r, depth) {
+			return
+		}
+	case same(l, r) || c.s.bothAbsent(m, name, l, r, depth):
+		return
+	}
+	if !c.enter(name, depth) {
 		t, _ := m.field(name)
 		if t == nil {
 			t = deducedType
 		}
-		if diff := c.compare(t, l, r, depth+1); !diff.none() {
-			d.add(fieldpath.Field(name), diff)
+		c.invalid = c.invalid || c.check && isMissing(l) && len(name) > fieldpath.MaxElement
+		if child := c.compare(t, l, r, depth+1); !child.none() {
+			d.add(fieldpath.Field(name), child)
 		}
 	}
-	both := 0
-	for name, l := range old {
-		r, ok := now[name]
-		switch {
-		case ok:
-			if both++; !same(l, r) && !c.s.bothAbsent(m, name, l, r, depth) && !c.enter(name, depth) {
-				child(name, l, r)
-			}
-		case !c.s.asAbsent(m, name, l, depth) && !c.enter(name, depth):
-			child(name, l, missing)
-		}
-		c.leave(depth)
-	}
-	if both == len(now) {
-		return d.result()
-	}
-	for name, r := range now {
-		if _, ok := old[name]; !ok && !c.s.asAbsent(m, name, r, depth) && !c.enter(name, depth) {
-			c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
-			child(name, missing, r)
-		}
-		c.leave(depth)
-	}
-	return d.result()
+	c.leave(depth)
 }
 
 // enter is called before going down to an entry of a map; it returns whether that

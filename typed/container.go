@@ -1,6 +1,9 @@
 package typed
 
-import "iter"
+import (
+	"iter"
+	"maps"
+)
 
 // Container is a map or list of a live value that is read in place: one of a Go struct.
 // Its children are plain scalars, plain trees, or Containers; or an error, where a Go
@@ -8,7 +11,7 @@ import "iter"
 type Container interface {
 	IsMap() bool
 	IsList() bool
-	// Len returns how many items a list has.
+	// Len returns how many items a list has, or entries a map.
 	Len() int
 	// Get returns the entry of a map called name, if there is one.
 	Get(name string) (v any, ok bool)
@@ -16,10 +19,22 @@ type Container interface {
 	Entries() iter.Seq2[string, any]
 	// At returns an item of a list.
 	At(i int) any
-	// EqualJSON reports whether it is the same JSON value as a plain tree.
-	EqualJSON(tree any) bool
+	// EqualJSON reports whether it is the same JSON value as another, a plain tree or a
+	// Container.
+	EqualJSON(other any) bool
+	// Pairs calls do for each name at which a map and another, a plain tree or a
+	// Container, may differ, with the entries of those that have it: what is equal, and
+	// cheap to compare, is left out. It is false, and calls nothing, where it does not
+	// know how to walk both at once.
+	Pairs(other any, do func(name string, a, b any, inA, inB bool)) bool
 	// Plain returns it as a plain tree.
 	Plain() (any, error)
+}
+
+// isError reports whether v is in the place of a Go value that has no JSON value.
+func isError(v any) bool {
+	_, ok := v.(error)
+	return ok
 }
 
 // plainTree returns a live value as a plain tree.
@@ -42,6 +57,44 @@ func entryOf(live any, name string) (v any, ok bool) {
 		v, ok = l.Get(name)
 	}
 	return v, ok
+}
+
+// entriesOf yields the entries of a live map; none of anything else.
+func entriesOf(live any) iter.Seq2[string, any] {
+	switch l := live.(type) {
+	case map[string]any:
+		return maps.All(l)
+	case Container:
+		return l.Entries()
+	}
+	return func(func(string, any) bool) {}
+}
+
+// sizeOf returns how many entries a live map has; 0 of anything else.
+func sizeOf(live any) int {
+	switch l := live.(type) {
+	case map[string]any:
+		return len(l)
+	case Container:
+		if l.IsMap() {
+			return l.Len()
+		}
+	}
+	return 0
+}
+
+// isEmptyMap reports whether there are no entries in a live value.
+func isEmptyMap(live any) bool { return sizeOf(live) == 0 }
+
+// itemsOf returns the items of a live list, as they are; none of anything else.
+func itemsOf(live any) []any {
+	if plain, ok := live.([]any); ok {
+		return plain
+	}
+	if _, ok := lenOf(live); ok {
+		return cloneItems(live)
+	}
+	return nil
 }
 
 func isLiveMap(live any) bool {

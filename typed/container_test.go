@@ -5,6 +5,8 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // inPlace is a container that is read in place, as one of a Go struct is.
@@ -12,7 +14,7 @@ type inPlace struct{ v any }
 
 func (c inPlace) IsMap() bool         { _, ok := c.v.(map[string]any); return ok }
 func (c inPlace) IsList() bool        { _, ok := c.v.([]any); return ok }
-func (c inPlace) Len() int            { return len(c.v.([]any)) }
+func (c inPlace) Len() int            { return reflect.ValueOf(c.v).Len() }
 func (c inPlace) At(i int) any        { return hidden(c.v.([]any)[i]) }
 func (c inPlace) Plain() (any, error) { return runtime.DeepCopyJSONValue(c.v), nil }
 
@@ -31,7 +33,28 @@ func (c inPlace) Entries() iter.Seq2[string, any] {
 	}
 }
 
-func (c inPlace) EqualJSON(tree any) bool { return reflect.DeepEqual(c.v, tree) }
+func (c inPlace) EqualJSON(other any) bool { return typed.Equal(c.v, plainOf(other)) }
+
+// Pairs leaves out what is equal at every other name, as it may.
+func (c inPlace) Pairs(other any, do func(name string, a, b any, inA, inB bool)) bool {
+	o, ok := other.(inPlace)
+	if !ok || !c.IsMap() || !o.IsMap() {
+		return false
+	}
+	a, b := c.v.(map[string]any), o.v.(map[string]any)
+	for name, v := range a {
+		w, inB := b[name]
+		if len(name)%2 == 0 || !inB || !typed.Equal(v, w) {
+			do(name, hidden(v), hidden(w), true, inB)
+		}
+	}
+	for name, w := range b {
+		if _, inA := a[name]; !inA {
+			do(name, nil, hidden(w), false, true)
+		}
+	}
+	return true
+}
 
 // hidden returns v as it is in a Go struct.
 func hidden(v any) any {

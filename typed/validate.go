@@ -139,18 +139,17 @@ func (s Scalar) accepts(v any) bool {
 }
 
 func (w *validator) entries(t *Type, v, live any) {
-	entries, ok := v.(map[string]any)
-	if !ok {
+	if !isLiveMap(v) {
 		w.add(WrongType, "expected map, got %s", describe(v))
 		return
 	}
-	if w.ordered {
+	if entries, ok := v.(map[string]any); ok && w.ordered {
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			w.entry(t.Map, name, entries[name], asMap(live)[name])
 		}
 		return
 	}
-	for name, value := range entries {
+	for name, value := range entriesOf(v) {
 		w.entry(t.Map, name, value, asMap(live)[name])
 	}
 }
@@ -175,17 +174,20 @@ func (w *validator) entry(m *Map, name string, v, live any) {
 
 func (w *validator) items(t *Type, v, live any) {
 	l := t.List
-	list, ok := v.([]any)
-	if !ok {
+	if _, ok := lenOf(v); !ok {
 		w.add(WrongType, "expected list, got %s", describe(v))
 		return
 	}
+	list := itemsOf(v)
 	if len(list) > MaxItems {
 		w.add(TooLarge, "%d items, expected at most %d", len(list), MaxItems)
 		return
 	}
 	if l.Kind == AtomicList {
 		for i, item := range list {
+			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth+len(w.path) < MaxDepth && w.within() {
+				continue // as most are, and need no path
+			}
 			w.push(fieldpath.Index(i))
 			w.value(l.Elem, item, nil)
 			w.pop()

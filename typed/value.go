@@ -48,6 +48,11 @@ func kindOf(v any) kind {
 		return isNumber
 	case bool:
 		return isBool
+	case Container:
+		if isLiveMap(v) {
+			return isMap
+		}
+		return isList
 	}
 	return notJSON
 }
@@ -137,7 +142,7 @@ func equal(a, b any, depth int, left *int) bool {
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		if !ok || len(x) != len(y) {
-			return false
+			return equalInPlace(b, a)
 		}
 		if sameMap(x, y) {
 			return true
@@ -162,7 +167,7 @@ func equal(a, b any, depth int, left *int) bool {
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
-			return false
+			return equalInPlace(b, a)
 		}
 		if sameList(x, y) {
 			return true
@@ -185,8 +190,16 @@ func equal(a, b any, depth int, left *int) bool {
 		}
 	case nil:
 		return b == nil
+	case Container:
+		return x.EqualJSON(b)
 	}
 	return equalNumbers(a, b)
+}
+
+// equalInPlace reports whether a is a [Container] that equals b.
+func equalInPlace(a, b any) bool {
+	c, ok := a.(Container)
+	return ok && c.EqualJSON(b)
 }
 
 func equalNumbers(a, b any) bool {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -32,7 +33,8 @@ const (
 // form is how values of one Go type are read, compiled once.
 //
 //	elem != nil   ⇔ kind is listKind, mapKind or pointerKind
-//	fields, byName, for a structKind: byName[f.name] == f for each f of fields
+//	fields, byName, for a structKind: byName[f.name] == f for each f of fields, which
+//	  are sorted by name
 //	err != nil    ⇔ kind is noKind
 type form struct {
 	kind   kind
@@ -144,6 +146,8 @@ func (c compiler) form(t reflect.Type) *form {
 		f.kind = structKind
 		f.byName = make(map[string]*field, t.NumField())
 		c.fields(f, t, nil, nil)
+		// By name, as sets of fields are sorted.
+		slices.SortFunc(f.fields, func(a, b *field) int { return strings.Compare(a.name, b.name) })
 	default:
 		if f.kind = basic(t.Kind()); f.kind == noKind {
 			return f.none("a Go %s has no JSON value", t)

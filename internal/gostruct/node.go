@@ -141,14 +141,22 @@ func (n Node) entry(name string) reflect.Value {
 // At returns item i of a list. It panics like an index when there is none.
 func (n Node) At(i int) Value { return valueOf(n.form.elem, n.v.Index(i)) }
 
-// Entries ranges over the entries of a map: those of a struct in the order of the
-// source, those of a Go map in no order. A list has none.
+// Entries ranges over the entries of a map: those of a struct by name, those of a Go
+// map in no order. A list has none.
 func (n Node) Entries() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		if !n.IsMap() {
 			return
 		}
 		if n.form.kind == mapKind {
+			if texts, ok := n.v.Interface().(map[string]string); ok { // as labels are
+				for name, text := range texts {
+					if !yield(name, text) {
+						return
+					}
+				}
+				return
+			}
 			for it := n.v.MapRange(); it.Next(); {
 				if !yield(it.Key().String(), valueOf(n.form.elem, it.Value())) {
 					return
