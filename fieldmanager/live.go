@@ -7,14 +7,11 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // operand is an object that a write reads, at the FieldManager's version.
 type operand struct {
-	// value is what the write walks: a tree; a gostruct.Node, read in place; or, where
-	// some of it is to be removed, the map of a Node whose other entries are as the Node
-	// has them.
+	// value is what the write walks: a tree, or a gostruct.Node, read in place.
 	value any
 	// tree is value as a plain tree; nil for a Node until it is asked for.
 	tree map[string]any
@@ -61,26 +58,6 @@ func (l *operand) becomeTree() error {
 	tree, err := l.plain()
 	l.value = tree
 	return err
-}
-
-// open makes the object a map of which the entries that set has something of are plain.
-func (l *operand) open(set *fieldpath.Set) error {
-	node, ok := l.value.(gostruct.Node)
-	if !ok {
-		return nil
-	}
-	value := make(map[string]any, node.Len())
-	for name, v := range node.Entries() {
-		if member, below := set.At(fieldpath.Field(name)); member || !below.Empty() {
-			var err error
-			if v, err = gostruct.Plain(v); err != nil {
-				return err
-			}
-		}
-		value[name] = v
-	}
-	l.value = value
-	return nil
 }
 
 // hasLastApplied reports whether client-side apply left its intent in the object.

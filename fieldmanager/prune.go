@@ -22,7 +22,7 @@ func (w *applyWrite) prune() error {
 		// in, so that what is owned is never removed with an item around it.
 		return nil
 	}
-	pruned, tookOwned, ok := w.pruneInOneVersion()
+	found, tookOwned, ok := w.pruneInOneVersion()
 	if !ok && !w.live.isPlain() {
 		if err := w.live.becomeTree(); err != nil {
 			return &ObjectError{LiveObject, "", err}
@@ -32,33 +32,33 @@ func (w *applyWrite) prune() error {
 		}
 	}
 	if !ok {
-		pruned, tookOwned = w.pruneBySets(), true
+		found, tookOwned = w.pruneBySets(), true
 	}
-	if sameTree(pruned, w.merged) {
+	pruned, changed := found.(map[string]any)
+	if !changed || sameTree(pruned, w.merged) {
 		return nil
 	}
 	if !tookOwned {
 		// It only removed what the walk did not change.
 		found := w.walked.Comparison
-		found.Removed = found.Removed.Union(m.semantics.Compare(m.typ, w.merged, pruned).Removed)
+		found.Removed = found.Removed.Union(m.semantics.Compare(m.typ, w.walked.Merged, pruned).Removed)
 		w.merged, w.mergedTree, w.changed = pruned, nil, true
 		w.changes = m.compare(w.liveObject, w.mergedObject)
 		w.changes.set(m.version, w.liveObject, w.mergedObject, found)
 		return nil
 	}
-	pruned, err := w.mergeOwned(pruned)
-	if err != nil {
-		return &ObjectError{AppliedObject, w.intent.name(), err}
-	}
 	plain, err := gostruct.Plain(pruned)
 	if err != nil {
 		return &ObjectError{LiveObject, "", err}
+	}
+	if pruned, err = w.mergeOwned(plain.(map[string]any)); err != nil {
+		return &ObjectError{AppliedObject, w.intent.name(), err}
 	}
 	live, err := w.liveObject()
 	if err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.merged, w.mergedTree = managedfields.With(plain.(map[string]any), nil), nil
+	w.merged, w.mergedTree = managedfields.With(pruned, nil), nil
 	w.changed = !typed.Equal(live.tree, w.merged)
 	w.changes = m.compare(known(live), known(object{w.merged, m.version, m.typ}))
 	return nil
@@ -114,7 +114,7 @@ func (w *applyWrite) mergedObject() (object, error) {
 
 // pruneInOneVersion prunes where everybody owns fields of one version, as nearly always,
 // in one walk down what was dropped ([typed.Type.Prune]).
-func (w *applyWrite) pruneInOneVersion() (pruned map[string]any, tookOwned, ok bool) {
+func (w *applyWrite) pruneInOneVersion() (pruned any, tookOwned, ok bool) {
 	m := w.m
 	if w.own.Version != m.version {
 		return nil, false, false
@@ -135,9 +135,7 @@ func (w *applyWrite) pruneInOneVersion() (pruned map[string]any, tookOwned, ok b
 			owners = append(owners, typed.Owned{Set: set})
 		}
 	}
-	out, tookOwned, ok := m.typ.Prune(w.merged, w.lastOwned(), w.walked.Dropped, owners)
-	pruned, _ = out.(map[string]any)
-	return pruned, tookOwned, ok
+	return m.typ.Prune(w.walked.Merged, w.lastOwned(), w.walked.Dropped, owners)
 }
 
 // dropsMetadata reports whether something is dropped of what holds the fields that nobody

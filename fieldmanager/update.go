@@ -46,7 +46,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err != nil {
 		return nil, err
 	}
-	return m.track(w.entries, changes, manager).Into(now)
+	return m.track(w.entries, changes, manager, w.new.isStruct).Into(now)
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
@@ -215,22 +215,31 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 var managedFieldsPath = []string{"metadata", "managedFields"}
 
 // track returns the entries after manager made changes by an update: it owns what
-// it changed, and what it owned before (spec rule 5.5). entries are used up.
-func (m *FieldManager) track(entries managedfields.List, changes *comparisons, manager string) managedfields.List {
+// it changed, and what it owned before (spec rule 5.5). entries are used up, and go into a
+// Go struct if isStruct.
+func (m *FieldManager) track(
+	entries managedfields.List, changes *comparisons, manager string, isStruct bool,
+) managedfields.List {
 	known, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
 	key := m.key(manager, managedfields.Update)
 	known = m.takeFromOthers(known, key, changes, nil)
 
 	mine := managedfields.NewRecord(managedfields.Entry{Key: key, Version: m.version})
+	isNew := true
 	if i := known.Index(key); i >= 0 {
+		isNew = false
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)
 	}
 	owned := managedfields.Strip(own.changed)
 	mine.Subtract(own.changed.Difference(owned))
 	mine.Subtract(own.Removed)
-	mine.Add(owned)
+	if isNew && isStruct && !owned.Empty() {
+		mine = m.firstRecord(key, owned)
+	} else {
+		mine.Add(owned)
+	}
 	if !owned.Empty() {
 		mine.SetTime(m.timestamp())
 		// An entry of its own that can't be decoded is replaced.

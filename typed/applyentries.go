@@ -13,7 +13,7 @@ func (w *walk) entries(
 	if w.left -= len(applied); w.left < 0 {
 		return p, false
 	}
-	created := isMissing(live)
+	created := isMissing(live) || live == nil
 	plain, isPlain := live.(map[string]any)
 	var merged map[string]any // live with what changes, once something does
 	var below *deltas
@@ -93,7 +93,7 @@ func (w *walk) entries(
 	case merged != nil:
 		p.merged, p.changed = merged, true
 	}
-	p.delta = below.result(created && w.Compare)
+	p.delta = below.result(w.Compare && isMissing(live))
 	return p, true
 }
 

@@ -71,10 +71,17 @@ type comparer struct {
 
 	except []string // the names that lead to a field that is not looked at
 	met    int      // how many of them lead to where it is
+
+	stack *fieldpath.Stack // of what only one side has; nil until there is some
 }
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
 	d := c.compare(t, old, now, 0)
+	if c.stack != nil {
+		c.stack.Clear()
+		stacks.Put(c.stack)
+		c.stack = nil
+	}
 	return Comparison{Added: d.added.Below, Modified: d.modified.Below, Removed: d.removed.Below}
 }
 
@@ -190,14 +197,20 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 	}
 	switch shapes.first() {
 	case mapShape:
-		if t.Map.Atomic || isEmptyMap(old) && isEmptyMap(now) {
+		switch {
+		case t.Map.Atomic || isEmptyMap(old) && isEmptyMap(now):
 			return c.compareLeaf(t, old, now, depth)
+		case !isLiveMap(old):
+			return difference{added: fieldpath.Entry{Below: c.onlyEntries(t.Map, now, depth)}}
 		}
 		return c.compareMaps(t.Map, old, now, depth)
 	case listShape:
 		l, r := itemsOf(old), itemsOf(now)
 		if t.List.Kind == AtomicList || len(l) == 0 && len(r) == 0 {
 			return c.compareLeaf(t, old, now, depth)
+		}
+		if len(l) == 0 {
+			return difference{added: fieldpath.Entry{Below: c.onlyItems(t, now, depth)}}
 		}
 		if d, ok := c.compareInOrder(t.List, l, r, depth); ok {
 			return d
@@ -225,6 +238,12 @@ func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) 
 
 func (c *comparer) compareMaps(m *Map, old, now any, depth int) difference {
 	var d differences
+	if l, ok := old.(map[string]any); ok {
+		if r, ok := now.(map[string]any); ok {
+			c.comparePlain(&d, m, l, r, depth)
+			return d.result()
+		}
+	}
 	if a, ok := old.(Container); ok && a.Pairs(now, func(name string, l, r any, inOld, inNow bool) {
 		if !inOld {
 			l = missing
@@ -236,18 +255,12 @@ func (c *comparer) compareMaps(m *Map, old, now any, depth int) difference {
 	}) {
 		return d.result()
 	}
-	both := 0
 	for name, l := range entriesOf(old) {
 		r, ok := entryOf(now, name)
-		if ok {
-			both++
-		} else {
+		if !ok {
 			r = missing
 		}
 		c.compareEntry(&d, m, name, l, r, depth)
-	}
-	if both == sizeOf(now) {
-		return d.result()
 	}
 	for name, r := range entriesOf(now) {
 		if _, ok := entryOf(old, name); !ok {
@@ -256,6 +269,32 @@ func (c *comparer) compareMaps(m *Map, old, now any, depth int) difference {
 	}
 	return d.result()
 }
+
+// comparePlain compares two maps that are plain trees.
+func (c *comparer) comparePlain(d *differences, m *Map, old, now map[string]any, depth int) {
+	both := 0
+	for name, l := range old {
+		r, ok := now[name]
+		if ok {
+			both++
+		} else {
+			r = missing
+		}
+		c.compareEntry(d, m, name, l, r, depth)
+	}
+	if both == len(now) {
+		return
+	}
+	for name, r := range now {
+		if _, ok := old[name]; !ok {
+			c.compareEntry(d, m, name, missing, r, depth)
+		}
+	}
+}
+
+// maxTried is how deep Containers are asked whether they are equal as a whole, which is
+// faster than to walk them, but walks those that are not once more.
+const maxTried = 8
 
 // compareEntry compares an entry of two maps, of which at least one has it.
 func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, depth int) {
@@ -269,6 +308,9 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 			return
 		}
 	case same(l, r) || c.s.bothAbsent(m, name, l, r, depth):
+		return
+	}
+	if depth <= maxTried && isContainer(l) && isContainer(r) && Equal(l, r) {
 		return
 	}
 	if !c.enter(name, depth) {

@@ -1,6 +1,10 @@
 package typed
 
-import "github.com/tenure-ssa/tenure/typed/fieldpath"
+import (
+	"sync"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
 
 // The functions of this file walk a value that one of two sides alone has: the object
 // that is created, an item that is added, a field that is removed. All that is in it
@@ -40,35 +44,52 @@ func (c *comparer) only(t *Type, v any, depth int) *fieldpath.Set {
 	return nil
 }
 
+// stacks are used again by one comparison after the other.
+var stacks = sync.Pool{New: func() any { return &fieldpath.Stack{} }}
+
+func (c *comparer) level() int {
+	if c.stack == nil {
+		c.stack = stacks.Get().(*fieldpath.Stack)
+	}
+	return c.stack.Level()
+}
+
 func (c *comparer) onlyEntries(m *Map, v any, depth int) *fieldpath.Set {
-	var b fieldpath.Builder
-	if plain, ok := v.(map[string]any); ok {
-		b = fieldpath.NewBuilder(len(plain))
-	}
-	for name, child := range entriesOf(v) {
-		if c.s.asAbsent(m, name, child, depth) {
-			continue
+	at := c.level()
+	switch v := v.(type) {
+	case map[string]any:
+		for name, child := range v {
+			c.onlyEntry(m, name, child, depth)
 		}
-		t, _ := m.field(name)
-		if t == nil {
-			t = deducedType
-		}
-		c.left--
-		if c.enter(name, depth) {
-			// Nobody asks how it differs.
-			if c.check {
-				c.validate(t, child, depth+1)
+	case Container:
+		if !v.IsStruct() {
+			for name, child := range v.Entries() {
+				c.onlyEntry(m, name, child, depth)
 			}
-			c.leave(depth)
-			continue
+			break
 		}
-		c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
-		if c.left >= 0 {
-			b.Add(fieldpath.Field(name), true, c.only(t, child, depth+1))
+		for name, child, i := v.NextShape(0); i >= 0; name, child, i = v.NextShape(i) {
+			c.onlyEntry(m, name, child, depth)
 		}
-		c.leave(depth)
 	}
-	return b.Set()
+	return c.stack.Set(at)
+}
+
+func (c *comparer) onlyEntry(m *Map, name string, v any, depth int) {
+	if c.left--; c.left < 0 || c.s.asAbsent(m, name, v, depth) {
+		return
+	}
+	t, _ := m.field(name)
+	if t == nil {
+		t = deducedType
+	}
+	c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
+	if !c.enter(name, depth) {
+		c.stack.Add(fieldpath.Field(name), true, c.only(t, v, depth+1))
+	} else if c.check { // it is not asked how it differs, but has to fit
+		c.validate(t, v, depth+1)
+	}
+	c.leave(depth)
 }
 
 func (c *comparer) onlyItems(t *Type, v any, depth int) *fieldpath.Set {
@@ -77,26 +98,26 @@ func (c *comparer) onlyItems(t *Type, v any, depth int) *fieldpath.Set {
 		c.invalid = true
 		return nil
 	}
-	b := fieldpath.NewBuilder(len(list))
+	at := c.level()
 	elems, ok := l.elements(list)
 	if ok {
 		for i, e := range elems {
-			b.Add(e, true, c.only(l.Elem, list[i], depth+1))
+			c.stack.Add(e, true, c.only(l.Elem, list[i], depth+1))
 		}
-		return b.Set()
+		return c.stack.Set(at)
 	}
 	// Some items are in it twice, or can't be told from others.
 	check := c.accept(t, v, depth)
 	x := l.indexOf(list)
 	for i, e := range x.elems {
 		if x.times(e) > 1 {
-			b.Add(e, true, nil)
+			c.stack.Add(e, true, nil)
 		} else {
-			b.Add(e, true, c.only(l.Elem, list[x.at[i]], depth+1))
+			c.stack.Add(e, true, c.only(l.Elem, list[x.at[i]], depth+1))
 		}
 	}
 	c.check = check
-	return b.Set()
+	return c.stack.Set(at)
 }
 
 // elements returns the elements of the items of a list; ok is false unless each has

@@ -7,7 +7,8 @@ import (
 
 // Container is a map or list of a live value that is read in place: one of a Go struct.
 // Its children are plain scalars, plain trees, or Containers; or an error, where a Go
-// value has no JSON value.
+// value has no JSON value. Containers are compared with ==, which has to be true only for
+// what is one in memory.
 type Container interface {
 	IsMap() bool
 	IsList() bool
@@ -17,6 +18,12 @@ type Container interface {
 	Get(name string) (v any, ok bool)
 	// Entries yields the entries of a map.
 	Entries() iter.Seq2[string, any]
+	// IsStruct reports whether NextShape may be used in the place of Entries.
+	IsStruct() bool
+	// NextShape returns an entry of a struct, the first at i or after it, and where to
+	// look for the next; next is -1 when there is none. v has the shape of the value, but
+	// where that is a string it may be another one.
+	NextShape(i int) (name string, v any, next int)
 	// At returns an item of a list.
 	At(i int) any
 	// EqualJSON reports whether it is the same JSON value as another, a plain tree or a
@@ -29,6 +36,11 @@ type Container interface {
 	Pairs(other any, do func(name string, a, b any, inA, inB bool)) bool
 	// Plain returns it as a plain tree.
 	Plain() (any, error)
+}
+
+func isContainer(v any) bool {
+	_, ok := v.(Container)
+	return ok
 }
 
 // isError reports whether v is in the place of a Go value that has no JSON value.

@@ -139,18 +139,22 @@ func (s Scalar) accepts(v any) bool {
 }
 
 func (w *validator) entries(t *Type, v, live any) {
-	if !isLiveMap(v) {
-		w.add(WrongType, "expected map, got %s", describe(v))
-		return
-	}
-	if entries, ok := v.(map[string]any); ok && w.ordered {
+	entries, ok := v.(map[string]any)
+	switch {
+	case ok && w.ordered:
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			w.entry(t.Map, name, entries[name], asMap(live)[name])
 		}
-		return
-	}
-	for name, value := range entriesOf(v) {
-		w.entry(t.Map, name, value, asMap(live)[name])
+	case ok:
+		for name, value := range entries {
+			w.entry(t.Map, name, value, asMap(live)[name])
+		}
+	case isLiveMap(v):
+		for name, value := range entriesOf(v) {
+			w.entry(t.Map, name, value, nil)
+		}
+	default:
+		w.add(WrongType, "expected map, got %s", describe(v))
 	}
 }
 

@@ -47,6 +47,7 @@ type form struct {
 	marshals bool // convertKind: only through MarshalJSON
 	onlyPtr  bool // convertKind: only a pointer to it has the method
 	bitwise  bool // convertKind: equal in Go means equal in JSON, and == can't panic
+	decodes  bool // convertKind: a struct that is decoded by its UnmarshalJSON alone
 }
 
 // field is a field of a struct, or one that it has from a struct embedded in it.
@@ -79,6 +80,7 @@ type (
 
 var (
 	marshalerType        = reflect.TypeFor[json.Marshaler]()
+	unmarshalerType      = reflect.TypeFor[json.Unmarshaler]()
 	converterType        = reflect.TypeFor[converter]()
 	failingConverterType = reflect.TypeFor[failingConverter]()
 	zeroerType           = reflect.TypeFor[zeroer]()
@@ -124,6 +126,7 @@ func (c compiler) form(t reflect.Type) *form {
 		f.kind, f.onlyPtr = convertKind, !byValue
 		f.marshals = !shortcut(t) && !shortcut(reflect.PointerTo(t))
 		f.bitwise = bitwise(t)
+		f.decodes = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
 		return f
 	}
 	switch t.Kind() {
@@ -358,10 +361,25 @@ func (f *field) own(v reflect.Value) (reflect.Value, bool) {
 		}
 	}
 	v = v.Field(f.index)
-	if f.omitEmpty && isEmpty(v) || f.omitZero != nil && f.omitZero(v) {
+	if f.omitEmpty && f.isEmpty(v) || f.omitZero != nil && f.omitZero(v) {
 		return reflect.Value{}, false
 	}
 	return v, true
+}
+
+// isEmpty is [isEmpty] for a value of the field, of the kinds that are common.
+func (f *field) isEmpty(v reflect.Value) bool {
+	switch f.form.kind {
+	case stringKind, listKind, mapKind:
+		return v.Len() == 0
+	case pointerKind:
+		return v.IsNil()
+	case boolKind:
+		return !v.Bool()
+	case intKind:
+		return v.Int() == 0
+	}
+	return isEmpty(v)
 }
 
 // isEmpty reports whether the option omitempty leaves v out.
