@@ -73,7 +73,8 @@ type applyWrite struct {
 
 	walked     typed.Applied
 	merged     map[string]any // with what is not changed as live has it
-	mergedTree map[string]any // merged, as a tree; nil until it is asked for
+	liveTree   map[string]any // live, as a tree without managed fields; nil until it is asked for
+	mergedTree map[string]any // merged, in the same way
 	changed    bool           // merged differs from live
 	changes    *comparisons   // how it differs
 	isNoOp     bool           // nothing changes, entries included
@@ -202,6 +203,12 @@ func (o object) validate() error {
 // trackFromHere gives what is in live to before-first-apply: the object was
 // written before anybody tracked it (spec rule 1.5).
 func (w *applyWrite) trackFromHere() error {
+	if w.live.isStruct && w.m.empty != nil {
+		empty, err := w.m.readOperand(w.m.empty)
+		if err == nil && gostruct.EqualJSON(empty.value, w.live.value) {
+			return nil // it is about to be created, and holds nothing yet
+		}
+	}
 	empty, err := w.m.emptyObject()
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
@@ -272,6 +279,7 @@ func (w *applyWrite) walk() error {
 	}
 	w.walked, w.changed = walked, walked.Changed
 	w.merged, _ = walked.Merged.(map[string]any)
+	w.mergedTree = nil
 	w.isNoOp = w.own != nil && w.own.Version == m.version && w.isCurrent && !walked.Changed && !walked.Moved &&
 		!isNothing(walked.Owned) && !(w.key.Manager == kubectl && w.live.hasLastApplied())
 	return nil

@@ -89,27 +89,33 @@ func (w *applyWrite) mergeOwned(pruned map[string]any) (map[string]any, error) {
 
 // liveObject returns live as a tree, without managed fields.
 func (w *applyWrite) liveObject() (object, error) {
-	tree, err := w.live.plain()
-	return object{tree, w.m.version, w.m.typ}.stripped(), err
+	if w.liveTree == nil {
+		tree, err := w.live.plain()
+		if err != nil {
+			return object{}, err
+		}
+		w.liveTree = managedfields.With(tree, nil)
+	}
+	return object{w.liveTree, w.m.version, w.m.typ}, nil
 }
 
 // mergedObject returns the merged object as a tree, without managed fields.
 func (w *applyWrite) mergedObject() (object, error) {
-	out := object{w.merged, w.m.version, w.m.typ}
 	if w.merged == nil {
 		return w.liveObject() // it is read in place, and did not change
 	}
-	if !w.live.isPlain() {
-		if w.mergedTree == nil {
-			tree, err := gostruct.Plain(w.merged)
+	if w.mergedTree == nil {
+		tree := w.merged
+		if !w.live.isPlain() {
+			plain, err := gostruct.Plain(tree)
 			if err != nil {
 				return object{}, err
 			}
-			w.mergedTree = tree.(map[string]any)
+			tree = plain.(map[string]any)
 		}
-		out.tree = w.mergedTree
+		w.mergedTree = managedfields.With(tree, nil)
 	}
-	return out.stripped(), nil
+	return object{w.mergedTree, w.m.version, w.m.typ}, nil
 }
 
 // pruneInOneVersion prunes where everybody owns fields of one version, as nearly always,

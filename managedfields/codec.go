@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,7 +110,8 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 		return nil
 	}
 	out := make([]metav1.ManagedFieldsEntry, len(e))
-	var text []byte // of one entry after the other: SetRawBytes copies it
+	scratch := scratches.Get().(*[]byte)
+	text := *scratch // of one entry after the other: SetRawBytes copies it
 	for i, entry := range e.Sort() {
 		text = entry.Fields.AppendJSON(text[:0])
 		fields := &metav1.FieldsV1{}
@@ -124,8 +126,17 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 			Subresource: entry.Subresource,
 		}
 	}
+	if cap(text) <= largestScratch {
+		*scratch = text
+		scratches.Put(scratch)
+	}
 	return out
 }
+
+// scratches are what FieldsV1 are written into before their length is known.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+const largestScratch = 64 << 10 // that is used again, in bytes
 
 // DecodeTree reads managed fields as they stand in an unstructured object, as
 // [Decode] does.

@@ -41,8 +41,7 @@ func (w *walk) entries(
 		var was bool
 		outer := w.blind
 		if w.blind = outer || never && rest.Empty(); !w.blind {
-			w.name = append(append(w.name[:0], "f:"...), name...)
-			if sub, was = w.find(last, 0); w.stale {
+			if sub, was = w.findField(last, name); w.stale {
 				return p, false
 			}
 		}

@@ -237,13 +237,17 @@ func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) 
 }
 
 func (c *comparer) compareMaps(m *Map, old, now any, depth int) difference {
-	var d differences
-	if l, ok := old.(map[string]any); ok {
-		if r, ok := now.(map[string]any); ok {
-			c.comparePlain(&d, m, l, r, depth)
-			return d.result()
-		}
+	if isContainer(old) || isContainer(now) {
+		return c.compareInPlace(m, old, now, depth)
 	}
+	var d differences
+	c.comparePlain(&d, m, asMap(old), asMap(now), depth)
+	return d.result()
+}
+
+// compareInPlace compares two maps of which at least one is a [Container].
+func (c *comparer) compareInPlace(m *Map, old, now any, depth int) difference {
+	var d differences
 	if a, ok := old.(Container); ok && a.Pairs(now, func(name string, l, r any, inOld, inNow bool) {
 		if !inOld {
 			l = missing
@@ -310,10 +314,13 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 	case same(l, r) || c.s.bothAbsent(m, name, l, r, depth):
 		return
 	}
-	if depth <= maxTried && isContainer(l) && isContainer(r) && Equal(l, r) {
-		return
-	}
-	if !c.enter(name, depth) {
+	excepted := c.enter(name, depth)
+	// What leads to what is not looked at is not asked as a whole.
+	isOnWay := c.met > depth
+	switch {
+	case excepted:
+	case depth <= maxTried && !isOnWay && isContainer(l) && isContainer(r) && Equal(l, r):
+	default:
 		t, _ := m.field(name)
 		if t == nil {
 			t = deducedType

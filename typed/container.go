@@ -43,6 +43,12 @@ func isContainer(v any) bool {
 	return ok
 }
 
+// isStruct reports whether v is a [Container] that is a struct.
+func isStruct(v any) bool {
+	c, ok := v.(Container)
+	return ok && c.IsStruct()
+}
+
 // isError reports whether v is in the place of a Go value that has no JSON value.
 func isError(v any) bool {
 	_, ok := v.(error)

@@ -149,6 +149,11 @@ func (w *validator) entries(t *Type, v, live any) {
 		for name, value := range entries {
 			w.entry(t.Map, name, value, asMap(live)[name])
 		}
+	case isStruct(v):
+		c := v.(Container)
+		for name, value, i := c.NextShape(0); i >= 0; name, value, i = c.NextShape(i) {
+			w.entry(t.Map, name, value, nil)
+		}
 	case isLiveMap(v):
 		for name, value := range entriesOf(v) {
 			w.entry(t.Map, name, value, nil)

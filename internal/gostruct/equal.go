@@ -87,7 +87,8 @@ func equalConverted(f *form, a, b reflect.Value) bool {
 			return false
 		}
 		if bytes.Equal(x, y) {
-			return json.Valid(x)
+			_, isText := plainString(x)
+			return isText || json.Valid(x)
 		}
 	}
 	x, err := f.convert(a)
