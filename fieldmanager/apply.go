@@ -30,8 +30,8 @@ const unknownManager = "unknown"
 // no managed fields.
 //
 // The result is of live's Go type (of applied's when live is nil) and shares
-// memory with both. When it equals live, nothing was changed and nothing needs
-// to be written.
+// memory with both; the FieldsV1 of its managed fields, as maps or bytes, with other
+// results. When it equals live, nothing was changed and nothing needs to be written.
 //
 // The error is a [conflicts.Conflicts] when other managers own fields that the
 // intent would change, and force is false; an apierrors BadRequest when the
@@ -63,7 +63,7 @@ type applyWrite struct {
 	given   runtime.Object // live, as it was given; nil for none
 	applied runtime.Object
 	intent  object
-	live    liveObject
+	live    operand
 
 	entries   managedfields.List // of live; in the end, those that are stored
 	isCurrent bool               // entries would be written as they are in live
@@ -73,13 +73,15 @@ type applyWrite struct {
 
 	walked     typed.Applied
 	merged     map[string]any // with what is not changed as live has it
-	mergedTree map[string]any // merged, as a tree; nil until it is asked for
+	liveTree   map[string]any // live, as a tree without managed fields; nil until it is asked for
+	mergedTree map[string]any // merged, in the same way
 	changed    bool           // merged differs from live
 	changes    *comparisons   // how it differs
 	isNoOp     bool           // nothing changes, entries included
 
-	ownsLater bool // what the intent owns is not known yet
-	unlisted  bool // there are conflicts that the error does not list
+	first     *remembered // what the walks of a manager who is new begin with; nil for nothing
+	ownsLater bool        // what the intent owns is not known yet
+	unlisted  bool        // there are conflicts that the error does not list
 }
 
 // startApply checks the request and takes it apart (spec rules 1.1 to 1.3).
@@ -201,6 +203,12 @@ func (o object) validate() error {
 // trackFromHere gives what is in live to before-first-apply: the object was
 // written before anybody tracked it (spec rule 1.5).
 func (w *applyWrite) trackFromHere() error {
+	if w.live.isStruct && w.m.empty != nil {
+		empty, err := w.m.readOperand(w.m.empty)
+		if err == nil && gostruct.EqualJSON(empty.value, w.live.value) {
+			return nil // it is about to be created, and holds nothing yet
+		}
+	}
 	empty, err := w.m.emptyObject()
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
@@ -213,7 +221,7 @@ func (w *applyWrite) trackFromHere() error {
 	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(known(empty), known(old)), BeforeFirstApply), false
+	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(known(empty), known(old)), BeforeFirstApply, false), false
 	return nil
 }
 
@@ -249,7 +257,7 @@ func (w *applyWrite) walk() error {
 	}
 	walked, err := m.typ.Apply(w.live.value, w.intent.tree, last, options)
 	var undecodable *typed.LastError
-	if errors.As(err, &undecodable) {
+	if w.own != nil && errors.As(err, &undecodable) {
 		w.ignoreOwn(undecodable.Err)
 		last = w.lastOwned()
 		walked, err = m.typ.Apply(w.live.value, w.intent.tree, last, options)
@@ -266,15 +274,12 @@ func (w *applyWrite) walk() error {
 	if !m.unownedKnown {
 		w.filterOwned(&walked, last)
 	}
-	if !walked.Dropped.Empty() && w.live.inPlace() {
-		// What was dropped is removed from a tree.
-		if err := w.live.open(walked.Dropped); err != nil {
-			return &ObjectError{LiveObject, "", err}
-		}
-		return w.walk()
+	if w.own == nil {
+		walked.Dropped = nil // it was not the manager's
 	}
 	w.walked, w.changed = walked, walked.Changed
 	w.merged, _ = walked.Merged.(map[string]any)
+	w.mergedTree = nil
 	w.isNoOp = w.own != nil && w.own.APIVersion == m.version && w.isCurrent && !walked.Changed && !walked.Moved &&
 		!isNothing(walked.Owned) && !(w.key.Manager == kubectl && w.live.hasLastApplied())
 	return nil
@@ -284,8 +289,14 @@ func (w *applyWrite) walk() error {
 func isNothing(o typed.Owned) bool { return len(o.Tree) == 0 && o.Set.Empty() }
 
 // lastOwned returns what the manager's last intent owned, in the form that its entry has
-// in live; nothing if it was of another version.
+// in live; nothing if it was of another version. For a manager who is new to the object it
+// is what it owned of the last such object; see [firstOwned].
 func (w *applyWrite) lastOwned() typed.Owned {
+	if w.own == nil {
+		if w.first = w.m.first.get(w.key, !w.live.isStruct); w.first != nil {
+			return w.first.owned
+		}
+	}
 	if w.own != nil && w.own.APIVersion == w.m.version {
 		if tree, ok := w.own.Tree(); ok && tree != nil {
 			return typed.Owned{Tree: tree}
@@ -391,13 +402,18 @@ func (w *applyWrite) ownRecord() managedfields.Record {
 	if w.own != nil {
 		mine = *w.own
 	}
-	if w.walked.Moved || mine.APIVersion != w.m.version {
+	if w.own == nil && w.first != nil && !w.walked.Moved {
+		mine = w.first.record(w.m)
+	} else if w.walked.Moved || mine.APIVersion != w.m.version {
 		owned := w.walked.Owned
 		if owned.Tree != nil {
 			mine = managedfields.NewTreeRecord(w.key, w.m.version, mine.Time, owned.Tree)
 		} else {
 			entry := managedfields.Entry{Key: w.key, APIVersion: w.m.version, Time: mine.Time, Fields: owned.Set}
 			mine = managedfields.NewRecord(entry)
+		}
+		if w.own == nil {
+			w.m.first.put(w.key, w.m.version, owned)
 		}
 	}
 	if w.changed {

@@ -139,6 +139,7 @@ type FieldManager struct {
 	semantics   *typed.Semantics
 	unknown     UnknownFields
 	cache       *fieldpath.Cache
+	first       firstOwned
 
 	// unowned are the paths that an apply at version never comes to own. It is
 	// only known, and applies are only tried as restatements, when the filter of

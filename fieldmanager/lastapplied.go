@@ -93,16 +93,7 @@ func keepLastApplied(tree, intent map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	metadata := maps.Clone(tree["metadata"].(map[string]any))
-	annotations := maps.Clone(metadata["annotations"].(map[string]any))
-	annotations[LastAppliedAnnotation] = text
-	size := 0
-	for k, v := range annotations {
-		size += len(k) + len(v.(string))
-	}
-	if size > maxAnnotations {
-		delete(annotations, LastAppliedAnnotation)
-	}
-	metadata["annotations"] = annotations
+	metadata["annotations"] = withLastApplied[any](metadata["annotations"].(map[string]any), text)
 	out := maps.Clone(tree)
 	out["metadata"] = metadata
 	return out, nil
@@ -118,17 +109,23 @@ func keepLastAppliedStruct(obj runtime.Object, intent map[string]any) error {
 	if err != nil {
 		return err
 	}
-	annotations := maps.Clone(accessor.GetAnnotations())
+	accessor.SetAnnotations(withLastApplied(accessor.GetAnnotations(), text))
+	return nil
+}
+
+// withLastApplied returns a copy of annotations, all of which are strings, with text as the
+// intent that was applied last; without any when they would grow too large.
+func withLastApplied[V any](annotations map[string]V, text V) map[string]V {
+	annotations = maps.Clone(annotations)
 	annotations[LastAppliedAnnotation] = text
 	size := 0
 	for k, v := range annotations {
-		size += len(k) + len(v)
+		size += len(k) + len(any(v).(string))
 	}
 	if size > maxAnnotations {
 		delete(annotations, LastAppliedAnnotation)
 	}
-	accessor.SetAnnotations(annotations)
-	return nil
+	return annotations
 }
 
 // encodeIntent returns the intent as the annotation holds it: without the

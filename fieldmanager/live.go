@@ -7,14 +7,11 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// liveObject is the stored object of a write, at the FieldManager's version.
-type liveObject struct {
-	// value is what the write walks: a tree; a gostruct.Node, read in place; or, where
-	// some of it is to be removed, the map of a Node whose other entries are as the Node
-	// has them.
+// operand is an object that a write reads, at the FieldManager's version.
+type operand struct {
+	// value is what the write walks: a tree, or a gostruct.Node, read in place.
 	value any
 	// tree is value as a plain tree; nil for a Node until it is asked for.
 	tree map[string]any
@@ -23,19 +20,19 @@ type liveObject struct {
 }
 
 // inPlace reports whether the object is read in place.
-func (l *liveObject) inPlace() bool {
+func (l *operand) inPlace() bool {
 	_, isNode := l.value.(gostruct.Node)
 	return isNode
 }
 
 // isPlain reports whether what is walked has no Nodes in it.
-func (l *liveObject) isPlain() bool {
+func (l *operand) isPlain() bool {
 	value, ok := l.value.(map[string]any)
 	return ok && l.tree != nil && sameTree(value, l.tree)
 }
 
 // plain returns the object as a tree; nil for no object.
-func (l *liveObject) plain() (map[string]any, error) {
+func (l *operand) plain() (map[string]any, error) {
 	if l.tree == nil && l.value != nil {
 		tree, err := gostruct.Plain(l.value)
 		if err != nil {
@@ -46,35 +43,25 @@ func (l *liveObject) plain() (map[string]any, error) {
 	return l.tree, nil
 }
 
+// object returns the object as a tree, without its managed fields; which it is, of those
+// of the write, stands in an error.
+func (l *operand) object(m *FieldManager, which Role) (object, error) {
+	tree, err := l.plain()
+	if err != nil {
+		return object{}, &ObjectError{which, "", err}
+	}
+	return object{tree, m.version, m.typ}.stripped(), nil
+}
+
 // becomeTree makes the object one that is not read in place.
-func (l *liveObject) becomeTree() error {
+func (l *operand) becomeTree() error {
 	tree, err := l.plain()
 	l.value = tree
 	return err
 }
 
-// open makes the object a map of which the entries that set has something of are plain.
-func (l *liveObject) open(set *fieldpath.Set) error {
-	node, ok := l.value.(gostruct.Node)
-	if !ok {
-		return nil
-	}
-	value := make(map[string]any, node.Len())
-	for name, v := range node.Entries() {
-		if member, below := set.At(fieldpath.Field(name)); member || !below.Empty() {
-			var err error
-			if v, err = gostruct.Plain(v); err != nil {
-				return err
-			}
-		}
-		value[name] = v
-	}
-	l.value = value
-	return nil
-}
-
 // hasLastApplied reports whether client-side apply left its intent in the object.
-func (l *liveObject) hasLastApplied() bool {
+func (l *operand) hasLastApplied() bool {
 	if l.isPlain() {
 		return lastApplied(l.tree) != ""
 	}
@@ -98,11 +85,11 @@ func (w *applyWrite) readLive() error {
 	m, live := w.m, w.given
 	if live == nil {
 		empty, err := m.emptyObject()
-		w.live = liveObject{value: empty.tree, tree: empty.tree}
+		w.live = operand{value: empty.tree, tree: empty.tree}
 		return err
 	}
 	if o, ok := m.readStruct(live); ok {
-		w.live = liveObject{value: o.Node, isStruct: true}
+		w.live = operand{value: o.Node, isStruct: true}
 		var err error
 		w.entries, w.isCurrent, err = managedfields.ReadStructs(o.meta.GetManagedFields(), m.cache)
 		return err
@@ -117,9 +104,18 @@ func (w *applyWrite) readLive() error {
 	if w.entries, w.isCurrent, err = managedfields.ReadTree(tree, m.cache); err != nil {
 		return err
 	}
-	o, err := m.objectOf(live)
-	w.live = liveObject{value: o.tree, tree: o.tree}
+	w.live, err = m.readOperand(live)
 	return err
+}
+
+// readOperand reads an object, in place where it is a Go struct of the FieldManager's
+// version.
+func (m *FieldManager) readOperand(obj runtime.Object) (operand, error) {
+	if o, ok := m.readStruct(obj); ok {
+		return operand{value: o.Node, isStruct: true}, nil
+	}
+	o, err := m.objectOf(obj)
+	return operand{value: o.tree, tree: o.tree}, err
 }
 
 // goStruct is a Go struct of the FieldManager's kind and version, read in place.

@@ -106,28 +106,6 @@ func (c *comparisons) set(version string, old, now func() (object, error), found
 	c.done[version] = &comparison{Comparison: found, changed: found.Changed(), old: old, now: now}
 }
 
-// validate compares two objects, and refuses an update that puts something into the
-// object that does not fit its type. What was there before is not the writer's fault,
-// and passes (spec rule 1.3).
-func (c *comparisons) validate(old, now object) error {
-	found, ok := c.m.semantics.CompareAndValidate(now.typ, old.tree, now.tree, managedFieldsPath...)
-	if ok {
-		c.set(c.m.version, c.old, c.now, found)
-		return nil
-	}
-	old, now = old.stripped(), now.stripped()
-	c.old, c.now = known(old), known(now)
-	// Validate says which field it is. It says nothing of a live object that is
-	// beyond all limits.
-	if err := now.validate(); err != nil {
-		return &ObjectError{NewObject, "", err}
-	}
-	if err := old.withinLimits(); err != nil {
-		return &ObjectError{LiveObject, "", err}
-	}
-	return nil
-}
-
 // takeFromOthers takes from every manager but writer what the write changed or removed
 // (spec rules 5.1, 5.2). What it takes of changed fields goes into lost as
 // conflicts, sorted; without force that is for the caller to refuse. Entries that

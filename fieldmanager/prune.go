@@ -22,7 +22,7 @@ func (w *applyWrite) prune() error {
 		// in, so that what is owned is never removed with an item around it.
 		return nil
 	}
-	pruned, tookOwned, ok := w.pruneInOneVersion()
+	found, tookOwned, ok := w.pruneInOneVersion()
 	if !ok && !w.live.isPlain() {
 		if err := w.live.becomeTree(); err != nil {
 			return &ObjectError{LiveObject, "", err}
@@ -32,33 +32,33 @@ func (w *applyWrite) prune() error {
 		}
 	}
 	if !ok {
-		pruned, tookOwned = w.pruneBySets(), true
+		found, tookOwned = w.pruneBySets(), true
 	}
-	if sameTree(pruned, w.merged) {
+	pruned, changed := found.(map[string]any)
+	if !changed || sameTree(pruned, w.merged) {
 		return nil
 	}
 	if !tookOwned {
 		// It only removed what the walk did not change.
 		found := w.walked.Comparison
-		found.Removed = found.Removed.Union(m.semantics.Compare(m.typ, w.merged, pruned).Removed)
+		found.Removed = found.Removed.Union(m.semantics.Compare(m.typ, w.walked.Merged, pruned).Removed)
 		w.merged, w.mergedTree, w.changed = pruned, nil, true
 		w.changes = m.compare(w.liveObject, w.mergedObject)
 		w.changes.set(m.version, w.liveObject, w.mergedObject, found)
 		return nil
 	}
-	pruned, err := w.mergeOwned(pruned)
-	if err != nil {
-		return &ObjectError{AppliedObject, w.intent.name(), err}
-	}
 	plain, err := gostruct.Plain(pruned)
 	if err != nil {
 		return &ObjectError{LiveObject, "", err}
+	}
+	if pruned, err = w.mergeOwned(plain.(map[string]any)); err != nil {
+		return &ObjectError{AppliedObject, w.intent.name(), err}
 	}
 	live, err := w.liveObject()
 	if err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.merged, w.mergedTree = managedfields.With(plain.(map[string]any), nil), nil
+	w.merged, w.mergedTree = managedfields.With(pruned, nil), nil
 	w.changed = !typed.Equal(live.tree, w.merged)
 	w.changes = m.compare(known(live), known(object{w.merged, m.version, m.typ}))
 	return nil
@@ -89,32 +89,38 @@ func (w *applyWrite) mergeOwned(pruned map[string]any) (map[string]any, error) {
 
 // liveObject returns live as a tree, without managed fields.
 func (w *applyWrite) liveObject() (object, error) {
-	tree, err := w.live.plain()
-	return object{tree, w.m.version, w.m.typ}.stripped(), err
+	if w.liveTree == nil {
+		tree, err := w.live.plain()
+		if err != nil {
+			return object{}, err
+		}
+		w.liveTree = managedfields.With(tree, nil)
+	}
+	return object{w.liveTree, w.m.version, w.m.typ}, nil
 }
 
 // mergedObject returns the merged object as a tree, without managed fields.
 func (w *applyWrite) mergedObject() (object, error) {
-	out := object{w.merged, w.m.version, w.m.typ}
 	if w.merged == nil {
 		return w.liveObject() // it is read in place, and did not change
 	}
-	if !w.live.isPlain() {
-		if w.mergedTree == nil {
-			tree, err := gostruct.Plain(w.merged)
+	if w.mergedTree == nil {
+		tree := w.merged
+		if !w.live.isPlain() {
+			plain, err := gostruct.Plain(tree)
 			if err != nil {
 				return object{}, err
 			}
-			w.mergedTree = tree.(map[string]any)
+			tree = plain.(map[string]any)
 		}
-		out.tree = w.mergedTree
+		w.mergedTree = managedfields.With(tree, nil)
 	}
-	return out.stripped(), nil
+	return object{w.mergedTree, w.m.version, w.m.typ}, nil
 }
 
 // pruneInOneVersion prunes where everybody owns fields of one version, as nearly always,
 // in one walk down what was dropped ([typed.Type.Prune]).
-func (w *applyWrite) pruneInOneVersion() (pruned map[string]any, tookOwned, ok bool) {
+func (w *applyWrite) pruneInOneVersion() (pruned any, tookOwned, ok bool) {
 	m := w.m
 	if w.own.APIVersion != m.version {
 		return nil, false, false
@@ -135,9 +141,7 @@ func (w *applyWrite) pruneInOneVersion() (pruned map[string]any, tookOwned, ok b
 			owners = append(owners, typed.Owned{Set: set})
 		}
 	}
-	out, tookOwned, ok := m.typ.Prune(w.merged, w.lastOwned(), w.walked.Dropped, owners)
-	pruned, _ = out.(map[string]any)
-	return pruned, tookOwned, ok
+	return m.typ.Prune(w.walked.Merged, w.lastOwned(), w.walked.Dropped, owners)
 }
 
 // dropsMetadata reports whether something is dropped of what holds the fields that nobody

@@ -2,13 +2,11 @@ package fieldmanager
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -48,7 +46,7 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err != nil {
 		return nil, err
 	}
-	return m.track(w.entries, changes, manager).Into(now)
+	return m.track(w.entries, changes, manager, w.new.isStruct).Into(now)
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
@@ -78,8 +76,8 @@ var errNoObject = errors.New("no object")
 // updateWrite is one update on its way through the pipeline.
 //
 //	startUpdate   the entries that it starts from: the new object's, or live's
-//	readObjects   both objects as trees; of two Go structs, only what differs
-//	validate      compare them, and validate what is new
+//	readObjects   both objects; Go structs in place
+//	compare       compare them, and validate what is new
 //	track         give the writer what it changed, and take it from others
 type updateWrite struct {
 	m         *FieldManager
@@ -88,8 +86,7 @@ type updateWrite struct {
 
 	entries    managedfields.List
 	entriesErr error // live's entries can't be read, and count
-	old, new   object
-	isSparse   bool // they have only what differs
+	old, new   operand
 }
 
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
@@ -157,23 +154,20 @@ func isReset(obj runtime.Object) bool {
 	return err == nil && managedfields.IsReset(accessor.GetManagedFields())
 }
 
-// readObjects reads both objects. Of Go structs of one type that are of the
-// FieldManager's version, as all entries are, only what differs becomes trees.
-func (w *updateWrite) readObjects() error {
-	if w.isSparse = w.readStructs(); w.isSparse {
-		return nil
-	}
-	return w.readTrees()
-}
-
-func (w *updateWrite) readTrees() (err error) {
-	if w.new, err = w.m.objectOf(w.now); err != nil {
+// readObjects reads both objects.
+func (w *updateWrite) readObjects() (err error) {
+	if w.new, err = w.m.readOperand(w.now); err != nil {
 		return &ObjectError{NewObject, "", err}
 	}
-	if w.live != nil {
-		w.old, err = w.m.objectOf(w.live)
-	} else {
-		w.old, err = w.m.emptyObject()
+	switch {
+	case w.live != nil:
+		w.old, err = w.m.readOperand(w.live)
+	case w.m.empty != nil:
+		w.old, err = w.m.readOperand(w.m.empty)
+	default:
+		var empty object
+		empty, err = w.m.emptyObject()
+		w.old = operand{value: empty.tree, tree: empty.tree}
 	}
 	if err != nil {
 		return &ObjectError{LiveObject, "", err}
@@ -181,64 +175,71 @@ func (w *updateWrite) readTrees() (err error) {
 	return nil
 }
 
-// compare compares both objects and validates what is new.
+// compare compares both objects and validates what is new: what was there before is not
+// the writer's fault, and passes (spec rule 1.3).
 func (w *updateWrite) compare() (*comparisons, error) {
-	changes := w.m.compare(known(w.old), known(w.new))
-	err := changes.validate(w.old, w.new)
-	if err != nil && w.isSparse {
-		// The error names the object.
-		if err := w.readTrees(); err != nil {
-			return nil, err
-		}
-		err = changes.validate(w.old, w.new)
+	m := w.m
+	old := func() (object, error) { return w.old.object(m, LiveObject) }
+	now := func() (object, error) { return w.new.object(m, NewObject) }
+	changes := m.compare(old, now)
+	found, ok := m.semantics.CompareAndValidate(m.typ, w.old.value, w.new.value, managedFieldsPath...)
+	if !ok {
+		return w.refuse(old, now)
 	}
-	return changes, err
+	changes.set(m.version, old, now, found)
+	return changes, nil
 }
 
-func (w *updateWrite) readStructs() bool {
-	m, base := w.m, w.live
-	if base == nil {
-		base = m.empty
+// refuse says why an update can't be stored; it compares two objects that can.
+func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, error) {
+	after, err := now()
+	if err != nil {
+		return nil, err
 	}
-	if reflect.TypeOf(base) != reflect.TypeOf(w.now) {
-		return false
+	before, err := old()
+	if err != nil {
+		return nil, err
 	}
-	for i := range w.entries {
-		if w.entries[i].APIVersion != m.version {
-			return false
-		}
+	// Validate says which field it is. It says nothing of a live object that is
+	// beyond all limits.
+	if err := after.validate(); err != nil {
+		return nil, &ObjectError{NewObject, "", err}
 	}
-	if _, ok := m.readStruct(w.now); !ok {
-		return false
+	if err := before.withinLimits(); err != nil {
+		return nil, &ObjectError{LiveObject, "", err}
 	}
-	if _, ok := m.readStruct(base); !ok {
-		return false
-	}
-	old, new, err := gostruct.Sparse(base, w.now, managedFieldsPath)
-	w.old, w.new = object{old, m.version, m.typ}, object{new, m.version, m.typ}
-	return err == nil
+	return w.m.compare(old, now), nil
 }
 
 // managedFieldsPath is left out of trees that are compared.
 var managedFieldsPath = []string{"metadata", "managedFields"}
 
 // track returns the entries after manager made changes by an update: it owns what
-// it changed, and what it owned before (spec rule 5.5). entries are used up.
-func (m *FieldManager) track(entries managedfields.List, changes *comparisons, manager string) managedfields.List {
+// it changed, and what it owned before (spec rule 5.5). entries are used up, and go into a
+// Go struct if isStruct.
+func (m *FieldManager) track(
+	entries managedfields.List, changes *comparisons, manager string, isStruct bool,
+) managedfields.List {
 	known, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
 	key := m.key(manager, managedfields.Update)
 	known = m.takeFromOthers(known, key, changes, nil)
 
 	mine := managedfields.NewRecord(managedfields.Entry{Key: key, APIVersion: m.version})
+	isNew := true
 	if i := known.Index(key); i >= 0 {
+		isNew = false
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)
 	}
 	owned := managedfields.Strip(own.changed)
 	mine.Subtract(own.changed.Difference(owned))
 	mine.Subtract(own.Removed)
-	mine.Add(owned)
+	if isNew && isStruct && !owned.Empty() {
+		mine = m.firstRecord(key, owned)
+	} else {
+		mine.Add(owned)
+	}
 	if !owned.Empty() {
 		mine.SetTime(m.timestamp())
 		// An entry of its own that can't be decoded is replaced.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,7 +106,8 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 		return nil
 	}
 	out := make([]metav1.ManagedFieldsEntry, len(e))
-	var text []byte // reused for all entries, as SetRawBytes copies it
+	scratch := scratches.Get().(*[]byte)
+	text := *scratch // of one entry after the other: SetRawBytes copies it
 	for i, entry := range e.Sort() {
 		text = entry.Fields.AppendJSON(text[:0])
 		fields := &metav1.FieldsV1{}
@@ -120,8 +122,17 @@ func Encode(e Entries) []metav1.ManagedFieldsEntry {
 			Subresource: entry.Subresource,
 		}
 	}
+	if cap(text) <= largestScratch {
+		*scratch = text
+		scratches.Put(scratch)
+	}
 	return out
 }
+
+// scratches are what FieldsV1 are written into before their length is known.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+const largestScratch = 64 << 10 // that is used again, in bytes
 
 // DecodeTree is [Decode] for the managed fields of an unstructured object.
 func DecodeTree(list []any) (Entries, error) {

@@ -275,7 +275,7 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 		}
 	case map[string]any:
 		switch {
-		case t.Map == nil || !isMissing(live) && !isLiveMap(live):
+		case t.Map == nil || !isMissing(live) && !isLiveMap(live) && !w.isNull(t, live, len(a)):
 			return w.plain(t, live, applied, last, unowned, depth)
 		case t.Map.Atomic:
 			return w.atomic(t, live, a, last, depth)
@@ -286,7 +286,7 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 	case []any:
 		_, isList := lenOf(live)
 		switch {
-		case t.List == nil || !isMissing(live) && !isList:
+		case t.List == nil || !isMissing(live) && !isList && !w.isNull(t, live, len(a)):
 			return w.plain(t, live, applied, last, unowned, depth)
 		case t.List.Kind == AtomicList:
 			return w.atomic(t, live, a, last, depth)
@@ -298,6 +298,14 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 		return w.empty(live, applied, last)
 	}
 	return w.scalar(t, live, applied, last, unowned, depth)
+}
+
+// isNull reports whether live has a null where applied has a map or list that is not
+// empty, as a Go struct has of a list that is not omitted. It is walked like one that is
+// empty, if a null can be nothing else there.
+func (w *walk) isNull(t *Type, live any, applied int) bool {
+	shapes := t.shapes()
+	return live == nil && applied > 0 && w.Semantics == nil && shapes == shapes.first()
 }
 
 // empty walks an empty map or list that is granular: it adds itself, and nothing to

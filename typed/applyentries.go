@@ -13,7 +13,7 @@ func (w *walk) entries(
 	if w.left -= len(applied); w.left < 0 {
 		return p, false
 	}
-	created := isMissing(live)
+	created := isMissing(live) || live == nil
 	plain, isPlain := live.(map[string]any)
 	var merged map[string]any // live with what changes, once something does
 	var below *deltas
@@ -41,8 +41,7 @@ func (w *walk) entries(
 		var was bool
 		outer := w.blind
 		if w.blind = outer || never && rest.Empty(); !w.blind {
-			w.name = append(append(w.name[:0], "f:"...), name...)
-			if sub, was = w.find(last, 0); w.stale {
+			if sub, was = w.findField(last, name); w.stale {
 				return p, false
 			}
 		}
@@ -93,7 +92,7 @@ func (w *walk) entries(
 	case merged != nil:
 		p.merged, p.changed = merged, true
 	}
-	p.delta = below.result(created && w.Compare)
+	p.delta = below.result(w.Compare && isMissing(live))
 	return p, true
 }
 

@@ -239,13 +239,16 @@ func (w *walk) itemName(l *List, keys []string, item any) bool {
 		w.name = append(w.name, "v:"...)
 		return w.scalarName(item) || w.elementName("v:", l, item)
 	}
-	m, ok := item.(map[string]any)
-	if !ok {
+	m, isPlain := item.(map[string]any)
+	if !isPlain && !isLiveMap(item) {
 		return false
 	}
 	w.name = append(w.name, "k:{"...)
 	for _, key := range keys {
 		v, ok := m[key]
+		if !isPlain {
+			v, ok = entryOf(item, key)
+		}
 		if !ok {
 			w.lacks = true
 			if v = l.keyDefault(key); v == nil {

@@ -47,6 +47,19 @@ func (w *walk) find(last owned, near int) (member owned, ok bool) {
 	return owned{tree: tree}, ok
 }
 
+// findField returns the member of last for the field called name, if there is one.
+func (w *walk) findField(last owned, name string) (member owned, ok bool) {
+	if w.sets {
+		self, below := last.set.At(fieldpath.Field(name))
+		return owned{set: below, self: self}, self || below != nil
+	}
+	if len(last.tree) == 0 {
+		return owned{}, false
+	}
+	w.name = append(append(w.name[:0], "f:"...), name...)
+	return w.find(last, 0)
+}
+
 // below returns the set of the members of last; ok is false if it can't be decoded.
 func (w *walk) below(last owned) (set *fieldpath.Set, ok bool) {
 	if len(last.tree) == 0 {

@@ -42,7 +42,8 @@ func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
 	return Comparison{Added: f(c.Added), Modified: f(c.Modified), Removed: f(c.Removed)}
 }
 
-// Compare returns how now differs from old (spec rule 5.3). Both must be valid, but may have duplicates. It costs
+// Compare returns how now differs from old (spec rule 5.3). Both must be valid, but may have duplicates, and may be or
+// hold a [Container]. It costs
 // O(size) of both values; parts that are one value in memory are skipped. The order of items makes no difference; see
 // [Type.Reordered].
 func (t *Type) Compare(old, now any) Comparison {
@@ -58,7 +59,7 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 // CompareAndValidate is [Semantics.Compare] for a value that was not validated. ok is false if a part of now that old
 // does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that are
 // equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate]. The
-// field at the path except is skipped.
+// field at the path except is skipped. A value in a [Container] that has no JSON value is invalid.
 func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: MaxValues, check: true, except: except}
 	c = x.run(t, old, now)
@@ -74,10 +75,17 @@ type comparer struct {
 
 	except []string // the path of the field that is skipped
 	met    int      // how many of its names lead to the current place
+
+	stack *fieldpath.Stack // of what only one side has; nil until something is
 }
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
 	d := c.compare(t, old, now, 0)
+	if c.stack != nil {
+		c.stack.Clear()
+		stacks.Put(c.stack)
+		c.stack = nil
+	}
 	return Comparison{Added: d.added.Below, Modified: d.modified.Below, Removed: d.removed.Below}
 }
 
@@ -85,13 +93,18 @@ func (c *comparer) run(t *Type, old, now any) Comparison {
 // returns the old value for the caller to restore.
 func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
 	if check = c.check; check {
-		v := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
-		v.value(t, now, nil)
-		c.invalid = c.invalid || len(v.errs) > 0
-		c.left -= v.values
+		c.validate(t, now, depth)
 		c.check = false
 	}
 	return check
+}
+
+// validate validates a value by the rules for what is stored.
+func (c *comparer) validate(t *Type, v any, depth int) {
+	w := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
+	w.value(t, v, nil)
+	c.invalid = c.invalid || len(w.errs) > 0
+	c.left -= w.values
 }
 
 // difference is how one place of two values differs.
@@ -143,25 +156,26 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	}
 	switch {
 	case isMissing(now):
-		d = c.compareAs(t, t.shapeOf(old), old, now, depth)
-		d.removed.Member = true
+		check := c.check
+		c.check = false
+		d.removed = fieldpath.Entry{Member: true, Below: c.only(t, old, depth)}
+		c.check = check
+		return d
 	case isMissing(old):
-		check := c.accept(t, now, depth)
-		d = c.compareAs(t, t.shapeOf(now), old, now, depth)
-		d.added.Member = true
-		c.check = check
-	default:
-		before, after := t.shapeOf(old), t.shapeOf(now)
-		if before == after && holds(after, now) {
-			return c.compareAs(t, after, old, now, depth)
-		}
-		check := c.accept(t, now, depth)
-		d = c.compareAs(t, after, old, now, depth)
-		if before != after {
-			d.unite(c.compareAs(t, before, old, now, depth))
-		}
-		c.check = check
+		d.added = fieldpath.Entry{Member: true, Below: c.only(t, now, depth)}
+		return d
 	}
+	c.invalid = c.invalid || isError(old) || isError(now)
+	before, after := t.shapeOf(old), t.shapeOf(now)
+	if before == after && holds(after, now) {
+		return c.compareAs(t, after, old, now, depth)
+	}
+	check := c.accept(t, now, depth)
+	d = c.compareAs(t, after, old, now, depth)
+	if before != after {
+		d.unite(c.compareAs(t, before, old, now, depth))
+	}
+	c.check = check
 	return d
 }
 
@@ -170,9 +184,10 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 func holds(shapes shape, v any) bool {
 	switch shapes.first() {
 	case mapShape:
-		return asMap(v) != nil
+		return isLiveMap(v)
 	case listShape:
-		return asList(v) != nil
+		_, ok := lenOf(v)
+		return ok
 	}
 	return true
 }
@@ -185,19 +200,24 @@ func holds(shapes shape, v any) bool {
 func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
 	if depth > MaxDepth {
 		c.invalid = true
-		return difference{modified: fieldpath.Entry{Member: !isMissing(old) && !isMissing(now)}}
+		return difference{modified: fieldpath.Entry{Member: true}}
 	}
 	switch shapes.first() {
 	case mapShape:
-		l, r := asMap(old), asMap(now)
-		if t.Map.Atomic || len(l) == 0 && len(r) == 0 {
+		switch {
+		case t.Map.Atomic || isEmptyMap(old) && isEmptyMap(now):
 			return c.compareLeaf(t, old, now, depth)
+		case !isLiveMap(old):
+			return difference{added: fieldpath.Entry{Below: c.onlyEntries(t.Map, now, depth)}}
 		}
-		return c.compareMaps(t.Map, l, r, depth)
+		return c.compareMaps(t.Map, old, now, depth)
 	case listShape:
-		l, r := asList(old), asList(now)
+		l, r := itemsOf(old), itemsOf(now)
 		if t.List.Kind == AtomicList || len(l) == 0 && len(r) == 0 {
 			return c.compareLeaf(t, old, now, depth)
+		}
+		if len(l) == 0 {
+			return difference{added: fieldpath.Entry{Below: c.onlyItems(t, now, depth)}}
 		}
 		if d, ok := c.compareInOrder(t.List, l, r, depth); ok {
 			return d
@@ -213,9 +233,9 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 	return c.compareLeaf(t, old, now, depth)
 }
 
-// compareLeaf compares two values without visiting their content. The caller handles missing values.
+// compareLeaf compares two values without visiting their content.
 func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) {
-	if !isMissing(old) && !isMissing(now) && !c.s.leavesEqual(t, old, now) {
+	if !c.s.leavesEqual(t, old, now) {
 		check := c.accept(t, now, depth)
 		d.modified.Member = true
 		c.check = check
@@ -223,38 +243,101 @@ func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) 
 	return d
 }
 
-func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) difference {
+func (c *comparer) compareMaps(m *Map, old, now any, depth int) difference {
+	if isContainer(old) || isContainer(now) {
+		return c.compareInPlace(m, old, now, depth)
+	}
 	var d differences
-	child := func(name string, l, r any) {
-		t := m.typeOf(name)
-		if diff := c.compare(t, l, r, depth+1); !diff.none() {
-			d.add(fieldpath.Field(name), diff)
+	c.comparePlain(&d, m, asMap(old), asMap(now), depth)
+	return d.result()
+}
+
+// compareInPlace compares two maps of which at least one is a [Container].
+func (c *comparer) compareInPlace(m *Map, old, now any, depth int) difference {
+	var d differences
+	if a, ok := old.(Container); ok && a.Pairs(now, func(name string, l, r any, inOld, inNow bool) {
+		if !inOld {
+			l = missing
+		}
+		if !inNow {
+			r = missing
+		}
+		c.compareEntry(&d, m, name, l, r, depth)
+	}) {
+		return d.result()
+	}
+	for name, l := range entriesOf(old) {
+		r, ok := entryOf(now, name)
+		if !ok {
+			r = missing
+		}
+		c.compareEntry(&d, m, name, l, r, depth)
+	}
+	for name, r := range entriesOf(now) {
+		if _, ok := entryOf(old, name); !ok {
+			c.compareEntry(&d, m, name, missing, r, depth)
 		}
 	}
+	return d.result()
+}
+
+// comparePlain compares two maps that are plain trees.
+func (c *comparer) comparePlain(d *differences, m *Map, old, now map[string]any, depth int) {
 	both := 0
 	for name, l := range old {
 		r, ok := now[name]
-		switch {
-		case ok:
-			if both++; !same(l, r) && !c.s.bothAbsent(m, name, l, r, depth) && !c.enter(name, depth) {
-				child(name, l, r)
-			}
-		case !c.s.asAbsent(m, name, l, depth) && !c.enter(name, depth):
-			child(name, l, missing)
+		if ok {
+			both++
+		} else {
+			r = missing
 		}
-		c.leave(depth)
+		c.compareEntry(d, m, name, l, r, depth)
 	}
 	if both == len(now) {
-		return d.result()
+		return
 	}
 	for name, r := range now {
-		if _, ok := old[name]; !ok && !c.s.asAbsent(m, name, r, depth) && !c.enter(name, depth) {
-			c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
-			child(name, missing, r)
+		if _, ok := old[name]; !ok {
+			c.compareEntry(d, m, name, missing, r, depth)
 		}
-		c.leave(depth)
 	}
-	return d.result()
+}
+
+// maxTried is how deep Containers are asked whether they are equal as a whole, which is
+// faster than to walk them, but walks those that are not once more.
+const maxTried = 8
+
+// compareEntry compares an entry of two maps, of which at least one has it.
+func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, depth int) {
+	switch {
+	case isMissing(r):
+		if c.s.asAbsent(m, name, l, depth) {
+			return
+		}
+	case isMissing(l):
+		if c.s.asAbsent(m, name, r, depth) {
+			return
+		}
+	case same(l, r) || c.s.bothAbsent(m, name, l, r, depth):
+		return
+	}
+	excepted := c.enter(name, depth)
+	// What leads to what is not looked at is not asked as a whole.
+	isOnWay := c.met > depth
+	switch {
+	case excepted:
+	case depth <= maxTried && !isOnWay && isContainer(l) && isContainer(r) && Equal(l, r):
+	default:
+		t, _ := m.field(name)
+		if t == nil {
+			t = deducedType
+		}
+		c.invalid = c.invalid || c.check && isMissing(l) && len(name) > fieldpath.MaxElement
+		if child := c.compare(t, l, r, depth+1); !child.none() {
+			d.add(fieldpath.Field(name), child)
+		}
+	}
+	c.leave(depth)
 }
 
 // enter is called before the walk visits an entry of a map. It reports whether that is the field that is skipped.

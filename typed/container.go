@@ -1,24 +1,55 @@
 package typed
 
-import "iter"
+import (
+	"iter"
+	"maps"
+)
 
 // Container is a map or list of a live value that is read in place, such as one in a Go struct. Its children are
-// scalars, plain trees, Containers, or an error if a Go value has no JSON value.
+// scalars, plain trees, Containers, or an error if a Go value has no JSON value. Two Containers are equal (==) only if
+// they are the same place in memory.
 type Container interface {
 	IsMap() bool
 	IsList() bool
-	// Len returns the number of items of a list.
+	// Len returns the number of items of a list, or of entries of a map.
 	Len() int
 	// Get returns the entry of a map called name, if it exists.
 	Get(name string) (v any, ok bool)
 	// Entries yields the entries of a map.
 	Entries() iter.Seq2[string, any]
+	// IsStruct reports whether NextShape may be used in the place of Entries.
+	IsStruct() bool
+	// NextShape returns an entry of a struct, the first at i or after it, and where to
+	// look for the next; next is -1 when there is none. v has the shape of the value, but
+	// where that is a string it may be another one.
+	NextShape(i int) (name string, v any, next int)
 	// At returns an item of a list.
 	At(i int) any
-	// EqualJSON reports whether the Container is the same JSON value as a plain tree.
-	EqualJSON(tree any) bool
+	// EqualJSON reports whether the Container is the same JSON value as a plain tree or another Container.
+	EqualJSON(other any) bool
+	// Pairs calls do for each name at which a map and another, a plain tree or a Container, may differ, with the
+	// entries of those that have it. Entries that are equal and cheap to compare are left out. It returns false,
+	// and calls nothing, if it can't walk both at once.
+	Pairs(other any, do func(name string, a, b any, inA, inB bool)) bool
 	// Plain returns the Container as a plain tree.
 	Plain() (any, error)
+}
+
+func isContainer(v any) bool {
+	_, ok := v.(Container)
+	return ok
+}
+
+// isStruct reports whether v is a [Container] that is a struct.
+func isStruct(v any) bool {
+	c, ok := v.(Container)
+	return ok && c.IsStruct()
+}
+
+// isError reports whether v is in the place of a Go value that has no JSON value.
+func isError(v any) bool {
+	_, ok := v.(error)
+	return ok
 }
 
 // plainTree returns a live value as a plain tree.
@@ -41,6 +72,44 @@ func entryOf(live any, name string) (v any, ok bool) {
 		v, ok = l.Get(name)
 	}
 	return v, ok
+}
+
+// entriesOf yields the entries of a live map; none of anything else.
+func entriesOf(live any) iter.Seq2[string, any] {
+	switch l := live.(type) {
+	case map[string]any:
+		return maps.All(l)
+	case Container:
+		return l.Entries()
+	}
+	return func(func(string, any) bool) {}
+}
+
+// sizeOf returns how many entries a live map has; 0 of anything else.
+func sizeOf(live any) int {
+	switch l := live.(type) {
+	case map[string]any:
+		return len(l)
+	case Container:
+		if l.IsMap() {
+			return l.Len()
+		}
+	}
+	return 0
+}
+
+// isEmptyMap reports whether there are no entries in a live value.
+func isEmptyMap(live any) bool { return sizeOf(live) == 0 }
+
+// itemsOf returns the items of a live list, as they are; none of anything else.
+func itemsOf(live any) []any {
+	if plain, ok := live.([]any); ok {
+		return plain
+	}
+	if _, ok := lenOf(live); ok {
+		return cloneItems(live)
+	}
+	return nil
 }
 
 func isLiveMap(live any) bool {

@@ -59,8 +59,7 @@ func isEmptyValue(v any) bool {
 	if v == nil {
 		return true
 	}
-	m, ok := v.(map[string]any)
-	return ok && len(m) == 0
+	return isLiveMap(v) && isEmptyMap(v)
 }
 
 func (l *List) fieldSet(list []any, depth int) *fieldpath.Set {

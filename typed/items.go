@@ -32,13 +32,13 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 // key returns the key of a keyed list's item: its key fields, or their defaults. A key field that has neither is
 // omitted, and the key differs from all keys with that field.
 func (l *List) key(item any) (fieldpath.Element, error) {
-	m, ok := item.(map[string]any)
-	if !ok {
+	if !isLiveMap(item) {
 		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must be a map, got %s", describe(item))
 	}
-	fields := make([]fieldpath.KeyField, 0, len(l.Keys))
+	var space [2]fieldpath.KeyField // as most keys have
+	fields := space[:0]
 	for _, name := range l.Keys {
-		v, ok := m[name]
+		v, ok := entryOf(item, name)
 		if !ok {
 			if v = l.keyDefault(name); v == nil {
 				continue

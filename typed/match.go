@@ -329,13 +329,12 @@ func (l *List) sameItem(a, b any, keys []string) bool {
 	if l.Kind == SetList {
 		return sameKey(a, b)
 	}
-	y, ok := b.(map[string]any)
-	if !ok || !isLiveMap(a) {
+	if !isLiveMap(a) || !isLiveMap(b) {
 		return false
 	}
 	for _, key := range keys {
 		xv, xok := entryOf(a, key)
-		yv, yok := y[key]
+		yv, yok := entryOf(b, key)
 		if xok != yok {
 			if xv, yv = l.orDefault(xv, xok, key), l.orDefault(yv, yok, key); xv == nil {
 				return false

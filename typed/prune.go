@@ -1,10 +1,8 @@
 package typed
 
 import (
-	"maps"
 	"slices"
 
-	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -34,11 +32,11 @@ import (
 //	gone      .items[name=a]: items is in K because of b, and b stays in it
 //	out       {items: [{name: b}], other: 1}
 //
-// The result shares memory with v, and is v itself if nothing is gone. tookOwned means that something is gone, or is
-// now empty, that is owned itself: a struct that the intent has as null or {}, in which only empty lists were left.
+// v may be or hold a [Container]. The result shares memory with v, and is v itself if nothing is gone; else it is a map
+// that holds the rest as v has it. tookOwned means that something is gone, or is now empty, that is owned itself: a
+// struct that the intent has as null or {}, in which only empty lists were left.
 func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) (out any, tookOwned, ok bool) {
-	root, isMap := v.(map[string]any)
-	if !isMap || t.Map == nil || t.Map.Atomic || t.shapeOf(v).first() != mapShape {
+	if !isLiveMap(v) || t.Map == nil || t.Map.Atomic || t.shapeOf(v).first() != mapShape {
 		return v, false, false
 	}
 	p := pruner{}
@@ -52,7 +50,7 @@ func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) 
 			return v, false, false
 		}
 	}
-	out = p.entries(t.Map, root, dropped, last.cursor(), cursors, false, 0)
+	out = p.entries(t.Map, v, dropped, last.cursor(), cursors, false, 0)
 	return out, p.tookOwned, !p.failed
 }
 
@@ -102,12 +100,12 @@ func inKept(members []owned, declared bool) bool {
 
 // entries removes from a map what is gone. swallowed means that the map is not in P1.
 func (p *pruner) entries(
-	m *Map, v map[string]any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
-) map[string]any {
-	out := v
+	m *Map, v any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
+) any {
+	var out map[string]any
 	for e, entry := range dropped.Level() {
 		name, isField := e.Field()
-		child, has := v[name]
+		child, has := entryOf(v, name)
 		if !isField || !has {
 			continue
 		}
@@ -125,14 +123,17 @@ func (p *pruner) entries(
 		if !gone && same(kept, child) {
 			continue
 		}
-		if trees.SameMap(out, v) {
-			out = maps.Clone(v)
+		if out == nil {
+			out = cloneEntries(v, 0)
 		}
 		if gone {
 			delete(out, name)
 		} else {
 			out[name] = kept
 		}
+	}
+	if out == nil {
+		return v
 	}
 	return out
 }
@@ -152,36 +153,38 @@ func (p *pruner) place(
 		return v, false
 	}
 	swallowed = swallowed || !isKept
-	size := 0
-	switch x := v.(type) {
-	case map[string]any:
-		kept := p.entries(t.Map, x, dropped.Below, last, owners, swallowed, depth)
-		out, size = kept, len(kept)
-	case []any:
-		kept := p.items(t.List, x, dropped.Below, last, owners, swallowed, depth)
-		out, size = kept, len(kept)
+	isEmpty := false
+	switch kindOf(v) {
+	case isMap:
+		out = p.entries(t.Map, v, dropped.Below, last, owners, swallowed, depth)
+		isEmpty = isEmptyMap(out)
+	case isList:
+		out = p.items(t.List, v, dropped.Below, last, owners, swallowed, depth)
+		n, _ := lenOf(out)
+		isEmpty = n == 0
 	}
-	p.tookOwned = p.tookOwned || size == 0 && slices.ContainsFunc(owners, owned.isMember)
+	p.tookOwned = p.tookOwned || isEmpty && slices.ContainsFunc(owners, owned.isMember)
 	return out, false
 }
 
 // items removes from a set or keyed list what is gone.
 func (p *pruner) items(
-	l *List, v []any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
-) []any {
-	if !swallowed && p.changesKeys(l, v, owners, depth) {
+	l *List, v any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
+) any {
+	list := itemsOf(v)
+	if !swallowed && p.changesKeys(l, list, owners, depth) {
 		p.failed = true
 		return v
 	}
-	out := v
+	var out []any
 	var remove []int
-	find := p.finder(l, v, dropped.Width())
+	find := p.finder(l, list, dropped.Width())
 	for e, entry := range dropped.Level() {
 		at := find(e)
 		if at < 0 {
 			continue
 		}
-		item := v[at]
+		item := list[at]
 		name := memberName(e)
 		here := p.members(owners, name)
 		was, _ := last.member(name)
@@ -190,14 +193,19 @@ func (p *pruner) items(
 		if gone {
 			remove = append(remove, at)
 		} else if !same(kept, item) {
-			if sameList(out, v) {
-				out = slices.Clone(v)
+			if out == nil {
+				out = slices.Clone(list)
 			}
 			out[at] = kept
 		}
 	}
-	if len(remove) == 0 {
+	switch {
+	case len(remove) == 0 && out == nil:
+		return v
+	case len(remove) == 0:
 		return out
+	case out == nil:
+		out = list
 	}
 	slices.Sort(remove)
 	rest := make([]any, 0, len(out)-len(remove))
@@ -274,10 +282,10 @@ func (t *Type) isLeaf(v any) bool {
 	if isEmptyValue(v) {
 		return true
 	}
-	switch v.(type) {
-	case map[string]any:
+	switch kindOf(v) {
+	case isMap:
 		return t.shapeOf(v).first() != mapShape || t.Map.Atomic
-	case []any:
+	case isList:
 		return t.shapeOf(v).first() != listShape || t.List.Kind == AtomicList
 	}
 	return true
@@ -289,9 +297,9 @@ func (t *Type) isOwnable(v any, declared bool, depth int) bool {
 	if !declared || t.isLeaf(v) || depth > MaxDepth {
 		return true
 	}
-	switch x := v.(type) {
-	case map[string]any:
-		for name, child := range x {
+	switch kindOf(v) {
+	case isMap:
+		for name, child := range entriesOf(v) {
 			ct, declared := t.Map.field(name)
 			if ct == nil {
 				ct = deducedType
@@ -300,8 +308,8 @@ func (t *Type) isOwnable(v any, declared bool, depth int) bool {
 				return true
 			}
 		}
-	case []any:
-		for _, item := range x {
+	case isList:
+		for _, item := range itemsOf(v) {
 			if _, err := t.List.element(item); err == nil {
 				return true
 			}
@@ -322,18 +330,18 @@ func (p *pruner) left(t *Type, v any, owners []owned, depth int) (owned, isNull 
 	if depth > MaxDepth {
 		return true, false
 	}
-	switch x := v.(type) {
-	case map[string]any:
-		return p.leftInMap(t.Map, x, owners, depth)
-	case []any:
-		return p.leftInList(t.List, x, owners, depth)
+	switch kindOf(v) {
+	case isMap:
+		return p.leftInMap(t.Map, v, owners, depth)
+	case isList:
+		return p.leftInList(t.List, itemsOf(v), owners, depth)
 	}
 	return true, false
 }
 
-func (p *pruner) leftInMap(m *Map, v map[string]any, owners []owned, depth int) (owned, isNull bool) {
+func (p *pruner) leftInMap(m *Map, v any, owners []owned, depth int) (owned, isNull bool) {
 	kept := 0
-	for name, child := range v {
+	for name, child := range entriesOf(v) {
 		t, declared := m.field(name)
 		if t == nil {
 			t = deducedType
@@ -382,12 +390,11 @@ func (p *pruner) leftInList(l *List, v []any, owners []owned, depth int) (owned,
 
 // leftOfItem reports, for an item that is in K, whether P1 leaves an item with a key, and whether it leaves a null.
 func (p *pruner) leftOfItem(l *List, item any, owners []owned, depth int) (selectable, isNull bool) {
-	m, isMap := item.(map[string]any)
-	if l.Kind == SetList || !isMap || l.Elem.isLeaf(item) {
+	if l.Kind == SetList || !isLiveMap(item) || l.Elem.isLeaf(item) {
 		return true, false
 	}
 	for _, key := range l.Keys {
-		_, has := m[key]
+		_, has := entryOf(item, key)
 		if has && p.keepsKey(l, key, owners) {
 			return true, false
 		}
@@ -434,12 +441,11 @@ func (p *pruner) keepsItem(l *List, item any, owners []owned, depth int) bool {
 	if selectable, _ := p.leftOfItem(l, item, owners, depth); !selectable {
 		return false
 	}
-	m, isMap := item.(map[string]any)
-	if l.Kind == SetList || !isMap || l.Elem.isLeaf(item) {
+	if l.Kind == SetList || !isLiveMap(item) || l.Elem.isLeaf(item) {
 		return true
 	}
 	for _, key := range l.Keys {
-		if v, has := m[key]; has && !p.keepsKey(l, key, owners) && !sameKey(v, l.keyDefault(key)) {
+		if v, has := entryOf(item, key); has && !p.keepsKey(l, key, owners) && !sameKey(v, l.keyDefault(key)) {
 			return false
 		}
 	}

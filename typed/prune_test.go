@@ -77,6 +77,9 @@ func TestPruneAgreesWithSets(t *testing.T) {
 						forms[i] = form(owners[i])
 					}
 					got, _, ok := typ.Prune(merged, form(last), last.Difference(now), forms)
+					found, _, inPlaceOK := typ.Prune(hidden(merged), form(last), last.Difference(now), forms)
+					require.Equal(t, ok, inPlaceOK, "read in place")
+					require.True(t, typed.Equal(got, plainOf(found)), "read in place")
 					if !ok {
 						continue
 					}

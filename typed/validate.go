@@ -135,18 +135,26 @@ func (s Scalar) accepts(v any) bool {
 
 func (w *validator) entries(t *Type, v, live any) {
 	entries, ok := v.(map[string]any)
-	if !ok {
-		w.add(WrongType, "expected map, got %s", describe(v))
-		return
-	}
-	if w.ordered {
+	switch {
+	case ok && w.ordered:
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			w.entry(t.Map, name, entries[name], asMap(live)[name])
 		}
-		return
-	}
-	for name, value := range entries {
-		w.entry(t.Map, name, value, asMap(live)[name])
+	case ok:
+		for name, value := range entries {
+			w.entry(t.Map, name, value, asMap(live)[name])
+		}
+	case isStruct(v):
+		c := v.(Container)
+		for name, value, i := c.NextShape(0); i >= 0; name, value, i = c.NextShape(i) {
+			w.entry(t.Map, name, value, nil)
+		}
+	case isLiveMap(v):
+		for name, value := range entriesOf(v) {
+			w.entry(t.Map, name, value, nil)
+		}
+	default:
+		w.add(WrongType, "expected map, got %s", describe(v))
 	}
 }
 
@@ -170,17 +178,20 @@ func (w *validator) entry(m *Map, name string, v, live any) {
 
 func (w *validator) items(t *Type, v, live any) {
 	l := t.List
-	list, ok := v.([]any)
-	if !ok {
+	if _, ok := lenOf(v); !ok {
 		w.add(WrongType, "expected list, got %s", describe(v))
 		return
 	}
+	list := itemsOf(v)
 	if len(list) > MaxItems {
 		w.add(TooLarge, "%d items, expected at most %d", len(list), MaxItems)
 		return
 	}
 	if l.Kind == AtomicList {
 		for i, item := range list {
+			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth+len(w.path) < MaxDepth && w.within() {
+				continue // as most are, and need no path
+			}
 			w.push(fieldpath.Index(i))
 			w.value(l.Elem, item, nil)
 			w.pop()

@@ -48,6 +48,11 @@ func kindOf(v any) kind {
 		return isNumber
 	case bool:
 		return isBool
+	case Container:
+		if isLiveMap(v) {
+			return isMap
+		}
+		return isList
 	}
 	return notJSON
 }
@@ -134,7 +139,7 @@ func equal(a, b any, depth int, left *int) bool {
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		if !ok || len(x) != len(y) {
-			return false
+			return equalInPlace(b, a)
 		}
 		if trees.SameMap(x, y) {
 			return true
@@ -159,7 +164,7 @@ func equal(a, b any, depth int, left *int) bool {
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
-			return false
+			return equalInPlace(b, a)
 		}
 		if sameList(x, y) {
 			return true
@@ -182,8 +187,16 @@ func equal(a, b any, depth int, left *int) bool {
 		}
 	case nil:
 		return b == nil
+	case Container:
+		return x.EqualJSON(b)
 	}
 	return equalNumbers(a, b)
+}
+
+// equalInPlace reports whether a is a [Container] that equals b.
+func equalInPlace(a, b any) bool {
+	c, ok := a.(Container)
+	return ok && c.EqualJSON(b)
 }
 
 func equalNumbers(a, b any) bool {

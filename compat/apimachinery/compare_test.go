@@ -192,11 +192,11 @@ func (h host) owners(w write, obj runtime.Object, hollow *fieldpath.Set) map[man
 	out := map[managedfields.Key]string{}
 	for _, e := range must(managedfields.Decode(obj.(metav1.Object).GetManagedFields())) {
 		left := hollow
-		if e.Version != gv(w.version).String() {
+		if e.APIVersion != gv(w.version).String() {
 			left = elsewhere(hollow)
 		}
 		if fields := e.Fields.RecursiveDifference(left); !fields.Empty() {
-			out[e.Key] = e.Version + " " + fields.String()
+			out[e.Key] = e.APIVersion + " " + fields.String()
 		}
 	}
 	return out

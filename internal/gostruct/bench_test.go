@@ -32,9 +32,9 @@ func BenchmarkTree(b *testing.B) {
 	}
 }
 
-// BenchmarkSparse compares two copies of a Pod that differ in one image, and two
+// BenchmarkPairs compares two copies of a Pod that differ in one image, and two
 // that are equal; upstream needs the trees of both.
-func BenchmarkSparse(b *testing.B) {
+func BenchmarkPairs(b *testing.B) {
 	for _, n := range []int{1, 10} {
 		old, now, same := newPod(n), newPod(n), newPod(n)
 		now.Spec.Containers[0].Image = "changed"
@@ -45,7 +45,7 @@ func BenchmarkSparse(b *testing.B) {
 			now  *pod
 		}{{"one-image", now}, {"one-label", labelled}, {"equal", same}} {
 			bench(b, fmt.Sprintf("containers=%d/%s", n, row.name), func() error {
-				_, _, err := gostruct.Sparse(old, row.now)
+				_, _, err := differing(old, row.now)
 				return err
 			})
 		}

@@ -5,14 +5,14 @@
 //	pod, err := gostruct.Of(&corev1.Pod{…})      // a Node: a map or list in place
 //	spec, ok := pod.Get("spec")                  // a Node again, or a plain value
 //	tree, err := pod.Tree()                      // plain maps and lists, when needed
-//	old, now, err := gostruct.Sparse(&a, &b)     // plain trees of what differs
+//	pod.Pairs(other, func(…) {…})                // the entries in which two maps differ
 //
 // # Values
 //
 // What stands at one place is a [Value]: a plain JSON scalar (nil, string, bool,
 // int64, float64), a [Node], or, where a Go type marshals itself, what that comes
 // to: a scalar or a plain tree of map[string]any and []any. An error stands where
-// a Go value has no JSON value; [Tree] and [Sparse] return it, with its path.
+// a Go value has no JSON value; [Tree] returns it, with its path.
 //
 // A value is, JSON value for JSON value, what
 // runtime.DefaultUnstructuredConverter.ToUnstructured makes of it. Where that

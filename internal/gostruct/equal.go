@@ -87,7 +87,8 @@ func equalConverted(f *form, a, b reflect.Value) bool {
 			return false
 		}
 		if bytes.Equal(x, y) {
-			return json.Valid(x)
+			_, isText := plainString(x)
+			return isText || json.Valid(x)
 		}
 	}
 	x, err := f.convert(a)
@@ -112,6 +113,9 @@ func marshal(f *form, v reflect.Value) []byte {
 
 func equalStructs(f *form, a, b reflect.Value, depth int) bool {
 	for _, field := range f.fields {
+		if field.isSame(a, b) {
+			continue
+		}
 		av, af, inA := field.in(a)
 		bv, bf, inB := field.in(b)
 		if inA != inB || inA && !equal(af, av, bf, bv, depth+1) {
@@ -119,6 +123,28 @@ func equalStructs(f *form, a, b reflect.Value, depth int) bool {
 		}
 	}
 	return true
+}
+
+// isSame reports whether a field of two structs is the same in Go, and so in JSON, left
+// out or not, as most are. It is a look at both, and may be false for what is equal.
+func (f *field) isSame(a, b reflect.Value) bool {
+	if f.before != nil || len(f.outer) > 0 {
+		return false
+	}
+	v, w := a.Field(f.index), b.Field(f.index)
+	switch f.form.kind {
+	case stringKind:
+		return v.String() == w.String()
+	case boolKind:
+		return v.Bool() == w.Bool()
+	case intKind:
+		return v.Int() == w.Int()
+	case pointerKind, mapKind:
+		return v.Pointer() == w.Pointer()
+	case listKind, bytesKind:
+		return v.Pointer() == w.Pointer() && v.Len() == w.Len()
+	}
+	return false
 }
 
 func equalMaps(f *form, a, b reflect.Value, depth int) bool {

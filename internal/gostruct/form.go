@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -32,7 +33,8 @@ const (
 // form is how values of one Go type are read, compiled once.
 //
 //	elem != nil   ⇔ kind is listKind, mapKind or pointerKind
-//	fields, byName, for a structKind: byName[f.name] == f for each f of fields
+//	fields, byName, for a structKind: byName[f.name] == f for each f of fields, which
+//	  are sorted by name
 //	err != nil    ⇔ kind is noKind
 type form struct {
 	kind   kind
@@ -45,6 +47,7 @@ type form struct {
 	marshals bool // convertKind: only through MarshalJSON
 	onlyPtr  bool // convertKind: only a pointer to it has the method
 	bitwise  bool // convertKind: equal in Go means equal in JSON, and == can't panic
+	decodes  bool // convertKind: a struct that is decoded by its UnmarshalJSON alone
 }
 
 // field is a field of a struct, or one that it has from a struct embedded in it.
@@ -77,6 +80,7 @@ type (
 
 var (
 	marshalerType        = reflect.TypeFor[json.Marshaler]()
+	unmarshalerType      = reflect.TypeFor[json.Unmarshaler]()
 	converterType        = reflect.TypeFor[converter]()
 	failingConverterType = reflect.TypeFor[failingConverter]()
 	zeroerType           = reflect.TypeFor[zeroer]()
@@ -122,6 +126,7 @@ func (c compiler) form(t reflect.Type) *form {
 		f.kind, f.onlyPtr = convertKind, !byValue
 		f.marshals = !shortcut(t) && !shortcut(reflect.PointerTo(t))
 		f.bitwise = bitwise(t)
+		f.decodes = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
 		return f
 	}
 	switch t.Kind() {
@@ -144,6 +149,8 @@ func (c compiler) form(t reflect.Type) *form {
 		f.kind = structKind
 		f.byName = make(map[string]*field, t.NumField())
 		c.fields(f, t, nil, nil)
+		// By name, as sets of fields are sorted.
+		slices.SortFunc(f.fields, func(a, b *field) int { return strings.Compare(a.name, b.name) })
 	default:
 		if f.kind = basic(t.Kind()); f.kind == noKind {
 			return f.none("a Go %s has no JSON value", t)
@@ -354,10 +361,25 @@ func (f *field) own(v reflect.Value) (reflect.Value, bool) {
 		}
 	}
 	v = v.Field(f.index)
-	if f.omitEmpty && isEmpty(v) || f.omitZero != nil && f.omitZero(v) {
+	if f.omitEmpty && f.isEmpty(v) || f.omitZero != nil && f.omitZero(v) {
 		return reflect.Value{}, false
 	}
 	return v, true
+}
+
+// isEmpty is [isEmpty] for a value of the field, of the kinds that are common.
+func (f *field) isEmpty(v reflect.Value) bool {
+	switch f.form.kind {
+	case stringKind, listKind, mapKind:
+		return v.Len() == 0
+	case pointerKind:
+		return v.IsNil()
+	case boolKind:
+		return !v.Bool()
+	case intKind:
+		return v.Int() == 0
+	}
+	return isEmpty(v)
 }
 
 // isEmpty reports whether the option omitempty leaves v out.

@@ -6,19 +6,28 @@ import (
 )
 
 // EqualJSON reports whether a value, a [Node] or any other, is the same JSON
-// value as a plain tree. Numbers are equal when their values are, whatever their
+// value as another. Numbers are equal when their values are, whatever their
 // Go types. No tree is made of a node, but of what marshals itself in it. It is
-// false where v has no JSON value.
-func EqualJSON(v Value, tree any) bool {
-	if n, ok := v.(Node); ok {
-		return n.form != nil && matches(n.form, n.v, tree, 0)
+// false where one of them has no JSON value.
+func EqualJSON(v, other Value) bool {
+	n, ok := v.(Node)
+	o, otherIsNode := other.(Node)
+	switch {
+	case ok && n.form == nil || otherIsNode && o.form == nil:
+		return false
+	case ok && otherIsNode:
+		return equal(n.form, n.v, o.form, o.v, 0)
+	case ok:
+		return matches(n.form, n.v, other, 0)
+	case otherIsNode:
+		return matches(o.form, o.v, v, 0)
 	}
-	return equalTrees(v, tree)
+	return equalTrees(v, other)
 }
 
-// EqualJSON reports whether the node is the same JSON value as a plain tree; see
+// EqualJSON reports whether the node is the same JSON value as another; see
 // [EqualJSON].
-func (n Node) EqualJSON(tree any) bool { return EqualJSON(n, tree) }
+func (n Node) EqualJSON(other any) bool { return EqualJSON(n, other) }
 
 func matches(f *form, v reflect.Value, want any, depth int) bool {
 	if depth > MaxDepth {

@@ -141,14 +141,45 @@ func (n Node) entry(name string) reflect.Value {
 // At returns item i of a list. It panics like an index when there is none.
 func (n Node) At(i int) Value { return valueOf(n.form.elem, n.v.Index(i)) }
 
-// Entries ranges over the entries of a map: those of a struct in the order of the
-// source, those of a Go map in no order. A list has none.
+// NextShape returns a field of a struct, the first at i or after it that is not left out,
+// and where to look for the next; next is -1 when there is none. It is [Node.Entries]
+// without its allocations: v has the shape of the value, but where that is a string it is
+// the empty one.
+func (n Node) NextShape(i int) (name string, v Value, next int) {
+	if n.form == nil || n.form.kind != structKind {
+		return "", nil, -1
+	}
+	for ; i < len(n.form.fields); i++ {
+		field := n.form.fields[i]
+		if fv, f, ok := field.in(n.v); ok {
+			if f.kind == stringKind {
+				return field.name, "", i + 1
+			}
+			return field.name, valueOf(f, fv), i + 1
+		}
+	}
+	return "", nil, -1
+}
+
+// IsStruct reports whether the node is a struct.
+func (n Node) IsStruct() bool { return n.form != nil && n.form.kind == structKind }
+
+// Entries ranges over the entries of a map: those of a struct by name, those of a Go
+// map in no order. A list has none.
 func (n Node) Entries() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		if !n.IsMap() {
 			return
 		}
 		if n.form.kind == mapKind {
+			if texts, ok := n.v.Interface().(map[string]string); ok { // as labels are
+				for name, text := range texts {
+					if !yield(name, text) {
+						return
+					}
+				}
+				return
+			}
 			for it := n.v.MapRange(); it.Next(); {
 				if !yield(it.Key().String(), valueOf(n.form.elem, it.Value())) {
 					return

@@ -1,6 +1,7 @@
 package gostruct
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -116,11 +117,35 @@ func patchStruct(f *form, old, out reflect.Value, tree map[string]any) error {
 			to.SetZero()
 			continue
 		}
-		if err := patch(to, was, want); err != nil {
+		if err := patch(field.form, to, was, want); err != nil {
 			return atField(field.name, err)
 		}
 	}
 	return nil
+}
+
+// newStruct makes out, which is zero, the value of tree. It is patchStruct where there
+// is nothing to keep.
+func newStruct(f *form, out reflect.Value, tree map[string]any) error {
+	for name, want := range tree {
+		field := f.byName[name]
+		if field == nil || isError(want) {
+			continue
+		}
+		if field.before != nil {
+			return ErrNoPatch
+		}
+		if err := patch(field.form, field.place(out), reflect.Value{}, want); err != nil {
+			return atField(name, err)
+		}
+	}
+	return nil
+}
+
+// isError reports whether want is in the place of what has no JSON value, which stays.
+func isError(want any) bool {
+	_, ok := want.(error)
+	return ok
 }
 
 // place returns the place of the field in a struct, to be set; pointers on the way are
@@ -174,9 +199,9 @@ func (n Node) isSame(o Node) bool {
 	return sameMemory(n.form, n.v, o.v)
 }
 
-// patch sets to to the value want. was is the value in the same place before, which may
-// share what stays; the zero Value for none.
-func patch(to, was reflect.Value, want any) error {
+// patch sets to, whose form is f, to the value want. was is the value in the same place
+// before, which may share what stays; the zero Value for none.
+func patch(f *form, to, was reflect.Value, want any) error {
 	if n, ok := want.(Node); ok {
 		if n.setTo(to) {
 			return nil
@@ -187,7 +212,6 @@ func patch(to, was reflect.Value, want any) error {
 		}
 		want = tree
 	}
-	f := formOf(to.Type())
 	switch want := want.(type) {
 	case nil:
 		to.SetZero()
@@ -210,23 +234,25 @@ func patch(to, was reflect.Value, want any) error {
 	case map[string]any:
 		switch f.kind {
 		case structKind:
-			if was.IsValid() {
-				to.Set(was)
-			} else {
+			if !was.IsValid() || was.IsZero() {
 				to.SetZero()
-				was = reflect.Zero(to.Type())
+				return newStruct(f, to, want)
 			}
+			to.Set(was)
 			return patchStruct(f, was, to, want)
 		case mapKind:
-			return patchMap(to, was, want)
+			return patchMap(f, to, was, want)
 		}
 	case []any:
 		if f.kind == listKind {
-			return patchList(to, was, want)
+			return patchList(f, to, was, want)
 		}
 	}
-	if f.kind == pointerKind {
-		return patchPointer(to, was, want)
+	switch {
+	case f.kind == pointerKind:
+		return patchPointer(f, to, was, want)
+	case f.decodes:
+		return unmarshal(to, want)
 	}
 	plain, err := Plain(want)
 	if err != nil {
@@ -248,21 +274,38 @@ func (n Node) setTo(to reflect.Value) bool {
 	return false
 }
 
-func patchPointer(to, was reflect.Value, want any) error {
+// unmarshal sets to, a struct, by its UnmarshalJSON.
+func unmarshal(to reflect.Value, want any) error {
+	plain, err := Plain(want)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(plain)
+	if err != nil {
+		return err
+	}
+	to.SetZero()
+	return to.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(data)
+}
+
+func patchPointer(f *form, to, was reflect.Value, want any) error {
 	p := reflect.New(to.Type().Elem())
 	var before reflect.Value
 	if was.IsValid() && was.Kind() == reflect.Pointer && !was.IsNil() {
 		before = was.Elem()
 	}
-	if err := patch(p.Elem(), before, want); err != nil {
+	if err := patch(f.elem, p.Elem(), before, want); err != nil {
 		return err
 	}
 	to.Set(p)
 	return nil
 }
 
-func patchMap(to, was reflect.Value, want map[string]any) error {
+func patchMap(f *form, to, was reflect.Value, want map[string]any) error {
 	t := to.Type()
+	if t == textsType && setTexts(to, want) {
+		return nil
+	}
 	out := reflect.MakeMapWithSize(t, len(want))
 	for name, item := range want {
 		key := reflect.ValueOf(name).Convert(t.Key())
@@ -271,7 +314,7 @@ func patchMap(to, was reflect.Value, want map[string]any) error {
 			before = was.MapIndex(key)
 		}
 		entry := reflect.New(t.Elem()).Elem()
-		if err := patch(entry, before, item); err != nil {
+		if err := patch(f.elem, entry, before, item); err != nil {
 			return atField(name, err)
 		}
 		out.SetMapIndex(key, entry)
@@ -280,7 +323,7 @@ func patchMap(to, was reflect.Value, want map[string]any) error {
 	return nil
 }
 
-func patchList(to, was reflect.Value, want []any) error {
+func patchList(f *form, to, was reflect.Value, want []any) error {
 	t := to.Type()
 	out := reflect.MakeSlice(t, len(want), len(want))
 	for i, item := range want {
@@ -288,12 +331,26 @@ func patchList(to, was reflect.Value, want []any) error {
 		if was.IsValid() && was.Type() == t && i < was.Len() {
 			before = was.Index(i)
 		}
-		if err := patch(out.Index(i), before, item); err != nil {
+		if err := patch(f.elem, out.Index(i), before, item); err != nil {
 			return atItem(i, err)
 		}
 	}
 	to.Set(out)
 	return nil
+}
+
+// setTexts sets to, a map[string]string, to want, if that holds strings only.
+func setTexts(to reflect.Value, want map[string]any) bool {
+	out := make(map[string]string, len(want))
+	for name, v := range want {
+		text, ok := v.(string)
+		if !ok {
+			return false
+		}
+		out[name] = text
+	}
+	to.Set(reflect.ValueOf(out))
+	return true
 }
 
 // holders are structs with one field x, by the field's type: what the converter of

@@ -33,8 +33,8 @@ func FuzzStructs(f *testing.F) {
 		old := m.object()
 		now := m.changed(old, 1+m.rand.Intn(20))
 		checkTree(t, old)
-		checkSparse(t, m, old, now)
-		checkSparse(t, m, old, old.DeepCopyObject())
+		checkCompare(t, m, old, now)
+		checkCompare(t, m, old, old.DeepCopyObject())
 		checkWrites(t, m)
 	})
 }
@@ -84,8 +84,8 @@ func walk(t *testing.T, v gostruct.Value) any {
 	return out
 }
 
-// checkSparse checks that comparing what differs is comparing everything.
-func checkSparse(t *testing.T, m *maker, old, now runtime.Object) {
+// checkCompare checks that comparing two Go structs in place is comparing their trees.
+func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	oldFull, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
 		return
@@ -98,18 +98,30 @@ func checkSparse(t *testing.T, m *maker, old, now runtime.Object) {
 	if typ.Validate(oldFull, lenient) != nil || typ.Validate(nowFull, lenient) != nil {
 		typ = typed.Deduced() // Compare is for valid values only
 	}
-	oldPart, nowPart, err := gostruct.Sparse(old, now)
+	oldNode, err := gostruct.Of(old)
 	require.NoError(t, err)
-	want, got := typ.Compare(oldFull, nowFull), typ.Compare(oldPart, nowPart)
-	require.True(t, sameComparison(want, got), "old: %s\nnow: %s\nwant: %v\ngot:  %v", text(oldFull), text(nowFull), want, got)
-	require.Equal(t, typed.Equal(oldFull, nowFull), len(oldPart)+len(nowPart) == 0,
-		"objects are equal exactly when nothing differs: %s\n%s", text(oldFull), text(nowFull))
+	nowNode, err := gostruct.Of(now)
+	require.NoError(t, err)
+	for _, row := range []struct{ old, now any }{{oldNode, nowNode}, {oldFull, nowNode}, {oldNode, nowFull}} {
+		want, got := typ.Compare(oldFull, nowFull), typ.Compare(row.old, row.now)
+		require.True(t, sameComparison(want, got), "%T, %T: old: %s\nnow: %s\nwant: %v\ngot:  %v",
+			row.old, row.now, text(oldFull), text(nowFull), want, got)
+	}
+	require.Equal(t, typed.Equal(oldFull, nowFull), typed.Equal(oldNode, nowNode))
 
-	oldPart, nowPart, err = gostruct.Sparse(old, now, []string{"metadata", "managedFields"})
-	require.NoError(t, err)
-	want, got = typ.Compare(unmanaged(oldFull), unmanaged(nowFull)), typ.Compare(oldPart, nowPart)
+	except := []string{"metadata", "managedFields"}
+	want, wantOK := semantics(nil).CompareAndValidate(typ, unmanaged(oldFull), unmanaged(nowFull))
+	got, ok := semantics(nil).CompareAndValidate(typ, oldNode, nowNode, except...)
+	require.Equal(t, wantOK, ok)
 	require.True(t, sameComparison(want, got), "without managed fields: old: %s\nnow: %s", text(oldFull), text(nowFull))
+
+	canonical := typed.Canonical(nil)
+	want, got = canonical.Compare(typ, oldFull, nowFull), canonical.Compare(typ, oldNode, nowNode)
+	require.True(t, sameComparison(want, got), "canonical: old: %s\nnow: %s\nwant: %v\ngot:  %v",
+		text(oldFull), text(nowFull), want, got)
 }
+
+type semantics = *typed.Semantics
 
 var lenient = typed.Rules{Duplicates: true, Unknown: true}
 

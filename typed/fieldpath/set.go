@@ -135,6 +135,46 @@ func (b *Builder) Set() *Set {
 	return setOf(out)
 }
 
+// Stack makes the sets of nested levels in one piece of memory, which is used again: what
+// a walk down a value adds at each level, it takes off as a set before it goes on above.
+//
+//	at := s.Level()
+//	s.Add(…)
+//	set := s.Set(at)
+type Stack struct {
+	nodes []node
+}
+
+// Level returns where the level begins that is added to next.
+func (s *Stack) Level() int { return len(s.nodes) }
+
+// Add is [Builder.Add] for the last level.
+func (s *Stack) Add(e Element, member bool, sub *Set) {
+	b := Builder{nodes: s.nodes}
+	b.Add(e, member, sub)
+	s.nodes = b.nodes
+}
+
+// Set returns what was added since [Stack.Level] returned level, and takes it off.
+func (s *Stack) Set(level int) *Set {
+	nodes := s.nodes[level:]
+	s.nodes = s.nodes[:level]
+	switch {
+	case len(nodes) == 0:
+		return nil
+	case !sorted(nodes):
+		b := Builder{nodes: slices.Clone(nodes)}
+		return b.Set()
+	}
+	return copyOf(nodes)
+}
+
+// Clear forgets all sets that the memory refers to.
+func (s *Stack) Clear() {
+	clear(s.nodes[:cap(s.nodes)])
+	s.nodes = s.nodes[:0]
+}
+
 // sort need not be stable: the order of nodes of one element does not matter when they are merged.
 func (b *Builder) sort() {
 	if !slices.IsSortedFunc(b.nodes, compareNodes) {

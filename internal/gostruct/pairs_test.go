@@ -34,8 +34,61 @@ type thing struct {
 	Float  float64                      `json:"float,omitempty"`
 }
 
+// differing returns trees of what differs in two objects of one Go type, as Pairs tells
+// it: entries that are equal are left out, and lists are taken whole.
+func differing(old, now any) (a, b m, err error) {
+	x, err := gostruct.Of(old)
+	if err != nil {
+		return nil, nil, err
+	}
+	y, err := gostruct.Of(now)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, b = m{}, m{}
+	ok := x.Pairs(y, func(name string, v, w any, inA, inB bool) {
+		if err == nil {
+			err = differ(name, v, w, inA, inB, a, b, 0)
+		}
+	})
+	if !ok {
+		err = fmt.Errorf("no pairs of %T and %T", old, now)
+	}
+	return a, b, err
+}
+
+func differ(name string, v, w any, inA, inB bool, a, b m, depth int) (err error) {
+	if depth > gostruct.MaxDepth {
+		return fmt.Errorf("nested deeper than %d", gostruct.MaxDepth)
+	}
+	x, isNode := v.(gostruct.Node)
+	below, other := m{}, m{}
+	if isNode && inB && x.Pairs(w, func(name string, v, w any, inA, inB bool) {
+		if err == nil {
+			err = differ(name, v, w, inA, inB, below, other, depth+1)
+		}
+	}) {
+		if len(below)+len(other) > 0 {
+			a[name], b[name] = below, other
+		}
+		return err
+	}
+	if inA && inB && gostruct.EqualJSON(v, w) {
+		return nil
+	}
+	if inA {
+		if a[name], err = gostruct.Tree(v); err != nil {
+			return err
+		}
+	}
+	if inB {
+		b[name], err = gostruct.Tree(w)
+	}
+	return err
+}
+
 // Each row changes a zero thing to old and to now.
-func TestSparse(t *testing.T) {
+func TestPairs(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, row := range []struct {
 		name, why string
@@ -81,12 +134,12 @@ func TestSparse(t *testing.T) {
 		{"bytes", "compared in place", thing{Bytes: []byte("a")}, thing{Bytes: []byte("b")}, m{"bytes": "YQ=="}, m{"bytes": "Yg=="}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			old, now, err := gostruct.Sparse(&row.old, &row.now)
+			old, now, err := differing(&row.old, &row.now)
 			require.NoError(t, err)
-			require.Equal(t, row.wantOld, m(old), row.why)
-			require.Equal(t, row.wantNow, m(now), row.why)
+			require.Equal(t, row.wantOld, old, row.why)
+			require.Equal(t, row.wantNow, now, row.why)
 
-			back, forth, err := gostruct.Sparse(&row.now, &row.old)
+			back, forth, err := differing(&row.now, &row.old)
 			require.NoError(t, err)
 			require.Equal(t, []m{row.wantNow, row.wantOld}, []m{back, forth}, "the sides can be swapped")
 
@@ -105,61 +158,9 @@ func TestSparse(t *testing.T) {
 // fieldsOf returns a struct whose fields are all of type t.
 func fieldsOf(t *typed.Type) *typed.Type { return &typed.Type{Map: &typed.Map{Elem: t}} }
 
-// Lists that differ share what is equal in them.
-func TestSparseShares(t *testing.T) {
-	type item struct {
-		Name string
-		Args []string
-		Map  map[string]any
-		Ptr  *inner
-	}
-	type list struct{ Items []item }
-	newList := func() *list {
-		return &list{[]item{
-			{"a", []string{"x"}, m{"k": "v"}, &inner{"p", "q"}},
-			{"b", []string{"x", "y"}, m{"k": "v", "l": m{"x": 1}, "gone": 1}, &inner{"p", "q"}},
-			{"c", nil, nil, nil},
-		}}
-	}
-	old, now := newList(), newList()
-	now.Items[1] = item{"b", []string{"x", "z"}, m{"k": "v", "l": m{"x": 1}, "new": 2}, &inner{"p", "q"}}
-	now.Items[2].Name = "d"
-	now.Items = append(now.Items, item{Name: "e"})
-	a, b, err := gostruct.Sparse(old, now)
-	require.NoError(t, err)
-	for i, obj := range []any{old, now} {
-		full, err := treeOf(obj)
-		require.NoError(t, err)
-		require.Equal(t, full, []any{a, b}[i], "the lists are whole")
-	}
-	x, y := a["Items"].([]any), b["Items"].([]any)
-	at := func(v any) uintptr { return reflect.ValueOf(v).Pointer() }
-	require.Equal(t, at(x[0]), at(y[0]), "an equal item is one tree")
-	require.NotEqual(t, at(x[1]), at(y[1]))
-	require.Equal(t, at(x[1].(m)["Ptr"]), at(y[1].(m)["Ptr"]), "and so is what is equal in an item that differs")
-	require.Equal(t, at(x[1].(m)["Map"].(m)["l"]), at(y[1].(m)["Map"].(m)["l"]))
-
-	back, forth, err := gostruct.Sparse(now, old)
-	require.NoError(t, err)
-	require.Equal(t, []any{b, a}, []any{back, forth}, "the sides can be swapped")
-
-	now.Items[1].Map["bad"] = make(chan int)
-	_, _, err = gostruct.Sparse(old, now)
-	require.EqualError(t, err, ".Items[1].Map.bad: a Go chan int has no JSON value")
-	_, _, err = gostruct.Sparse(now, old)
-	require.EqualError(t, err, ".Items[1].Map.bad: a Go chan int has no JSON value")
-}
-
 func TestExcept(t *testing.T) {
-	old, now := newPod(1), newPod(1)
-	now.ManagedFields[0].Manager = "other"
-	now.Generation = 3
 	managed := []string{"metadata", "managedFields"}
-	a, b, err := gostruct.Sparse(old, now, managed)
-	require.NoError(t, err)
-	require.Equal(t, []m{{"metadata": m{"generation": int64(2)}}, {"metadata": m{"generation": int64(3)}}}, []m{a, b})
-
-	node, err := gostruct.Of(old)
+	node, err := gostruct.Of(newPod(1))
 	require.NoError(t, err)
 	full, err := node.Tree()
 	require.NoError(t, err)
@@ -170,13 +171,20 @@ func TestExcept(t *testing.T) {
 	delete(want["metadata"].(m), "managedFields")
 	delete(want["metadata"].(m)["labels"].(m), "app")
 	require.Equal(t, want, got)
+}
 
-	_, _, err = gostruct.Sparse(old, &thing{})
-	require.EqualError(t, err, "expected two objects of one type, got *gostruct_test.pod and *gostruct_test.thing")
-	_, _, err = gostruct.Sparse(old, nil)
-	require.Error(t, err)
-	_, _, err = gostruct.Sparse(nil, old)
-	require.Error(t, err)
+// Only maps of one Go type are walked together.
+func TestPairsOfTwoTypes(t *testing.T) {
+	n, err := gostruct.Of(newPod(1))
+	require.NoError(t, err)
+	o, err := gostruct.Of(&thing{List: []string{"a"}})
+	require.NoError(t, err)
+	list, _ := o.Get("list")
+	for name, other := range map[string]any{"another type": o, "a tree": m{}, "a list": list, "nothing": nil, "the zero Node": gostruct.Node{}} {
+		require.False(t, n.Pairs(other, nil), name)
+	}
+	require.False(t, list.(gostruct.Node).Pairs(list, nil), "two lists")
+	require.False(t, gostruct.Node{}.Pairs(gostruct.Node{}, nil))
 }
 
 func TestEqualJSON(t *testing.T) {
@@ -207,6 +215,13 @@ func TestEqualJSON(t *testing.T) {
 		require.Equal(t, row.want, gostruct.EqualJSON(v, row.tree), "%s: %s", row.name, row.why)
 	}
 	require.False(t, gostruct.EqualJSON(gostruct.Node{}, nil))
+	a, err := gostruct.Of(&inner{"a", "b"})
+	require.NoError(t, err)
+	b, err := gostruct.Of(&struct{ A, B string }{"a", "b"})
+	require.NoError(t, err)
+	require.True(t, gostruct.EqualJSON(a, b), "nodes of two Go types")
+	require.True(t, gostruct.EqualJSON(m{"A": "a", "B": "b"}, a), "a tree and a node")
+	require.False(t, gostruct.EqualJSON(a, gostruct.Node{}))
 }
 
 // A type is compiled once, whoever asks first; run with -race.
@@ -225,7 +240,7 @@ func TestConcurrency(t *testing.T) {
 			if err != nil || got == nil {
 				t.Error(got, err)
 			}
-			if _, _, err := gostruct.Sparse(obj, &node{Any: leaf{3}}); err != nil {
+			if _, _, err := differing(obj, &node{Any: leaf{3}}); err != nil {
 				t.Error(err)
 			}
 		})
