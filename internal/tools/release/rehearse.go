@@ -21,12 +21,13 @@ type rehearsal struct {
 	imports []string // the folders of the modules that the program imports
 }
 
-// tenureRehearsal applies a manifest with the command, and runs a program that calls the library and the API server.
+// tenureRehearsal applies a manifest with the command, and runs a program that calls the library, the API server and the
+// tracker of fake clients.
 var tenureRehearsal = rehearsal{
 	command: "cmd/tenure",
 	args:    []string{"apply", "-f", "ROOT/doc/examples/nginx.yaml", "--field-manager", "alice"},
 	program: "internal/tools/release/_program",
-	imports: []string{".", "apiserver"},
+	imports: []string{".", "apiserver", "compat/fake"},
 }
 
 // rehearse does with the tree what users do with a release, in empty folders and outside of the workspace.
