@@ -21,13 +21,12 @@ type rehearsal struct {
 	imports []string // the folders of the modules that the program imports
 }
 
-// tenureRehearsal applies a manifest with the command, and runs a program that calls the library, the API server and the
-// tracker of fake clients.
+// tenureRehearsal applies a manifest with the command, and runs a program that calls the library and the API server.
 var tenureRehearsal = rehearsal{
 	command: "cmd/tenure",
 	args:    []string{"apply", "-f", "ROOT/doc/examples/nginx.yaml", "--field-manager", "alice"},
 	program: "internal/tools/release/_program",
-	imports: []string{".", "apiserver", "compat/fake"},
+	imports: []string{".", "apiserver"},
 }
 
 // rehearse does with the tree what users do with a release, in empty folders and outside of the workspace.

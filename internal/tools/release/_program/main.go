@@ -12,12 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
-	kubernetesfake "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/testing"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/compat/fake"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -28,9 +24,6 @@ func main() {
 	}
 	if err := applyToServer(context.Background()); err != nil {
 		log.Fatal("API server: ", err)
-	}
-	if err := applyToFake(context.Background()); err != nil {
-		log.Fatal("fake clientset: ", err)
 	}
 }
 
@@ -77,18 +70,5 @@ func applyToServer(ctx context.Context) error {
 		return fmt.Errorf("metadata.managedFields: %v, expected an entry of alice", entries)
 	}
 	fmt.Printf("API server: %s owns %s\n", entries[0].Manager, entries[0].FieldsV1)
-	return nil
-}
-
-func applyToFake(ctx context.Context) error {
-	clients := &kubernetesfake.Clientset{}
-	tracker := fake.NewFieldManagedObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder(), nil)
-	clients.AddReactor("*", "*", testing.ObjectReaction(tracker))
-	intent := corev1.ConfigMap("settings", "default").WithData(map[string]string{"color": "red"})
-	applied, err := clients.CoreV1().ConfigMaps("default").Apply(ctx, intent, metav1.ApplyOptions{FieldManager: "carol"})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("fake clientset: %s by %s\n", applied.Data["color"], applied.ManagedFields[0].Manager)
 	return nil
 }
