@@ -93,10 +93,11 @@ func (h host) prunes(w write, live runtime.Object, intent oracle.Intent) bool {
 
 // intent returns what a write applies.
 func (h host) intent(w write) oracle.Intent {
-	types := tenureTypes()
+	converter := tenureTypes()
 	if h.schemaless {
-		types = apimachinery.NewDeducedTypeConverter()
+		converter = apimachinery.NewDeducedTypeConverter()
 	}
+	types := apimachinery.Types(converter)
 	filter := fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(resets(w.subresource))))
 	m := must(fieldmanager.New(widgetKind(w.version), types, fieldmanager.WithSubresource(w.subresource),
 		fieldmanager.WithResetFields(map[string]fieldpath.Filter{gv(w.version).String(): filter})))

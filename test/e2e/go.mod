@@ -10,6 +10,7 @@ require (
 	github.com/tenure-ssa/tenure v0.0.0
 	github.com/tenure-ssa/tenure/apiserver v0.0.0
 	github.com/tenure-ssa/tenure/compat/controllerruntime v0.0.0
+	github.com/tenure-ssa/tenure/compat/fake v0.0.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -146,4 +147,5 @@ replace (
 	github.com/tenure-ssa/tenure => ../../
 	github.com/tenure-ssa/tenure/apiserver => ../../apiserver
 	github.com/tenure-ssa/tenure/compat/controllerruntime => ../../compat/controllerruntime
+	github.com/tenure-ssa/tenure/compat/fake => ../../compat/fake
 )
