@@ -39,23 +39,23 @@ func newWatch(env *process.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [KIND…] [-A] [--for DURATION] | --audit-log FILE",
 		Short: "Watch for managers that undo each other",
-		Long: `Watch follows objects, as controllers do, and reports field managers that undo each
-other: fields whose value goes back and forth between them, how often, with the
-values, since when, and what to do about it. A field is fought over when managers put
-back what others changed --returns times within --window. An autoscaler that scales,
-a rollout that progresses and a handover are no fights.
+		Long: `Watch follows objects, as controllers do, and reports field managers that undo
+each other: fields whose value goes back and forth between them, how often, with
+the values, since when, and what to do about it. A field is fought over when
+managers put back what others changed --returns times within --window. An
+autoscaler that scales, a rollout that progresses and a handover are no fights.
 
-It also reports managers that write without changing anything but times, and managed
-fields that grow.
+It also reports managers that write without changing anything but times, and
+managed fields that grow.
 
 Without KIND it watches all kinds that can be listed; in the namespace of the
 kubeconfig, or in all with -A. With --audit-log it reads the past from an audit log
 of an API server instead, whose policy has level RequestResponse for the kinds in
 question. Writes to the scale subresource are not in the objects of such a log.
 
-On a terminal the table stays in its place; elsewhere each finding is a line when it is
-found, and the table follows at the end. With -o json a finding is a line of JSON each
-time that it goes on.
+On a terminal the table is redrawn in place; elsewhere each finding is a line when
+it is found, and the table follows at the end. With -o json a finding is a line of JSON
+each time that it goes on.
 
 Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any error.`,
 		Example: `  # in CI: does anybody fight over what this test installed?

@@ -200,6 +200,7 @@ func TestWatchErrors(t *testing.T) {
 		{"no returns", "--returns", []string{"--returns", "0"}, 3},
 		{"a store", "nobody else writes", []string{"--store", "x.db"}, 3},
 		{"no such kind", `no resource "nosuch"`, []string{config, "nosuch"}, 3},
+		{"no server", "refused", []string{"--server", "http://127.0.0.1:1"}, 3},
 		{"calm", "nothing found", []string{config, "configmaps,secrets", "--for", "1ms"}, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -76,6 +76,13 @@ func (s seer) tell(obj any, isDeleted bool) error {
 // KindsNamed returns the kinds that people call by some names, as kubectl takes them; all that can be
 // listed for no names.
 func (c *Cluster) KindsNamed(names []string) ([]Kind, error) {
+	client, err := c.getter.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := client.ServerGroups(); err != nil {
+		return nil, err
+	}
 	all := c.Kinds()
 	var out []Kind
 	if len(names) == 0 {
