@@ -53,9 +53,9 @@ kubeconfig, or in all with -A. With --audit-log it reads the past from an audit 
 of an API server instead, whose policy has level RequestResponse for the kinds in
 question. Writes to the scale subresource are not in the objects of such a log.
 
-On a terminal the table is redrawn in place; elsewhere each finding is a line when
-it is found, and the table follows at the end. With -o json a finding is a line of JSON
-each time that it goes on.
+On a terminal the table is redrawn in place. Elsewhere each finding is a line when
+it is found, and the table follows at the end. With -o json a finding is a line of
+JSON each time that it goes on.
 
 Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any error.`,
 		Example: `  # in CI: does anybody fight over what this test installed?
