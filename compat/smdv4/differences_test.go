@@ -25,6 +25,11 @@ var differences = []struct {
 		require.Equal(t, `{"labels":null}`, oracle.JSON(theirs.object))
 		require.Equal(t, `{"labels":{}}`, oracle.JSON(ours.object))
 	}},
+	{"differenceMissing", "an intent has what it owns although only empty lists are left in it; v4 brings it with the next apply (doc/differences.md, 25)", func(t *testing.T) {
+		theirs, ours := both(t, "thing", nil, apply("a", `{s: x, lists: {set: [z], other: []}}`), apply("a", `{s: x, lists: {}}`))
+		require.Equal(t, `{"s":"x"}`, oracle.JSON(theirs.object))
+		require.Equal(t, `{"lists":{},"s":"x"}`, oracle.JSON(ours.object))
+	}},
 	{"differenceGone", "entries of versions that are gone are kept, and dropped by v4 (doc/differences.md, 2)", func(t *testing.T) {
 		old := v4fieldpath.ManagedFields{"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "gone", true)}
 		theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
@@ -94,7 +99,13 @@ const thingSchema = `types:
     - {name: s, type: {scalar: string}}
     - {name: num, type: {scalar: numeric}}
     - {name: labels, type: {map: {elementType: {scalar: string}}}}
+    - {name: lists, type: {namedType: lists}}
     - {name: items, type: {list: {elementType: {namedType: item}, elementRelationship: associative, keys: [name, kind]}}}
+- name: lists
+  map:
+    fields:
+    - {name: set, type: {list: {elementType: {scalar: string}, elementRelationship: associative}}}
+    - {name: other, type: {list: {elementType: {scalar: string}, elementRelationship: associative}}}
 - name: item
   map:
     fields:

@@ -160,7 +160,7 @@ func (w *world) write(g *oracle.Gen, s step, story *strings.Builder) error {
 	if err != nil {
 		return err
 	}
-	if err := w.compareAnswers(t, up, own); err != nil {
+	if err := w.compareAnswers(s, t, up, own); err != nil {
 		return err
 	}
 	if up.err != nil || len(up.conflicts) > 0 {

@@ -196,7 +196,7 @@ func (w *world) tenure() *smdv4.Updater {
 }
 
 // compareAnswers allows what the table of differences says.
-func (w *world) compareAnswers(root *typed.Type, upstream, tenure answer) error {
+func (w *world) compareAnswers(s step, root *typed.Type, upstream, tenure answer) error {
 	if (upstream.err == nil) != (tenure.err == nil) {
 		return fmt.Errorf("v4's error: %v\ntenure's error: %v", upstream.err, tenure.err)
 	}
@@ -206,7 +206,14 @@ func (w *world) compareAnswers(root *typed.Type, upstream, tenure answer) error 
 	if a, b := strings.Join(upstream.conflicts, "\n"), strings.Join(tenure.conflicts, "\n"); a != b {
 		return fmt.Errorf("v4's conflicts: %s\ntenure's conflicts: %s", a, b)
 	}
-	same, _ := oracle.EqualButEmptied(upstream.object, tenure.object)        // differenceEmptied
+	same, _ := oracle.EqualButEmptied(upstream.object, tenure.object) // differenceEmptied
+	var missing *v4fieldpath.Set
+	if tree, isMap := s.value.(map[string]any); !same && isMap && s.verb != "Update" { // differenceMissing
+		intent := oracle.Intent{Tree: tree, Type: root, Owned: root.FieldSet(tree)}
+		complete, set := intent.WithMissing(upstream.object)
+		same, _ = oracle.EqualButEmptied(complete, tenure.object)
+		missing = smdv4.Set(set)
+	}
 	if !same && !(upstream.object == nil && isAtomic(root, tenure.object)) { // differenceAtomicRoot
 		return fmt.Errorf("v4's object: %s\ntenure's object: %s", oracle.JSON(upstream.object), oracle.JSON(tenure.object))
 	}
@@ -219,10 +226,24 @@ func (w *world) compareAnswers(root *typed.Type, upstream, tenure answer) error 
 			managers[name] = set
 		}
 	}
+	if missing != nil {
+		managers, upstream.managers = without(managers, missing), without(upstream.managers, missing)
+	}
 	if !managers.Equals(upstream.managers) {
 		return fmt.Errorf("v4's managers:\n%v\ntenure's managers:\n%v", upstream.managers, managers)
 	}
 	return nil
+}
+
+// without returns what the managers own but for a set. Who owns nothing else is left out.
+func without(managers v4fieldpath.ManagedFields, set *v4fieldpath.Set) v4fieldpath.ManagedFields {
+	out := v4fieldpath.ManagedFields{}
+	for name, owned := range managers {
+		if rest := owned.Set().Difference(set); !rest.Empty() {
+			out[name] = v4fieldpath.NewVersionedSet(rest, owned.APIVersion(), owned.Applied())
+		}
+	}
+	return out
 }
 
 func isAtomic(t *typed.Type, v any) bool {

@@ -119,13 +119,8 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 	if err == nil {
 		return nil
 	}
-	missing := intent.missing(upstream.Object)
+	up, missing := intent.WithMissing(upstream.Object)
 	if missing.Empty() {
-		return err
-	}
-	part := intent.Type.Extract(intent.Tree, missing, true)
-	up, mergeErr := intent.Type.Merge(upstream.Object, part)
-	if mergeErr != nil {
 		return err
 	}
 	isTimeless := true
@@ -153,6 +148,20 @@ func compareEntries(upstream, tenure []any, set *fieldpath.Set) error {
 		return differentEntries(upstream, tenure)
 	}
 	return nil
+}
+
+// WithMissing returns an object of upstream's with what it lacks of the intent, by the same
+// difference; missing are the fields that were added, nil for none.
+func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
+	tree, isMap := object.(map[string]any)
+	if missing = i.missing(tree); !isMap || missing.Empty() {
+		return object, nil
+	}
+	complete, err := i.Type.Merge(tree, i.Type.Extract(i.Tree, missing, true))
+	if err != nil {
+		return object, nil
+	}
+	return complete, missing
 }
 
 // missing returns what the intent owns and has as null or as an empty map where tree has
