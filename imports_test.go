@@ -43,9 +43,11 @@ var layers = []layer{
 	{"fieldmanager", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
 	{"fieldmanager/applier", []string{"fieldmanager", "internal/trees"}},
 	{"fieldmanager/ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
-	{"compat/apimachinery", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
-		"internal/trees"}},
 	{"compat/smdv4", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"compat/smdv6", []string{"typed/fieldpath", "typed"}},
+	{"compat/apimachinery", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
+		"internal/trees", "internal/gostruct", "compat/smdv6"}},
+	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"fieldmanager/fieldmanagertest", []string{"internal/printable", "typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts",
 		"fieldmanager", "internal/trees"}},
@@ -216,9 +218,10 @@ func TestRootModuleIsLight(t *testing.T) {
 		"golang.org/x/tools",               // txtar, in fieldmanagertest
 		"github.com/stretchr/testify",      // tests
 		"k8s.io/apimachinery",
+		"k8s.io/klog/v2", // what apimachinery logs with, and hosts of it
 		"k8s.io/kube-openapi",
 		"sigs.k8s.io/structured-merge-diff/v4", // smdv4
-		"sigs.k8s.io/structured-merge-diff/v6", // the oracle of tests
+		"sigs.k8s.io/structured-merge-diff/v6", // smdv6, as apimachinery; the oracle of tests
 		"sigs.k8s.io/yaml",
 	}
 	data, err := os.ReadFile("go.mod")

@@ -39,14 +39,23 @@ const unknownManager = "unknown"
 // which says which object is at fault: with a typed.Errors in it when the object
 // does not fit its type. live is never changed.
 func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	out, _, err := m.ApplyChanged(live, applied, manager, force)
+	return out, err
+}
+
+// ApplyChanged is [FieldManager.Apply], and reports whether the intent changed the object:
+// more than its managed fields and the annotation of client-side apply.
+func (m *FieldManager) ApplyChanged(live, applied runtime.Object, manager string, force bool) (
+	out runtime.Object, changed bool, err error) {
 	w, err := m.startApply(live, applied, manager, force)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := w.run(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return w.finish()
+	out, err = w.finish()
+	return out, w.changed, err
 }
 
 // applyWrite is one apply on its way through the pipeline.

@@ -94,6 +94,12 @@ func WithCap(n int) Option { return func(m *FieldManager) { m.cap = n } }
 // not be compared. f must be safe for concurrent use.
 func WithWarnings(f func(Warning)) Option { return func(m *FieldManager) { m.warn = f } }
 
+// WithErrors sets whom to tell of an error that UpdateNoErrors passed over, and of which
+// object: it is stored with the managed fields of live. f must be safe for concurrent use.
+func WithErrors(f func(obj runtime.Object, err error)) Option {
+	return func(m *FieldManager) { m.onError = f }
+}
+
 // WithSemantics sets which values are equal: nil, the default, is Compatible, as
 // upstream has it; typed.Canonical makes values equal that mean the same, so that
 // managers who mean the same neither conflict nor write (spec rule 11.1).
@@ -136,6 +142,7 @@ type FieldManager struct {
 	empty       runtime.Object
 	cap         int
 	warn        func(Warning)
+	onError     func(runtime.Object, error)
 	semantics   *typed.Semantics
 	unknown     UnknownFields
 	cache       *fieldpath.Cache

@@ -429,6 +429,17 @@ func TestUpdateNoErrorsKeepsManagedFields(t *testing.T) {
 	require.Equal(t, broken.Object["spec"], got.(*unstructured.Unstructured).Object["spec"])
 	require.Empty(t, broken.GetManagedFields())
 	require.Equal(t, broken, m.UpdateNoErrors(nil, broken, "ctl"))
+
+	var reported []string
+	m = newManager(t, "v1", fieldmanager.WithErrors(func(obj runtime.Object, err error) {
+		reported = append(reported, obj.(metav1.Object).GetName()+": "+err.Error())
+	}))
+	m.UpdateNoErrors(stored(live), object(t, "v1", "spec: {text: b}"), "ctl")
+	require.Empty(t, reported)
+	m.UpdateNoErrors(stored(live), broken, "ctl")
+	require.Len(t, reported, 1)
+	require.Contains(t, reported[0], broken.GetName()+": ")
+	require.Contains(t, reported[0], ".spec.text: expected string, got a list")
 }
 
 // TestGoStructs applies to and updates a Go struct.

@@ -53,9 +53,12 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
 // when its fields can't be tracked: on an error it returns now with the managed
-// fields of live.
+// fields of live, and tells whom [WithErrors] names.
 func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
 	out, err := m.Update(live, now, manager)
+	if err != nil {
+		m.ReportError(now, err)
+	}
 	if err != nil && live != nil {
 		out, err = copyEntries(now, live)
 	}
@@ -63,6 +66,14 @@ func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) 
 		return now
 	}
 	return out
+}
+
+// ReportError tells whom [WithErrors] names of an error, for hosts that store obj all the
+// same without UpdateNoErrors.
+func (m *FieldManager) ReportError(obj runtime.Object, err error) {
+	if m.onError != nil {
+		m.onError(obj, err)
+	}
 }
 
 // copyEntries returns now with the managed fields of live, whatever they are.

@@ -9,11 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // clock makes the examples' times the same each time.
@@ -41,7 +44,7 @@ func ExampleNewDefaultFieldManager() {
 	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
 	hub := schema.GroupVersion{Group: "example.dev", Version: runtime.APIVersionInternal}
 	m, err := apimachinery.NewDefaultFieldManager(types, runtime.UnsafeObjectConvertor(s), s, s, kind, hub, "",
-		map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))},
+		map[smd.APIVersion]smd.Filter{"example.dev/v1": smd.NewExcludeSetFilter(smd.NewSet(smd.MakePathOrDie("status")))},
 		fieldmanager.WithClock(clock), fieldmanager.WithWarnings(func(w fieldmanager.Warning) { fmt.Println(w) }))
 	if err != nil {
 		panic(err)
@@ -70,13 +73,13 @@ func ExampleNewDefaultCRDFieldManager() {
 	}
 	live := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}`)
 	now := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"anything": ["goes"]}}`)
-	// Store what is returned: now itself stays as it is.
+	// What is returned is now itself, with its managed fields.
 	stored, err := m.Update(live, now, "me")
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(len(now.GetManagedFields()), len(stored.(metav1.Object).GetManagedFields()))
-	// Output: 0 1
+	fmt.Println(stored == runtime.Object(now), len(now.GetManagedFields()))
+	// Output: true 1
 }
 
 func ExampleExtractInto() {
@@ -84,12 +87,20 @@ func ExampleExtractInto() {
 		"metadata": {"name": "w", "managedFields": [{"manager": "me", "operation": "Apply", "apiVersion": "example.dev/v1",
 			"fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:note": {}}}}]},
 		"spec": {"note": "mine", "color": "somebody else's"}}`)
-	types := tenureTypes()
+	var schemas map[string]*spec.Schema
+	if err := json.Unmarshal([]byte(models), &schemas); err != nil {
+		panic(err)
+	}
+	widgets, err := schemaconv.ToSchemaFromOpenAPI(schemas, false)
+	if err != nil {
+		panic(err)
+	}
+	parser := smdtyped.Parser{Schema: smdschema.Schema{Types: widgets.Types}}
 	var mine struct {
 		Kind string         `json:"kind"`
 		Spec map[string]any `json:"spec"`
 	}
-	if err := apimachinery.ExtractInto(obj, types.TypeFor(obj.GroupVersionKind()), "me", &mine, ""); err != nil {
+	if err := apimachinery.ExtractInto(obj, parser.Type("v1"), "me", &mine, ""); err != nil {
 		panic(err)
 	}
 	fmt.Println(mine.Kind, mine.Spec)
@@ -102,7 +113,7 @@ func ExampleNewScaleHandler() {
 		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 	}}
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
-	h := apimachinery.NewScaleHandler(parent, apps, apimachinery.ResourcePathMappings{"apps/v1": fieldpath.Fields("spec", "replicas")})
+	h := apimachinery.NewScaleHandler(parent, apps, apimachinery.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas")})
 	scale, err := h.ToSubresource()
 	if err != nil {
 		panic(err)

@@ -6,7 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"github.com/tenure-ssa/tenure/compat/smdv6"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -20,7 +22,16 @@ import (
 // object is the root resource, of objectType; it is not changed, and
 // applyConfiguration shares no memory with it. Fields that objectType does not
 // declare and duplicates, which a newer server may have let in, are no errors.
-func ExtractInto(object runtime.Object, objectType *typed.Type, manager string, applyConfiguration any, subresource string) error {
+func ExtractInto(object runtime.Object, objectType smdtyped.ParseableType, manager string, applyConfiguration any, subresource string) error {
+	t, err := smdv6.CachedType(objectType.Schema, objectType.TypeRef)
+	if err != nil {
+		return fmt.Errorf("type of object: %w", err)
+	}
+	return ExtractIntoOf(object, t, manager, applyConfiguration, subresource)
+}
+
+// ExtractIntoOf is [ExtractInto] for a type of Tenure's.
+func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string, applyConfiguration any, subresource string) error {
 	tree, err := treeOf(object)
 	if err != nil {
 		return fmt.Errorf("%T: %w", object, err)
@@ -69,4 +80,13 @@ func appliedBy(object metav1.Object, manager, subresource string) (metav1.Manage
 		}
 	}
 	return metav1.ManagedFieldsEntry{}, false
+}
+
+// treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
+// that of a Go struct is new.
+func treeOf(obj runtime.Object) (map[string]any, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return u.UnstructuredContent(), nil
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }

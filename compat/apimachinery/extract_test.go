@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/schemaconv"
-	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
@@ -31,14 +32,13 @@ func upstreamType(t testing.TB, name string) smdtyped.ParseableType {
 	t.Helper()
 	s, err := schemaconv.ToSchemaFromOpenAPI(host{}.models(), false)
 	require.NoError(t, err)
-	p := smdtyped.Parser{Schema: smd.Schema{Types: s.Types}}
+	p := smdtyped.Parser{Schema: smdschema.Schema{Types: s.Types}}
 	return p.Type(name)
 }
 
 // TestExtractInto compares with upstream over what random applies leave behind, for
 // unstructured objects and for Go structs with and without a kind.
 func TestExtractInto(t *testing.T) {
-	ours := tenureTypes().TypeFor(widgetKind("v1"))
 	theirs := upstreamType(t, "v1")
 	h := structs()
 	found := 0
@@ -61,7 +61,7 @@ func TestExtractInto(t *testing.T) {
 				for _, subresource := range []string{"", "status"} {
 					var up, own configuration
 					upErr := managedfields.ExtractInto(obj, theirs, manager, &up, subresource)
-					err := apimachinery.ExtractInto(obj, ours, manager, &own, subresource)
+					err := apimachinery.ExtractInto(obj, theirs, manager, &own, subresource)
 					require.Equal(t, upErr == nil, err == nil, "upstream: %v, tenure: %v, of %s", upErr, err, before)
 					if err == nil {
 						equal, _ := oracle.EqualButEmptied(treeOf(up), treeOf(own))
@@ -77,7 +77,7 @@ func TestExtractInto(t *testing.T) {
 }
 
 func TestExtractIntoErrors(t *testing.T) {
-	typ := tenureTypes().TypeFor(widgetKind("v1"))
+	typ := upstreamType(t, "v1")
 	obj := intent("v1", tree{"note": "x"})
 	entry := func(fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: "m", Operation: "Apply", APIVersion: "example.dev/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
@@ -125,22 +125,6 @@ func TestExtractIntoErrors(t *testing.T) {
 	require.NoError(t, apimachinery.ExtractInto(newer, typ, "m", &got, ""))
 	require.Equal(t, map[string]any{"note": "x"}, got.Spec)
 	require.Error(t, managedfields.ExtractInto(newer, upstreamType(t, "v1"), "m", &got, ""))
-}
-
-// TestUpdateKeepsItsInput: upstream's Update takes the managed fields out of the new
-// object that it is given.
-func TestUpdateKeepsItsInput(t *testing.T) {
-	for _, h := range []host{structs(), customs()} {
-		live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
-		now := h.at(live, h.hub("v1"))
-		now.(metav1.Object).SetLabels(map[string]string{"l": "v"})
-		before := text(now)
-		out, err := h.tenure("v1", "", start).Update(live, now, "editor")
-		require.NoError(t, err)
-		require.Equal(t, before, text(now), h.name)
-		require.Len(t, out.(metav1.Object).GetManagedFields(), 2)
-		require.Equal(t, out, h.tenure("v1", "", start).UpdateNoErrors(live, now, "editor"))
-	}
 }
 
 // TestApplyGivesAnObjectOfItsOwn: a host may change what Apply returns while live is
@@ -207,12 +191,23 @@ func scribbleTree(v any) {
 func TestConstructorErrors(t *testing.T) {
 	h := structs()
 	_, err := apimachinery.NewDefaultFieldManager(nil, h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nil)
-	require.EqualError(t, err, "no types, want those of the kind's versions")
-	_, err = apimachinery.NewDefaultFieldManager(tenureTypes(), h.converter, h.defaulter, h.creater, widgetKind("v9"), gv("v1"), "", nil)
-	require.ErrorContains(t, err, `empty object of example.dev/v9, Kind=Widget: no kind "Widget" is registered`)
+	require.EqualError(t, err, "no type converter, want one for the kind's versions")
+	nothing := map[smd.APIVersion]smd.Filter{"example.dev/v1": smd.NewExcludeSetFilter(smd.NewSet(smd.Path{{}}))}
+	_, err = apimachinery.NewDefaultFieldManager(tenureTypes(), h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nothing)
+	require.EqualError(t, err, `reset fields: filter of "example.dev/v1": the path element selects nothing, want a field, key, value or index`)
 	_, err = apimachinery.NewTypeConverter(nil, false)
 	require.NoError(t, err)
-	require.NotNil(t, apimachinery.NewDeducedTypeConverter().TypeFor(widgetKind("v9")))
+	require.NotNil(t, apimachinery.Types(apimachinery.NewDeducedTypeConverter()).TypeFor(widgetKind("v9")))
+	h2 := apimachinery.NewScaleHandler(nil, gv("v1"), apimachinery.ResourcePathMappings{"v1": smd.Path{{}}})
+	for _, f := range []func() error{
+		func() error { _, err := h2.ToSubresource(); return err },
+		func() error { _, err := h2.ToParent(nil); return err },
+	} {
+		require.EqualError(t, f(), "path of replicas at v1: the path element selects nothing, want a field, key, value or index")
+	}
+	var into configuration
+	require.EqualError(t, apimachinery.ExtractInto(intent("v1", tree{}), smdtyped.ParseableType{}, "m", &into, ""),
+		"type of object: no schema, want that of the type")
 }
 
 func TestValidateManagedFields(t *testing.T) {

@@ -3,16 +3,19 @@ package apimachinery
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/tenure-ssa/tenure/compat/smdv6"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // kubectl is the manager that is treated as the successor of client-side apply.
@@ -22,172 +25,259 @@ const kubectl = "kubectl"
 // subresource. Requests are at the kind's version, objects at the hub version. It
 // is safe for concurrent use if its converter, defaulter and creater are.
 type FieldManager struct {
-	engine    *fieldmanager.FieldManager
-	converter runtime.ObjectConvertor
+	types     fieldmanager.Types
+	converter hubAndSpoke
 	defaulter runtime.ObjectDefaulter
-	version   schema.GroupVersion
-	hub       schema.GroupVersion
-	empty     runtime.Object // at version, of the converter's Go type; never changed
+	creater   runtime.ObjectCreater
+	kind      schema.GroupVersionKind
+	options   []fieldmanager.Option
+	// settings has the options and no type, for those that this package heeds itself.
+	settings *fieldmanager.FieldManager
+	ready    atomic.Pointer[engine]
+}
+
+// engine is what the first request makes: a constructor must not fail for a kind that is
+// never written to.
+type engine struct {
+	*fieldmanager.FieldManager
+	empty runtime.Object // at the kind's version; never changed; nil for none
 }
 
 // NewDefaultFieldManager returns a FieldManager for a kind that is served as kind
-// and handled by the host as objects of the version hub. It differs from
-// apimachinery's in its first argument, see [NewTypeConverter]; in the filters of
-// resetFields, by group/version, which are package fieldpath's; and in the
-// options, of which WithClock, WithCap and WithWarnings are for hosts.
+// and handled by the host as objects of the version hub. All parameters are those of
+// upstream's function, and may be nil where they may be nil there. A filter of
+// NewExcludeSetFilter costs nothing in a write; any other is called.
 //
-// It fails when types does not know the kind, or objectCreater can't make one. The
-// FieldManager keeps the type that it found: make a new one when it changes.
-func NewDefaultFieldManager(types fieldmanager.Types, objectConverter runtime.ObjectConvertor, objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind, hub schema.GroupVersion, subresource string, resetFields map[string]fieldpath.Filter, options ...fieldmanager.Option) (*FieldManager, error) {
-	return newFieldManager(types, hubAndSpoke{objectConverter, hub, true}, objectDefaulter, objectCreater, kind, subresource, resetFields, options)
+// Options set what upstream has no parameter for: fieldmanager.WithResetFields for filters
+// of package fieldpath (then resetFields do not count), WithWarnings, WithErrors, WithClock,
+// WithCap. WithErrors replaces the log of what [FieldManager.UpdateNoErrors] passes over.
+//
+// It fails when there is no typeConverter, or a filter excludes what no path can be. What
+// else is wrong fails the requests that need it: Apply and Update of a kind that
+// typeConverter does not know return an error. The FieldManager keeps the type of the kind
+// once it found it.
+func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
+	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
+	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
+	options ...fieldmanager.Option) (*FieldManager, error) {
+	m := &FieldManager{converter: hubAndSpoke{objectConverter, hub, true}, defaulter: objectDefaulter, creater: objectCreater, kind: kind}
+	return m, m.init(typeConverter, subresource, resetFields, options)
 }
 
 // NewDefaultCRDFieldManager is [NewDefaultFieldManager] for custom resources,
 // whose hub is the same group and version for all of them.
-func NewDefaultCRDFieldManager(types fieldmanager.Types, objectConverter runtime.ObjectConvertor, objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind, hub schema.GroupVersion, subresource string, resetFields map[string]fieldpath.Filter, options ...fieldmanager.Option) (*FieldManager, error) {
-	return newFieldManager(types, hubAndSpoke{objectConverter, hub, false}, objectDefaulter, objectCreater, kind, subresource, resetFields, options)
+func NewDefaultCRDFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
+	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
+	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
+	options ...fieldmanager.Option) (*FieldManager, error) {
+	m := &FieldManager{converter: hubAndSpoke{objectConverter, hub, false}, defaulter: objectDefaulter, creater: objectCreater, kind: kind}
+	return m, m.init(typeConverter, subresource, resetFields, options)
 }
 
-func newFieldManager(types fieldmanager.Types, converter hubAndSpoke, defaulter runtime.ObjectDefaulter, creater runtime.ObjectCreater, kind schema.GroupVersionKind, subresource string, resetFields map[string]fieldpath.Filter, options []fieldmanager.Option) (*FieldManager, error) {
-	if types == nil {
-		return nil, errors.New("no types, want those of the kind's versions")
+func (m *FieldManager) init(typeConverter TypeConverter, subresource string,
+	resetFields map[smdpath.APIVersion]smdpath.Filter, options []fieldmanager.Option) error {
+	if typeConverter == nil {
+		return errNoTypes
 	}
-	m := &FieldManager{converter: converter.converter, defaulter: defaulter, version: kind.GroupVersion(), hub: converter.hub}
-	empty, err := creater.New(kind)
+	m.types = Types(typeConverter)
+	reset, err := smdv6.FromFilters(resetFields)
 	if err != nil {
-		return nil, fmt.Errorf("empty object of %s: %w", kind, err)
+		return fmt.Errorf("reset fields: %w", err)
 	}
-	if u, ok := empty.(runtime.Unstructured); ok {
-		u.GetObjectKind().SetGroupVersionKind(kind)
-	}
-	if m.empty, err = m.versioned(empty); err != nil {
-		return nil, fmt.Errorf("empty object of %s: %w", kind, err)
-	}
-	own := []fieldmanager.Option{
-		fieldmanager.WithConverter(converter),
+	m.options = append([]fieldmanager.Option{
+		fieldmanager.WithConverter(m.converter),
 		fieldmanager.WithSubresource(subresource),
-		fieldmanager.WithResetFields(resetFields),
-		fieldmanager.WithEmptyObject(m.empty),
-	}
-	m.engine, err = fieldmanager.New(kind, types, append(own, options...)...)
-	return m, err
+		fieldmanager.WithResetFields(reset),
+		fieldmanager.WithErrors(logUpdateError),
+	}, options...)
+	m.settings, err = fieldmanager.New(m.kind, deduced{}, m.options...)
+	return err
 }
 
-func (m *FieldManager) versioned(obj runtime.Object) (runtime.Object, error) {
-	return m.converter.ConvertToVersion(obj, m.version)
-}
-
-// atVersion returns obj as an unstructured object of the kind's version, with
-// obj's own managed fields whatever the converter made of them. It may share
-// memory with obj.
-func (m *FieldManager) atVersion(obj runtime.Object) (*unstructured.Unstructured, error) {
-	converted, err := m.versioned(obj)
-	if err != nil {
-		return nil, fmt.Errorf("converting to %s: %w", m.version, err)
+// engineFor returns the engine, for an object at the kind's version.
+func (m *FieldManager) engineFor(versioned runtime.Object) (*engine, error) {
+	if e := m.ready.Load(); e != nil {
+		return e, nil
 	}
-	tree, err := treeOf(converted)
-	if err != nil {
-		return nil, fmt.Errorf("%T: %w", converted, err)
+	e := &engine{empty: m.emptyObject(versioned)}
+	options := m.options
+	if e.empty != nil {
+		options = append(options[:len(options):len(options)], fieldmanager.WithEmptyObject(e.empty))
 	}
-	out := &unstructured.Unstructured{Object: tree}
-	if _, there := managedfields.Of(tree); there == carries(obj) {
-		return out, nil
-	}
-	with, err := managedfields.Copy(out, obj)
-	if err != nil {
+	var err error
+	if e.FieldManager, err = fieldmanager.New(m.kind, m.types, options...); err != nil {
 		return nil, err
 	}
-	return with.(*unstructured.Unstructured), nil
+	if !m.ready.CompareAndSwap(nil, e) {
+		e = m.ready.Load()
+	}
+	return e, nil
+}
+
+// emptyObject returns what objects are before they are created, at the kind's version; nil
+// when there is no more to it than an apiVersion and a kind. The creater makes it, except
+// for the Scale of custom resources: objects of the subresource are Go structs, while the
+// creater makes an unstructured one, which the converter refuses. versioned is an object
+// at the kind's version, or nil.
+func (m *FieldManager) emptyObject(versioned runtime.Object) runtime.Object {
+	empty, err := m.creater.New(m.kind)
+	if err == nil {
+		if u, ok := empty.(runtime.Unstructured); ok {
+			u.GetObjectKind().SetGroupVersionKind(m.kind)
+		}
+		empty, err = m.atVersion(empty)
+	}
+	t := reflect.TypeOf(versioned)
+	isStruct := !isUnstructured(versioned) && t != nil && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+	switch {
+	case err == nil && !(isStruct && isUnstructured(empty)):
+		return empty
+	case !isStruct:
+		return nil
+	}
+	zero, ok := reflect.New(t.Elem()).Interface().(runtime.Object)
+	if !ok {
+		return nil
+	}
+	zero.GetObjectKind().SetGroupVersionKind(m.kind)
+	return zero
+}
+
+func isUnstructured(obj runtime.Object) bool {
+	_, ok := obj.(runtime.Unstructured)
+	return ok
+}
+
+// atVersion returns obj at the kind's version, with obj's own managed fields whatever the
+// converter made of them. It may be obj itself, or share memory with it.
+func (m *FieldManager) atVersion(obj runtime.Object) (runtime.Object, error) {
+	converted, err := m.converter.converter.ConvertToVersion(obj, m.kind.GroupVersion())
+	if err != nil {
+		return nil, fmt.Errorf("converting to %s: %w", m.kind.GroupVersion(), err)
+	}
+	if carries(converted) == carries(obj) {
+		return converted, nil
+	}
+	return managedfields.Copy(converted, obj)
+}
+
+// liveAtVersion returns the live object, nil for none, at the kind's version, and the
+// engine for it.
+func (m *FieldManager) liveAtVersion(live runtime.Object) (versioned runtime.Object, e *engine, err error) {
+	if live != nil {
+		if versioned, err = m.atVersion(live); err != nil {
+			return nil, nil, fmt.Errorf("live object: %w", err)
+		}
+	}
+	if e, err = m.engineFor(versioned); err != nil {
+		return nil, nil, err
+	}
+	if live == nil {
+		versioned = e.empty
+	}
+	return versioned, e, nil
 }
 
 // Apply returns live with applied, the intent of manager, merged into it, as
 // fieldmanager.Apply does. live is at the hub version, applied at the kind's, and
-// the result at the hub version; it shares no memory with live.
+// the result at the hub version; it shares no memory with live. live may be nil, for an
+// object that does not exist yet.
 //
 // When the apply changed nothing but managed fields the result is a copy of live.
 // Else it was converted from the kind's version, after the defaults were set.
+//
+// Conflicts and bad requests are an *apierrors.StatusError.
 func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
-	if live == nil {
-		live = m.empty
+	if live != nil {
+		if _, err := meta.Accessor(live); err != nil {
+			return nil, fmt.Errorf("live object: %w", err)
+		}
 	}
-	if _, err := meta.Accessor(live); err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
-	}
-	before, err := m.atVersion(live)
-	if err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
-	}
-	out, err := m.engine.Apply(before, applied, manager, force)
+	before, e, err := m.liveAtVersion(live)
 	if err != nil {
 		return nil, err
 	}
-	after := out.(*unstructured.Unstructured)
-	if same(before.Object, after.Object, manager == kubectl) {
-		result, err := managedfields.Copy(copied(live), after)
-		if err == nil && manager == kubectl {
-			err = copyLastApplied(result, after.Object)
-		}
-		return result, err
-	}
-	merged := &unstructured.Unstructured{Object: trees.Plain(managedfields.With(after.Object, nil)).(map[string]any)}
-	versioned, err := m.versioned(merged)
+	after, changed, err := e.ApplyChanged(before, applied, manager, force)
 	if err != nil {
-		return nil, fmt.Errorf("merged object: converting to %s: %w", m.version, err)
+		return nil, statusError(err)
+	}
+	if live != nil && !changed {
+		return withEntriesOf(copied(live), after, manager == kubectl)
+	}
+	versioned, err := m.atVersion(copiedWithoutEntries(after))
+	if err != nil {
+		return nil, fmt.Errorf("merged object: %w", err)
 	}
 	m.defaulter.Default(versioned)
-	result, err := m.converter.ConvertToVersion(versioned, m.hub)
+	hub := m.converter.hub
+	result, err := m.converter.converter.ConvertToVersion(versioned, hub)
 	if err != nil {
-		return nil, fmt.Errorf("merged object: converting to %s: %w", m.hub, err)
+		return nil, fmt.Errorf("merged object: converting to %s: %w", hub, err)
 	}
-	return managedfields.Copy(result, after)
+	return result, setEntries(result, after)
 }
 
-// Update returns now, the object at the hub version that a create, update or patch
-// is about to store in the place of live, with the managed fields that follow, as
-// fieldmanager.Update does. now itself stays as it is; the result may share memory
-// with it.
+// statusError returns the error as upstream does: conflicts are a StatusError, and bad
+// requests are one already.
+func statusError(err error) error {
+	var conflicting conflicts.Conflicts
+	if errors.As(err, &conflicting) {
+		return &apierrors.StatusError{ErrStatus: conflicting.Status()}
+	}
+	return err
+}
+
+// Update sets the managed fields of now, the object at the hub version that a create,
+// update or patch is about to store in the place of live, to those that follow from what
+// fieldmanager.Update says. It returns now itself, of which nothing else is changed. live
+// may be nil, for an object that does not exist yet. Entries that stay may share memory
+// with those of live.
+//
+// An error leaves now as it was. Nothing is tracked, and now returned as it is, when either
+// object has no metadata.
 func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
-	if live == nil {
-		live = m.empty
-	}
-	stored, err := meta.Accessor(live)
-	if err != nil {
-		return now, nil
-	}
 	if _, err := meta.Accessor(now); err != nil {
 		return now, nil
 	}
-	if stored.GetUID() != "" && !carries(live) && !carries(now) {
-		return now, nil // nobody has tracked it so far; there is nothing to convert for
+	if live != nil {
+		stored, err := meta.Accessor(live)
+		if err != nil {
+			return now, nil
+		}
+		if stored.GetUID() != "" && !carries(live) && !carries(now) {
+			return now, nil // nobody has tracked it so far; there is nothing to convert for
+		}
 	}
-	before, err := m.atVersion(live)
+	before, e, err := m.liveAtVersion(live)
 	if err != nil {
-		return nil, fmt.Errorf("live object: %w", err)
+		return nil, err
 	}
 	after, err := m.atVersion(now)
 	if err != nil {
 		return nil, fmt.Errorf("new object: %w", err)
 	}
-	out, err := m.engine.Update(before, after, manager)
+	out, err := e.Update(before, after, manager)
 	if err != nil {
 		return nil, err
 	}
-	return managedfields.Copy(now, out)
+	if err := setEntries(now, out); err != nil {
+		return nil, err
+	}
+	return now, nil
 }
 
-// UpdateNoErrors is [FieldManager.Update] for hosts that store an object even when
-// its fields can't be tracked: on an error it returns now with the managed fields
-// of live.
+// UpdateNoErrors is [FieldManager.Update] for hosts that store an object even when its
+// fields can't be tracked: an error is logged, and now gets the managed fields of live.
 func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
 	out, err := m.Update(live, now, manager)
 	if err == nil {
 		return out
 	}
-	if live == nil {
-		return now
+	m.settings.ReportError(now, err)
+	if live != nil {
+		if err := setEntries(now, live); err != nil {
+			return now
+		}
 	}
-	if out, err = managedfields.Copy(now, live); err != nil {
-		return now
-	}
-	return out
+	return now
 }

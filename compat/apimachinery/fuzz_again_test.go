@@ -52,9 +52,9 @@ func (c versioned) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.
 
 // laws are those of applies at a version.
 func (h host) laws(version string) oracle.Laws {
-	types := tenureTypes()
+	types := apimachinery.Types(tenureTypes())
 	if h.schemaless {
-		types = apimachinery.NewDeducedTypeConverter()
+		types = apimachinery.Types(apimachinery.NewDeducedTypeConverter())
 	}
 	l := oracle.Laws{Type: types.TypeFor(widgetKind(version)), At: func(now time.Time) (*fieldmanager.FieldManager, error) {
 		return fieldmanager.New(widgetKind(version), types, fieldmanager.WithConverter(versioned{h.converter}),

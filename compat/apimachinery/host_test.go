@@ -18,7 +18,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // host is an API server of widgets, as far as field managers concern it. The same
@@ -178,8 +177,16 @@ var (
 	upstreamTypes = sync.OnceValue(func() managedfields.TypeConverter {
 		return must(managedfields.NewTypeConverter(host{}.models(), false))
 	})
-	tenureTypes = sync.OnceValue(func() fieldmanager.Types { return must(apimachinery.NewTypeConverter(host{}.models(), false)) })
+	tenureTypes = sync.OnceValue(func() managedfields.TypeConverter {
+		return must(apimachinery.NewTypeConverter(host{}.models(), false))
+	})
 )
+
+// filters are what a host hands over to both.
+func filters(subresource string) map[smd.APIVersion]smd.Filter {
+	filter := smd.NewExcludeSetFilter(smd.NewSet(smd.MakePathOrDie(resets(subresource))))
+	return map[smd.APIVersion]smd.Filter{"example.dev/v1": filter, "example.dev/v2": filter}
+}
 
 func (h host) upstream(version, subresource string) manager {
 	types := upstreamTypes()
@@ -189,13 +196,11 @@ func (h host) upstream(version, subresource string) manager {
 	if h.schemaless {
 		types = managedfields.NewDeducedTypeConverter()
 	}
-	filter := smd.NewExcludeSetFilter(smd.NewSet(smd.MakePathOrDie(resets(subresource))))
-	reset := map[smd.APIVersion]smd.Filter{"example.dev/v1": filter, "example.dev/v2": filter}
 	construct := managedfields.NewDefaultFieldManager
 	if h.crd {
 		construct = managedfields.NewDefaultCRDFieldManager
 	}
-	return must(construct(types, h.converter, h.defaulter, h.creater, widgetKind(version), h.hub(version), subresource, reset))
+	return must(construct(types, h.converter, h.defaulter, h.creater, widgetKind(version), h.hub(version), subresource, filters(subresource)))
 }
 
 func (h host) tenure(version, subresource string, now time.Time) manager {
@@ -206,13 +211,11 @@ func (h host) tenure(version, subresource string, now time.Time) manager {
 	if h.schemaless {
 		types = apimachinery.NewDeducedTypeConverter()
 	}
-	filter := fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(resets(subresource))))
-	reset := map[string]fieldpath.Filter{"example.dev/v1": filter, "example.dev/v2": filter}
 	construct := apimachinery.NewDefaultFieldManager
 	if h.crd {
 		construct = apimachinery.NewDefaultCRDFieldManager
 	}
-	return must(construct(types, h.converter, h.defaulter, h.creater, widgetKind(version), h.hub(version), subresource, reset,
+	return must(construct(types, h.converter, h.defaulter, h.creater, widgetKind(version), h.hub(version), subresource, filters(subresource),
 		fieldmanager.WithClock(func() time.Time { return now }), fieldmanager.WithWarnings(h.warn)))
 }
 

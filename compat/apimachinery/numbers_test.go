@@ -53,7 +53,7 @@ func TestNumbersOfGoEverywhere(t *testing.T) {
 				} `json:"spec"`
 			}
 			typ := openapi.Builtin().TypeFor(u.GroupVersionKind())
-			require.NoError(t, apimachinery.ExtractInto(u, typ, "a", &into, ""))
+			require.NoError(t, apimachinery.ExtractIntoOf(u, typ, "a", &into, ""))
 			require.EqualValues(t, 1, *into.Spec.Replicas)
 		})
 	}

@@ -1,6 +1,7 @@
 package apimachinery
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
@@ -9,19 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 )
-
-// treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
-// that of a Go struct is new.
-func treeOf(obj runtime.Object) (map[string]any, error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		return u.UnstructuredContent(), nil
-	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-}
 
 // carries reports whether obj has managed fields, be it an empty list.
 func carries(obj runtime.Object) bool {
@@ -31,6 +23,63 @@ func carries(obj runtime.Object) bool {
 	}
 	accessor, err := meta.Accessor(obj)
 	return err == nil && accessor.GetManagedFields() != nil
+}
+
+// setEntries gives obj itself the managed fields of from.
+func setEntries(obj, from runtime.Object) error {
+	to, ofTree := obj.(runtime.Unstructured)
+	_, fromTree := from.(runtime.Unstructured)
+	if ofTree != fromTree {
+		// One is a Go struct. Its entries are converted.
+		converted, err := managedfields.Copy(obj, from)
+		if err != nil {
+			return err
+		}
+		from = converted
+	}
+	if ofTree {
+		list, _ := managedfields.Of(from.(runtime.Unstructured).UnstructuredContent())
+		return setTreeEntries(to, list)
+	}
+	source, err := meta.Accessor(from)
+	if err != nil {
+		return fmt.Errorf("%T: %w", from, err)
+	}
+	target, err := meta.Accessor(obj)
+	if err != nil {
+		return fmt.Errorf("%T: %w", obj, err)
+	}
+	target.SetManagedFields(source.GetManagedFields())
+	return nil
+}
+
+func setTreeEntries(obj runtime.Unstructured, list any) error {
+	tree := obj.UnstructuredContent()
+	metadata, ok := tree["metadata"].(map[string]any)
+	switch {
+	case !ok && tree["metadata"] != nil:
+		return errors.New("metadata: expected a map")
+	case list == nil:
+		delete(metadata, "managedFields")
+		return nil
+	case metadata == nil:
+		metadata = map[string]any{}
+		tree["metadata"] = metadata
+		obj.SetUnstructuredContent(tree)
+	}
+	metadata["managedFields"] = list
+	return nil
+}
+
+// withEntriesOf returns obj, which the caller owns, with the managed fields of after and,
+// for the manager that keeps it, the annotation of client-side apply.
+func withEntriesOf(obj, after runtime.Object, kubectl bool) (runtime.Object, error) {
+	if kubectl {
+		if err := copyLastApplied(obj, after); err != nil {
+			return nil, err
+		}
+	}
+	return obj, setEntries(obj, after)
 }
 
 // copied returns a deep copy of obj. An unstructured object may hold any of Go's numbers;
@@ -43,30 +92,20 @@ func copied(obj runtime.Object) runtime.Object {
 	return obj.DeepCopyObject()
 }
 
-// same reports whether two trees are the same object, whatever their managed
-// fields and, for the manager that keeps it, the annotation of client-side apply.
-func same(a, b map[string]any, kubectl bool) bool {
-	a, b = managedfields.With(a, nil), managedfields.With(b, nil)
-	if kubectl {
-		a, b = withoutLastApplied(a), withoutLastApplied(b)
+// copiedWithoutEntries is [copied] without managed fields.
+func copiedWithoutEntries(obj runtime.Object) runtime.Object {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return copied(&unstructured.Unstructured{Object: managedfields.With(u.Object, nil)})
 	}
-	return typed.Equal(a, b)
+	obj = gostruct.Copy(obj)
+	if accessor, err := meta.Accessor(obj); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return obj.DeepCopyObject()
 }
 
-func withoutLastApplied(tree map[string]any) map[string]any {
-	metadata, _ := tree["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	if _, ok := annotations[fieldmanager.LastAppliedAnnotation]; !ok {
-		return tree
-	}
-	tree, metadata, annotations = maps.Clone(tree), maps.Clone(metadata), maps.Clone(annotations)
-	delete(annotations, fieldmanager.LastAppliedAnnotation)
-	metadata["annotations"], tree["metadata"] = annotations, metadata
-	return tree
-}
-
-// copyLastApplied gives obj, which the caller owns, the annotation that tree has.
-func copyLastApplied(obj runtime.Object, tree map[string]any) error {
+// copyLastApplied gives obj, which the caller owns, the annotation that after has.
+func copyLastApplied(obj, after runtime.Object) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return err
@@ -75,13 +114,13 @@ func copyLastApplied(obj runtime.Object, tree map[string]any) error {
 	if annotations[fieldmanager.LastAppliedAnnotation] == "" {
 		return nil // only what is there is kept up
 	}
-	text, there, err := unstructured.NestedString(tree, "metadata", "annotations", fieldmanager.LastAppliedAnnotation)
+	from, err := meta.Accessor(after)
 	if err != nil {
-		return fmt.Errorf("annotation %s: %w", fieldmanager.LastAppliedAnnotation, err)
+		return err
 	}
 	annotations = maps.Clone(annotations)
 	delete(annotations, fieldmanager.LastAppliedAnnotation)
-	if there {
+	if text, ok := from.GetAnnotations()[fieldmanager.LastAppliedAnnotation]; ok {
 		annotations[fieldmanager.LastAppliedAnnotation] = text
 	}
 	accessor.SetAnnotations(annotations)

@@ -1,31 +1,169 @@
 package apimachinery
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kube-openapi/pkg/validation/spec"
+	"errors"
+	"fmt"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/util/proto"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/tenure-ssa/tenure/compat/smdv6"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// NewTypeConverter returns the types of the kinds that OpenAPI v3 schemas
-// describe. The keys of models are the names that their references use;
-// preserveUnknownFields makes every struct accept fields that it does not declare.
-// The error names every fault, as that of openapi.Compile does.
-func NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool) (fieldmanager.Types, error) {
-	r, err := openapi.Compile(models, preserveUnknownFields)
+// TypeConverter is upstream's: hosts hold values of it, and implement it. [Types] makes
+// Tenure's types of one, [FromTypes] goes the other way, and [Union] asks several in turn.
+type TypeConverter = upstream.TypeConverter
+
+// GvkParser is upstream's.
+type GvkParser = upstream.GvkParser
+
+// NewTypeConverter returns a TypeConverter for the kinds that OpenAPI v3 schemas describe.
+// The keys of models are the names that their references use; preserveUnknownFields
+// makes every struct accept fields that it does not declare. The error names every fault,
+// as that of openapi.Compile does.
+//
+// Field managers of this package read the types that Tenure compiles. Upstream's
+// conversions are compiled by the first call of ObjectToTyped.
+func NewTypeConverter(models map[string]*spec.Schema, preserveUnknownFields bool) (TypeConverter, error) {
+	types, err := openapi.Compile(models, preserveUnknownFields)
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return bothConverter{types, sync.OnceValues(func() (TypeConverter, error) {
+		return upstream.NewTypeConverter(models, preserveUnknownFields)
+	})}, nil
 }
 
-// NewDeducedTypeConverter returns types that know every kind, and nothing of it:
-// maps merge entry by entry, lists are atomic. It is for custom resources without
+// NewDeducedTypeConverter returns a TypeConverter that knows every kind, and nothing of
+// it: maps merge entry by entry, lists are atomic. It is for custom resources without
 // a schema.
-func NewDeducedTypeConverter() fieldmanager.Types { return deduced{} }
+func NewDeducedTypeConverter() TypeConverter {
+	return bothConverter{deduced{}, func() (TypeConverter, error) { return upstream.NewDeducedTypeConverter(), nil }}
+}
+
+// NewSchemeTypeConverter returns a TypeConverter for the kinds of a scheme, whose types
+// parser has by the names of their OpenAPI definitions.
+func NewSchemeTypeConverter(scheme *runtime.Scheme, parser *smdtyped.Parser) TypeConverter {
+	return upstream.NewSchemeTypeConverter(scheme, parser)
+}
+
+// NewGVKParser is upstream's.
+func NewGVKParser(models proto.Models, preserveUnknownFields bool) (*GvkParser, error) {
+	return upstream.NewGVKParser(models, preserveUnknownFields)
+}
+
+// Types returns the types that a TypeConverter knows, for package fieldmanager.
+//
+// A TypeConverter of this package has Tenure's types already. Any other is asked to
+// convert an object that has nothing but its apiVersion and kind; what that is converted
+// to carries the schema of its type, which is compiled once, for as long as the schema is
+// alive. The TypeConverter is asked each time, so that its types may change; to do so it
+// must return another schema, and not change one that it returned before.
+func Types(converter TypeConverter) fieldmanager.Types {
+	if types, ok := converter.(fieldmanager.Types); ok {
+		return types
+	}
+	return convertersTypes{converter}
+}
+
+// convertersTypes are the types of a TypeConverter of the host's.
+type convertersTypes struct{ converter TypeConverter }
+
+func (t convertersTypes) TypeFor(kind schema.GroupVersionKind) *typed.Type {
+	empty := &unstructured.Unstructured{Object: map[string]any{}}
+	empty.SetGroupVersionKind(kind)
+	value, err := t.converter.ObjectToTyped(empty, smdtyped.AllowDuplicates)
+	if err != nil {
+		return nil
+	}
+	typ, err := smdv6.CachedType(value.Schema(), value.TypeRef())
+	if err != nil {
+		return nil
+	}
+	return typ
+}
+
+// bothConverter has Tenure's types, and upstream's conversions for who asks for them.
+type bothConverter struct {
+	fieldmanager.Types
+	upstream func() (TypeConverter, error)
+}
+
+func (c bothConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (*smdtyped.TypedValue, error) {
+	converter, err := c.upstream()
+	if err != nil {
+		return nil, err
+	}
+	return converter.ObjectToTyped(obj, options...)
+}
+
+func (bothConverter) TypedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
+	return typedToObject(value)
+}
+
+func typedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
+	tree, ok := value.AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("expected the value of an object, got a %T", value.AsValue().Unstructured())
+	}
+	return &unstructured.Unstructured{Object: tree}, nil
+}
 
 type deduced struct{}
 
 func (deduced) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduced() }
+
+// Union returns a TypeConverter that asks several in turn, such as one for built-in kinds
+// and then [NewDeducedTypeConverter] for all others. The first that knows a kind counts.
+func Union(converters ...TypeConverter) TypeConverter {
+	out := make(union, len(converters))
+	for i, c := range converters {
+		out[i] = member{c, Types(c)}
+	}
+	return out
+}
+
+type union []member
+
+type member struct {
+	converter TypeConverter
+	types     fieldmanager.Types
+}
+
+func (u union) TypeFor(kind schema.GroupVersionKind) *typed.Type {
+	for _, m := range u {
+		if t := m.types.TypeFor(kind); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+func (u union) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (*smdtyped.TypedValue, error) {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	for _, m := range u {
+		if m.types.TypeFor(kind) != nil {
+			return m.converter.ObjectToTyped(obj, options...)
+		}
+	}
+	return nil, errNoType(kind)
+}
+
+func (union) TypedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
+	return typedToObject(value)
+}
+
+func errNoType(kind schema.GroupVersionKind) error {
+	return fmt.Errorf("no type for %s", kind)
+}
+
+var errNoTypes = errors.New("no type converter, want one for the kind's versions")

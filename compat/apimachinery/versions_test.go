@@ -247,7 +247,7 @@ func TestTypesThatChange(t *testing.T) {
 
 	current := openapi.NewCurrent(first)
 	construct := func() *apimachinery.FieldManager {
-		m, err := apimachinery.NewDefaultCRDFieldManager(current.Registry(), h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nil)
+		m, err := apimachinery.NewDefaultCRDFieldManager(apimachinery.FromTypes(current.Registry()), h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nil)
 		require.NoError(t, err)
 		return m
 	}

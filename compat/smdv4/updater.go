@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	v4fieldpath "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/merge"
-	v4schema "sigs.k8s.io/structured-merge-diff/v4/schema"
 	v4typed "sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	"github.com/tenure-ssa/tenure/typed"
@@ -17,8 +15,7 @@ import (
 
 // Updater does what v4's merge.Updater does, by Tenure: the same methods on the
 // same types, with the same results but for doc/differences.md. It needs a
-// Converter; the rest is optional. It keeps every type that it compiled, and is
-// safe for concurrent use when its fields are. It must not be copied.
+// Converter; the rest is optional. It is safe for concurrent use when its fields are.
 type Updater struct {
 	// Converter converts objects between versions. It is not asked for the
 	// version that an object is at already.
@@ -35,33 +32,6 @@ type Updater struct {
 	// the Converter could not convert to their version; with v4 such an entry is
 	// dropped, or fails the write.
 	Warn func(manager string, version v4fieldpath.APIVersion, err error)
-
-	mu    sync.Mutex
-	types map[schemaUse]*typed.Type
-}
-
-type schemaUse struct {
-	schema *v4schema.Schema
-	use    use
-}
-
-// typeOf returns the type of a value.
-func (u *Updater) typeOf(v *v4typed.TypedValue) (*typed.Type, error) {
-	key := schemaUse{v.Schema(), useOf(v.TypeRef())}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if t := u.types[key]; t != nil {
-		return t, nil
-	}
-	t, err := Type(v.Schema(), v.TypeRef())
-	if err != nil {
-		return nil, err
-	}
-	if u.types == nil {
-		u.types = map[schemaUse]*typed.Type{}
-	}
-	u.types[key] = t
-	return t, nil
 }
 
 // object is a value at a version, as both have it.
@@ -73,7 +43,7 @@ type object struct {
 }
 
 func (u *Updater) objectOf(v *v4typed.TypedValue, version v4fieldpath.APIVersion) (object, error) {
-	t, err := u.typeOf(v)
+	t, err := CachedType(v.Schema(), v.TypeRef())
 	if err != nil {
 		return object{}, err
 	}

@@ -1,0 +1,126 @@
+// Package managedfieldstest has the helpers of
+// k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest, on Tenure: field managers
+// for tests of hosts, which convert nothing.
+//
+//	m := managedfieldstest.NewTestFieldManager(typeConverter, kind)
+//	err := m.Apply(intent, "my-controller", false)
+//	entries := m.ManagedFields()
+package managedfieldstest
+
+import (
+	"errors"
+	"math"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// TestFieldManager is upstream's interface: an object, and writes to it.
+type TestFieldManager = upstream.TestFieldManager
+
+// NewTestFieldManager returns a TestFieldManager of a kind. It panics where
+// apimachinery.NewDefaultFieldManager returns an error, as upstream's does.
+//
+// As upstream's, it has one version, since there is no conversion; it starts with an
+// unstructured object that has an apiVersion and a kind; and any number of updaters keep
+// their entries. Options are those of package fieldmanager, such as WithClock.
+func NewTestFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
+	options ...fieldmanager.Option) TestFieldManager {
+	return NewTestFieldManagerSubresource(typeConverter, kind, "", options...)
+}
+
+// NewTestFieldManagerSubresource is [NewTestFieldManager] for writes to a subresource.
+func NewTestFieldManagerSubresource(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
+	subresource string, options ...fieldmanager.Option) TestFieldManager {
+	options = append([]fieldmanager.Option{fieldmanager.WithCap(math.MaxInt)}, options...)
+	m := &tester{manager: newFieldManager(typeConverter, kind, subresource, options), kind: kind}
+	m.Reset()
+	return m
+}
+
+// NewFakeFieldManager returns a FieldManager of a kind that converts nothing and sets no
+// defaults. It panics where apimachinery.NewDefaultFieldManager returns an error.
+func NewFakeFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
+	options ...fieldmanager.Option) *apimachinery.FieldManager {
+	return newFieldManager(typeConverter, kind, "", options)
+}
+
+func newFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind, subresource string,
+	options []fieldmanager.Option) *apimachinery.FieldManager {
+	m, err := apimachinery.NewDefaultFieldManager(typeConverter, noConversion{}, noDefaults{}, unstructuredCreater{},
+		kind, kind.GroupVersion(), subresource, nil, options...)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+type tester struct {
+	manager *apimachinery.FieldManager
+	kind    schema.GroupVersionKind
+	live    runtime.Object
+}
+
+func (m *tester) APIVersion() string { return m.kind.GroupVersion().String() }
+
+func (m *tester) Reset() { m.live, _ = unstructuredCreater{}.New(m.kind) }
+
+func (m *tester) Live() runtime.Object { return m.live.DeepCopyObject() }
+
+func (m *tester) Apply(obj runtime.Object, manager string, force bool) error {
+	out, err := m.manager.Apply(m.live, obj, manager, force)
+	if err == nil {
+		m.live = out
+	}
+	return err
+}
+
+func (m *tester) Update(obj runtime.Object, manager string) error {
+	out, err := m.manager.Update(m.live, obj, manager)
+	if err == nil {
+		m.live = out
+	}
+	return err
+}
+
+func (m *tester) ManagedFields() []metav1.ManagedFieldsEntry {
+	accessor, err := meta.Accessor(m.live)
+	if err != nil {
+		return nil // the last update was of something without metadata
+	}
+	return accessor.GetManagedFields()
+}
+
+// noConversion returns every object as it is.
+type noConversion struct{}
+
+var errNoConversion = errors.New("a fake field manager converts nothing")
+
+func (noConversion) Convert(_, _, _ any) error { return errNoConversion }
+
+func (noConversion) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+
+func (noConversion) ConvertFieldLabel(schema.GroupVersionKind, string, string) (string, string, error) {
+	return "", "", errNoConversion
+}
+
+type noDefaults struct{}
+
+func (noDefaults) Default(runtime.Object) {}
+
+type unstructuredCreater struct{}
+
+func (unstructuredCreater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(kind)
+	return u, nil
+}

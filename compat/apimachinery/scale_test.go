@@ -1,0 +1,158 @@
+package apimachinery_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+
+// scale is the Go struct of autoscaling/v1, as far as it is written to.
+type scale struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Replicas int32 `json:"replicas,omitempty"`
+	} `json:"spec,omitempty"`
+	Status struct {
+		Replicas int32 `json:"replicas"`
+	} `json:"status,omitempty"`
+}
+
+func (s *scale) DeepCopyObject() runtime.Object {
+	out := *s
+	out.ObjectMeta = *s.ObjectMeta.DeepCopy()
+	return &out
+}
+
+// scaleHost handles the scale subresource of custom resources as apiextensions-apiserver
+// does: objects are Go structs, which its converter converts, while the creater makes an
+// unstructured object, which the converter refuses.
+type scaleHost struct{ custom }
+
+func (scaleHost) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	if _, ok := in.(*scale); ok {
+		return in, nil
+	}
+	return nil, fmt.Errorf("request to convert CR from an invalid group/version: %s", in.GetObjectKind().GroupVersionKind().GroupVersion())
+}
+
+// TestScaleOfCustomResources: writes to /scale are tracked as upstream tracks them; an
+// apply, which fails there, scales (doc/differences.md, 28).
+func TestScaleOfCustomResources(t *testing.T) {
+	h := &scaleHost{}
+	types := apimachinery.FromTypes(openapi.Builtin())
+	object := func(replicas int32) *scale {
+		s := &scale{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "uid"}}
+		s.SetGroupVersionKind(scaleKind)
+		s.Spec.Replicas, s.Status.Replicas = replicas, 1
+		return s
+	}
+	entries := []metav1.ManagedFieldsEntry{{
+		Manager: "a", Operation: "Apply", APIVersion: "autoscaling/v1", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+	}}
+	for _, row := range []struct {
+		name, why string
+		live      []metav1.ManagedFieldsEntry
+		replicas  int32
+	}{
+		{"changed", "the updater takes the field", entries, 3},
+		{"unchanged", "the applier keeps it", entries, 2},
+		{"untracked", "nobody owns anything", nil, 3},
+	} {
+		t.Run("update/"+row.name, func(t *testing.T) {
+			live := object(2)
+			live.ManagedFields = row.live
+			up, own := object(row.replicas), object(row.replicas)
+			upstream := must(managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil))
+			tenure := must(apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil))
+			oracle.WithinSecond(func() {
+				_, err := upstream.Update(live.DeepCopyObject(), up, "editor")
+				require.NoError(t, err)
+				_, err = tenure.Update(live, own, "editor")
+				require.NoError(t, err)
+			})
+			for _, s := range []*scale{up, own} {
+				for i := range s.ManagedFields {
+					s.ManagedFields[i].Time = nil
+				}
+			}
+			require.Equal(t, text(up), text(own), row.why)
+		})
+	}
+
+	intent := &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "w"}, "spec": tree{"replicas": int64(5)}}}
+	intent.SetGroupVersionKind(scaleKind)
+	upstream := must(managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil))
+	_, err := upstream.Apply(object(2), intent.DeepCopy(), "a", true)
+	require.Error(t, err, "upstream")
+	for _, live := range []*scale{object(0), object(2)} {
+		tenure := must(apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil))
+		out, err := tenure.Apply(live, intent, "a", true)
+		require.NoError(t, err)
+		require.EqualValues(t, 5, out.(*scale).Spec.Replicas)
+		require.Len(t, out.(*scale).ManagedFields, 2, "the status is before-first-apply's")
+		_, err = tenure.Apply(live, intent, "b", false)
+		require.Equal(t, live.Spec.Replicas != 0, err != nil, "a zero is not owned: %v", err)
+	}
+}
+
+// TestScaleHandler compares with upstream, with one mapping for both.
+func TestScaleHandler(t *testing.T) {
+	mappings := managedfields.ResourcePathMappings{
+		"example.dev/v1": smd.MakePathOrDie("spec", "replicas"),
+		"example.dev/v2": smd.MakePathOrDie("spec", "scaling", "count"),
+		"example.dev/v3": nil,
+	}
+	entry := func(manager, operation, version, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), APIVersion: version,
+			Subresource: subresource, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Time: &metav1.Time{Time: time.Unix(1, 0)}}
+	}
+	parents := [][]metav1.ManagedFieldsEntry{
+		nil,
+		{entry("a", "Apply", "example.dev/v1", "", `{"f:spec":{"f:replicas":{},"f:x":{}}}`)},
+		{entry("a", "Apply", "example.dev/v2", "", `{"f:spec":{"f:scaling":{"f:count":{}}}}`), entry("b", "Update", "example.dev/v1", "", `{"f:spec":{"f:replicas":{}}}`)},
+		{entry("a", "Apply", "example.dev/v3", "", `{"f:spec":{"f:replicas":{}}}`), entry("b", "Update", "example.dev/v9", "", `{"f:spec":{}}`)},
+	}
+	scales := [][]metav1.ManagedFieldsEntry{
+		nil,
+		{entry("a", "Apply", "autoscaling/v1", "", `{"f:spec":{"f:replicas":{}}}`)},
+		{entry("c", "Update", "autoscaling/v1", "scale", `{"f:spec":{"f:replicas":{}}}`)},
+	}
+	for i, parent := range parents {
+		up := managedfields.NewScaleHandler(parent, gv("v1"), mappings)
+		own := apimachinery.NewScaleHandler(parent, gv("v1"), mappings)
+		want, upErr := up.ToSubresource()
+		got, err := own.ToSubresource()
+		require.Equal(t, upErr, err)
+		require.Equal(t, text(want), text(got), "parent %d", i)
+		for j, scale := range scales {
+			want, upErr := up.ToParent(scale)
+			got, err := own.ToParent(scale)
+			require.Equal(t, upErr, err)
+			require.ElementsMatch(t, lines(want), lines(got), "parent %d, scale %d", i, j)
+		}
+	}
+}
+
+func lines(list []metav1.ManagedFieldsEntry) []string {
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = text(list[i])
+	}
+	return out
+}

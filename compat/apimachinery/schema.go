@@ -1,0 +1,132 @@
+package apimachinery
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// FromTypes returns a TypeConverter for types of Tenure's, such as those of
+// openapi.Builtin or openapi.CompileCRD. Field managers of this package read the types as
+// they are; for who asks for upstream's conversions, a schema is made of a type when its
+// kind is first converted.
+func FromTypes(types fieldmanager.Types) TypeConverter {
+	if converter, ok := types.(TypeConverter); ok {
+		return converter
+	}
+	return &typesConverter{Types: types}
+}
+
+type typesConverter struct {
+	fieldmanager.Types
+	written sync.Map // *typed.Type → smdtyped.ParseableType
+}
+
+func (c *typesConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (*smdtyped.TypedValue, error) {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	t := c.TypeFor(kind)
+	if t == nil {
+		return nil, errNoType(kind)
+	}
+	written, ok := c.written.Load(t)
+	if !ok {
+		written, _ = c.written.LoadOrStore(t, parseable(t))
+	}
+	parseable := written.(smdtyped.ParseableType)
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return parseable.FromUnstructured(u.UnstructuredContent(), options...)
+	}
+	return parseable.FromStructured(obj, options...)
+}
+
+func (*typesConverter) TypedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
+	return typedToObject(value)
+}
+
+// The names that structured-merge-diff has for values without a schema.
+const (
+	deducedName = "__untyped_deduced_"
+	atomicName  = "__untyped_atomic_"
+)
+
+// parseable writes a type, and all that it refers to, as a schema of
+// structured-merge-diff. Every type gets a name, so that types may refer to themselves.
+func parseable(t *typed.Type) smdtyped.ParseableType {
+	w := schemaWriter{names: map[*typed.Type]string{}}
+	ref := w.refer(t)
+	return smdtyped.ParseableType{Schema: &smdschema.Schema{Types: w.types}, TypeRef: ref}
+}
+
+type schemaWriter struct {
+	types []smdschema.TypeDef
+	names map[*typed.Type]string
+}
+
+func (w *schemaWriter) refer(t *typed.Type) smdschema.TypeRef {
+	name, ok := w.names[t]
+	if !ok {
+		switch t {
+		case typed.Deduced():
+			name = deducedName
+		case typed.UntypedAtomic():
+			name = atomicName
+		default:
+			name = fmt.Sprintf("type%d", len(w.names))
+		}
+		w.names[t] = name
+		atom := w.atom(t)
+		w.types = append(w.types, smdschema.TypeDef{Name: name, Atom: atom})
+	}
+	return smdschema.TypeRef{NamedType: &name}
+}
+
+func (w *schemaWriter) atom(t *typed.Type) smdschema.Atom {
+	var out smdschema.Atom
+	if t.Scalar != typed.NoScalar {
+		scalar := map[typed.Scalar]smdschema.Scalar{
+			typed.Numeric: smdschema.Numeric, typed.String: smdschema.String,
+			typed.Boolean: smdschema.Boolean, typed.Untyped: smdschema.Untyped,
+		}[t.Scalar]
+		out.Scalar = &scalar
+	}
+	if t.List != nil {
+		out.List = &smdschema.List{ElementType: w.refer(t.List.Elem), ElementRelationship: smdschema.Associative, Keys: slices.Clone(t.List.Keys)}
+		if t.List.Kind == typed.AtomicList {
+			out.List.ElementRelationship = smdschema.Atomic
+		}
+	}
+	if t.Map != nil {
+		out.Map = w.mapOf(t.Map)
+	}
+	return out
+}
+
+func (w *schemaWriter) mapOf(m *typed.Map) *smdschema.Map {
+	out := &smdschema.Map{ElementRelationship: smdschema.Separable}
+	if m.Atomic {
+		out.ElementRelationship = smdschema.Atomic
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
+		f := m.Fields[name]
+		out.Fields = append(out.Fields, smdschema.StructField{Name: name, Type: w.refer(f.Type), Default: f.Default})
+	}
+	switch {
+	case m.Untyped && m.Elem.Map == nil:
+		untyped := smdschema.Untyped
+		out.ElementType = smdschema.TypeRef{Inlined: smdschema.Atom{Scalar: &untyped}}
+	case m.Untyped:
+		out.ElementType = w.refer(typed.Deduced())
+	case m.Elem != nil:
+		out.ElementType = w.refer(m.Elem)
+	}
+	return out
+}

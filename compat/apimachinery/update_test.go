@@ -1,0 +1,259 @@
+package apimachinery_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+)
+
+// TestUpdateInPlace: hosts put the new object into the attributes of admission, or hand it
+// back to their caller, and rely on Update to have changed this very object.
+func TestUpdateInPlace(t *testing.T) {
+	edits := []struct {
+		name, why string
+		edit      func(h host, now runtime.Object) runtime.Object
+	}{
+		{"labelled", "an entry is added", func(h host, now runtime.Object) runtime.Object {
+			now.(metav1.Object).SetLabels(map[string]string{"l": "v"})
+			return now
+		}},
+		{"nothing changed", "the entries stay", func(h host, now runtime.Object) runtime.Object { return now }},
+		{"a field of another changed", "an entry loses it and goes", func(h host, now runtime.Object) runtime.Object {
+			u := intent("v1", tree{"note": "y"})
+			u.SetUID("uid")
+			return h.at(u, h.hub("v1"))
+		}},
+		{"without managed fields", "those of live count, and are put into it", func(h host, now runtime.Object) runtime.Object {
+			now.(metav1.Object).SetManagedFields(nil)
+			now.(metav1.Object).SetLabels(map[string]string{"l": "v"})
+			return now
+		}},
+		{"managed fields reset", "nobody owns anything any more", func(h host, now runtime.Object) runtime.Object {
+			now.(metav1.Object).SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+			return now
+		}},
+	}
+	for _, row := range edits {
+		for _, h := range []host{structs(), customs(), servedCustoms(), schemaless()} {
+			t.Run(row.name+"/"+h.name, func(t *testing.T) {
+				live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
+				up := row.edit(h, h.at(live, h.hub("v1")))
+				own := up.DeepCopyObject()
+				before := own.DeepCopyObject()
+				var upOut runtime.Object
+				var err error
+				now := oracle.WithinSecond(func() {
+					upOut, err = h.upstream("v1", "").Update(live.DeepCopyObject(), up, "editor")
+				})
+				require.NoError(t, err)
+				require.Same(t, up, upOut, "upstream changes it")
+				liveText := text(live)
+				out, err := h.tenure("v1", "", now).Update(live, own, "editor")
+				require.NoError(t, err)
+				require.Same(t, own, out, row.why)
+				require.JSONEq(t, text(up), text(own), row.why)
+				require.Equal(t, liveText, text(live), "live was changed")
+
+				before.(metav1.Object).SetManagedFields(own.(metav1.Object).GetManagedFields())
+				require.Equal(t, text(before), text(own), "nothing else was changed")
+
+				// What mutating admission changes afterwards is what is stored.
+				own.(metav1.Object).SetAnnotations(map[string]string{"injected": "true"})
+				require.Equal(t, "true", out.(metav1.Object).GetAnnotations()["injected"])
+			})
+		}
+	}
+}
+
+// TestFailedUpdateKeepsItsInput: upstream's Update takes the managed fields out of the new
+// object before it fails (doc/differences.md, 16).
+func TestFailedUpdateKeepsItsInput(t *testing.T) {
+	h := customs()
+	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
+	now := live.DeepCopyObject().(*unstructured.Unstructured)
+	now.Object["spec"] = tree{"remark": int64(1)}
+	before := text(now)
+	_, err := h.tenure("v1", "", start).Update(live, now, "editor")
+	require.Error(t, err)
+	require.Equal(t, before, text(now))
+	_, err = h.upstream("v1", "").Update(live, now, "editor")
+	require.Error(t, err)
+	require.Empty(t, now.GetManagedFields(), "upstream")
+}
+
+// TestUpdateNoErrorsReports: what is passed over is reported, and the object has the
+// managed fields of live, as upstream has it.
+func TestUpdateNoErrorsReports(t *testing.T) {
+	h := customs()
+	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
+	var reported []error
+	m := must(apimachinery.NewDefaultCRDFieldManager(tenureTypes(), h.converter, h.defaulter, h.creater, widgetKind("v1"), h.hub("v1"), "", nil,
+		fieldmanager.WithErrors(func(obj runtime.Object, err error) {
+			require.Equal(t, "w", obj.(metav1.Object).GetName())
+			reported = append(reported, err)
+		})))
+	broken := live.DeepCopyObject().(*unstructured.Unstructured)
+	broken.Object["spec"] = tree{"remark": int64(1)}
+	broken.SetManagedFields(nil)
+	up := broken.DeepCopy()
+	require.Same(t, broken, m.UpdateNoErrors(live, broken, "editor"))
+	require.Len(t, reported, 1)
+	require.ErrorContains(t, reported[0], "cannot convert int64 to string")
+	h.upstream("v1", "").UpdateNoErrors(live.DeepCopyObject(), up, "editor")
+	require.JSONEq(t, text(up), text(broken))
+	m.UpdateNoErrors(live, live.DeepCopyObject(), "editor")
+	require.Len(t, reported, 1, "a write without an error")
+}
+
+// TestStatusErrors: hosts look for a StatusError, by type, where upstream returns one.
+func TestStatusErrors(t *testing.T) {
+	managed := intent("v1", tree{"note": "x"})
+	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+	for _, h := range []host{structs(), customs(), servedCustoms(), schemaless()} {
+		live := applied(t, h, step{"v1", "a", tree{"note": "x", "size": int64(1)}}, step{"v1", "b", tree{"note": "x"}})
+		for _, row := range []struct {
+			name, why string
+			applied   *unstructured.Unstructured
+		}{
+			{"conflict", "with two managers", intent("v1", tree{"note": "y"})},
+			{"conflicts", "over two fields", intent("v1", tree{"note": "y", "size": int64(2)})},
+			{"version", "the intent is of another version than the request", intent("v2", tree{"remark": "x"})},
+			{"managed fields", "nobody may apply them", managed},
+			{"not a status", "an intent that does not fit its type", intent("v1", tree{"note": tree{}, "size": "x"})},
+		} {
+			if h.schemaless && row.name == "not a status" {
+				continue
+			}
+			t.Run(row.name+"/"+h.name, func(t *testing.T) {
+				_, upErr := h.upstream("v1", "").Apply(live.DeepCopyObject(), row.applied.DeepCopy(), "c", false)
+				_, err := h.tenure("v1", "", start).Apply(live, row.applied, "c", false)
+				require.Error(t, upErr)
+				require.Error(t, err)
+				up, isStatus := upErr.(*apierrors.StatusError)
+				own, ok := err.(*apierrors.StatusError)
+				require.Equal(t, isStatus, ok, "upstream: %T, tenure: %T", upErr, err)
+				if isStatus {
+					require.NoError(t, oracle.CompareErrors(upErr, err))
+					require.Equal(t, up.ErrStatus.Reason, own.ErrStatus.Reason)
+					require.Equal(t, up.ErrStatus.Code, own.ErrStatus.Code)
+				}
+			})
+		}
+	}
+}
+
+// TestUnknownKind: constructors do not fail for kinds that have no type, which servers
+// have for kinds that are never written to; requests do.
+func TestUnknownKind(t *testing.T) {
+	h := schemaless()
+	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Gadget"}
+	u := &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "g"}, "spec": "x"}}
+	u.SetGroupVersionKind(kind)
+	live := u.DeepCopy()
+	c := converts{}
+	up := must(managedfields.NewDefaultCRDFieldManager(upstreamTypes(), c, h.defaulter, h.creater, kind, kind.GroupVersion(), "", nil))
+	own := must(apimachinery.NewDefaultCRDFieldManager(tenureTypes(), c, h.defaulter, h.creater, kind, kind.GroupVersion(), "", nil))
+	for name, m := range map[string]manager{"upstream": up, "tenure": own} {
+		_, err := m.Apply(live, u.DeepCopy(), "a", false)
+		require.Error(t, err, name)
+		_, err = m.Update(live, u.DeepCopy(), "a")
+		require.Error(t, err, name)
+	}
+	_, err := own.Apply(live, u, "a", false)
+	require.EqualError(t, err, "no type for example.dev/v1, Kind=Gadget")
+}
+
+// converts is a converter that converts nothing.
+type converts struct{ runtime.ObjectConvertor }
+
+func (converts) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+
+// raw is a Go struct with a field that may hold bytes which are no JSON.
+type raw struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Data              runtime.RawExtension `json:"data,omitempty"`
+}
+
+func (r *raw) DeepCopyObject() runtime.Object {
+	out := *r
+	out.ObjectMeta = *r.ObjectMeta.DeepCopy()
+	out.Data = *r.Data.DeepCopy()
+	return &out
+}
+
+// TestBrokenRawExtension: an object that can't be written as JSON is an error, where
+// upstream panics, which ends the request of an API server (doc/differences.md, 27).
+func TestBrokenRawExtension(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Raw"}
+	object := func(data string) *raw {
+		r := &raw{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Data: runtime.RawExtension{Raw: []byte(data)}}
+		r.SetGroupVersionKind(kind)
+		return r
+	}
+	for _, data := range []string{`"`, `{`, `[`, `1z`, `z`} {
+		t.Run(data, func(t *testing.T) {
+			up := must(managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(), converts{}, &custom{}, creates{}, kind, kind.GroupVersion(), "", nil))
+			require.Panics(t, func() { _, _ = up.Update(object("{}"), object(data), "a") }, "upstream")
+			var reported error
+			own := must(apimachinery.NewDefaultFieldManager(apimachinery.NewDeducedTypeConverter(), converts{}, &custom{}, creates{}, kind, kind.GroupVersion(), "", nil,
+				fieldmanager.WithErrors(func(_ runtime.Object, err error) { reported = err })))
+			now := object(data)
+			_, err := own.Update(object("{}"), now, "a")
+			require.Error(t, err)
+			require.ErrorContains(t, err, "data")
+			require.Same(t, now, own.UpdateNoErrors(object("{}"), now, "a"))
+			require.Error(t, reported)
+			_, err = own.Apply(now, object("{}"), "a", false)
+			require.ErrorContains(t, err, "live object: .data: ")
+		})
+	}
+}
+
+type creates struct{}
+
+func (creates) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	r := &raw{}
+	r.SetGroupVersionKind(kind)
+	return r, nil
+}
+
+// TestUpdateReadsInPlace: what an update of a Go struct does not change costs no memory,
+// however much of it there is.
+func TestUpdateReadsInPlace(t *testing.T) {
+	allocations := func(ports int) float64 {
+		live := &WidgetV1{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "uid"}}
+		live.SetGroupVersionKind(widgetKind("v1"))
+		for i := range ports {
+			live.Spec.Ports = append(live.Spec.Ports, PortV1{Name: fmt.Sprint("p", i)})
+		}
+		live.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: "a", Operation: "Apply", APIVersion: "example.dev/v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:note":{}}}`),
+		}}
+		m := must(apimachinery.NewDefaultFieldManager(tenureTypes(), converts{}, &custom{}, &custom{}, widgetKind("v1"), gv("v1"), "", nil))
+		now := live.DeepCopyObject().(*WidgetV1)
+		now.Labels = map[string]string{"l": "v"}
+		return testing.AllocsPerRun(20, func() {
+			now.ManagedFields = live.ManagedFields
+			if _, err := m.Update(live, now, "b"); err != nil || len(now.ManagedFields) != 2 {
+				t.Fatal(err, now.ManagedFields)
+			}
+		})
+	}
+	few, many := allocations(10), allocations(1000)
+	require.InDelta(t, few, many, 20, "allocations for 10 and for 1,000 ports")
+}

@@ -1,0 +1,88 @@
+package smdv4
+
+import (
+	"reflect"
+
+	v4fieldpath "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Filter returns f as v4 has it. [FromFilter] returns f itself for the result.
+func Filter(f fieldpath.Filter) v4fieldpath.Filter { return filter{f} }
+
+type filter struct{ tenure fieldpath.Filter }
+
+func (f filter) Filter(set *v4fieldpath.Set) *v4fieldpath.Set {
+	ours, err := FromSet(set)
+	if err != nil {
+		return set // it holds an element that selects nothing, which no filter knows
+	}
+	return Set(f.tenure.Filter(ours))
+}
+
+// FromFilter returns f as Tenure has it; a nil filter leaves out nothing. A filter of
+// NewExcludeSetFilter becomes one of [fieldpath.Excluding], which the engine never has
+// to call. Any other filter is called, with each set converted to v4 and back, so that
+// it costs O(n log n) for n paths. It fails as [FromSet] does.
+func FromFilter(f v4fieldpath.Filter) (fieldpath.Filter, error) {
+	switch known := f.(type) {
+	case nil:
+		return nil, nil
+	case filter:
+		return known.tenure, nil
+	}
+	if excluded, ok := excludedBy(f); ok {
+		set, err := FromSet(excluded)
+		if err != nil {
+			return nil, err
+		}
+		return fieldpath.Excluding(set), nil
+	}
+	return converting{f}, nil
+}
+
+// excludedBy returns the set that a filter of NewExcludeSetFilter leaves out. The type of
+// such filters is private to v4. A struct of one pointer to a set is taken to be one, and
+// then compared with the filter that v4 makes of this set: both are equal only if the
+// types are. So a change of v4 makes filters slower, but never wrong.
+func excludedBy(f v4fieldpath.Filter) (*v4fieldpath.Set, bool) {
+	v := reflect.ValueOf(f)
+	if v.Kind() != reflect.Struct || v.NumField() != 1 || v.Field(0).Type() != reflect.TypeFor[*v4fieldpath.Set]() {
+		return nil, false
+	}
+	set := (*v4fieldpath.Set)(v.Field(0).UnsafePointer())
+	return set, v.Comparable() && f == v4fieldpath.NewExcludeSetFilter(set)
+}
+
+// converting calls a filter of v4.
+type converting struct{ v4 v4fieldpath.Filter }
+
+func (c converting) Filter(set *fieldpath.Set) *fieldpath.Set {
+	kept, err := FromSet(c.v4.Filter(Set(set)))
+	if err != nil {
+		return set // what was made up by the filter is no path of an object
+	}
+	return kept
+}
+
+// FromFilters returns filters by version as the options of package fieldmanager have
+// them; see [FromFilter].
+func FromFilters(filters map[v4fieldpath.APIVersion]v4fieldpath.Filter) (map[string]fieldpath.Filter, error) {
+	out := make(map[string]fieldpath.Filter, len(filters))
+	for version, f := range filters {
+		ours, err := FromFilter(f)
+		if err != nil {
+			return nil, below("filter of "+quoted(string(version))+": ", err)
+		}
+		if ours != nil {
+			out[string(version)] = ours
+		}
+	}
+	return out, nil
+}
+
+// FromSets returns filters that leave out sets, by version; see [FromFilters].
+func FromSets(sets map[v4fieldpath.APIVersion]*v4fieldpath.Set) (map[string]fieldpath.Filter, error) {
+	return FromFilters(v4fieldpath.NewExcludeFilterSetMap(sets))
+}

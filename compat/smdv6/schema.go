@@ -1,0 +1,267 @@
+// Code generated from package smdv4 by TestTwins; DO NOT EDIT.
+
+package smdv6
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	v6schema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	v6typed "sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// maxNesting bounds how deep a schema may nest without names in between.
+const maxNesting = 1000
+
+// The types that stand for values without a schema: schemas refer to them by
+// these names, and mostly define them too.
+const (
+	deducedName = "__untyped_deduced_"
+	atomicName  = "__untyped_atomic_"
+)
+
+// Type compiles the type that ref means in s, with everything that it refers to.
+// The error joins an [*Error] for every fault: a name that s does not define, a
+// relationship that v6 does not have, a list that is neither atomic
+// nor associative, a default that is not JSON.
+//
+// A type without any shape is one that no value fits, as in v6; so is a scalar that v6
+// does not have. A reference that
+// makes a list separable leaves it as it is: v6 can't merge such a list.
+func Type(s *v6schema.Schema, ref v6schema.TypeRef) (*typed.Type, error) {
+	c := &compiler{schema: s, types: map[use]*typed.Type{}}
+	t := c.refer(ref)
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	return t, nil
+}
+
+// Parse reads a schema as v6 writes it in YAML, and compiles all of its types.
+// The result has them by name. A type is shared by all that refer to it. Errors
+// are v6's for text that is no schema, and as in [Type].
+func Parse(text string) (map[string]*typed.Type, error) {
+	parser, err := v6typed.NewParser(v6typed.YAMLObject(text))
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{schema: &parser.Schema, types: map[use]*typed.Type{}}
+	out := make(map[string]*typed.Type, len(parser.Schema.Types))
+	for _, name := range parser.TypeNames() {
+		out[name] = c.refer(v6schema.TypeRef{NamedType: &name})
+	}
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	return out, nil
+}
+
+// use is what a reference means, as a key: a named type or an inline one, and
+// the relationship that overrides its own, if any.
+type use struct {
+	name         string
+	named        bool
+	inlined      v6schema.Atom
+	overridden   bool
+	relationship v6schema.ElementRelationship
+}
+
+func useOf(ref v6schema.TypeRef) use {
+	var u use
+	if ref.NamedType != nil {
+		u.name, u.named = *ref.NamedType, true
+	} else {
+		u.inlined = ref.Inlined
+	}
+	if ref.ElementRelationship != nil {
+		u.relationship, u.overridden = *ref.ElementRelationship, true
+	}
+	return u
+}
+
+// compiler turns the types of a schema into Tenure's. Every use gets its empty
+// Type before it is compiled, so that types may refer to themselves.
+type compiler struct {
+	schema *v6schema.Schema
+	types  map[use]*typed.Type
+	errs   []error
+
+	at      []string // where the walk is: a type's name, then the steps below it
+	stopped bool     // nesting passed the bound; nothing is visited after that
+}
+
+func (c *compiler) fail(format string, args ...any) {
+	c.errs = append(c.errs, errorAt(where(c.at), format, args...))
+}
+
+// where renders steps, the first of which may be a named type.
+func where(steps []string) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	if !strings.HasPrefix(steps[0], "type ") {
+		return strings.Join(steps, ".")
+	}
+	if len(steps) == 1 {
+		return steps[0]
+	}
+	return steps[0] + ": " + strings.Join(steps[1:], ".")
+}
+
+// below does f with the walk at the steps below the present place.
+func (c *compiler) below(f func(), steps ...string) {
+	n := len(c.at)
+	c.at = append(c.at, steps...)
+	f()
+	c.at = c.at[:n]
+}
+
+// refer returns the type that a reference means.
+func (c *compiler) refer(ref v6schema.TypeRef) *typed.Type {
+	u := useOf(ref)
+	if t, ok := c.types[u]; ok {
+		return t
+	}
+	t := &typed.Type{}
+	c.types[u] = t
+	atom, ok := c.atomOf(u)
+	if !ok {
+		return t
+	}
+	if u.overridden && atom.Map == nil && atom.List == nil {
+		// v6 resolves it to nothing.
+		return t
+	}
+	compile := func() { *t = c.compile(atom, u) }
+	if !u.named {
+		if len(c.at) > maxNesting && !c.stopped {
+			c.stopped = true
+			c.errs = append(c.errs, errorAt(where(c.at[:8])+"…", "nested too deep, want at most %d levels", maxNesting))
+		}
+		if !c.stopped {
+			compile()
+		}
+		return t
+	}
+	// A named type is a place of its own, wherever it was referred to.
+	outer := c.at
+	c.at = []string{"type " + quoted(u.name)}
+	compile()
+	c.at = outer
+	return t
+}
+
+func quoted(name string) string { return `"` + name + `"` }
+
+func (c *compiler) atomOf(u use) (v6schema.Atom, bool) {
+	if !u.named {
+		return u.inlined, true
+	}
+	if def, ok := c.schema.FindNamedType(u.name); ok {
+		return def.Atom, true
+	}
+	switch {
+	case u.name == deducedName && !u.overridden:
+		*c.types[u] = *typed.Deduced()
+	case u.name == atomicName && !u.overridden:
+		*c.types[u] = *typed.UntypedAtomic()
+	default:
+		c.fail("no type called %q in the schema", u.name)
+	}
+	return v6schema.Atom{}, false
+}
+
+func (c *compiler) compile(atom v6schema.Atom, u use) (t typed.Type) {
+	if atom.Scalar != nil {
+		t.Scalar = scalar(*atom.Scalar)
+	}
+	if atom.List != nil {
+		relationship := atom.List.ElementRelationship
+		// An override is of the map alone where a type may be both.
+		if u.overridden && atom.Map == nil && u.relationship != v6schema.Separable {
+			relationship = u.relationship
+		}
+		c.below(func() { t.List = c.list(atom.List, relationship) }, "list")
+	}
+	if atom.Map != nil {
+		relationship := atom.Map.ElementRelationship
+		if u.overridden {
+			relationship = u.relationship
+		}
+		c.below(func() { t.Map = c.mapOf(atom.Map, relationship) }, "map")
+	}
+	return t
+}
+
+func scalar(s v6schema.Scalar) typed.Scalar {
+	switch s {
+	case v6schema.Numeric:
+		return typed.Numeric
+	case v6schema.String:
+		return typed.String
+	case v6schema.Boolean:
+		return typed.Boolean
+	case v6schema.Untyped:
+		return typed.Untyped
+	}
+	// A scalar that v6 does not know is a fault of the values only: none but null fits.
+	return typed.NoScalar
+}
+
+func (c *compiler) list(l *v6schema.List, relationship v6schema.ElementRelationship) *typed.List {
+	out := &typed.List{}
+	switch {
+	case relationship == v6schema.Atomic:
+	case relationship != v6schema.Associative:
+		c.below(func() { c.fail("a list must be atomic or associative, got %q", relationship) }, "elementRelationship")
+	case len(l.Keys) > 0:
+		out.Kind, out.Keys = typed.KeyedList, slices.Clone(l.Keys)
+	default:
+		out.Kind = typed.SetList
+	}
+	c.below(func() { out.Elem = c.refer(l.ElementType) }, "elementType")
+	return out
+}
+
+func (c *compiler) mapOf(m *v6schema.Map, relationship v6schema.ElementRelationship) *typed.Map {
+	out := &typed.Map{Atomic: relationship == v6schema.Atomic}
+	switch relationship {
+	case "", v6schema.Atomic, v6schema.Separable, v6schema.Associative:
+		// v6 takes everything but atomic for separable.
+	default:
+		c.below(func() { c.fail("a map must be atomic or separable, got %q", relationship) }, "elementRelationship")
+	}
+	if len(m.Fields) > 0 {
+		out.Fields = make(map[string]typed.Field, len(m.Fields))
+	}
+	for i := range m.Fields {
+		f := &m.Fields[i]
+		field := typed.Field{}
+		p := plainer{}
+		def, _, err := p.plain(f.Default)
+		if err != nil {
+			c.below(func() { c.fail("%v", err) }, "fields", f.Name, "default")
+		}
+		field.Default = def
+		c.below(func() { field.Type = c.refer(f.Type) }, "fields", f.Name, "type")
+		out.Fields[f.Name] = field
+	}
+	if (m.ElementType == v6schema.TypeRef{}) {
+		return out
+	}
+	c.below(func() { out.Elem = c.refer(m.ElementType) }, "elementType")
+	out.Untyped = m.Fields == nil && isDeduced(m.ElementType)
+	return out
+}
+
+// isDeduced reports whether a map of such entries, without declared fields, is
+// one whose topology v6 deduces from its values.
+func isDeduced(ref v6schema.TypeRef) bool {
+	if ref.NamedType != nil {
+		return *ref.NamedType == deducedName
+	}
+	return ref.Inlined.Scalar != nil && *ref.Inlined.Scalar == v6schema.Untyped
+}

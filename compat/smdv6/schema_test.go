@@ -1,0 +1,112 @@
+// Code generated from package smdv4 by TestTwins; DO NOT EDIT.
+
+package smdv6_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v6schema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	v6typed "sigs.k8s.io/structured-merge-diff/v6/typed"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/compat/smdv6"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+func TestParse(t *testing.T) {
+	types, err := smdv6.Parse(`types:
+- name: node
+  map:
+    fields:
+    - {name: name, type: {scalar: string}, default: x}
+    - {name: child, type: {namedType: node}}
+    - {name: atomicChild, type: {namedType: node, elementRelationship: atomic}}
+    - {name: atomicAgain, type: {namedType: node, elementRelationship: atomic}}
+    - {name: children, type: {list: {elementType: {namedType: node}, elementRelationship: associative, keys: [name]}}}
+    - {name: set, type: {list: {elementType: {scalar: numeric}, elementRelationship: associative}}}
+    - {name: list, type: {namedType: strings}}
+    - {name: atomicList, type: {namedType: strings, elementRelationship: atomic}}
+    - {name: separableList, type: {namedType: strings, elementRelationship: separable}}
+    - {name: nothing, type: {namedType: flag, elementRelationship: atomic}}
+    - {name: free, type: {namedType: __untyped_deduced_}}
+    - {name: raw, type: {namedType: __untyped_atomic_}}
+    - {name: open, type: {map: {elementType: {namedType: __untyped_deduced_}}}}
+    - {name: scalars, type: {map: {elementType: {scalar: untyped}, elementRelationship: separable}}}
+- name: strings
+  list: {elementType: {scalar: string}, elementRelationship: associative}
+- name: flag
+  scalar: boolean
+- name: empty
+`)
+	require.NoError(t, err)
+	node := types["node"]
+	field := func(name string) *typed.Type { return node.Map.Fields[name].Type }
+	require.Same(t, node, field("child"), "a type may contain itself")
+	require.False(t, node.Map.Atomic)
+	require.True(t, field("atomicChild").Map.Atomic, "a reference may override the relationship")
+	require.Same(t, field("atomicChild"), field("atomicAgain"), "once for every use alike")
+	require.Same(t, node, field("atomicChild").Map.Fields["child"].Type, "but not of what is below")
+	require.Equal(t, "x", node.Map.Fields["name"].Default)
+	require.Equal(t, typed.KeyedList, field("children").List.Kind)
+	require.Equal(t, []string{"name"}, field("children").List.Keys)
+	require.Same(t, node, field("children").List.Elem)
+	require.Equal(t, typed.SetList, field("set").List.Kind)
+	require.Equal(t, typed.Numeric, field("set").List.Elem.Scalar)
+	require.Equal(t, typed.SetList, field("list").List.Kind)
+	require.Equal(t, typed.AtomicList, field("atomicList").List.Kind)
+	require.Equal(t, typed.SetList, field("separableList").List.Kind, "v6 can't merge such a list")
+	require.Equal(t, &typed.Type{}, field("nothing"), "a scalar has no relationship")
+	require.Equal(t, typed.Deduced(), field("free"), "known by convention")
+	require.Equal(t, typed.UntypedAtomic(), field("raw"))
+	require.True(t, field("open").Map.Untyped, "nothing declared, anything allowed")
+	require.True(t, field("scalars").Map.Untyped)
+	require.Equal(t, &typed.Type{}, types["empty"], "a type that no value fits")
+	require.Equal(t, typed.Boolean, types["flag"].Scalar)
+}
+
+func TestTypeErrors(t *testing.T) {
+	for _, row := range []struct{ name, why, schema, want string }{
+		{"no schema", "v6 says what", `types: {}`, "unable to validate schema"},
+		{"not YAML", "", `{`, "yaml"},
+		{"no such type", "", `types: [{name: a, map: {fields: [{name: f, type: {namedType: b}}]}}]`, `type "a": map.fields.f.type: no type called "b" in the schema`},
+		{"override of the deduced", "it has no definition to override", `types: [{name: a, map: {elementType: {namedType: __untyped_deduced_, elementRelationship: atomic}}}]`,
+			`type "a": map.elementType: no type called "__untyped_deduced_" in the schema`},
+		{"list without relationship", "lists have no default", `types: [{name: a, list: {elementType: {scalar: string}}}]`,
+			`type "a": list.elementRelationship: a list must be atomic or associative, got ""`},
+		{"map relationship", "", `types: [{name: a, map: {elementRelationship: granular}}]`, `type "a": map.elementRelationship: a map must be atomic or separable, got "granular"`},
+		{"default", "", `types: [{name: a, map: {fields: [{name: f, type: {scalar: numeric}, default: .inf}]}}]`, `type "a": map.fields.f.default: expected a finite number, got +Inf`},
+		{"in a named type", "located where it is, not where it is referred to", `types: [{name: a, map: {fields: [{name: f, type: {namedType: b}}]}}, {name: b, list: {elementType: {scalar: string}}}]`, `type "b": list.elementRelationship: `},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := smdv6.Parse(row.schema)
+			require.ErrorContains(t, err, row.want, row.why)
+		})
+	}
+	_, err := smdv6.Type(&v6schema.Schema{}, v6schema.TypeRef{Inlined: v6schema.Atom{List: &v6schema.List{}}})
+	require.EqualError(t, err, `list.elementRelationship: a list must be atomic or associative, got ""`, "an inline type has no name")
+
+	endless := &v6schema.List{ElementRelationship: v6schema.Atomic}
+	for range 5000 {
+		endless = &v6schema.List{ElementRelationship: v6schema.Atomic, ElementType: v6schema.TypeRef{Inlined: v6schema.Atom{List: endless}}}
+	}
+	_, err = smdv6.Type(&v6schema.Schema{}, v6schema.TypeRef{Inlined: v6schema.Atom{List: endless}})
+	require.ErrorContains(t, err, "nested too deep")
+}
+
+// TestUnknownScalars: a scalar that v6 does not know stops what uses it, not the whole
+// schema.
+func TestUnknownScalars(t *testing.T) {
+	const schema = `types: [{name: a, scalar: text}, {name: b, map: {fields: [{name: f, type: {namedType: a}}, {name: s, type: {scalar: string}}]}}]`
+	types, err := smdv6.Parse(schema)
+	require.NoError(t, err)
+	parser, err := v6typed.NewParser(v6typed.YAMLObject(schema))
+	require.NoError(t, err)
+	for _, text := range []string{`{s: x}`, `{f: null}`, `{f: x}`, `{f: 1}`, `{f: {}}`, `{f: []}`} {
+		_, theirs := parser.Type("b").FromYAML(v6typed.YAMLObject(text))
+		tree := map[string]any{}
+		require.NoError(t, sigsyaml.Unmarshal([]byte(text), &tree))
+		ours := types["b"].Validate(tree, typed.Rules{})
+		require.Equal(t, theirs == nil, ours == nil, "%s: upstream %v, ours %v", text, theirs, ours)
+	}
+}
