@@ -91,6 +91,7 @@ const (
 	skipScaleFault   skipped = "apply to /scale of a custom resource, which the server gets wrong"
 	skipSchemaChange skipped = "no request: the schema changes"
 	skipDelete       skipped = "a delete, which tracks no fields"
+	skipFirstRead    skipped = "the first look at an object, as it was found"
 )
 
 // kindOf names the kind of write for the table of results.
@@ -162,7 +163,8 @@ func (r *replayer) define(tree map[string]any) error {
 // step replays one step; nil means that the engine agrees with the server.
 func (r *replayer) step(s *Step) error {
 	key := objectOf(s)
-	r.object = r.objects[key]
+	var known bool
+	r.object, known = r.objects[key]
 	defer func() { r.objects[key] = r.object }()
 	switch s.Request.Method {
 	case "CRD":
@@ -172,7 +174,11 @@ func (r *replayer) step(s *Step) error {
 		}
 		return skipSchemaChange
 	case "GET":
-		return r.read(s)
+		err := r.read(s)
+		if !known && r.live != nil {
+			return skipFirstRead // a trace may begin in the middle of an object's life
+		}
+		return err
 	case "DELETE":
 		r.delete(s)
 		return skipDelete
