@@ -20,6 +20,8 @@ const usage = `usage: go run ./hosts/kube-apiserver COMMAND [flags]
 
   build    build kube-apiserver with Tenure inside, and stock beside it
   patches  print what is patched
+  bench    measure both servers by turns; needs etcd
+  shadow   load a server in the mode shadow, and print the differences; needs etcd
 
 Flags of a command are printed by COMMAND -h.
 `
@@ -42,7 +44,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("no command")
 	}
 	commands := map[string]func(context.Context, []string, io.Writer) error{
-		"build": build, "patches": patches,
+		"build": build, "patches": patches, "bench": bench, "shadow": shadowLoad,
 	}
 	command, ok := commands[args[0]]
 	if !ok {
