@@ -94,6 +94,16 @@ func parse(edited []byte, version, staged string) (*Pins, error) {
 	return p, nil
 }
 
+// Libraries returns the pins of the modules that are published along with a Kubernetes
+// version, such as v0.37.2, without Kubernetes itself: many versions have no module of it.
+func Libraries(version string, paths ...string) *Pins {
+	p := &Pins{Version: version, Go: "1.26.0", Modules: map[string]string{}}
+	for _, path := range paths {
+		p.Modules[path] = version
+	}
+	return p
+}
+
 // Download returns the folder of a module in the module cache.
 func Download(path, version string) (string, error) {
 	cmd := exec.Command("go", "mod", "download", "-json", path+"@"+version)
@@ -113,7 +123,7 @@ func Download(path, version string) (string, error) {
 // Main describes the main module of a program.
 type Main struct {
 	Name string
-	// Require are modules beside Kubernetes, by path, at a version.
+	// Require are modules beside Kubernetes, at a version, by path.
 	Require map[string]string
 	// Folders replace modules, by path, whatever their version.
 	Folders map[string]string
@@ -127,7 +137,10 @@ func (p *Pins) File(m Main) []byte {
 	for _, g := range p.Godebug {
 		fmt.Fprintf(&b, "godebug %s\n", g)
 	}
-	require := map[string]string{Kubernetes: p.Version}
+	require := map[string]string{}
+	if version, ok := p.Modules[Kubernetes]; ok {
+		require[Kubernetes] = version
+	}
 	for path, version := range m.Require {
 		require[path] = version
 	}

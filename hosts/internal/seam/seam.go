@@ -25,6 +25,8 @@ var (
 	linkFile []byte
 	//go:embed handlers.go.txt
 	handlersFile []byte
+	//go:embed testing.go.txt
+	testingFile []byte
 	//go:embed fieldsv1.go.txt
 	fieldsV1File []byte
 )
@@ -110,6 +112,34 @@ func apiserver() Module {
 				Signature: "func(*patcher, *managedfields.FieldManager, " + decoder + ", " + decoder + ") *applyPatcher",
 			},
 			patch.AddFile{In: handlers, Name: "zz_tenure.go", Source: handlersFile},
+		},
+	}
+}
+
+// Fakes are the patches of client-go for programs without API handlers: its fakes, and all
+// that is built on them.
+func Fakes() Module {
+	return Module{
+		Path:  "k8s.io/client-go",
+		Why:   "it registers Tenure with all that has a fake",
+		Steps: []patch.Step{patch.AddFile{In: "testing", Name: "zz_tenure_link.go", Source: Link("testing")}},
+	}
+}
+
+// Tests are patches of apimachinery for its own tests of field managers, which otherwise make
+// parts of one that a host never has alone.
+func Tests() []patch.Step {
+	const testing = internal + "/testing"
+	return []patch.Step{
+		patch.RenameFunc{
+			In: testing, Name: "NewTestFieldManagerImpl", To: "newUpstreamTestFieldManagerImpl",
+			Signature: "func(managedfields.TypeConverter, schema.GroupVersionKind, string, func(internal.Manager) internal.Manager) " +
+				"*TestFieldManagerImpl",
+		},
+		patch.AddFile{In: testing, Name: "zz_tenure.go", Source: testingFile},
+		patch.AddFile{
+			In: managedfields, Name: "zz_tenure_test.go",
+			Source: Link("managedfields_test"),
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,17 @@ func Open(dir, version string) (*Tree, error) {
 	return &Tree{dir, version, pins}, nil
 }
 
+// OpenLibraries returns the tree of a version of Kubernetes' libraries, such as v0.37.2.
+func OpenLibraries(dir, version string) (*Tree, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	pins := gomod.Libraries(version, "k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver",
+		"k8s.io/client-go", "k8s.io/component-base", "k8s.io/kms", "k8s.io/streaming")
+	return &Tree{dir, version, pins}, nil
+}
+
 // Bin returns the path of a built program.
 func (t *Tree) Bin(name string) string { return filepath.Join(t.Dir, "bin", name) }
 
@@ -87,29 +99,43 @@ func (t *Tree) WriteLinked(root string) ([]Patched, error) {
 	if err != nil {
 		return nil, err
 	}
-	main := gomod.Main{
-		Name: "kubernetes.example/linked",
-		Require: map[string]string{
-			"github.com/tenure-ssa/tenure": "v0.0.0", "github.com/tenure-ssa/tenure/hosts": "v0.0.0",
-		},
-		Folders: map[string]string{
-			"github.com/tenure-ssa/tenure": root, "github.com/tenure-ssa/tenure/hosts": filepath.Join(root, "hosts"),
-		},
+	return t.link(Linked, root, staged, modules, nil)
+}
+
+// WriteLibraries writes a main module of Kubernetes' libraries and others that require them,
+// with Tenure. The tree must be one of [OpenLibraries].
+func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched, error) {
+	modules, err := seam.Modules(t.Version)
+	if err != nil {
+		return nil, err
 	}
+	modules[0].Steps = append(modules[0].Steps, seam.Tests()...)
+	return t.link(Linked, root, t.Version, append(modules, seam.Fakes()), require)
+}
+
+// link patches modules at a version and writes a main module with Tenure.
+func (t *Tree) link(name, root, version string, modules []seam.Module, require map[string]string) ([]Patched, error) {
+	const tenure, hosts = "github.com/tenure-ssa/tenure", "github.com/tenure-ssa/tenure/hosts"
+	main := gomod.Main{
+		Name:    "kubernetes.example/" + name,
+		Require: map[string]string{tenure: "v0.0.0", hosts: "v0.0.0"},
+		Folders: map[string]string{tenure: root, hosts: filepath.Join(root, "hosts")},
+	}
+	maps.Copy(main.Require, require)
 	var out []Patched
 	var errs []error
 	for _, m := range modules {
-		dir, changes, err := t.patched(m, staged)
+		dir, changes, err := t.patched(m, version)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s@%s: %w", m.Path, staged, err))
+			errs = append(errs, fmt.Errorf("%s@%s: %w", m.Path, version, err))
 		}
 		main.Folders[m.Path] = dir
-		out = append(out, Patched{m, staged, changes})
+		out = append(out, Patched{m, version, changes})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return out, t.write(Linked, main)
+	return out, t.write(name, main)
 }
 
 // patched makes the patched copy of a module.
@@ -149,9 +175,14 @@ func (t *Tree) write(name string, main gomod.Main) error {
 
 // Go runs the go command in a main module, outside of any workspace.
 func (t *Tree) Go(ctx context.Context, module string, out io.Writer, args ...string) error {
+	return t.GoWith(ctx, nil, module, out, args...)
+}
+
+// GoWith is [Tree.Go] with more environment.
+func (t *Tree) GoWith(ctx context.Context, env []string, module string, out io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = t.Module(module)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -buildvcs=false")
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -buildvcs=false"), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go %s, in %s: %w", strings.Join(args, " "), cmd.Dir, err)
