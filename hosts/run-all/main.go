@@ -23,6 +23,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/hosts/engine"
 	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
+	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 )
 
@@ -124,6 +125,10 @@ func (r *runner) open(name string) (*tree.Tree, error) {
 	} else {
 		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "libraries-"+librariesVersion), librariesVersion); err == nil {
 			_, err = t.WriteLibraries(r.root, required)
+		}
+		if err == nil {
+			// Tests of libraries read the types of Kubernetes.
+			err = t.AddFile(gomod.Kubernetes, r.version, "api/openapi-spec/swagger.json")
 		}
 	}
 	if err != nil {

@@ -28,8 +28,10 @@ import (
 // Tree is the folder of one Kubernetes version.
 type Tree struct {
 	Dir     string
-	Version string // of Kubernetes
+	Version string // of Kubernetes, or of its libraries
 	pins    *gomod.Pins
+	// libraries says that Version is one of libraries.
+	libraries bool
 }
 
 // Patched is what was changed of a module.
@@ -57,7 +59,7 @@ func Open(dir, version string) (*Tree, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	return &Tree{dir, version, pins}, nil
+	return &Tree{Dir: dir, Version: version, pins: pins}, nil
 }
 
 // OpenLibraries returns the tree of a version of Kubernetes' libraries, such as v0.37.2.
@@ -68,7 +70,7 @@ func OpenLibraries(dir, version string) (*Tree, error) {
 	}
 	pins := gomod.Libraries(version, "k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver",
 		"k8s.io/client-go", "k8s.io/component-base", "k8s.io/kms", "k8s.io/streaming")
-	return &Tree{dir, version, pins}, nil
+	return &Tree{Dir: dir, Version: version, pins: pins, libraries: true}, nil
 }
 
 // Bin returns the path of a built program.
@@ -138,13 +140,39 @@ func (t *Tree) link(name, root, version string, modules []seam.Module, require m
 	return out, t.write(name, main)
 }
 
+// modules is the folder of patched modules. Libraries are at the places that they have in
+// Kubernetes' repository, because their tests read files beside them.
+func (t *Tree) modules() string {
+	if t.libraries {
+		return filepath.Join(t.Dir, "modules", "staging", "src", "k8s.io")
+	}
+	return filepath.Join(t.Dir, "modules")
+}
+
+// AddFile copies a file of a module to the place that it has in Kubernetes' repository.
+func (t *Tree) AddFile(module, version, name string) error {
+	dir, err := gomod.Download(module, version)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(t.Dir, "modules", filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o644)
+}
+
 // patched makes the patched copy of a module.
 func (t *Tree) patched(m seam.Module, version string) (string, []patch.Change, error) {
 	from, err := gomod.Download(m.Path, version)
 	if err != nil {
 		return "", nil, err
 	}
-	to := filepath.Join(t.Dir, "modules", filepath.Base(m.Path))
+	to := filepath.Join(t.modules(), filepath.Base(m.Path))
 	if err := os.RemoveAll(to); err != nil {
 		return "", nil, err
 	}
