@@ -25,6 +25,10 @@ var (
 	linkFile []byte
 	//go:embed handlers.go.txt
 	handlersFile []byte
+	//go:embed merge.go.txt
+	mergeFile []byte
+	//go:embed mergelink.go.txt
+	mergeLinkFile []byte
 	//go:embed testing.go.txt
 	testingFile []byte
 	//go:embed fieldsv1.go.txt
@@ -33,9 +37,11 @@ var (
 
 // Module is a module that is patched.
 type Module struct {
-	Path  string
-	Why   string
-	Steps []patch.Step
+	Path string
+	// Version is that of a module that is not published along with Kubernetes.
+	Version string
+	Why     string
+	Steps   []patch.Step
 }
 
 const (
@@ -123,6 +129,26 @@ func Fakes() Module {
 		Path:  "k8s.io/client-go",
 		Why:   "it registers Tenure with all that has a fake",
 		Steps: []patch.Step{patch.AddFile{In: "testing", Name: "zz_tenure_link.go", Source: Link("testing")}},
+	}
+}
+
+// Merge are the patches of structured-merge-diff v4 for its own tests.
+func Merge() Module {
+	const values = "*typed.TypedValue, *typed.TypedValue, fieldpath.APIVersion, fieldpath.ManagedFields, string"
+	const results = " (*typed.TypedValue, fieldpath.ManagedFields, error)"
+	return Module{
+		Path: "sigs.k8s.io/structured-merge-diff/v4", Version: "v4.7.0",
+		Why: "its Updater hands over",
+		Steps: []patch.Step{
+			patch.RenameFunc{
+				In: "merge", Receiver: "Updater", Name: "Update", To: "upstreamUpdate", Signature: "func(" + values + ")" + results,
+			},
+			patch.RenameFunc{
+				In: "merge", Receiver: "Updater", Name: "Apply", To: "upstreamApply", Signature: "func(" + values + ", bool)" + results,
+			},
+			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: mergeFile},
+			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: mergeLinkFile},
+		},
 	}
 }
 

@@ -9,6 +9,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 		return nil, err
 	}
 	modules[0].Steps = append(modules[0].Steps, seam.Tests()...)
-	return t.link(Linked, root, t.Version, append(modules, seam.Fakes()), require)
+	return t.link(Linked, root, t.Version, append(modules, seam.Fakes(), seam.Merge()), require)
 }
 
 // link patches modules at a version and writes a main module with Tenure.
@@ -127,6 +128,7 @@ func (t *Tree) link(name, root, version string, modules []seam.Module, require m
 	var out []Patched
 	var errs []error
 	for _, m := range modules {
+		version := cmp.Or(m.Version, version)
 		dir, changes, err := t.patched(m, version)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s@%s: %w", m.Path, version, err))
@@ -172,7 +174,7 @@ func (t *Tree) patched(m seam.Module, version string) (string, []patch.Change, e
 	if err != nil {
 		return "", nil, err
 	}
-	to := filepath.Join(t.modules(), filepath.Base(m.Path))
+	to := filepath.Join(t.modules(), strings.ReplaceAll(strings.TrimPrefix(m.Path, "k8s.io/"), "/", "-"))
 	if err := os.RemoveAll(to); err != nil {
 		return "", nil, err
 	}
