@@ -24,7 +24,7 @@ var (
 	specsResult = regexp.MustCompile(`(?m)^(?:\x1b\[[0-9;]*m)*Ran (\d+) of (\d+) Specs`)
 	specsCount  = regexp.MustCompile(`(\d+) (?:\x1b\[[0-9;]*m)*(Passed|Failed|Pending|Skipped)`)
 	specFailed  = regexp.MustCompile(`(?m)^\s*(?:\x1b\[[0-9;]*m)*\[FAIL\] (.*?)(?:\x1b\[[0-9;]*m)*$`)
-	notBuilt    = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*)$`)
+	notBuilt    = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
 )
 
 // parse reads what go test -v printed.

@@ -31,4 +31,5 @@ FAIL
 
 	require.NotEmpty(t, parse("FAIL\texample.com/x [build failed]\n").broken)
 	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\npanic: gone\n").broken)
+	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\nsignal: terminated\n").broken)
 }
