@@ -93,6 +93,9 @@ var serverLayers = []layer{
 	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},
 }
 
+// fakeLayers are the layers of the module compat/fake.
+var fakeLayers = []layer{{".", nil}}
+
 // commandLayers are the layers of the module cmd.
 var commandLayers = []layer{
 	{"internal/process", nil},
@@ -121,6 +124,7 @@ var modules = []struct {
 }{
 	{".", layers, nil},
 	{"apiserver", serverLayers, []string{""}},
+	{"compat/fake", fakeLayers, []string{""}},
 	{"cmd", commandLayers, []string{"", "apiserver"}},
 }
 
@@ -153,10 +157,10 @@ func TestImportsGoOneWay(t *testing.T) {
 
 // moduleOf returns the module that a package is in, as in modules, and its name in there.
 func moduleOf(name string) (dir, pkg string) {
-	if name == "apiserver" {
+	if name == "apiserver" || name == "compat/fake" {
 		return name, "."
 	}
-	for _, dir := range []string{"apiserver", "cmd"} {
+	for _, dir := range []string{"apiserver", "cmd", "compat/fake"} {
 		if pkg, ok := strings.CutPrefix(name, dir+"/"); ok {
 			return dir, pkg
 		}

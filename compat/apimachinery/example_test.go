@@ -9,14 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	v4fieldpath "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/compat/smdv4"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // clock makes the examples' times the same each time.
@@ -80,6 +85,55 @@ func ExampleNewDefaultCRDFieldManager() {
 	}
 	fmt.Println(stored == runtime.Object(now), len(now.GetManagedFields()))
 	// Output: true 1
+}
+
+// Built-in kinds have their schemas, all others none.
+func ExampleUnion() {
+	converter := apimachinery.Union(
+		apimachinery.FromTypes(openapi.Builtin()),
+		apimachinery.NewDeducedTypeConverter())
+	types := apimachinery.Types(converter)
+	pod := types.TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	widget := types.TypeFor(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"})
+	fmt.Println(pod.Map.Fields["spec"].Type != nil, widget == typed.Deduced())
+	// Output: true true
+}
+
+// A TypeConverter of the host's own is asked for the schema of a kind.
+func ExampleTypes() {
+	var host managedfields.TypeConverter = upstreamTypes()
+	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
+	m, err := fieldmanager.New(kind, apimachinery.Types(host), fieldmanager.WithClock(clock))
+	if err != nil {
+		panic(err)
+	}
+	out, err := m.Apply(nil, parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"note": "n"}}`), "me", false)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(string(out.(metav1.Object).GetManagedFields()[0].FieldsV1.GetRawBytes()))
+	// Output: {"f:spec":{"f:note":{}}}
+}
+
+// Types of Tenure's, and filters of structured-merge-diff v4.
+func ExampleFromTypes() {
+	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	filters, err := smdv4.FromSets(map[v4fieldpath.APIVersion]*v4fieldpath.Set{
+		"apps/v1": v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("status")),
+	})
+	if err != nil {
+		panic(err)
+	}
+	c := converts{}
+	m, err := apimachinery.NewDefaultFieldManager(apimachinery.FromTypes(openapi.Builtin()), c, &custom{}, &custom{}, kind, kind.GroupVersion(), "", nil,
+		fieldmanager.WithResetFields(filters), fieldmanager.WithErrors(func(obj runtime.Object, err error) { fmt.Println(err) }))
+	if err != nil {
+		panic(err)
+	}
+	now := parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {"replicas": 1}, "status": {"replicas": 1}}`)
+	m.UpdateNoErrors(parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}`), now, "me")
+	fmt.Println(string(now.GetManagedFields()[0].FieldsV1.GetRawBytes()))
+	// Output: {"f:spec":{".":{},"f:replicas":{}}}
 }
 
 func ExampleExtractInto() {

@@ -22,7 +22,8 @@ import (
 // object is the root resource, of objectType; it is not changed, and
 // applyConfiguration shares no memory with it. Fields that objectType does not
 // declare and duplicates, which a newer server may have let in, are no errors.
-func ExtractInto(object runtime.Object, objectType smdtyped.ParseableType, manager string, applyConfiguration any, subresource string) error {
+func ExtractInto(object runtime.Object, objectType smdtyped.ParseableType, manager string, applyConfiguration any,
+	subresource string) error {
 	t, err := smdv6.CachedType(objectType.Schema, objectType.TypeRef)
 	if err != nil {
 		return fmt.Errorf("type of object: %w", err)
@@ -31,7 +32,8 @@ func ExtractInto(object runtime.Object, objectType smdtyped.ParseableType, manag
 }
 
 // ExtractIntoOf is [ExtractInto] for a type of Tenure's.
-func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string, applyConfiguration any, subresource string) error {
+func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string, applyConfiguration any,
+	subresource string) error {
 	tree, err := treeOf(object)
 	if err != nil {
 		return fmt.Errorf("%T: %w", object, err)

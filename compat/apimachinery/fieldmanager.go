@@ -60,7 +60,10 @@ func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
 	options ...fieldmanager.Option) (*FieldManager, error) {
-	m := &FieldManager{converter: hubAndSpoke{objectConverter, hub, true}, defaulter: objectDefaulter, creater: objectCreater, kind: kind}
+	m := &FieldManager{
+		converter: hubAndSpoke{objectConverter, hub, true},
+		defaulter: objectDefaulter, creater: objectCreater, kind: kind,
+	}
 	return m, m.init(typeConverter, subresource, resetFields, options)
 }
 
@@ -70,7 +73,10 @@ func NewDefaultCRDFieldManager(typeConverter TypeConverter, objectConverter runt
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
 	options ...fieldmanager.Option) (*FieldManager, error) {
-	m := &FieldManager{converter: hubAndSpoke{objectConverter, hub, false}, defaulter: objectDefaulter, creater: objectCreater, kind: kind}
+	m := &FieldManager{
+		converter: hubAndSpoke{objectConverter, hub, false},
+		defaulter: objectDefaulter, creater: objectCreater, kind: kind,
+	}
 	return m, m.init(typeConverter, subresource, resetFields, options)
 }
 

@@ -30,7 +30,8 @@ type ScaleHandler struct {
 
 // NewScaleHandler returns a handler that carries managed fields between an object
 // at a version, which has the managed fields parent, and its scale subresource.
-func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version schema.GroupVersion, mappings ResourcePathMappings) *ScaleHandler {
+func NewScaleHandler(parent []metav1.ManagedFieldsEntry, version schema.GroupVersion,
+	mappings ResourcePathMappings) *ScaleHandler {
 	paths := make(map[string]fieldpath.Path, len(mappings))
 	for version, path := range mappings {
 		if path == nil {

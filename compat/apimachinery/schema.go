@@ -31,7 +31,8 @@ type typesConverter struct {
 	written sync.Map // *typed.Type → smdtyped.ParseableType
 }
 
-func (c *typesConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (*smdtyped.TypedValue, error) {
+func (c *typesConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (
+	*smdtyped.TypedValue, error) {
 	kind := obj.GetObjectKind().GroupVersionKind()
 	t := c.TypeFor(kind)
 	if t == nil {
@@ -99,7 +100,10 @@ func (w *schemaWriter) atom(t *typed.Type) smdschema.Atom {
 		out.Scalar = &scalar
 	}
 	if t.List != nil {
-		out.List = &smdschema.List{ElementType: w.refer(t.List.Elem), ElementRelationship: smdschema.Associative, Keys: slices.Clone(t.List.Keys)}
+		out.List = &smdschema.List{
+			ElementType: w.refer(t.List.Elem), ElementRelationship: smdschema.Associative,
+			Keys: slices.Clone(t.List.Keys),
+		}
 		if t.List.Kind == typed.AtomicList {
 			out.List.ElementRelationship = smdschema.Atomic
 		}

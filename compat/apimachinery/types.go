@@ -101,7 +101,8 @@ type bothConverter struct {
 	upstream func() (TypeConverter, error)
 }
 
-func (c bothConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (*smdtyped.TypedValue, error) {
+func (c bothConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (
+	*smdtyped.TypedValue, error) {
 	converter, err := c.upstream()
 	if err != nil {
 		return nil, err
@@ -151,7 +152,8 @@ func (u union) TypeFor(kind schema.GroupVersionKind) *typed.Type {
 	return nil
 }
 
-func (u union) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (*smdtyped.TypedValue, error) {
+func (u union) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (
+	*smdtyped.TypedValue, error) {
 	kind := obj.GetObjectKind().GroupVersionKind()
 	for _, m := range u {
 		if m.types.TypeFor(kind) != nil {

@@ -7,6 +7,7 @@ require (
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/stretchr/testify v1.12.1
 	github.com/tenure-ssa/tenure/apiserver v0.0.0
+	github.com/tenure-ssa/tenure/compat/fake v0.0.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -143,4 +144,5 @@ require (
 replace (
 	github.com/tenure-ssa/tenure => ../../
 	github.com/tenure-ssa/tenure/apiserver => ../../apiserver
+	github.com/tenure-ssa/tenure/compat/fake => ../../compat/fake
 )

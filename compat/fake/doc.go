@@ -1,0 +1,26 @@
+// Package fake tracks objects for the fake clients of tests, with the field management of
+// an API server: server-side apply with conflicts, removals and managed fields, for
+// built-in kinds by their schemas and for custom resources by their definitions.
+//
+// For a clientset of client-go:
+//
+//	converter, err := fake.NewTypeConverter(definitions...)
+//	tracker := fake.NewFieldManagedObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder(), converter)
+//	clientset := &kubernetesfake.Clientset{}
+//	clientset.AddReactor("*", "*", testing.ObjectReaction(tracker))
+//
+// For controller-runtime's client:
+//
+//	c := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithReturnManagedFields().Build()
+//
+// # Rules
+//
+//   - The tracker is client-go's but for what is written: creates, updates, patches and
+//     applies get managed fields, in the object that they are given too, as with
+//     testing.NewFieldManagedObjectTracker of client-go.
+//   - A write reads and stores in one step, so that concurrent applies lose nothing.
+//   - A tracker is not told of subresources. A write to a status is tracked as one to the
+//     object.
+//   - There are no defaults, no validation and no conversion between versions. Package
+//     apiserver has a server with all of these.
+package fake

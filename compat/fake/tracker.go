@@ -1,0 +1,264 @@
+package fake
+
+import (
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/testing"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// Option configures an ObjectTracker.
+type Option func(*tracker)
+
+// WithRESTMapper sets what knows the kind of a resource. Without it, the kinds of the
+// scheme are found by plurals that are guessed, as client-go's trackers do.
+func WithRESTMapper(mapper meta.RESTMapper) Option {
+	return func(t *tracker) { t.mapper, t.guesses = mapper, false }
+}
+
+// WithFieldManagerOptions sets options of the field managers, such as
+// fieldmanager.WithClock.
+func WithFieldManagerOptions(options ...fieldmanager.Option) Option {
+	return func(t *tracker) { t.options = append(t.options, options...) }
+}
+
+// NewFieldManagedObjectTracker returns an ObjectTracker for fake clients that has the
+// parameters of client-go's function. typeConverter may be any, upstream's too; nil is
+// that of [NewTypeConverter] without definitions.
+func NewFieldManagedObjectTracker(scheme *runtime.Scheme, decoder runtime.Decoder,
+	typeConverter apimachinery.TypeConverter, options ...Option) testing.ObjectTracker {
+	if typeConverter == nil {
+		typeConverter = builtinOrDeduced()
+	}
+	t := &tracker{
+		ObjectTracker: testing.NewObjectTracker(scheme, decoder), scheme: scheme, types: typeConverter, guesses: true,
+	}
+	for _, option := range options {
+		option(t)
+	}
+	return t
+}
+
+// tracker puts the managed fields into what an ObjectTracker is given to store.
+type tracker struct {
+	testing.ObjectTracker
+	scheme  *runtime.Scheme
+	types   apimachinery.TypeConverter
+	options []fieldmanager.Option
+
+	mu       sync.Mutex // held from the read of a write to its end
+	mapper   meta.RESTMapper
+	guesses  bool // mapper is made of the scheme, which may grow
+	managers map[schema.GroupVersionKind]*apimachinery.FieldManager
+}
+
+func (t *tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, namespace string,
+	options ...metav1.CreateOptions) error {
+	o, err := oneOf(options)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w, err := t.startWrite(gvr, obj, namespace)
+	if err != nil {
+		return err
+	}
+	if w.live == nil { // else it is refused as it is
+		if err := setKind(obj, w.kind); err != nil {
+			return err
+		}
+		if obj, err = w.manager.Update(nil, obj, o.FieldManager); err != nil {
+			return err
+		}
+	}
+	return t.ObjectTracker.Create(gvr, obj, namespace, o)
+}
+
+func (t *tracker) Update(gvr schema.GroupVersionResource, obj runtime.Object, namespace string,
+	options ...metav1.UpdateOptions) error {
+	o, err := oneOf(options)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if obj, err = t.update(gvr, obj, namespace, o.FieldManager); err != nil {
+		return err
+	}
+	return t.ObjectTracker.Update(gvr, obj, namespace, o)
+}
+
+// Patch stores obj, which is live with a patch of the client's in it.
+func (t *tracker) Patch(gvr schema.GroupVersionResource, obj runtime.Object, namespace string,
+	options ...metav1.PatchOptions) error {
+	o, err := oneOf(options)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if obj, err = t.update(gvr, obj, namespace, o.FieldManager); err != nil {
+		return err
+	}
+	return t.ObjectTracker.Patch(gvr, obj, namespace, o)
+}
+
+func (t *tracker) update(gvr schema.GroupVersionResource, obj runtime.Object, namespace, manager string) (runtime.Object, error) {
+	w, err := t.startWrite(gvr, obj, namespace)
+	if err != nil || w.live == nil {
+		return obj, err // an object that does not exist is refused when it is stored
+	}
+	return w.manager.Update(w.live, obj, manager)
+}
+
+// Apply creates or updates what applyConfiguration is for.
+func (t *tracker) Apply(gvr schema.GroupVersionResource, applyConfiguration runtime.Object, namespace string,
+	options ...metav1.PatchOptions) error {
+	o, err := oneOf(options)
+	if err != nil {
+		return err
+	}
+	if applyConfiguration, err = decodedAgain(applyConfiguration); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w, err := t.startWrite(gvr, applyConfiguration, namespace)
+	if err != nil {
+		return err
+	}
+	out, err := w.manager.Apply(w.live, applyConfiguration, o.FieldManager, o.Force != nil && *o.Force)
+	if err != nil {
+		return err
+	}
+	if w.live == nil {
+		return t.ObjectTracker.Create(gvr, out, namespace, metav1.CreateOptions{
+			DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation,
+		})
+	}
+	return t.ObjectTracker.Update(gvr, out, namespace, metav1.UpdateOptions{
+		DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation,
+	})
+}
+
+// decodedAgain returns an unstructured object as an API server decodes it: client-go's
+// reaction reads an apply as YAML, in which every number is a float64.
+func decodedAgain(obj runtime.Object) (runtime.Object, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{}
+	return out, json.Unmarshal(data, &out.Object)
+}
+
+// write is a write to an object that may exist.
+type write struct {
+	kind    schema.GroupVersionKind
+	manager *apimachinery.FieldManager
+	live    runtime.Object // a copy; nil when the object does not exist
+}
+
+// startWrite finds out what a write of obj is to. The caller holds mu.
+func (t *tracker) startWrite(gvr schema.GroupVersionResource, obj runtime.Object, namespace string) (w write, err error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return write{}, err
+	}
+	if w.kind, err = t.kindOf(gvr); err != nil {
+		return write{}, err
+	}
+	if w.manager, err = t.managerFor(w.kind); err != nil {
+		return write{}, err
+	}
+	w.live, err = t.ObjectTracker.Get(gvr, namespace, accessor.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		w.live, err = nil, nil
+	}
+	return w, err
+}
+
+// kindOf returns the kind of a resource.
+func (t *tracker) kindOf(gvr schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	if t.mapper != nil {
+		kind, err := t.mapper.KindFor(gvr)
+		if err == nil || !t.guesses {
+			return kind, err
+		}
+	}
+	// To make one costs more than all else; the scheme seldom grows.
+	t.mapper = testrestmapper.TestOnlyStaticRESTMapper(t.scheme)
+	return t.mapper.KindFor(gvr)
+}
+
+func (t *tracker) managerFor(kind schema.GroupVersionKind) (*apimachinery.FieldManager, error) {
+	if m := t.managers[kind]; m != nil {
+		return m, nil
+	}
+	m, err := apimachinery.NewDefaultFieldManager(t.types, converter{t.scheme}, noDefaults{}, t.scheme,
+		kind, kind.GroupVersion(), "", nil, t.options...)
+	if err != nil {
+		return nil, err
+	}
+	if t.managers == nil {
+		t.managers = map[schema.GroupVersionKind]*apimachinery.FieldManager{}
+	}
+	t.managers[kind] = m
+	return m, nil
+}
+
+// converter converts by the scheme. It returns an unstructured object as it is, as the
+// scheme need not know its kind.
+type converter struct{ *runtime.Scheme }
+
+func (c converter) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
+	if _, ok := in.(runtime.Unstructured); ok {
+		kind := in.GetObjectKind().GroupVersionKind()
+		if to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{kind}); ok && to == kind {
+			return in, nil
+		}
+	}
+	return c.Scheme.ConvertToVersion(in, target)
+}
+
+type noDefaults struct{}
+
+func (noDefaults) Default(runtime.Object) {}
+
+// setKind sets the apiVersion and kind of obj, which typed clients leave out.
+func setKind(obj runtime.Object, kind schema.GroupVersionKind) error {
+	accessor, err := meta.TypeAccessor(obj)
+	if err != nil {
+		return err
+	}
+	version, name := kind.ToAPIVersionAndKind()
+	accessor.SetAPIVersion(version)
+	accessor.SetKind(name)
+	return nil
+}
+
+func oneOf[T any](options []T) (out T, err error) {
+	switch len(options) {
+	case 0:
+		return out, nil
+	case 1:
+		return options[0], nil
+	}
+	return out, fmt.Errorf("expected at most one set of options, got %d", len(options))
+}
