@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"sync"
 
@@ -73,41 +74,33 @@ func decodeJSON(data []byte) (tree map[string]any, ok bool) {
 	if err != nil || len(strictErrors) > 0 || tree == nil {
 		return nil, false
 	}
-	if _, ok := plain(tree); !ok {
-		return nil, false
-	}
+	plain(tree)
 	return tree, true
 }
 
-// plain makes all numbers of a tree float64, in place, which is what the decoder of YAML
-// returns. ok is false for a number that it might round in another way.
-func plain(v any) (any, bool) {
-	const exact = 1 << 53
+// plain makes whole numbers of a tree int64, in place, as the decoder of YAML returns them:
+// 1e3 and 2.0 are whole, too. Those beyond 64 bits stay float64.
+func plain(v any) any {
+	const beyond = 1 << 63
 	switch v := v.(type) {
 	case map[string]any:
 		for key, item := range v {
 			switch item.(type) {
-			case string, bool, nil:
-				continue
+			case string, bool, nil, int64:
+			default:
+				v[key] = plain(item)
 			}
-			converted, ok := plain(item)
-			if !ok {
-				return nil, false
-			}
-			v[key] = converted
 		}
 	case []any:
 		for i, item := range v {
-			converted, ok := plain(item)
-			if !ok {
-				return nil, false
-			}
-			v[i] = converted
+			v[i] = plain(item)
 		}
-	case int64:
-		return float64(v), -exact < v && v < exact
+	case float64:
+		if v == math.Trunc(v) && -beyond <= v && v < beyond {
+			return int64(v)
+		}
 	}
-	return v, true
+	return v
 }
 
 // readsAlike reports whether YAML reads data, if it is an object in JSON, as JSON does. It may

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // lenient and strict are the decoders that kube-apiserver uses.
@@ -18,8 +18,8 @@ func strict(data []byte, v any) error  { return yaml.UnmarshalStrict(data, v) }
 // intents are JSON and YAML, by what is special about them.
 var intents = map[string]string{
 	"an object":                  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}}`,
-	"numbers":                    `{"a":1,"b":-2,"c":1.5,"d":1e3,"e":9007199254740991,"f":0}`,
-	"large numbers":              `{"a":9007199254740993,"b":18446744073709551615,"c":1e300}`,
+	"numbers":                    `{"a":1,"b":-2,"c":1.5,"d":1e3,"g":2.0,"h":1e18,"i":1e19,"j":1e21,"k":-1e18,"e":9007199254740991,"f":0}`,
+	"large numbers":              `{"a":9007199254740993,"b":18446744073709551615,"c":1e300,"d":9223372036854775807,"e":-9223372036854775808,"f":9223372036854775808,"g":123456789012345678901234}`,
 	"a number beyond a float":    `{"a":1e999}`,
 	"minus zero":                 `{"a":-0,"b":-0.0}`,
 	"escapes":                    `{"a":"\"\\\n\r\t\b\f"}`,
