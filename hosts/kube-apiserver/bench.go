@@ -58,10 +58,13 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer stopLinked()
-	b := &comparison{servers: [2]*target{stock, linked}, rounds: *rounds, each: *each, profiled: *profiled, profiles: *profiles}
+	b := &comparison{
+		servers: [2]*target{stock, linked}, rounds: *rounds, each: *each, profiled: *profiled, profiles: *profiles,
+	}
 	fmt.Fprintf(out, "kube-apiserver %s, %s, %d CPUs, %d rounds of %s, %d clients\n\n",
 		t.Version, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), *rounds, *each, clients)
-	fmt.Fprintln(out, "| workload | CPU a request, stock → linked | ratio | by round | KB a request | field management's share | decoding of YAML and intents | failed |")
+	fmt.Fprintln(out, "| workload | CPU a request, stock → linked | ratio | by round | KB a request "+
+		"| field management's share | decoding of YAML and intents | failed |")
 	fmt.Fprintln(out, "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |")
 	for _, w := range workloads {
 		if !pattern.MatchString(w.name) {
@@ -139,13 +142,14 @@ func (b *comparison) measure(w workload) (string, error) {
 				return "", err
 			}
 		}
-		share = fmt.Sprintf("%.1f → %.1f %%", both[0].percent(both[0].fieldManagement), both[1].percent(both[1].fieldManagement))
-		decoding = fmt.Sprintf("%.1f → %.1f %%", both[0].percent(both[0].decoding), both[1].percent(both[1].decoding))
+		stock, linked := both[0], both[1]
+		share = fmt.Sprintf("%.1f → %.1f %%", stock.percent(stock.fieldManagement), linked.percent(linked.fieldManagement))
+		decoding = fmt.Sprintf("%.1f → %.1f %%", stock.percent(stock.decoding), linked.percent(linked.decoding))
 	}
 	stock, linked := &totals[0], &totals[1]
-	line := fmt.Sprintf("| %s | %.2f → %.2f ms | %.2f× | %s | %.0f → %.0f | %s | %s | %d, %d |", w.name, stock.perRequest(), linked.perRequest(),
-		stock.perRequest()/linked.perRequest(), strings.Join(ratios, ", "),
-		stock.size/float64(stock.requests)/1000, linked.size/float64(linked.requests)/1000, share, decoding, stock.failed, linked.failed)
+	line := fmt.Sprintf("| %s | %.2f → %.2f ms | %.2f× | %s | %.0f → %.0f | %s | %s | %d, %d |",
+		w.name, stock.perRequest(), linked.perRequest(), stock.perRequest()/linked.perRequest(), strings.Join(ratios, ", "),
+		stock.kilobytes(), linked.kilobytes(), share, decoding, stock.failed, linked.failed)
 	for _, r := range totals {
 		if r.failed > 0 {
 			line += "\nfirst failure: " + r.firstFailure

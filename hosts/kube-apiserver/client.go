@@ -129,6 +129,9 @@ func (r *result) add(o result) {
 // perRequest returns the milliseconds of CPU of a request.
 func (r *result) perRequest() float64 { return r.cpu / float64(r.requests) * 1000 }
 
+// kilobytes returns how much a request allocates.
+func (r *result) kilobytes() float64 { return r.size / float64(r.requests) / 1000 }
+
 // run sends the requests of a workload for a while.
 func (t *target) run(w workload, d time.Duration) (result, error) {
 	const allocated = "go_memstats_alloc_bytes_total"

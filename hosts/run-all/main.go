@@ -68,8 +68,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := r.defaults(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Mode %s, %s. Kubernetes %s, libraries %s, controller-runtime %s.\n\n", r.mode, time.Now().UTC().Format(time.DateOnly),
-		r.version, librariesVersion, required[controllerRuntime])
+	fmt.Fprintf(out, "Mode %s, %s. Kubernetes %s, libraries %s, controller-runtime %s.\n\n",
+		r.mode, time.Now().UTC().Format(time.DateOnly), r.version, librariesVersion, required[controllerRuntime])
 	fmt.Fprintln(out, "| suite | run | passed | skipped | failed |")
 	fmt.Fprintln(out, "| --- | ---: | ---: | ---: | --- |")
 	var errs []error
@@ -146,7 +146,8 @@ func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(r.logs, notInName.ReplaceAllString(strings.ToLower(s.name), "-")+"."+r.mode+".log"))
+	name := notInName.ReplaceAllString(strings.ToLower(s.name), "-") + "." + r.mode + ".log"
+	log, err := os.Create(filepath.Join(r.logs, name))
 	if err != nil {
 		return nil, err
 	}

@@ -47,17 +47,21 @@ var suites = []suite{
 	{
 		name: "apiserver's endpoints and handlers", tree: libraries, quick: true,
 		packages: []string{
-			"k8s.io/apiserver/pkg/endpoints", "k8s.io/apiserver/pkg/endpoints/handlers", "k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager",
+			"k8s.io/apiserver/pkg/endpoints", "k8s.io/apiserver/pkg/endpoints/handlers",
+			"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager",
 		},
 	},
 	{
 		name: "apiextensions' custom resources", tree: libraries, quick: true,
-		packages: []string{"k8s.io/apiextensions-apiserver/pkg/apiserver", "k8s.io/apiextensions-apiserver/pkg/registry/customresource"},
+		packages: []string{
+			"k8s.io/apiextensions-apiserver/pkg/apiserver", "k8s.io/apiextensions-apiserver/pkg/registry/customresource",
+		},
 	},
 	{
 		name: "client-go's testing and fakes", tree: libraries, quick: true,
 		packages: []string{
-			"k8s.io/client-go/testing", "k8s.io/client-go/kubernetes/fake", "k8s.io/client-go/dynamic/fake", "k8s.io/client-go/metadata/fake",
+			"k8s.io/client-go/testing", "k8s.io/client-go/kubernetes/fake", "k8s.io/client-go/dynamic/fake",
+			"k8s.io/client-go/metadata/fake",
 			"k8s.io/client-go/kubernetes_test",
 		},
 	},

@@ -64,7 +64,8 @@ func New(o Options) (*Recorder, error) {
 // Start starts comparing, in a goroutine that ends with the process.
 func (r *Recorder) Start() {
 	r.started.Do(func() {
-		klog.InfoS("Tenure computes writes beside upstream", "rate", r.options.Rate, "queue", r.options.Queue, "traces", r.options.Folder)
+		klog.InfoS("Tenure computes writes beside upstream", "rate", r.options.Rate, "queue", r.options.Queue,
+			"traces", r.options.Folder)
 		go func() {
 			for w := range r.queue {
 				r.compare(w)
@@ -75,7 +76,8 @@ func (r *Recorder) Start() {
 
 // Wrap returns a Writer that answers as upstream does and records a sample of its writes.
 // build makes Tenure's field manager of the same kind.
-func (r *Recorder) Wrap(upstream Writer, build func(...fieldmanager.Option) (Writer, error), kind Kind) (Writer, error) {
+func (r *Recorder) Wrap(upstream Writer, build func(...fieldmanager.Option) (Writer, error),
+	kind Kind) (Writer, error) {
 	of := &recorded{recorder: r, upstream: upstream, kind: kind}
 	var err error
 	of.tenure, err = build(

@@ -52,7 +52,8 @@ func StartEtcd(ctx context.Context, dir string) (*Etcd, error) {
 	defer log.Close()
 	e := &Etcd{URL: fmt.Sprintf("http://127.0.0.1:%d", client)}
 	peers := fmt.Sprintf("http://127.0.0.1:%d", peer)
-	e.cmd = exec.CommandContext(ctx, "etcd", "--data-dir", dir, "--listen-client-urls", e.URL, "--advertise-client-urls", e.URL,
+	e.cmd = exec.CommandContext(ctx, "etcd", "--data-dir", dir,
+		"--listen-client-urls", e.URL, "--advertise-client-urls", e.URL,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers,
 		"--quota-backend-bytes", "8589934592", "--unsafe-no-fsync")
 	e.cmd.Stdout, e.cmd.Stderr = log, log

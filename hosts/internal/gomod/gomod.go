@@ -84,12 +84,14 @@ func parse(edited []byte, version, staged string) (*Pins, error) {
 	}
 	for _, r := range m.Replace {
 		if r.New.Version != "" {
-			return nil, fmt.Errorf("go.mod of %s@%s: expected replacements by folders only, found %s", Kubernetes, version, r.New.Path)
+			return nil, fmt.Errorf("go.mod of %s@%s: expected replacements by folders only, found %s",
+				Kubernetes, version, r.New.Path)
 		}
 		p.Modules[r.Old.Path] = staged
 	}
 	if len(m.Replace) == 0 {
-		return nil, fmt.Errorf("go.mod of %s@%s: expected the modules of Kubernetes to be replaced by folders", Kubernetes, version)
+		return nil, fmt.Errorf("go.mod of %s@%s: expected the modules of Kubernetes to be replaced by folders",
+			Kubernetes, version)
 	}
 	return p, nil
 }

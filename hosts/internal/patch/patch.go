@@ -135,7 +135,8 @@ func sources(dir string) ([]source, error) {
 		if s.text, err = os.ReadFile(s.path); err != nil {
 			return nil, err
 		}
-		if s.file, err = parser.ParseFile(s.files, s.path, s.text, parser.ParseComments|parser.SkipObjectResolution); err != nil {
+		const mode = parser.ParseComments | parser.SkipObjectResolution
+		if s.file, err = parser.ParseFile(s.files, s.path, s.text, mode); err != nil {
 			return nil, err
 		}
 		out = append(out, s)

@@ -51,7 +51,8 @@ const (
 
 	object      = "runtime.Object"
 	constructor = "func(TypeConverter, runtime.ObjectConvertor, runtime.ObjectDefaulter, runtime.ObjectCreater, " +
-		"schema.GroupVersionKind, schema.GroupVersion, string, map[fieldpath.APIVersion]fieldpath.Filter) (*FieldManager, error)"
+		"schema.GroupVersionKind, schema.GroupVersion, string, map[fieldpath.APIVersion]fieldpath.Filter) " +
+		"(*FieldManager, error)"
 	entries = "[]metav1.ManagedFieldsEntry"
 )
 

@@ -69,8 +69,8 @@ func OpenLibraries(dir, version string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	pins := gomod.Libraries(version, "k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver",
-		"k8s.io/client-go", "k8s.io/component-base", "k8s.io/kms", "k8s.io/streaming")
+	pins := gomod.Libraries(version, "k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery",
+		"k8s.io/apiserver", "k8s.io/client-go", "k8s.io/component-base", "k8s.io/kms", "k8s.io/streaming")
 	return &Tree{Dir: dir, Version: version, pins: pins, libraries: true}, nil
 }
 
