@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/klog/v2"
 	"k8s.io/kube-openapi/pkg/util/proto"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -87,6 +88,8 @@ func (t convertersTypes) TypeFor(kind schema.GroupVersionKind) *typed.Type {
 	}
 	typ, err := smdv6.CachedType(value.Schema(), value.TypeRef())
 	if err != nil {
+		// What is returned can't say it: a kind that has a type here seems to have none.
+		klog.ErrorS(err, "A type can't be compiled", "versionKind", kind)
 		return nil
 	}
 	return typ

@@ -2,6 +2,7 @@ package smdv4
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -239,7 +240,7 @@ func (c *compiler) mapOf(m *v4schema.Map, relationship v4schema.ElementRelations
 		f := &m.Fields[i]
 		field := typed.Field{}
 		p := plainer{}
-		def, _, err := p.plain(f.Default)
+		def, _, err := p.plain(plainDefault(f.Default))
 		if err != nil {
 			c.below(func() { c.fail("%v", err) }, "fields", f.Name, "default")
 		}
@@ -253,6 +254,20 @@ func (c *compiler) mapOf(m *v4schema.Map, relationship v4schema.ElementRelations
 	c.below(func() { out.Elem = c.refer(m.ElementType) }, "elementType")
 	out.Untyped = m.Fields == nil && isDeduced(m.ElementType)
 	return out
+}
+
+// plainDefault returns a default whose Go type is a named one, such as that of a constant, as
+// the plain value that it is in JSON. The definitions of kube-apiserver have such defaults.
+func plainDefault(v any) any {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.String:
+		return r.String()
+	case reflect.Bool:
+		return r.Bool()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return r.Int()
+	}
+	return v
 }
 
 // isDeduced reports whether a map of such entries, without declared fields, is

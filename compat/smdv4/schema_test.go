@@ -108,3 +108,22 @@ func TestUnknownScalars(t *testing.T) {
 		require.Equal(t, theirs == nil, ours == nil, "%s: upstream %v, ours %v", text, theirs, ours)
 	}
 }
+
+// TestNamedDefaults compiles defaults whose Go types are named, as those of constants are.
+func TestNamedDefaults(t *testing.T) {
+	type word string
+	type flag bool
+	type number int32
+	text, boolean, numeric := v4schema.String, v4schema.Boolean, v4schema.Numeric
+	name := "a"
+	s := &v4schema.Schema{Types: []v4schema.TypeDef{{Name: name, Atom: v4schema.Atom{Map: &v4schema.Map{Fields: []v4schema.StructField{
+		{Name: "text", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &text}}, Default: word("x")},
+		{Name: "flag", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &boolean}}, Default: flag(true)},
+		{Name: "number", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &numeric}}, Default: number(3)},
+	}}}}}}
+	got, err := smdv4.Type(s, v4schema.TypeRef{NamedType: &name})
+	require.NoError(t, err)
+	require.Equal(t, "x", got.Map.Fields["text"].Default)
+	require.Equal(t, true, got.Map.Fields["flag"].Default)
+	require.Equal(t, int64(3), got.Map.Fields["number"].Default)
+}

@@ -4,6 +4,7 @@ package smdv6
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -241,7 +242,7 @@ func (c *compiler) mapOf(m *v6schema.Map, relationship v6schema.ElementRelations
 		f := &m.Fields[i]
 		field := typed.Field{}
 		p := plainer{}
-		def, _, err := p.plain(f.Default)
+		def, _, err := p.plain(plainDefault(f.Default))
 		if err != nil {
 			c.below(func() { c.fail("%v", err) }, "fields", f.Name, "default")
 		}
@@ -255,6 +256,20 @@ func (c *compiler) mapOf(m *v6schema.Map, relationship v6schema.ElementRelations
 	c.below(func() { out.Elem = c.refer(m.ElementType) }, "elementType")
 	out.Untyped = m.Fields == nil && isDeduced(m.ElementType)
 	return out
+}
+
+// plainDefault returns a default whose Go type is a named one, such as that of a constant, as
+// the plain value that it is in JSON. The definitions of kube-apiserver have such defaults.
+func plainDefault(v any) any {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.String:
+		return r.String()
+	case reflect.Bool:
+		return r.Bool()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return r.Int()
+	}
+	return v
 }
 
 // isDeduced reports whether a map of such entries, without declared fields, is

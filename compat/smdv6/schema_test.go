@@ -110,3 +110,22 @@ func TestUnknownScalars(t *testing.T) {
 		require.Equal(t, theirs == nil, ours == nil, "%s: upstream %v, ours %v", text, theirs, ours)
 	}
 }
+
+// TestNamedDefaults compiles defaults whose Go types are named, as those of constants are.
+func TestNamedDefaults(t *testing.T) {
+	type word string
+	type flag bool
+	type number int32
+	text, boolean, numeric := v6schema.String, v6schema.Boolean, v6schema.Numeric
+	name := "a"
+	s := &v6schema.Schema{Types: []v6schema.TypeDef{{Name: name, Atom: v6schema.Atom{Map: &v6schema.Map{Fields: []v6schema.StructField{
+		{Name: "text", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &text}}, Default: word("x")},
+		{Name: "flag", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &boolean}}, Default: flag(true)},
+		{Name: "number", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &numeric}}, Default: number(3)},
+	}}}}}}
+	got, err := smdv6.Type(s, v6schema.TypeRef{NamedType: &name})
+	require.NoError(t, err)
+	require.Equal(t, "x", got.Map.Fields["text"].Default)
+	require.Equal(t, true, got.Map.Fields["flag"].Default)
+	require.Equal(t, int64(3), got.Map.Fields["number"].Default)
+}

@@ -27,6 +27,7 @@ var skips = []string{
 	"apply to /scale of a custom resource, a fault of the server",
 	"no request: the schema changes",
 	"a delete, which tracks no fields",
+	"the first look at an object, as it was found",
 }
 
 func TestTraces(t *testing.T) {
@@ -238,6 +239,39 @@ func alterCause(answer map[string]any) bool {
 		return false
 	}
 	return alterText(causes[0].(map[string]any), "field", func(s string) string { return s + "x" })
+}
+
+// TestBeginsWithRead replays a trace that begins in the middle of an object's life: its first
+// step shows the object, and what comes after is compared with that.
+func TestBeginsWithRead(t *testing.T) {
+	whole, err := replay.Load(filepath.Join(traces, "scenarios"))
+	require.NoError(t, err)
+	const apply = "application/apply-patch+yaml"
+	begun := 0
+	for _, trace := range whole {
+		for i := 1; i < len(trace.Steps); i++ {
+			before, after := trace.Steps[i-1], trace.Steps[i]
+			if before.Response.Code >= 300 || after.Response.Code != 200 || before.Request.Path != after.Request.Path ||
+				before.Request.ContentType != apply || after.Request.ContentType != apply ||
+				strings.Contains(before.Request.Query, "dryRun") {
+				continue
+			}
+			read := before
+			read.Request.Method, read.Request.Body, read.Response.Code = "GET", nil, 200
+			cut := &replay.Trace{Name: trace.Name, CRD: trace.CRD, Steps: []replay.Step{read, after}}
+			results := replay.RunEngine(cut, openapi.Builtin())
+			require.Equal(t, replay.Skipped, results[0].Outcome, "%s: %s", trace.Name, results[0].Detail)
+			require.Equal(t, replay.Agreed, results[1].Outcome, "%s step %d: %s", trace.Name, i, results[1].Detail)
+			// A later read is compared.
+			altered := read
+			altered.Response.Body = runtime.DeepCopyJSON(read.Response.Body)
+			altered.Response.Body["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": "nobody"}}
+			cut.Steps = []replay.Step{read, altered}
+			require.Equal(t, replay.Differed, replay.RunEngine(cut, openapi.Builtin())[1].Outcome)
+			begun++
+		}
+	}
+	require.Greater(t, begun, 5)
 }
 
 func TestLoadErrors(t *testing.T) {

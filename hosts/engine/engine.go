@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/hosts/shadow"
+)
+
+// Writer is a field manager, upstream's or Tenure's.
+type Writer = shadow.Writer
+
+// Mode says who answers.
+type Mode string
+
+// The modes.
+const (
+	// Upstream leaves everything to upstream.
+	Upstream Mode = "upstream"
+	// Tenure answers every write by Tenure.
+	Tenure Mode = "tenure"
+	// Shadow answers every write by upstream, computes some by Tenure as well, and reports
+	// differences.
+	Shadow Mode = "shadow"
+)
+
+// ModeVariable is the environment variable that sets the mode; without it, it is Tenure.
+const ModeVariable = "TENURE_FIELD_MANAGEMENT"
+
+// Engine makes field managers in a mode.
+type Engine struct {
+	mode     Mode
+	recorder *shadow.Recorder // in the mode Shadow
+}
+
+// ModeFrom returns the mode that an environment sets.
+func ModeFrom(getenv func(string) string) (Mode, error) {
+	switch mode := Mode(getenv(ModeVariable)); mode {
+	case "":
+		return Tenure, nil
+	case Upstream, Tenure, Shadow:
+		return mode, nil
+	default:
+		return "", fmt.Errorf("%s is %q: expected %s, %s or %s", ModeVariable, mode, Upstream, Tenure, Shadow)
+	}
+}
+
+// New returns the engine of an environment; nil in the mode Upstream.
+func New(getenv func(string) string) (*Engine, error) {
+	mode, err := ModeFrom(getenv)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{mode: mode}
+	switch mode {
+	case Upstream:
+		return nil, nil
+	case Shadow:
+		options, err := shadow.OptionsFrom(getenv)
+		if err != nil {
+			return nil, err
+		}
+		if e.recorder, err = shadow.New(options); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// start makes the engine of the process once, however many packages are linked with it.
+var start = sync.OnceValue(func() *Engine {
+	mode, _ := ModeFrom(os.Getenv)
+	e, err := New(os.Getenv)
+	if err != nil {
+		// A server whose mode is misspelt must not run in another one.
+		fmt.Fprintln(os.Stderr, "tenure:", err)
+		os.Exit(1)
+	}
+	reportMode(mode)
+	if e != nil && e.recorder != nil {
+		e.recorder.Start()
+	}
+	return e
+})
+
+// Start returns the engine of the process, nil in the mode Upstream. It ends the process when
+// the environment is wrong.
+func Start() *Engine { return start() }
+
+// NewFieldManager returns the field manager of a kind in the place of upstream's. custom is
+// true of custom resources. The parameters are those of apimachinery's managedfields.
+func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter managedfields.TypeConverter,
+	objectConverter runtime.ObjectConvertor, objectDefaulter runtime.ObjectDefaulter,
+	objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind, hub schema.GroupVersion, subresource string,
+	resetFields map[fieldpath.APIVersion]fieldpath.Filter) (Writer, error) {
+	newFieldManager := apimachinery.NewDefaultFieldManager
+	if custom {
+		newFieldManager = apimachinery.NewDefaultCRDFieldManager
+	}
+	build := func(options ...fieldmanager.Option) (Writer, error) {
+		return newFieldManager(typeConverter, objectConverter, objectDefaulter, objectCreater, kind, hub, subresource,
+			resetFields, options...)
+	}
+	if typeConverter == nil {
+		return upstream, nil // a kind without types can't be applied to
+	}
+	if e.mode == Tenure {
+		return build(fieldmanager.WithWarnings(func(w fieldmanager.Warning) {
+			warnings.Inc()
+			klog.V(2).InfoS("Managed fields can't be compared", "versionKind", kind, "subresource", subresource, "warning", w)
+		}))
+	}
+	return e.recorder.Wrap(upstream, build, shadow.Kind{
+		Kind: kind, Hub: hub, Subresource: subresource, Custom: custom,
+		Converter: objectConverter, Types: typeConverter, ResetFields: resetFields,
+	})
+}
+
+// Validate returns an error when managed fields are not well-formed.
+func (e *Engine) Validate(entries []metav1.ManagedFieldsEntry) error {
+	return apimachinery.ValidateManagedFields(entries)
+}
+
+// ScaleToSubresource returns the managed fields of the scale subresource of an object at a
+// version, which has the managed fields parent.
+func (e *Engine) ScaleToSubresource(parent []metav1.ManagedFieldsEntry, version schema.GroupVersion,
+	mappings managedfields.ResourcePathMappings) ([]metav1.ManagedFieldsEntry, error) {
+	return apimachinery.NewScaleHandler(parent, version, mappings).ToSubresource()
+}
+
+// ScaleToParent returns the managed fields of the object after its scale subresource was
+// written, which now has the managed fields scale.
+func (e *Engine) ScaleToParent(parent, scale []metav1.ManagedFieldsEntry, version schema.GroupVersion,
+	mappings managedfields.ResourcePathMappings) ([]metav1.ManagedFieldsEntry, error) {
+	return apimachinery.NewScaleHandler(parent, version, mappings).ToParent(scale)
+}
+
+// Answers reports whether Tenure answers; in the mode Shadow, all that is not a write by a
+// field manager is upstream's.
+func (e *Engine) Answers() bool { return e.mode == Tenure }

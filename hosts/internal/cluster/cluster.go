@@ -1,0 +1,186 @@
+// Package cluster starts etcd and kube-apiserver on the loopback interface, for tests and
+// measurements, and ends them.
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// Etcd is a running etcd.
+type Etcd struct {
+	URL string
+	cmd *exec.Cmd
+}
+
+// freePort returns a port of the loopback interface that nobody listens on.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// StartEtcd starts an etcd whose data is in dir.
+func StartEtcd(ctx context.Context, dir string) (*Etcd, error) {
+	client, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	peer, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(dir + ".log")
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	e := &Etcd{URL: fmt.Sprintf("http://127.0.0.1:%d", client)}
+	peers := fmt.Sprintf("http://127.0.0.1:%d", peer)
+	e.cmd = exec.CommandContext(ctx, "etcd", "--data-dir", dir,
+		"--listen-client-urls", e.URL, "--advertise-client-urls", e.URL,
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers,
+		"--quota-backend-bytes", "8589934592", "--unsafe-no-fsync")
+	e.cmd.Stdout, e.cmd.Stderr = log, log
+	if err := e.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w; Debian has etcd in the package etcd-server", err)
+	}
+	err = waitFor(ctx, http.DefaultClient, e.URL+"/health", time.Minute)
+	if err != nil {
+		e.Stop()
+		return nil, fmt.Errorf("etcd, see %s.log: %w", dir, err)
+	}
+	return e, nil
+}
+
+// Stop ends the etcd.
+func (e *Etcd) Stop() { stop(e.cmd) }
+
+func stop(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(os.Interrupt)
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+}
+
+// Server is a running kube-apiserver.
+type Server struct {
+	Name, URL string
+	// Log is the file of what it prints.
+	Log string
+	cmd *exec.Cmd
+}
+
+// Token authorizes everything.
+const Token = "loopback"
+
+// Client returns a client with a connection of its own.
+func Client() *http.Client {
+	return &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, // its certificate is its own
+	}}
+}
+
+// Start starts a kube-apiserver on an etcd, with files in dir and more environment. Nothing
+// limits how many requests it takes, and no admission plugin asks for what a cluster has.
+func Start(ctx context.Context, name, binary, dir string, etcd *Etcd, env ...string) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	key, tokens := filepath.Join(dir, "sa.key"), filepath.Join(dir, "tokens.csv")
+	if err := writeKey(key); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(tokens, []byte(Token+",admin,admin,system:masters\n"), 0o600); err != nil {
+		return nil, err
+	}
+	s := &Server{Name: name, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Log: filepath.Join(dir, "log")}
+	log, err := os.Create(s.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	s.cmd = exec.CommandContext(ctx, binary, "--etcd-servers="+etcd.URL, "--secure-port="+fmt.Sprint(port),
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+		"--cert-dir="+filepath.Join(dir, "certs"), "--token-auth-file="+tokens, "--authorization-mode=AlwaysAllow",
+		"--service-account-issuer=https://loopback.example", "--service-account-key-file="+key,
+		"--service-account-signing-key-file="+key, "--service-cluster-ip-range=10.0.0.0/24",
+		"--disable-admission-plugins=ServiceAccount", "--enable-priority-and-fairness=false",
+		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--profiling=true")
+	s.cmd.Env = append(os.Environ(), env...)
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := waitFor(ctx, Client(), s.URL+"/readyz", 5*time.Minute); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("server %s, see %s: %w", name, s.Log, err)
+	}
+	return s, nil
+}
+
+// Pid returns the process of the server.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
+// Stop ends the server.
+func (s *Server) Stop() { stop(s.cmd) }
+
+func writeKey(path string) error {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
+	return os.WriteFile(path, pem.EncodeToMemory(block), 0o600)
+}
+
+// waitFor waits until a GET is answered with 200.
+func waitFor(ctx context.Context, client *http.Client, url string, most time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+Token)
+		res, err := client.Do(req)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+			err = fmt.Errorf("%s: %s", url, res.Status)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready after %s: %w", most, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,173 @@
+// Package gomod writes the go.mod of a program that is built of Kubernetes' modules.
+//
+// Kubernetes' own go.mod can't be used from the module cache: it replaces the modules of
+// Kubernetes by folders that no published module has. The one written here replaces them by
+// what was published of the same version, and pins every other module to the version that
+// Kubernetes names. So a program with Tenure in it is built of the same modules, at the same
+// versions, as the one without.
+package gomod
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Kubernetes is the module of kube-apiserver.
+const Kubernetes = "k8s.io/kubernetes"
+
+// Pins are the modules that a Kubernetes version is made of.
+type Pins struct {
+	// Version is that of Kubernetes, such as v1.36.3.
+	Version string
+	// Go and Godebug are the directives of its go.mod.
+	Go      string
+	Godebug []string
+	// Modules are the versions of all modules by path, Kubernetes' own included.
+	Modules map[string]string
+}
+
+// Staged returns the version of the modules that are published along with a Kubernetes
+// version: v0.36.3 of v1.36.3.
+func Staged(version string) (string, error) {
+	rest, ok := strings.CutPrefix(version, "v1.")
+	if !ok || rest == "" {
+		return "", fmt.Errorf("version %q: expected v1.MINOR.PATCH", version)
+	}
+	return "v0." + rest, nil
+}
+
+// module is what go mod edit prints of a go.mod.
+type module struct {
+	Go      string
+	Godebug []struct{ Key, Value string }
+	Require []struct{ Path, Version string }
+	Replace []struct {
+		Old, New struct{ Path, Version string }
+	}
+}
+
+// Read returns the pins of a Kubernetes version, and downloads its module if need be.
+func Read(version string) (*Pins, error) {
+	staged, err := Staged(version)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := Download(Kubernetes, version)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("go", "mod", "edit", "-json", filepath.Join(dir, "go.mod"))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go.mod of %s@%s: %w", Kubernetes, version, err)
+	}
+	return parse(out, version, staged)
+}
+
+func parse(edited []byte, version, staged string) (*Pins, error) {
+	var m module
+	if err := json.Unmarshal(edited, &m); err != nil {
+		return nil, fmt.Errorf("go.mod of %s@%s: %w", Kubernetes, version, err)
+	}
+	p := &Pins{Version: version, Go: m.Go, Modules: map[string]string{Kubernetes: version}}
+	for _, g := range m.Godebug {
+		p.Godebug = append(p.Godebug, g.Key+"="+g.Value)
+	}
+	for _, r := range m.Require {
+		p.Modules[r.Path] = r.Version
+	}
+	for _, r := range m.Replace {
+		if r.New.Version != "" {
+			return nil, fmt.Errorf("go.mod of %s@%s: expected replacements by folders only, found %s",
+				Kubernetes, version, r.New.Path)
+		}
+		p.Modules[r.Old.Path] = staged
+	}
+	if len(m.Replace) == 0 {
+		return nil, fmt.Errorf("go.mod of %s@%s: expected the modules of Kubernetes to be replaced by folders",
+			Kubernetes, version)
+	}
+	return p, nil
+}
+
+// Libraries returns the pins of the modules that are published along with a Kubernetes
+// version, such as v0.37.2, without Kubernetes itself: many versions have no module of it.
+func Libraries(version string, paths ...string) *Pins {
+	p := &Pins{Version: version, Go: "1.26.0", Modules: map[string]string{}}
+	for _, path := range paths {
+		p.Modules[path] = version
+	}
+	return p
+}
+
+// Download returns the folder of a module in the module cache.
+func Download(path, version string) (string, error) {
+	cmd := exec.Command("go", "mod", "download", "-json", path+"@"+version)
+	cmd.Dir = os.TempDir() // in no module
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.Output()
+	var info struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal(out, &info); jsonErr != nil {
+		return "", fmt.Errorf("downloading %s@%s: %w", path, version, err)
+	}
+	if info.Error != "" {
+		return "", fmt.Errorf("downloading %s@%s: %s", path, version, info.Error)
+	}
+	return info.Dir, nil
+}
+
+// Main describes the main module of a program.
+type Main struct {
+	Name string
+	// Require are modules beside Kubernetes, at a version, by path.
+	Require map[string]string
+	// Folders replace modules, by path, whatever their version.
+	Folders map[string]string
+}
+
+// File returns the go.mod of a main module: what it requires, and every module that
+// Kubernetes is made of, pinned.
+func (p *Pins) File(m Main) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "module %s\n\ngo %s\n\n", m.Name, p.Go)
+	for _, g := range p.Godebug {
+		fmt.Fprintf(&b, "godebug %s\n", g)
+	}
+	require := map[string]string{}
+	if version, ok := p.Modules[Kubernetes]; ok {
+		require[Kubernetes] = version
+	}
+	for path, version := range m.Require {
+		require[path] = version
+	}
+	fmt.Fprint(&b, "\nrequire (\n")
+	for _, path := range sortedKeys(require) {
+		fmt.Fprintf(&b, "\t%s %s\n", path, require[path])
+	}
+	fmt.Fprint(&b, ")\n\nreplace (\n")
+	for _, path := range sortedKeys(p.Modules) {
+		if _, ok := m.Folders[path]; !ok {
+			fmt.Fprintf(&b, "\t%s => %s %s\n", path, path, p.Modules[path])
+		}
+	}
+	for _, path := range sortedKeys(m.Folders) {
+		fmt.Fprintf(&b, "\t%s => %s\n", path, m.Folders[path])
+	}
+	fmt.Fprint(&b, ")\n")
+	return []byte(b.String())
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,266 @@
+// Package patch changes Go source of others by its syntax.
+//
+// A patch names what it changes by package, type and function, never by line or text, so that
+// it holds for several versions of a module, and says by name what it misses in a version for
+// which it does not hold. There are three changes, the least that puts other code in the
+// place of a function:
+//
+//   - [RenameFunc] renames a function or method, so that an added file can have another one
+//     under the old name, which calls the old one or does not;
+//   - [AddField] adds a field to a struct, for the added file to use;
+//   - [AddFile] adds a file to a package.
+//
+// No body of a function is touched.
+package patch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Step is one change of a package.
+type Step interface {
+	// apply changes the package in dir, and returns how many lines it added or changed.
+	apply(dir string) (int, error)
+	// Package is the folder of the package in its module.
+	Package() string
+	// String says what is changed, for a list of patches.
+	String() string
+}
+
+// RenameFunc renames the declaration of a function, or of a method of a type. Calls stay as
+// they are, and so reach what an added file has under the old name.
+type RenameFunc struct {
+	In string
+	// Receiver is the name of a method's type, "" for a function.
+	Receiver string
+	Name, To string
+	// Signature is the function's type without names of parameters, as it has to be, such as
+	// "func(runtime.Object, string) error".
+	Signature string
+}
+
+// AddField adds a field to a struct.
+type AddField struct {
+	In, Type string
+	// Field is the declaration, such as "engine Writer".
+	Field string
+}
+
+// AddFile adds a file to a package. The package must exist, and must not have the file.
+type AddFile struct {
+	In, Name string
+	Source   []byte
+}
+
+// Package implements Step.
+func (s RenameFunc) Package() string { return s.In }
+
+// Package implements Step.
+func (s AddField) Package() string { return s.In }
+
+// Package implements Step.
+func (s AddFile) Package() string { return s.In }
+
+func (s RenameFunc) String() string { return fmt.Sprintf("rename %s to %s", s.name(), s.To) }
+func (s AddField) String() string {
+	return fmt.Sprintf("add to struct %s the field %s", s.Type, s.Field)
+}
+func (s AddFile) String() string { return "add file " + s.Name }
+
+func (s RenameFunc) name() string {
+	if s.Receiver == "" {
+		return "func " + s.Name
+	}
+	return "method " + s.Receiver + "." + s.Name
+}
+
+// ErrUpstreamChanged is the reason why a patch does not hold for a version.
+var ErrUpstreamChanged = errors.New("upstream changed")
+
+// Change is what a step changed.
+type Change struct {
+	Step  Step
+	Lines int
+}
+
+// Apply changes the module in dir by steps. All that does not hold is in the error.
+func Apply(dir string, steps []Step) ([]Change, error) {
+	var changes []Change
+	var errs []error
+	for _, step := range steps {
+		lines, err := step.apply(filepath.Join(dir, filepath.FromSlash(step.Package())))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("package %s: %w", step.Package(), err))
+		}
+		changes = append(changes, Change{step, lines})
+	}
+	return changes, errors.Join(errs...)
+}
+
+// source is a parsed file.
+type source struct {
+	path  string
+	text  []byte
+	files *token.FileSet
+	file  *ast.File
+}
+
+// sources parses the files of a package, without its tests.
+func sources(dir string) ([]source, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no such package", ErrUpstreamChanged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []source
+	for _, e := range entries {
+		if e.IsDir() || filepath.Ext(e.Name()) != ".go" || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		s := source{path: filepath.Join(dir, e.Name()), files: token.NewFileSet()}
+		if s.text, err = os.ReadFile(s.path); err != nil {
+			return nil, err
+		}
+		const mode = parser.ParseComments | parser.SkipObjectResolution
+		if s.file, err = parser.ParseFile(s.files, s.path, s.text, mode); err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w: there is no such package", ErrUpstreamChanged)
+	}
+	return out, nil
+}
+
+// splice replaces the text between two positions and writes the file.
+func (s source) splice(from, to token.Pos, text string) error {
+	file := s.files.File(from)
+	var b bytes.Buffer
+	b.Write(s.text[:file.Offset(from)])
+	b.WriteString(text)
+	b.Write(s.text[file.Offset(to):])
+	formatted, err := format.Source(b.Bytes())
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	return os.WriteFile(s.path, formatted, 0o644)
+}
+
+func (s RenameFunc) apply(dir string) (int, error) {
+	found, err := sources(dir)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", s.name(), err)
+	}
+	for _, src := range found {
+		for _, d := range src.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Name.Name != s.Name || receiverOf(f) != s.Receiver {
+				continue
+			}
+			if got := signatureOf(f.Type); got != s.Signature {
+				return 0, fmt.Errorf("%w: %s is %s, want %s", ErrUpstreamChanged, s.name(), got, s.Signature)
+			}
+			return 1, src.splice(f.Name.Pos(), f.Name.End(), s.To)
+		}
+	}
+	return 0, fmt.Errorf("%w: there is no %s", ErrUpstreamChanged, s.name())
+}
+
+// receiverOf returns the name of the type that a method is of, "" of a function.
+func receiverOf(f *ast.FuncDecl) string {
+	if f.Recv == nil || len(f.Recv.List) == 0 {
+		return ""
+	}
+	t := f.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	switch t := t.(type) {
+	case *ast.IndexExpr:
+		return fmt.Sprint(t.X)
+	case *ast.IndexListExpr:
+		return fmt.Sprint(t.X)
+	}
+	return fmt.Sprint(t)
+}
+
+// signatureOf writes a function's type without the names of its parameters.
+func signatureOf(t *ast.FuncType) string {
+	out := "func(" + typesOf(t.Params) + ")"
+	switch results := typesOf(t.Results); {
+	case results == "":
+		return out
+	case strings.Contains(results, ", "):
+		return out + " (" + results + ")"
+	default:
+		return out + " " + results
+	}
+}
+
+func typesOf(list *ast.FieldList) string {
+	if list == nil {
+		return ""
+	}
+	var out []string
+	for _, field := range list.List {
+		var b strings.Builder
+		// A node that the parser made can be printed, and into memory.
+		_ = printer.Fprint(&b, token.NewFileSet(), field.Type)
+		out = append(out, slices.Repeat([]string{b.String()}, max(1, len(field.Names)))...)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (s AddField) apply(dir string) (int, error) {
+	found, err := sources(dir)
+	if err != nil {
+		return 0, fmt.Errorf("struct %s: %w", s.Type, err)
+	}
+	for _, src := range found {
+		for _, d := range src.file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range g.Specs {
+				t, ok := spec.(*ast.TypeSpec)
+				if !ok || t.Name.Name != s.Type {
+					continue
+				}
+				structure, ok := t.Type.(*ast.StructType)
+				if !ok {
+					return 0, fmt.Errorf("%w: type %s is no struct", ErrUpstreamChanged, s.Type)
+				}
+				end := structure.Fields.Closing
+				return 1, src.splice(end, end, "\n"+s.Field+"\n")
+			}
+		}
+	}
+	return 0, fmt.Errorf("%w: there is no struct %s", ErrUpstreamChanged, s.Type)
+}
+
+func (s AddFile) apply(dir string) (int, error) {
+	if _, err := sources(dir); err != nil {
+		return 0, fmt.Errorf("file %s: %w", s.Name, err)
+	}
+	path := filepath.Join(dir, s.Name)
+	if _, err := os.Stat(path); err == nil {
+		return 0, fmt.Errorf("%w: there is a file %s already", ErrUpstreamChanged, s.Name)
+	}
+	return bytes.Count(s.Source, []byte("\n")), os.WriteFile(path, s.Source, 0o644)
+}

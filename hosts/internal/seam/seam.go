@@ -1,0 +1,175 @@
+// Package seam has the patches that put Tenure into Kubernetes' modules.
+//
+// They are the only place at which a program of Kubernetes and Tenure meet: functions of
+// apimachinery's managedfields are renamed and replaced by ones that hand over to a registered
+// engine, and k8s.io/apiserver registers it.
+package seam
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/hosts/internal/patch"
+)
+
+// The files that are added, with a name that go build does not take for one of this package.
+var (
+	//go:embed internal.go.txt
+	internalFile []byte
+	//go:embed managedfields.go.txt
+	managedfieldsFile []byte
+	//go:embed link.go.txt
+	linkFile []byte
+	//go:embed handlers.go.txt
+	handlersFile []byte
+	//go:embed merge.go.txt
+	mergeFile []byte
+	//go:embed mergelink.go.txt
+	mergeLinkFile []byte
+	//go:embed testing.go.txt
+	testingFile []byte
+	//go:embed fieldsv1.go.txt
+	fieldsV1File []byte
+)
+
+// Module is a module that is patched.
+type Module struct {
+	Path string
+	// Version is that of a module that is not published along with Kubernetes.
+	Version string
+	Why     string
+	Steps   []patch.Step
+}
+
+const (
+	managedfields = "pkg/util/managedfields"
+	internal      = managedfields + "/internal"
+	handlers      = "pkg/endpoints/handlers"
+
+	object      = "runtime.Object"
+	constructor = "func(TypeConverter, runtime.ObjectConvertor, runtime.ObjectDefaulter, runtime.ObjectCreater, " +
+		"schema.GroupVersionKind, schema.GroupVersion, string, map[fieldpath.APIVersion]fieldpath.Filter) " +
+		"(*FieldManager, error)"
+	entries = "[]metav1.ManagedFieldsEntry"
+)
+
+// Modules returns the patches for a version of Kubernetes' modules, such as v0.36.3.
+func Modules(version string) ([]Module, error) {
+	minor, err := minorOf(version)
+	if err != nil {
+		return nil, err
+	}
+	return []Module{apimachinery(minor), apiserver()}, nil
+}
+
+func minorOf(version string) (int, error) {
+	parts := strings.Split(version, ".")
+	if len(parts) < 3 || parts[0] != "v0" {
+		return 0, fmt.Errorf("version %q: expected v0.MINOR.PATCH", version)
+	}
+	minor, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return 0, fmt.Errorf("version %q: %w", version, err)
+	}
+	return minor, nil
+}
+
+func apimachinery(minor int) Module {
+	method := func(in, receiver, name, to, signature string) patch.Step {
+		return patch.RenameFunc{In: in, Receiver: receiver, Name: name, To: to, Signature: signature}
+	}
+	m := Module{
+		Path: "k8s.io/apimachinery",
+		Why:  "its field managers, its validation of managed fields and its scale handler hand over to an engine",
+		Steps: []patch.Step{
+			patch.AddField{In: internal, Type: "FieldManager", Field: "writer Writer"},
+			method(internal, "FieldManager", "Apply", "upstreamApply",
+				"func("+object+", "+object+", string, bool) ("+object+", error)"),
+			method(internal, "FieldManager", "Update", "upstreamUpdate",
+				"func("+object+", "+object+", string) ("+object+", error)"),
+			method(internal, "FieldManager", "UpdateNoErrors", "upstreamUpdateNoErrors",
+				"func("+object+", "+object+", string) "+object),
+			patch.AddFile{In: internal, Name: "zz_tenure.go", Source: internalFile},
+			method(managedfields, "", "NewDefaultFieldManager", "upstreamDefaultFieldManager", constructor),
+			method(managedfields, "", "NewDefaultCRDFieldManager", "upstreamDefaultCRDFieldManager", constructor),
+			method(managedfields, "", "ValidateManagedFields", "upstreamValidateManagedFields", "func("+entries+") error"),
+			method(managedfields, "ScaleHandler", "ToSubresource", "upstreamToSubresource", "func() ("+entries+", error)"),
+			method(managedfields, "ScaleHandler", "ToParent", "upstreamToParent", "func("+entries+") ("+entries+", error)"),
+			patch.AddFile{In: managedfields, Name: "zz_tenure.go", Source: managedfieldsFile},
+		},
+	}
+	if minor < 36 {
+		m.Steps = append(m.Steps, patch.AddFile{In: "pkg/apis/meta/v1", Name: "zz_tenure.go", Source: fieldsV1File})
+	}
+	return m
+}
+
+func apiserver() Module {
+	decoder := "func([]byte, interface{}) error"
+	return Module{
+		Path: "k8s.io/apiserver",
+		Why:  "it registers Tenure with all that has API handlers, and decodes an intent once",
+		Steps: []patch.Step{
+			patch.AddFile{In: handlers, Name: "zz_tenure_link.go", Source: Link("handlers")},
+			patch.RenameFunc{
+				In: handlers, Name: "newApplyPatcher", To: "upstreamApplyPatcher",
+				Signature: "func(*patcher, *managedfields.FieldManager, " + decoder + ", " + decoder + ") *applyPatcher",
+			},
+			patch.AddFile{In: handlers, Name: "zz_tenure.go", Source: handlersFile},
+		},
+	}
+}
+
+// Fakes are the patches of client-go for programs without API handlers: its fakes, and all
+// that is built on them.
+func Fakes() Module {
+	return Module{
+		Path:  "k8s.io/client-go",
+		Why:   "it registers Tenure with all that has a fake",
+		Steps: []patch.Step{patch.AddFile{In: "testing", Name: "zz_tenure_link.go", Source: Link("testing")}},
+	}
+}
+
+// Merge are the patches of structured-merge-diff v4 for its own tests.
+func Merge() Module {
+	const values = "*typed.TypedValue, *typed.TypedValue, fieldpath.APIVersion, fieldpath.ManagedFields, string"
+	const results = " (*typed.TypedValue, fieldpath.ManagedFields, error)"
+	return Module{
+		Path: "sigs.k8s.io/structured-merge-diff/v4", Version: "v4.7.0",
+		Why: "its Updater hands over",
+		Steps: []patch.Step{
+			patch.RenameFunc{
+				In: "merge", Receiver: "Updater", Name: "Update", To: "upstreamUpdate", Signature: "func(" + values + ")" + results,
+			},
+			patch.RenameFunc{
+				In: "merge", Receiver: "Updater", Name: "Apply", To: "upstreamApply", Signature: "func(" + values + ", bool)" + results,
+			},
+			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: mergeFile},
+			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: mergeLinkFile},
+		},
+	}
+}
+
+// Tests are patches of apimachinery for its own tests of field managers, which otherwise make
+// parts of one that a host never has alone.
+func Tests() []patch.Step {
+	const testing = internal + "/testing"
+	return []patch.Step{
+		patch.RenameFunc{
+			In: testing, Name: "NewTestFieldManagerImpl", To: "newUpstreamTestFieldManagerImpl",
+			Signature: "func(managedfields.TypeConverter, schema.GroupVersionKind, string, func(internal.Manager) internal.Manager) " +
+				"*TestFieldManagerImpl",
+		},
+		patch.AddFile{In: testing, Name: "zz_tenure.go", Source: testingFile},
+		patch.AddFile{
+			In: managedfields, Name: "zz_tenure_test.go",
+			Source: Link("managedfields_test"),
+		},
+	}
+}
+
+// Link returns the file that registers Tenure, for a package.
+func Link(pkg string) []byte { return bytes.Replace(linkFile, []byte("PACKAGE"), []byte(pkg), 1) }

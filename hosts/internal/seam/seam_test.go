@@ -1,0 +1,63 @@
+package seam
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
+	"github.com/tenure-ssa/tenure/hosts/internal/patch"
+)
+
+// TestPatchesHold patches the packages of the version that this module requires. Other
+// versions are patched by the command, which says by name what has changed.
+func TestPatchesHold(t *testing.T) {
+	const version = "v0.37.2"
+	modules, err := Modules(version)
+	require.NoError(t, err)
+	for _, m := range modules {
+		t.Run(m.Path, func(t *testing.T) {
+			from, err := gomod.Download(m.Path, version)
+			if err != nil {
+				t.Skipf("there is no such module here: %v", err)
+			}
+			to := t.TempDir()
+			for _, step := range m.Steps {
+				copyPackage(t, filepath.Join(from, step.Package()), filepath.Join(to, step.Package()))
+			}
+			changes, err := patch.Apply(to, m.Steps)
+			require.NoError(t, err)
+			for _, c := range changes {
+				require.Positive(t, c.Lines, "%s", c.Step)
+			}
+			_, err = patch.Apply(to, m.Steps)
+			require.ErrorIs(t, err, patch.ErrUpstreamChanged, "what is patched can't be patched again")
+		})
+	}
+}
+
+func copyPackage(t *testing.T, from, to string) {
+	require.NoError(t, os.MkdirAll(to, 0o755))
+	entries, err := os.ReadDir(from)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(from, e.Name()))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(to, e.Name()), data, 0o644))
+	}
+}
+
+func TestVersions(t *testing.T) {
+	before, err := Modules("v0.35.4")
+	require.NoError(t, err)
+	after, err := Modules("v0.36.3")
+	require.NoError(t, err)
+	require.Len(t, before[0].Steps, len(after[0].Steps)+1, "FieldsV1 has no accessors before 1.36")
+	_, err = Modules("v1.36.3")
+	require.EqualError(t, err, `version "v1.36.3": expected v0.MINOR.PATCH`)
+}

@@ -1,0 +1,244 @@
+// Package tree makes the folders that a program of Kubernetes is built in, with Tenure and
+// without.
+//
+//	VERSION/
+//	  linked/go.mod      a main module that requires Kubernetes, with the patched modules
+//	  stock/go.mod       the same without
+//	  modules/NAME       copies of the modules that are patched
+//	  bin/               what is built
+package tree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
+	"github.com/tenure-ssa/tenure/hosts/internal/patch"
+	"github.com/tenure-ssa/tenure/hosts/internal/seam"
+)
+
+// Tree is the folder of one Kubernetes version.
+type Tree struct {
+	Dir     string
+	Version string // of Kubernetes, or of its libraries
+	pins    *gomod.Pins
+	// libraries says that Version is one of libraries.
+	libraries bool
+}
+
+// Patched is what was changed of a module.
+type Patched struct {
+	Module  seam.Module
+	Version string
+	Changes []patch.Change
+}
+
+// Default returns the folder for a version in the user's cache.
+func Default(version string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "tenure-hosts", version), nil
+}
+
+// Open returns the tree of a version in dir. Nothing is written yet.
+func Open(dir, version string) (*Tree, error) {
+	pins, err := gomod.Read(version)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	return &Tree{Dir: dir, Version: version, pins: pins}, nil
+}
+
+// OpenLibraries returns the tree of a version of Kubernetes' libraries, such as v0.37.2.
+func OpenLibraries(dir, version string) (*Tree, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	pins := gomod.Libraries(version, "k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery",
+		"k8s.io/apiserver", "k8s.io/client-go", "k8s.io/component-base", "k8s.io/kms", "k8s.io/streaming")
+	return &Tree{Dir: dir, Version: version, pins: pins, libraries: true}, nil
+}
+
+// Bin returns the path of a built program.
+func (t *Tree) Bin(name string) string { return filepath.Join(t.Dir, "bin", name) }
+
+// Module returns the folder of a main module: linked or stock.
+func (t *Tree) Module(name string) string { return filepath.Join(t.Dir, name) }
+
+// The names of the main modules.
+const (
+	Linked = "linked"
+	Stock  = "stock"
+)
+
+// WriteStock writes the main module without Tenure.
+func (t *Tree) WriteStock() error {
+	return t.write(Stock, gomod.Main{Name: "kubernetes.example/stock"})
+}
+
+// WriteLinked copies and patches modules, and writes the main module with Tenure, whose
+// modules are in the folder root.
+func (t *Tree) WriteLinked(root string) ([]Patched, error) {
+	staged, err := gomod.Staged(t.Version)
+	if err != nil {
+		return nil, err
+	}
+	modules, err := seam.Modules(staged)
+	if err != nil {
+		return nil, err
+	}
+	return t.link(Linked, root, staged, modules, nil)
+}
+
+// WriteLibraries writes a main module of Kubernetes' libraries and others that require them,
+// with Tenure. The tree must be one of [OpenLibraries].
+func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched, error) {
+	modules, err := seam.Modules(t.Version)
+	if err != nil {
+		return nil, err
+	}
+	modules[0].Steps = append(modules[0].Steps, seam.Tests()...)
+	return t.link(Linked, root, t.Version, append(modules, seam.Fakes(), seam.Merge()), require)
+}
+
+// link patches modules at a version and writes a main module with Tenure.
+func (t *Tree) link(name, root, version string, modules []seam.Module, require map[string]string) ([]Patched, error) {
+	const tenure, hosts = "github.com/tenure-ssa/tenure", "github.com/tenure-ssa/tenure/hosts"
+	main := gomod.Main{
+		Name:    "kubernetes.example/" + name,
+		Require: map[string]string{tenure: "v0.0.0", hosts: "v0.0.0"},
+		Folders: map[string]string{tenure: root, hosts: filepath.Join(root, "hosts")},
+	}
+	maps.Copy(main.Require, require)
+	var out []Patched
+	var errs []error
+	for _, m := range modules {
+		version := cmp.Or(m.Version, version)
+		dir, changes, err := t.patched(m, version)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s@%s: %w", m.Path, version, err))
+		}
+		main.Folders[m.Path] = dir
+		out = append(out, Patched{m, version, changes})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return out, t.write(name, main)
+}
+
+// modules is the folder of patched modules. Libraries are at the places that they have in
+// Kubernetes' repository, because their tests read files beside them.
+func (t *Tree) modules() string {
+	if t.libraries {
+		return filepath.Join(t.Dir, "modules", "staging", "src", "k8s.io")
+	}
+	return filepath.Join(t.Dir, "modules")
+}
+
+// AddFile copies a file of a module to the place that it has in Kubernetes' repository.
+func (t *Tree) AddFile(module, version, name string) error {
+	dir, err := gomod.Download(module, version)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(t.Dir, "modules", filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o644)
+}
+
+// patched makes the patched copy of a module.
+func (t *Tree) patched(m seam.Module, version string) (string, []patch.Change, error) {
+	from, err := gomod.Download(m.Path, version)
+	if err != nil {
+		return "", nil, err
+	}
+	to := filepath.Join(t.modules(), strings.ReplaceAll(strings.TrimPrefix(m.Path, "k8s.io/"), "/", "-"))
+	if err := os.RemoveAll(to); err != nil {
+		return "", nil, err
+	}
+	if err := copyFolder(from, to); err != nil {
+		return "", nil, err
+	}
+	changes, err := patch.Apply(to, m.Steps)
+	return to, changes, err
+}
+
+// write writes the go.mod of a main module, unless it is there as it should be: the go
+// command adds to it what it found out.
+func (t *Tree) write(name string, main gomod.Main) error {
+	dir := t.Module(name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	want := t.pins.File(main)
+	note := filepath.Join(dir, "go.mod.written")
+	if old, err := os.ReadFile(note); err == nil && string(old) == string(want) {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), want, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(note, want, 0o644)
+}
+
+// Go runs the go command in a main module, outside of any workspace.
+func (t *Tree) Go(ctx context.Context, module string, out io.Writer, args ...string) error {
+	return t.GoWith(ctx, nil, module, out, args...)
+}
+
+// GoWith is [Tree.Go] with more environment.
+func (t *Tree) GoWith(ctx context.Context, env []string, module string, out io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = t.Module(module)
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -buildvcs=false"), env...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go %s, in %s: %w", strings.Join(args, " "), cmd.Dir, err)
+	}
+	return nil
+}
+
+// copyFolder copies the files of a module in the cache, which can't be written, to ones that
+// can.
+func copyFolder(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o644)
+	})
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const sampleTraces = `File: kube-apiserver
+Type: cpu
+-----------+-------------------------------------------------------
+      10ms   runtime.mapaccess2
+             sigs.k8s.io/structured-merge-diff/v6/typed.(*mergingWalker).visit
+             net/http.serve
+-----------+-------------------------------------------------------
+     1.50s   runtime.mallocgc
+             sigs.k8s.io/yaml.Unmarshal
+             k8s.io/apiserver/pkg/endpoints/handlers.(*applyPatcher).applyPatchToCurrentObject
+-----------+-------------------------------------------------------
+     490ms   sigs.k8s.io/json.UnmarshalStrict
+             github.com/tenure-ssa/tenure/hosts/engine.decodeJSON
+             github.com/tenure-ssa/tenure/hosts/engine.NewIntentDecoder.func1
+-----------+-------------------------------------------------------
+     500ms   runtime.scanobject
+             runtime.gcBgMarkWorker
+-----------+-------------------------------------------------------
+     500ms   runtime.scanobject
+             runtime.gcAssistAlloc
+             github.com/tenure-ssa/tenure/fieldmanager.(*FieldManager).Apply
+-----------+-------------------------------------------------------
+     1mins   net/http.read
+`
+
+func TestShares(t *testing.T) {
+	s := sharesIn(sampleTraces)
+	require.InDelta(t, 63.0, s.seconds, 1e-9)
+	require.InDelta(t, 0.51, s.fieldManagement, 1e-9, "any frame counts, also below a collection")
+	require.InDelta(t, 1.99, s.decoding, 1e-9, "the decoding of an intent is no field management, whoever does it")
+	require.InDelta(t, 0.5, s.collection, 1e-9)
+}

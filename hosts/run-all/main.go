@@ -1,0 +1,184 @@
+// Command run-all runs the test suites of others on linked code: Kubernetes', client-go's,
+// controller-runtime's.
+//
+//	go run ./hosts/run-all --quick
+//
+// The tests are those of the module cache, unmodified. The modules that they test are patched
+// as those of kube-apiserver are, see package seam. See doc/hosts.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/tenure-ssa/tenure/hosts/engine"
+	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
+	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
+	"github.com/tenure-ssa/tenure/hosts/internal/tree"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// runner runs suites.
+type runner struct {
+	version, root, dir, logs string
+	mode                     string
+	procs                    int
+	trees                    map[string]*tree.Tree
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	r := &runner{trees: map[string]*tree.Tree{}}
+	f := flag.NewFlagSet("run-all", flag.ContinueOnError)
+	f.StringVar(&r.version, "version", "v1.36.3", "`version` of Kubernetes, of the suites that need it")
+	f.StringVar(&r.root, "tenure", "", "`folder` of Tenure (default: that of the workspace)")
+	f.StringVar(&r.dir, "out", "", "`folder` to work in (default: one in the user's cache)")
+	f.StringVar(&r.logs, "logs", "", "`folder` for what the suites print (default: one in --out)")
+	f.StringVar(&r.mode, "mode", string(engine.Tenure), "`mode` of field management: tenure, upstream or shadow")
+	f.IntVar(&r.procs, "p", 0, "how many `packages` to build at a time (default: as go test)")
+	quick := f.Bool("quick", false, "only suites that need no etcd and take little time")
+	only := f.String("only", "", "`pattern` of the suites to run")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	if err := r.defaults(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Mode %s, %s. Kubernetes %s, libraries %s, controller-runtime %s.\n\n",
+		r.mode, time.Now().UTC().Format(time.DateOnly), r.version, librariesVersion, required[controllerRuntime])
+	fmt.Fprintln(out, "| suite | run | passed | skipped | failed |")
+	fmt.Fprintln(out, "| --- | ---: | ---: | ---: | --- |")
+	var errs []error
+	for _, s := range suites {
+		if *quick && !s.quick || !pattern.MatchString(s.name) {
+			continue
+		}
+		o, err := r.run(ctx, s)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+			continue
+		}
+		fmt.Fprintln(out, o.row(s))
+		if unknown := o.unknown(s); len(unknown) > 0 {
+			errs = append(errs, fmt.Errorf("%s: failed without a numbered difference: %s", s.name, strings.Join(unknown, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *runner) defaults() error {
+	if r.dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return err
+		}
+		r.dir = filepath.Join(cache, "tenure-hosts")
+	}
+	if r.logs == "" {
+		r.logs = filepath.Join(r.dir, "logs")
+	}
+	if r.root == "" {
+		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tenure-ssa/tenure").Output()
+		if err != nil {
+			return fmt.Errorf("finding Tenure's folder: %w", err)
+		}
+		r.root = strings.TrimSpace(string(out))
+	}
+	return os.MkdirAll(r.logs, 0o755)
+}
+
+// open returns a tree with its modules patched, once.
+func (r *runner) open(name string) (*tree.Tree, error) {
+	if t, ok := r.trees[name]; ok {
+		return t, nil
+	}
+	var t *tree.Tree
+	var err error
+	if name == kubernetes {
+		if t, err = tree.Open(filepath.Join(r.dir, r.version), r.version); err == nil {
+			_, err = t.WriteLinked(r.root)
+		}
+	} else {
+		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "libraries-"+librariesVersion), librariesVersion); err == nil {
+			_, err = t.WriteLibraries(r.root, required)
+		}
+		if err == nil {
+			// Tests of libraries read the types of Kubernetes.
+			err = t.AddFile(gomod.Kubernetes, r.version, "api/openapi-spec/swagger.json")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.trees[name] = t
+	return t, nil
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// run runs a suite and reads what it printed.
+func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
+	t, err := r.open(s.tree)
+	if err != nil {
+		return nil, err
+	}
+	name := notInName.ReplaceAllString(strings.ToLower(s.name), "-") + "." + r.mode + ".log"
+	log, err := os.Create(filepath.Join(r.logs, name))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	env := []string{engine.ModeVariable + "=" + r.mode}
+	if s.etcd {
+		dir, err := os.MkdirTemp("", "tenure-etcd-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		etcd, err := cluster.StartEtcd(ctx, filepath.Join(dir, "etcd"))
+		if err != nil {
+			return nil, err
+		}
+		defer etcd.Stop()
+		env = append(env, "KUBE_INTEGRATION_ETCD_URL="+etcd.URL)
+	}
+	args := []string{"test", "-v", "-vet=off", "-count=1"}
+	if r.procs > 0 {
+		args = append(args, "-p", fmt.Sprint(r.procs))
+	}
+	err = t.GoWith(ctx, env, tree.Linked, log, append(append(args, s.packages...), s.args...)...)
+	text, readErr := os.ReadFile(log.Name())
+	if readErr != nil {
+		return nil, readErr
+	}
+	o := parse(string(text))
+	o.log = log.Name()
+	if o.broken != "" || o.run == 0 || err != nil && len(o.failed) == 0 {
+		return nil, fmt.Errorf("no result, see %s: %s: %w", log.Name(), o.broken, err)
+	}
+	return o, nil
+}

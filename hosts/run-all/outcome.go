@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// outcome is what a suite printed. Specs of Ginkgo count in the place of the test that runs
+// them.
+type outcome struct {
+	run, subtests   int
+	passed, skipped int
+	failed          []string // by name; of a test with failed subtests only these
+	specs           bool
+	broken          string // a package that was not built, or that ended early
+	log             string
+}
+
+var (
+	testResult  = regexp.MustCompile(`(?m)^( *)--- (PASS|FAIL|SKIP): (\S+) \(`)
+	specsResult = regexp.MustCompile(`(?m)^(?:\x1b\[[0-9;]*m)*Ran (\d+) of (\d+) Specs`)
+	specsCount  = regexp.MustCompile(`(\d+) (?:\x1b\[[0-9;]*m)*(Passed|Failed|Pending|Skipped)`)
+	specFailed  = regexp.MustCompile(`(?m)^\s*(?:\x1b\[[0-9;]*m)*\[FAIL\] (.*?)(?:\x1b\[[0-9;]*m)*$`)
+	notBuilt    = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
+)
+
+// parse reads what go test -v printed.
+func parse(text string) *outcome {
+	o := &outcome{broken: notBuilt.FindString(text)}
+	if m := specsResult.FindStringSubmatch(text); m != nil {
+		o.specs = true
+		o.run, _ = strconv.Atoi(m[1])
+		for _, c := range specsCount.FindAllStringSubmatch(text[strings.Index(text, m[0]):], 4) {
+			n, _ := strconv.Atoi(c[1])
+			switch c[2] {
+			case "Passed":
+				o.passed = n
+			case "Pending", "Skipped":
+				o.skipped += n
+			}
+		}
+		for _, f := range specFailed.FindAllStringSubmatch(text, -1) {
+			if name := strings.TrimSpace(f[1]); !slices.Contains(o.failed, name) {
+				o.failed = append(o.failed, name)
+			}
+		}
+		return o
+	}
+	for _, m := range testResult.FindAllStringSubmatch(text, -1) {
+		if m[1] != "" || strings.Contains(m[3], "/") {
+			o.subtests++
+			if m[2] == "FAIL" {
+				o.failed = append(o.failed, m[3])
+			}
+			continue
+		}
+		o.run++
+		switch m[2] {
+		case "PASS":
+			o.passed++
+		case "SKIP":
+			o.skipped++
+		case "FAIL":
+			o.failed = append(o.failed, m[3])
+		}
+	}
+	o.failed = slices.DeleteFunc(o.failed, func(name string) bool {
+		return slices.ContainsFunc(o.failed, func(other string) bool { return strings.HasPrefix(other, name+"/") })
+	})
+	return o
+}
+
+// row returns the line of the table.
+func (o *outcome) row(s suite) string {
+	run := fmt.Sprint(o.run)
+	if o.specs {
+		run += " specs"
+	} else if o.subtests > 0 {
+		run += fmt.Sprintf(" (%d subtests)", o.subtests)
+	}
+	failed := "none"
+	if len(o.failed) > 0 {
+		var names []string
+		for _, name := range o.failed {
+			number := s.differences[name]
+			if number == "" {
+				number = "no number"
+			}
+			names = append(names, fmt.Sprintf("`%s` (%s)", name, number))
+		}
+		failed = strings.Join(names, "; ")
+	}
+	return fmt.Sprintf("| %s | %s | %d | %d | %s |", s.name, run, o.passed, o.skipped, failed)
+}
+
+// unknown returns the tests that failed without a numbered difference.
+func (o *outcome) unknown(s suite) []string {
+	return slices.DeleteFunc(slices.Clone(o.failed), func(name string) bool { return s.differences[name] != "" })
+}

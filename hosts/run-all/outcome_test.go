@@ -1,0 +1,35 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParse(t *testing.T) {
+	o := parse(`=== RUN   TestA
+=== RUN   TestA/one
+--- FAIL: TestA (0.01s)
+    --- PASS: TestA/one (0.00s)
+    --- FAIL: TestA/two (0.00s)
+--- PASS: TestB (0.02s)
+--- SKIP: TestC (0.00s)
+--- FAIL: TestD (0.00s)
+FAIL
+`)
+	require.Equal(t, &outcome{run: 4, subtests: 2, passed: 1, skipped: 1, failed: []string{"TestA/two", "TestD"}}, o)
+	s := suite{name: "suite", differences: map[string]string{"TestD": "19"}}
+	require.Equal(t, "| suite | 4 (2 subtests) | 1 | 1 | `TestA/two` (no number); `TestD` (19) |", o.row(s))
+	require.Equal(t, []string{"TestA/two"}, o.unknown(s))
+
+	o = parse("\x1b[1mRan 361 of 361 Specs in 0.5 seconds\x1b[0m\n\x1b[1mFAIL!\x1b[0m -- \x1b[32m360 Passed\x1b[0m | \x1b[31m1 Failed\x1b[0m | 0 Pending | 0 Skipped\n" +
+		"  \x1b[38;5;9m[FAIL]\x1b[0m a b\n--- FAIL: TestSource (0.6s)\n")
+	require.Equal(t, 361, o.run)
+	require.Equal(t, 360, o.passed)
+	require.Equal(t, 0, o.skipped)
+	require.True(t, o.specs)
+
+	require.NotEmpty(t, parse("FAIL\texample.com/x [build failed]\n").broken)
+	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\npanic: gone\n").broken)
+	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\nsignal: terminated\n").broken)
+}

@@ -1,0 +1,87 @@
+package main
+
+// suite is a test suite of others, as it is in the module cache.
+type suite struct {
+	name string
+	// tree is which modules it is built of: kubernetes or libraries.
+	tree     string
+	packages []string
+	args     []string // of go test
+	// etcd says that it needs one.
+	etcd bool
+	// quick suites run in CI.
+	quick bool
+	// differences are the numbers in doc/differences.md by the name of a test that fails for
+	// them.
+	differences map[string]string
+}
+
+const (
+	kubernetes = "kubernetes"
+	libraries  = "libraries"
+)
+
+const controllerRuntime = "sigs.k8s.io/controller-runtime"
+
+// required are the modules of the libraries' tree, beside those of Kubernetes.
+var required = map[string]string{
+	controllerRuntime:                "v0.25.2",
+	"k8s.io/apiserver":               librariesVersion,
+	"k8s.io/apiextensions-apiserver": librariesVersion,
+	"k8s.io/client-go":               librariesVersion,
+	"k8s.io/apimachinery":            librariesVersion,
+	"k8s.io/api":                     librariesVersion,
+}
+
+const librariesVersion = "v0.37.2"
+
+var suites = []suite{
+	{
+		name: "server-side apply, integration", tree: kubernetes, etcd: true,
+		packages: []string{"k8s.io/kubernetes/test/integration/apiserver/apply"}, args: []string{"-timeout=60m"},
+	},
+	{
+		name: "apiextensions, integration", tree: kubernetes, etcd: true,
+		packages: []string{"k8s.io/apiextensions-apiserver/test/integration"}, args: []string{"-timeout=60m"},
+	},
+	{
+		name: "apiserver's endpoints and handlers", tree: libraries, quick: true,
+		packages: []string{
+			"k8s.io/apiserver/pkg/endpoints", "k8s.io/apiserver/pkg/endpoints/handlers",
+			"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager",
+		},
+	},
+	{
+		name: "apiextensions' custom resources", tree: libraries, quick: true,
+		packages: []string{
+			"k8s.io/apiextensions-apiserver/pkg/apiserver", "k8s.io/apiextensions-apiserver/pkg/registry/customresource",
+		},
+	},
+	{
+		name: "client-go's testing and fakes", tree: libraries, quick: true,
+		packages: []string{
+			"k8s.io/client-go/testing", "k8s.io/client-go/kubernetes/fake", "k8s.io/client-go/dynamic/fake",
+			"k8s.io/client-go/metadata/fake",
+			"k8s.io/client-go/kubernetes_test",
+		},
+	},
+	{
+		name: "controller-runtime's fake client", tree: libraries, quick: true,
+		packages: []string{controllerRuntime + "/pkg/client/fake"},
+	},
+	{
+		name: "structured-merge-diff v4's merge", tree: libraries, quick: true,
+		packages: []string{"sigs.k8s.io/structured-merge-diff/v4/merge"},
+		differences: map[string]string{
+			"TestUpdateLeaf/apply_remove_empty_set":                                   "1",
+			"TestMultipleAppliersNestedType/multiple_appliers_recursive_map":          "1",
+			"TestMultipleAppliersDeducedType/multiple_appliers_recursive_map_deduced": "1",
+			"TestUpdateNestedType/struct_apply_remove_all":                            "1",
+			"TestObsoleteVersions":                                                    "2",
+		},
+	},
+	{
+		name: "apimachinery's managedfields", tree: libraries, quick: true,
+		packages: []string{"k8s.io/apimachinery/pkg/util/managedfields"},
+	},
+}

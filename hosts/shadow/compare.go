@@ -1,0 +1,300 @@
+package shadow
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+)
+
+// aspect is what of a write differs.
+type aspect string
+
+const (
+	ofObject        aspect = "object"
+	ofManagedFields aspect = "managedFields"
+	ofError         aspect = "error"
+)
+
+// difference is one difference of a write.
+type difference struct {
+	of aspect
+	// number is that of doc/differences.md, or unexplained.
+	number string
+	detail string
+}
+
+// answers are what both engines made of a write, at the version of the request.
+type answers struct {
+	live, obj         map[string]any // live is nil when the object did not exist
+	upstream, tenure  map[string]any // the objects; nil after an error
+	upstreamErr       error
+	tenureErr         error
+	warned            bool // Tenure kept an entry that it could not compare
+	upstreamUntracked error
+}
+
+// compare computes a write by Tenure, compares, and reports.
+func (r *Recorder) compare(w *write) {
+	defer r.pending.Add(-1)
+	queued.Set(float64(len(r.queue)))
+	var a *answers
+	var err error
+	if !guarded(func() { a, err = r.answer(w) }) {
+		err = errors.New("panic, see the stack in the log")
+	}
+	compared.Inc()
+	var found []difference
+	if err != nil {
+		found = []difference{{ofError, unexplained, err.Error()}}
+	} else {
+		found = a.differences(w)
+	}
+	for _, d := range found {
+		differences.WithLabelValues(d.number, string(w.operation), string(d.of)).Inc()
+	}
+	if len(found) > 0 {
+		r.log(w, a, found)
+	}
+}
+
+// answer computes a write by Tenure, on the clock of upstream's answer.
+func (r *Recorder) answer(w *write) (*answers, error) {
+	r.now = w.clock()
+	w.of.warned = nil
+	live, obj := copyOf(w.live), copyOf(w.obj)
+	a := &answers{upstreamErr: w.err}
+	var out runtime.Object
+	switch w.operation {
+	case apply:
+		out, a.tenureErr = w.of.tenure.Apply(live, obj, w.manager, w.force)
+	case update:
+		out, a.tenureErr = w.of.tenure.Update(live, obj, w.manager)
+	case updateNoErrors:
+		out = w.of.tenure.UpdateNoErrors(live, obj, w.manager)
+		// What upstream passed over is the reason of a difference, if there is one.
+		_, a.upstreamUntracked = w.of.upstream.Update(copyOf(w.live), copyOf(w.obj), w.manager)
+	}
+	a.warned = len(w.of.warned) > 0
+	var errs []error
+	tree := func(obj runtime.Object) map[string]any {
+		if obj == nil {
+			return nil
+		}
+		out, err := w.of.kind.tree(obj)
+		errs = append(errs, err)
+		return out
+	}
+	if exists(w.live) {
+		a.live = tree(w.live)
+	}
+	a.obj = tree(w.obj)
+	if w.err == nil {
+		a.upstream = tree(w.result)
+		r.seed(w, a)
+	} else if r.options.Fault == LoseConflict && apierrors.IsConflict(w.err) {
+		a.upstreamErr, a.upstream = nil, tree(w.live)
+	}
+	if a.tenureErr == nil {
+		a.tenure = tree(out)
+	}
+	return a, errors.Join(errs...)
+}
+
+// seed changes the record of upstream's answer, in a test.
+func (r *Recorder) seed(w *write, a *answers) {
+	if r.options.Fault != LoseField {
+		return
+	}
+	entries := entriesOf(a.upstream)
+	if len(entries) == 0 {
+		return
+	}
+	entry, _ := entries[0].(map[string]any)
+	fields, _ := entry["fieldsV1"].(map[string]any)
+	loseField(fields)
+}
+
+// loseField takes the first field out of a FieldsV1 that has nothing below it.
+func loseField(fields map[string]any) bool {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		below, _ := fields[name].(map[string]any)
+		if name == "." {
+			continue
+		}
+		if len(below) == 0 {
+			delete(fields, name)
+			return true
+		}
+		if loseField(below) {
+			return true
+		}
+	}
+	return false
+}
+
+// clock returns the time that upstream wrote: that of the newest entry, if the write changed
+// one, and else when it was called.
+func (w *write) clock() time.Time {
+	began := w.at.Truncate(time.Second)
+	if w.result == nil {
+		return w.at
+	}
+	accessor, err := meta.Accessor(w.result)
+	if err != nil {
+		return w.at
+	}
+	for _, e := range accessor.GetManagedFields() {
+		if e.Time != nil && !e.Time.Time.Before(began) {
+			return e.Time.Time
+		}
+	}
+	return w.at
+}
+
+// exists reports whether live is an object that is stored already.
+func exists(live runtime.Object) bool {
+	if live == nil {
+		return false
+	}
+	accessor, err := meta.Accessor(live)
+	return err == nil && (accessor.GetUID() != "" || accessor.GetResourceVersion() != "")
+}
+
+// tree returns an object at the kind's version, as it is in JSON.
+func (k *Kind) tree(obj runtime.Object) (map[string]any, error) {
+	if u, ok := obj.(runtime.Unstructured); ok && obj.GetObjectKind().GroupVersionKind() == k.Kind {
+		return runtime.DeepCopyJSON(u.UnstructuredContent()), nil
+	}
+	versioned, err := k.Converter.ConvertToVersion(obj, k.Kind.GroupVersion())
+	if err != nil {
+		return nil, fmt.Errorf("converting to %s: %w", k.Kind.GroupVersion(), err)
+	}
+	if u, ok := versioned.(runtime.Unstructured); ok {
+		return runtime.DeepCopyJSON(u.UnstructuredContent()), nil
+	}
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(versioned)
+	if err != nil {
+		return nil, err
+	}
+	tree["apiVersion"], tree["kind"] = k.Kind.GroupVersion().String(), k.Kind.Kind
+	return tree, nil
+}
+
+// differences compares the answers of both engines.
+func (a *answers) differences(w *write) []difference {
+	switch {
+	case a.upstreamErr != nil && a.tenureErr != nil:
+		if detail := compareErrors(a.upstreamErr, a.tenureErr); detail != "" {
+			return []difference{{ofError, unexplained, detail}}
+		}
+		return nil
+	case a.upstreamErr != nil || a.tenureErr != nil:
+		detail := fmt.Sprintf("upstream: %v; Tenure: %v", a.upstreamErr, a.tenureErr)
+		return []difference{{ofError, a.numberOfError(), detail}}
+	}
+	var out []difference
+	if paths := differingPaths(withoutEntries(a.upstream), withoutEntries(a.tenure)); len(paths) > 0 {
+		out = append(out, difference{ofObject, a.numberOfObject(w, paths), "objects differ at " + describe(paths)})
+	}
+	upstream, tenure := entriesOf(a.upstream), entriesOf(a.tenure)
+	if !sameJSON(upstream, tenure) {
+		detail := fmt.Sprintf("upstream: %s; Tenure: %s", text(upstream), text(tenure))
+		out = append(out, difference{ofManagedFields, a.numberOfEntries(out), detail})
+	}
+	return out
+}
+
+// compareErrors says how two errors differ: conflicts are compared cause by cause; of other
+// errors only that they are errors, because each engine has its own words.
+func compareErrors(upstream, tenure error) string {
+	if apierrors.IsConflict(upstream) != apierrors.IsConflict(tenure) {
+		return fmt.Sprintf("upstream: %v; Tenure: %v", upstream, tenure)
+	}
+	theirs, ours := causes(upstream), causes(tenure)
+	if slices.Equal(theirs, ours) {
+		return ""
+	}
+	return fmt.Sprintf("conflicts of upstream: %q; of Tenure: %q", theirs, ours)
+}
+
+// causes returns the causes of a conflict, sorted: upstream has them in no fixed order.
+func causes(err error) []string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict || status.Status().Details == nil {
+		return nil
+	}
+	var out []string
+	for _, c := range status.Status().Details.Causes {
+		out = append(out, fmt.Sprintf("%s %s %s", c.Type, c.Field, c.Message))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (r *Recorder) log(w *write, a *answers, found []difference) {
+	path := "none"
+	if a != nil && r.options.Folder != "" && r.written < r.options.Traces {
+		if written, err := r.writeTrace(w, a, found); err != nil {
+			klog.ErrorS(err, "Writing a trace")
+		} else if written != "" {
+			path = written
+			r.written++
+			traces.Inc()
+		}
+	}
+	name := ""
+	if accessor, err := meta.Accessor(w.obj); err == nil {
+		name = accessor.GetNamespace() + "/" + accessor.GetName()
+	}
+	for _, d := range found {
+		klog.InfoS("Tenure differs from upstream", "difference", d.number, "of", d.of, "operation", w.operation,
+			"versionKind", w.of.kind.Kind, "subresource", w.of.kind.Subresource, "object", name,
+			"manager", w.manager, "detail", shortened(d.detail), "trace", path)
+	}
+}
+
+func shortened(text string) string {
+	const most = 2000
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+func entriesOf(tree map[string]any) []any {
+	metadata, _ := tree["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	return entries
+}
+
+func withoutEntries(tree map[string]any) map[string]any {
+	tree = maps.Clone(tree)
+	if metadata, ok := tree["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		tree["metadata"] = metadata
+	}
+	return tree
+}
+
+// text returns a value in JSON, as a server stores it.
+func text(v any) []byte {
+	out, err := json.Marshal(v)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return out
+}
+
+func sameJSON(a, b any) bool { return bytes.Equal(text(a), text(b)) }

@@ -1,0 +1,76 @@
+package shadow
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Options bound what a recorder costs.
+type Options struct {
+	// Rate is the share of writes that are computed by Tenure as well, from 0 to 1.
+	Rate float64
+	// Queue is how many writes may wait. The next ones are dropped.
+	Queue int
+	// Folder is where traces are written; "" for none.
+	Folder string
+	// Traces is how many traces are written at most, in the life of the process.
+	Traces int
+	// Fault changes what is recorded of upstream's answers, to test that it is found out.
+	Fault Fault
+}
+
+// Fault is a fault that is seeded into the record of an answer, never into the answer.
+type Fault string
+
+// The faults.
+const (
+	NoFault Fault = ""
+	// LoseField takes a field out of the first entry of the managed fields.
+	LoseField Fault = "lose-field"
+	// LoseConflict takes a conflict for a success that changed nothing.
+	LoseConflict Fault = "lose-conflict"
+)
+
+// The environment variables of the options.
+const (
+	RateVariable   = "TENURE_SHADOW_RATE"
+	QueueVariable  = "TENURE_SHADOW_QUEUE"
+	FolderVariable = "TENURE_SHADOW_TRACES"
+	TracesVariable = "TENURE_SHADOW_MAX_TRACES"
+	FaultVariable  = "TENURE_SHADOW_FAULT"
+)
+
+// OptionsFrom returns the options that an environment sets. Without any, one write in a hundred
+// is compared, 1,000 may wait, and 100 traces go to a folder for temporary files.
+func OptionsFrom(getenv func(string) string) (Options, error) {
+	o := Options{Rate: 0.01, Queue: 1000, Folder: filepath.Join(os.TempDir(), "tenure-traces"), Traces: 100}
+	var errs []error
+	if text := getenv(RateVariable); text != "" {
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(rate >= 0 && rate <= 1) {
+			errs = append(errs, fmt.Errorf("%s is %q: expected a number from 0 to 1", RateVariable, text))
+		}
+		o.Rate = rate
+	}
+	for name, into := range map[string]*int{QueueVariable: &o.Queue, TracesVariable: &o.Traces} {
+		if text := getenv(name); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 {
+				errs = append(errs, fmt.Errorf("%s is %q: expected a whole number from 0", name, text))
+			}
+			*into = n
+		}
+	}
+	if text := getenv(FolderVariable); text != "" {
+		o.Folder = text
+	}
+	switch o.Fault = Fault(getenv(FaultVariable)); o.Fault {
+	case NoFault, LoseField, LoseConflict:
+	default:
+		errs = append(errs, fmt.Errorf("%s is %q: expected %s or %s", FaultVariable, o.Fault, LoseField, LoseConflict))
+	}
+	return o, errors.Join(errs...)
+}

@@ -1,0 +1,217 @@
+package shadow
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// Writer is a field manager, upstream's or Tenure's.
+type Writer = interface {
+	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
+	Update(live, now runtime.Object, manager string) (runtime.Object, error)
+	UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object
+}
+
+// Kind is what a field manager was made for.
+type Kind struct {
+	Kind        schema.GroupVersionKind
+	Hub         schema.GroupVersion
+	Subresource string
+	// Custom is true of custom resources.
+	Custom      bool
+	Converter   runtime.ObjectConvertor
+	Types       managedfields.TypeConverter
+	ResetFields map[fieldpath.APIVersion]fieldpath.Filter
+}
+
+// Recorder compares writes.
+type Recorder struct {
+	options Options
+	queue   chan *write
+	written int // traces; of the goroutine that compares
+	// sample returns a number from 0 to 1, for the rate.
+	sample func() float64
+	// now is the clock of the write that is being compared, of the goroutine that compares.
+	now     time.Time
+	pending atomic.Int64
+	started sync.Once
+}
+
+// New returns a recorder, which compares nothing before Start is called.
+func New(o Options) (*Recorder, error) {
+	if o.Folder != "" && o.Traces > 0 {
+		if err := os.MkdirAll(o.Folder, 0o700); err != nil { // traces hold what Secrets hold
+			return nil, fmt.Errorf("%s: %w", FolderVariable, err)
+		}
+	}
+	registerMetrics()
+	return &Recorder{options: o, queue: make(chan *write, o.Queue), sample: rand.Float64}, nil
+}
+
+// Start starts comparing, in a goroutine that ends with the process.
+func (r *Recorder) Start() {
+	r.started.Do(func() {
+		klog.InfoS("Tenure computes writes beside upstream", "rate", r.options.Rate, "queue", r.options.Queue,
+			"traces", r.options.Folder)
+		go func() {
+			for w := range r.queue {
+				r.compare(w)
+			}
+		}()
+	})
+}
+
+// Wrap returns a Writer that answers as upstream does and records a sample of its writes.
+// build makes Tenure's field manager of the same kind.
+func (r *Recorder) Wrap(upstream Writer, build func(...fieldmanager.Option) (Writer, error),
+	kind Kind) (Writer, error) {
+	of := &recorded{recorder: r, upstream: upstream, kind: kind}
+	var err error
+	of.tenure, err = build(
+		fieldmanager.WithClock(func() time.Time { return r.now }),
+		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { of.warned = append(of.warned, w) }),
+		fieldmanager.WithErrors(func(runtime.Object, error) {}),
+	)
+	if err != nil {
+		// What Tenure does not take at all is a difference as well.
+		of.tenure = failing{err}
+	}
+	return of, nil
+}
+
+// recorded is a Writer whose writes are recorded.
+type recorded struct {
+	recorder *Recorder
+	upstream Writer
+	kind     Kind
+	// tenure is used by the goroutine that compares, as is warned.
+	tenure Writer
+	warned []fieldmanager.Warning
+}
+
+// operation is the kind of a write.
+type operation string
+
+const (
+	apply          operation = "apply"
+	update         operation = "update"
+	updateNoErrors operation = "update-no-errors"
+)
+
+// write is one write: what went in and what came out, as copies.
+type write struct {
+	of        *recorded
+	operation operation
+	live, obj runtime.Object // obj is the intent, or the new object
+	manager   string
+	force     bool
+	result    runtime.Object
+	err       error
+	at        time.Time
+}
+
+// begin returns a record of a write, with copies of its input; nil for a write that is not
+// sampled, or that the queue has no room for.
+func (of *recorded) begin(op operation, live, obj runtime.Object, manager string, force bool) *write {
+	r := of.recorder
+	if r.options.Rate < 1 && r.sample() >= r.options.Rate {
+		return nil
+	}
+	if len(r.queue) == cap(r.queue) {
+		dropped.Inc()
+		return nil
+	}
+	w := &write{of: of, operation: op, manager: manager, force: force, at: time.Now()}
+	if !guarded(func() { w.live, w.obj = copyOf(live), copyOf(obj) }) {
+		uncopied.Inc()
+		return nil
+	}
+	return w
+}
+
+// end puts a record into the queue, if there is room.
+func (w *write) end(result runtime.Object, err error) {
+	if w == nil {
+		return
+	}
+	if !guarded(func() { w.result = copyOf(result) }) {
+		uncopied.Inc()
+		return
+	}
+	w.err = err
+	r := w.of.recorder
+	r.pending.Add(1)
+	select {
+	case r.queue <- w:
+		queued.Set(float64(len(r.queue)))
+	default:
+		r.pending.Add(-1)
+		dropped.Inc()
+	}
+}
+
+// guarded calls f and reports whether it returned: an object that can't be copied must not
+// break a request.
+func guarded(f func()) (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			klog.ErrorS(fmt.Errorf("%v", v), "Copying a write for comparison", "stack", string(debug.Stack()))
+			ok = false
+		}
+	}()
+	f()
+	return true
+}
+
+func copyOf(obj runtime.Object) runtime.Object {
+	if obj == nil {
+		return nil
+	}
+	return obj.DeepCopyObject()
+}
+
+// Apply answers as upstream does.
+func (of *recorded) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
+	w := of.begin(apply, live, applied, manager, force)
+	out, err := of.upstream.Apply(live, applied, manager, force)
+	w.end(out, err)
+	return out, err
+}
+
+// Update answers as upstream does.
+func (of *recorded) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
+	w := of.begin(update, live, now, manager, false)
+	out, err := of.upstream.Update(live, now, manager)
+	w.end(out, err)
+	return out, err
+}
+
+// UpdateNoErrors answers as upstream does.
+func (of *recorded) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
+	w := of.begin(updateNoErrors, live, now, manager, false)
+	out := of.upstream.UpdateNoErrors(live, now, manager)
+	w.end(out, nil)
+	return out
+}
+
+// failing is a Writer that can't be made.
+type failing struct{ err error }
+
+func (f failing) Apply(_, _ runtime.Object, _ string, _ bool) (runtime.Object, error) {
+	return nil, f.err
+}
+func (f failing) Update(_, _ runtime.Object, _ string) (runtime.Object, error)  { return nil, f.err }
+func (f failing) UpdateNoErrors(_, now runtime.Object, _ string) runtime.Object { return now }

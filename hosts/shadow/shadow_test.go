@@ -1,0 +1,370 @@
+package shadow
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+var kind = schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Widget"}
+
+// host is what a server gives to field managers.
+type host struct{}
+
+func (host) Convert(_, _, _ any) error { return errors.New("not called") }
+func (host) ConvertToVersion(obj runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return obj, nil
+}
+func (host) ConvertFieldLabel(schema.GroupVersionKind, string, string) (string, string, error) {
+	return "", "", errors.New("not called")
+}
+func (host) Default(runtime.Object) {}
+func (host) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u, nil
+}
+
+// types is the type of a Widget, with a field of each topology.
+func types(t *testing.T) upstream.TypeConverter {
+	item := spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
+		"name":  {SchemaProps: spec.SchemaProps{Type: []string{"string"}}},
+		"value": {SchemaProps: spec.SchemaProps{Type: []string{"integer"}}},
+	}}
+	list := func(kind string, items spec.SchemaProps, keys ...any) spec.Schema {
+		out := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"array"}, Items: &spec.SchemaOrArray{Schema: &spec.Schema{SchemaProps: items}}}}
+		out.Extensions = spec.Extensions{"x-kubernetes-list-type": kind}
+		if len(keys) > 0 {
+			out.Extensions["x-kubernetes-list-map-keys"] = keys
+		}
+		return out
+	}
+	word := spec.SchemaProps{Type: []string{"string"}}
+	properties := map[string]spec.Schema{
+		"text":   {SchemaProps: word},
+		"count":  {SchemaProps: spec.SchemaProps{Type: []string{"integer"}}},
+		"labels": {SchemaProps: spec.SchemaProps{Type: []string{"object"}, AdditionalProperties: &spec.SchemaOrBool{Schema: &spec.Schema{SchemaProps: word}}}},
+		"items":  list("map", item, "name"),
+		"tags":   list("set", word),
+		"args":   list("atomic", word),
+	}
+	metadata := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
+		"name": {SchemaProps: word}, "namespace": {SchemaProps: word}, "uid": {SchemaProps: word},
+		"resourceVersion": {SchemaProps: word}, "creationTimestamp": {SchemaProps: word},
+		"labels":        properties["labels"],
+		"managedFields": list("atomic", spec.SchemaProps{Type: []string{"object"}, AdditionalProperties: &spec.SchemaOrBool{Allows: true, Schema: &spec.Schema{}}}),
+	}}}
+	root := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
+		"apiVersion": {SchemaProps: word}, "kind": {SchemaProps: word}, "metadata": metadata,
+		"spec": {SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: properties}},
+	}}}
+	root.Extensions = spec.Extensions{"x-kubernetes-group-version-kind": []any{
+		map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind},
+	}}
+	converter, err := upstream.NewTypeConverter(map[string]*spec.Schema{"widget": root}, false)
+	require.NoError(t, err)
+	return converter
+}
+
+// server is a Recorder, a Writer that it records, and upstream's alone.
+type server struct {
+	recorder        *Recorder
+	writer, without Writer
+	folder          string
+}
+
+func newServer(t *testing.T, o Options) *server {
+	o.Folder = t.TempDir()
+	recorder, err := New(o)
+	require.NoError(t, err)
+	converter := types(t)
+	theirs, err := upstream.NewDefaultCRDFieldManager(converter, host{}, host{}, host{}, kind, kind.GroupVersion(), "", nil)
+	require.NoError(t, err)
+	writer, err := recorder.Wrap(theirs, func(options ...fieldmanager.Option) (Writer, error) {
+		return apimachinery.NewDefaultCRDFieldManager(converter, host{}, host{}, host{}, kind, kind.GroupVersion(), "",
+			map[fieldpath.APIVersion]fieldpath.Filter{}, options...)
+	}, Kind{Kind: kind, Hub: kind.GroupVersion(), Custom: true, Converter: host{}, Types: converter})
+	require.NoError(t, err)
+	differences.Reset()
+	writes.Reset()
+	return &server{recorder, writer, theirs, o.Folder}
+}
+
+// drain compares all that is in the queue.
+func (s *server) drain() {
+	for s.recorder.pending.Load() > 0 {
+		s.recorder.compare(<-s.recorder.queue)
+	}
+}
+
+func (s *server) traces(t *testing.T) []string {
+	names, err := filepath.Glob(filepath.Join(s.folder, "*.json"))
+	require.NoError(t, err)
+	return names
+}
+
+func widget(t *testing.T, text string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte("apiVersion: shop.example/v1\nkind: Widget\nmetadata: {name: w, namespace: shop}\n"+text), &u.Object))
+	return u
+}
+
+// stored returns an object as it is read from a storage.
+func stored(obj runtime.Object) *unstructured.Unstructured {
+	u := obj.DeepCopyObject().(*unstructured.Unstructured)
+	u.SetUID("1234")
+	u.SetResourceVersion("7")
+	return u
+}
+
+func empty() runtime.Object {
+	u, _ := host{}.New(kind)
+	return u
+}
+
+// play writes a life of an object: creates, applies, updates, a conflict. It returns how many
+// writes there were.
+func (s *server) play(t *testing.T) int {
+	live, err := s.writer.Apply(empty(), widget(t, "spec: {text: a, count: 3, labels: {x: one}, items: [{name: i, value: 1}], tags: [t], args: [z]}"), "one", false)
+	require.NoError(t, err)
+	live = stored(live)
+	_, err = s.writer.Apply(live, widget(t, "spec: {text: b}"), "two", false)
+	require.ErrorContains(t, err, "conflict")
+	out, err := s.writer.Apply(live, widget(t, "spec: {text: b, items: [{name: j}]}"), "two", true)
+	require.NoError(t, err)
+	live = stored(out)
+	out, err = s.writer.Apply(live, widget(t, "spec: {text: b, items: [{name: j}]}"), "two", true) // a no-op
+	require.NoError(t, err)
+	live = stored(out)
+	now := stored(live)
+	require.NoError(t, unstructured.SetNestedField(now.Object, int64(4), "spec", "count"))
+	out, err = s.writer.Update(live, now, "three")
+	require.NoError(t, err)
+	live = stored(out)
+	now = stored(live)
+	unstructured.RemoveNestedField(now.Object, "spec", "items")
+	live = stored(s.writer.UpdateNoErrors(live, now, "four"))
+	_, err = s.writer.Apply(live, widget(t, "spec: {count: 5}"), "one", true) // drops fields
+	require.NoError(t, err)
+	_, err = s.writer.Update(empty(), widget(t, "spec: {text: a}"), "creator")
+	require.NoError(t, err)
+	return 8
+}
+
+func compares(t *testing.T) float64 {
+	n, err := testutil.GetCounterMetricValue(writes.WithLabelValues(string(compared)))
+	require.NoError(t, err)
+	return n
+}
+
+func count(t *testing.T, number string, op operation, of aspect) float64 {
+	n, err := testutil.GetCounterMetricValue(differences.WithLabelValues(number, string(op), string(of)))
+	require.NoError(t, err)
+	return n
+}
+
+func TestAgreement(t *testing.T) {
+	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
+	n := s.play(t)
+	s.drain()
+	require.Equal(t, float64(n), compares(t))
+	require.Empty(t, s.traces(t))
+}
+
+// replay runs `tenure replay` on paths, and returns what it printed and whether all agreed.
+func replay(t *testing.T, paths ...string) (string, bool) {
+	cmd := exec.Command("go", append([]string{"run", "github.com/tenure-ssa/tenure/cmd/tenure", "replay"}, paths...)...)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	require.Contains(t, string(out), "agreed", "it must have run")
+	return string(out), err == nil
+}
+
+// TestFaultIsFound seeds a fault into the record of upstream's answers: it is counted, and
+// every trace of it fails.
+func TestFaultIsFound(t *testing.T) {
+	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100, Fault: LoseField})
+	s.play(t)
+	s.drain()
+	require.Equal(t, 4.0, count(t, unexplained, apply, ofManagedFields))
+	require.Equal(t, 2.0, count(t, unexplained, update, ofManagedFields))
+	require.Equal(t, 1.0, count(t, unexplained, updateNoErrors, ofManagedFields))
+	require.Len(t, s.traces(t), 7)
+	out, agreed := replay(t, s.folder)
+	require.False(t, agreed)
+	require.Contains(t, out, " 7 differed", out)
+
+	s = newServer(t, Options{Rate: 1, Queue: 100, Traces: 100, Fault: LoseConflict})
+	s.play(t)
+	s.drain()
+	require.Equal(t, 1.0, count(t, unexplained, apply, ofError))
+	out, agreed = replay(t, s.folder)
+	require.False(t, agreed, out)
+}
+
+// TestTraces checks that traces say what happened: those of writes without a fault agree.
+func TestTraces(t *testing.T) {
+	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 100})
+	n := s.play(t)
+	for range n {
+		w := <-s.recorder.queue
+		a, err := s.recorder.answer(w)
+		require.NoError(t, err)
+		path, err := s.recorder.writeTrace(w, a, nil)
+		require.NoError(t, err)
+		require.FileExists(t, path)
+	}
+	out, agreed := replay(t, s.folder)
+	require.True(t, agreed, out)
+	require.Contains(t, out, fmt.Sprintf(" %d agreed", n), out)
+}
+
+// TestAnswersAreUpstreams checks that a recorded write answers as one that is not.
+func TestAnswersAreUpstreams(t *testing.T) {
+	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 0})
+	live := stored(widget(t, "spec: {text: a}"))
+	now := stored(widget(t, "spec: {text: b}"))
+	out, err := s.writer.Update(live, now, "m")
+	require.NoError(t, err)
+	require.Same(t, now, out, "upstream updates in place")
+	want, err := s.without.Update(live, stored(widget(t, "spec: {text: b}")), "m")
+	require.NoError(t, err)
+	require.Equal(t, len(want.(*unstructured.Unstructured).GetManagedFields()), len(now.GetManagedFields()))
+	_, err = s.writer.Apply(live, &unstructured.Unstructured{Object: map[string]any{"a": make(chan int)}}, "m", false)
+	_, wantErr := s.without.Apply(live, &unstructured.Unstructured{Object: map[string]any{"a": make(chan int)}}, "m", false)
+	require.Equal(t, wantErr.Error(), err.Error(), "what can't be copied is answered all the same")
+}
+
+// TestQueueDrops checks that a full queue holds nobody up.
+func TestQueueDrops(t *testing.T) {
+	s := newServer(t, Options{Rate: 1, Queue: 2, Traces: 0}) // and nobody takes from it
+	n := s.play(t)
+	got, err := testutil.GetCounterMetricValue(writes.WithLabelValues(string(dropped)))
+	require.NoError(t, err)
+	require.Equal(t, float64(n-2), got)
+}
+
+func TestRate(t *testing.T) {
+	s := newServer(t, Options{Rate: 0.25, Queue: 100, Traces: 0})
+	sample := 0.0
+	s.recorder.sample = func() float64 { sample += 0.1; return sample }
+	s.play(t)
+	require.Len(t, s.recorder.queue, 2, "0.1 and 0.2 of 0.1, 0.2, 0.3 …")
+}
+
+func TestTracesAreBounded(t *testing.T) {
+	s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 2, Fault: LoseField})
+	s.play(t)
+	s.drain()
+	require.Len(t, s.traces(t), 2)
+}
+
+// TestNumbers checks that known differences have their number.
+func TestNumbers(t *testing.T) {
+	undeclared := func(live *unstructured.Unstructured) {
+		require.NoError(t, unstructured.SetNestedField(live.Object, "x", "spec", "undeclared"))
+	}
+	twice := func(live *unstructured.Unstructured) {
+		require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{"t", "t"}, "spec", "tags"))
+	}
+	broken := func(live *unstructured.Unstructured) {
+		require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{map[string]any{
+			"manager": "x", "operation": "Update", "apiVersion": "shop.example/v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"bad": map[string]any{}},
+		}}, "metadata", "managedFields"))
+	}
+	wrong := func(live *unstructured.Unstructured) {
+		require.NoError(t, unstructured.SetNestedField(live.Object, "three", "spec", "count"))
+	}
+	for number, test := range map[string]struct {
+		first, second string // what one manager applies
+		alter         func(live *unstructured.Unstructured)
+	}{
+		"1":  {"spec: {text: a, labels: {x: one}}", "spec: {text: a, labels: {}}", nil},
+		"4":  {"spec: {text: a}", "spec: {text: b}", undeclared},
+		"5":  {"spec: {text: a}", "spec: {text: b}", broken},
+		"19": {"spec: {text: a}", "spec: {text: b}", wrong},
+	} {
+		t.Run(number, func(t *testing.T) {
+			s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 10})
+			out, err := s.writer.Apply(empty(), widget(t, test.first), "m", false)
+			require.NoError(t, err)
+			live := stored(out)
+			if test.alter != nil {
+				test.alter(live)
+			}
+			_, _ = s.writer.Apply(live, widget(t, test.second), "m", false)
+			s.drain()
+			require.Equal(t, 2.0, compares(t))
+			require.Len(t, s.traces(t), 1)
+			text, err := os.ReadFile(s.traces(t)[0])
+			require.NoError(t, err)
+			require.Contains(t, string(text), `"about": "`+number+" of ", "%s", text)
+			require.Equal(t, 1.0, count(t, number, apply, ofObject)+count(t, number, apply, ofError))
+		})
+	}
+	t.Run("3", func(t *testing.T) {
+		s := newServer(t, Options{Rate: 1, Queue: 100, Traces: 10})
+		live := stored(widget(t, "spec: {text: a}"))
+		twice(live)
+		_, err := s.writer.Apply(live, widget(t, "spec: {text: b}"), "m", false)
+		s.drain()
+		if err == nil {
+			require.Empty(t, s.traces(t), "upstream takes it as well")
+		}
+	})
+}
+
+// TestClock checks that Tenure computes on the clock of upstream's answer.
+func TestClock(t *testing.T) {
+	s := newServer(t, Options{Rate: 1, Queue: 10, Traces: 10})
+	_, err := s.writer.Apply(empty(), widget(t, "spec: {text: a}"), "m", false)
+	require.NoError(t, err)
+	w := <-s.recorder.queue
+	later := w.at.Add(time.Hour).Truncate(time.Second)
+	u := w.result.(*unstructured.Unstructured)
+	entries := u.GetManagedFields()
+	entries[0].Time.Time = later
+	u.SetManagedFields(entries)
+	s.recorder.compare(w)
+	require.True(t, s.recorder.now.Equal(later))
+	require.Empty(t, s.traces(t))
+}
+
+func TestOptions(t *testing.T) {
+	env := map[string]string{}
+	get := func(name string) string { return env[name] }
+	o, err := OptionsFrom(get)
+	require.NoError(t, err)
+	require.Equal(t, 0.01, o.Rate)
+	require.True(t, strings.HasPrefix(o.Folder, os.TempDir()))
+	env = map[string]string{RateVariable: "1", QueueVariable: "5", FolderVariable: "/x", TracesVariable: "0", FaultVariable: "lose-field"}
+	o, err = OptionsFrom(get)
+	require.NoError(t, err)
+	require.Equal(t, Options{Rate: 1, Queue: 5, Folder: "/x", Fault: LoseField}, o)
+	env = map[string]string{RateVariable: "NaN", QueueVariable: "-1", FaultVariable: "x"}
+	_, err = OptionsFrom(get)
+	require.ErrorContains(t, err, RateVariable)
+	require.ErrorContains(t, err, QueueVariable)
+	require.ErrorContains(t, err, FaultVariable)
+}

@@ -1,0 +1,205 @@
+package shadow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
+)
+
+// trace is a trace in the form that `tenure replay` takes: one write, after a read that shows
+// the object as it was. Its responses are upstream's answers.
+type trace struct {
+	Name   string         `json:"name"`
+	About  string         `json:"about"`
+	Server string         `json:"server"`
+	CRD    map[string]any `json:"crd,omitempty"`
+	Steps  []step         `json:"steps"`
+}
+
+type step struct {
+	Note    string `json:"note"`
+	Request struct {
+		Method      string         `json:"method"`
+		Path        string         `json:"path"`
+		Query       string         `json:"query,omitempty"`
+		ContentType string         `json:"contentType,omitempty"`
+		Body        map[string]any `json:"body,omitempty"`
+	} `json:"request"`
+	Now      string `json:"now"`
+	Response struct {
+		Code int            `json:"code"`
+		Body map[string]any `json:"body"`
+	} `json:"response"`
+}
+
+// writeTrace writes the trace of a write and returns its path, "" for a write of which no
+// trace can be made: an update that upstream refused.
+func (r *Recorder) writeTrace(w *write, a *answers, found []difference) (string, error) {
+	if w.operation != apply && a.upstreamErr != nil {
+		return "", nil
+	}
+	t := w.trace(a, r.now)
+	var about []string
+	for _, d := range found {
+		about = append(about, fmt.Sprintf("%s of %s: %s", d.number, d.of, shortened(d.detail)))
+	}
+	t.About = strings.Join(about, "\n")
+	out, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	kind := w.of.kind
+	name := strings.ToLower(kind.Kind.Kind)
+	if kind.Subresource != "" {
+		name += "-" + kind.Subresource
+	}
+	path := filepath.Join(r.options.Folder, fmt.Sprintf("%s-%s-%s-%d.json",
+		w.at.UTC().Format("20060102T150405.000000"), name, w.operation, os.Getpid()))
+	return path, os.WriteFile(path, append(out, '\n'), 0o600)
+}
+
+func (w *write) trace(a *answers, now time.Time) trace {
+	kind := w.of.kind
+	t := trace{
+		Name:   fmt.Sprintf("%s of a %s at %s", w.operation, kind.Kind.Kind, w.at.UTC().Format(time.RFC3339Nano)),
+		Server: "recorded beside upstream",
+	}
+	if kind.Custom {
+		t.CRD = kind.definition()
+	}
+	path := w.path(a)
+	clock := now.UTC().Format(time.RFC3339)
+	if a.live != nil {
+		var read step
+		read.Note, read.Now = "the object as it was", clock
+		read.Request.Method, read.Request.Path = "GET", path
+		read.Response.Code, read.Response.Body = 200, a.live
+		t.Steps = append(t.Steps, read)
+	}
+	var s step
+	s.Note, s.Now = string(w.operation), clock
+	s.Request.Body = a.obj
+	s.Request.Path = path
+	if kind.Subresource != "" {
+		s.Request.Path += "/" + kind.Subresource
+	}
+	query := url.Values{"fieldManager": {w.manager}}
+	switch {
+	case w.operation == apply:
+		s.Request.Method, s.Request.ContentType = "PATCH", "application/apply-patch+yaml"
+		if w.force {
+			query.Set("force", "true")
+		}
+	case a.live == nil:
+		s.Request.Method, s.Request.ContentType = "POST", "application/json"
+		s.Request.Path = path[:strings.LastIndex(path, "/")]
+	default:
+		s.Request.Method, s.Request.ContentType = "PUT", "application/json"
+	}
+	s.Request.Query = query.Encode()
+	s.Response.Code, s.Response.Body = response(a)
+	t.Steps = append(t.Steps, s)
+	return t
+}
+
+// path returns the path of the object. The plural is a guess; a replay needs none.
+func (w *write) path(a *answers) string {
+	kind := w.of.kind.Kind
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	path := "/apis/" + kind.GroupVersion().String()
+	if kind.Group == "" {
+		path = "/api/" + kind.Version
+	}
+	for _, tree := range []map[string]any{a.live, a.obj} {
+		metadata, _ := tree["metadata"].(map[string]any)
+		name, _ := metadata["name"].(string)
+		namespace, _ := metadata["namespace"].(string)
+		if name == "" {
+			continue
+		}
+		if namespace != "" {
+			path += "/namespaces/" + url.PathEscape(namespace)
+		}
+		return path + "/" + plural.Resource + "/" + url.PathEscape(name)
+	}
+	return path + "/" + plural.Resource + "/unnamed"
+}
+
+// response returns what a server would have answered: with another resourceVersion exactly
+// when it wrote, and with the times of live where nothing but times differs, which it does
+// not write.
+func response(a *answers) (int, map[string]any) {
+	if err := a.upstreamErr; err != nil {
+		status := metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+			Code: 500, Reason: metav1.StatusReasonInternalError, Message: err.Error(),
+		}
+		var known apierrors.APIStatus
+		if errors.As(err, &known) {
+			status = known.Status()
+			status.Kind, status.APIVersion = "Status", "v1"
+		}
+		// A Status has nothing that could not be converted.
+		tree, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+		return int(status.Code), tree
+	}
+	out := runtime.DeepCopyJSON(a.upstream)
+	if a.live == nil {
+		return 201, out
+	}
+	isSame := sameJSON(withoutEntries(a.live), withoutEntries(out))
+	if isSame && sameJSON(withoutTimes(entriesOf(a.live)), withoutTimes(entriesOf(out))) {
+		return 200, a.live
+	}
+	if metadata, ok := out["metadata"].(map[string]any); ok {
+		version, _ := metadata["resourceVersion"].(string)
+		metadata["resourceVersion"] = version + "0" // another one
+	}
+	return 200, out
+}
+
+func withoutTimes(entries []any) []any {
+	out := make([]any, len(entries))
+	for i, e := range entries {
+		entry, _ := e.(map[string]any)
+		entry = maps.Clone(entry)
+		delete(entry, "time")
+		out[i] = entry
+	}
+	return out
+}
+
+// definition returns a CustomResourceDefinition of the kind with the topology of its type, as
+// far as field management sees it: validation and defaults are not part of that.
+func (k *Kind) definition() map[string]any {
+	plural, singular := meta.UnsafeGuessKindToResource(k.Kind)
+	version := map[string]any{
+		"name": k.Kind.Version, "served": true, "storage": true,
+		"schema": map[string]any{"openAPIV3Schema": schemaOf(apimachinery.Types(k.Types).TypeFor(k.Kind))},
+	}
+	if k.Subresource == "status" || len(k.ResetFields) > 0 {
+		version["subresources"] = map[string]any{"status": map[string]any{}}
+	}
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural.Resource + "." + k.Kind.Group},
+		"spec": map[string]any{
+			"group": k.Kind.Group, "scope": "Namespaced",
+			"names":    map[string]any{"plural": plural.Resource, "singular": singular.Resource, "kind": k.Kind.Kind},
+			"versions": []any{version},
+		},
+	}
+}
