@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	v4fieldpath "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -101,7 +100,7 @@ func ExampleUnion() {
 
 // A TypeConverter of the host's own is asked for the schema of a kind.
 func ExampleTypes() {
-	var host managedfields.TypeConverter = upstreamTypes()
+	host := upstreamTypes() // a managedfields.TypeConverter
 	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
 	m, err := fieldmanager.New(kind, apimachinery.Types(host), fieldmanager.WithClock(clock))
 	if err != nil {

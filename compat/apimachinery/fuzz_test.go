@@ -128,13 +128,6 @@ func ordered(v any) any {
 	return v
 }
 
-// converted reports whether a write may convert live, which has entries of versions.
-func converted(w write, live runtime.Object) bool {
-	return slices.ContainsFunc(live.(metav1.Object).GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.APIVersion != gv(w.version).String()
-	})
-}
-
 var managers = []string{"kubectl", "ctl", "b"}
 
 func (h host) write(g *oracle.Gen, stored runtime.Object) write {

@@ -63,9 +63,8 @@ type history struct {
 
 // field is a field that was written.
 type field struct {
-	path     fieldpath.Path
-	turns    []turn
-	reported bool
+	path  fieldpath.Path
+	turns []turn
 }
 
 // turn is a run of writes of one side. value is what it came to.
