@@ -94,7 +94,7 @@ func FuzzPrintable(f *testing.F) {
 	for _, s := range []string{
 		"plain", "a\x1b[31mb\u009b2J", "\u202eabc\u2066", "a\nb\u202e\n\n", "\xff\xe6\x9c", "\U000e0041\U000f0000",
 		`\x01M0x0000202e\u202e` + "\u202e", "key: \u200b'\"\u2028", strings.Repeat("word \u202e", 40), "\x1b[1;2;31m",
-		"\uffff\ufdd0",
+		"\uffff\ufdd0", strings.Repeat("long ", 500), "\x80" + strings.Repeat("Z", 2200),
 	} {
 		f.Add(s, 3)
 	}

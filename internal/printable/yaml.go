@@ -9,6 +9,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	goyaml "go.yaml.in/yaml/v2"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -29,7 +31,7 @@ func YAML(data []byte) ([]byte, error) {
 	for n := 1; bytes.Contains(data, []byte(mark)); n++ {
 		mark = fmt.Sprintf("M%dx", n)
 	}
-	out, err := yaml.JSONToYAML(marked(data, mark))
+	out, err := jsonToYAML(marked(data, mark))
 	if err != nil || !bytes.Contains(out, []byte(mark)) {
 		return out, err
 	}
@@ -41,6 +43,20 @@ func YAML(data []byte) ([]byte, error) {
 		}
 		return []byte(`\U` + digits)
 	}), nil
+}
+
+// jsonToYAML is yaml.JSONToYAML, which parses JSON as YAML, and rejects names of more than 1,024 characters, as YAML has
+// them in a map in braces. Such JSON is parsed as JSON.
+func jsonToYAML(data []byte) ([]byte, error) {
+	out, err := yaml.JSONToYAML(data)
+	if err == nil {
+		return out, nil
+	}
+	var v any
+	if utiljson.Unmarshal(data, &v) != nil {
+		return nil, err
+	}
+	return goyaml.Marshal(v)
 }
 
 // marked returns JSON with a mark and a number instead of the escape of every character that is not printable, except

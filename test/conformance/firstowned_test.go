@@ -1,4 +1,4 @@
-package fieldmanager_test
+package conformance_test
 
 import (
 	"encoding/json"
