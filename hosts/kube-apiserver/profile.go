@@ -21,8 +21,9 @@ type shares struct {
 }
 
 var (
+	// Package value of structured-merge-diff is the unstructured converter's as well.
 	ofIntents   = regexp.MustCompile(`hosts/engine\.(NewIntentDecoder|decodeJSON|readsAlike|plain|stringReadsAlike)`)
-	ofEngine    = regexp.MustCompile(`structured-merge-diff/v6/|util/managedfields|tenure-ssa/tenure/`)
+	ofEngine    = regexp.MustCompile(`structured-merge-diff/v6/(typed|merge|fieldpath|schema)|util/managedfields|tenure-ssa/tenure/`)
 	ofYAML      = regexp.MustCompile(`sigs\.k8s\.io/yaml|go\.yaml\.in/`)
 	ofCollector = regexp.MustCompile(`runtime\.(gcBgMarkWorker|gcAssist|bgsweep|bgscavenge|gcStart)`)
 	traceHead   = regexp.MustCompile(`^\s*([\d.]+)(ns|us|ms|s|mins)\s+(.*)`)

@@ -143,10 +143,10 @@ func loseField(fields map[string]any) bool {
 	return false
 }
 
-// clock returns the time that upstream wrote: that of the newest entry, if the write changed
-// one, and else when it was called.
+// clock returns the time that upstream wrote: that of the newest entry of the time of the
+// call, in which the live object may have been written too, and else when it was called.
+// Entries of a server whose clock is ahead do not count.
 func (w *write) clock() time.Time {
-	began := w.at.Truncate(time.Second)
 	if w.result == nil {
 		return w.at
 	}
@@ -154,12 +154,17 @@ func (w *write) clock() time.Time {
 	if err != nil {
 		return w.at
 	}
+	clock, began := w.at, w.at.Truncate(time.Second)
+	isWritten := false
 	for _, e := range accessor.GetManagedFields() {
-		if e.Time != nil && !e.Time.Time.Before(began) {
-			return e.Time.Time
+		if e.Time == nil || e.Time.Time.Before(began) || e.Time.Time.After(w.ended) {
+			continue
+		}
+		if !isWritten || e.Time.Time.After(clock) {
+			clock, isWritten = e.Time.Time, true
 		}
 	}
-	return w.at
+	return clock
 }
 
 // exists reports whether live is an object that is stored already.

@@ -120,7 +120,7 @@ type write struct {
 	force     bool
 	result    runtime.Object
 	err       error
-	at        time.Time
+	at, ended time.Time
 }
 
 // begin returns a record of a write, with copies of its input; nil for a write that is not
@@ -147,6 +147,7 @@ func (w *write) end(result runtime.Object, err error) {
 	if w == nil {
 		return
 	}
+	w.ended = time.Now()
 	if !guarded(func() { w.result = copyOf(result) }) {
 		uncopied.Inc()
 		return

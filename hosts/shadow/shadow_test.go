@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -337,18 +338,31 @@ func TestNumbers(t *testing.T) {
 
 // TestClock checks that Tenure computes on the clock of upstream's answer.
 func TestClock(t *testing.T) {
-	s := newServer(t, Options{Rate: 1, Queue: 10, Traces: 10})
-	_, err := s.writer.Apply(empty(), widget(t, "spec: {text: a}"), "m", false)
-	require.NoError(t, err)
-	w := <-s.recorder.queue
-	later := w.at.Add(time.Hour).Truncate(time.Second)
-	u := w.result.(*unstructured.Unstructured)
-	entries := u.GetManagedFields()
-	entries[0].Time.Time = later
-	u.SetManagedFields(entries)
-	s.recorder.compare(w)
-	require.True(t, s.recorder.now.Equal(later))
-	require.Empty(t, s.traces(t))
+	second := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := second.Add(999 * time.Millisecond)
+	for name, test := range map[string]struct {
+		entries []time.Duration // after second
+		took    time.Duration
+		want    time.Time
+	}{
+		"the write's entry":                  {[]time.Duration{0}, time.Millisecond, second},
+		"a write that changed no entry":      {[]time.Duration{-time.Hour}, time.Millisecond, at},
+		"live was written a moment before":   {[]time.Duration{0, time.Second}, time.Second, second.Add(time.Second)},
+		"in whatever order":                  {[]time.Duration{time.Second, 0}, time.Second, second.Add(time.Second)},
+		"a server whose clock is ahead":      {[]time.Duration{time.Hour, 0}, time.Millisecond, second},
+		"a server whose clock is far behind": {[]time.Duration{0, -time.Hour}, time.Millisecond, second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := widget(t, "spec: {text: a}")
+			var entries []metav1.ManagedFieldsEntry
+			for i, after := range test.entries {
+				entries = append(entries, metav1.ManagedFieldsEntry{Manager: fmt.Sprint(i), Time: &metav1.Time{Time: second.Add(after)}})
+			}
+			result.SetManagedFields(entries)
+			w := &write{result: result, at: at, ended: at.Add(test.took)}
+			require.True(t, test.want.Equal(w.clock()), "%s", w.clock())
+		})
+	}
 }
 
 func TestOptions(t *testing.T) {
