@@ -94,7 +94,7 @@ func FuzzPrintable(f *testing.F) {
 	for _, s := range []string{
 		"plain", "a\x1b[31mb\u009b2J", "\u202eabc\u2066", "a\nb\u202e\n\n", "\xff\xe6\x9c", "\U000e0041\U000f0000",
 		`\x01M0x0000202e\u202e` + "\u202e", "key: \u200b'\"\u2028", strings.Repeat("word \u202e", 40), "\x1b[1;2;31m",
-		"\uffff\ufdd0", strings.Repeat("long ", 500), "\x80" + strings.Repeat("Z", 2200),
+		"\uffff\ufdd0", "<<", `a,"<<":`, "<<\"", strings.Repeat("long ", 500), "\x80" + strings.Repeat("Z", 2200),
 	} {
 		f.Add(s, 3)
 	}
@@ -114,7 +114,7 @@ func FuzzPrintable(f *testing.F) {
 		back, err := yaml.YAMLToJSON(out)
 		require.NoError(t, err, "%s", out)
 		require.JSONEq(t, string(data), string(back), "%s", out)
-		if want, err := yaml.JSONToYAML(data); err == nil && printable.Lines(s) == s {
+		if want, err := yaml.JSONToYAML(data); err == nil && printable.Lines(s) == s && s != "<<" {
 			require.Equal(t, string(want), string(out), "as kubectl prints it")
 		}
 

@@ -31,6 +31,7 @@ func YAML(data []byte) ([]byte, error) {
 	for n := 1; bytes.Contains(data, []byte(mark)); n++ {
 		mark = fmt.Sprintf("M%dx", n)
 	}
+	data = mergeKey.ReplaceAll(data, fmt.Appendf(nil, `$1"\u0001%s%08x<"$2`, mark, '<'))
 	out, err := jsonToYAML(marked(data, mark))
 	if err != nil || !bytes.Contains(out, []byte(mark)) {
 		return out, err
@@ -44,6 +45,10 @@ func YAML(data []byte) ([]byte, error) {
 		return []byte(`\U` + digits)
 	}), nil
 }
+
+// mergeKey finds the name <<, which the encoder writes without quotes, so that it would be read as YAML's merge key. A
+// quote behind a brace or a comma begins a name, as quotes inside of strings are escaped.
+var mergeKey = regexp.MustCompile(`([{,]\s*)"(?:<|\\u003c){2}"(\s*:)`)
 
 // jsonToYAML is yaml.JSONToYAML, which parses JSON as YAML, and rejects names of more than 1,024 characters, as YAML has
 // them in a map in braces. Such JSON is parsed as JSON.
