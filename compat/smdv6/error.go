@@ -30,7 +30,7 @@ func errorAt(where, format string, args ...any) *Error {
 }
 
 // below returns err, when it is an [*Error], with its place below where: the text
-// that stands right before the place.
+// directly before the place.
 func below(where string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {

@@ -17,7 +17,7 @@ import (
 // maxNesting bounds how deep a schema may nest without names in between.
 const maxNesting = 1000
 
-// The types that stand for values without a schema: schemas refer to them by
+// The types of values without a schema: schemas refer to them by
 // these names, and mostly define them too.
 const (
 	deducedName = "__untyped_deduced_"

@@ -39,8 +39,12 @@ func All() []Workload {
 		{Name: "10,000 items: apply, no-op", Prepare: fleetApply(inOrder, inOrder)},
 		{Name: "10,000 shuffled items: apply, no-op", Prepare: fleetApply(objects.Shuffled, objects.Shuffled)},
 		{Name: "10,000 items: apply in another order", Prepare: fleetApply(inOrder, objects.Shuffled)},
-		{Name: "10,000 items, 100 managers: apply of 100, no-op", Prepare: func() (*Case, error) { return Managers(listSize, 100, 100) }},
-		{Name: "10,000 items: update, one label changes", Prepare: func() (*Case, error) { return FleetUpdate(engines.Upstream(), listSize) }},
+		{Name: "10,000 items, 100 managers: apply of 100, no-op", Prepare: func() (*Case, error) {
+			return Managers(listSize, 100, 100)
+		}},
+		{Name: "10,000 items: update, one label changes", Prepare: func() (*Case, error) {
+			return FleetUpdate(engines.Upstream(), listSize)
+		}},
 		{Name: "200 items, 100 managers: apply, no-op", Prepare: func() (*Case, error) { return Managers(200, 100, 2) }},
 		{Name: "FieldsV1 of a Pod: decode", Prepare: decodeSet},
 		{Name: "FieldsV1 of a Pod: encode", Prepare: encodeSet},
@@ -144,7 +148,8 @@ func deploymentConflict() (*Case, error) {
 		status("deployment-controller", obj).live(obj)
 	other := objects.Intent(obj)
 	objects.Set(other, int64(3), "spec", "replicas")
-	objects.Item(other, "name", "app", "spec", "template", "spec", "containers")["image"] = "registry.example.dev/shop/checkout:3.0.0"
+	app := objects.Item(other, "name", "app", "spec", "template", "spec", "containers")
+	app["image"] = "registry.example.dev/shop/checkout:3.0.0"
 	return conflicting(engines.Deployment, live, other, "pipeline"), err
 }
 

@@ -30,7 +30,8 @@ type auditEvent struct {
 
 // isWrite reports whether the event is a write that was carried out, of an object or its status.
 func (e *auditEvent) isWrite() bool {
-	if e.Stage != "ResponseComplete" || len(e.Response) == 0 || e.ObjectRef.Subresource != "" && e.ObjectRef.Subresource != "status" {
+	isOther := e.ObjectRef.Subresource != "" && e.ObjectRef.Subresource != "status"
+	if e.Stage != "ResponseComplete" || len(e.Response) == 0 || isOther {
 		return false
 	}
 	switch e.Verb {
@@ -96,7 +97,8 @@ func (w *watcher) readAuditEvent(line []byte) error {
 	if obj.Object == nil || obj.GetKind() == "Status" || obj.GetName() == "" {
 		return nil
 	}
-	return w.observe(cluster.Event{Object: obj, IsDeleted: e.Verb == "delete" && obj.GetDeletionTimestamp() == nil}, e.Time)
+	isDeleted := e.Verb == "delete" && obj.GetDeletionTimestamp() == nil
+	return w.observe(cluster.Event{Object: obj, IsDeleted: isDeleted}, e.Time)
 }
 
 // kindNames splits the arguments that name kinds, which may have commas as kubectl's do.

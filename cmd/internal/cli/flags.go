@@ -78,7 +78,7 @@ func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
 	return name
 }
 
-// open opens the place: the files with live objects if there are any, else the store, else the
+// open returns the place that the flags name: the files with live objects if there are any, else the store, else the
 // cluster. missing says what to do if the store does not exist.
 func (f *placeFlags) open(
 	env *process.Env, cmd *cobra.Command, files []string, missing place.MissingStore,

@@ -18,7 +18,7 @@ import (
 //	{"managedFields": [{"fieldsV1": {"f:a": {}}}, {"fieldsV1": {"f:a": {}}}]}
 //	{"managedFields": [{"fieldsV1": {"0":0}},     {"fieldsV1": {"0":0}}]}
 //
-// An object in this place is always a number of ours, because every one was taken out.
+// After this, an object in this place is always a reference to a shared tree: every other one was taken out.
 type sharedFields struct {
 	numbers map[string]int   // by the text of the value
 	trees   []map[string]any // by number

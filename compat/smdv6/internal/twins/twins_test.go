@@ -1,5 +1,5 @@
-// Package twins_test makes the files of package smdv6 of those of smdv4. It stands apart so that it runs when
-// smdv6 does not compile.
+// Package twins_test generates the files of package smdv6 from those of smdv4. It is a package of its
+// own so that it runs when smdv6 does not compile.
 package twins_test
 
 import (
