@@ -1,7 +1,9 @@
 package blame
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -33,29 +36,34 @@ type Options struct {
 
 // New reports who owns each line of an object, a plain JSON tree such as the
 // content of an unstructured object. It neither changes obj nor shares memory
-// with it.
+// with it. The fieldsV1 of an entry may be a *[metav1.FieldsV1] instead of a map: text is
+// decoded in a tenth of the time.
 //
 // It returns a typed.Errors for an object beyond a limit (spec rules 12.1 and
 // 12.2) or with values that JSON has not, and another error for one that can't be
 // written as YAML. Malformed managed fields are no error: see Entry.Problem and
 // Report.Problem.
 func New(obj map[string]any, o Options) (*Report, error) {
+	metadata, _ := obj["metadata"].(map[string]any)
+	managed := metadata["managedFields"]
+	if managed != nil {
+		obj, metadata = maps.Clone(obj), maps.Clone(metadata)
+		if obj["metadata"] = metadata; o.ManagedFields {
+			metadata["managedFields"] = withTrees(managed)
+		} else {
+			delete(metadata, "managedFields")
+		}
+	}
 	if err := typed.Deduced().Validate(obj, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
 		return nil, fmt.Errorf("blame: %w", err)
 	}
-	metadata, _ := obj["metadata"].(map[string]any)
 	r := &Report{
 		APIVersion: textOf(obj, "apiVersion"),
 		Kind:       textOf(obj, "kind"),
 		Namespace:  textOf(metadata, "namespace"),
 		Name:       textOf(metadata, "name"),
 	}
-	sets := r.decode(metadata["managedFields"], o.Now)
-	if _, ok := metadata["managedFields"]; ok && !o.ManagedFields {
-		obj, metadata = maps.Clone(obj), maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		obj["metadata"] = metadata
-	}
+	sets := r.decode(managed, o.Now)
 	text, err := toYAML(obj)
 	if err != nil {
 		return nil, fmt.Errorf("blame: the object can't be written as YAML: %w", err)
@@ -90,8 +98,13 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	for i, item := range list {
 		e := &r.Entries[i]
 		e.Entry = i
-		record, err := managedfields.ReadEntry(item, i, fieldpath.SharedCache())
-		if err == nil {
+		text, header := textFields(item)
+		record, err := managedfields.ReadEntry(header, i, fieldpath.SharedCache())
+		switch {
+		case err != nil:
+		case text != nil:
+			sets[i], err = shared.ofText(text.GetRawBytes())
+		default:
 			sets[i], err = shared.of(&record)
 		}
 		if err != nil {
@@ -111,11 +124,59 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	return sets
 }
 
+// textFields returns the FieldsV1 of an entry that has it as text, and the entry without it.
+// It returns nil, and the entry as it is, for every other one.
+func textFields(item any) (text *metav1.FieldsV1, entry any) {
+	m, _ := item.(map[string]any)
+	if text, _ = m["fieldsV1"].(*metav1.FieldsV1); text == nil {
+		return nil, item
+	}
+	m = maps.Clone(m)
+	delete(m, "fieldsV1")
+	return text, m
+}
+
+// withTrees returns managed fields with a map for each FieldsV1 that is text. What is no JSON
+// becomes a string: its entry says what is wrong with it.
+func withTrees(managed any) any {
+	list, ok := managed.([]any)
+	if !ok {
+		return managed
+	}
+	out := slices.Clone(list)
+	for i, item := range list {
+		text, entry := textFields(item)
+		if text == nil {
+			continue
+		}
+		var fields any
+		if err := json.Unmarshal(text.GetRawBytes(), &fields); err != nil {
+			fields = text.GetRawString()
+		}
+		entry.(map[string]any)["fieldsV1"] = fields
+		out[i] = entry
+	}
+	return out
+}
+
 // fieldSets decodes the fields of entries, those of neighbours that own the same once:
 // to compare two FieldsV1 costs a tenth of decoding one.
 type fieldSets struct {
 	tree map[string]any
+	text []byte
 	set  *fieldpath.Set
+}
+
+// ofText decodes text. It keeps it until the next call.
+func (s *fieldSets) ofText(text []byte) (*fieldpath.Set, error) {
+	if s.text != nil && bytes.Equal(text, s.text) {
+		return s.set, nil
+	}
+	set, err := fieldpath.Parse(text, fieldpath.Lenient)
+	if err == nil {
+		s.tree, s.text, s.set = nil, text, set
+	}
+	return set, err
 }
 
 func (s *fieldSets) of(r *managedfields.Record) (*fieldpath.Set, error) {
@@ -128,7 +189,7 @@ func (s *fieldSets) of(r *managedfields.Record) (*fieldpath.Set, error) {
 	}
 	set, err := r.Fields()
 	if ok && err == nil {
-		s.tree, s.set = tree, set
+		s.tree, s.text, s.set = tree, nil, set
 	}
 	return set, err
 }

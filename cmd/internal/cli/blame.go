@@ -82,6 +82,7 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
 		return err
 	}
+	f.place.forBlame = true
 	p, targets, missing := f.open(env, cmd, args)
 	if p == nil || len(targets) == 0 {
 		return missing

@@ -40,6 +40,8 @@ type placeFlags struct {
 	store   string
 	schemas []string
 	cluster *genericclioptions.ConfigFlags
+	// forBlame says that objects of files are only for blame.New.
+	forBlame bool
 }
 
 // shownClusterFlags are the kubeconfig flags that the help shows. The others work too; kubectl hides
@@ -107,6 +109,9 @@ func (f *placeFlags) open(
 		c := place.NewCatalog()
 		if err := c.AddSchemas(env, f.schemas); err != nil {
 			return nil, err
+		}
+		if f.forBlame {
+			return place.NewFilesForBlame(env, c, files, *f.cluster.Namespace)
 		}
 		return place.NewFiles(env, c, files, *f.cluster.Namespace)
 	}

@@ -29,7 +29,7 @@ type Document struct {
 	line   int    // where it starts, from 1
 	item   string // place in a List, such as .items[0]; "" outside of one
 	// Tree is the object. Entries of its managed fields may share maps, which nobody must
-	// change.
+	// change. Those of ReadForBlame have fieldsV1 as a *metav1.FieldsV1.
 	Tree map[string]any
 	Err  error
 }
@@ -49,6 +49,18 @@ var extensions = []string{".json", ".yaml", ".yml"}
 // ReadDocuments reads all documents of files, folders and - for stdin. The error
 // says that an input is not there; what is wrong with a document is in its Err.
 func ReadDocuments(e *process.Env, inputs []string) (out []Document, err error) {
+	return readDocuments(e, inputs, decode)
+}
+
+// ReadForBlame is [ReadDocuments] for [blame.New]: fieldsV1 that many entries have is left as text.
+func ReadForBlame(e *process.Env, inputs []string) (out []Document, err error) {
+	return readDocuments(e, inputs, decodeForBlame)
+}
+
+// decoder decodes one JSON value that is known to be valid.
+type decoder func(data []byte) (tree any, err error)
+
+func readDocuments(e *process.Env, inputs []string, decode decoder) (out []Document, err error) {
 	for _, input := range inputs {
 		files, err := filesOf(e, input)
 		if err != nil {
@@ -63,7 +75,7 @@ func ReadDocuments(e *process.Env, inputs []string) (out []Document, err error) 
 			if file == "-" {
 				name = "standard input"
 			}
-			out = append(out, Split(name, data)...)
+			out = append(out, split(name, data, decode)...)
 		}
 	}
 	return out, nil
@@ -130,7 +142,9 @@ func readFile(e *process.Env, name string) ([]byte, error) {
 // Split reads every document of a file: YAML documents between lines of ---, or
 // JSON values one after the other, also between such lines. A document that is
 // malformed does not spoil the others.
-func Split(source string, data []byte) (out []Document) {
+func Split(source string, data []byte) (out []Document) { return split(source, data, decode) }
+
+func split(source string, data []byte, decode decoder) (out []Document) {
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	number := 0
 	add := func(line int, tree any, err error) {
@@ -140,16 +154,16 @@ func Split(source string, data []byte) (out []Document) {
 	for _, c := range chunks(text) {
 		body := strings.TrimLeft(c.text, " \t\r\n")
 		if !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
-			tree, err := c.yaml()
+			tree, err := c.yaml(decode)
 			add(c.line, tree, err)
 			continue
 		}
 		first := true
-		c.values(func(line int, tree any, err error) {
+		c.values(decode, func(line int, tree any, err error) {
 			if syntax := new(json.SyntaxError); first && errors.As(err, &syntax) {
 				// YAML in flow style begins like JSON. What is JSON is not read
 				// again: YAML would take a number that is too large for a string.
-				if flow, yamlErr := c.yaml(); yamlErr == nil {
+				if flow, yamlErr := c.yaml(decode); yamlErr == nil {
 					tree, err = flow, nil
 				}
 			}
@@ -202,7 +216,7 @@ func chunks(text string) (out []chunk) {
 }
 
 // yaml decodes a chunk that is one YAML document.
-func (c chunk) yaml() (any, error) {
+func (c chunk) yaml(decode decoder) (any, error) {
 	data, err := yaml.YAMLToJSONStrict([]byte(c.text))
 	if err != nil {
 		// Once more with the lines before it, for the numbers in the error.
@@ -223,16 +237,16 @@ func (c chunk) yaml() (any, error) {
 
 // values decodes a chunk that is JSON values one after the other. It ends at the
 // first that is malformed: where the next one begins can't be told.
-func (c chunk) values(yield func(line int, tree any, err error)) {
-	decoder := json.NewDecoder(strings.NewReader(c.text))
+func (c chunk) values(decode decoder, yield func(line int, tree any, err error)) {
+	values := json.NewDecoder(strings.NewReader(c.text))
 	line, counted := c.line, 0 // of the text until there
 	for {
-		before := int(decoder.InputOffset())
+		before := int(values.InputOffset())
 		before += len(c.text[before:]) - len(strings.TrimLeft(c.text[before:], " \t\r\n"))
 		line += strings.Count(c.text[counted:before], "\n")
 		counted = before
 		var raw json.RawMessage
-		err := decoder.Decode(&raw)
+		err := values.Decode(&raw)
 		var syntax *json.SyntaxError
 		switch {
 		case errors.Is(err, io.EOF):
@@ -254,7 +268,14 @@ func (c chunk) values(yield func(line int, tree any, err error)) {
 // decode decodes one JSON value that is known to be valid, with whole numbers as int64. A
 // field that is there twice is an error: one of the two would be lost.
 func decode(data []byte) (tree any, err error) {
-	if tree, ok := decodeShared(data); ok {
+	if tree, ok := decodeShared(data, false); ok {
+		return tree, nil
+	}
+	return decodeWhole(data)
+}
+
+func decodeForBlame(data []byte) (tree any, err error) {
+	if tree, ok := decodeShared(data, true); ok {
 		return tree, nil
 	}
 	return decodeWhole(data)

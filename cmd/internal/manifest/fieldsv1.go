@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -18,33 +19,42 @@ import (
 //	{"managedFields": [{"fieldsV1": {"f:a": {}}}, {"fieldsV1": {"f:a": {}}}]}
 //	{"managedFields": [{"fieldsV1": {"0":0}},     {"fieldsV1": {"0":0}}]}
 //
-// After this, an object in this place is always a reference to a shared tree: every other one was taken out.
+// After this, an object in this place is always a reference to a shared value: every other one was taken out.
 type sharedFields struct {
-	numbers map[string]int   // by the text of the value
-	trees   []map[string]any // by number
+	numbers map[string]int // by the text of the value
+	values  []sharedValue  // by number
+}
+
+// sharedValue is a fieldsV1, and its tree when it was asked for.
+type sharedValue struct {
+	text []byte
+	tree map[string]any
 }
 
 // decodeShared decodes data, which is valid JSON. It is not ok for what has no two values of
-// fieldsV1, and for what has errors: the caller decodes that as a whole, for their paths.
-func decodeShared(data []byte) (tree any, ok bool) {
+// fieldsV1, or none with asText, and for what has errors: the caller decodes that as a whole, for their paths.
+//
+// With asText, entries of the managed fields of the object, or of the items of a list, have their
+// value as a *metav1.FieldsV1.
+func decodeShared(data []byte, asText bool) (tree any, ok bool) {
 	name := []byte(`"fieldsV1"`)
-	if first := bytes.Index(data, name); first < 0 || !bytes.Contains(data[first+len(name):], name) {
+	first := bytes.Index(data, name)
+	if first < 0 || !asText && !bytes.Contains(data[first+len(name):], name) {
 		return nil, false
 	}
 	s := sharedFields{numbers: map[string]int{}}
-	rest, ok := s.takeOut(data)
-	if !ok {
+	tree, err := decodeWhole(s.takeOut(data))
+	if err != nil {
 		return nil, false
 	}
-	if tree, err := decodeWhole(rest); err == nil {
-		s.putBack(tree, false)
-		return tree, true
+	if asText {
+		s.putText(tree)
 	}
-	return nil, false
+	return tree, s.putBack(tree, false)
 }
 
-// takeOut returns data with numbers for the values, which it decodes.
-func (s *sharedFields) takeOut(data []byte) (rest []byte, ok bool) {
+// takeOut returns data with numbers for the values.
+func (s *sharedFields) takeOut(data []byte) (rest []byte) {
 	copied := 0
 	for i := 0; i < len(data); {
 		if data[i] != '"' {
@@ -61,58 +71,99 @@ func (s *sharedFields) takeOut(data []byte) (rest []byte, ok bool) {
 			continue
 		}
 		end = objectEnd(data, i)
-		number, ok := s.number(data[i:end])
-		if !ok {
-			return nil, false
-		}
 		rest = append(rest, data[copied:i]...)
-		rest = append(strconv.AppendInt(append(rest, `{"`...), int64(number), 10), `":0}`...)
+		rest = append(strconv.AppendInt(append(rest, `{"`...), int64(s.number(data[i:end])), 10), `":0}`...)
 		i, copied = end, end
 	}
-	return append(rest, data[copied:]...), true
+	return append(rest, data[copied:]...)
 }
 
-// number returns the number of a value, which is decoded when it is first met.
-func (s *sharedFields) number(value []byte) (number int, ok bool) {
-	if number, ok = s.numbers[string(value)]; ok {
-		return number, true
+// number returns the number of a value.
+func (s *sharedFields) number(value []byte) int {
+	number, ok := s.numbers[string(value)]
+	if !ok {
+		number = len(s.values)
+		s.numbers[string(value)] = number
+		s.values = append(s.values, sharedValue{text: value})
 	}
-	tree, err := decodeWhole(value)
-	if err != nil {
-		return 0, false
+	return number
+}
+
+// tree returns a value, which is decoded when it is first asked for.
+func (s *sharedFields) tree(number int) (tree map[string]any, ok bool) {
+	v := &s.values[number]
+	if v.tree == nil {
+		tree, err := decodeWhole(v.text)
+		if err != nil {
+			return nil, false
+		}
+		v.tree = tree.(map[string]any)
 	}
-	number = len(s.trees)
-	s.numbers[string(value)] = number
-	s.trees = append(s.trees, tree.(map[string]any))
-	return number, true
+	return v.tree, true
+}
+
+// referenced returns the number that stands in the place of a value.
+func referenced(member any) (number int, ok bool) {
+	m, ok := member.(map[string]any)
+	for text := range m {
+		number, _ = strconv.Atoi(text)
+	}
+	return number, ok
+}
+
+// putText puts the texts in the place of the numbers that entries of an object have, or of the objects of a list.
+func (s *sharedFields) putText(tree any) {
+	object, _ := tree.(map[string]any)
+	items, isList, _ := Document{Tree: object}.listItems()
+	if isList {
+		for _, item := range items {
+			s.putText(item)
+		}
+		return
+	}
+	entries, _ := ManagedFields(object).([]any)
+	for _, entry := range entries {
+		entry, _ := entry.(map[string]any)
+		if number, ok := referenced(entry["fieldsV1"]); ok {
+			fields := &metav1.FieldsV1{}
+			fields.SetRawBytes(s.values[number].text)
+			entry["fieldsV1"] = fields
+		}
+	}
 }
 
 // putBack puts the trees in the place of their numbers. isEntry says that v is an entry of
 // managed fields, or a list of them: nobody changes these in place, and they share a tree.
-// What is called fieldsV1 elsewhere gets a tree of its own.
-func (s *sharedFields) putBack(v any, isEntry bool) {
+// What is called fieldsV1 elsewhere gets a tree of its own. It is not ok when one can't be decoded.
+func (s *sharedFields) putBack(v any, isEntry bool) (ok bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			number, isNumber := member.(map[string]any)
+			_, isNumber := member.(map[string]any)
 			if name != "fieldsV1" || !isNumber {
-				s.putBack(member, name == "managedFields")
+				if !s.putBack(member, name == "managedFields") {
+					return false
+				}
 				continue
 			}
-			for text := range number {
-				i, _ := strconv.Atoi(text)
-				tree := s.trees[i]
-				if !isEntry {
-					tree = runtime.DeepCopyJSON(tree)
-				}
-				v[name] = tree
+			number, _ := referenced(member)
+			tree, ok := s.tree(number)
+			if !ok {
+				return false
 			}
+			if !isEntry {
+				tree = runtime.DeepCopyJSON(tree)
+			}
+			v[name] = tree
 		}
 	case []any:
 		for _, item := range v {
-			s.putBack(item, isEntry)
+			if !s.putBack(item, isEntry) {
+				return false
+			}
 		}
 	}
+	return true
 }
 
 // isFieldsV1 reports whether a string of JSON, in its quotes, reads fieldsV1.

@@ -3,10 +3,12 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // sharing are documents for decodeShared, and why each is there.
@@ -35,7 +37,7 @@ func TestDecodeShared(t *testing.T) {
 	for _, row := range sharing {
 		t.Run(row.name, func(t *testing.T) {
 			require.True(t, json.Valid([]byte(row.text)))
-			_, isShared := decodeShared([]byte(row.text))
+			_, isShared := decodeShared([]byte(row.text), false)
 			require.Equal(t, row.isShared, isShared)
 			requireDecoded(t, []byte(row.text))
 		})
@@ -47,6 +49,74 @@ func requireDecoded(t *testing.T, data []byte) {
 	got, err := decode(data)
 	require.Equal(t, wantErr, err)
 	require.Equal(t, want, got)
+
+	got, err = decodeForBlame(data)
+	if wantErr == nil {
+		require.NoError(t, err)
+		require.NoError(t, textsToTrees(got))
+		require.Equal(t, want, got)
+	} else if err == nil {
+		require.Error(t, textsToTrees(got), "%s", data)
+	}
+}
+
+// textsToTrees decodes all texts in a tree, in place. It returns the errors in them.
+func textsToTrees(tree any) (err error) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for name, member := range tree {
+			if text, ok := member.(*metav1.FieldsV1); ok {
+				fields, textErr := decodeWhole(text.GetRawBytes())
+				tree[name], err = fields, errors.Join(err, textErr)
+				continue
+			}
+			err = errors.Join(err, textsToTrees(member))
+		}
+	case []any:
+		for _, item := range tree {
+			err = errors.Join(err, textsToTrees(item))
+		}
+	}
+	return err
+}
+
+// TestTextForBlame: where fieldsV1 of an object is text, and where it is a tree as everywhere else.
+func TestTextForBlame(t *testing.T) {
+	const managed = `"metadata":{"managedFields":[{"fieldsV1":{"f:a":{}}},{"fieldsV1":{"f:a":{},"f:a":{}}}]}`
+	for _, row := range []struct {
+		name, text string
+		texts      int
+	}{
+		{"entries of an object", `{` + managed + `}`, 2},
+		{"entries of objects in lists", `{"kind":"List","items":[{` + managed + `},{"kind":"PodList","items":[{` + managed + `}]}]}`, 4},
+		{"items of an object are no objects", `{"kind":"Inbox","items":[{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{}}}]}}]}`, 0},
+		{"a template in an object is no object", `{"spec":{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{}}}]}}}`, 0},
+		{"a field of the same name", `{"fieldsV1":{"f:a":{}},"metadata":{"fieldsV1":{"f:a":{}},"managedFields":{"fieldsV1":{}}}}`, 0},
+		{"entries without an object of fields", `{"metadata":{"managedFields":[{"fieldsV1":null},{"fieldsV1":"x"},7,{}]}}`, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, err := decodeForBlame([]byte(row.text))
+			require.NoError(t, err)
+			require.Equal(t, row.texts, countTexts(tree))
+			requireDecoded(t, []byte(row.text))
+		})
+	}
+}
+
+func countTexts(tree any) (n int) {
+	switch tree := tree.(type) {
+	case *metav1.FieldsV1:
+		return 1
+	case map[string]any:
+		for _, member := range tree {
+			n += countTexts(member)
+		}
+	case []any:
+		for _, item := range tree {
+			n += countTexts(item)
+		}
+	}
+	return n
 }
 
 // TestSharedMaps: entries of managed fields share a tree, and nothing else does.

@@ -35,6 +35,21 @@ func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*
 	if err != nil {
 		return nil, err
 	}
+	return newFiles(env, c, docs, files, namespace)
+}
+
+// NewFilesForBlame is [NewFiles] with objects that are only for [blame.New]: see [manifest.ReadForBlame].
+func NewFilesForBlame(env *process.Env, c *Catalog, files []string, namespace string) (*Files, error) {
+	docs, err := manifest.ReadForBlame(env, files)
+	if err != nil {
+		return nil, err
+	}
+	return newFiles(env, c, docs, files, namespace)
+}
+
+func newFiles(
+	env *process.Env, c *Catalog, docs []manifest.Document, files []string, namespace string,
+) (*Files, error) {
 	p := &Files{env: env, catalog: c, namespace: namespace, names: strings.Join(files, ", "),
 		named: map[KindName][]*Target{}}
 	for _, doc := range docs {
