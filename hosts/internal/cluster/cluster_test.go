@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEtcd(t *testing.T) {
+	if _, err := exec.LookPath("etcd"); err != nil {
+		t.Skip("etcd is not installed")
+	}
+	etcd, err := StartEtcd(t.Context(), filepath.Join(t.TempDir(), "etcd"))
+	require.NoError(t, err)
+	res, err := http.Get(etcd.URL + "/health")
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	etcd.Stop()
+	_, err = http.Get(etcd.URL + "/health")
+	require.Error(t, err)
+}
+
+// TestServerThatNeverAnswers: Start ends with its context, ends the process and names the log.
+func TestServerThatNeverAnswers(t *testing.T) {
+	dir := t.TempDir()
+	program, pid := filepath.Join(dir, "program"), filepath.Join(dir, "pid")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho $$ > "+pid+".new && mv "+pid+".new "+pid+
+		"\necho started with \"$MODE\"\nexec sleep 600\n"), 0o755))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(pid); err == nil {
+				cancel()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	_, err := Start(ctx, "linked", program, filepath.Join(dir, "server"), &Etcd{URL: "http://127.0.0.1:1"}, "MODE=shadow")
+	log := filepath.Join(dir, "server", "log")
+	require.ErrorContains(t, err, "server linked, see "+log+": not ready")
+	require.FileExists(t, filepath.Join(dir, "server", "tokens.csv"))
+}
+
+func TestNoProgram(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Start(t.Context(), "stock", filepath.Join(dir, "nosuch"), dir, &Etcd{URL: "http://127.0.0.1:1"})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestWaitFor: only a 200 is ready; the error says what was answered last.
+func TestWaitFor(t *testing.T) {
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "Bearer "+Token, r.Header.Get("Authorization"))
+		if calls++; calls < 3 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	require.NoError(t, waitFor(t.Context(), server.Client(), server.URL, time.Minute))
+	require.Equal(t, 3, calls)
+
+	gone := httptest.NewServer(http.NotFoundHandler())
+	defer gone.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	client := &http.Client{Transport: answered{cancel}}
+	err := waitFor(ctx, client, gone.URL, time.Minute)
+	require.ErrorContains(t, err, "404 Not Found")
+}
+
+// answered calls done after an answer.
+type answered struct{ done func() }
+
+func (a answered) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	a.done()
+	return res, err
+}

@@ -1,0 +1,94 @@
+package tree
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
+)
+
+// version is one of the libraries that this module requires, so that it is in the module cache.
+const version = "v0.37.2"
+
+// root returns the folder of Tenure's modules.
+func root(t *testing.T) string {
+	dir, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	return dir
+}
+
+// TestWriteLibraries: the main module takes each patched module from its copy, which is
+// patched and can be written to, and Tenure from its folder.
+func TestWriteLibraries(t *testing.T) {
+	tree, err := OpenLibraries(filepath.Join(t.TempDir(), "new"), version)
+	require.NoError(t, err)
+	patched, err := tree.WriteLibraries(root(t), nil)
+	require.NoError(t, err)
+
+	data, err := os.ReadFile(filepath.Join(tree.Module(Linked), "go.mod"))
+	require.NoError(t, err)
+	file, err := modfile.Parse("go.mod", data, nil)
+	require.NoError(t, err)
+	folders := map[string]string{}
+	for _, r := range file.Replace {
+		folders[r.Old.Path] = r.New.Path
+	}
+	require.Equal(t, root(t), folders["github.com/tenure-ssa/tenure"])
+	require.NotEmpty(t, patched)
+	for _, p := range patched {
+		dir := folders[p.Module.Path]
+		require.DirExists(t, dir, p.Module.Path)
+		require.NotEmpty(t, p.Changes, p.Module.Path)
+		info, err := os.Stat(filepath.Join(dir, "go.mod"))
+		require.NoError(t, err)
+		require.NotZero(t, info.Mode()&0o200, "a file of %s can't be written", p.Module.Path)
+	}
+}
+
+// TestWriteAgain: a main module that is as it should be keeps what the go command added to
+// it; another one is written anew.
+func TestWriteAgain(t *testing.T) {
+	tree, err := OpenLibraries(t.TempDir(), version)
+	require.NoError(t, err)
+	require.NoError(t, tree.WriteStock())
+	name := filepath.Join(tree.Module(Stock), "go.mod")
+	written, err := os.ReadFile(name)
+	require.NoError(t, err)
+
+	more := append(written, "\n// added\n"...)
+	require.NoError(t, os.WriteFile(name, more, 0o644))
+	require.NoError(t, tree.WriteStock())
+	got, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, string(more), string(got))
+
+	require.NoError(t, os.WriteFile(name+".written", []byte("of another version"), 0o644))
+	require.NoError(t, tree.WriteStock())
+	got, err = os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, string(written), string(got))
+}
+
+func TestAddFile(t *testing.T) {
+	tree, err := OpenLibraries(t.TempDir(), version)
+	require.NoError(t, err)
+	require.NoError(t, tree.AddFile("k8s.io/api", version, "core/v1/doc.go"))
+	require.FileExists(t, filepath.Join(tree.Dir, "modules", "core", "v1", "doc.go"))
+	require.ErrorIs(t, tree.AddFile("k8s.io/api", version, "core/v1/nosuch.go"), os.ErrNotExist)
+}
+
+func TestGoFails(t *testing.T) {
+	tree, err := OpenLibraries(t.TempDir(), version)
+	require.NoError(t, err)
+	require.NoError(t, tree.WriteStock())
+	err = tree.Go(t.Context(), Stock, io.Discard, "nosuch")
+	require.ErrorContains(t, err, "go nosuch, in "+tree.Module(Stock))
+}
+
+func TestOpenErrors(t *testing.T) {
+	_, err := Open(t.TempDir(), "1.36")
+	require.ErrorContains(t, err, `"1.36"`)
+}
