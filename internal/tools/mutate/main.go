@@ -1,6 +1,6 @@
 // Command mutate tells which changes of a condition no test notices.
 //
-//	cd tools && GOWORK=off go run ./mutate [flags] PACKAGE-DIR...
+//	cd internal/tools && GOWORK=off go run ./mutate [flags] PACKAGE-DIR...
 //
 // It changes one thing at a time in the files of the packages that are not tests:
 //

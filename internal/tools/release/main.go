@@ -1,6 +1,6 @@
 // Command release rehearses a release of the repository's modules, and prepares one.
 //
-//	cd tools && GOWORK=off go run ./release COMMAND
+//	cd internal/tools && GOWORK=off go run ./release COMMAND
 //
 //	check                check that the modules can be released together
 //	tidy [-w]            check that go.mod and go.sum of every module are tidy; -w tidies them
