@@ -8,6 +8,7 @@ require (
 	github.com/tenure-ssa/tenure v0.0.0
 	github.com/tenure-ssa/tenure/apiserver v0.0.0
 	github.com/tenure-ssa/tenure/compat/controllerruntime v0.0.0
+	github.com/tenure-ssa/tenure/compat/fake v0.0.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -109,4 +110,5 @@ replace (
 	github.com/tenure-ssa/tenure => ../../../
 	github.com/tenure-ssa/tenure/apiserver => ../../../apiserver
 	github.com/tenure-ssa/tenure/compat/controllerruntime => ../../../compat/controllerruntime
+	github.com/tenure-ssa/tenure/compat/fake => ../../../compat/fake
 )

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	appsv1apply "k8s.io/client-go/applyconfigurations/apps/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/compat/controllerruntime"
+	"github.com/tenure-ssa/tenure/compat/fake"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// schemas are the types that plans need: Site's by its definition, and the built-in ones.
+type schemas struct{ sites *openapi.Registry }
+
+func (s schemas) Types(_ context.Context, group string) (controllerruntime.Group, error) {
+	if group == siteKind.Group {
+		return controllerruntime.Group{Types: s.sites}, nil
+	}
+	return controllerruntime.Group{Types: openapi.Builtin()}, nil
+}
+
+// TestFake runs the reconciler against controller-runtime's fake client, on a tracker of
+// compat/fake: no server, and no manager that calls Reconcile.
+func TestFake(t *testing.T) {
+	ctx := t.Context()
+	crd := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal(siteDefinition, &crd.Object))
+	types, err := fake.NewTypeConverter(crd)
+	require.NoError(t, err)
+	sites, err := openapi.CompileCRD(crd.Object)
+	require.NoError(t, err)
+	scheme := newScheme()
+	tracker := fake.NewFieldManagedObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder(), types)
+	c := crfake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).
+		WithStatusSubresource(&Site{}, &appsv1.Deployment{}).WithReturnManagedFields().Build()
+	applies, err := controllerruntime.New(c, controllerruntime.Options{
+		Manager: manager, Resolve: policy, Schemas: schemas{sites}, Reader: c,
+	})
+	require.NoError(t, err)
+	r := &reconciler{client: c, applies: applies}
+	reconcile := func() {
+		t.Helper()
+		request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: "s"}}
+		_, err := r.Reconcile(ctx, request)
+		require.NoError(t, err)
+	}
+
+	reconcile() // a Site that is gone is no error
+	site := &Site{Spec: SiteSpec{Image: "site:1", Replicas: 2, Port: 8080}}
+	site.Name, site.Namespace = "s", namespace
+	require.NoError(t, c.Create(ctx, site))
+	reconcile()
+	key := client.ObjectKeyFromObject(site)
+	var d appsv1.Deployment
+	require.NoError(t, c.Get(ctx, key, &d))
+	require.Equal(t, int32(2), *d.Spec.Replicas)
+	require.Equal(t, "site:1", d.Spec.Template.Spec.Containers[0].Image)
+	require.NoError(t, c.Get(ctx, key, &corev1.Service{}))
+
+	// The status tells of the Deployment's.
+	d.Status.ReadyReplicas = 1
+	require.NoError(t, c.Status().Update(ctx, &d))
+	reconcile()
+	require.NoError(t, c.Get(ctx, key, site))
+	require.Equal(t, int32(1), site.Status.ReadyReplicas)
+
+	// An autoscaler takes the replicas, and keeps them; the rest of the Site still goes through.
+	scaled := appsv1apply.Deployment("s", namespace).WithSpec(appsv1apply.DeploymentSpec().WithReplicas(5))
+	require.NoError(t, c.Apply(ctx, scaled, client.FieldOwner("autoscaler"), client.ForceOwnership))
+	site.Spec.Image = "site:2"
+	require.NoError(t, c.Update(ctx, site))
+	reconcile()
+	require.NoError(t, c.Get(ctx, key, &d))
+	require.Equal(t, int32(5), *d.Spec.Replicas)
+	require.Equal(t, "site:2", d.Spec.Template.Spec.Containers[0].Image)
+
+	// To reconcile again changes nothing. The requests are sent: plans have the server's defaults,
+	// and the fake has none.
+	before := d.DeepCopy()
+	reconcile()
+	require.NoError(t, c.Get(ctx, key, &d))
+	require.Equal(t, before.Spec, d.Spec)
+	require.Equal(t, before.ManagedFields, d.ManagedFields)
+}
