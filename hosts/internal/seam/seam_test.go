@@ -14,7 +14,7 @@ import (
 // TestPatchesHold patches the packages of the version that this module requires. Other
 // versions are patched by the command, which says by name what has changed.
 func TestPatchesHold(t *testing.T) {
-	const version = "v0.37.2"
+	const version = "v0.36.3"
 	modules, err := Modules(version)
 	require.NoError(t, err)
 	for _, m := range modules {
