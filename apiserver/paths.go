@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/version"
+
+	builtintypes "github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/discovery"
 	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
@@ -24,10 +27,13 @@ func (s *Server) paths() *http.ServeMux {
 		mux.HandleFunc("GET /"+check+"/ping", func(w http.ResponseWriter, _ *http.Request) { text(w, "ok") })
 		others = append(others, "/"+check, "/"+check+"/ping")
 	}
-	openapi.New(s.tables, gitVersion).Register(mux)
+	openapi.New(s.tables, kubernetesVersion).Register(mux)
 	discovery.New(s.tables, append(others, openapi.Paths...)).Register(mux)
 	return mux
 }
+
+// kubernetesVersion is the version of the API: that of the embedded documents and the Go types.
+const kubernetesVersion = builtintypes.KubernetesVersion
 
 func text(w http.ResponseWriter, s string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -52,17 +58,21 @@ func (s *Server) serveHealth(name string) http.HandlerFunc {
 	}
 }
 
-// The Kubernetes version of the API: that of the embedded schemas.
-const (
-	major, minor = "1", "36"
-	gitVersion   = "v" + major + "." + minor + ".3"
-)
+// minorOf returns the minor version of a Kubernetes version, such as 36 of v1.36.3.
+func minorOf(gitVersion string) int {
+	var minor, patch int
+	if _, err := fmt.Sscanf(gitVersion, "v1.%d.%d", &minor, &patch); err != nil {
+		panic(fmt.Sprintf("apiserver: bug: version %q: %v", gitVersion, err)) // TestVersion asks for it
+	}
+	return minor
+}
 
 func serveVersion(w http.ResponseWriter, r *http.Request) {
+	minor := minorOf(kubernetesVersion)
 	data, err := json.MarshalIndent(version.Info{
-		Major: major, Minor: minor, EmulationMajor: major, EmulationMinor: minor,
-		MinCompatibilityMajor: major, MinCompatibilityMinor: "35",
-		GitVersion: gitVersion, GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
+		Major: "1", Minor: strconv.Itoa(minor), EmulationMajor: "1", EmulationMinor: strconv.Itoa(minor),
+		MinCompatibilityMajor: "1", MinCompatibilityMinor: strconv.Itoa(minor - 1),
+		GitVersion: kubernetesVersion, GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}, "", "  ")
 	if err != nil {

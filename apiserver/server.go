@@ -97,7 +97,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		Webhooks: custom.NewWebhooks(options.Limits.Request, options.Limits.Body+options.Limits.Object),
 	})
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
-	s.metrics = metrics.New(gitVersion)
+	s.metrics = metrics.New(kubernetesVersion)
 	s.mux = s.paths()
 	if !options.DisableNamespaceLifecycle {
 		if err := s.createNamespaces(ctx); err != nil {

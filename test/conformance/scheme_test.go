@@ -38,7 +38,6 @@ import (
 	flowcontrolv1beta2 "k8s.io/api/flowcontrol/v1beta2"
 	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
 	imagepolicyv1alpha1 "k8s.io/api/imagepolicy/v1alpha1"
-	lifecyclev1alpha1 "k8s.io/api/lifecycle/v1alpha1"
 	networkingv1 "k8s.io/api/networking/v1"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	nodev1 "k8s.io/api/node/v1"
@@ -54,12 +53,11 @@ import (
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	storagev1alpha1 "k8s.io/api/storage/v1alpha1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
-	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -105,7 +103,6 @@ var builders = []runtime.SchemeBuilder{
 	flowcontrolv1beta2.SchemeBuilder,
 	flowcontrolv1beta3.SchemeBuilder,
 	imagepolicyv1alpha1.SchemeBuilder,
-	lifecyclev1alpha1.SchemeBuilder,
 	networkingv1.SchemeBuilder,
 	networkingv1beta1.SchemeBuilder,
 	nodev1.SchemeBuilder,
@@ -121,12 +118,11 @@ var builders = []runtime.SchemeBuilder{
 	resourcev1beta1.SchemeBuilder,
 	resourcev1beta2.SchemeBuilder,
 	schedulingv1.SchemeBuilder,
-	schedulingv1alpha3.SchemeBuilder,
+	schedulingv1alpha2.SchemeBuilder,
 	schedulingv1beta1.SchemeBuilder,
 	storagev1.SchemeBuilder,
 	storagev1alpha1.SchemeBuilder,
 	storagev1beta1.SchemeBuilder,
-	storagemigrationv1.SchemeBuilder,
 	storagemigrationv1beta1.SchemeBuilder,
 }
 

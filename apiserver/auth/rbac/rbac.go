@@ -87,20 +87,6 @@ func (a *Authorizer) Authorize(ctx context.Context, at authorizer.Attributes) (a
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// ConditionsAwareAuthorize is Authorize: RBAC has no conditions.
-func (a *Authorizer) ConditionsAwareAuthorize(
-	ctx context.Context, at authorizer.Attributes,
-) authorizer.ConditionsAwareDecision {
-	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, at))
-}
-
-// EvaluateConditions denies: RBAC has no conditions.
-func (a *Authorizer) EvaluateConditions(
-	context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData,
-) (authorizer.Decision, string, error) {
-	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
-}
-
 // allowed reports whether the known objects allow a request; missing lists bound roles that do
 // not exist.
 func (a *Authorizer) allowed(at authorizer.Attributes) (ok bool, missing error) {

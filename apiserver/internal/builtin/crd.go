@@ -36,7 +36,7 @@ func validateCRD(
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
 	if subresource == "status" {
-		return validation.ValidateUpdateCustomResourceDefinitionStatus(ctx, now, before)
+		return validation.ValidateUpdateCustomResourceDefinitionStatus(now, before)
 	}
 	return validation.ValidateCustomResourceDefinitionUpdate(ctx, now, before)
 }

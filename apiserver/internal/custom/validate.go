@@ -57,7 +57,7 @@ func (v *validators) create(ctx context.Context, u *unstructured.Unstructured) f
 		field.NewPath("metadata"))
 	errs = append(errs, validation.ValidateCustomResource(nil, u.Object, v.object)...)
 	errs = append(errs, v.validateScale(u, true)...)
-	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, u.Object, v.k.schema, false)...)
+	errs = append(errs, schemaobjectmeta.Validate(nil, u.Object, v.k.schema, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.k.schema, u.Object)...)
 	return v.addRuleErrors(ctx, errs, u, nil)
 }
@@ -68,7 +68,7 @@ func (v *validators) update(ctx context.Context, u, before *unstructured.Unstruc
 	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, before.Object, v.object,
 		validation.WithRatcheting(same))...)
 	errs = append(errs, v.validateScale(u, true)...)
-	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, u.Object, v.k.schema, false)...)
+	errs = append(errs, schemaobjectmeta.Validate(nil, u.Object, v.k.schema, false)...)
 	errs = append(errs, v.validateListTypes(u, before)...)
 	return v.addRuleErrors(ctx, errs, u, before, cel.WithRatcheting(same))
 }

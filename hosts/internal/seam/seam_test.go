@@ -14,15 +14,13 @@ import (
 // TestPatchesHold patches the packages of the version that this module requires. Other
 // versions are patched by the command, which says by name what has changed.
 func TestPatchesHold(t *testing.T) {
-	const version = "v0.37.2"
+	const version = "v0.36.3"
 	modules, err := Modules(version)
 	require.NoError(t, err)
 	for _, m := range modules {
 		t.Run(m.Path, func(t *testing.T) {
 			from, err := gomod.Download(m.Path, version)
-			if err != nil {
-				t.Skipf("there is no such module here: %v", err)
-			}
+			require.NoError(t, err)
 			to := t.TempDir()
 			for _, step := range m.Steps {
 				copyPackage(t, filepath.Join(from, step.Package()), filepath.Join(to, step.Package()))

@@ -11,7 +11,7 @@ import (
 )
 
 // version is one of the libraries that this module requires, so that it is in the module cache.
-const version = "v0.37.2"
+const version = "v0.36.3"
 
 // root returns the folder of Tenure's modules.
 func root(t *testing.T) string {
