@@ -36,7 +36,7 @@ var layers = []layer{
 	{"typed/openapi/internal/remote", []string{"typed/openapi/internal/bundle"}},
 	{"typed/openapi", []string{"typed", "typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
 	{"typed/openapi/internal/gen", []string{"typed/openapi/internal/bundle", "typed/openapi/internal/remote"}},
-	{"internal/gostruct", nil},
+	{"internal/gostruct", []string{"typed/fieldpath", "typed"}},
 	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
 	{"conflicts", []string{"internal/printable", "typed/fieldpath", "managedfields"}},
 	{"managedfields/fights", []string{"typed/fieldpath", "managedfields"}},

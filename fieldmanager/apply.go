@@ -230,7 +230,7 @@ func (w *applyWrite) trackFromHere() error {
 	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(known(empty), known(old)), BeforeFirstApply, false), false
+	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(known(empty), known(old)), BeforeFirstApply, nil), false
 	return nil
 }
 
@@ -259,6 +259,7 @@ func (w *applyWrite) walk() error {
 		ValuesOnly: w.ownsLater || !m.unownedKnown,
 	}
 	last := w.lastOwned()
+	options.Guess = w.guess()
 	if w.own != nil && w.own.APIVersion != m.version && w.live.inPlace() {
 		if err := w.live.becomeTree(); err != nil {
 			return &ObjectError{LiveObject, "", err}
@@ -320,6 +321,14 @@ func (w *applyWrite) lastOwned() typed.Owned {
 		return typed.Owned{}
 	}
 	return typed.Owned{Tree: map[string]any{}}
+}
+
+// guess returns the guess that goes with [applyWrite.lastOwned]; nil for none.
+func (w *applyWrite) guess() *typed.Guess {
+	if w.own != nil || w.first == nil {
+		return nil
+	}
+	return w.first.guess
 }
 
 // ignoreOwn makes the manager's own entry one of no fields: they can't be decoded, so
@@ -386,8 +395,9 @@ func (w *applyWrite) take(force bool) error {
 		others = slices.DeleteFunc(slices.Clone(others), isEmpty)
 	}
 	if w.ownsLater {
-		options := typed.ApplyOptions{Semantics: w.m.semantics, Unowned: w.m.unowned}
-		found, err := w.m.typ.Apply(w.live.value, w.intent.tree, w.lastOwned(), options)
+		last := w.lastOwned()
+		options := typed.ApplyOptions{Semantics: w.m.semantics, Unowned: w.m.unowned, Guess: w.guess()}
+		found, err := w.m.typ.Apply(w.live.value, w.intent.tree, last, options)
 		if err != nil {
 			return &ObjectError{AppliedObject, w.intent.name(), err}
 		}
@@ -422,7 +432,7 @@ func (w *applyWrite) ownRecord() managedfields.Record {
 			mine = managedfields.NewRecord(entry)
 		}
 		if w.own == nil {
-			w.m.first.put(w.key, w.m.version, owned)
+			w.m.first.put(w.key, w.m.version, owned, func() *typed.Guess { return w.m.guessOwned(owned) })
 		}
 	}
 	if w.changed {

@@ -34,10 +34,12 @@ const maxRemembered = 1024
 // remembered is what one manager owned at first.
 //
 //	cameTwice  ⇒  entry is the entry of a Go struct, but for its time; if owned is a set
+//	!cameTwice ⇒  guess is nil
 type remembered struct {
 	key       managedfields.Key
 	owned     typed.Owned
 	cameTwice bool
+	guess     *typed.Guess // of a value with the same fields
 	entry     metav1.ManagedFieldsEntry
 }
 
@@ -61,8 +63,8 @@ func (f *firstOwned) get(key managedfields.Key, isTree bool) *remembered {
 	return r
 }
 
-// put remembers what a manager owned at first.
-func (f *firstOwned) put(key managedfields.Key, version string, owned typed.Owned) {
+// put remembers what a manager owned at first. guess makes the guess of it, which may be nil.
+func (f *firstOwned) put(key managedfields.Key, version string, owned typed.Owned, guess func() *typed.Guess) {
 	slot := f.slot(key, owned.Tree != nil)
 	next := &remembered{key: key, owned: owned}
 	switch before := slot.Load(); {
@@ -76,6 +78,9 @@ func (f *firstOwned) put(key managedfields.Key, version string, owned typed.Owne
 	}
 	if isLarge(owned) {
 		return
+	}
+	if next.cameTwice {
+		next.guess = guess()
 	}
 	slot.Store(next)
 }
@@ -110,11 +115,28 @@ func (r *remembered) record(m *FieldManager) managedfields.Record {
 	return l[0]
 }
 
-// firstRecord returns the entry of a manager who is new to a Go struct, and owns set.
-func (m *FieldManager) firstRecord(key managedfields.Key, set *fieldpath.Set) managedfields.Record {
+// firstRecord returns the entry of a manager who is new to a Go struct, owns set, and added the paths of added.
+func (m *FieldManager) firstRecord(key managedfields.Key, set, added *fieldpath.Set) managedfields.Record {
 	if r := m.first.get(key, false); r != nil && r.owned.Set.Equal(set) {
 		return r.record(m)
 	}
-	m.first.put(key, m.version, typed.Owned{Set: set})
+	m.first.put(key, m.version, typed.Owned{Set: set}, func() *typed.Guess {
+		if added.Len() > maxRemembered {
+			return nil
+		}
+		return m.typ.GuessAdded(added)
+	})
 	return managedfields.NewRecord(managedfields.Entry{Key: key, APIVersion: m.version, Fields: set})
+}
+
+// guessOwned returns the guess of an intent that owns what is remembered.
+func (m *FieldManager) guessOwned(owned typed.Owned) *typed.Guess {
+	set := owned.Set
+	if owned.Tree != nil {
+		var err error
+		if set, err = fieldpath.FromTree(owned.Tree, fieldpath.Lenient); err != nil {
+			return nil
+		}
+	}
+	return m.typ.GuessOwned(set)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -42,11 +43,11 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err := w.readObjects(); err != nil {
 		return nil, err
 	}
-	changes, err := w.compare()
+	changes, err := w.compare(manager)
 	if err != nil {
 		return nil, err
 	}
-	return m.track(w.entries, changes, manager, w.new.isStruct).Into(now)
+	return m.track(w.entries, changes, manager, w.added).Into(now)
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
@@ -98,6 +99,7 @@ type updateWrite struct {
 	entries    managedfields.List
 	entriesErr error // live's entries can't be read, and count
 	old, new   operand
+	added      *fieldpath.Set // to a Go struct; nil for nothing, or a tree
 }
 
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
@@ -188,14 +190,23 @@ func (w *updateWrite) readObjects() (err error) {
 
 // compare compares both objects and validates what is new: what was there before is not
 // the writer's fault, and passes (spec rule 1.3).
-func (w *updateWrite) compare() (*comparisons, error) {
+func (w *updateWrite) compare(manager string) (*comparisons, error) {
 	m := w.m
+	var guess *typed.Guess
+	if key := m.key(manager, managedfields.Update); w.new.isStruct && w.entries.Index(key) < 0 {
+		if r := m.first.get(key, false); r != nil {
+			guess = r.guess
+		}
+	}
 	old := func() (object, error) { return w.old.object(m, LiveObject) }
 	now := func() (object, error) { return w.new.object(m, NewObject) }
 	changes := m.compare(old, now)
-	found, ok := m.semantics.CompareAndValidate(m.typ, w.old.value, w.new.value, managedFieldsPath...)
+	found, ok := m.semantics.CompareGuessed(m.typ, w.old.value, w.new.value, guess, managedFieldsPath...)
 	if !ok {
 		return w.refuse(old, now)
+	}
+	if w.new.isStruct {
+		w.added = found.Added
 	}
 	changes.set(m.version, old, now, found)
 	return changes, nil
@@ -226,10 +237,10 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 var managedFieldsPath = []string{"metadata", "managedFields"}
 
 // track returns the entries after manager made changes by an update: it owns what
-// it changed, and what it owned before (spec rule 5.5). entries are used up, and go into a
-// Go struct if isStruct.
+// it changed, and what it owned before (spec rule 5.5). entries are used up. added is what
+// was added, if they go into a Go struct.
 func (m *FieldManager) track(
-	entries managedfields.List, changes *comparisons, manager string, isStruct bool,
+	entries managedfields.List, changes *comparisons, manager string, added *fieldpath.Set,
 ) managedfields.List {
 	known, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
@@ -246,8 +257,8 @@ func (m *FieldManager) track(
 	owned := managedfields.Strip(own.changed)
 	mine.Subtract(own.changed.Difference(owned))
 	mine.Subtract(own.Removed)
-	if isNew && isStruct && !owned.Empty() {
-		mine = m.firstRecord(key, owned)
+	if isNew && added != nil && !owned.Empty() {
+		mine = m.firstRecord(key, owned, added)
 	} else {
 		mine.Add(owned)
 	}

@@ -25,6 +25,8 @@ type ApplyOptions struct {
 	Compare bool
 	// ValuesOnly says that what the intent owns and dropped is not asked for.
 	ValuesOnly bool
+	// Guess is a guess of what the intent owns, of the same paths as last; nil for none.
+	Guess *Guess
 }
 
 // Applied is what [Type.Apply] finds.
@@ -111,6 +113,9 @@ func (t *Type) apply(live, applied any, last Owned, options ApplyOptions, step s
 		ApplyOptions: options, root: t, last: last, sets: last.Tree == nil,
 		name: make([]byte, 0, 128), left: MaxValues, blind: options.ValuesOnly,
 	}
+	if w.Semantics == nil && !w.Compare {
+		w.guessing = w.Guess
+	}
 	p, ok := step(&w, t, live, applied, last.cursor(), options.Unowned, 0)
 	if w.stale {
 		// Bring last up to date, so that what was dropped can be told, and begin again.
@@ -118,7 +123,7 @@ func (t *Type) apply(live, applied any, last Owned, options ApplyOptions, step s
 		if w.last, err = t.reconcileOwned(last); err != nil {
 			return Applied{}, &LastError{err}
 		}
-		w.stale, w.current, w.renewed, w.left = false, true, true, MaxValues
+		w.stale, w.current, w.renewed, w.left, w.guessing = false, true, true, MaxValues, nil
 		p, ok = step(&w, t, live, applied, w.last.cursor(), options.Unowned, 0)
 	}
 	if !ok || p.leaf {
@@ -172,6 +177,8 @@ type walk struct {
 	lacks   bool // the item whose name is in name lacks a key field
 	name    []byte
 	left    int // how many more values are looked at
+
+	guessing *Guess // of the current place; nil for none
 }
 
 // place is what the walk finds at one place of live and applied.
@@ -279,6 +286,8 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 			return w.plain(t, live, applied, last, unowned, depth)
 		case t.Map.Atomic:
 			return w.atomic(t, live, a, last, depth)
+		case w.isGuessed(live, a, unowned, depth):
+			return place{merged: a, changed: true, count: len(w.guessing.Below)}, true
 		case len(a) > 0:
 			return w.entries(t.Map, live, a, last, unowned, depth)
 		}
@@ -290,6 +299,8 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 			return w.plain(t, live, applied, last, unowned, depth)
 		case t.List.Kind == AtomicList:
 			return w.atomic(t, live, a, last, depth)
+		case w.isGuessed(live, a, unowned, depth):
+			return place{merged: a, changed: true, count: len(w.guessing.Below)}, true
 		case len(a) > 0 && unowned.Empty():
 			return w.items(t, live, a, last, depth)
 		case len(a) > 0: // single items that nobody owns: no host has such a thing
@@ -298,6 +309,13 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 		return w.empty(live, applied, last)
 	}
 	return w.scalar(t, live, applied, last, unowned, depth)
+}
+
+// isGuessed reports whether live has nothing in a place, and applied what was guessed: it is all new there, and last has
+// what it owns.
+func (w *walk) isGuessed(live, applied any, unowned *fieldpath.Set, depth int) bool {
+	return w.guessing != nil && w.guessing.Set != nil && (isMissing(live) || live == nil) && unowned.Empty() && !w.blind &&
+		w.guessing.fits(applied, depth)
 }
 
 // isNull reports whether live has a null where applied has a map or list that is not
@@ -365,9 +383,11 @@ func (w *walk) atomic(t *Type, live, applied any, last owned, depth int) (p plac
 		live = tree
 	}
 	if isMissing(live) || !w.Semantics.leavesEqual(t, live, applied) {
-		v := validator{depth: depth}
-		if v.value(t, applied, nil); len(v.errs) > 0 {
-			return p, false
+		if isValid(t, applied, depth, MaxValues) < 0 {
+			v := validator{depth: depth}
+			if v.value(t, applied, nil); len(v.errs) > 0 {
+				return p, false
+			}
 		}
 		p = w.changed(live, applied)
 	}

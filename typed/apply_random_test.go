@@ -66,6 +66,9 @@ func TestApplyAgreesWithTwins(t *testing.T) {
 				}
 			}
 		}
+		requireGuesses(t, typ, intent, again)
+		requireGuesses(t, typ, live, mutated)
+		requireGuesses(t, typ, intent, intent)
 		require.Equal(t, given, any([]any{live, intent, mutated, again}), "nothing given is changed")
 	}
 	for name, n := range map[string]int{

@@ -45,7 +45,12 @@ func (w *walk) entries(
 				return p, false
 			}
 		}
+		guess := w.guessing
+		if guess != nil {
+			w.guessing = guess.at(fieldpath.Field(name))
+		}
 		child, ok := w.value(t, l, a, sub, rest, depth+1)
+		w.guessing = guess
 		blind := w.blind
 		if w.blind = outer; !ok {
 			return p, false

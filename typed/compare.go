@@ -61,7 +61,15 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 // equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate]. The
 // field at the path except is skipped. A value in a [Container] that has no JSON value is invalid.
 func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
+	return s.CompareGuessed(t, old, now, nil, except...)
+}
+
+// CompareGuessed is [Semantics.CompareAndValidate] with a guess of what is added; nil for none.
+func (s *Semantics) CompareGuessed(t *Type, old, now any, g *Guess, except ...string) (c Comparison, ok bool) {
 	x := comparer{s: s, left: MaxValues, check: true, except: except}
+	if s == nil {
+		x.guess = g
+	}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0
 }
@@ -77,6 +85,7 @@ type comparer struct {
 	met    int      // how many of its names lead to the current place
 
 	stack *fieldpath.Stack // of what only one side has; nil until something is
+	guess *Guess           // of what is added at the current place; nil for none
 }
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
@@ -101,6 +110,10 @@ func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
 
 // validate validates a value by the rules for what is stored.
 func (c *comparer) validate(t *Type, v any, depth int) {
+	if left := isValid(t, v, depth, c.left); left >= 0 {
+		c.left = left
+		return
+	}
 	w := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
 	w.value(t, v, nil)
 	c.invalid = c.invalid || len(w.errs) > 0
@@ -219,6 +232,9 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 		if len(l) == 0 {
 			return difference{added: fieldpath.Entry{Below: c.onlyItems(t, now, depth)}}
 		}
+		outer := c.guess
+		c.guess = nil // it is of lists that only one side has
+		defer func() { c.guess = outer }()
 		if d, ok := c.compareInOrder(t.List, l, r, depth); ok {
 			return d
 		}
@@ -328,6 +344,8 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 	case excepted:
 	case depth <= maxTried && !isOnWay && isContainer(l) && isContainer(r) && Equal(l, r):
 	default:
+		outer := c.guess
+		c.guess = outer.at(fieldpath.Field(name))
 		t, _ := m.field(name)
 		if t == nil {
 			t = deducedType
@@ -336,6 +354,7 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 		if child := c.compare(t, l, r, depth+1); !child.none() {
 			d.add(fieldpath.Field(name), child)
 		}
+		c.guess = outer
 	}
 	c.leave(depth)
 }

@@ -54,7 +54,19 @@ func (c *comparer) level() int {
 	return c.stack.Level()
 }
 
+// isGuessed reports whether what only the new side has at the current place is as guessed.
+func (c *comparer) isGuessed(v any, depth int) bool {
+	if c.guess == nil || !c.check || c.met > depth || !c.guess.fits(v, depth) {
+		return false
+	}
+	c.left -= c.guess.size
+	return true
+}
+
 func (c *comparer) onlyEntries(m *Map, v any, depth int) *fieldpath.Set {
+	if c.isGuessed(v, depth) {
+		return c.guess.Set
+	}
 	at := c.level()
 	switch v := v.(type) {
 	case map[string]any:
@@ -85,7 +97,10 @@ func (c *comparer) onlyEntry(m *Map, name string, v any, depth int) {
 	}
 	c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
 	if !c.enter(name, depth) {
+		outer := c.guess
+		c.guess = outer.at(fieldpath.Field(name))
 		c.stack.Add(fieldpath.Field(name), true, c.only(t, v, depth+1))
+		c.guess = outer
 	} else if c.check { // it is not asked how it differs, but has to fit
 		c.validate(t, v, depth+1)
 	}
@@ -93,6 +108,9 @@ func (c *comparer) onlyEntry(m *Map, name string, v any, depth int) {
 }
 
 func (c *comparer) onlyItems(t *Type, v any, depth int) *fieldpath.Set {
+	if c.isGuessed(v, depth) {
+		return c.guess.Set
+	}
 	l, list := t.List, itemsOf(v)
 	if c.left -= len(list); c.left < 0 || c.check && len(list) > MaxItems {
 		c.invalid = true
@@ -100,12 +118,17 @@ func (c *comparer) onlyItems(t *Type, v any, depth int) *fieldpath.Set {
 	}
 	at := c.level()
 	elems, ok := l.elements(list)
+	outer := c.guess
 	if ok {
 		for i, e := range elems {
+			c.guess = outer.at(e)
 			c.stack.Add(e, true, c.only(l.Elem, list[i], depth+1))
 		}
+		c.guess = outer
 		return c.stack.Set(at)
 	}
+	c.guess = nil
+	defer func() { c.guess = outer }()
 	// Some items are in it twice, or can't be told from others.
 	check := c.accept(t, v, depth)
 	x := l.indexOf(list)

@@ -51,6 +51,7 @@ func FuzzTreesAndSets(f *testing.F) {
 			_, _ = ty.Extract(a, set, true), ty.RemoveToNull(a, set)
 			_, _ = ty.Apply(a, b, typed.Owned{Tree: set.Tree()}, typed.ApplyOptions{Unowned: set, Compare: true})
 			requireTwins(t, ty, a, b, set, typed.ApplyOptions{Compare: true})
+			requireGuesses(t, ty, a, b)
 			_, _, _ = ty.Prune(a, typed.Owned{Set: set}, set, []typed.Owned{{Set: ty.FieldSet(b)}})
 			owned := ty.FieldSet(a)
 			require.True(t, ty.Compare(a, a).Unchanged())

@@ -34,8 +34,11 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 		return set
 	}
 	return set.Rewrite(func(e fieldpath.Element, entry fieldpath.Entry) fieldpath.Entry {
+		if entry.Below.Empty() { // as most are: their types are not looked up
+			return entry
+		}
 		child, _ := t.child(e)
-		if child == nil || entry.Below.Empty() {
+		if child == nil {
 			return entry
 		}
 		switch child.shapes().first() {

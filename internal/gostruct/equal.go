@@ -113,7 +113,10 @@ func marshal(f *form, v reflect.Value) []byte {
 
 func equalStructs(f *form, a, b reflect.Value, depth int) bool {
 	for _, field := range f.fields {
-		if field.isSame(a, b) {
+		if isEqual, known := field.equal(a, b, depth); known {
+			if !isEqual {
+				return false
+			}
 			continue
 		}
 		av, af, inA := field.in(a)
@@ -125,13 +128,49 @@ func equalStructs(f *form, a, b reflect.Value, depth int) bool {
 	return true
 }
 
+// equal reports whether a field of two structs is equal, left out or not, without asking first whether it is left out.
+// known is false where that makes a difference, and for rare kinds.
+func (f *field) equal(a, b reflect.Value, depth int) (isEqual, known bool) {
+	if !f.isPlain {
+		return false, false
+	}
+	v, w := f.at(a), f.at(b)
+	switch f.form.kind {
+	case stringKind:
+		return v.String() == w.String(), true
+	case boolKind:
+		return v.Bool() == w.Bool(), true
+	case intKind:
+		return v.Int() == w.Int(), true
+	case pointerKind:
+		switch p, q := v.Pointer(), w.Pointer(); {
+		case p == q:
+			return true, true
+		case p != 0 && q != 0:
+			return equal(f.form.elem, v.Elem(), f.form.elem, w.Elem(), depth+1), true
+		}
+		return false, f.omitEmpty
+	case listKind, mapKind:
+		switch n := v.Len(); {
+		case n != w.Len():
+			return false, true
+		case n == 0:
+			return f.omitEmpty || v.IsNil() == w.IsNil(), true
+		}
+		return equal(f.form, v, f.form, w, depth+1), true
+	case structKind:
+		return equal(f.form, v, f.form, w, depth+1), true
+	}
+	return false, false
+}
+
 // isSame reports whether a field of two structs is the same in Go, and so in JSON, left
 // out or not, as most are. It is a look at both, and may be false for what is equal.
 func (f *field) isSame(a, b reflect.Value) bool {
-	if f.before != nil || len(f.outer) > 0 {
+	if !f.isPlain {
 		return false
 	}
-	v, w := a.Field(f.index), b.Field(f.index)
+	v, w := f.at(a), f.at(b)
 	switch f.form.kind {
 	case stringKind:
 		return v.String() == w.String()

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // kind is how values of a Go type are read. The switches over it in value.go,
@@ -44,10 +46,11 @@ type form struct {
 	byName map[string]*field
 	err    error
 
-	marshals bool // convertKind: only through MarshalJSON
-	onlyPtr  bool // convertKind: only a pointer to it has the method
-	bitwise  bool // convertKind: equal in Go means equal in JSON, and == can't panic
-	decodes  bool // convertKind: a struct that is decoded by its UnmarshalJSON alone
+	marshals bool         // convertKind: only through MarshalJSON
+	onlyPtr  bool         // convertKind: only a pointer to it has the method
+	bitwise  bool         // convertKind: equal in Go means equal in JSON, and == can't panic
+	scalarIs typed.Scalar // convertKind: always such a scalar, or null; NoScalar if that is not known
+	decodes  bool         // convertKind: a struct that is decoded by its UnmarshalJSON alone
 }
 
 // field is a field of a struct, or one that it has from a struct embedded in it.
@@ -58,6 +61,8 @@ type field struct {
 	form      *form
 	omitEmpty bool
 	omitZero  func(reflect.Value) bool
+	// isPlain says that before and omitZero are nil, and that no step of outer is a pointer or has an omitZero.
+	isPlain bool
 	// before has the same name and comes earlier in the source: it counts when
 	// this one is left out.
 	before *field
@@ -126,6 +131,7 @@ func (c compiler) form(t reflect.Type) *form {
 		f.kind, f.onlyPtr = convertKind, !byValue
 		f.marshals = !shortcut(t) && !shortcut(reflect.PointerTo(t))
 		f.bitwise = bitwise(t)
+		f.scalarIs = scalarTypes[t]
 		f.decodes = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
 		return f
 	}
@@ -258,6 +264,8 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 }
 
 func (f *form) add(next *field) {
+	next.isPlain = f.byName[next.name] == nil && next.omitZero == nil &&
+		!slices.ContainsFunc(next.outer, func(s step) bool { return s.pointer || s.omitZero != nil })
 	if before, ok := f.byName[next.name]; ok {
 		next.before = before
 		for i := range f.fields {
@@ -336,6 +344,14 @@ func addressed(v reflect.Value, onlyPtr bool) any {
 	return copied.Interface()
 }
 
+// at returns the value of a field that is plain, left out or not.
+func (f *field) at(v reflect.Value) reflect.Value {
+	for i := range f.outer {
+		v = v.Field(f.outer[i].index)
+	}
+	return v.Field(f.index)
+}
+
 // in returns the value of the field in a struct, and how to read it; ok is false
 // when the field is left out.
 func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
@@ -348,6 +364,10 @@ func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
 }
 
 func (f *field) own(v reflect.Value) (reflect.Value, bool) {
+	if f.isPlain {
+		v = f.at(v)
+		return v, !f.omitEmpty || !f.isEmpty(v)
+	}
 	for _, s := range f.outer {
 		v = v.Field(s.index)
 		if s.omitZero != nil && s.omitZero(v) {

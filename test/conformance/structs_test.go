@@ -115,6 +115,16 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	require.Equal(t, wantOK, ok)
 	require.True(t, sameComparison(want, got), "without managed fields: old: %s\nnow: %s", text(oldFull), text(nowFull))
 
+	empty, err := gostruct.Of(reflect.New(reflect.TypeOf(now).Elem()).Interface())
+	require.NoError(t, err)
+	for _, before := range []gostruct.Node{oldNode, nowNode} {
+		guess := typ.GuessAdded(typ.Compare(empty, before).Added)
+		want, wantOK := semantics(nil).CompareAndValidate(typ, empty, nowNode, except...)
+		got, ok := semantics(nil).CompareGuessed(typ, empty, nowNode, guess, except...)
+		require.Equal(t, wantOK, ok)
+		require.True(t, sameComparison(want, got), "guessed: %s, now: %s", text(before), text(nowFull))
+	}
+
 	canonical := typed.Canonical(nil)
 	want, got = canonical.Compare(typ, oldFull, nowFull), canonical.Compare(typ, oldNode, nowNode)
 	require.True(t, sameComparison(want, got), "canonical: old: %s\nnow: %s\nwant: %v\ngot:  %v",
