@@ -75,15 +75,17 @@ var serverLayers = []layer{
 	{"internal/builtin", []string{"internal/resources"}},
 	{"internal/builtin/gen", []string{"internal/resources"}},
 	{"internal/openapi", []string{"internal/response", "internal/builtin", "internal/resources"}},
+	{"internal/watchcache", []string{"storage", "internal/resources"}},
 	// verbs knows kinds through resources.Strategy alone.
 	{"internal/verbs", []string{
 		"admission", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
+		"internal/watchcache",
 	}},
 	{"internal/custom", []string{"admission", "storage", "internal/resources"}},
 	{".", []string{
 		"admission", "storage", "storage/memory", "internal/response", "internal/builtin", "internal/custom",
 		"internal/discovery", "internal/metrics", "internal/openapi", "internal/request", "internal/resources",
-		"internal/verbs",
+		"internal/verbs", "internal/watchcache",
 	}},
 	// recorded imports builtin for the defaults of objects that the engine alone replayed.
 	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},

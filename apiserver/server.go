@@ -20,6 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
+	"github.com/tenure-ssa/tenure/apiserver/internal/watchcache"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
@@ -80,7 +81,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
-		Written: s.written, Objects: lru.New(verbs.Cached),
+		Written: s.written, Objects: lru.New(verbs.Cached), Watches: watchcache.New(s.store, 0),
 		StrategyOf: builtin.Review,
 		ScaleOf:    func(parent resources.Strategy) resources.Strategy { return builtin.ScaleOf(parent, options.Now) },
 	}
@@ -117,6 +118,7 @@ func (s *Server) Close() error {
 		s.stop()
 		s.queue.ShutDown()
 		s.tasks.Wait()
+		s.verbs.Watches.Close()
 		if s.ownStore {
 			s.closed = s.store.Close()
 		}

@@ -80,6 +80,10 @@ type Page struct {
 // A Watcher is a running watch.
 type Watcher interface {
 	Events() <-chan Event
+	// RequestProgress requests a progress event: soon, Events has sent an event of a revision
+	// that is at least the current one. It returns false if the store does not send progress
+	// events on request. It does not wait.
+	RequestProgress() bool
 	// Err returns why Events was closed; nil if ctx ended. Call it after Events is closed.
 	Err() error
 }

@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/pprof"
+	"strings"
 	"time"
 )
 
@@ -34,6 +35,11 @@ type flags struct {
 	cpuprofile string
 	asJSON     bool
 	part       string
+	watchers   string
+	rates      string
+	accept     string
+	against    string
+	token      string
 }
 
 // Results is what -json prints. Times are nanoseconds, sizes bytes.
@@ -51,6 +57,11 @@ func main() {
 	flag.StringVar(&f.store, "store", "", "measure loads only on stores whose names match `REGEXP`, and nothing else")
 	flag.StringVar(&f.cpuprofile, "cpuprofile", "", "write a CPU profile of the loads to `FILE`")
 	flag.BoolVar(&f.asJSON, "json", false, "print JSON; times are nanoseconds")
+	flag.StringVar(&f.watchers, "watchers", "", "measure watches, and nothing else: `NUMBERS` of watchers, with commas")
+	flag.StringVar(&f.rates, "rates", "20", "`NUMBERS` of writes a second, with commas")
+	flag.StringVar(&f.accept, "accept", "application/json", "the media `TYPE` of watches and lists")
+	flag.StringVar(&f.against, "against", "", "measure the server at `URL` by turns with ours; its certificate is not checked")
+	flag.StringVar(&f.token, "token", "", "the bearer `TOKEN` for -against")
 	flag.StringVar(&f.part, "part", "", "measure one `PART` in this process and print it as JSON: what the command starts itself for")
 	flag.Parse()
 	runtime.GOMAXPROCS(cores)
@@ -63,6 +74,12 @@ func main() {
 func (f flags) main(ctx context.Context, out io.Writer) error {
 	if f.clients < 1 || f.objects < 1 || f.run <= 0 {
 		return fmt.Errorf("-clients, -objects and -run must be positive")
+	}
+	if name, ok := strings.CutPrefix(f.part, "serve:"); ok {
+		return f.serve(ctx, name, os.Stdin, out)
+	}
+	if f.watchers != "" {
+		return f.compareWatches(ctx, out)
 	}
 	if f.part != "" {
 		result, err := f.measurePart(ctx)
@@ -101,28 +118,39 @@ func (f flags) measure(ctx context.Context) (results Results, err error) {
 			results.Memory = append(results.Memory, m)
 		}
 	}
-	if f.cpuprofile != "" {
-		file, err := os.Create(f.cpuprofile)
-		if err != nil {
-			return results, err
-		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return results, err
-		}
-		defer pprof.StopCPUProfile()
-	}
+	err = profiled(f.cpuprofile, func() error { return f.measureLoads(ctx, matching, &results) })
+	return results, err
+}
+
+func (f flags) measureLoads(ctx context.Context, matching *regexp.Regexp, results *Results) error {
 	for _, s := range stores {
 		if !matching.MatchString(s.name) {
 			continue
 		}
 		loads, err := f.loads(ctx, s)
 		if err != nil {
-			return results, fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		results.Loads = append(results.Loads, loads...)
 	}
-	return results, nil
+	return nil
+}
+
+// profiled calls do, and writes a CPU profile of it to a file, unless path is empty.
+func profiled(path string, do func() error) error {
+	if path == "" {
+		return do()
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	return do()
 }
 
 func progress(what string) { fmt.Fprintln(os.Stderr, "measuring", what) }

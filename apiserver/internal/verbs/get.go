@@ -87,12 +87,17 @@ func damaged(key string, value []byte, err error) error {
 }
 
 func (c *Call) decodeUncached(value []byte, revision int64) (resources.Object, error) {
-	obj, err := c.Strategy.DecodeStored(value)
+	return c.decodeStored(c.Strategy, value, revision)
+}
+
+// decodeStored decodes a stored object at the version of a strategy.
+func (s *Server) decodeStored(strategy resources.Strategy, value []byte, revision int64) (resources.Object, error) {
+	obj, err := strategy.DecodeStored(value)
 	if err != nil {
 		return nil, err
 	}
-	if c.Hooks.Default != nil {
-		c.Hooks.Default(obj)
+	if s.Hooks.Default != nil {
+		s.Hooks.Default(obj)
 	}
 	obj.SetResourceVersion(versionText(revision))
 	return obj, nil

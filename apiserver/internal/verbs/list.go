@@ -11,10 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	fieldselection "k8s.io/apimachinery/pkg/selection"
 	apistorage "k8s.io/apiserver/pkg/storage"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/watchcache"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -25,6 +27,8 @@ type selection struct {
 	// prefix is the storage prefix. key, if not empty, is the key of the only selected object.
 	prefix string
 	key    string
+	// namespace is that of prefix.
+	namespace string
 }
 
 // selection returns the selection of a request.
@@ -59,7 +63,7 @@ func (c *Call) selection(options *internalversion.ListOptions) (selection, error
 			namespace = name
 		}
 	}
-	s.prefix = c.Resource.KeysIn(namespace)
+	s.prefix, s.namespace = c.Resource.KeysIn(namespace), namespace
 	if name, ok := s.fields.RequiresExactMatch("metadata.name"); ok && (namespace != "" || !c.Resource.Namespaced) &&
 		name != "" && !strings.Contains(name, "/") {
 		s.key = c.Resource.Key(namespace, name)
@@ -69,6 +73,27 @@ func (c *Call) selection(options *internalversion.ListOptions) (selection, error
 
 // isEverything reports whether all objects under the prefix are selected.
 func (s selection) isEverything() bool { return s.labels.Empty() && s.fields.Empty() }
+
+// watched returns the selection of a watch. It leaves out the requirements of the field selector
+// that the prefix or the key meets.
+func (c *Call) watched(s selection) watchcache.Selection {
+	out := watchcache.Selection{
+		Scope: s.prefix, Strategy: c.Strategy, Decode: c.decodeRecord, Labels: s.labels, Fields: s.fields,
+	}
+	if s.key != "" {
+		out.Scope = s.key
+	}
+	for _, r := range s.fields.Requirements() {
+		isNamed := s.key != "" && r.Field == "metadata.name" && r.Operator != fieldselection.NotEquals
+		isPlaced := c.Resource.Namespaced && r.Field == "metadata.namespace" && r.Operator != fieldselection.NotEquals &&
+			r.Value == s.namespace
+		if !isNamed && !isPlaced {
+			return out
+		}
+	}
+	out.Fields = fields.Everything()
+	return out
+}
 
 // matches reports whether an object matches the selectors.
 func (s selection) matches(strategy resources.Strategy, obj resources.Object) bool {
@@ -154,10 +179,15 @@ func (c *Call) listPage(
 // decodeListed decodes a stored object. It reads the cache but does not fill it: a list would
 // evict everything else.
 func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
-	if obj, ok := c.Objects.Get(state{c.Strategy, record.Key, record.Revision}); ok {
+	return c.decodeRecord(c.Strategy, record)
+}
+
+// decodeRecord is decodeListed for any strategy. It implements [watchcache.Decoder].
+func (s *Server) decodeRecord(strategy resources.Strategy, record storage.Record) (resources.Object, error) {
+	if obj, ok := s.Objects.Get(state{strategy, record.Key, record.Revision}); ok {
 		return obj.(resources.Object), nil
 	}
-	obj, err := c.decodeUncached(record.Value, record.Revision)
+	obj, err := s.decodeStored(strategy, record.Value, record.Revision)
 	if err != nil {
 		return nil, damaged(record.Key, record.Value, err)
 	}

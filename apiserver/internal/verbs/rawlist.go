@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
@@ -19,12 +20,26 @@ type rawKind interface {
 	Raw(stored []byte, revision string) []byte
 }
 
+// rawKind returns the strategy if JSON can be made of stored objects without decoding them.
+func (c *Call) rawKind() rawKind {
+	raw, ok := c.Strategy.(rawKind)
+	if !ok || c.Hooks.Default != nil || c.accepted.MediaType != runtime.ContentTypeJSON {
+		return nil
+	}
+	return raw
+}
+
+// rawHead returns what comes before an item that Raw returned, without its '{', in an object
+// with apiVersion and kind.
+func rawHead(gvk schema.GroupVersionKind) []byte {
+	return []byte(`{"kind":"` + gvk.Kind + `","apiVersion":"` + gvk.GroupVersion().String() + `",`)
+}
+
 // listRaw responds to a list of all objects in JSON without decoding them. It returns false,
 // and has not responded, if the list needs decoded objects.
 func (c *Call) listRaw(ctx context.Context, options *internalversion.ListOptions) (bool, error) {
-	raw, ok := c.Strategy.(rawKind)
-	if !ok || c.Hooks.Default != nil || c.accepted.As != nil || c.accepted.Pretty ||
-		c.accepted.MediaType != runtime.ContentTypeJSON {
+	raw := c.rawKind()
+	if raw == nil || c.accepted.As != nil || c.accepted.Pretty {
 		return false, nil
 	}
 	s, err := c.selection(options)

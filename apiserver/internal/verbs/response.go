@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"context"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,7 +59,7 @@ func (c *Call) send(code int, obj runtime.Object) {
 // A view converts objects to the form that the client accepts: as they are, Table,
 // PartialObjectMetadata or a list of these.
 type view struct {
-	c        *Call
+	ctx      context.Context
 	strategy resources.Strategy       // of the objects
 	as       *schema.GroupVersionKind // nil: as they are
 	include  metav1.IncludeObjectPolicy
@@ -66,7 +67,7 @@ type view struct {
 }
 
 func (c *Call) newView() (*view, error) {
-	v := &view{c: c, strategy: c.Strategy, as: c.accepted.As, headers: true}
+	v := &view{ctx: c.Request.Context(), strategy: c.Strategy, as: c.accepted.As, headers: true}
 	if v.as == nil || v.as.Kind != "Table" {
 		return v, nil
 	}
@@ -120,7 +121,7 @@ func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Ob
 		out.ColumnDefinitions = columns.Definitions()
 	}
 	for _, item := range items {
-		if err := v.c.Request.Context().Err(); err != nil {
+		if err := v.ctx.Err(); err != nil {
 			return nil, err
 		}
 		cells, err := columns.Cells(item)

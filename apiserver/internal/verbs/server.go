@@ -27,6 +27,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
+	"github.com/tenure-ssa/tenure/apiserver/internal/watchcache"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -75,6 +76,9 @@ type Server struct {
 	StrategyOf func(schema.GroupVersionKind) (resources.Strategy, error)
 	// ScaleOf returns the strategy of the scale subresource of a resource.
 	ScaleOf func(parent resources.Strategy) resources.Strategy
+
+	// Watches are the watch caches of Store.
+	Watches *watchcache.Caches
 
 	// Objects caches decoded objects by their state. They are shared and must not be changed.
 	Objects *lru.Cache

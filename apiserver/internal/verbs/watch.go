@@ -9,11 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
+	"github.com/tenure-ssa/tenure/apiserver/internal/watchcache"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -43,110 +45,240 @@ func (c *Call) watch() error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), timeout)
 	defer cancel()
-	w := &watcher{c: c, selection: s, view: view, bookmarks: options.AllowWatchBookmarks}
+	// What a watch encodes is for all watches, also when its own request has ended.
+	view.ctx = context.WithoutCancel(ctx)
+	w := &watcher{c: c, selection: c.watched(s), view: view, bookmarks: options.AllowWatchBookmarks}
 	if w.stream, err = c.newStream(); err != nil {
 		return err
 	}
+	defer w.stream.end()
+	w.setForm()
 	c.written = true
 	// The response has started, so errors are sent as events. If that fails the client is
 	// gone.
-	if err := w.run(ctx, options, wanted); err != nil {
+	if err := w.run(ctx, options, wanted); err != nil && !errors.Is(err, errGone) {
 		_ = w.sendError(err)
 	}
 	return nil
 }
 
+// errGone reports that the client does not read its watch.
+var errGone = errors.New("the client is gone")
+
 // A watcher is a running watch.
 type watcher struct {
 	c         *Call
-	selection selection
+	selection watchcache.Selection
 	view      *view
 	stream    *stream
+	form      watchcache.Form
+	raw       rawKind // not nil if events are made of the stored JSON
+	rawHead   []byte  // the start of their objects
+	cache     *watchcache.Cache
 	bookmarks bool
 	reached   int64 // all events up to this revision were sent
 	marked    int64 // the revision of the last bookmark
+	frames    [][]byte
+}
+
+// setForm sets what the bytes of the events depend on.
+func (w *watcher) setForm() {
+	w.form = watchcache.Form{
+		Strategy: w.c.Strategy, MediaType: w.c.accepted.MediaType, Include: w.view.include, Headers: w.view.headers,
+	}
+	if w.view.as != nil {
+		w.form.As = *w.view.as
+	} else if w.raw = w.c.rawKind(); w.raw != nil {
+		w.rawHead = rawHead(w.c.Resource.GVK())
+	}
 }
 
 // run sends the initial events, if requested, and then the changes.
 func (w *watcher) run(ctx context.Context, options *internalversion.ListOptions, wanted int64) error {
-	send := options.SendInitialEvents
-	initial := wanted == 0 && send == nil || send != nil && *send
-	current, err := w.c.Store.Revision(ctx)
+	cache, release, err := w.c.Watches.Open(ctx, w.c.Resource.Prefix)
 	if err != nil {
-		return err
+		return w.endReason(ctx, err)
 	}
-	if wanted > current {
-		return tooLarge(wanted, current)
-	}
-	w.reached = wanted
-	if wanted == 0 {
-		w.reached = current
-	}
-	if initial {
-		if err := w.sendInitialEvents(ctx); err != nil {
+	defer release()
+	w.cache = cache
+	if w.reached = wanted; wanted == 0 || wanted > cache.Reached() {
+		current, err := w.c.Store.Revision(ctx)
+		if err != nil {
 			return err
 		}
-		if send != nil && w.bookmarks {
-			if err := w.sendBookmark(true); err != nil {
-				return nil
-			}
+		if wanted > current {
+			return tooLarge(wanted, current)
+		}
+		if wanted == 0 {
+			w.reached = current
 		}
 	}
-	events, err := w.c.Store.Watch(ctx, w.selection.prefix, w.reached)
-	if errors.Is(err, storage.ErrCompacted) {
-		return w.tooOldError(ctx)
+	send := options.SendInitialEvents
+	if initial := wanted == 0 && send == nil || send != nil && *send; !initial {
+		return w.sendFrom(ctx)
 	}
+	subscription, err := w.sendInitialEvents(ctx)
 	if err != nil {
 		return err
 	}
-	return w.sendEvents(ctx, events)
+	defer subscription.close()
+	if send != nil && w.bookmarks {
+		if err := w.sendBookmark(true); err != nil {
+			return err
+		}
+	}
+	if subscription.Subscription == nil {
+		return w.sendFrom(ctx)
+	}
+	return w.sendEvents(ctx, subscription.Subscription)
 }
 
-// sendInitialEvents sends an ADDED event for each selected object.
-func (w *watcher) sendInitialEvents(ctx context.Context) error {
-	page, err := w.c.Store.List(ctx, w.selection.prefix, storage.ListOptions{})
-	if err != nil {
-		return err
+// opened is a subscription that may be missing.
+type opened struct{ *watchcache.Subscription }
+
+func (o opened) close() {
+	if o.Subscription != nil {
+		o.Close()
 	}
-	for _, record := range page.Records {
-		if w.selection.key != "" && record.Key != w.selection.key {
-			continue
+}
+
+// sendInitialEvents sends an ADDED event for each selected object, as of w.reached or later, and
+// returns the subscription behind it. There is none if the store does not tell whether the
+// cache has reached the revision: the objects are read from the store then.
+func (w *watcher) sendInitialEvents(ctx context.Context) (opened, error) {
+	ok, err := w.cache.WaitFor(ctx, w.reached)
+	if err != nil {
+		return opened{}, w.endReason(ctx, err)
+	}
+	if ok {
+		snapshot, subscription := w.cache.SubscribeFromNow(w.selection)
+		w.reached = snapshot.Revision
+		if err := w.sendItems(ctx, snapshot.Items); err != nil {
+			subscription.Close()
+			return opened{}, err
 		}
-		obj, err := w.c.decodeListed(record)
-		if err != nil {
-			return fmt.Errorf("%s: %w", record.Key, err)
-		}
-		if !w.selection.matches(w.c.Strategy, obj) {
-			continue
-		}
-		if err := w.send(apiwatch.Added, obj); err != nil {
-			return err
-		}
+		return opened{subscription}, nil
+	}
+	page, err := w.c.Store.List(ctx, w.selection.Scope, storage.ListOptions{})
+	if err != nil {
+		return opened{}, err
 	}
 	w.reached = page.Revision
-	return nil
+	return opened{}, w.sendItems(ctx, func(_, _ string, do func(*watchcache.Item) bool) {
+		for _, record := range page.Records {
+			if !do(&watchcache.Item{Record: record}) {
+				return
+			}
+		}
+	})
 }
 
-// sendEvents sends the changes until the watch ends.
-func (w *watcher) sendEvents(ctx context.Context, events storage.Watcher) error {
-	ticker := time.NewTicker(w.c.BookmarkInterval)
-	defer ticker.Stop()
-	if err := w.stream.flush(); err != nil {
-		return nil
+// sendItems sends ADDED events for the selected items of a list.
+func (w *watcher) sendItems(ctx context.Context, items func(prefix, after string, do func(*watchcache.Item) bool)) error {
+	var err error
+	items(w.selection.Scope, "", func(item *watchcache.Item) bool {
+		if err = ctx.Err(); err != nil || !w.selection.Contains(item.Key) {
+			return err == nil
+		}
+		var ok bool
+		if ok, err = w.selection.Matches(item); err != nil || !ok {
+			return err == nil
+		}
+		var frame []byte
+		if frame, err = w.encode(apiwatch.Added, item, item.Revision); err != nil {
+			return false
+		}
+		w.setHeaders(false)
+		err = w.add(frame)
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+// sendFrom sends the changes after w.reached. What is before the window of the cache is read
+// from the store.
+func (w *watcher) sendFrom(ctx context.Context) error {
+	if err := w.flush(); err != nil {
+		return err
 	}
 	for {
+		subscription, ok := w.cache.Subscribe(w.selection, w.reached)
+		if ok {
+			defer subscription.Close()
+			return w.sendEvents(ctx, subscription)
+		}
+		if done, err := w.catchUp(ctx); done || err != nil {
+			return err
+		}
+	}
+}
+
+// catchUp sends the changes after w.reached from the store, until it reaches the window of the
+// cache. done is true if the watch ended before.
+func (w *watcher) catchUp(ctx context.Context) (done bool, err error) {
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, err := w.c.Store.Watch(reading, w.selection.Scope, w.reached)
+	if err != nil {
+		return true, w.endReason(ctx, err)
+	}
+	ask := time.NewTicker(100 * time.Millisecond) // the window moves on
+	defer ask.Stop()
+	events.RequestProgress()
+	for w.reached < w.cache.From() {
 		select {
 		case event, ok := <-events.Events():
 			if !ok {
-				return w.endReason(ctx, events.Err())
+				return true, w.endReason(ctx, events.Err())
 			}
-			if err := w.sendEvent(event); err != nil {
-				return err
+			if e, ok := w.selection.Entry(event); ok {
+				if err := w.sendEntries([]watchcache.Entry{e}); err != nil {
+					return true, err
+				}
 			}
+			w.reached = event.Revision
+		case <-ask.C:
+			events.RequestProgress()
+		case <-ctx.Done():
+			return true, nil
+		case <-w.c.Done:
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sendEvents sends the changes until the watch ends.
+func (w *watcher) sendEvents(ctx context.Context, s *watchcache.Subscription) error {
+	ticker := time.NewTicker(w.c.BookmarkInterval)
+	defer ticker.Stop()
+	for {
+		b, err := s.Next()
+		if errors.Is(err, watchcache.ErrTooSlow) {
+			return w.endSlow(ctx)
+		}
+		if err != nil {
+			return w.endReason(ctx, err)
+		}
+		if err := w.sendEntries(b.Entries); err != nil {
+			return err
+		}
+		w.reached = max(w.reached, b.Reached)
+		if !b.Waits {
+			if ended(ctx, w.c.Done) {
+				return nil
+			}
+			continue
+		}
+		select {
+		case <-s.Wake:
 		case <-ticker.C:
 			if w.bookmarks && w.reached > w.marked {
-				if w.sendBookmark(false) != nil {
-					return nil
+				if err := w.sendBookmark(false); err != nil {
+					return err
 				}
 			}
 		case <-ctx.Done():
@@ -157,16 +289,33 @@ func (w *watcher) sendEvents(ctx context.Context, events storage.Watcher) error 
 	}
 }
 
+func ended(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-ctx.Done():
+		return true
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// endSlow ends a watch that is too far behind: with a bookmark, from which the client can
+// continue, and the error that it has for a resourceVersion that is too old.
+func (w *watcher) endSlow(ctx context.Context) error {
+	if w.bookmarks && w.reached > w.marked {
+		if err := w.sendBookmark(false); err != nil {
+			return err
+		}
+	}
+	return w.tooOldError(ctx)
+}
+
 // endReason returns the error with which the storage's watch ended; nil if this watch ends as
 // well.
 func (w *watcher) endReason(ctx context.Context, err error) error {
-	select {
-	case <-w.c.Done: // the server stops, and its storage with it
-		return nil
-	default:
-	}
 	switch {
-	case err == nil, ctx.Err() != nil:
+	case ended(ctx, w.c.Done), err == nil: // the server stops, and its storage with it
 		return nil
 	case errors.Is(err, storage.ErrCompacted):
 		return w.tooOldError(ctx)
@@ -174,49 +323,103 @@ func (w *watcher) endReason(ctx context.Context, err error) error {
 	return err
 }
 
-// sendEvent sends the event of a write: ADDED if the object starts to match the selectors,
-// DELETED if it stops to match.
-func (w *watcher) sendEvent(e storage.Event) error {
-	w.reached = e.Revision
-	if e.Key == "" || w.selection.key != "" && e.Key != w.selection.key {
+// sendEntries sends the events of entries, in as few writes as possible.
+func (w *watcher) sendEntries(entries []watchcache.Entry) error {
+	if len(entries) == 0 {
 		return nil
 	}
-	var obj, before resources.Object
+	for _, e := range entries {
+		frame, err := w.frameOf(e)
+		if err != nil {
+			return errors.Join(w.flush(), fmt.Errorf("%s: %w", e.Event.Key, err))
+		}
+		w.setHeaders(false)
+		if err := w.add(frame); err != nil {
+			return err
+		}
+		w.reached = e.Event.Revision
+	}
+	return w.flush()
+}
+
+// setHeaders sets whether the next Table has column definitions: only the first one of a watch
+// does.
+func (w *watcher) setHeaders(headers bool) { w.view.headers, w.form.Headers = headers, headers }
+
+// frameOf returns the bytes of an event, which all watches of its form share.
+func (w *watcher) frameOf(e watchcache.Entry) ([]byte, error) {
+	if e.Err != nil {
+		return nil, e.Err
+	}
+	if w.form.As.Kind == "Table" {
+		w.form.Second = w.c.Now().Unix()
+	}
+	return e.Event.Frame(e.Type, w.form, func() ([]byte, error) {
+		if e.Type == apiwatch.Deleted {
+			// A DELETED event has the last state of the object with the revision of its deletion.
+			return w.encode(e.Type, e.Event.Previous, e.Event.Revision)
+		}
+		return w.encode(e.Type, e.Event.Item, e.Event.Revision)
+	})
+}
+
+// encode encodes an event with the object of an item at a revision.
+func (w *watcher) encode(of apiwatch.EventType, item *watchcache.Item, revision int64) ([]byte, error) {
+	if w.raw != nil {
+		if data := w.raw.Raw(item.Value, versionText(revision)); data != nil {
+			return frameJSON(string(of), w.rawHead, data[1:]), nil
+		}
+	}
+	var obj resources.Object
 	var err error
-	if e.Value != nil {
-		if obj, err = w.c.decode(e.Key, e.Value, e.Revision); err != nil {
-			return fmt.Errorf("%s: %w", e.Key, err)
-		}
+	if revision == item.Revision {
+		obj, err = item.Decoded(w.c.Strategy, w.c.decodeRecord)
+	} else {
+		obj, err = w.c.decodeUncached(item.Value, revision)
 	}
-	is := obj != nil && w.selection.matches(w.c.Strategy, obj)
-	was := e.Previous != nil
-	// The previous object is decoded only if the selectors or a deletion need it.
-	if was && (!is || !w.selection.isEverything()) {
-		// A DELETED event has the last state of the object with the revision of its deletion.
-		if before, err = w.c.decodeUncached(e.Previous.Value, e.Revision); err != nil {
-			return fmt.Errorf("%s: %w", e.Key, err)
-		}
-		was = w.selection.matches(w.c.Strategy, before)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case is && was:
-		return w.send(apiwatch.Modified, obj)
-	case is:
-		return w.send(apiwatch.Added, obj)
-	case was:
-		return w.send(apiwatch.Deleted, before)
+	return w.encodeObject(of, obj)
+}
+
+func (w *watcher) encodeObject(of apiwatch.EventType, obj resources.Object) ([]byte, error) {
+	shown, err := w.view.object(obj)
+	if err != nil {
+		return nil, err
+	}
+	return w.stream.frame(string(of), shown)
+}
+
+// maxUnsent is the size of the frames that are written at once.
+const maxUnsent = 64 << 10
+
+// add adds a frame to those that flush writes, which it writes if there are many.
+func (w *watcher) add(frame []byte) error {
+	w.frames = append(w.frames, frame)
+	if len(w.frames)*len(frame) < maxUnsent {
+		return nil
+	}
+	return w.flush()
+}
+
+// flush writes the frames and flushes the response.
+func (w *watcher) flush() error {
+	err := w.stream.write(w.frames...)
+	clear(w.frames)
+	w.frames = w.frames[:0]
+	if err != nil {
+		return errGone
 	}
 	return nil
 }
 
-// send sends one event.
-func (w *watcher) send(of apiwatch.EventType, obj resources.Object) error {
-	shown, err := w.view.object(obj)
-	if err != nil {
+// send sends one event that is not shared.
+func (w *watcher) send(frame []byte) error {
+	if err := w.add(frame); err != nil {
 		return err
 	}
-	w.view.headers = false // only the first Table of a watch has column definitions
-	return w.stream.send(string(of), shown)
+	return w.flush()
 }
 
 // sendBookmark sends a BOOKMARK event with the current revision. end marks the end of the
@@ -228,13 +431,22 @@ func (w *watcher) sendBookmark(end bool) error {
 		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}
 	w.marked = w.reached
-	return w.send(apiwatch.Bookmark, obj)
+	frame, err := w.encodeObject(apiwatch.Bookmark, obj)
+	if err != nil {
+		return err
+	}
+	w.setHeaders(false)
+	return w.send(frame)
 }
 
 // sendError sends an ERROR event, after which the watch ends.
 func (w *watcher) sendError(err error) error {
 	status := response.Status(w.c.toAPIError(err))
-	return w.stream.send(string(apiwatch.Error), &status)
+	frame, err := w.stream.frame(string(apiwatch.Error), runtime.Object(&status))
+	if err != nil {
+		return err
+	}
+	return w.send(frame)
 }
 
 // tooOldError returns the error for a watch from a compacted revision.

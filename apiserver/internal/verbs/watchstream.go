@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,14 +16,18 @@ import (
 // is a frame.
 type stream struct {
 	control *http.ResponseController
-	frames  io.Writer
+	writer  io.Writer
+	framer  func(io.Writer) io.Writer
 	objects runtime.Encoder // of the objects
 	events  runtime.Encoder // of the events around them
 	json    bool
 
-	writeTimeout time.Duration // of one event
-
-	object, event bytes.Buffer
+	// expiry breaks the connection when a write takes longer than timeout. A write deadline
+	// for each event costs more: HTTP/2 sets it in another goroutine.
+	timeout time.Duration
+	expiry  *time.Timer
+	mu      sync.Mutex
+	ended   bool
 }
 
 // watchMediaTypes returns the media types of watches.
@@ -36,19 +41,21 @@ func (c *Call) watchMediaTypes() (types []string) {
 	return types
 }
 
-// newStream writes the response header of a watch and returns its stream.
+// newStream writes the response header of a watch and returns its stream. The caller calls
+// end.
 func (c *Call) newStream() (*stream, error) {
 	info := c.accepted.StreamSerializer
 	if info == nil {
 		return nil, notAcceptable("only the following media types are accepted: " + strings.Join(c.watchMediaTypes(), ", "))
 	}
 	s := &stream{
-		writeTimeout: c.WriteTimeout,
-		control:      http.NewResponseController(c.Writer),
-		frames:       info.NewFrameWriter(c.Writer),
-		objects:      c.accepted.Serializer,
-		events:       info.Serializer,
-		json:         c.accepted.MediaType == runtime.ContentTypeJSON,
+		timeout: c.WriteTimeout,
+		control: http.NewResponseController(c.Writer),
+		writer:  c.Writer,
+		framer:  func(w io.Writer) io.Writer { return info.NewFrameWriter(w) },
+		objects: c.accepted.Serializer,
+		events:  info.Serializer,
+		json:    c.accepted.MediaType == runtime.ContentTypeJSON,
 	}
 	contentType := c.accepted.MediaType
 	switch contentType {
@@ -62,44 +69,67 @@ func (c *Call) newStream() (*stream, error) {
 	header.Set("Content-Type", contentType)
 	header.Set("Cache-Control", "no-cache, private")
 	c.writeWarnings()
-	// The read timeout of the request does not apply to the stream. A ResponseWriter without
+	// The timeouts of the request do not apply to the stream. A ResponseWriter without
 	// deadlines returns an error here, which does not matter.
 	_ = s.control.SetReadDeadline(time.Time{})
+	_ = s.control.SetWriteDeadline(time.Time{})
+	s.expiry = time.AfterFunc(s.timeout, s.expire)
+	s.expiry.Stop()
 	c.Writer.WriteHeader(http.StatusOK)
 	return s, nil
 }
 
-// flush flushes the response.
-func (s *stream) flush() error {
-	err := s.control.Flush()
-	// Reset the deadline: HTTP/2 closes a stream at its deadline even if it is idle.
-	_ = s.control.SetWriteDeadline(time.Time{})
-	return err
+// expire makes the write that takes too long fail, and all later ones.
+func (s *stream) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		_ = s.control.SetWriteDeadline(time.Now())
+	}
 }
 
-// send writes and flushes one event.
-func (s *stream) send(of string, obj runtime.Object) error {
-	s.object.Reset()
-	s.event.Reset()
-	if err := s.objects.Encode(obj, &s.object); err != nil {
-		return err
+// end ends the use of the response: it must not be touched when the handler has returned.
+func (s *stream) end() {
+	s.expiry.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}
+
+// frame encodes an event.
+func (s *stream) frame(of string, obj runtime.Object) ([]byte, error) {
+	var object, event, frame bytes.Buffer
+	if err := s.objects.Encode(obj, &object); err != nil {
+		return nil, err
 	}
 	if s.json {
 		// The same bytes as the encoder's, without parsing the object again.
-		s.event.WriteString(`{"type":"`)
-		s.event.WriteString(of)
-		s.event.WriteString(`","object":`)
-		s.event.Write(bytes.TrimRight(s.object.Bytes(), "\n"))
-		s.event.WriteString("}\n")
-	} else {
-		wrapped := &metav1.WatchEvent{Type: of, Object: runtime.RawExtension{Raw: s.object.Bytes()}}
-		if err := s.events.Encode(wrapped, &s.event); err != nil {
+		return frameJSON(of, nil, bytes.TrimRight(object.Bytes(), "\n")), nil
+	}
+	wrapped := &metav1.WatchEvent{Type: of, Object: runtime.RawExtension{Raw: object.Bytes()}}
+	if err := s.events.Encode(wrapped, &event); err != nil {
+		return nil, err
+	}
+	_, err := s.framer(&frame).Write(event.Bytes())
+	return frame.Bytes(), err
+}
+
+// frameJSON returns an event in JSON; its object is the concatenation of head and rest.
+func frameJSON(of string, head, rest []byte) []byte {
+	const start, middle, end = `{"type":"`, `","object":`, "}\n"
+	out := make([]byte, 0, len(start)+len(of)+len(middle)+len(head)+len(rest)+len(end))
+	out = append(append(append(out, start...), of...), middle...)
+	return append(append(append(out, head...), rest...), end...)
+}
+
+// write writes frames and flushes them.
+func (s *stream) write(frames ...[]byte) error {
+	s.expiry.Reset(s.timeout)
+	defer s.expiry.Stop()
+	for _, frame := range frames {
+		if _, err := s.writer.Write(frame); err != nil {
 			return err
 		}
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.writeTimeout))
-	if _, err := s.frames.Write(s.event.Bytes()); err != nil {
-		return err
-	}
-	return s.flush()
+	return s.control.Flush()
 }

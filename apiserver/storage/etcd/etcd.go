@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -62,6 +63,9 @@ type Store struct {
 	timeout time.Duration
 	ctx     context.Context // canceled by Close
 	end     context.CancelFunc
+
+	progress atomic.Bool // whether all members order requested progress notifications
+	asking   atomic.Bool // whether a request for progress is being sent
 
 	mu      sync.Mutex // makes running.Add and running.Wait exclusive
 	running sync.WaitGroup

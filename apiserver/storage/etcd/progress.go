@@ -11,25 +11,23 @@ import (
 func (s *Store) askProgress(interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	known := false
 	for {
+		if !s.progress.Load() {
+			can, err := s.canAskProgress()
+			if err == nil && !can {
+				return
+			}
+			s.progress.Store(can)
+		}
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if !known {
-			can, err := s.canAskProgress()
-			if err != nil {
-				continue
-			}
-			if !can {
-				return
-			}
-			known = true
+		if s.progress.Load() {
+			// It fails if there is no watch.
+			_ = s.client.RequestProgress(clientv3.WithRequireLeader(s.ctx))
 		}
-		// It fails if there is no watch.
-		_ = s.client.RequestProgress(clientv3.WithRequireLeader(s.ctx))
 	}
 }
 

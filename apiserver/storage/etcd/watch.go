@@ -54,6 +54,24 @@ func (w *watcher) Events() <-chan storage.Event { return w.events }
 // Err implements [storage.Watcher].
 func (w *watcher) Err() error { return w.err }
 
+// RequestProgress implements [storage.Watcher]. It requests progress for all watches: they share
+// one stream. While the stream is down the request is dropped.
+func (w *watcher) RequestProgress() bool {
+	if !w.store.progress.Load() {
+		return false
+	}
+	// A goroutine, because the client may wait for its connection.
+	w.store.goRun(func() {
+		if w.store.asking.CompareAndSwap(false, true) {
+			defer w.store.asking.Store(false)
+			ctx, cancel := context.WithTimeout(w.store.ctx, pause)
+			defer cancel()
+			_ = w.store.client.RequestProgress(clientv3.WithRequireLeader(ctx))
+		}
+	})
+	return true
+}
+
 // errAgain reports that the etcd watch has ended and must be started again.
 var errAgain = errors.New("again")
 

@@ -69,6 +69,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, options ...Option)
 		{"watch of a prefix", testWatchOfPrefix},
 		{"watch that nobody reads", testWatchUnread},
 		{"watch ends with its context", testWatchContext},
+		{"progress on request", testRequestProgress},
 		{"contexts", testContexts},
 		{"close", testClose},
 		{"random operations", testRandom},

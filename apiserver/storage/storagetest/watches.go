@@ -147,6 +147,36 @@ func testProgress(t *testing.T, s storage.Store) {
 	require.Equal(t, again, next(t, w).Revision)
 }
 
+// testRequestProgress checks that requested progress comes behind all events up to it. A request
+// may be lost, so that it is repeated.
+func testRequestProgress(t *testing.T, s storage.Store) {
+	w := watch(t, s, "/mine", 0)
+	var want, got []int64
+	for i := range 100 {
+		want = append(want, put(t, s, fmt.Sprintf("/mine%d", i), "x", 0))
+	}
+	last := put(t, s, "/another", "x", 0)
+	timeout := time.NewTimer(eventTimeout)
+	defer timeout.Stop()
+	again := time.NewTicker(eventTimeout / 1000)
+	defer again.Stop()
+	for reached := int64(0); reached < last; {
+		w.RequestProgress()
+		select {
+		case event, ok := <-w.Events():
+			require.True(t, ok)
+			require.GreaterOrEqual(t, event.Revision, reached)
+			if reached = event.Revision; event.Key != "" {
+				got = append(got, event.Revision)
+			}
+		case <-again.C:
+		case <-timeout.C:
+			require.Fail(t, "no progress")
+		}
+	}
+	require.Equal(t, want, got)
+}
+
 func testCompaction(t *testing.T, s storage.Store) {
 	kept := put(t, s, "/kept", "k", 0)
 	a1 := put(t, s, "/a", "a1", 0)

@@ -129,6 +129,7 @@ type watcher struct {
 	events chan storage.Event
 	wake   chan struct{} // buffered: holds one signal
 	unread int64         // guarded by feed.mu
+	asked  bool          // whether progress was requested; guarded by feed.mu
 
 	// The fields below belong to run until events is closed.
 	told int64 // the revision of the last event sent
@@ -140,6 +141,15 @@ func (w *watcher) Events() <-chan storage.Event { return w.events }
 
 // Err implements [storage.Watcher].
 func (w *watcher) Err() error { return w.err }
+
+// RequestProgress implements [storage.Watcher].
+func (w *watcher) RequestProgress() bool {
+	w.feed.mu.Lock()
+	defer w.feed.mu.Unlock()
+	w.asked = true
+	w.rouse()
+	return true
+}
 
 func (w *watcher) rouse() {
 	select {
@@ -155,7 +165,7 @@ func (w *watcher) run(ctx context.Context) {
 	defer tick.Stop()
 	due := false // whether to send a progress event
 	for {
-		after, upto, more := w.take()
+		after, upto, more, asked := w.take()
 		if more {
 			events, reached, err := w.feed.read(w.prefix, after, upto, batch)
 			if err != nil {
@@ -172,7 +182,7 @@ func (w *watcher) run(ctx context.Context) {
 			}
 			continue
 		}
-		if due && upto > w.told && !w.send(ctx, storage.Event{Revision: upto}) {
+		if (due || asked) && upto > w.told && !w.send(ctx, storage.Event{Revision: upto}) {
 			return
 		}
 		due = false
@@ -204,15 +214,16 @@ func (w *watcher) send(ctx context.Context, event storage.Event) bool {
 }
 
 // take returns the revisions to read next. more is false if no write in them matches the
-// prefix; the watch has read up to upto then.
-func (w *watcher) take() (after, upto int64, more bool) {
+// prefix; the watch has read up to upto then. asked is whether progress was requested.
+func (w *watcher) take() (after, upto int64, more, asked bool) {
 	w.feed.mu.Lock()
 	defer w.feed.mu.Unlock()
 	if w.unread == 0 {
-		return 0, w.feed.revision, false
+		asked, w.asked = w.asked, false
+		return 0, w.feed.revision, false, asked
 	}
 	after, w.unread = w.unread-1, 0
-	return after, w.feed.revision, true
+	return after, w.feed.revision, true, false
 }
 
 // giveBack sets the revision from which a read was incomplete.
