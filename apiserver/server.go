@@ -80,7 +80,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	services := webhooks.Services{Resolve: options.Hooks.ResolveService, Store: s.store}
 	s.plugins = plugins.New(plugins.Options{
 		Store: s.store, Tables: s.tables, StrategyOf: builtin.Review, Default: defaultHook(options.Hooks),
-		Authorizer: options.Authorizer, Client: s.LoopbackConfig, Webhooks: limits, Services: services,
+		Authorizer: options.Authorizer, Webhooks: limits, Services: services,
 	})
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Plugins: s.plugins, Authorizer: options.Authorizer,

@@ -32,6 +32,9 @@ func newInformers() map[string]*informer {
 	return map[string]*informer{
 		"mutatingwebhookconfigurations":   newInformer(&admissionregistrationv1.MutatingWebhookConfiguration{}),
 		"validatingwebhookconfigurations": newInformer(&admissionregistrationv1.ValidatingWebhookConfiguration{}),
+
+		"validatingadmissionpolicies":       newInformer(&admissionregistrationv1.ValidatingAdmissionPolicy{}),
+		"validatingadmissionpolicybindings": newInformer(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}),
 	}
 }
 
@@ -88,11 +91,17 @@ type synced struct {
 func (synced) HasSynced() bool { return true }
 
 // factory is the SharedInformerFactory that kube-apiserver's plugins get. It has informers for
-// configurations and Namespaces only.
+// configurations and Namespaces only; as with client, a real one would have all.
 type factory struct {
-	informers.SharedInformerFactory
-	plugins *Plugins
+	informers.SharedInformerFactory // nil
+	plugins                         *Plugins
 }
+
+// Start has nothing to do.
+func (f *factory) Start(<-chan struct{}) {}
+
+// InformerName returns nil: there are no metrics.
+func (f *factory) InformerName() *cache.InformerName { return nil }
 
 func (f *factory) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(f, "", nil)
@@ -100,35 +109,35 @@ func (f *factory) Admissionregistration() admissionregistration.Interface {
 
 func (f *factory) Core() core.Interface { return core.New(f, "", nil) }
 
-// InformerFor returns an informer of the plugins.
-func (f *factory) InformerFor(
-	obj runtime.Object, create internalinterfaces.NewInformerFunc,
-) cache.SharedIndexInformer {
+// InformerFor returns an informer of the plugins. It has no objects of other types.
+func (f *factory) InformerFor(obj runtime.Object, _ internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	switch obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		return f.plugins.informers["mutatingwebhookconfigurations"]
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
 		return f.plugins.informers["validatingwebhookconfigurations"]
 	case *corev1.Namespace:
-		return &namespaceInformer{newInformer(obj), f.plugins}
+		return &namespaceInformer{newInformer(obj), f.plugins.namespaces()}
 	}
-	return f.SharedInformerFactory.InformerFor(obj, create)
+	return newInformer(obj)
 }
 
 // namespaceInformer reads Namespaces from the store.
 type namespaceInformer struct {
 	*informer
-	plugins *Plugins
+	indexer *namespaceIndexer
 }
 
-func (i *namespaceInformer) GetIndexer() cache.Indexer {
-	return &namespaceIndexer{i.informer.GetIndexer(), i.plugins}
-}
+func (i *namespaceInformer) GetIndexer() cache.Indexer { return i.indexer }
 
 // namespaceIndexer is the Indexer of namespaceInformer. Plugins get single Namespaces only.
 type namespaceIndexer struct {
-	cache.Indexer
-	plugins *Plugins
+	cache.Indexer // empty
+	plugins       *Plugins
+}
+
+func (p *Plugins) namespaces() *namespaceIndexer {
+	return &namespaceIndexer{newInformer(&corev1.Namespace{}).GetIndexer(), p}
 }
 
 func (i *namespaceIndexer) GetByKey(name string) (any, bool, error) {

@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/webhooks"
@@ -39,8 +38,6 @@ type Options struct {
 	Default func(resources.Object)
 	// Authorizer answers the variable authorizer of CEL expressions.
 	Authorizer authorizer.Authorizer
-	// Client is the configuration of a client of this server.
-	Client func() *rest.Config
 	// Webhooks limits calls of webhooks, Services resolves the Services that they name.
 	Webhooks webhooks.Limits
 	Services webhooks.Services
@@ -57,8 +54,11 @@ type Plugins struct {
 	informers map[string]*informer
 	// configured are the plural names of the resources that have an object.
 	configured atomic.Pointer[map[string]bool]
+	// version counts the changes of configurations.
+	version atomic.Int64
 
 	webhooks func() (*webhookPlugins, error)
+	policies func() *policyPlugins
 }
 
 // New returns plugins without configurations. Load reads them.
@@ -66,6 +66,7 @@ func New(options Options) *Plugins {
 	p := &Plugins{options: options, informers: newInformers()}
 	p.configured.Store(&map[string]bool{})
 	p.webhooks = sync.OnceValues(p.newWebhookPlugins)
+	p.policies = sync.OnceValue(p.newPolicyPlugins)
 	return p
 }
 
@@ -150,6 +151,7 @@ func (p *Plugins) set(key string, record *storage.Record) error {
 		configured[plural] = len(i.GetStore().ListKeys()) > 0
 	}
 	p.configured.Store(&configured)
+	p.version.Add(1)
 	return nil
 }
 
@@ -170,39 +172,45 @@ func (p *Plugins) decode(r *resources.Resource, record *storage.Record) (resourc
 	return obj, nil
 }
 
+// has reports whether there is an object of a resource.
+func (p *Plugins) has(plural string) bool { return (*p.configured.Load())[plural] }
+
 // Mutating reports whether a configuration may mutate writes.
-func (p *Plugins) Mutating() bool {
-	return (*p.configured.Load())["mutatingwebhookconfigurations"]
-}
+func (p *Plugins) Mutating() bool { return p.has("mutatingwebhookconfigurations") }
 
 // Validating reports whether a configuration may reject writes.
 func (p *Plugins) Validating() bool {
-	return (*p.configured.Load())["validatingwebhookconfigurations"]
+	return p.has("validatingwebhookconfigurations") || p.has("validatingadmissionpolicybindings")
 }
 
 // Admit mutates the object of a write. Its reinvocation context says whether it wants to be
 // called again; see verbs.
 func (p *Plugins) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if !p.has("mutatingwebhookconfigurations") {
+		return nil
+	}
 	plugins, err := p.webhooks()
-	if err != nil {
+	if err != nil || !plugins.mutating.Handles(a.GetOperation()) {
 		return err
 	}
-	if plugins.mutating.Handles(a.GetOperation()) {
-		return plugins.mutating.Admit(ctx, a, o)
-	}
-	return nil
+	return plugins.mutating.Admit(ctx, a, o)
 }
 
 // Validate returns an error for a write that a configuration rejects.
 func (p *Plugins) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if p.has("validatingadmissionpolicybindings") {
+		if err := p.policies().validate(ctx, a, o); err != nil {
+			return err
+		}
+	}
+	if !p.has("validatingwebhookconfigurations") {
+		return nil
+	}
 	plugins, err := p.webhooks()
-	if err != nil {
+	if err != nil || !plugins.validating.Handles(a.GetOperation()) {
 		return err
 	}
-	if plugins.validating.Handles(a.GetOperation()) {
-		return plugins.validating.Validate(ctx, a, o)
-	}
-	return nil
+	return plugins.validating.Validate(ctx, a, o)
 }
 
 // excluded are resources that no plugin intercepts: kube-apiserver excludes them, lest a

@@ -8,8 +8,6 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 )
 
 // webhookPlugins are kube-apiserver's plugins MutatingAdmissionWebhook and
@@ -24,12 +22,8 @@ type webhookPlugins struct {
 func (p *Plugins) newWebhookPlugins() (*webhookPlugins, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	client, err := kubernetes.NewForConfig(p.options.Client())
-	if err != nil {
-		return nil, err
-	}
-	f := &factory{informers.NewSharedInformerFactory(client, 0), p}
-	setUp := initializer.New(client, nil, f, p.options.Authorizer, utilfeature.DefaultFeatureGate, nil, nil, nil)
+	setUp := initializer.New(&client{namespaces: p.namespaces()}, nil, &factory{plugins: p}, p.options.Authorizer,
+		utilfeature.DefaultFeatureGate, nil, nil, nil)
 	mutate, err := mutating.NewMutatingWebhook(nil)
 	if err != nil {
 		return nil, err
