@@ -74,18 +74,21 @@ var serverLayers = []layer{
 	{"internal/discovery", []string{"internal/response", "internal/resources"}},
 	{"internal/builtin", []string{"internal/resources"}},
 	{"internal/builtin/gen", []string{"internal/resources"}},
+	{"internal/webhooks", []string{"storage", "internal/resources"}},
+	{"internal/plugins", []string{"storage", "internal/resources", "internal/webhooks"}},
 	{"internal/openapi", []string{"internal/response", "internal/builtin", "internal/resources"}},
 	{"internal/watchcache", []string{"storage", "internal/resources"}},
 	// verbs knows kinds through resources.Strategy alone.
 	{"internal/verbs", []string{
 		"admission", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
 		"internal/watchcache",
+		"internal/plugins",
 	}},
-	{"internal/custom", []string{"admission", "storage", "internal/resources"}},
+	{"internal/custom", []string{"admission", "storage", "internal/resources", "internal/webhooks"}},
 	{".", []string{
 		"admission", "storage", "storage/memory", "internal/response", "internal/builtin", "internal/custom",
-		"internal/discovery", "internal/metrics", "internal/openapi", "internal/request", "internal/resources",
-		"internal/verbs", "internal/watchcache",
+		"internal/discovery", "internal/metrics", "internal/openapi", "internal/plugins", "internal/request",
+		"internal/resources", "internal/verbs", "internal/watchcache", "internal/webhooks",
 	}},
 	// recorded imports builtin for the defaults of objects that the engine alone replayed.
 	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},

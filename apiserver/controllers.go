@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
@@ -44,6 +46,9 @@ func (s *Server) written(ctx context.Context, r *resources.Resource, obj resourc
 		o.Written(ctx, r.Group, r.Plural)
 	}
 	switch {
+	case strings.HasPrefix(r.Prefix, plugins.Prefix):
+		// The object was decoded a moment ago; if the storage fails the watch tries again.
+		_ = s.plugins.Changed(ctx, r.Key("", obj.GetName()))
 	case r.Prefix == custom.Prefix:
 		// Errors are in the status of the definition; other errors are retried by the watch.
 		_ = s.definitions.Changed(ctx, obj.GetName())
@@ -60,6 +65,10 @@ func (s *Server) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	configured, err := s.plugins.Load(ctx)
+	if err != nil {
+		return err
+	}
 	var seen int64
 	if !s.options.DisableNamespaceLifecycle {
 		if seen, err = s.resumeNamespaces(ctx); err != nil {
@@ -72,6 +81,7 @@ func (s *Server) startControllers(ctx context.Context) error {
 		cancel()
 	})
 	s.tasks.Go(func() { follow(running, revision, s.definitions.Watch, s.definitions.Load) })
+	s.tasks.Go(func() { follow(running, configured, s.plugins.Watch, s.plugins.Load) })
 	if !s.options.DisableNamespaceLifecycle {
 		s.tasks.Go(func() { follow(running, seen, s.watchNamespaces, s.resumeNamespaces) })
 	}

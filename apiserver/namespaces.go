@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
@@ -39,6 +41,10 @@ func (s *Server) createNamespaces(ctx context.Context) error {
 	return nil
 }
 
+// namespaceController is the user that deletes the contents of Namespaces in a cluster, as
+// admission plugins see it.
+var namespaceController = serviceaccount.UserInfo("kube-system", "namespace-controller", "")
+
 // finalizeNamespace deletes the contents of a Namespace that is being deleted, and then
 // removes its finalizer. It returns an error, and must be called again, while objects remain.
 func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
@@ -47,7 +53,7 @@ func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 	if err != nil || obj == nil || obj.GetDeletionTimestamp() == nil {
 		return err
 	}
-	if err := s.emptyNamespace(ctx, name); err != nil {
+	if err := s.emptyNamespace(apirequest.WithUser(ctx, namespaceController), name); err != nil {
 		return err
 	}
 	_, err = s.verbs.Update(ctx, namespaces, "finalize", name, "kube-apiserver", func(obj resources.Object) error {

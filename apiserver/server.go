@@ -13,14 +13,17 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/lru"
 
+	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
+	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
 	"github.com/tenure-ssa/tenure/apiserver/internal/watchcache"
+	"github.com/tenure-ssa/tenure/apiserver/internal/webhooks"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
@@ -39,6 +42,7 @@ type Server struct {
 	metrics       *metrics.Metrics
 
 	definitions *custom.Controller
+	plugins     *plugins.Plugins
 	queue       taskQueue
 
 	requests chan struct{} // semaphore of the requests in flight
@@ -70,8 +74,17 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.authenticator = newAuthenticator(options, s.accounts)
 	groups := builtin.Groups(builtin.Options{Now: options.Now})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
+	limits := webhooks.Limits{
+		Timeout:  options.Limits.Request,
+		Response: options.Limits.Body + options.Limits.Object, // responses contain an object and little else
+	}
+	services := webhooks.Services{Resolve: options.Hooks.ResolveService, Store: s.store}
+	s.plugins = plugins.New(plugins.Options{
+		Store: s.store, Tables: s.tables, StrategyOf: builtin.Review, Default: defaultHook(options.Hooks),
+		Authorizer: options.Authorizer, Webhooks: limits, Services: services,
+	})
 	s.verbs = &verbs.Server{
-		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
+		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Plugins: s.plugins, Authorizer: options.Authorizer,
 		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
 		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
@@ -94,8 +107,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.addReviews()
 	s.definitions = custom.NewController(s.store, s.tables, s.verbs, groups, custom.Options{
 		Now: options.Now, Convert: options.Hooks.Convert, MaxObject: options.Limits.Object,
-		// Responses contain an object and little else.
-		Webhooks: custom.NewWebhooks(options.Limits.Request, options.Limits.Body+options.Limits.Object),
+		Webhooks: custom.NewWebhooks(limits, services),
 	})
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.metrics = metrics.New(kubernetesVersion)
@@ -109,6 +121,14 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// defaultHook returns Hooks.Default for objects of resources, or nil.
+func defaultHook(hooks admission.Hooks) func(resources.Object) {
+	if hooks.Default == nil {
+		return nil
+	}
+	return func(obj resources.Object) { hooks.Default(obj) }
 }
 
 // Close ends all watches and background tasks. It does not wait for requests in flight;

@@ -1,12 +1,17 @@
 // Package admission defines the admission hooks of a server: functions of the program that
-// runs it, in the place of admission webhooks.
+// runs it, in the place of the admission plugins that are compiled into kube-apiserver.
 //
 // For each write the server decodes the object, sets its defaults and calls Hooks.Default. It
-// tracks managed fields, calls Hooks.Mutate, validates the object and calls Hooks.Validate.
+// tracks managed fields and calls Hooks.Mutate, then mutating admission policies and webhooks.
+// It sets the rest of the metadata, validates the object and calls Hooks.Validate, then
+// validating admission policies and webhooks. If a mutating webhook or policy with
+// reinvocationPolicy IfNeeded has to see a later change, the server calls Hooks.Mutate and the
+// webhooks a second time.
 package admission
 
 import (
 	"context"
+	"net/url"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +48,9 @@ type Write struct {
 	Subresource string
 	User        user.Info
 	DryRun      bool
-	// Object is the new object, or nil on delete. Mutate may change it in place.
+	// Object is the new object, or nil on delete. Mutate may change it in place. A write through
+	// a subresource of another kind has an object of that kind, such as a Scale or an Eviction.
+	// For Mutate a new object has no uid and no creationTimestamp, and with generateName no name.
 	Object Object
 	// Live is the live object, or nil on create. It is read-only.
 	Live Object
@@ -58,6 +65,9 @@ type Hooks struct {
 	// becomes the owner of the changes. An error rejects the write: an API status error is
 	// returned to the client as it is, any other error is a 403.
 	Mutate func(ctx context.Context, w *Write) error
+	// ResolveService returns the URL of a Service that a webhook names in its clientConfig. If it
+	// is nil only Services of type ExternalName can be reached.
+	ResolveService func(namespace, name string, port int32) (*url.URL, error)
 	// Convert replaces the conversion webhooks of CustomResourceDefinitions with strategy
 	// Webhook. If it is nil the webhooks are called.
 	Convert Converter

@@ -118,6 +118,14 @@ func (r *Resource) Subresource(name string) (*Subresource, bool) {
 	return nil, false
 }
 
+// KindOf returns the kind of the bodies of a subresource; "" is the main resource.
+func (r *Resource) KindOf(subresource string) schema.GroupVersionKind {
+	if s, ok := r.Subresource(subresource); ok && s.Kind.Kind != "" {
+		return s.Kind
+	}
+	return r.GVK()
+}
+
 // Allows reports whether the resource supports a verb; if subresource is not empty,
 // whether the subresource does.
 func (r *Resource) Allows(verb, subresource string) bool {

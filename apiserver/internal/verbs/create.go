@@ -44,7 +44,14 @@ func (c *Call) create() error {
 	if err != nil {
 		return err
 	}
-	out, err := c.insertNamed(c.Request.Context(), tracked, isDryRun(options.DryRun))
+	ctx := c.Request.Context()
+	as := metav1.UpdateOptions{
+		DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation,
+	}
+	if err := c.prepareMutation(ctx, tracked, as); err != nil {
+		return err
+	}
+	out, err := c.insertNamed(ctx, tracked, as)
 	if err != nil {
 		return err
 	}
@@ -53,14 +60,16 @@ func (c *Call) create() error {
 
 // insertNamed inserts an object. With generateName it retries with other names while the name
 // exists.
-func (c *Call) insertNamed(ctx context.Context, obj resources.Object, dryRun bool) (resources.Object, error) {
+func (c *Call) insertNamed(
+	ctx context.Context, obj resources.Object, options metav1.UpdateOptions,
+) (resources.Object, error) {
 	attempts := 1
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		attempts = nameAttempts
 	}
 	for {
 		named := obj.DeepCopyObject().(resources.Object)
-		out, err := c.insert(ctx, named, dryRun)
+		out, err := c.insert(ctx, named, options)
 		var conflict *storage.ConflictError
 		if !errors.As(err, &conflict) {
 			return out, err

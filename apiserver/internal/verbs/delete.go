@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
@@ -79,8 +78,10 @@ func (c *Call) tryDelete(
 		return nil, false, err
 	}
 	dryRun := isDryRun(options.DryRun)
-	if err := c.admitDelete(ctx, live, dryRun); err != nil {
-		return nil, false, err
+	if !c.isDeletionPending(live, options.GracePeriodSeconds) {
+		if err := c.admitDelete(ctx, deleteRequest(live, *options)); err != nil {
+			return nil, false, err
+		}
 	}
 	marked := live.DeepCopyObject().(resources.Object)
 	stays, err := c.beginDeletion(marked, options.GracePeriodSeconds)
@@ -168,20 +169,26 @@ func (c *Call) checkPreconditions(live resources.Object, p *metav1.Preconditions
 	return nil
 }
 
-// admitDelete calls the admission hooks of a delete.
-func (c *Call) admitDelete(ctx context.Context, live resources.Object, dryRun bool) error {
-	if err := c.admit(ctx, admission.Delete, nil, live, dryRun); err != nil {
+// isDeletionPending reports whether an object is being deleted already and the request changes
+// nothing about it. As in kube-apiserver admission does not see such requests.
+func (c *Call) isDeletionPending(live resources.Object, requested *int64) bool {
+	if live.GetDeletionTimestamp() == nil {
+		return false
+	}
+	if c.Deleters[c.Resource.Group+"/"+c.Resource.Plural] != nil {
+		return true
+	}
+	grace := live.GetDeletionGracePeriodSeconds()
+	_, graceful := c.Strategy.GracefulDelete(live, requested)
+	return graceful && grace != nil && *grace > 0 && (requested == nil || *requested >= *grace)
+}
+
+// admitDelete calls admission for a delete.
+func (c *Call) admitDelete(ctx context.Context, r admissionRequest) error {
+	if err := c.mutate(ctx, r); err != nil {
 		return err
 	}
-	if c.Hooks.Validate == nil {
-		return nil
-	}
-	errs, warnings := c.Hooks.Validate(ctx, c.admission(ctx, admission.Delete, nil, live, dryRun))
-	if len(errs) > 0 {
-		return apierrors.NewInvalid(c.Resource.GroupKind(), live.GetName(), errs)
-	}
-	c.warnings = append(c.warnings, warnings...)
-	return nil
+	return c.admit(ctx, r)
 }
 
 // deleteCollection deletes all selected objects and responds with a list of them.

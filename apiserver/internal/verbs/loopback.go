@@ -15,7 +15,8 @@ import (
 )
 
 // The server itself reads and writes like kube-apiserver's loopback client: without
-// authorization, and Written is not called for its writes.
+// authorization, and Written is not called for its writes. Admission plugins do not see its
+// updates of status: a webhook that is down must not stop the server's own controllers.
 
 // internal returns a call by the server itself for objects in a namespace, through a
 // subresource.
@@ -29,7 +30,7 @@ func (s *Server) internal(ctx context.Context, r *resources.Resource, namespace,
 		return nil, err
 	}
 	return &Call{
-		Server: s, Request: q, Resource: r, Strategy: strategy, noNotify: true,
+		Server: s, Request: q, Resource: r, Strategy: strategy, noNotify: true, noPlugins: true,
 		Info: &apirequest.RequestInfo{
 			IsResourceRequest: true, APIGroup: r.Group, APIVersion: r.Version, Resource: r.Plural,
 			Namespace: namespace, Subresource: subresource,
@@ -83,7 +84,8 @@ var ErrStays = errors.New("objects wait for their finalizers")
 
 // RemoveAll deletes the objects of r in records, with grace period 0: there is no kubelet that
 // ends it. Objects that do not exist any more are no error. If objects have finalizers the
-// error is ErrStays, joined with other errors.
+// error is ErrStays, joined with other errors. If ctx has a user, admission plugins see the
+// deletes as this user's.
 func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records []storage.Record) error {
 	var errs []error
 	var atOnce int64
@@ -96,6 +98,8 @@ func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records [
 		if err != nil {
 			return err
 		}
+		_, hasUser := apirequest.UserFrom(ctx)
+		call.noPlugins = !hasUser
 		_, gone, err := call.deleteObject(ctx, path.Base(record.Key), &metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)

@@ -62,8 +62,10 @@ func (c *Call) patchWith(
 		return nil, false, err
 	}
 	return run(write{
-		name: c.Info.Name, dryRun: isDryRun(options.DryRun), mayCreate: isApply && subresource == "",
-		change: p.newObject,
+		name: c.Info.Name, mayCreate: isApply && subresource == "", change: p.newObject,
+		options: metav1.UpdateOptions{
+			DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation,
+		},
 	})
 }
 

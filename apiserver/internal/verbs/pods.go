@@ -28,7 +28,8 @@ var Pods = map[string]func(*Call) error{
 	"/pods/eviction": (*Call).evict,
 }
 
-// decodeAction decodes the body of an action, such as a Binding or an Eviction.
+// decodeAction decodes the body of an action, such as a Binding or an Eviction, and calls
+// admission for it. Admission does not see what the action does to the Pod.
 func (c *Call) decodeAction(kind schema.GroupVersionKind) (resources.Object, bool, error) {
 	k, err := c.StrategyOf(kind)
 	if err != nil {
@@ -55,7 +56,22 @@ func (c *Call) decodeAction(kind schema.GroupVersionKind) (resources.Object, boo
 		return nil, false,
 			apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
-	return obj, isDryRun(options.DryRun), nil
+	return obj, isDryRun(options.DryRun), c.admitAction(obj, options)
+}
+
+// admitAction calls admission for the create of an object that is not stored.
+func (c *Call) admitAction(obj resources.Object, options *metav1.CreateOptions) error {
+	ctx, r := c.Request.Context(), writeRequest(obj, nil, metav1.UpdateOptions{
+		DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation,
+	})
+	if err := c.mutate(ctx, r); err != nil {
+		return err
+	}
+	if err := c.admit(ctx, r); err != nil {
+		return err
+	}
+	c.admitted = true
+	return nil
 }
 
 // writeSuccess responds with 201 and a Status Success.
@@ -92,7 +108,7 @@ func (c *Call) bind(name string) error {
 		return err
 	}
 	c.Info.Subresource = "binding"
-	_, _, err = c.guaranteedUpdate(write{name: name, dryRun: dryRun, uid: string(b.UID),
+	_, _, err = c.guaranteedUpdate(write{name: name, options: dryRunOptions(dryRun), uid: string(b.UID),
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 			pod := live.DeepCopyObject().(*corev1.Pod)
 			if err := assignToNode(pod, b, c.Now); err != nil {
@@ -105,6 +121,14 @@ func (c *Call) bind(name string) error {
 	}
 	c.writeSuccess()
 	return nil
+}
+
+// dryRunOptions returns the options of a write that is a dry run or not.
+func dryRunOptions(dryRun bool) metav1.UpdateOptions {
+	if dryRun {
+		return metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}
+	}
+	return metav1.UpdateOptions{}
 }
 
 // assignToNode sets the node of a Pod and its condition PodScheduled.

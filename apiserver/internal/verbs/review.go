@@ -43,6 +43,9 @@ func (c *Call) Review(kind schema.GroupVersionKind, fill func(ctx context.Contex
 				"request")
 		}
 	}
+	if err := c.admitAction(obj, options); err != nil {
+		return err
+	}
 	if err := fill(c.Request.Context(), obj); err != nil {
 		return err
 	}

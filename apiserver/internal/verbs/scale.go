@@ -76,7 +76,7 @@ func (c *Call) updateScale(strategy resources.Strategy) (resources.Object, error
 	}
 	manager := c.managerOf(options.FieldManager)
 	obj, _, err := c.runScale(write{
-		name: c.Info.Name, dryRun: isDryRun(options.DryRun), uid: string(given.GetUID()),
+		name: c.Info.Name, options: *options, uid: string(given.GetUID()),
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 			out, _, err := strategy.Decode(m.UpdateNoErrors(live, given.DeepCopyObject(), manager).DeepCopyObject())
 			return out, err
@@ -86,7 +86,8 @@ func (c *Call) updateScale(strategy resources.Strategy) (resources.Object, error
 }
 
 // runScale performs a write to the Scale of an object as a write to the object: it computes
-// the new Scale, and copies its replicas and managed fields to the object.
+// the new Scale, and copies its replicas and managed fields to the object. Admission sees the
+// Scales.
 func (c *Call) runScale(w write) (resources.Object, bool, error) {
 	change := w.change
 	w.change = func(ctx context.Context, live resources.Object) (resources.Object, error) {
@@ -96,6 +97,9 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 		}
 		changed, err := change(ctx, shown)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.mutate(ctx, writeRequest(changed, shown, w.options)); err != nil {
 			return nil, err
 		}
 		scale, ok := changed.(*autoscalingv1.Scale)
@@ -119,6 +123,7 @@ func (c *Call) runScale(w write) (resources.Object, bool, error) {
 		}
 		return scaled, nil
 	}
+	w.subject = func(obj resources.Object) (resources.Object, error) { return c.scaleOf(obj) }
 	return c.guaranteedUpdate(w)
 }
 

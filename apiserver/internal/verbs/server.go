@@ -3,8 +3,9 @@
 // A request becomes a [Call]. Serve routes it (server.go) to a verb: get.go, list.go,
 // watch.go, create.go, update.go, patch.go, delete.go, or to a subresource: scale.go, pods.go.
 // create, update and patch end in write.go, which has the steps that every write passes:
-// admission, PrepareForCreate or PrepareForUpdate of the resource's strategy, validation,
-// storage. loopback.go is for writes by the server itself.
+// mutating admission, PrepareForCreate or PrepareForUpdate of the resource's strategy,
+// validation, validating admission, storage. admission.go calls hooks and plugins. loopback.go
+// is for writes by the server itself.
 package verbs
 
 import (
@@ -24,6 +25,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
@@ -36,6 +38,7 @@ type Server struct {
 	Store      storage.Store
 	Tables     *resources.Current
 	Hooks      admission.Hooks
+	Plugins    *plugins.Plugins // nil: none
 	Authorizer authorizer.Authorizer
 	// Now and NewUID return the current time and new UIDs. Suffix returns a random suffix for
 	// generateName.
@@ -101,6 +104,9 @@ type Call struct {
 	warnings []string
 	written  bool // the response was started
 	noNotify bool // Written is not called
+
+	noPlugins bool // a write of the server itself, which admission plugins do not see
+	admitted  bool // admission was called already
 }
 
 // Serve handles a request for an API resource. It returns false, and has not responded, if the

@@ -36,7 +36,7 @@ func (c *Call) update() error {
 	}
 	manager := c.managerOf(options.FieldManager)
 	obj, created, err := c.guaranteedUpdate(write{
-		name: c.Info.Name, dryRun: isDryRun(options.DryRun), uid: string(given.GetUID()),
+		name: c.Info.Name, options: *options, uid: string(given.GetUID()),
 		mayCreate: c.Strategy.AllowCreateOnUpdate() && c.Info.Subresource == "",
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 			if live != nil {

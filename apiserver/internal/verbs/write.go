@@ -18,15 +18,14 @@ import (
 
 	"github.com/tenure-ssa/tenure/managedfields"
 
-	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
 // A write is a write to one object.
 type write struct {
-	name   string
-	dryRun bool
+	name    string
+	options metav1.UpdateOptions // of a patch or create too
 	// mayCreate: the write creates an object that does not exist.
 	mayCreate bool
 	// uid, if not empty, is the expected UID of the object.
@@ -34,6 +33,9 @@ type write struct {
 	// change returns the new object, which must not share memory with live. live is read-only,
 	// and nil if the object does not exist.
 	change func(ctx context.Context, live resources.Object) (resources.Object, error)
+	// subject, if not nil, returns what validating admission sees in the place of an object.
+	// change then calls mutating admission itself.
+	subject func(obj resources.Object) (resources.Object, error)
 }
 
 // guaranteedUpdate performs a write: it reads the object, changes it and stores it, and
@@ -59,7 +61,7 @@ func (c *Call) guaranteedUpdate(w write) (obj resources.Object, created bool, er
 			}
 			obj, err = w.change(ctx, nil)
 			if err == nil {
-				obj, err = c.insert(ctx, obj, w.dryRun)
+				obj, err = c.insertNew(ctx, obj, w.options)
 			}
 			created = true
 		} else {
@@ -73,19 +75,46 @@ func (c *Call) guaranteedUpdate(w write) (obj resources.Object, created bool, er
 	}
 }
 
-// insert creates an object. The error is a *storage.ConflictError if the object exists.
-func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (resources.Object, error) {
-	if c.Resource.Closed != "" {
-		return nil, apierrors.NewForbidden(c.Resource.GroupResource(), obj.GetName(), errors.New(c.Resource.Closed))
-	}
-	if err := c.prepareNew(ctx, obj); err != nil {
+// insertNew calls mutating admission and creates an object.
+func (c *Call) insertNew(
+	ctx context.Context, obj resources.Object, options metav1.UpdateOptions,
+) (resources.Object, error) {
+	if err := c.prepareMutation(ctx, obj, options); err != nil {
 		return nil, err
 	}
-	if err := c.admit(ctx, admission.Create, obj, nil, dryRun); err != nil {
+	return c.insert(ctx, obj, options)
+}
+
+// prepareMutation checks whether an object may be created and calls mutating admission.
+func (c *Call) prepareMutation(ctx context.Context, obj resources.Object, options metav1.UpdateOptions) error {
+	if c.Resource.Closed != "" {
+		return apierrors.NewForbidden(c.Resource.GroupResource(), obj.GetName(), errors.New(c.Resource.Closed))
+	}
+	if err := c.matchNamespace(obj); err != nil {
+		return err
+	}
+	if err := c.checkNamespace(ctx, obj); err != nil {
+		return err
+	}
+	return c.mutate(ctx, writeRequest(obj, nil, options))
+}
+
+// insert creates an object. The error is a *storage.ConflictError if the object exists.
+func (c *Call) insert(
+	ctx context.Context, obj resources.Object, options metav1.UpdateOptions,
+) (resources.Object, error) {
+	dryRun := isDryRun(options.DryRun)
+	if err := c.prepareNew(obj); err != nil {
 		return nil, err
 	}
 	c.Strategy.PrepareForCreate(ctx, obj)
-	if err := c.validate(ctx, obj, nil, dryRun); err != nil {
+	if err := c.validate(ctx, obj, nil); err != nil {
+		return nil, err
+	}
+	if err := c.admit(ctx, writeRequest(obj, nil, options)); err != nil {
+		return nil, err
+	}
+	if err := c.guard(ctx, obj, nil); err != nil {
 		return nil, err
 	}
 	if err := c.dropResourceVersion(obj, dryRun); err != nil {
@@ -142,7 +171,7 @@ func (c *Call) dropResourceVersion(obj resources.Object, dryRun bool) error {
 }
 
 // prepareNew sets the metadata of a new object.
-func (c *Call) prepareNew(ctx context.Context, obj resources.Object) error {
+func (c *Call) prepareNew(obj resources.Object) error {
 	obj.SetSelfLink("")
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
@@ -151,10 +180,7 @@ func (c *Call) prepareNew(ctx context.Context, obj resources.Object) error {
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		obj.SetName(appendNameSuffix(obj.GetGenerateName(), c.Suffix()))
 	}
-	if err := c.matchNamespace(obj); err != nil {
-		return err
-	}
-	return c.checkNamespace(ctx, obj)
+	return c.matchNamespace(obj)
 }
 
 // maxGenerated is the maximum length of a generateName without its suffix.
@@ -206,23 +232,32 @@ func (c *Call) replace(
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
 			obj.GetName(), w.name))
 	}
+	c.warnDuplicateOwners(obj)
+	if w.subject == nil {
+		if err := c.mutate(ctx, writeRequest(obj, live, w.options)); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.matchVersion(obj, live); err != nil {
 		return nil, err
 	}
-	c.warnDuplicateOwners(obj)
-	if err := c.admit(ctx, admission.Update, obj, live, w.dryRun); err != nil {
-		return nil, err
-	}
 	c.prepareChanged(obj, live)
-	if err := c.validate(ctx, obj, live, w.dryRun); err != nil {
+	if err := c.validate(ctx, obj, live); err != nil {
 		return nil, err
 	}
+	if err := c.admitUpdate(ctx, w, obj, live); err != nil {
+		return nil, err
+	}
+	if err := c.guard(ctx, obj, live); err != nil {
+		return nil, err
+	}
+	dryRun := isDryRun(w.options.DryRun)
 	data, err := c.encodeChanged(obj, live, record)
 	if err != nil {
 		return nil, err
 	}
 	if live.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && c.isDeletionComplete(obj) {
-		return obj, c.deleteRecord(ctx, record, obj, w.dryRun)
+		return obj, c.deleteRecord(ctx, record, obj, dryRun)
 	}
 	if data == nil {
 		return c.asStored(obj, record.Value)
@@ -234,7 +269,7 @@ func (c *Call) replace(
 	if obj, err = c.asStored(obj, data); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil || w.dryRun {
+	if err := ctx.Err(); err != nil || dryRun {
 		return obj, err
 	}
 	revision, err := c.Store.Put(ctx, record.Key, data, record.Revision)
@@ -342,42 +377,23 @@ func sameTimes(a, b []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(a, b, func(x, y metav1.ManagedFieldsEntry) bool { return x.Time.Equal(y.Time) })
 }
 
-// admit calls the mutating admission hook.
-func (c *Call) admit(ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool) error {
-	if c.Hooks.Mutate == nil {
-		return nil
-	}
-	if err := c.Hooks.Mutate(ctx, c.admission(ctx, op, obj, live, dryRun)); err != nil {
-		if _, ok := err.(apierrors.APIStatus); ok {
+// admitUpdate calls validating admission for an update.
+func (c *Call) admitUpdate(ctx context.Context, w write, obj, live resources.Object) (err error) {
+	if w.subject != nil {
+		if obj, err = w.subject(obj); err != nil {
 			return err
 		}
-		return apierrors.NewForbidden(c.Resource.GroupResource(), c.Info.Name, err)
+		if live, err = w.subject(live); err != nil {
+			return err
+		}
 	}
-	return nil
+	return c.admit(ctx, writeRequest(obj, live, w.options))
 }
 
-func (c *Call) admission(
-	ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool,
-) *admission.Write {
-	w := &admission.Write{
-		Operation: op, Resource: c.Resource.GVR(), Kind: c.Resource.GVK(), Subresource: c.Info.Subresource,
-		User: UserOf(ctx), DryRun: dryRun,
-	}
-	if obj != nil {
-		w.Object = obj
-	}
-	if live != nil {
-		w.Live = live
-	}
-	return w
-}
-
-// validate validates obj by the strategy and by the validating admission hook.
-func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun bool) error {
+// validate validates obj by the strategy.
+func (c *Call) validate(ctx context.Context, obj, live resources.Object) error {
 	var errs field.ErrorList
-	op := admission.Create
 	if live != nil {
-		op = admission.Update
 		errs = apivalidation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))
 	}
 	more, warnings := c.Strategy.Validate(ctx, obj, live, c.Info.Subresource)
@@ -385,16 +401,11 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object, dryRun 
 	if live == nil && len(errs) == 0 {
 		errs = apivalidation.ValidateObjectMetaAccessor(obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
 	}
-	if c.Hooks.Validate != nil && len(errs) == 0 {
-		w := c.admission(ctx, op, obj, live, dryRun)
-		hostErrs, hostWarnings := c.Hooks.Validate(ctx, w)
-		errs, warnings = append(errs, hostErrs...), append(warnings, hostWarnings...)
-	}
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(c.Resource.GroupKind(), obj.GetName(), errs)
 	}
 	c.warnings = append(c.warnings, warnings...)
-	return c.guard(ctx, obj, live)
+	return nil
 }
 
 // anyName accepts all names that are path segments: the strategy validates names.

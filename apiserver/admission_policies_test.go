@@ -1,0 +1,166 @@
+package apiserver_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+)
+
+const (
+	validatingPolicies = admissionPath + "validatingadmissionpolicies"
+	validatingBindings = admissionPath + "validatingadmissionpolicybindings"
+)
+
+// validatingPolicy returns a policy for ConfigMaps with a spec.
+func validatingPolicy(spec string) string {
+	return fmt.Sprintf(`{"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":%s},%s}}`,
+		configMapsOnly, spec)
+}
+
+// binding returns a binding of the policy p with more fields in its spec.
+func binding(spec string) string {
+	if spec == "" {
+		spec = `"validationActions":["Deny"]`
+	}
+	return `{"metadata":{"name":"b"},"spec":{"policyName":"p",` + spec + `}}`
+}
+
+// ValidatingAdmissionPolicies decide about writes as those of kube-apiserver do.
+func TestValidatingAdmissionPolicy(t *testing.T) {
+	const small = `"validations":[{"expression":"size(object.data) < 2"}]`
+	const good, bad = `{"metadata":{"name":"m"},"data":{"a":"b"}}`, `{"metadata":{"name":"m"},"data":{"a":"b","c":"d"}}`
+	const denied = "configmaps \"m\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+	for _, row := range []struct {
+		name, policy, binding, body string
+		code                        int
+		says, why                   string
+	}{
+		{"denied", small, "", bad, 422, denied + "failed expression: size(object.data) < 2", "the reason is Invalid"},
+		{"admitted", small, "", good, 201, "", "the expression is true"},
+		{"message", `"validations":[{"expression":"false","message":"too large"}]`, "", good, 422, denied + "too large", ""},
+		{"message expression", `"validations":[{"expression":"false","message":"other","reason":"Forbidden",` +
+			`"messageExpression":"'has ' + string(size(object.data)) + ' keys'"}]`, "", bad, 403, denied + "has 2 keys",
+			"the message expression comes first, and the policy's reason is the code"},
+		{"message expression that fails", `"validations":[{"expression":"false","message":"other",` +
+			`"messageExpression":"object.data.missing"}]`, "", bad, 422, denied + "other", "the message is used then"},
+		{"warn", small, `"validationActions":["Warn"]`, bad, 201,
+			"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': failed expression: size(object.data) < 2",
+			"a warning is no rejection"},
+		{"audit", small, `"validationActions":["Audit"]`, bad, 201, "", "there is no audit log"},
+		{"variables", `"variables":[{"name":"n","expression":"size(object.data)"},` +
+			`{"name":"twice","expression":"variables.n * 2"}],"validations":[{"expression":"variables.twice < 4"}]`, "", bad,
+			422, denied + "failed expression: variables.twice < 4", "a variable refers to those before it"},
+		{"match condition", small + `,"matchConditions":[{"name":"c","expression":"request.name != 'm'"}]`, "", bad, 201, "",
+			"the condition is false"},
+		{"expression that fails", `"validations":[{"expression":"object.data.missing == 'x'"}]`, "", good, 422,
+			"no such key: missing", "failurePolicy is Fail by default"},
+		{"expression that fails, ignored",
+			`"failurePolicy":"Ignore","validations":[{"expression":"object.data.missing == 'x'"}]`, "", good, 201, "",
+			"failurePolicy Ignore"},
+		{"expression that does not compile", `"validations":[{"expression":"object.data."}]`, "", good, 422,
+			"compilation failed", "the write of the policy does not compile it"},
+		{"binding of another namespace", small, `"validationActions":["Deny"],"matchResources":{"namespaceSelector":` +
+			`{"matchLabels":{"kubernetes.io/metadata.name":"kube-system"}}}`, bad, 201, "", "the binding does not match"},
+		{"namespace", `"validations":[{"expression":"namespaceObject.metadata.name == 'other'"}]`, "", good, 422,
+			denied + "failed expression", "expressions see the Namespace"},
+		{"authorizer", `"validations":[{"expression":"authorizer.group('').resource('configmaps').check('get').allowed()"}]`,
+			"", good, 201, "", "the server's authorizer allows everything"},
+		{"old object", `"validations":[{"expression":"oldObject == null && request.operation == 'CREATE'"}]`, "", good, 201,
+			"", "there is none"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := newHost(t, apiserver.Options{})
+			h.must("POST", validatingPolicies, "", validatingPolicy(row.policy))
+			h.must("POST", configMaps+"?dryRun=All", "", row.body) // without a binding a policy does nothing
+			h.must("POST", validatingBindings, "", binding(row.binding))
+			w := h.ask("POST", configMaps, "", row.body)
+			require.Equal(t, row.code, w.Code, w.Body.String())
+			if row.code == http.StatusCreated {
+				require.Contains(t, w.Header().Get("Warning"), row.says, row.why)
+				return
+			}
+			h.must("DELETE", validatingBindings+"/b", "", "")
+			h.must("POST", configMaps, "", row.body)
+			h.must("POST", validatingBindings, "", binding(row.binding))
+			require.Contains(t, h.refused(row.code, "PATCH", configMaps+"/m?fieldManager=a", applyPatch,
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}}`), row.says, row.why)
+		})
+	}
+}
+
+// A policy reads its params from the store: built-in objects, custom resources, by name and by
+// selector.
+func TestPolicyParams(t *testing.T) {
+	const limit = `"paramKind":{"apiVersion":"v1","kind":"ConfigMap"},` +
+		`"validations":[{"expression":"size(object.data) < int(params.data.limit)"}]`
+	const custom = `"paramKind":{"apiVersion":"example.com/v1","kind":"Widget"},` +
+		`"validations":[{"expression":"size(object.data) < size(params.spec.text)"}]`
+	const body = `{"metadata":{"name":"m"},"data":{"a":"b","c":"d"}}`
+	const one, three = `{"metadata":{"name":"limits","labels":{"a":"b"}},"data":{"limit":"1"}}`,
+		`{"metadata":{"name":"limits","labels":{"a":"b"}},"data":{"limit":"3"}}`
+	const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"limits"},"spec":{"text":"a"}}`
+	for _, row := range []struct {
+		name, policy, ref, path, param string
+		code                           int
+		says, why                      string
+	}{
+		{"by name", limit, `{"name":"limits","parameterNotFoundAction":"Deny"}`, configMaps, one, 422, "failed expression",
+			"the limit is 1"},
+		{"larger", limit, `{"name":"limits","parameterNotFoundAction":"Deny"}`, configMaps, three, 201, "", "it is 3"},
+		{"by selector", limit, `{"selector":{"matchLabels":{"a":"b"}},"parameterNotFoundAction":"Deny"}`, configMaps, one,
+			422, "failed expression", "each selected param counts"},
+		{"none selected", limit, `{"selector":{"matchLabels":{"a":"c"}},"parameterNotFoundAction":"Allow"}`, configMaps, one,
+			201, "", "parameterNotFoundAction"},
+		{"not found", limit, `{"name":"other","parameterNotFoundAction":"Deny"}`, configMaps, one, 422,
+			"no params found for policy binding", "parameterNotFoundAction"},
+		{"in another namespace", limit, `{"name":"limits","namespace":"kube-system","parameterNotFoundAction":"Deny"}`,
+			"/api/v1/namespaces/kube-system/configmaps", one, 422, "failed expression", "the binding names it"},
+		{"custom resource", custom, `{"name":"limits","parameterNotFoundAction":"Deny"}`, widgetsV1, widget, 422,
+			"failed expression", "its text has one letter"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := newHost(t, apiserver.Options{Hooks: admission.Hooks{Convert: reverser{}}})
+			h.must("POST", validatingPolicies, "", validatingPolicy(row.policy))
+			h.must("POST", validatingBindings, "", binding(`"validationActions":["Deny"],"paramRef":`+row.ref))
+			if row.path == widgetsV1 {
+				require.Contains(t, h.refused(422, "POST", configMaps, "", body), "failed to configure policy",
+					"the kind of the param is not served yet")
+				h.must("POST", crdPath, "", definition("v1", webhook))
+			}
+			h.must("DELETE", validatingBindings+"/b", "", "")
+			h.must("POST", row.path, "", row.param)
+			h.must("POST", validatingBindings, "", binding(`"validationActions":["Deny"],"paramRef":`+row.ref))
+			w := h.ask("POST", configMaps, "", body)
+			require.Equal(t, row.code, w.Code, w.Body.String())
+			require.Contains(t, w.Body.String(), row.says, row.why)
+		})
+	}
+}
+
+// A policy applies to its own removal no more than in kube-apiserver, but to webhook
+// configurations, to deletes and to subresources.
+func TestWhatPoliciesApplyTo(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", "/apis/apps/v1/namespaces/default/deployments", "", deployment)
+	h.must("POST", configMaps, "", `{"metadata":{"name":"m"}}`)
+	h.must("POST", validatingPolicies, "", `{"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":`+
+		everything+`},"validations":[{"expression":"false","message":"nothing"}]}}`)
+	h.must("POST", validatingBindings, "", binding(""))
+	require.Contains(t, h.refused(422, "DELETE", configMaps+"/m", "", ""), "nothing")
+	require.Contains(t, h.refused(422, "PATCH", "/apis/apps/v1/namespaces/default/deployments/d/scale", mergePatch,
+		`{"spec":{"replicas":2}}`), "nothing")
+	require.Contains(t, h.refused(422, "POST", mutatingWebhooks, "", `{"metadata":{"name":"w"}}`), "nothing")
+	h.must("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "",
+		`{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}`)
+	h.must("PATCH", validatingPolicies+"/p", mergePatch,
+		`{"spec":{"validations":[{"expression":"request.operation != 'DELETE'","message":"kept"}]}}`)
+	h.must("PATCH", configMaps+"/m", mergePatch, `{"data":{"a":"b"}}`)
+	require.Contains(t, h.refused(422, "DELETE", configMaps+"/m", "", ""), "kept")
+	h.must("DELETE", validatingPolicies+"/p", "", "")
+	h.must("DELETE", configMaps+"/m", "", "")
+}

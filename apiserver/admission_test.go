@@ -1,0 +1,165 @@
+package apiserver_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+// hook is an admission webhook that records its requests.
+type hook struct {
+	*httptest.Server
+	lock sync.Mutex
+	seen []admissionv1.AdmissionRequest
+}
+
+// reply is what a hook responds with.
+type reply struct {
+	patch    string // a JSON patch
+	deny     string // why the write is rejected
+	warnings []string
+}
+
+// newHook starts a webhook. decide gets the new object, or nil.
+func newHook(t *testing.T, decide func(r *admissionv1.AdmissionRequest, obj *unstructured.Unstructured) reply) *hook {
+	h := &hook{}
+	h.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		review := &admissionv1.AdmissionReview{}
+		if err := json.NewDecoder(r.Body).Decode(review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		h.lock.Lock()
+		h.seen = append(h.seen, *review.Request)
+		h.lock.Unlock()
+		var obj *unstructured.Unstructured
+		if len(review.Request.Object.Raw) > 0 {
+			obj = &unstructured.Unstructured{}
+			if err := obj.UnmarshalJSON(review.Request.Object.Raw); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+		}
+		answer := decide(review.Request, obj)
+		review.Response = &admissionv1.AdmissionResponse{
+			UID: review.Request.UID, Allowed: answer.deny == "", Warnings: answer.warnings,
+			AuditAnnotations: map[string]string{"ignored": "yes"},
+		}
+		if answer.deny != "" {
+			review.Response.Result = status(answer.deny)
+		}
+		if answer.patch != "" {
+			kind := admissionv1.PatchTypeJSONPatch
+			review.Response.Patch, review.Response.PatchType = []byte(answer.patch), &kind
+		}
+		review.Request = nil
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// requests returns the requests since the last call.
+func (h *hook) requests() []admissionv1.AdmissionRequest {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	out := h.seen
+	h.seen = nil
+	return out
+}
+
+// requestText returns the operation, resource and name of a request. Of a long name, which is
+// generated, it has the beginning.
+func requestText(r admissionv1.AdmissionRequest) string {
+	text := fmt.Sprintf("%s %s", r.Operation, r.Resource.Resource)
+	if r.SubResource != "" {
+		text += "/" + r.SubResource
+	}
+	return text + " " + r.Name[:min(len(r.Name), 2)]
+}
+
+// client returns the clientConfig of the webhook.
+func (h *hook) client() string {
+	return fmt.Sprintf(`{"url":"%s/","caBundle":%q}`, h.URL, h.ca())
+}
+
+func (h *hook) ca() string {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw})
+	return base64.StdEncoding.EncodeToString(ca)
+}
+
+// Paths of configurations.
+const (
+	admissionPath      = "/apis/admissionregistration.k8s.io/v1/"
+	mutatingWebhooks   = admissionPath + "mutatingwebhookconfigurations"
+	validatingWebhooks = admissionPath + "validatingwebhookconfigurations"
+)
+
+// everything is a rule for all writes.
+const everything = `[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*/*"]}]`
+
+// configMapsOnly is a rule for ConfigMaps.
+const configMapsOnly = `[{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]`
+
+// configuration returns a webhook configuration with one webhook. fields are added to it.
+func configuration(name, client, rules, fields string) string {
+	if fields != "" {
+		fields = "," + fields
+	}
+	return fmt.Sprintf(`{"metadata":{"name":%q},"webhooks":[{"name":"%[1]s.example.com","clientConfig":%s,"rules":%s,`+
+		`"sideEffects":"None","admissionReviewVersions":["v1"]%s}]}`, name, client, rules, fields)
+}
+
+// status returns a Status Forbidden with a message.
+func status(message string) *metav1.Status {
+	return &metav1.Status{Status: metav1.StatusFailure, Message: message, Reason: metav1.StatusReasonForbidden,
+		Code: http.StatusForbidden}
+}
+
+// everythingIn is a rule for all resources of a group.
+func everythingIn(group string) string {
+	return `[{"operations":["*"],"apiGroups":["` + group + `"],"apiVersions":["*"],"resources":["*"]}]`
+}
+
+// withVersion returns an object in JSON with a resourceVersion.
+func withVersion(t *testing.T, object, version string) string {
+	tree := map[string]any{}
+	require.NoError(t, json.Unmarshal([]byte(object), &tree))
+	tree["metadata"].(map[string]any)["resourceVersion"] = version
+	out, err := json.Marshal(tree)
+	require.NoError(t, err)
+	return string(out)
+}
+
+// A webhook configuration takes effect with the write that follows it, and so does its change
+// and its end.
+func TestWebhookConfigurationsTakeEffectAtOnce(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	deny := newHook(t, func(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{deny: "no"} })
+	for i := range 3 {
+		name := fmt.Sprintf("m%d", i)
+		made := h.must("POST", validatingWebhooks, "", configuration("v", deny.client(), configMapsOnly, ""))
+		message := h.refused(http.StatusForbidden, "POST", configMaps, "", `{"metadata":{"name":"`+name+`"}}`)
+		require.Equal(t, `admission webhook "v.example.com" denied the request: no`, message)
+		other := configuration("v", deny.client(), everythingIn("apps"), "")
+		h.must("PUT", validatingWebhooks+"/v", "", withVersion(t, other, made.GetResourceVersion()))
+		h.must("POST", configMaps, "", `{"metadata":{"name":"`+name+`"}}`)
+		h.must("PATCH", validatingWebhooks+"/v", jsonPatch,
+			`[{"op":"replace","path":"/webhooks/0/rules/0/apiGroups","value":[""]}]`)
+		h.refused(http.StatusForbidden, "DELETE", configMaps+"/"+name, "", "")
+		h.must("DELETE", validatingWebhooks+"/v", "", "")
+		h.must("DELETE", configMaps+"/"+name, "", "")
+	}
+}

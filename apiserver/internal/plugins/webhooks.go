@@ -1,0 +1,60 @@
+package plugins
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/util/webhook"
+)
+
+// webhookPlugins are kube-apiserver's plugins MutatingAdmissionWebhook and
+// ValidatingAdmissionWebhook.
+type webhookPlugins struct {
+	mutating   *mutating.Plugin
+	validating *validating.Plugin
+}
+
+// newWebhookPlugins makes the plugins. It takes the lock: the plugins add handlers to the
+// informers.
+func (p *Plugins) newWebhookPlugins() (*webhookPlugins, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	setUp := initializer.New(&client{namespaces: p.namespaces()}, nil, &factory{plugins: p}, p.options.Authorizer,
+		utilfeature.DefaultFeatureGate, nil, nil, nil)
+	mutate, err := mutating.NewMutatingWebhook(nil)
+	if err != nil {
+		return nil, err
+	}
+	validate, err := validating.NewValidatingAdmissionWebhook(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, plugin := range []webhookPlugin{mutate, validate} {
+		setUp.Initialize(plugin)
+		plugin.SetServiceResolver(p.options.Services)
+		plugin.SetAuthenticationInfoResolverWrapper(p.options.Webhooks.Wrap)
+		if e, ok := plugin.(excluder); ok {
+			e.SetExcludedAdmissionResources(excluded)
+		}
+		if err := plugin.ValidateInitialization(); err != nil {
+			return nil, err
+		}
+	}
+	return &webhookPlugins{mutate, validate}, nil
+}
+
+// webhookPlugin has the methods that mutating.Plugin and validating.Plugin share.
+type webhookPlugin interface {
+	admission.Interface
+	admission.InitializationValidator
+	SetServiceResolver(webhook.ServiceResolver)
+	SetAuthenticationInfoResolverWrapper(webhook.AuthenticationInfoResolverWrapper)
+}
+
+// excluder is implemented by plugins that exclude resources. Those of webhooks do since 1.37.
+type excluder interface {
+	SetExcludedAdmissionResources([]schema.GroupResource)
+}

@@ -1,0 +1,94 @@
+// Package webhooks has what conversion webhooks and admission webhooks share: limits of their
+// clients, and the URLs of the Services that their configurations name.
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// Limits limit calls of webhooks.
+type Limits struct {
+	Timeout  time.Duration // of a call; a configuration may have a shorter one
+	Response int64         // in bytes
+}
+
+// Wrap limits the clients of a resolver.
+func (l Limits) Wrap(next webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+	return &webhook.AuthenticationInfoResolverDelegator{
+		ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
+			return l.limit(next.ClientConfigFor(hostPort))
+		},
+		ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
+			return l.limit(next.ClientConfigForService(name, namespace, port))
+		},
+	}
+}
+
+func (l Limits) limit(config *rest.Config, err error) (*rest.Config, error) {
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = l.Timeout
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &boundedTripper{next, l.Response} })
+	return config, nil
+}
+
+// boundedTripper limits the size of webhook responses.
+type boundedTripper struct {
+	next http.RoundTripper
+	max  int64
+}
+
+func (t *boundedTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.next.RoundTrip(r)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, t.max)
+	}
+	return answer, err
+}
+
+// Services resolve the Services that webhook configurations name. It implements
+// webhook.ServiceResolver.
+type Services struct {
+	// Resolve, if not nil, is the host's resolver.
+	Resolve func(namespace, name string, port int32) (*url.URL, error)
+	Store   storage.Store
+}
+
+// ResolveEndpoint asks the host. Without a host's resolver only Services of type ExternalName
+// have a URL: there is no cluster network that leads to others.
+func (s Services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	if s.Resolve != nil {
+		return s.Resolve(namespace, name, port)
+	}
+	record, _, err := s.Store.Get(context.Background(), resources.PrefixOf("", "services")+namespace+"/"+name, 0)
+	if err != nil {
+		return nil, err
+	}
+	service := &corev1.Service{}
+	if record != nil {
+		if err := json.Unmarshal(record.Value, service); err != nil {
+			return nil, fmt.Errorf("%s: %w", record.Key, err)
+		}
+	}
+	if service.Spec.Type != corev1.ServiceTypeExternalName || service.Spec.ExternalName == "" {
+		return nil,
+			fmt.Errorf("service %s/%s can't be reached without a cluster: expected a clientConfig with a url", namespace, name)
+	}
+	return &url.URL{Scheme: "https", Host: net.JoinHostPort(service.Spec.ExternalName, strconv.Itoa(int(port)))}, nil
+}
