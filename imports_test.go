@@ -65,7 +65,8 @@ var serverLayers = []layer{
 	{"storage/bbolt", []string{"storage", "storage/internal/feed"}},
 	{"storage/etcd", []string{"storage"}},
 	{"storage/storagetest", []string{"storage"}},
-	{"auth/rbac", []string{"storage"}},
+	{"internal/bootstrap", []string{"storage"}},
+	{"auth/rbac", []string{"storage", "internal/bootstrap"}},
 	{"internal/response", nil},
 	{"internal/metrics", nil},
 	{"internal/request", nil},
@@ -81,8 +82,8 @@ var serverLayers = []layer{
 	}},
 	{"internal/custom", []string{"admission", "storage", "internal/resources"}},
 	{".", []string{
-		"admission", "storage", "storage/memory", "internal/response", "internal/builtin", "internal/custom",
-		"internal/discovery", "internal/metrics", "internal/openapi", "internal/request", "internal/resources",
+		"admission", "storage", "storage/memory", "internal/bootstrap", "internal/response", "internal/builtin",
+		"internal/custom", "internal/discovery", "internal/metrics", "internal/openapi", "internal/request", "internal/resources",
 		"internal/verbs",
 	}},
 	// recorded imports builtin for the defaults of objects that the engine alone replayed.

@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"reflect"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 )
 
@@ -55,10 +59,55 @@ func (s *Server) createObjects(ctx context.Context) error {
 	if err == nil && !s.options.DisableNamespaceLifecycle {
 		err = s.createNamespaces(ctx)
 	}
+	if err == nil {
+		err = s.bootstrap(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	return s.createAll(ctx, all[others:])
+}
+
+// bootstrap creates the objects of kube-apiserver's own.
+func (s *Server) bootstrap(ctx context.Context) error {
+	b := s.options.Bootstrap
+	creator := bootstrap.Creator{
+		Store: s.store, Now: s.options.Now, NewUID: s.options.NewUID, Endpoint: s.options.endpoint(),
+	}
+	for _, set := range []struct {
+		name   string
+		wanted bool
+	}{
+		{bootstrap.RBAC, b.RBAC},
+		{bootstrap.PriorityClasses, b.PriorityClasses},
+		{bootstrap.FlowControl, b.FlowSchemas},
+		{bootstrap.Service, b.Service},
+	} {
+		if !set.wanted {
+			continue
+		}
+		created, err := creator.Create(ctx, set.name)
+		if err != nil {
+			return fmt.Errorf("bootstrap of %s: %w", set.name, err)
+		}
+		if o, ok := s.options.Authorizer.(Observer); ok && created && set.name == bootstrap.RBAC {
+			o.Written(ctx, rbacv1.GroupName, "clusterroles")
+		}
+	}
+	return nil
+}
+
+// endpoint returns the address of the first listener, if there is one.
+func (o Options) endpoint() netip.AddrPort {
+	if len(o.Listeners) == 0 {
+		return netip.AddrPort{}
+	}
+	address, ok := o.Listeners[0].Addr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	at := address.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 }
 
 // begin reads what createObjects needs of an object.

@@ -148,7 +148,7 @@ func TestObjectsToBeginWithRefused(t *testing.T) {
 			"expected a kind that is served"},
 		{"no name", "it has no key", &corev1.ConfigMap{}, "expected metadata.name"},
 		{"no namespace", "it has no key", settings("", nil), "expected metadata.namespace"},
-		{"namespace of a Node", "it would be lost", tree(`{apiVersion: v1, kind: Node, metadata: {name: x, namespace: y}}`),
+		{"namespace of a Node", "it would be lost", tree(`{apiVersion: v1, kind: Node, metadata: {name: x, namespace: elsewhere}}`),
 			"expected no metadata.namespace"},
 		{"namespace that does not exist", "a create would be refused", settings("nowhere", nil),
 			`namespaces "nowhere" not found`},

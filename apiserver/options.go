@@ -44,6 +44,8 @@ type Options struct {
 	// Scheme has the kinds of Go structs in Objects that have no TypeMeta. Built-in kinds are
 	// known without it.
 	Scheme *runtime.Scheme
+	// Bootstrap says which objects of kube-apiserver's own the server creates.
+	Bootstrap Bootstrap
 
 	// Token is the bearer token of the administrator, which Config contains; the default is
 	// random. Its user is "system:admin" in group "system:masters".
@@ -94,6 +96,26 @@ type Options struct {
 
 	// Log is the logger for internal errors; the default is slog.Default().
 	Log *slog.Logger
+}
+
+// Bootstrap says which of the objects that kube-apiserver creates by itself a server creates,
+// unless they exist. They were recorded from kube-apiserver.
+type Bootstrap struct {
+	// Service is the Service "kubernetes" in namespace default with its Endpoints and
+	// EndpointSlice, which have the first listener of Start.
+	Service bool
+	// RBAC are the default ClusterRoles, Roles and bindings. Package auth/rbac creates them
+	// too.
+	RBAC bool
+	// PriorityClasses are system-cluster-critical and system-node-critical.
+	PriorityClasses bool
+	// FlowSchemas are the FlowSchemas and PriorityLevelConfigurations. They have no effect.
+	FlowSchemas bool
+}
+
+// BootstrapAll is all that kube-apiserver creates.
+func BootstrapAll() Bootstrap {
+	return Bootstrap{Service: true, RBAC: true, PriorityClasses: true, FlowSchemas: true}
 }
 
 // A Guard is an Authorizer that also authorizes the outcome of a write, to prevent privilege

@@ -56,6 +56,7 @@ func startOn(ctx context.Context, options Options, listeners ...net.Listener) (_
 		}
 	}()
 	options = options.withDefaults()
+	options.Listeners = listeners
 	own, err := newIdentity(options.Now(), options.Certificate, options.ClientCAs)
 	if err != nil {
 		return nil, err
