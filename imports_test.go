@@ -99,6 +99,7 @@ var commandLayers = []layer{
 	{"internal/kinds", nil},
 	{"internal/cluster", nil},
 	{"internal/store", nil},
+	{"internal/envtest", []string{"internal/process"}},
 	{"internal/replay", []string{"internal/kinds"}},
 	{"internal/manifest", []string{"internal/process"}},
 	{"internal/place", []string{
@@ -107,7 +108,7 @@ var commandLayers = []layer{
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
 	{"internal/cli", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/replay",
-		"internal/manifest", "internal/place", "internal/view",
+		"internal/envtest", "internal/manifest", "internal/place", "internal/view",
 	}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
 }

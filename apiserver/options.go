@@ -3,6 +3,7 @@ package apiserver
 import (
 	"cmp"
 	"context"
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -53,6 +54,8 @@ type Options struct {
 	// Authenticator authenticates other requests; nil rejects them. Those of k8s.io/apiserver
 	// for bearer tokens, such as tokenfile.New, become one by bearertoken.New.
 	Authenticator authenticator.Request
+	// ServiceAccounts says how tokens of ServiceAccounts are signed.
+	ServiceAccounts ServiceAccounts
 	// ClientCAs are the CAs of client certificates: the common name is the user, organizations
 	// are the groups. Callers of New with their own http.Server set ClientAuth of its TLS
 	// configuration to tls.RequestClientCert. See Running.AddUser too.
@@ -96,6 +99,19 @@ type Options struct {
 
 	// Log is the logger for internal errors; the default is slog.Default().
 	Log *slog.Logger
+}
+
+// ServiceAccounts says how tokens of ServiceAccounts are signed. The zero value signs with a
+// random key: tokens end with the server.
+type ServiceAccounts struct {
+	// Issuer is the issuer of tokens, and their default audience; the default is
+	// "https://kubernetes.default.svc".
+	Issuer string
+	// Key signs tokens; it must be RSA, or ECDSA over P-256, P-384 or P-521.
+	Key crypto.Signer
+	// PublicKeys are keys whose tokens are accepted besides: *rsa.PublicKey or
+	// *ecdsa.PublicKey.
+	PublicKeys []crypto.PublicKey
 }
 
 // Bootstrap says which of the objects that kube-apiserver creates by itself a server creates,

@@ -71,7 +71,10 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 	if s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
-	s.accounts = newAccounts(s.store, options.Now)
+	var err error
+	if s.accounts, err = newAccounts(s.store, options.Now, options.ServiceAccounts); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	s.authenticator = newAuthenticator(options, s.accounts, clientCAs)
 	groups := builtin.Groups(builtin.Options{Now: options.Now})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
@@ -105,7 +108,7 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.metrics = metrics.New(gitVersion)
 	s.mux = s.paths()
-	err := s.startControllers(ctx)
+	err = s.startControllers(ctx)
 	if err == nil {
 		err = s.createObjects(ctx)
 	}

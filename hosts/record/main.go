@@ -193,6 +193,6 @@ func (r resource) line(item []byte) (string, error) {
 	if r.group != "" {
 		version = r.group + "/" + version
 	}
-	return fmt.Sprintf("%s\t{\"kind\":%q,\"apiVersion\":%q,%s", r.key(o.Metadata.Namespace, o.Metadata.Name), r.kind, version,
-		text[1:]), nil
+	key := r.key(o.Metadata.Namespace, o.Metadata.Name)
+	return fmt.Sprintf("%s\t{\"kind\":%q,\"apiVersion\":%q,%s", key, r.kind, version, text[1:]), nil
 }
