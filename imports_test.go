@@ -65,7 +65,8 @@ var serverLayers = []layer{
 	{"storage/bbolt", []string{"storage", "storage/internal/feed"}},
 	{"storage/etcd", []string{"storage"}},
 	{"storage/storagetest", []string{"storage"}},
-	{"auth/rbac", []string{"storage"}},
+	{"internal/bootstrap", []string{"storage"}},
+	{"auth/rbac", []string{"storage", "internal/bootstrap"}},
 	{"internal/response", nil},
 	{"internal/metrics", nil},
 	{"internal/request", nil},
@@ -81,14 +82,13 @@ var serverLayers = []layer{
 	// verbs knows kinds through resources.Strategy alone.
 	{"internal/verbs", []string{
 		"admission", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
-		"internal/watchcache",
-		"internal/plugins",
+		"internal/plugins", "internal/watchcache",
 	}},
 	{"internal/custom", []string{"admission", "storage", "internal/resources", "internal/webhooks"}},
 	{".", []string{
-		"admission", "storage", "storage/memory", "internal/response", "internal/builtin", "internal/custom",
-		"internal/discovery", "internal/metrics", "internal/openapi", "internal/plugins", "internal/request",
-		"internal/resources", "internal/verbs", "internal/watchcache", "internal/webhooks",
+		"admission", "storage", "storage/memory", "internal/bootstrap", "internal/response", "internal/builtin",
+		"internal/custom", "internal/discovery", "internal/metrics", "internal/openapi", "internal/plugins",
+		"internal/request", "internal/resources", "internal/verbs", "internal/watchcache", "internal/webhooks",
 	}},
 	// recorded imports builtin for the defaults of objects that the engine alone replayed.
 	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},
@@ -103,6 +103,7 @@ var commandLayers = []layer{
 	{"internal/kinds", nil},
 	{"internal/cluster", nil},
 	{"internal/store", nil},
+	{"internal/envtest", []string{"internal/process"}},
 	{"internal/replay", []string{"internal/kinds"}},
 	{"internal/manifest", []string{"internal/process"}},
 	{"internal/place", []string{
@@ -111,7 +112,7 @@ var commandLayers = []layer{
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
 	{"internal/cli", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/replay",
-		"internal/manifest", "internal/place", "internal/view",
+		"internal/envtest", "internal/manifest", "internal/place", "internal/view",
 	}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
 }

@@ -1,8 +1,13 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -21,7 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// issuer is the issuer of ServiceAccount tokens, and their default audience.
+// issuer is the default issuer of ServiceAccount tokens, and their default audience.
 const issuer = "https://kubernetes.default.svc"
 
 // Lifetimes of tokens.
@@ -32,18 +37,66 @@ const (
 )
 
 // accounts issues and authenticates ServiceAccount tokens, which are JSON Web Tokens (RFC
-// 7519). They are signed with a key that lives as long as this server, and are valid while
-// their ServiceAccount exists.
+// 7519). They are valid while their ServiceAccount exists.
 type accounts struct {
-	store storage.Store
-	now   func() time.Time
-	key   []byte
+	store  storage.Store
+	now    func() time.Time
+	issuer string
+
+	method   jwt.SigningMethod
+	key      any                   // signs tokens by method
+	verify   []jwt.VerificationKey // one of which must have signed a token
+	accepted []string              // methods of the keys in verify
 }
 
-func newAccounts(store storage.Store, now func() time.Time) *accounts {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	return &accounts{store: store, now: now, key: key}
+func newAccounts(store storage.Store, now func() time.Time, options ServiceAccounts) (*accounts, error) {
+	a := &accounts{store: store, now: now, issuer: cmp.Or(options.Issuer, issuer)}
+	if options.Key == nil {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		a.method, a.key = jwt.SigningMethodHS256, key
+		a.accept(a.method, key)
+	} else {
+		method, err := signingMethod(options.Key.Public())
+		if err != nil {
+			return nil, err
+		}
+		a.method, a.key = method, options.Key
+		a.accept(method, options.Key.Public())
+	}
+	for _, key := range options.PublicKeys {
+		method, err := signingMethod(key)
+		if err != nil {
+			return nil, err
+		}
+		a.accept(method, key)
+	}
+	return a, nil
+}
+
+// accept accepts tokens that a key signed.
+func (a *accounts) accept(method jwt.SigningMethod, key any) {
+	a.verify = append(a.verify, key)
+	a.accepted = append(a.accepted, method.Alg())
+}
+
+// signingMethod returns the method of kube-apiserver for a public key.
+func signingMethod(key crypto.PublicKey) (jwt.SigningMethod, error) {
+	switch key := key.(type) {
+	case *rsa.PublicKey:
+		return jwt.SigningMethodRS256, nil
+	case *ecdsa.PublicKey:
+		switch key.Curve {
+		case elliptic.P256():
+			return jwt.SigningMethodES256, nil
+		case elliptic.P384():
+			return jwt.SigningMethodES384, nil
+		case elliptic.P521():
+			return jwt.SigningMethodES512, nil
+		}
+	}
+	return nil, fmt.Errorf("key of ServiceAccount tokens: expected RSA, or ECDSA over P-256, P-384 or P-521, got a %T",
+		key)
 }
 
 // accountClaims are the claims of a token.
@@ -101,17 +154,17 @@ func (a *accounts) issue(ctx context.Context, namespace, name string, o *authent
 			"this server binds tokens to nothing but their ServiceAccount"))
 	}
 	if len(o.Spec.Audiences) == 0 {
-		o.Spec.Audiences = []string{issuer}
+		o.Spec.Audiences = []string{a.issuer}
 	}
 	now := a.now().Truncate(time.Second)
 	claims := accountClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer: issuer, Audience: o.Spec.Audiences, Subject: serviceaccount.MakeUsername(namespace, name),
+			Issuer: a.issuer, Audience: o.Spec.Audiences, Subject: serviceaccount.MakeUsername(namespace, name),
 			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(life)),
 		},
 		Of: accountOf{namespace, accountRef{name, string(account.UID)}},
 	}
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(a.key)
+	token, err := jwt.NewWithClaims(a.method, claims).SignedString(a.key)
 	if err != nil {
 		return err
 	}
@@ -122,11 +175,23 @@ func (a *accounts) issue(ctx context.Context, namespace, name string, o *authent
 	return nil
 }
 
-// AuthenticateToken authenticates tokens that issue signed.
+// keysOf returns the keys that may have signed a token: those of its method.
+func (a *accounts) keysOf(token *jwt.Token) (any, error) {
+	var keys []jwt.VerificationKey
+	for i, key := range a.verify {
+		if a.accepted[i] == token.Method.Alg() {
+			keys = append(keys, key)
+		}
+	}
+	return jwt.VerificationKeySet{Keys: keys}, nil
+}
+
+// AuthenticateToken authenticates tokens that issue signed, or another server with one of the
+// public keys.
 func (a *accounts) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	var claims accountClaims
-	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.key, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer), jwt.WithAudience(issuer),
+	_, err := jwt.ParseWithClaims(token, &claims, a.keysOf, jwt.WithValidMethods(a.accepted),
+		jwt.WithIssuer(a.issuer), jwt.WithAudience(a.issuer),
 		jwt.WithExpirationRequired(), jwt.WithTimeFunc(a.now))
 	if err != nil {
 		return nil, false, err

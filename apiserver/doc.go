@@ -21,6 +21,7 @@
 //	internal/resources   the resource table; the Strategy interface
 //	internal/builtin     built-in resources, with Go types: their defaults are in defaults*.go,
 //	                     strategies in strategy.go and prepare*.go, columns in columns*.go
+//	internal/bootstrap   the objects that kube-apiserver creates by itself
 //	internal/custom      custom resources
 //	internal/discovery   discovery documents
 //	internal/openapi     OpenAPI 2 and 3 documents

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,8 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	requestunion "k8s.io/apiserver/pkg/authentication/request/union"
+	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -26,14 +29,58 @@ import (
 )
 
 // newAuthenticator returns the authenticator of all requests: it knows the administrator's
-// token, ServiceAccount tokens, and what options.Authenticator knows. Authenticated users get
-// the group system:authenticated.
-func newAuthenticator(options Options, accounts authenticator.Token) authenticator.Request {
-	own := bearertoken.New(tokenunion.New(administrator(options.Token), accounts))
-	if options.Authenticator == nil {
-		return group.NewAuthenticatedGroupAdder(own)
+// token, ServiceAccount tokens, client certificates, and what options.Authenticator knows.
+// Authenticated users get the group system:authenticated.
+func newAuthenticator(
+	options Options, accounts authenticator.Token, clientCAs *x509.CertPool,
+) authenticator.Request {
+	all := []authenticator.Request{bearertoken.New(tokenunion.New(administrator(options.Token), accounts))}
+	if clientCAs != nil {
+		verify := x509request.DefaultVerifyOptions()
+		verify.Roots = clientCAs
+		all = append(all, x509request.New(verify, x509request.CommonNameUserConversion))
 	}
-	return group.NewAuthenticatedGroupAdder(requestunion.New(own, options.Authenticator))
+	if options.Authenticator != nil {
+		all = append(all, options.Authenticator)
+	}
+	known := group.NewAuthenticatedGroupAdder(requestunion.New(all...))
+	if options.Anonymous {
+		// Wrong credentials are an error, and not those of the anonymous user.
+		return requestunion.NewFailOnError(known, anonymous.NewAuthenticator(nil))
+	}
+	return known
+}
+
+// onlyAuthenticated is the Authorizer of a server that lets anonymous requests in and has no
+// other: it allows all to users with credentials, and to others what tells whether the server
+// is ready.
+type onlyAuthenticated struct{}
+
+// publicPaths are the paths that need no credentials.
+var publicPaths = []string{"/healthz", "/livez", "/readyz", "/version"}
+
+func (onlyAuthenticated) Authorize(
+	_ context.Context, a authorizer.Attributes,
+) (authorizer.Decision, string, error) {
+	if a.GetUser().GetName() != user.Anonymous || !a.IsResourceRequest() && a.IsReadOnly() &&
+		slices.Contains(publicPaths, a.GetPath()) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// ConditionsAwareAuthorize is Authorize: there are no conditions.
+func (o onlyAuthenticated) ConditionsAwareAuthorize(
+	ctx context.Context, a authorizer.Attributes,
+) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(o.Authorize(ctx, a))
+}
+
+// EvaluateConditions denies: there are no conditions.
+func (onlyAuthenticated) EvaluateConditions(
+	context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData,
+) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
 // authenticate returns the user of a request. The error is a 401, or a 503 if the storage that

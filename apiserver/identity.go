@@ -13,22 +13,23 @@ import (
 	"time"
 )
 
-// identity is the TLS certificate of a server.
+// identity is the TLS certificate of a server, and the CA of the client certificates that it
+// issues.
 type identity struct {
-	ca     []byte // the CA certificate for clients, in PEM
+	roots  []byte // the certificates that clients trust, in PEM
 	config *tls.Config
+
+	ca    *x509.Certificate
+	caKey *ecdsa.PrivateKey
 }
 
 // validity is the lifetime of certificates. Each start of a server creates a new one.
 const validity = 10 * 365 * 24 * time.Hour
 
-// newIdentity creates a CA and a server certificate for loopback. The CA's key is discarded.
-func newIdentity(now time.Time) (*identity, error) {
+// newIdentity creates a CA, and a server certificate for loopback if serving is nil. Client
+// certificates of clientCAs, which may be nil, are asked for too.
+func newIdentity(now time.Time, serving *tls.Certificate, clientCAs *x509.CertPool) (*identity, error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -39,26 +40,78 @@ func newIdentity(now time.Time) (*identity, error) {
 		NotBefore: time.Unix(from, 0).Add(-time.Hour), NotAfter: time.Now().Add(validity),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "tenure"},
-		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
+	der, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, leaf, ca, &key.PublicKey, caKey)
+	if ca, err = x509.ParseCertificate(der); err != nil {
+		return nil, err
+	}
+	i := &identity{ca: ca, caKey: caKey, roots: encodeCertificates(der)}
+	if serving == nil {
+		serving, err = i.issue(&x509.Certificate{
+			Subject: pkix.Name{CommonName: "tenure"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+			DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		})
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		i.roots = encodeCertificates(serving.Certificate...)
+	}
+	if clientCAs == nil {
+		clientCAs = x509.NewCertPool()
+	} else {
+		clientCAs = clientCAs.Clone()
+	}
+	clientCAs.AddCert(ca)
+	i.config = &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{*serving},
+		NextProtos:   []string{"h2", "http/1.1"},
+		// The authenticator verifies certificates, so that it can tell what is wrong with one.
+		ClientAuth: tls.RequestClientCert, ClientCAs: clientCAs,
+	}
+	return i, nil
+}
+
+// issue returns a new certificate of the CA.
+func (i *identity) issue(leaf *x509.Certificate) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	return &identity{
-		ca: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER}),
-		config: &tls.Config{
-			MinVersion:   tls.VersionTLS12,
-			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-			NextProtos:   []string{"h2", "http/1.1"},
-		},
-	}, nil
+	if leaf.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62)); err != nil {
+		return nil, err
+	}
+	leaf.NotBefore, leaf.NotAfter, leaf.KeyUsage = i.ca.NotBefore, i.ca.NotAfter, x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, leaf, i.ca, &key.PublicKey, i.caKey)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// issueClient returns a client certificate of a user and its key, in PEM.
+func (i *identity) issueClient(name string, groups []string) (certificate, key []byte, err error) {
+	issued, err := i.issue(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: name, Organization: groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(issued.PrivateKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	return encodeCertificates(issued.Certificate...), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// encodeCertificates returns certificates in PEM.
+func encodeCertificates(all ...[]byte) (out []byte) {
+	for _, der := range all {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	}
+	return out
 }

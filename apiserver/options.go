@@ -3,10 +3,15 @@ package apiserver
 import (
 	"cmp"
 	"context"
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/google/uuid"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -29,12 +34,36 @@ type Options struct {
 	// Hooks are admission hooks.
 	Hooks admission.Hooks
 
+	// Definitions are CustomResourceDefinitions, and Objects are objects of any kind, to begin
+	// with: they are stored before the server accepts requests, unless they exist. Their
+	// defaults are set and they are validated, but no admission hook is called. What a client
+	// can't set is stored as it is given, such as status, uid, creationTimestamp, generation,
+	// managedFields, and a deletionTimestamp with finalizers. A resourceVersion is ignored.
+	// Objects may be Go structs or unstructured; they are not changed.
+	Definitions []*apiextensionsv1.CustomResourceDefinition
+	Objects     []runtime.Object
+	// Scheme has the kinds of Go structs in Objects that have no TypeMeta. Built-in kinds are
+	// known without it.
+	Scheme *runtime.Scheme
+	// Bootstrap says which objects of kube-apiserver's own the server creates.
+	Bootstrap Bootstrap
+
 	// Token is the bearer token of the administrator, which Config contains; the default is
 	// random. Its user is "system:admin" in group "system:masters".
 	Token string
 	// Authenticator authenticates other requests; nil rejects them. Those of k8s.io/apiserver
 	// for bearer tokens, such as tokenfile.New, become one by bearertoken.New.
 	Authenticator authenticator.Request
+	// ServiceAccounts says how tokens of ServiceAccounts are signed.
+	ServiceAccounts ServiceAccounts
+	// ClientCAs are the CAs of client certificates: the common name is the user, organizations
+	// are the groups. Callers of New with their own http.Server set ClientAuth of its TLS
+	// configuration to tls.RequestClientCert. See Running.AddUser too.
+	ClientCAs *x509.CertPool
+	// Anonymous makes requests without credentials those of the user "system:anonymous" in
+	// group "system:unauthenticated". Without an Authorizer they may read health and version,
+	// and nothing else.
+	Anonymous bool
 	// Authorizer authorizes requests before their body is read; nil allows all of them. An
 	// apply that creates an object is authorized a second time, for "create". If it is an
 	// authorizer.RuleResolver, the server answers SelfSubjectRulesReviews; see Guard and
@@ -56,6 +85,12 @@ type Options struct {
 	// Listen is the address for Start; the default is a free port of 127.0.0.1. It must be a
 	// loopback address.
 	Listen string
+	// Listeners are the listeners for Start, in the place of Listen, on addresses of the
+	// caller's choice. The server closes them. Config leads to the first of them.
+	Listeners []net.Listener
+	// Certificate is the serving certificate for Start; the default is one for loopback, of a
+	// CA of the server's own. Config trusts its chain.
+	Certificate *tls.Certificate
 	// Kubeconfig, if not empty, is the kubeconfig to which Start adds a context; see
 	// WriteKubeconfig.
 	Kubeconfig string
@@ -64,6 +99,39 @@ type Options struct {
 
 	// Log is the logger for internal errors; the default is slog.Default().
 	Log *slog.Logger
+}
+
+// ServiceAccounts says how tokens of ServiceAccounts are signed. The zero value signs with a
+// random key: tokens end with the server.
+type ServiceAccounts struct {
+	// Issuer is the issuer of tokens, and their default audience; the default is
+	// "https://kubernetes.default.svc".
+	Issuer string
+	// Key signs tokens; it must be RSA, or ECDSA over P-256, P-384 or P-521.
+	Key crypto.Signer
+	// PublicKeys are keys whose tokens are accepted besides: *rsa.PublicKey or
+	// *ecdsa.PublicKey.
+	PublicKeys []crypto.PublicKey
+}
+
+// Bootstrap says which of the objects that kube-apiserver creates by itself a server creates,
+// unless they exist. They were recorded from kube-apiserver.
+type Bootstrap struct {
+	// Service is the Service "kubernetes" in namespace default with its Endpoints and
+	// EndpointSlice, which have the first listener of Start.
+	Service bool
+	// RBAC are the default ClusterRoles, Roles and bindings. Package auth/rbac creates them
+	// too.
+	RBAC bool
+	// PriorityClasses are system-cluster-critical and system-node-critical.
+	PriorityClasses bool
+	// FlowSchemas are the FlowSchemas and PriorityLevelConfigurations. They have no effect.
+	FlowSchemas bool
+}
+
+// BootstrapAll is all that kube-apiserver creates.
+func BootstrapAll() Bootstrap {
+	return Bootstrap{Service: true, RBAC: true, PriorityClasses: true, FlowSchemas: true}
 }
 
 // A Guard is an Authorizer that also authorizes the outcome of a write, to prevent privilege
@@ -131,7 +199,9 @@ func (o Options) withDefaults() Options {
 	if o.Suffix == nil {
 		o.Suffix = func() string { return rand.String(5) }
 	}
-	if o.Authorizer == nil {
+	if o.Authorizer == nil && o.Anonymous {
+		o.Authorizer = onlyAuthenticated{}
+	} else if o.Authorizer == nil {
 		o.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	}
 	if o.Token == "" {

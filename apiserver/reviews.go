@@ -74,8 +74,8 @@ func (s *Server) reviewToken(ctx context.Context, obj resources.Object) error {
 	}
 	if err == nil {
 		o.Status.Authenticated, o.Status.User = true, userInfo(user)
-		if len(o.Spec.Audiences) > 0 && slices.Contains(o.Spec.Audiences, issuer) {
-			o.Status.Audiences = []string{issuer}
+		if len(o.Spec.Audiences) > 0 && slices.Contains(o.Spec.Audiences, s.accounts.issuer) {
+			o.Status.Audiences = []string{s.accounts.issuer}
 		}
 	}
 	return nil

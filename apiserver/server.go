@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"maps"
 	"net/http"
@@ -56,9 +57,14 @@ type Server struct {
 }
 
 // New returns a running server. It creates the default namespaces in its store if they do not
-// exist, unless Options.DisableNamespaceLifecycle is set. Close stops it.
+// exist, unless Options.DisableNamespaceLifecycle is set, and the objects of the options.
+// Close stops it.
 func New(ctx context.Context, options Options) (*Server, error) {
-	options = options.withDefaults()
+	return newServer(ctx, options.withDefaults(), options.ClientCAs)
+}
+
+// newServer is New with the CAs of client certificates, which may be nil.
+func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (*Server, error) {
 	s := &Server{
 		options: options, store: options.Store,
 		requests: make(chan struct{}, options.Limits.Requests),
@@ -70,8 +76,11 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	if s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
-	s.accounts = newAccounts(s.store, options.Now)
-	s.authenticator = newAuthenticator(options, s.accounts)
+	var err error
+	if s.accounts, err = newAccounts(s.store, options.Now, options.ServiceAccounts); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.authenticator = newAuthenticator(options, s.accounts, clientCAs)
 	groups := builtin.Groups(builtin.Options{Now: options.Now})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
 	limits := webhooks.Limits{
@@ -112,12 +121,11 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
 	s.metrics = metrics.New(kubernetesVersion)
 	s.mux = s.paths()
-	if !options.DisableNamespaceLifecycle {
-		if err := s.createNamespaces(ctx); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+	err = s.startControllers(ctx)
+	if err == nil {
+		err = s.createObjects(ctx)
 	}
-	if err := s.startControllers(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

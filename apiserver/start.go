@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"golang.org/x/net/netutil"
@@ -18,10 +19,11 @@ import (
 // called.
 type Running struct {
 	*Server
-	config *rest.Config
-	http   *http.Server
-	conns  *connections
-	ended  chan struct{}
+	config   *rest.Config
+	http     *http.Server
+	conns    *connections
+	identity *identity
+	ended    chan struct{}
 	// the context in the kubeconfig that was written
 	context string
 
@@ -29,26 +31,43 @@ type Running struct {
 	stopErr error
 }
 
-// Start starts a server on a loopback port with TLS and a bearer token, and returns when it
-// accepts requests. It stops when ctx ends.
+// Start starts a server with TLS and a bearer token on a loopback port, or on
+// Options.Listeners, and returns when it accepts requests. It stops when ctx ends.
 func Start(ctx context.Context, options Options) (*Running, error) {
 	options = options.withDefaults()
-	listener, err := listen(ctx, options.Listen)
+	listeners := options.Listeners
+	if len(listeners) == 0 {
+		listener, err := listen(ctx, options.Listen)
+		if err != nil {
+			return nil, err
+		}
+		listeners = []net.Listener{listener}
+	}
+	return startOn(ctx, options, listeners...)
+}
+
+// startOn starts a server on listeners, which it closes.
+func startOn(ctx context.Context, options Options, listeners ...net.Listener) (_ *Running, err error) {
+	defer func() {
+		if err != nil {
+			for _, l := range listeners {
+				err = errors.Join(err, l.Close())
+			}
+		}
+	}()
+	options = options.withDefaults()
+	options.Listeners = listeners
+	own, err := newIdentity(options.Now(), options.Certificate, options.ClientCAs)
 	if err != nil {
 		return nil, err
 	}
-	return startOn(ctx, options, listener)
-}
-
-// startOn starts a server on a listener, which it closes.
-func startOn(ctx context.Context, options Options, listener net.Listener) (*Running, error) {
-	server, err := New(ctx, options)
+	server, err := newServer(ctx, options, own.config.ClientCAs)
 	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+		return nil, err
 	}
-	r, err := start(server, netutil.LimitListener(listener, server.options.Limits.Connections))
+	r, err := start(server, own, listeners)
 	if err != nil {
-		return nil, errors.Join(err, listener.Close(), server.Close())
+		return nil, errors.Join(err, server.Close())
 	}
 	context.AfterFunc(ctx, func() { _ = r.Close() })
 	return r, nil
@@ -66,23 +85,24 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", address)
 }
 
-func start(server *Server, listener net.Listener) (*Running, error) {
-	identity, err := newIdentity(server.options.Now())
+// start serves on listeners.
+func start(server *Server, own *identity, listeners []net.Listener) (*Running, error) {
+	host, err := hostOf(listeners[0].Addr())
 	if err != nil {
 		return nil, err
 	}
 	limits := server.options.Limits
 	conns := &connections{}
 	r := &Running{
-		Server: server, conns: conns,
+		Server: server, conns: conns, identity: own,
 		config: &rest.Config{
-			Host:            "https://" + listener.Addr().String(),
+			Host:            "https://" + host,
 			BearerToken:     server.options.Token,
-			TLSClientConfig: rest.TLSClientConfig{CAData: identity.ca},
+			TLSClientConfig: rest.TLSClientConfig{CAData: own.roots},
 			QPS:             -1,
 		},
 		http: &http.Server{
-			Handler: server, TLSConfig: identity.config, ConnState: conns.changed,
+			Handler: server, TLSConfig: own.config, ConnState: conns.changed,
 			ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header,
 			// Connections that are aborted, or do not speak TLS, are not logged.
 			ErrorLog: log.New(io.Discard, "", 0),
@@ -94,11 +114,43 @@ func start(server *Server, listener net.Listener) (*Running, error) {
 			return nil, err
 		}
 	}
+	var serving sync.WaitGroup
+	for _, l := range listeners {
+		limited := netutil.LimitListener(l, limits.Connections)
+		serving.Go(func() { _ = r.http.ServeTLS(limited, "", "") }) // Close ends it
+	}
 	go func() {
 		defer close(r.ended)
-		_ = r.http.ServeTLS(listener, "", "") // Close ends it
+		serving.Wait()
 	}()
 	return r, nil
+}
+
+// hostOf returns the host and port at which clients of this machine reach a listener.
+func hostOf(address net.Addr) (string, error) {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok {
+		return "", fmt.Errorf("listen on %s: expected a TCP address", address)
+	}
+	if tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port)), nil
+	}
+	return tcp.String(), nil
+}
+
+// AddUser returns a client configuration of a user with groups: Config with a client
+// certificate, which this server issues. It is valid as long as the server runs.
+func (r *Running) AddUser(name string, groups ...string) (*rest.Config, error) {
+	if name == "" {
+		return nil, errors.New("expected the name of a user")
+	}
+	certificate, key, err := r.identity.issueClient(name, groups)
+	if err != nil {
+		return nil, err
+	}
+	config := r.Config()
+	config.BearerToken, config.CertData, config.KeyData = "", certificate, key
+	return config, nil
 }
 
 // Config returns a client configuration. It is a copy for the caller.

@@ -27,11 +27,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
@@ -50,11 +53,14 @@ var (
 	_ authorizer.RuleResolver = (*Authorizer)(nil)
 )
 
-// New returns an authorizer for the RBAC objects in store. It creates the default roles of
-// defaults.yaml that do not exist. It watches the store until ctx ends or the store is closed.
+// New returns an authorizer for the RBAC objects in store. It creates kube-apiserver's default
+// roles and bindings that do not exist. It watches the store until ctx ends or the store is closed.
 func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 	a := &Authorizer{store: store}
-	if err := makeDefaults(ctx, store); err != nil {
+	creator := bootstrap.Creator{
+		Store: store, Now: time.Now, NewUID: func() types.UID { return types.UID(uuid.NewString()) },
+	}
+	if _, err := creator.Create(ctx, bootstrap.RBAC); err != nil {
 		return nil, fmt.Errorf("rbac: %w", err)
 	}
 	if err := a.load(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/envtest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -38,7 +39,11 @@ func Main(env process.Env, args []string) int {
 	}
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)
 	env.Stdout, env.Stderr = stdout, stderr
-	status := execute(&env, args)
+	run := execute
+	if program := envtest.Program(env.Name); program != nil {
+		run = program
+	}
+	status := run(&env, args)
 	for _, stream := range []*printable.Writer{stdout, stderr} {
 		if err := stream.Close(); err != nil {
 			status = max(status, 1)
@@ -121,7 +126,7 @@ others, see their help.`,
 		newDelete(env),
 		newServe(env),
 	)
-	group("check", "Check:", newTest(env), newReplay(env))
+	group("check", "Check:", newTest(env), newEnvtest(env), newReplay(env))
 	root.AddCommand(newVersion(env))
 	useProgramName(root, env.Name)
 	return root

@@ -104,6 +104,20 @@ func Client() *http.Client {
 // Start starts a kube-apiserver on an etcd, with files in dir and more environment. Nothing
 // limits how many requests it takes, and no admission plugin asks for what a cluster has.
 func Start(ctx context.Context, name, binary, dir string, etcd *Etcd, env ...string) (*Server, error) {
+	return start(ctx, name, binary, dir, etcd, env, "--endpoint-reconciler-type=none", "--authorization-mode=AlwaysAllow",
+		"--advertise-address=127.0.0.1", "--enable-priority-and-fairness=false",
+		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0")
+}
+
+// StartAlone starts a kube-apiserver as [Start] does, with all that it creates by itself.
+func StartAlone(ctx context.Context, name, binary, dir string, etcd *Etcd) (*Server, error) {
+	return start(ctx, name, binary, dir, etcd, nil, "--authorization-mode=RBAC",
+		"--advertise-address=192.0.2.1") // one for documentation: it does not create an endpoint of loopback
+}
+
+func start(
+	ctx context.Context, name, binary, dir string, etcd *Etcd, env []string, more ...string,
+) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -124,13 +138,15 @@ func Start(ctx context.Context, name, binary, dir string, etcd *Etcd, env ...str
 		return nil, err
 	}
 	defer log.Close()
-	s.cmd = exec.CommandContext(ctx, binary, "--etcd-servers="+etcd.URL, "--secure-port="+fmt.Sprint(port),
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
-		"--cert-dir="+filepath.Join(dir, "certs"), "--token-auth-file="+tokens, "--authorization-mode=AlwaysAllow",
-		"--service-account-issuer=https://loopback.example", "--service-account-key-file="+key,
-		"--service-account-signing-key-file="+key, "--service-cluster-ip-range=10.0.0.0/24",
-		"--disable-admission-plugins=ServiceAccount", "--enable-priority-and-fairness=false",
-		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--profiling=true")
+	s.cmd = exec.CommandContext(ctx, binary, append([]string{
+		"--etcd-servers=" + etcd.URL, "--secure-port=" + fmt.Sprint(port),
+		"--bind-address=127.0.0.1",
+		"--cert-dir=" + filepath.Join(dir, "certs"), "--token-auth-file=" + tokens,
+		"--service-account-issuer=https://loopback.example", "--service-account-key-file=" + key,
+		"--service-account-signing-key-file=" + key, "--service-cluster-ip-range=10.0.0.0/24",
+		"--disable-admission-plugins=ServiceAccount",
+		"--profiling=true",
+	}, more...)...)
 	s.cmd.Env = append(os.Environ(), env...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {

@@ -1,0 +1,199 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
+	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
+)
+
+// The order in which objects to begin with are stored: an object needs its Namespace, a
+// custom resource its definition.
+const (
+	firstNamespaces = iota
+	thenDefinitions
+	thenOthers
+)
+
+// beginning is an object to begin with.
+type beginning struct {
+	order           int
+	kind            schema.GroupVersionKind
+	namespace, name string
+	data            []byte
+}
+
+// createObjects creates the default namespaces and the objects of the options that do not
+// exist.
+func (s *Server) createObjects(ctx context.Context) error {
+	objects := make([]runtime.Object, 0, len(s.options.Definitions)+len(s.options.Objects))
+	for _, crd := range s.options.Definitions {
+		objects = append(objects, crd)
+	}
+	var all []*beginning
+	for i, obj := range append(objects, s.options.Objects...) {
+		b, err := s.begin(obj)
+		if err != nil {
+			return fmt.Errorf("object %d to begin with: %w", i, err)
+		}
+		all = append(all, b)
+	}
+	slices.SortStableFunc(all, func(a, b *beginning) int { return a.order - b.order })
+	others := slices.IndexFunc(all, func(b *beginning) bool { return b.order != firstNamespaces })
+	if others < 0 {
+		others = len(all)
+	}
+	err := s.createAll(ctx, all[:others])
+	if err == nil && !s.options.DisableNamespaceLifecycle {
+		err = s.createNamespaces(ctx)
+	}
+	if err == nil {
+		err = s.bootstrap(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return s.createAll(ctx, all[others:])
+}
+
+// bootstrap creates the objects of kube-apiserver's own.
+func (s *Server) bootstrap(ctx context.Context) error {
+	b := s.options.Bootstrap
+	creator := bootstrap.Creator{
+		Store: s.store, Now: s.options.Now, NewUID: s.options.NewUID, Endpoint: s.options.endpoint(),
+	}
+	for _, set := range []struct {
+		name   string
+		wanted bool
+	}{
+		{bootstrap.RBAC, b.RBAC},
+		{bootstrap.PriorityClasses, b.PriorityClasses},
+		{bootstrap.FlowControl, b.FlowSchemas},
+		{bootstrap.Service, b.Service},
+	} {
+		if !set.wanted {
+			continue
+		}
+		created, err := creator.Create(ctx, set.name)
+		if err != nil {
+			return fmt.Errorf("bootstrap of %s: %w", set.name, err)
+		}
+		if o, ok := s.options.Authorizer.(Observer); ok && created && set.name == bootstrap.RBAC {
+			o.Written(ctx, rbacv1.GroupName, "clusterroles")
+		}
+	}
+	return nil
+}
+
+// endpoint returns the address of the first listener, if there is one.
+func (o Options) endpoint() netip.AddrPort {
+	if len(o.Listeners) == 0 {
+		return netip.AddrPort{}
+	}
+	address, ok := o.Listeners[0].Addr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	at := address.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+}
+
+// begin reads what createObjects needs of an object.
+func (s *Server) begin(obj runtime.Object) (*beginning, error) {
+	if v := reflect.ValueOf(obj); obj == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("expected an object, got nil")
+	}
+	kind, err := s.kindOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	o, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kind.Kind, err)
+	}
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kind.Kind, o.GetName(), err)
+	}
+	tree["apiVersion"], tree["kind"] = kind.GroupVersion().String(), kind.Kind
+	b := &beginning{order: thenOthers, kind: kind, namespace: o.GetNamespace(), name: o.GetName()}
+	switch (schema.GroupKind{Group: kind.Group, Kind: kind.Kind}) {
+	case schema.GroupKind{Kind: "Namespace"}:
+		b.order = firstNamespaces
+	case schema.GroupKind{Group: custom.Plural.Group, Kind: "CustomResourceDefinition"}:
+		b.order = thenDefinitions
+	}
+	b.data, err = json.Marshal(tree)
+	return b, err
+}
+
+// kindOf returns the kind of an object: by its TypeMeta, by the scheme of the options, or by
+// the Go type of a built-in kind.
+func (s *Server) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
+	if kind := obj.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind.Version != "" {
+		return kind, nil
+	}
+	if s.options.Scheme != nil {
+		if kinds, _, err := s.options.Scheme.ObjectKinds(obj); err == nil {
+			return kinds[0], nil
+		}
+	}
+	name := reflect.Indirect(reflect.ValueOf(obj)).Type().Name()
+	for _, group := range s.tables.Table().Groups() {
+		for _, version := range group.Versions {
+			for _, r := range version.Resources {
+				if r.Kind == name && !r.Custom && s.verbs.GoType(r, obj) {
+					return r.GVK(), nil
+				}
+			}
+		}
+	}
+	return schema.GroupVersionKind{},
+		fmt.Errorf("expected apiVersion and kind in a %T, or its kind in Options.Scheme", obj)
+}
+
+// createAll creates objects that do not exist.
+func (s *Server) createAll(ctx context.Context, objects []*beginning) error {
+	for _, b := range objects {
+		if err := s.createOne(ctx, b); err != nil {
+			return fmt.Errorf("%s %s to begin with: %w", b.kind.Kind, b.name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) createOne(ctx context.Context, b *beginning) error {
+	r := s.tables.Table().ResourceOf(b.kind)
+	if r == nil {
+		return fmt.Errorf("expected a kind that is served, found %s", b.kind)
+	}
+	if b.name == "" {
+		return errors.New("expected metadata.name")
+	}
+	if r.Namespaced == (b.namespace == "") {
+		if r.Namespaced {
+			return errors.New("expected metadata.namespace")
+		}
+		return fmt.Errorf("expected no metadata.namespace, found %s", b.namespace)
+	}
+	if err := s.verbs.Begin(ctx, r, b.namespace, b.data); err != nil {
+		return err
+	}
+	if b.order != thenDefinitions {
+		return nil
+	}
+	// Serving the definition may have failed; a request for it would only be a 404.
+	return s.definitions.Changed(ctx, b.name)
+}

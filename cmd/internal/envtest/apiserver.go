@@ -1,0 +1,238 @@
+package envtest
+
+import (
+	"context"
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+// serverFlags are the flags of kube-apiserver that have an effect.
+type serverFlags struct {
+	address, port              string
+	certDir, certFile, keyFile string
+	clientCA, tokens           string
+	anonymous                  bool
+	etcdPrefix                 string
+	etcdServers                []string
+	modes                      []string
+	issuers, accountKeys       []string
+	signingKey                 string
+	disabledPlugins            []string
+	requests                   int
+	timeout                    time.Duration
+	showVersion                bool
+}
+
+func (f *serverFlags) register(set *pflag.FlagSet) {
+	set.StringVar(&f.address, "bind-address", "127.0.0.1", "address to listen on, of loopback")
+	set.StringVar(&f.port, "secure-port", "6443", "port to listen on; 0 is any free port")
+	set.StringVar(&f.certDir, "cert-dir", "", "folder with apiserver.crt and apiserver.key")
+	set.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate")
+	set.StringVar(&f.keyFile, "tls-private-key-file", "", "its key")
+	set.StringVar(&f.clientCA, "client-ca-file", "", "CAs of client certificates")
+	set.StringVar(&f.tokens, "token-auth-file", "", "CSV file with token, user, uid and groups")
+	set.BoolVar(&f.anonymous, "anonymous-auth", true, "let requests without credentials in, as system:anonymous")
+	set.StringSliceVar(&f.etcdServers, "etcd-servers", nil, "URLs of etcd, or of its stand-in")
+	set.StringVar(&f.etcdPrefix, "etcd-prefix", "/registry", "prefix of keys in etcd")
+	set.StringSliceVar(&f.modes, "authorization-mode", []string{"AlwaysAllow"}, "RBAC or AlwaysAllow")
+	set.StringArrayVar(&f.issuers, "service-account-issuer", nil, "issuer of ServiceAccount tokens")
+	set.StringArrayVar(&f.accountKeys, "service-account-key-file", nil, "public keys of ServiceAccount tokens")
+	set.StringVar(&f.signingKey, "service-account-signing-key-file", "", "private key of ServiceAccount tokens")
+	set.StringSliceVar(&f.disabledPlugins, "disable-admission-plugins", nil, "NamespaceLifecycle has an effect")
+	set.IntVar(&f.requests, "max-requests-inflight", 0, "limit of requests in flight; 0 is 400")
+	set.DurationVar(&f.timeout, "request-timeout", time.Minute, "time to process a request")
+	set.BoolVar(&f.showVersion, "version", false, "print the version of Kubernetes")
+}
+
+// expected are flags that envtest always gives, and that need no effect here.
+var expected = []string{"advertise-address", "allow-privileged", "service-cluster-ip-range"}
+
+// RunAPIServer serves as kube-apiserver does, until it is interrupted, and returns the exit
+// status.
+func RunAPIServer(env *process.Env, args []string) int {
+	var f serverFlags
+	set := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
+	f.register(set)
+	if done, status := parse(env, set, args, expected, serverHelp); done {
+		return status
+	}
+	if f.showVersion {
+		fmt.Fprintln(env.Stdout, "Kubernetes "+apiserver.KubernetesVersion())
+		return 0
+	}
+	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := f.serve(ctx, env); err != nil {
+		fmt.Fprintln(env.Stderr, "kube-apiserver:", err)
+		return 1
+	}
+	return 0
+}
+
+const serverHelp = `kube-apiserver of Tenure serves the Kubernetes API to tests. It takes the flags of
+kube-apiserver; those that are not listed here are accepted, with a warning, and have
+no effect.
+
+`
+
+func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
+	options, err := f.options(env)
+	if err != nil {
+		return err
+	}
+	if options.Store, err = openStore(ctx, f.etcdServers, f.etcdPrefix); err != nil {
+		return err
+	}
+	defer options.Store.Close()
+	if options.Authorizer, err = f.authorizer(ctx, env.Stderr, options.Store); err != nil {
+		return err
+	}
+	listener, err := f.listen(ctx, env.Stderr)
+	if err != nil {
+		return err
+	}
+	options.Listeners = []net.Listener{listener}
+	server, err := apiserver.Start(context.WithoutCancel(ctx), options)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	fmt.Fprintln(env.Stderr, "kube-apiserver: serving at", server.URL())
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-server.Done():
+		return fmt.Errorf("the server stopped unexpectedly")
+	}
+}
+
+// options returns the options that need no store.
+func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error) {
+	o = apiserver.Options{
+		Bootstrap: apiserver.BootstrapAll(), Anonymous: f.anonymous, Now: env.Now,
+		DisableNamespaceLifecycle: slices.Contains(f.disabledPlugins, "NamespaceLifecycle"),
+		Limits:                    apiserver.Limits{Requests: f.requests, Request: f.timeout},
+		Log:                       slog.New(slog.NewTextHandler(env.Stderr, nil)),
+	}
+	if o.Certificate, err = f.certificate(); err != nil {
+		return o, err
+	}
+	if f.clientCA != "" {
+		data, err := os.ReadFile(f.clientCA)
+		if err != nil {
+			return o, fmt.Errorf("--client-ca-file: %w", err)
+		}
+		o.ClientCAs = x509.NewCertPool()
+		if !o.ClientCAs.AppendCertsFromPEM(data) {
+			return o, fmt.Errorf("--client-ca-file %s: expected certificates in PEM", f.clientCA)
+		}
+	}
+	if f.tokens != "" {
+		tokens, err := tokenfile.NewCSV(f.tokens)
+		if err != nil {
+			return o, fmt.Errorf("--token-auth-file: %w", err)
+		}
+		o.Authenticator = bearertoken.New(tokens)
+	}
+	return o, f.readAccountKeys(&o.ServiceAccounts)
+}
+
+func (f *serverFlags) readAccountKeys(o *apiserver.ServiceAccounts) error {
+	if len(f.issuers) > 0 {
+		o.Issuer = f.issuers[0] // it issues; others are those of servers before
+	}
+	if f.signingKey != "" {
+		key, err := keyutil.PrivateKeyFromFile(f.signingKey)
+		if err != nil {
+			return fmt.Errorf("--service-account-signing-key-file: %w", err)
+		}
+		signer, ok := key.(crypto.Signer)
+		if !ok {
+			return fmt.Errorf("--service-account-signing-key-file %s: expected a private key, got a %T", f.signingKey, key)
+		}
+		o.Key = signer
+	}
+	for _, path := range f.accountKeys {
+		keys, err := keyutil.PublicKeysFromFile(path)
+		if err != nil {
+			return fmt.Errorf("--service-account-key-file: %w", err)
+		}
+		for _, key := range keys {
+			o.PublicKeys = append(o.PublicKeys, key)
+		}
+	}
+	return nil
+}
+
+// certificate returns the serving certificate of the flags, or nil if there is none.
+func (f *serverFlags) certificate() (*tls.Certificate, error) {
+	certFile, keyFile := f.certFile, f.keyFile
+	if certFile == "" && f.certDir != "" {
+		certFile, keyFile = filepath.Join(f.certDir, "apiserver.crt"), filepath.Join(f.certDir, "apiserver.key")
+		if _, err := os.Stat(certFile); os.IsNotExist(err) {
+			return nil, nil
+		}
+	}
+	if certFile == "" {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("serving certificate: %w", err)
+	}
+	return &certificate, nil
+}
+
+// authorizer returns the authorizer of --authorization-mode; nil allows all.
+func (f *serverFlags) authorizer(
+	ctx context.Context, warnings io.Writer, store storage.Store,
+) (authorizer.Authorizer, error) {
+	withRBAC := false
+	for _, mode := range f.modes {
+		switch mode {
+		case "AlwaysAllow":
+			return nil, nil
+		case "RBAC":
+			withRBAC = true
+		case "Node": // there are no kubelets
+		default:
+			warn(warnings, "kube-apiserver", "--authorization-mode=%s has no effect", mode)
+		}
+	}
+	if !withRBAC {
+		return nil, fmt.Errorf("--authorization-mode: expected RBAC or AlwaysAllow, got %v", f.modes)
+	}
+	return rbac.New(ctx, store)
+}
+
+// listen listens on the address of the flags if it is one of loopback, and else on 127.0.0.1.
+func (f *serverFlags) listen(ctx context.Context, warnings io.Writer) (net.Listener, error) {
+	host := f.address
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		warn(warnings, "kube-apiserver", "--bind-address=%s: listening on 127.0.0.1 only", host)
+		host = "127.0.0.1"
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, f.port))
+}

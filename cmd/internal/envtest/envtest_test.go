@@ -1,0 +1,346 @@
+package envtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+// TestMain makes the test binary the programs, as links name it.
+func TestMain(m *testing.M) {
+	if program := Program(os.Args[0]); program != nil {
+		env := process.Env{Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now, Context: context.Background()}
+		os.Exit(program(&env, os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	wait = 30 * time.Second
+	tick = 20 * time.Millisecond
+)
+
+// assets makes a folder of the test binary.
+func assets(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, MakeFolder(folder, binary, ""))
+	return folder
+}
+
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+// start starts a program until the test ends, and returns what it prints, to be read when stop
+// has returned.
+func start(t *testing.T, path string, args ...string) (stop func() string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(t, cmd.Start())
+	stopped := false
+	stop = func() string {
+		if !stopped {
+			stopped = true
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			if err := cmd.Wait(); Program(path) != nil {
+				require.NoError(t, err, "it ends well")
+			}
+		}
+		return out.String()
+	}
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+// insecure reads URLs as envtest reads health: without credentials, and without a look at the
+// certificate.
+var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+
+func awaitHealth(t *testing.T, url string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		res, err := insecure.Get(url)
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		_, _ = io.Copy(io.Discard, res.Body)
+		return res.StatusCode == http.StatusOK
+	}, wait, tick, url)
+}
+
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	certificate, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return &authority{certificate, key}
+}
+
+func (a *authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
+}
+
+// issue returns a certificate and its key, in PEM.
+func (a *authority) issue(t *testing.T, name string, groups ...string) (certificate, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name, Organization: groups},
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &private.PublicKey, a.key)
+	require.NoError(t, err)
+	keyDER, err := x509.MarshalECPrivateKey(private)
+	require.NoError(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
+}
+
+// plane is an etcd and a kube-apiserver, started as envtest starts them.
+type plane struct {
+	url              string
+	serving, clients *authority
+	stop             func() string
+}
+
+func startPlane(t *testing.T, folder string, more ...string) *plane {
+	t.Helper()
+	etcd := "http://127.0.0.1:" + freePort(t)
+	start(t, filepath.Join(folder, "etcd"), "--advertise-client-urls="+etcd, "--data-dir="+t.TempDir(),
+		"--listen-client-urls="+etcd, "--listen-peer-urls=http://127.0.0.1:0", "--unsafe-no-fsync=true")
+	awaitHealth(t, etcd+"/health")
+	return startServer(t, folder, etcd, more...)
+}
+
+func startServer(t *testing.T, folder, etcd string, more ...string) *plane {
+	t.Helper()
+	p := &plane{serving: newAuthority(t), clients: newAuthority(t)}
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		return path
+	}
+	certificate, key := p.serving.issue(t, "apiserver")
+	write("apiserver.crt", certificate)
+	write("apiserver.key", key)
+	accounts, accountsKey := newAuthority(t).issue(t, "accounts")
+	port := freePort(t)
+	p.url = "https://127.0.0.1:" + port
+	p.stop = start(t, filepath.Join(folder, "kube-apiserver"), append([]string{
+		"--allow-privileged=true", "--authorization-mode=RBAC", "--bind-address=127.0.0.1", "--cert-dir=" + dir,
+		"--client-ca-file=" + write("ca.crt", p.clients.pem()), "--disable-admission-plugins=ServiceAccount",
+		"--etcd-servers=" + etcd, "--secure-port=" + port, "--service-account-issuer=" + p.url + "/",
+		"--service-account-key-file=" + write("sa.crt", accounts),
+		"--service-account-signing-key-file=" + write("sa.key", accountsKey), "--service-cluster-ip-range=10.0.0.0/24",
+	}, more...)...)
+	awaitHealth(t, p.url+"/healthz")
+	return p
+}
+
+// client returns a client with a certificate.
+func (p *plane) client(t *testing.T, name string, groups ...string) *kubernetes.Clientset {
+	t.Helper()
+	config := &rest.Config{Host: p.url, TLSClientConfig: rest.TLSClientConfig{CAData: p.serving.pem()}}
+	config.CertData, config.KeyData = p.clients.issue(t, name, groups...)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+// Two control planes run at a time, with the flags of envtest, and share nothing.
+func TestControlPlanes(t *testing.T) {
+	folder := assets(t)
+	for i := range 2 {
+		p := startPlane(t, folder)
+		admin := p.client(t, "admin", "system:masters")
+		_, err := admin.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
+		require.NoError(t, err, "control plane %d", i)
+		_, err = admin.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+		require.NoError(t, err)
+		_, err = p.client(t, "eve").CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		require.True(t, apierrors.IsForbidden(err), "%v", err)
+
+		_, err = admin.CoreV1().ServiceAccounts("shop").Create(t.Context(),
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		token, err := admin.CoreV1().ServiceAccounts("shop").CreateToken(t.Context(), "robot",
+			&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, []string{p.url + "/"}, token.Spec.Audiences)
+		review, err := admin.AuthenticationV1().TokenReviews().Create(t.Context(),
+			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token.Status.Token}},
+			metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "system:serviceaccount:shop:robot", review.Status.User.Username)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens.csv")
+	require.NoError(t, os.WriteFile(tokens, []byte(`secret,ann,1,"system:masters,others"`+"\n"), 0o600))
+	p := startPlane(t, assets(t), "--token-auth-file", tokens, "--authorization-mode=Node,RBAC", "--bind-address=0.0.0.0",
+		"--feature-gates=Some=true", "--audit-log-path", "-", "-v", "5")
+	config := &rest.Config{Host: p.url, BearerToken: "secret"}
+	config.CAData = p.serving.pem()
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	_, err = client.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	printed := p.stop()
+	for _, warning := range []string{
+		"flag feature-gates has no effect", "flag audit-log-path has no effect",
+		"--bind-address=0.0.0.0: listening on 127.0.0.1",
+	} {
+		require.Contains(t, printed, "kube-apiserver: warning: "+warning)
+	}
+	require.NotContains(t, printed, "allow-privileged")
+}
+
+// envtest asks for flags by --help, and stops at any failure.
+func TestHelpOfPrograms(t *testing.T) {
+	folder := assets(t)
+	for _, name := range []string{"kube-apiserver", "etcd"} {
+		out, err := exec.Command(filepath.Join(folder, name), "--help").CombinedOutput()
+		require.NoError(t, err)
+		require.NotRegexp(t, regexp.MustCompile(`(?m)^\s*--insecure-port\b`), string(out))
+		require.Contains(t, string(out), "Flags:")
+	}
+	out, err := exec.Command(filepath.Join(folder, "kube-apiserver"), "--version").Output()
+	require.NoError(t, err)
+	require.Regexp(t, `^Kubernetes v1\.\d+\.\d+\n$`, string(out))
+	out, err = exec.Command(filepath.Join(folder, "kubectl"), "version").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "PATH")
+}
+
+func TestRefusedFlags(t *testing.T) {
+	folder := assets(t)
+	for _, row := range []struct {
+		name, why string
+		args      []string
+		message   string
+	}{
+		{"no etcd", "kube-apiserver has the same demand", nil, "--etcd-servers"},
+		{"no such CA", "nobody could log in", []string{"--client-ca-file=missing"}, "--client-ca-file"},
+		{"CA without certificates", "nobody could log in", []string{"--client-ca-file=/dev/null"},
+			"expected certificates in PEM"},
+		{"no such tokens", "nobody could log in", []string{"--token-auth-file=missing"}, "--token-auth-file"},
+		{"no such key", "no token could be issued", []string{"--service-account-signing-key-file=missing"},
+			"signing-key-file"},
+		{"a number that is none", "it means nothing", []string{"--max-requests-inflight=many"}, "max-requests-inflight"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out, err := exec.Command(filepath.Join(folder, "kube-apiserver"), row.args...).CombinedOutput()
+			require.Error(t, err, row.why)
+			require.Contains(t, string(out), row.message)
+			require.True(t, strings.HasPrefix(string(out), "kube-apiserver: "), "%s", out)
+		})
+	}
+	out, err := exec.Command(filepath.Join(folder, "etcd"), "--listen-client-urls=http://0.0.0.0:0").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "expected an address of loopback")
+}
+
+// A real etcd in the place of the stand-in is the storage.
+func TestRealEtcd(t *testing.T) {
+	etcd, err := exec.LookPath("etcd")
+	if err != nil {
+		t.Skip("etcd is not installed")
+	}
+	folder := assets(t)
+	url, peers := "http://127.0.0.1:"+freePort(t), "http://127.0.0.1:"+freePort(t)
+	path := filepath.Join(t.TempDir(), "real-etcd") // a name that is none of ours
+	require.NoError(t, os.Symlink(etcd, path))
+	start(t, path, "--data-dir="+t.TempDir(), "--listen-client-urls="+url, "--advertise-client-urls="+url,
+		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers)
+	awaitHealth(t, url+"/health")
+	for i := range 2 {
+		p := startServer(t, folder, url)
+		_, err := p.client(t, "admin", "system:masters").CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
+		require.Equal(t, i == 1, apierrors.IsAlreadyExists(err), "%v", err)
+		p.stop()
+	}
+}
+
+// A folder can be made again, and by several processes at once.
+func TestMakeFolder(t *testing.T) {
+	folder, tools := t.TempDir(), t.TempDir()
+	kubectl := filepath.Join(tools, exe("kubectl"))
+	require.NoError(t, os.WriteFile(kubectl, []byte("#!/bin/sh\n"), 0o755))
+	built := filepath.Join(tools, "go-build1", "tenure")
+	require.NoError(t, os.Mkdir(filepath.Dir(built), 0o755))
+	require.NoError(t, os.WriteFile(built, []byte("program"), 0o755))
+	done := make(chan error)
+	for range 4 {
+		go func() { done <- MakeFolder(folder, built, fmt.Sprint(folder, string(filepath.ListSeparator), tools)) }()
+	}
+	for range 4 {
+		require.NoError(t, <-done)
+	}
+	at, err := os.Readlink(filepath.Join(folder, exe("kubectl")))
+	require.NoError(t, err)
+	require.Equal(t, kubectl, at)
+	require.NoError(t, os.RemoveAll(filepath.Dir(built)), "as go run does")
+	data, err := os.ReadFile(filepath.Join(folder, exe("kube-apiserver")))
+	require.NoError(t, err)
+	require.Equal(t, "program", string(data))
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 4, "no other files stay")
+}

@@ -1,0 +1,113 @@
+package envtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
+	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+// standIn is the header by which kube-apiserver knows the stand-in for etcd.
+const standIn = "Tenure-Stand-In"
+
+// RunEtcd serves the health of an etcd until it is interrupted, and returns the exit status.
+func RunEtcd(env *process.Env, args []string) int {
+	set := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
+	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"}, "URLs to listen on, of loopback")
+	if done, status := parse(env, set, args, nil, etcdHelp); done {
+		return status
+	}
+	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := serveHealth(ctx, *clients); err != nil {
+		fmt.Fprintln(env.Stderr, "etcd:", err)
+		return 1
+	}
+	return 0
+}
+
+const etcdHelp = `etcd of Tenure stands in for etcd: it serves /health and stores nothing. The objects are
+in the memory of the kube-apiserver that is beside it. Flags that are not listed here are
+accepted and have no effect.
+
+`
+
+// serveHealth serves /health on URLs until ctx ends.
+func serveHealth(ctx context.Context, urls []string) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(standIn, "etcd")
+		_, _ = io.WriteString(w, `{"health":"true","reason":""}`+"\n")
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, len(urls))
+	for _, text := range urls {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" {
+			return fmt.Errorf("--listen-client-urls: expected http://HOST:PORT, got %q", text)
+		}
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return fmt.Errorf("--listen-client-urls: expected an address of loopback, got %q", text)
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", u.Host)
+		if err != nil {
+			return err
+		}
+		go func() { failed <- server.Serve(listener) }()
+	}
+	select {
+	case <-ctx.Done():
+		return server.Close()
+	case err := <-failed:
+		return err
+	}
+}
+
+// openStore returns the store of the server: the memory of this process if the etcd is the
+// stand-in, else the etcd.
+func openStore(ctx context.Context, urls []string, prefix string) (storage.Store, error) {
+	if len(urls) == 0 {
+		return nil, errors.New("--etcd-servers: expected the URL of an etcd")
+	}
+	if isStandIn(ctx, urls[0]) {
+		return memory.New(memory.Options{}), nil
+	}
+	store, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: urls}, Prefix: prefix})
+	if err != nil {
+		return nil, fmt.Errorf("the etcd at %s: %w", strings.Join(urls, ", "), err)
+	}
+	return store, nil
+}
+
+// healthTimeout is how long the stand-in may take to respond.
+const healthTimeout = 5 * time.Second
+
+func isStandIn(ctx context.Context, at string) bool {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(at, "/")+"/health", http.NoBody)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	return answer.Header.Get(standIn) != ""
+}

@@ -1,0 +1,133 @@
+package envtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+// DefaultFolder returns the folder of a tenure binary in the user's cache.
+func DefaultFolder(binary string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(binary))
+	name := strings.TrimPrefix(apiserver.KubernetesVersion(), "v") + "-" + hex.EncodeToString(sum[:4])
+	return filepath.Join(cache, "tenure", "envtest", name), nil
+}
+
+// MakeFolder puts kube-apiserver, etcd and kubectl into a folder, for envtest: links to the
+// tenure binary, and to the kubectl on path, the value of PATH.
+func MakeFolder(folder, binary, path string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if strings.Contains(filepath.ToSlash(binary), "/go-build") {
+		// go run keeps its program for a while only.
+		kept := filepath.Join(folder, exe("tenure"))
+		if err := copyProgram(binary, kept); err != nil {
+			return err
+		}
+		binary = kept
+	}
+	kubectl := findKubectl(folder, path)
+	if kubectl == "" {
+		kubectl = binary // which says that there is none
+	}
+	for name, target := range map[string]string{"kube-apiserver": binary, "etcd": binary, "kubectl": kubectl} {
+		if err := link(target, filepath.Join(folder, exe(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exe(name string) string {
+	if runtime.GOOS == "windows" {
+		return name + ".exe"
+	}
+	return name
+}
+
+// findKubectl returns the kubectl on path that is not in folder, or "".
+func findKubectl(folder, path string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) == filepath.Clean(folder) {
+			continue
+		}
+		found := filepath.Join(dir, exe("kubectl"))
+		if _, err := exec.LookPath(found); err == nil {
+			return found
+		}
+	}
+	return ""
+}
+
+// link makes name a link to target, in one step: another process may use the name. Where
+// links are not allowed it makes a copy.
+func link(target, name string) error {
+	if at, err := os.Readlink(name); err == nil && at == target {
+		return nil
+	}
+	temporary, err := freeName(name)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary)
+	if err := os.Symlink(target, temporary); err != nil {
+		return copyProgram(target, name)
+	}
+	return os.Rename(temporary, name)
+}
+
+// freeName returns a name beside name that no other process uses.
+func freeName(name string) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// copyProgram copies a program, unless to is a copy of it.
+func copyProgram(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	if have, err := os.Stat(to); err == nil && have.Size() == info.Size() && have.ModTime().Equal(info.ModTime()) {
+		return nil
+	}
+	out, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	_, err = io.Copy(out, source)
+	if err = errors.Join(err, out.Chmod(0o755), out.Close()); err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	if err := os.Chtimes(out.Name(), info.ModTime(), info.ModTime()); err != nil {
+		return err
+	}
+	if err := os.Rename(out.Name(), to); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
