@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,9 +26,10 @@ import (
 
 // Limits on requests per second, and on bursts. client-go's defaults are for controllers; a command that
 // reads many objects would wait most of the time.
+// Servers keep themselves from being overloaded by priority and fairness.
 const (
-	requestsPerSecond = 50
-	requestsAtOnce    = 100
+	requestsPerSecond = 200
+	requestsAtOnce    = 400
 )
 
 // pageSize is how many objects a list asks for at a time.
@@ -36,7 +38,8 @@ const pageSize = 500
 // ErrNotFound reports an object that does not exist.
 var ErrNotFound = errors.New("not found")
 
-// Cluster is a cluster. It is not safe for concurrent use.
+// Cluster is a cluster. Reads of objects and writes may run at the same time; what asks for kinds and
+// their schemas may not.
 type Cluster struct {
 	getter  genericclioptions.RESTClientGetter
 	config  *rest.Config
@@ -164,21 +167,39 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 }
 
 // List returns the objects of a kind in a namespace, or in all of them if it is empty.
-func (c *Cluster) List(ctx context.Context, k Kind, namespace string) ([]map[string]any, error) {
-	var out []map[string]any
+func (c *Cluster) List(ctx context.Context, k Kind, namespace string) (out []map[string]any, err error) {
+	err = c.ListPages(ctx, k, namespace, math.MaxInt, func(page []map[string]any) bool {
+		out = append(out, page...)
+		return true
+	}, func() {})
+	return out, err
+}
+
+// ListPages lists the objects of a kind in a namespace, or in all of them if it is empty, in at most
+// limit pages. It ends when see returns false, and calls whole after the last page.
+func (c *Cluster) ListPages(
+	ctx context.Context, k Kind, namespace string, limit int, see func(page []map[string]any) bool, whole func(),
+) error {
 	options := metav1.ListOptions{Limit: pageSize}
-	for {
+	for range limit {
 		list, err := c.resource(k, namespace).List(ctx, options)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		page := make([]map[string]any, len(list.Items))
 		for i := range list.Items {
-			out = append(out, list.Items[i].Object)
+			page[i] = list.Items[i].Object
 		}
+		goesOn := see(page)
 		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return out, nil
+			whole()
+			return nil
+		}
+		if !goesOn {
+			return nil
 		}
 	}
+	return nil
 }
 
 // WriteOptions are the options of a write.
