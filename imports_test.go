@@ -96,17 +96,19 @@ var fakeLayers = []layer{{".", nil}}
 var commandLayers = []layer{
 	{"internal/process", nil},
 	{"internal/kinds", nil},
-	{"internal/cluster", nil},
+	{"internal/parallel", nil},
 	{"internal/store", nil},
 	{"internal/replay", []string{"internal/kinds"}},
-	{"internal/manifest", []string{"internal/process"}},
+	{"internal/manifest", []string{"internal/process", "internal/parallel"}},
+	{"internal/cluster", []string{"internal/manifest"}},
 	{"internal/place", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/manifest",
+		"internal/parallel",
 	}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
 	{"internal/cli", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/replay",
-		"internal/manifest", "internal/place", "internal/view",
+		"internal/manifest", "internal/parallel", "internal/place", "internal/view",
 	}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
 }

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	goruntime "runtime"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -64,7 +64,7 @@ type moving struct {
 // planMoves computes the moves of all objects.
 func (m *moving) planMoves(targets []*place.Target) {
 	all, errs := make([]pending, len(targets)), make([]error, len(targets))
-	place.InParallel(min(m.concurrency, goruntime.GOMAXPROCS(0)), len(targets), func(i int) {
+	parallel.Do(parallel.Cores(), len(targets), func(i int) {
 		all[i], errs[i] = m.planMove(targets[i])
 	})
 	for i, t := range targets {
@@ -204,7 +204,7 @@ func (m *moving) storeMoves(ctx context.Context) (lines []string, written []map[
 	var errs = make([]error, len(m.all))
 	step, done := view.Progress(m.env, "writing", m.count)
 	var mu sync.Mutex
-	place.InParallel(m.concurrency, len(m.all), func(i int) {
+	parallel.Do(m.concurrency, len(m.all), func(i int) {
 		if next := &m.all[i]; next.movedObject() != nil {
 			if !m.dryRun {
 				errs[i] = m.storeMove(ctx, next)

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -133,7 +133,7 @@ func (f *planFlags) planDocuments(
 	}
 	step, done := view.Progress(env, "planning", len(docs))
 	var mu sync.Mutex
-	place.InParallel(min(f.concurrency, runtime.GOMAXPROCS(0)), len(docs), func(i int) {
+	parallel.Do(parallel.Cores(), len(docs), func(i int) {
 		one := &all[i]
 		if errs[i] == nil {
 			one.Options = one.PlanOptions(f.plain)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 )
 
 // getsPerPage is how many reads of single objects a page of a list is worth. A list of a namespace ends
@@ -39,7 +40,7 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 		defer mu.Unlock()
 		found[liveKey{g.kind.Resource, g.namespace, name}] = object
 	}
-	InParallel(concurrency, len(groups), func(i int) {
+	parallel.Do(concurrency, len(groups), func(i int) {
 		g := groups[i]
 		_ = p.Client.ListPages(ctx, g.kind, g.namespace, len(g.names)/getsPerPage, func(page []map[string]any) bool {
 			for _, object := range page {
@@ -67,7 +68,7 @@ func (p *Cluster) Prefetch(ctx context.Context, intents []map[string]any, concur
 			single = append(single, rest{g, name})
 		}
 	}
-	InParallel(concurrency, len(single), func(i int) {
+	parallel.Do(concurrency, len(single), func(i int) {
 		g, name := single[i].group, single[i].name
 		object, err := p.Client.Get(ctx, g.kind, g.namespace, name)
 		if err == nil || errors.Is(err, cluster.ErrNotFound) {
@@ -124,22 +125,4 @@ func (p *Cluster) readLive(ctx context.Context, t *Target) error {
 	}
 	t.Object = object
 	return nil
-}
-
-// InParallel calls do for the numbers below count, at most concurrency of them at a time.
-func InParallel(concurrency, count int, do func(i int)) {
-	var wait sync.WaitGroup
-	next := make(chan int)
-	for range min(max(concurrency, 1), count) {
-		wait.Go(func() {
-			for i := range next {
-				do(i)
-			}
-		})
-	}
-	for i := range count {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
 }
