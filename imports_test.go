@@ -28,6 +28,7 @@ type layer struct {
 // layers are those of the root module.
 var layers = []layer{
 	{"internal/printable", nil},
+	{"internal/webpage", []string{"internal/printable"}},
 	{"internal/folder", nil}, // for the commands
 	{"internal/trees", nil},
 	{"typed/fieldpath", []string{"internal/trees"}},
@@ -40,7 +41,7 @@ var layers = []layer{
 	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
 	{"conflicts", []string{"internal/printable", "typed/fieldpath", "managedfields"}},
 	{"managedfields/fights", []string{"typed/fieldpath", "managedfields"}},
-	{"managedfields/blame", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields"}},
+	{"managedfields/blame", []string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields"}},
 	{"fieldmanager", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},
 	{"fieldmanager/ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
@@ -50,6 +51,8 @@ var layers = []layer{
 		"internal/trees", "internal/gostruct", "compat/smdv6"}},
 	{"compat/apimachinery/managedfieldstest", []string{"fieldmanager", "compat/apimachinery"}},
 	{"upgrade", []string{"internal/printable", "typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
+	{"managedfields/report", []string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields",
+		"managedfields/blame", "fieldmanager", "upgrade"}},
 	{"fieldmanager/fieldmanagertest", []string{"internal/printable", "typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts",
 		"fieldmanager", "internal/trees"}},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
@@ -101,18 +104,20 @@ var fakeLayers = []layer{{".", nil}}
 var commandLayers = []layer{
 	{"internal/process", nil},
 	{"internal/kinds", nil},
-	{"internal/cluster", nil},
+	{"internal/parallel", nil},
 	{"internal/store", nil},
 	{"internal/envtest", []string{"internal/process"}},
 	{"internal/replay", []string{"internal/kinds"}},
-	{"internal/manifest", []string{"internal/process"}},
+	{"internal/manifest", []string{"internal/process", "internal/parallel"}},
+	{"internal/cluster", []string{"internal/manifest"}},
 	{"internal/place", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/manifest",
+		"internal/parallel",
 	}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
 	{"internal/cli", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/replay",
-		"internal/envtest", "internal/manifest", "internal/place", "internal/view",
+		"internal/envtest", "internal/manifest", "internal/parallel", "internal/place", "internal/view",
 	}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
 }

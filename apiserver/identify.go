@@ -69,20 +69,6 @@ func (onlyAuthenticated) Authorize(
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// ConditionsAwareAuthorize is Authorize: there are no conditions.
-func (o onlyAuthenticated) ConditionsAwareAuthorize(
-	ctx context.Context, a authorizer.Attributes,
-) authorizer.ConditionsAwareDecision {
-	return authorizer.ConditionsAwareDecisionFromParts(o.Authorize(ctx, a))
-}
-
-// EvaluateConditions denies: there are no conditions.
-func (onlyAuthenticated) EvaluateConditions(
-	context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData,
-) (authorizer.Decision, string, error) {
-	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
-}
-
 // authenticate returns the user of a request. The error is a 401, or a 503 if the storage that
 // an authenticator needs is not available.
 func (s *Server) authenticate(r *http.Request) (user.Info, error) {

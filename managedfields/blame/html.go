@@ -3,11 +3,8 @@ package blame
 import (
 	"bufio"
 	"cmp"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"hash/fnv"
 	"html/template"
 	"io"
 	"maps"
@@ -15,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
+	"github.com/tenure-ssa/tenure/internal/webpage"
 )
 
 var (
@@ -47,11 +45,10 @@ func HTML(w io.Writer, reports ...*Report) error {
 
 // page is what the template shows. All text in it is plain.
 type page struct {
-	Policy   string
+	webpage.Assets
+
 	Title    string
 	Summary  string
-	CSS      template.CSS
-	JS       template.JS
 	Managers []*pageManager
 	// Shared and Unowned count lines.
 	Shared, Unowned int
@@ -127,7 +124,7 @@ type dataField struct {
 }
 
 func newPage(reports []*Report) *page {
-	p := &page{JS: template.JS(pageJS), Data: pageData{Objects: []dataObject{}}}
+	p := &page{Data: pageData{Objects: []dataObject{}}}
 	switch len(reports) {
 	case 0:
 		p.Summary = "no objects"
@@ -149,14 +146,7 @@ func newPage(reports []*Report) *page {
 	}
 	slices.SortFunc(p.Managers, func(a, b *pageManager) int { return cmp.Or(b.Lines-a.Lines, a.Index-b.Index) })
 
-	var css strings.Builder
-	css.WriteString(pageCSS)
-	for i, hue := range hues(slices.Sorted(maps.Keys(managers))) {
-		fmt.Fprintf(&css, ".m%d { --h: %d; }\n", i, hue)
-	}
-	p.CSS = template.CSS(css.String())
-	p.Policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'",
-		digest(css.String()), digest(pageJS))
+	p.Assets = webpage.NewAssets(pageCSS, pageJS, webpage.Hues(slices.Sorted(maps.Keys(managers))))
 	return p
 }
 
@@ -183,61 +173,11 @@ func gatherManagers(reports []*Report) map[string]*pageManager {
 	}
 	for i, name := range slices.Sorted(maps.Keys(managers)) {
 		m := managers[name]
-		m.Index, m.Class, m.Name = i, fmt.Sprintf("m m%d", i), showName(name)
+		m.Index, m.Class, m.Name = i, fmt.Sprintf("m m%d", i), webpage.ManagerName(name)
 		m.How = strings.Join(m.hows, ", ")
 		m.Tip = m.Name + ": " + strings.Join(m.details, ", ")
 	}
 	return managers
-}
-
-// showName returns a manager's name for the page.
-func showName(name string) string {
-	if name == "" {
-		return "(no name)"
-	}
-	return printable.Text(name)
-}
-
-// hues returns the hue of each manager's colour, in degrees. Its name says which,
-// the same on every page, unless another manager of this page has that or one next
-// to it and there is room elsewhere; then its name says which is tried next.
-func hues(names []string) []int {
-	const count = 20 // hues that can be told apart
-	room := 1
-	if len(names) > count/3 {
-		room = 0
-	}
-	var taken [count]bool
-	free := func(at int) bool {
-		for i := -room; i <= room; i++ {
-			if taken[(at+i+count)%count] {
-				return false
-			}
-		}
-		return true
-	}
-	out := make([]int, len(names))
-	for i, name := range names {
-		h := fnv.New32a()
-		h.Write([]byte(name))
-		sum := h.Sum32()
-		first, by := int(sum%count), []int{3, 7, 9, 11, 13, 17}[sum/count%6] // each comes to all hues
-		for n := range count {
-			if at := (first + n*by) % count; free(at) {
-				first = at
-				break
-			}
-		}
-		taken[first] = true
-		out[i] = first * (360 / count)
-	}
-	return out
-}
-
-// digest returns the source expression of a content security policy for text.
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // add adds an object; one of several has its name in its anchors.
@@ -255,7 +195,7 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		e := &r.Entries[i]
 		class := managers[e.Manager].Class
 		shown := pageEntry{
-			Class: class, Name: showName(e.Manager), How: printable.Text(e.how()), Version: printable.Text(e.APIVersion),
+			Class: class, Name: webpage.ManagerName(e.Manager), How: printable.Text(e.how()), Version: printable.Text(e.APIVersion),
 			Time: e.when(), Age: e.Age, Fields: e.Fields, Lines: e.Lines, Problem: e.Problem != "",
 		}
 		o.Entries = append(o.Entries, shown)

@@ -60,7 +60,10 @@ func (s *Server) Begin(ctx context.Context, r *resources.Resource, namespace str
 // that a create resets.
 func (c *Call) prepareGiven(ctx context.Context, given resources.Object) (resources.Object, error) {
 	obj := given.DeepCopyObject().(resources.Object)
-	if err := c.prepareNew(ctx, obj); err != nil {
+	if err := c.prepareNew(obj); err != nil {
+		return nil, err
+	}
+	if err := c.checkNamespace(ctx, obj); err != nil {
 		return nil, err
 	}
 	c.Strategy.PrepareForCreate(ctx, obj)

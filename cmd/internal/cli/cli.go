@@ -114,7 +114,7 @@ others, see their help.`,
 		}
 	}
 	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env),
-		newWatch(env))
+		newWatch(env), newReport(env))
 	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
 		newHandover(env), newUpgrade(env), newDowngrade(env))
 	group(

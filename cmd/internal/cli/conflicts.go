@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,9 +25,11 @@ type conflictsFlags struct {
 	resolve string
 	others  string
 	fields  []string
-	dryRun  bool
-	confirm view.Confirmation
-	format  string
+	// unchanged lists the objects without conflicts, of several.
+	unchanged bool
+	dryRun    bool
+	confirm   view.Confirmation
+	format    string
 }
 
 func newConflicts(env *process.Env) *cobra.Command {
@@ -48,6 +51,9 @@ It is for all conflicts, or for those of --field; --others is the way out of the
 others. The command makes the resulting intent, asks, and applies it. -o yaml prints
 the intent, to become your manifest. With --dry-run nothing is applied. With --live
 the intent is only printed.
+
+Of several documents, those without a conflict are counted, not listed, unless
+--show-unchanged is given; -o json lists them.
 
 Live objects are chosen as for plan, see tenure plan --help. Values of Secrets are
 printed in intents only.
@@ -74,6 +80,7 @@ error, or if it was not confirmed. With several documents, the highest.`,
 		"only for the field at `PATH`, and all fields in it; may be given several times")
 	cmd.Flags().StringVar(&flags.others, "others", conflicts.GiveUp.String(),
 		"the `WAY` out of the conflicts that --field does not name")
+	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list objects without a conflict too, of several")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(cmd, &flags.format, "yaml", "json", "status")
@@ -114,26 +121,26 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 	if err != nil {
 		return err
 	}
-	reports, count, failed := f.reports(cmd.Context(), env, p, docs)
+	reports, failed := f.reports(cmd.Context(), env, p, docs)
 	if err := errors.Join(f.print(env, reports, len(docs)), p.Close()); err != nil {
 		return err
 	}
 	switch {
-	case failed:
+	case failed > 0:
 		return &statusError{status: statusFailed}
-	case count > 0:
+	case slices.ContainsFunc(reports, func(r conflicts.Report) bool { return len(r.Conflicts) > 0 }):
 		return &statusError{status: statusConflict}
 	}
 	return nil
 }
 
 // reports returns a report for every document, also for those without conflicts, and the number of
-// documents with conflicts.
+// documents that have none because of an error.
 func (f *conflictsFlags) reports(
 	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
-) (reports []conflicts.Report, count int, failed bool) {
-	for _, doc := range docs {
-		w, err := f.readDesired(ctx, env, p, doc)
+) (reports []conflicts.Report, failed int) {
+	for _, read := range f.readAllDesired(ctx, env, p, docs) {
+		w, err := read.desired, read.err
 		if err == nil {
 			var report conflicts.Report
 			report, err = w.Fields.WaysOut(
@@ -145,21 +152,21 @@ func (f *conflictsFlags) reports(
 			)
 			if len(report.Conflicts) > 0 {
 				report.Conflicts = view.HideConflicts(w.Kind.GroupKind(), report.Conflicts)
-				count++
 			}
 			report.Object, report.Manager = w.Title(), w.Manager
 			reports = append(reports, report)
 		}
 		if err != nil {
 			view.ExplainDesired(env, w, err)
-			failed = true
+			failed++
 		}
 	}
-	return reports, count, failed
+	return reports, failed
 }
 
 func (f *conflictsFlags) print(env *process.Env, reports []conflicts.Report, documents int) error {
 	var values []any
+	var calm int
 	for _, report := range reports {
 		switch {
 		case f.format == "json":
@@ -168,7 +175,10 @@ func (f *conflictsFlags) print(env *process.Env, reports []conflicts.Report, doc
 			values = append(values, metav1.Status{Status: metav1.StatusSuccess})
 		case f.format == "status":
 			values = append(values, report.Conflicts.Status())
+		case len(report.Conflicts) == 0 && documents > 1 && !f.unchanged:
+			calm++
 		case len(report.Conflicts) == 0:
+			calm++
 			fmt.Fprintf(env.Stdout, "%s: no conflict\n", report.Object)
 		default:
 			if err := report.Render(env.Stdout, view.PaletteFor(env, env.Stdout).Conflicts()); err != nil {
@@ -177,6 +187,10 @@ func (f *conflictsFlags) print(env *process.Env, reports []conflicts.Report, doc
 		}
 	}
 	if f.format == "" {
+		if documents > 1 {
+			fmt.Fprintf(env.Stdout, "%d objects: %d with conflicts, %d without, %d failed\n", documents,
+				len(reports)-calm, calm, documents-len(reports))
+		}
 		return nil
 	}
 	var value any = values
@@ -212,8 +226,8 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 	var list []view.Resolved
 	failed := false
 	met := map[string]bool{} // of --field
-	for _, doc := range docs {
-		w, err := f.readDesired(ctx, env, p, doc)
+	for _, read := range f.readAllDesired(ctx, env, p, docs) {
+		w, err := read.desired, read.err
 		if err == nil {
 			var r *fieldmanager.Resolution
 			if r, err = f.resolution(w, way, others, met); err == nil {

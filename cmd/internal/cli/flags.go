@@ -35,6 +35,21 @@ func checkFormat(format string, formats ...string) error {
 	return o.Check()
 }
 
+// defaultConcurrency is how many requests are under way at a time unless --concurrency names another number.
+const defaultConcurrency = 16
+
+// addConcurrency adds the flag of how many requests are under way at a time.
+func addConcurrency(cmd *cobra.Command, into *int) {
+	cmd.Flags().IntVar(into, "concurrency", defaultConcurrency, "how many requests are sent at the same time, at most `N`")
+}
+
+func checkConcurrency(n int) error {
+	if n < 1 {
+		return fmt.Errorf("--concurrency: expected at least 1, got %d", n)
+	}
+	return nil
+}
+
 // placeFlags are the flags for the place of objects.
 type placeFlags struct {
 	store   string

@@ -25,6 +25,7 @@ type intentFlags struct {
 	subresource string
 	force       bool
 	plain       bool
+	concurrency int
 }
 
 func (f *intentFlags) add(cmd *cobra.Command) {
@@ -35,6 +36,7 @@ func (f *intentFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.manager, "field-manager", "",
 		fmt.Sprintf("`NAME` of the field manager (default %q, in a store %q, as for an apply there)", kubectlManager,
 			storeManager))
+	addConcurrency(cmd, &f.concurrency)
 	f.place.add(cmd)
 }
 
@@ -73,6 +75,9 @@ func (f *intentFlags) open(
 	}
 	if err := managedfields.ValidateManager(f.manager); f.manager != "" && err != nil {
 		return nil, nil, fmt.Errorf("--field-manager: %w", err)
+	}
+	if err := checkConcurrency(f.concurrency); err != nil {
+		return nil, nil, err
 	}
 	if f.subresource != "" && f.subresource != "status" {
 		return nil, nil, fmt.Errorf("--subresource: expected status, got %q", f.subresource)
@@ -115,6 +120,30 @@ func (f *intentFlags) learnDefinitions(ctx context.Context, env *process.Env, p 
 			}
 		}
 	}
+}
+
+// desiredOrError is the intent of a document, with the error that it could not be read.
+type desiredOrError struct {
+	desired *place.Desired
+	err     error
+}
+
+// readAllDesired reads the intents of documents and their live objects, by lists where that is cheaper.
+func (f *intentFlags) readAllDesired(
+	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
+) []desiredOrError {
+	intents := make([]map[string]any, 0, len(docs))
+	for _, doc := range docs {
+		if doc.Err == nil {
+			intents = append(intents, doc.Tree)
+		}
+	}
+	p.Prefetch(ctx, intents, f.concurrency)
+	out := make([]desiredOrError, len(docs))
+	for i, doc := range docs {
+		out[i].desired, out[i].err = f.readDesired(ctx, env, p, doc)
+	}
+	return out
 }
 
 // readDesired reads the intent of a document. A result with an error has the place of the document,

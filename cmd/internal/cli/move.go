@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -48,6 +50,10 @@ type moving struct {
 	done   string
 	dryRun bool
 	format string
+	// concurrency is how many objects are planned and written at the same time.
+	concurrency int
+	// showUnchanged lists the unchanged ones of several objects.
+	showUnchanged bool
 
 	all       []pending // in order, including objects that do not change
 	count     int       // of objects that change
@@ -57,8 +63,12 @@ type moving struct {
 
 // planMoves computes the moves of all objects.
 func (m *moving) planMoves(targets []*place.Target) {
-	for _, t := range targets {
-		next, err := m.planMove(t)
+	all, errs := make([]pending, len(targets)), make([]error, len(targets))
+	parallel.Do(parallel.Cores(), len(targets), func(i int) {
+		all[i], errs[i] = m.planMove(targets[i])
+	})
+	for i, t := range targets {
+		next, err := all[i], errs[i]
 		if errors.Is(err, errNothing) && !t.Asked {
 			err = nil
 		}
@@ -171,39 +181,13 @@ func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) erro
 			return err
 		}
 	}
-	step, done := view.Progress(m.env, "writing", m.count)
-	var lines []string
-	var written []map[string]any
-	var errs []error
-	for i := range m.all {
-		next := &m.all[i]
-		verb := "unchanged"
-		if next.movedObject() != nil {
-			verb = m.done
-			if m.dryRun {
-				verb += " (dry run)"
-			} else if err := m.storeMove(ctx, next); err != nil {
-				m.failed++
-				m.count--
-				errs = append(errs, fmt.Errorf("%s: %w", next.Title(), err))
-				step()
-				continue
-			}
-			written = append(written, next.movedObject())
-			step()
-		}
-		lines = append(lines, fmt.Sprintf("%s %s", next.Title(), verb))
-	}
-	done()
-	for _, err := range errs {
-		view.Report(m.env, err)
-	}
+	lines, written := m.storeMoves(ctx)
 	switch m.format {
 	case "":
 		for _, line := range lines {
 			fmt.Fprintln(m.env.Stdout, line)
 		}
-		if total := len(lines) + m.failed; total > 1 {
+		if total := m.count + m.unchanged + m.failed; total > 1 {
 			fmt.Fprintf(m.env.Stdout, "%s: %d %s, %d unchanged, %d failed\n",
 				view.Counted(total, "object", "objects"), m.count, m.done, m.unchanged, m.failed)
 		}
@@ -212,6 +196,44 @@ func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) erro
 		return out.Print(m.env.Stdout, written, len(m.all) > 1)
 	}
 	return nil
+}
+
+// storeMoves stores the objects that change, and reports errors. It returns a line for each object that
+// was not an error, and the objects that were stored, in order.
+func (m *moving) storeMoves(ctx context.Context) (lines []string, written []map[string]any) {
+	var errs = make([]error, len(m.all))
+	step, done := view.Progress(m.env, "writing", m.count)
+	var mu sync.Mutex
+	parallel.Do(m.concurrency, len(m.all), func(i int) {
+		if next := &m.all[i]; next.movedObject() != nil {
+			if !m.dryRun {
+				errs[i] = m.storeMove(ctx, next)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			step()
+		}
+	})
+	done()
+	for i := range m.all {
+		next, verb := &m.all[i], "unchanged"
+		if err := errs[i]; err != nil {
+			m.failed++
+			m.count--
+			view.Report(m.env, fmt.Errorf("%s: %w", next.Title(), err))
+			continue
+		}
+		if next.movedObject() != nil {
+			written = append(written, next.movedObject())
+			if verb = m.done; m.dryRun {
+				verb += " (dry run)"
+			}
+		} else if len(m.all)+m.failed > 1 && !m.showUnchanged {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s %s", next.Title(), verb))
+	}
+	return lines, written
 }
 
 // storeMove stores one object. If the object has changed since, the move is made again on the new

@@ -171,15 +171,19 @@ func (f *moveFlags) moveFields(env *process.Env, cmd *cobra.Command, args []stri
 // moveFlags are the flags of a command that moves ownership.
 type moveFlags struct {
 	objectFlags
-	dryRun  bool
-	confirm view.Confirmation
-	format  string
+	dryRun      bool
+	unchanged   bool
+	concurrency int
+	confirm     view.Confirmation
+	format      string
 }
 
 func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.objectFlags.add(env, cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
+	addConcurrency(cmd, &f.concurrency)
 	addFormat(cmd, &f.format, moveFormats...)
 }
 
@@ -191,7 +195,8 @@ Objects are chosen as for blame, see tenure blame --help. A preview shows which
 managers gain and lose which fields, and what their next applies will then delete or
 take back. Only the managed fields of the objects change. In a cluster or a store,
 the command asks before it writes, and writes only objects that have not changed
-since. With several objects, those with nothing to move stay as they are. With -f,
+since. With several objects, those with nothing to move stay as they are, and are
+counted, not listed, unless --show-unchanged is given. With -f,
 the resulting objects are printed. -o patch prints the JSON Patch for a server,
 which fails if the object's resourceVersion has changed.
 
@@ -209,6 +214,9 @@ func (f *moveFlags) moveObjects(
 	if err := checkFormat(f.format, moveFormats...); err != nil {
 		return err
 	}
+	if err := checkConcurrency(f.concurrency); err != nil {
+		return err
+	}
 	writes := !f.dryRun && f.files == nil
 	if writes {
 		if err := f.confirm.CheckPossible(env); err != nil {
@@ -219,7 +227,8 @@ func (f *moveFlags) moveObjects(
 	if p == nil || len(targets) == 0 {
 		return missing
 	}
-	m := &moving{env: env, place: p, move: move, done: done, dryRun: f.dryRun, format: f.format}
+	m := &moving{env: env, place: p, move: move, done: done, dryRun: f.dryRun, format: f.format,
+		concurrency: f.concurrency, showUnchanged: f.unchanged}
 	m.planMoves(targets)
 	if missing != nil {
 		view.Report(env, missing)

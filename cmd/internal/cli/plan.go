@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
@@ -15,6 +18,8 @@ type planFlags struct {
 	intentFlags
 	diff          bool
 	managedFields bool
+	unchanged     bool
+	summary       bool
 	format        string
 }
 
@@ -41,6 +46,9 @@ kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neithe
 "unchanged" then means that the server would write nothing. A plan does not know
 what webhooks do.
 
+Of several documents, those that are unchanged are counted, not listed, unless
+--show-unchanged is given; -o json lists them. --summary only counts, by kind.
+
 Values of Secrets are not shown.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
@@ -64,6 +72,8 @@ would change, 2 on a conflict, 3 on any error. With several documents, the highe
 	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference between the objects, as diff -u does")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
 		"include metadata.managedFields in the difference")
+	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
+	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
 	addFormat(cmd, &flags.format, "json")
 	return withErrorStatus(statusFailed, cmd)
 }
@@ -71,6 +81,11 @@ would change, 2 on a conflict, 3 on any error. With several documents, the highe
 func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	if err := checkFormat(f.format, "json"); err != nil {
 		return err
+	}
+	for _, name := range []string{"diff", "show-unchanged"} {
+		if f.summary && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--summary only counts: --%s does not go with it", name)
+		}
 	}
 	p, docs, err := f.open(env, cmd, true)
 	if err != nil {
@@ -80,10 +95,16 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	if err := p.Close(); err != nil {
 		return err
 	}
-	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Diff: f.diff, ManagedFields: f.managedFields}
-	if f.format == "json" {
+	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Diff: f.diff, ManagedFields: f.managedFields,
+		Unchanged: f.unchanged}
+	switch {
+	case f.summary && f.format == "json":
+		err = shown.WriteSummaryJSON(env.Stdout, plans, failed)
+	case f.summary:
+		err = shown.WriteSummary(env.Stdout, plans, failed)
+	case f.format == "json":
 		err = shown.WriteJSON(env.Stdout, plans)
-	} else {
+	default:
 		err = shown.WriteText(env.Stdout, plans, failed)
 	}
 	if err != nil {
@@ -106,27 +127,32 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 func (f *planFlags) planDocuments(
 	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
 ) (plans []view.Planned, failed int) {
+	all, errs := make([]view.Planned, len(docs)), make([]error, len(docs))
+	for i, read := range f.readAllDesired(ctx, env, p, docs) {
+		all[i].Desired, errs[i] = read.desired, read.err
+	}
 	step, done := view.Progress(env, "planning", len(docs))
-	var errs []func()
-	for _, doc := range docs {
-		w, err := f.readDesired(ctx, env, p, doc)
-		if err == nil {
-			one := view.Planned{Desired: w, Options: w.PlanOptions(f.plain)}
+	var mu sync.Mutex
+	parallel.Do(parallel.Cores(), len(docs), func(i int) {
+		one := &all[i]
+		if errs[i] == nil {
+			one.Options = one.PlanOptions(f.plain)
 			one.Options.Force = f.force
-			one.Plan, err = w.Fields.Plan(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, one.Options)
-			if err == nil {
-				plans = append(plans, one)
-			}
+			one.Plan, errs[i] = one.Fields.Plan(
+				place.Wrap(one.Object), place.Wrap(one.Tree), one.Desired.Manager, one.Options)
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		step()
+	})
+	done()
+	for i, err := range errs {
 		if err != nil {
 			failed++
-			errs = append(errs, func() { view.ExplainDesired(env, w, err) })
+			view.ExplainDesired(env, all[i].Desired, err)
+			continue
 		}
-		step()
-	}
-	done()
-	for _, report := range errs {
-		report()
+		plans = append(plans, all[i])
 	}
 	return plans, failed
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // serverFlags are the flags of kube-apiserver that have an effect.
@@ -79,7 +80,7 @@ func RunAPIServer(env *process.Env, args []string) int {
 		return status
 	}
 	if f.showVersion {
-		fmt.Fprintln(env.Stdout, "Kubernetes "+apiserver.KubernetesVersion())
+		fmt.Fprintln(env.Stdout, "Kubernetes "+openapi.KubernetesVersion)
 		return 0
 	}
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)

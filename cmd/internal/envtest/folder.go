@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // DefaultFolder returns the folder of a tenure binary in the user's cache.
@@ -23,7 +23,7 @@ func DefaultFolder(binary string) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(binary))
-	name := strings.TrimPrefix(apiserver.KubernetesVersion(), "v") + "-" + hex.EncodeToString(sum[:4])
+	name := strings.TrimPrefix(openapi.KubernetesVersion, "v") + "-" + hex.EncodeToString(sum[:4])
 	return filepath.Join(cache, "tenure", "envtest", name), nil
 }
 

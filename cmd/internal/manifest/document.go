@@ -15,6 +15,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/internal/folder"
 )
@@ -151,11 +152,11 @@ func split(source string, data []byte, decode decoder) (out []Document) {
 		number++
 		out = append(out, Document{source: source, number: number, line: line}.expand(tree, err)...)
 	}
-	for _, c := range chunks(text) {
-		body := strings.TrimLeft(c.text, " \t\r\n")
-		if !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
-			tree, err := c.yaml(decode)
-			add(c.line, tree, err)
+	all := chunks(text)
+	decoded := decodeYAML(all, decode)
+	for i, c := range all {
+		if !c.isJSON() {
+			add(c.line, decoded[i].tree, decoded[i].err)
 			continue
 		}
 		first := true
@@ -212,6 +213,30 @@ func chunks(text string) (out []chunk) {
 		b.WriteString(content)
 	}
 	end(line)
+	return out
+}
+
+// isJSON reports whether a chunk begins as JSON does; YAML in flow style does too.
+func (c chunk) isJSON() bool {
+	body := strings.TrimLeft(c.text, " \t\r\n")
+	return strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")
+}
+
+// decodedYAML is what one YAML document has.
+type decodedYAML struct {
+	tree any
+	err  error
+}
+
+// decodeYAML decodes the chunks that are not JSON, on all cores: YAML takes longer than all else that a
+// plan does.
+func decodeYAML(all []chunk, decode decoder) []decodedYAML {
+	out := make([]decodedYAML, len(all))
+	parallel.Do(parallel.Cores(), len(all), func(i int) {
+		if !all[i].isJSON() {
+			out[i].tree, out[i].err = all[i].yaml(decode)
+		}
+	})
 	return out
 }
 
@@ -279,6 +304,15 @@ func decodeForBlame(data []byte) (tree any, err error) {
 		return tree, nil
 	}
 	return decodeWhole(data)
+}
+
+// DecodeJSON decodes a JSON document as a file's is decoded. Entries of managed fields may share maps, which
+// nobody must change.
+func DecodeJSON(data []byte) (any, error) {
+	if !json.Valid(data) {
+		return decodeWhole(data) // for its error
+	}
+	return decode(data)
 }
 
 // decodeWhole is decode without sharing.

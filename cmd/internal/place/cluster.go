@@ -29,6 +29,10 @@ type Cluster struct {
 	namespaces map[string]bool
 	// compiled are the definitions that were read from the server.
 	compiled map[schema.GroupKind]*Definition
+	// targetOf are the results of target, without an object, by the kind and version that is served.
+	targetOf map[schema.GroupVersionKind]*Target
+	// fetched are the objects that Prefetch has read; nil for one that does not exist.
+	fetched map[liveKey]map[string]any
 	// local is true for the API server in this process: its built-in types are known, and
 	// objects need no Namespace.
 	local bool
@@ -39,12 +43,15 @@ func NewCluster(env *process.Env, c *cluster.Cluster, namespace string) *Cluster
 	return &Cluster{
 		Env: env, Client: c, namespace: namespace,
 		defined: map[schema.GroupKind]*Definition{}, compiled: map[schema.GroupKind]*Definition{},
-		namespaces: map[string]bool{},
+		namespaces: map[string]bool{}, targetOf: map[schema.GroupVersionKind]*Target{},
 	}
 }
 
 // Define implements [Place].
-func (p *Cluster) Define(d *Definition) { p.defined[d.Kind] = d }
+func (p *Cluster) Define(d *Definition) {
+	p.defined[d.Kind] = d
+	clear(p.targetOf)
+}
 
 // InOrder implements [Place].
 func (p *Cluster) InOrder() bool { return false }
@@ -58,6 +65,19 @@ func (p *Cluster) Close() error { return nil }
 // target returns a target of a kind, without an object. Its schema is that of the definition of a custom
 // resource, else the one that the server publishes.
 func (p *Cluster) target(ctx context.Context, served cluster.Kind) (*Target, error) {
+	of := p.targetOf[served.GroupVersionKind]
+	if of == nil || of.served != served {
+		var err error
+		if of, err = p.newTarget(ctx, served); err != nil {
+			return nil, err
+		}
+		p.targetOf[served.GroupVersionKind] = of
+	}
+	t := *of
+	return &t, nil
+}
+
+func (p *Cluster) newTarget(ctx context.Context, served cluster.Kind) (*Target, error) {
 	t := &Target{served: served, server: true}
 	gvk := served.GroupVersionKind
 	k := &Kind{GroupVersionKind: gvk, namespaced: served.Namespaced, storage: gvk.GroupVersion().String()}
@@ -115,6 +135,7 @@ func (p *Cluster) definition(ctx context.Context, served cluster.Kind) (*Definit
 // forgetDiscovery forgets what was read from the server, after kinds were defined or removed.
 func (p *Cluster) forgetDiscovery() {
 	clear(p.compiled)
+	clear(p.targetOf)
 	p.Client.ForgetDiscovery()
 }
 
@@ -190,7 +211,7 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 		return t, nil, err
 	}
 	t.Asked = true
-	if err := p.Reload(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+	if err := p.readLive(ctx, t); err != nil && !errors.Is(err, cluster.ErrNotFound) {
 		return t, nil, err
 	}
 	if err := p.hasNamespace(ctx, t); err != nil {
@@ -243,20 +264,15 @@ func (p *Cluster) Find(ctx context.Context, s Selection) ([]*Target, error) {
 // targets returns objects as targets. It returns targets along with an error for others.
 func (p *Cluster) targets(ctx context.Context, found []cluster.Found, asked bool) (out []*Target, err error) {
 	var errs []error
-	known := map[schema.GroupVersionKind]*Target{}
 	for _, f := range found {
-		of := known[f.Kind.GroupVersionKind]
-		if of == nil {
-			if of, err = p.target(ctx, f.Kind); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			known[f.Kind.GroupVersionKind] = of
+		t, err := p.target(ctx, f.Kind)
+		if err != nil {
+			errs = append(errs, err)
+			continue
 		}
-		t := *of
 		t.Object, t.Name, t.Namespace, t.Asked = f.Object, manifest.NameOf(f.Object), manifest.TextAt(f.Object,
 			"namespace"), asked
-		out = append(out, &t)
+		out = append(out, t)
 	}
 	return out, errors.Join(errs...)
 }

@@ -138,6 +138,9 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	return t, intent, nil
 }
 
+// Prefetch implements [Place].
+func (p *Files) Prefetch(context.Context, []map[string]any, int) {}
+
 // Find implements [Place].
 func (p *Files) Find(context.Context, Selection) ([]*Target, error) { return p.objects, nil }
 

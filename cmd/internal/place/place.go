@@ -9,13 +9,16 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 )
 
-// Place is where live objects are: files, a store, or a cluster.
+// Place is where live objects are: files, a store, or a cluster. Move, Apply and Reload of different
+// targets may run at the same time; the others may not.
 type Place interface {
 	// String returns the name of the place for messages.
 	String() string
 	// Live returns the target of an intent, and the intent with its namespace. The object
 	// of the target is nil if it does not exist.
 	Live(ctx context.Context, intent map[string]any) (*Target, map[string]any, error)
+	// Prefetch reads the live objects of intents, many at once, for the calls of Live that follow.
+	Prefetch(ctx context.Context, intents []map[string]any, concurrency int)
 	// Find returns the objects of a selection. It may return some along with an error.
 	Find(ctx context.Context, s Selection) ([]*Target, error)
 	// Reload reads a target again.

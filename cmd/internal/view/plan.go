@@ -32,6 +32,7 @@ type PlanView struct {
 	Palette       Palette
 	Diff          bool
 	ManagedFields bool
+	Unchanged     bool // list the unchanged ones of several
 }
 
 // manyFields is how many gained fields of a manager are listed. More are counted, because the creator of
@@ -43,6 +44,9 @@ func (v PlanView) WriteText(w io.Writer, plans []Planned, failed int) error {
 	counts := map[fieldmanager.Outcome]int{}
 	for _, p := range plans {
 		counts[p.Outcome]++
+		if p.Outcome == fieldmanager.Unchanged && !v.Unchanged && len(plans)+failed > 1 {
+			continue
+		}
 		if err := v.writePlan(w, p); err != nil {
 			return err
 		}

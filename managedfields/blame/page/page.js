@@ -2,17 +2,6 @@
 // search, deep links and the theme. Text of the object only ever becomes text.
 (() => {
 "use strict";
-const root = document.documentElement;
-root.classList.add("js");
-const $ = id => document.getElementById(id);
-const data = JSON.parse($("data").textContent);
-const el = (tag, cls, ...children) => {
-  const e = document.createElement(tag);
-  if (cls) e.className = cls;
-  e.append(...children);
-  return e;
-};
-
 // A line: its row, the facts about it, and what hides it.
 const lines = [];
 const byRow = new Map();
@@ -251,25 +240,6 @@ function follow() {
 addEventListener("hashchange", follow);
 $("jump")?.addEventListener("change", e => $(e.target.value).scrollIntoView());
 
-// The theme: as the system has it, or as chosen.
-const themes = ["auto", "light", "dark"];
-function theme(name) {
-  if (name === "auto") delete root.dataset.theme; else root.dataset.theme = name;
-  $("theme").textContent = name[0].toUpperCase() + name.slice(1);
-  $("theme").setAttribute("aria-label", `Theme: ${name === "auto" ? "automatic" : name}`);
-}
-const stored = () => { try { return localStorage.getItem("tenure-theme"); } catch { return null; } };
-let current = themes.includes(stored()) ? stored() : "auto";
-theme(current);
-$("theme").addEventListener("click", () => {
-  current = themes[(themes.indexOf(current) + 1) % themes.length];
-  theme(current);
-  try { localStorage.setItem("tenure-theme", current); } catch { /* for this visit only */ }
-});
-
-const top = () => root.style.setProperty("--top", `${$("top").offsetHeight}px`);
-new ResizeObserver(top).observe($("top"));
-top();
 show();
 move(lines[0] || null, false);
 follow();

@@ -73,9 +73,17 @@ type tab struct {
 	requests   []string
 }
 
-// open opens the page of reports at a fragment in a tab of its own, and at the
-// end of the test checks that it asked for nothing and complained about nothing.
+// open opens the page of reports at a fragment: see openPage.
 func open(t *testing.T, browser context.Context, fragment string, reports ...*blame.Report) *tab {
+	t.Helper()
+	var html bytes.Buffer
+	require.NoError(t, blame.HTML(&html, reports...))
+	return openPage(t, browser, fragment, html.Bytes())
+}
+
+// openPage opens a page at a fragment in a tab of its own, and at the end of the
+// test checks that it asked for nothing and complained about nothing.
+func openPage(t *testing.T, browser context.Context, fragment string, html []byte) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
 	t.Cleanup(cancel)
@@ -94,10 +102,8 @@ func open(t *testing.T, browser context.Context, fragment string, reports ...*bl
 			b.complaints = append(b.complaints, "dialog: "+e.Message)
 		}
 	}))
-	var html bytes.Buffer
-	require.NoError(t, blame.HTML(&html, reports...))
 	file := filepath.Join(t.TempDir(), "page.html")
-	require.NoError(t, os.WriteFile(file, html.Bytes(), 0o600))
+	require.NoError(t, os.WriteFile(file, html, 0o600))
 	address := &url.URL{Scheme: "file", Path: file, Fragment: fragment}
 	// Now that there is a tab: nothing in it takes longer.
 	b.ctx, cancel = context.WithTimeout(ctx, time.Minute)

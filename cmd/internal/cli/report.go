@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/managedfields/report"
+)
+
+type reportFlags struct {
+	objectFlags
+	concurrency int
+	silent      time.Duration
+	applier     string
+	format      string
+}
+
+func newReport(env *process.Env) *cobra.Command {
+	var flags reportFlags
+	cmd := &cobra.Command{
+		Use:   "report [KIND…] [-A] | -f FILE|-",
+		Short: "Add up who owns what in a whole cluster",
+		Long: `Report adds up the managed fields of many objects: which managers own how many
+fields of which kinds, what their managed fields weigh, and when they last wrote;
+objects still under client-side apply, and what their migration would do; entries of
+versions that are not served any more; managers that have not written for a time;
+fields that nobody owns, and fields with several owners; what ancient-changes hides.
+It ends in suggestions, which are commands.
+
+The objects are those of KIND, or of all kinds that can be listed; in the namespace
+of the kubeconfig, or in all with -A; or those of the files that -f names. They are
+read in chunks and not kept, but for some examples. Kinds that the user may not list
+are left out, with a note, unless they were named.
+
+Sizes are those of JSON. A manager that applies the same again and again does not
+write, and may be silent by its times alone.
+
+-o html writes one page with charts, tables that can be sorted and searched, and the
+owners of each line of the examples. It needs nothing but itself.
+
+Exit status: 0 when all objects could be read, 1 on any error.`,
+		Example: `  tenure report -A
+  tenure report -A -o html > report.html
+
+  # only some kinds, of one namespace, for scripts
+  tenure report deployments,services -n shop -o json
+
+  kubectl get all -A -o yaml --show-managed-fields | tenure report -f -`,
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
+	}
+	flags.add(env, cmd)
+	cmd.Flags().DurationVar(&flags.silent, "silent", 90*24*time.Hour,
+		"a manager is silent that has not written for `DURATION`, such as 720h")
+	cmd.Flags().StringVar(&flags.applier, "field-manager", kubectlManager,
+		"`NAME` of the manager that objects under client-side apply would move to")
+	addConcurrency(cmd, &flags.concurrency)
+	addFormat(cmd, &flags.format, "text", "json", "html")
+	return cmd
+}
+
+func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
+	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
+		return err
+	}
+	if err := checkConcurrency(f.concurrency); err != nil {
+		return err
+	}
+	if f.silent <= 0 {
+		return fmt.Errorf("--silent: expected a duration above 0, got %s", f.silent)
+	}
+	if err := checkManager(f.applier); err != nil {
+		return err
+	}
+	var summary *report.Summary
+	var err error
+	if f.files != nil || f.selector != "" || slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
+		summary, err = f.ofTargets(env, cmd, args)
+	} else {
+		summary, err = f.ofKinds(env, cmd, args)
+	}
+	if summary == nil {
+		return err
+	}
+	switch f.format {
+	case "json":
+		data, encodeErr := view.EncodeJSON(summary)
+		if encodeErr == nil {
+			_, encodeErr = env.Stdout.Write(data)
+		}
+		return errors.Join(encodeErr, err)
+	case "html":
+		return errors.Join(report.HTML(env.Stdout, summary), err)
+	}
+	return errors.Join(view.WriteReport(env, env.Stdout, summary), err)
+}
+
+// options returns the options of a report. isServed may be called again and again.
+func (f *reportFlags) options(env *process.Env, scope string, isServed func(schema.GroupVersionKind) bool) report.Options {
+	known := map[schema.GroupVersionKind]bool{}
+	return report.Options{
+		Now: env.Now(), Silent: f.silent, Applier: f.applier, Scope: scope, Program: programName(env),
+		IsServed: func(gvk schema.GroupVersionKind) bool {
+			served, ok := known[gvk]
+			if !ok {
+				served = isServed(gvk)
+				known[gvk] = served
+			}
+			return served
+		},
+	}
+}
+
+// scope returns the arguments that lead the commands of suggestions to the same objects.
+func (f *reportFlags) scope(namespace string) string {
+	scope := "-A"
+	switch {
+	case f.files != nil:
+		return "-f " + strings.Join(f.files, " -f ")
+	case namespace != "":
+		scope = "-n " + namespace
+	}
+	if f.selector != "" {
+		scope += " -l '" + f.selector + "'"
+	}
+	if f.place.store != "" {
+		scope += " --store " + f.place.store
+	}
+	if context := *f.place.cluster.Context; context != "" {
+		scope += " --context " + context
+	}
+	return scope
+}
+
+func (f *reportFlags) namespaceOf(p *place.Cluster) (string, error) {
+	switch {
+	case f.all:
+		return "", nil
+	case *f.place.cluster.Namespace != "":
+		return *f.place.cluster.Namespace, nil
+	}
+	return p.Client.Namespace()
+}
+
+func objectOf(t *place.Target) report.Object {
+	o := report.Object{Tree: t.Object}
+	if t.Types != nil && t.Kind.Unknown == nil {
+		o.Types, o.Converter = t.Types, t.Converter()
+	}
+	return o
+}
+
+// ofTargets reports on files, or on objects that are named or selected by labels.
+func (f *reportFlags) ofTargets(env *process.Env, cmd *cobra.Command, args []string) (*report.Summary, error) {
+	p, targets, missing := f.open(env, cmd, args)
+	if p == nil || len(targets) == 0 {
+		return nil, missing
+	}
+	namespace := *f.place.cluster.Namespace
+	isServed := func(schema.GroupVersionKind) bool { return true }
+	switch p := p.(type) {
+	case interface {
+		IsServed(gvk schema.GroupVersionKind) bool
+	}:
+		isServed = p.IsServed
+	}
+	if c, ok := p.(*place.Cluster); ok {
+		var err error
+		if namespace, err = f.namespaceOf(c); err != nil {
+			return nil, errors.Join(missing, err, p.Close())
+		}
+	}
+	r := report.New(f.options(env, f.scope(namespace), isServed))
+	for _, t := range targets {
+		r.Add(objectOf(t))
+	}
+	return r.Summary(), errors.Join(missing, p.Close())
+}
+
+// ofKinds reports on whole kinds, in chunks.
+func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []string) (_ *report.Summary, err error) {
+	opened, err := f.place.open(env, cmd, nil, place.NoStore)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	var c *place.Cluster
+	var kinds []cluster.Kind
+	if store, ok := opened.(*place.Store); ok {
+		c = store.Cluster
+		if len(args) == 0 {
+			kinds, err = store.KindsStored(cmd.Context())
+		}
+	} else {
+		c = opened.(*place.Cluster)
+	}
+	if err == nil && kinds == nil {
+		kinds, err = c.Client.KindsNamed(kindNames(args))
+	}
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := f.namespaceOf(c)
+	if err != nil {
+		return nil, err
+	}
+	kinds = reported(kinds, namespace, len(args) > 0)
+	r := report.New(f.options(env, f.scope(namespace), c.IsServed))
+	step, done := view.Progress(env, "reading kinds", len(kinds))
+	err = c.Each(cmd.Context(), kinds, namespace, f.concurrency, func(t *place.Target) { r.Add(objectOf(t)) }, step)
+	done()
+	if len(args) == 0 {
+		err = view.NoteUnlisted(env, err, place.CanList)
+	}
+	return r.Summary(), err
+}
+
+// reported returns the kinds to report on: of a namespace, only those in namespaces, unless they were named;
+// and Events, which two groups serve, once.
+func reported(kinds []cluster.Kind, namespace string, isNamed bool) (out []cluster.Kind) {
+	for _, k := range kinds {
+		if isNamed || (k.Namespaced || namespace == "") && k.Group != "events.k8s.io" {
+			out = append(out, k)
+		}
+	}
+	return out
+}

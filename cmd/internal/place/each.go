@@ -1,0 +1,91 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
+)
+
+// Each calls see with the objects of kinds in a namespace, or in all of them if it is empty, and done after
+// each kind. It lists page by page, at most concurrency kinds at a time, and keeps no object. Calls do not
+// overlap. A kind whose schema can't be read has no types. The error has those of the kinds that could not be
+// listed.
+func (p *Cluster) Each(
+	ctx context.Context, kinds []cluster.Kind, namespace string, concurrency int, see func(*Target), done func(),
+) error {
+	var mu sync.Mutex
+	errs := make([]error, len(kinds))
+	parallel.Do(concurrency, len(kinds), func(i int) {
+		k := kinds[i]
+		in := namespace
+		if !k.Namespaced {
+			in = ""
+		}
+		var of *Target
+		err := p.Client.ListPages(ctx, k, in, math.MaxInt, func(page []map[string]any) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, object := range page {
+				if of == nil {
+					of = p.targetWithout(ctx, k)
+				}
+				t := *of
+				t.Object, t.Name, t.Namespace = object, manifest.NameOf(object), manifest.TextAt(object, "namespace")
+				see(&t)
+			}
+			return ctx.Err() == nil
+		}, func() {})
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			errs[i] = fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
+		}
+		done()
+	})
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// targetWithout returns a target of a kind, without types if these can't be read.
+func (p *Cluster) targetWithout(ctx context.Context, k cluster.Kind) *Target {
+	t, err := p.target(ctx, k)
+	if err != nil {
+		return &Target{Kind: &Kind{GroupVersionKind: k.GroupVersionKind, Unknown: err}, served: k}
+	}
+	return t
+}
+
+// CanList reports whether an error of a list is not that the user may not list, or that the server can't.
+func CanList(err error) bool {
+	return !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) && !apierrors.IsNotFound(err)
+}
+
+// IsServed reports whether a kind is served at a version.
+func (p *Cluster) IsServed(gvk schema.GroupVersionKind) bool {
+	return slices.Contains(p.Client.Versions(gvk.GroupKind()), gvk.Version)
+}
+
+// KindsStored returns the kinds of the stored objects.
+func (p *Store) KindsStored(ctx context.Context) ([]cluster.Kind, error) { return p.kindsStored(ctx) }
+
+// IsServed reports whether a kind has a schema at a version. It is true for groups without any schema, of which
+// nothing is known.
+func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {
+	known := false
+	for _, k := range p.catalog.Types.Kinds() {
+		if k == gvk {
+			return true
+		}
+		known = known || k.Group == gvk.Group
+	}
+	return !known
+}

@@ -1,0 +1,150 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fatih/color"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/managedfields/report"
+)
+
+// reportRows is how many managers and kinds a table of a report has.
+const reportRows = 25
+
+// WriteReport writes a report as tables, and its suggestions.
+func WriteReport(env *process.Env, w io.Writer, s *report.Summary) error {
+	p := PaletteFor(env, w)
+	fmt.Fprintf(w, "%s of %s, %s: %s, of which %s (%.0f %%) are managed fields\n",
+		Counted(s.Objects, "object", "objects"), Counted(len(s.Kinds), "kind", "kinds"),
+		Counted(len(s.Managers), "manager", "managers"), report.Bytes(s.Size), report.Bytes(s.ManagedFields), s.Share()*100)
+	p.writeManagers(w, s)
+	p.writeKinds(w, s)
+	p.writeFound(w, s)
+	if len(s.Suggestions) > 0 {
+		fmt.Fprintf(w, "\n%s\n", p.paint("What to do:", color.Bold))
+	}
+	for _, suggestion := range s.Suggestions {
+		if _, err := fmt.Fprintf(w, "  %s\n    %s\n", p.paint("# "+suggestion.Why, color.Faint), p.paint(suggestion.Command)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func headings(names ...string) (out []cell) {
+	for _, name := range names {
+		out = append(out, cell{name, color.Bold})
+	}
+	return out
+}
+
+// rowsOf writes rows below a blank line, and how many were left out.
+func (p Palette) rowsOf(w io.Writer, rows [][]cell, all int, what string) {
+	fmt.Fprintln(w)
+	p.table(w, "", rows)
+	if left := all - (len(rows) - 1); left > 0 {
+		fmt.Fprintf(w, "and %d more %s: see -o json\n", left, what)
+	}
+}
+
+func (p Palette) writeManagers(w io.Writer, s *report.Summary) {
+	rows := [][]cell{headings("MANAGER", "OPERATIONS", "OBJECTS", "KINDS", "FIELDS", "BYTES", "SHARE", "LAST WRITE")}
+	for i := range s.Managers[:min(len(s.Managers), reportRows)] {
+		m := &s.Managers[i]
+		last := "-"
+		if m.LastWrite != nil {
+			last = duration.HumanDuration(s.Now.Sub(*m.LastWrite))
+		}
+		paint := color.Attribute(0)
+		if m.Silent {
+			last, paint = last+", silent", color.FgRed
+		}
+		share := 0.0
+		if s.ManagedFields > 0 {
+			share = float64(m.ManagedFields) / float64(s.ManagedFields)
+		}
+		rows = append(rows, []cell{
+			{m.Name, managerColor(m.Name)}, {strings.Join(m.Operations, ","), 0}, {strconv.Itoa(m.Objects), 0},
+			{strconv.Itoa(len(m.Kinds)), 0}, {strconv.Itoa(m.Fields), 0}, {report.Bytes(m.ManagedFields), 0},
+			{fmt.Sprintf("%.0f %%", share*100), 0}, {last, paint},
+		})
+	}
+	p.rowsOf(w, rows, len(s.Managers), "managers")
+}
+
+func (p Palette) writeKinds(w io.Writer, s *report.Summary) {
+	rows := [][]cell{headings("KIND", "OBJECTS", "SIZE", "MANAGED FIELDS", "SHARE", "MANAGERS", "CLIENT-SIDE", "UNOWNED", "SHARED")}
+	for i := range s.Kinds[:min(len(s.Kinds), reportRows)] {
+		k := &s.Kinds[i]
+		rows = append(rows, []cell{
+			{k.Name, 0}, {strconv.Itoa(k.Objects), 0}, {report.Bytes(k.Size), 0}, {report.Bytes(k.ManagedFields), 0},
+			{fmt.Sprintf("%.0f %%", k.Share()*100), 0}, {strconv.Itoa(k.Managers), 0}, {strconv.Itoa(k.ClientSide), 0},
+			{strconv.Itoa(k.Unowned), 0}, {strconv.Itoa(k.Shared), 0},
+		})
+	}
+	p.rowsOf(w, rows, len(s.Kinds), "kinds")
+}
+
+// writeFound writes what was found, if anything was.
+func (p Palette) writeFound(w io.Writer, s *report.Summary) {
+	rows := [][]cell{headings("FOUND", "OBJECTS", "DETAILS")}
+	add := func(name string, objects int, format string, args ...any) {
+		if objects > 0 {
+			rows = append(rows, []cell{{name, color.FgYellow}, {strconv.Itoa(objects), 0}, {fmt.Sprintf(format, args...), 0}})
+		}
+	}
+	c := &s.ClientSide
+	add("client-side apply", c.Objects, "a migration moves %d fields; the next apply removes %d of them; %d stay with their "+
+		"manager; %d are others'", c.Moves, c.Removed, c.Left, c.Others)
+	for _, why := range c.Why {
+		add("  can't be migrated", c.Failed, "%s", why)
+	}
+	gone, versions := 0, []string{}
+	for i := range s.Gone {
+		gone += s.Gone[i].Entries
+		if len(versions) < 3 {
+			versions = append(versions, s.Gone[i].APIVersion+" of "+s.Gone[i].Kind)
+		}
+	}
+	add("gone versions", gone, "%s", strings.Join(versions, ", "))
+	add("unowned fields", s.Unowned.Objects, "%d fields", s.Unowned.Fields)
+	add("shared fields", s.Shared.Objects, "%d fields", s.Shared.Fields)
+	since := ""
+	if s.Ancient.Oldest != nil {
+		since = ", the oldest since " + s.Ancient.Oldest.Format(time.DateOnly)
+	}
+	add("ancient-changes", s.Ancient.Objects, "%d fields of managers that are forgotten%s", s.Ancient.Fields, since)
+	add("unreadable entries", s.Unreadable, "their fields are not counted")
+	if len(rows) > 1 {
+		fmt.Fprintln(w)
+		p.table(w, "", rows)
+	}
+}
+
+// NoteUnlisted notes on stderr how many kinds the user may not list, and returns the other errors.
+func NoteUnlisted(env *process.Env, err error, isOther func(error) bool) error {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return err
+	}
+	var others []error
+	unlisted := 0
+	for _, one := range joined.Unwrap() {
+		if isOther(one) {
+			others = append(others, one)
+		} else {
+			unlisted++
+		}
+	}
+	if unlisted > 0 {
+		fmt.Fprintf(env.Stderr, "note: %s can't be listed, and are left out\n", Counted(unlisted, "kind", "kinds"))
+	}
+	return errors.Join(others...)
+}

@@ -1,0 +1,105 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/fatih/color"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// planCounts counts plans by their outcome. A created object counts as created, not as changed.
+type planCounts struct {
+	Objects   int `json:"objects"`
+	Unchanged int `json:"unchanged"`
+	Ownership int `json:"ownershipOnly"`
+	Changed   int `json:"changed"`
+	Created   int `json:"created"`
+	Conflicts int `json:"conflicts"`
+}
+
+func (c *planCounts) add(p *Planned) {
+	c.Objects++
+	switch {
+	case p.Outcome == fieldmanager.Conflict:
+		c.Conflicts++
+	case p.Object == nil:
+		c.Created++
+	case p.Outcome == fieldmanager.Unchanged:
+		c.Unchanged++
+	case p.Outcome == fieldmanager.OwnershipOnly:
+		c.Ownership++
+	default:
+		c.Changed++
+	}
+}
+
+// summaryJSON is a summary of plans for programs.
+type summaryJSON struct {
+	planCounts
+	Failed int                    `json:"failed"`
+	Kinds  map[string]*planCounts `json:"kinds"`
+}
+
+// summarize counts plans, also by the resource that kubectl prints.
+func summarize(plans []Planned, failed int) summaryJSON {
+	out := summaryJSON{Failed: failed, Kinds: map[string]*planCounts{}}
+	out.Objects = failed
+	for i := range plans {
+		p := &plans[i]
+		kind := place.Resource(p.Kind.GroupKind())
+		if out.Kinds[kind] == nil {
+			out.Kinds[kind] = &planCounts{}
+		}
+		out.add(p)
+		out.Kinds[kind].add(p)
+	}
+	return out
+}
+
+// WriteSummary writes how many objects of each kind have which outcome.
+func (v PlanView) WriteSummary(w io.Writer, plans []Planned, failed int) error {
+	s := summarize(plans, failed)
+	rows := [][]cell{{}}
+	for _, name := range []string{"KIND", "OBJECTS", "UNCHANGED", "OWNERSHIP", "CHANGED", "CREATED", "CONFLICTS"} {
+		rows[0] = append(rows[0], cell{name, color.Bold})
+	}
+	row := func(name string, c *planCounts) {
+		cells := []cell{{name, 0}, {strconv.Itoa(c.Objects), 0}}
+		for i, n := range []int{c.Unchanged, c.Ownership, c.Changed, c.Created, c.Conflicts} {
+			paint := []color.Attribute{color.FgGreen, color.FgCyan, color.FgYellow, color.FgYellow, color.FgRed}[i]
+			if n == 0 {
+				paint = color.Faint
+			}
+			cells = append(cells, cell{strconv.Itoa(n), paint})
+		}
+		rows = append(rows, cells)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {
+		row(kind, s.Kinds[kind])
+	}
+	if len(s.Kinds) != 1 {
+		row("all", &s.planCounts)
+	}
+	v.Palette.table(w, "", rows)
+	if failed > 0 {
+		_, err := fmt.Fprintf(w, "%s could not be planned\n", Counted(failed, "object", "objects"))
+		return err
+	}
+	return nil
+}
+
+// WriteSummaryJSON writes the same for programs.
+func (v PlanView) WriteSummaryJSON(w io.Writer, plans []Planned, failed int) error {
+	data, err := EncodeJSON(summarize(plans, failed))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}

@@ -1,0 +1,257 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/upgrade"
+)
+
+// look is the reading of one object.
+type look struct {
+	report  *Report
+	object  Object
+	u       *unstructured.Unstructured
+	gvk     schema.GroupVersionKind
+	kind    *kindTally
+	example Example
+
+	fields     int
+	unreadable bool
+	isClient   bool
+	gone       int           // entries
+	ancient    int           // fields
+	owners     []ownedFields // by manager
+}
+
+// ownedFields are the fields of all entries of a manager.
+type ownedFields struct {
+	manager string
+	set     *fieldpath.Set
+}
+
+// readEntries adds up the entries of the object.
+func (l *look) readEntries() {
+	trees, hasFields := managedfields.Of(l.u.Object)
+	items, _ := trees.([]any)
+	sizes := map[managedfields.Key]int{}
+	if hasFields {
+		l.example.ManagedFields = len(`"managedFields":[],`) + max(len(items)-1, 0)
+	}
+	for i := range items {
+		size := jsonSize(items[i])
+		l.example.ManagedFields += size
+		if record, err := managedfields.ReadEntry(items[i], i, l.report.cache); err == nil {
+			sizes[record.Key] += size
+		}
+	}
+	list, err := managedfields.Read(l.u, l.report.cache)
+	if err != nil {
+		l.unreadable = true
+		return
+	}
+	seen := map[*managerTally]bool{}
+	for i := range list {
+		e := &list[i]
+		l.example.Entries++
+		set, err := e.Fields()
+		if err != nil {
+			l.unreadable = true
+		}
+		m := l.addEntry(e, set.Len(), sizes[e.Key])
+		if !seen[m] {
+			seen[m] = true
+			m.Objects++
+		}
+		l.addOwner(e.Manager, set)
+		l.isClient = l.isClient || e.Manager == upgrade.ClientSideManager
+	}
+}
+
+// addEntry adds an entry to its manager, and returns the manager.
+func (l *look) addEntry(e *managedfields.Record, fields, size int) *managerTally {
+	r := l.report
+	m := bounded(r.managers, e.Manager, OtherName, r.options.Names, func(name string) *managerTally {
+		return &managerTally{Manager: Manager{Name: name}, operations: map[string]bool{}, kinds: map[string]bool{}}
+	})
+	operation := string(e.Operation)
+	if e.Subresource != "" {
+		operation += "/" + e.Subresource
+	}
+	m.operations[operation] = true
+	if len(m.kinds) < maxKinds {
+		m.kinds[l.example.Kind] = true
+	}
+	m.Entries++
+	m.Fields += fields
+	m.ManagedFields += size
+	l.fields += fields
+	if len(l.kind.managers) < r.options.Names {
+		l.kind.managers[e.Manager] = true
+	}
+	if e.Time != nil {
+		at := e.Time.UTC()
+		if m.LastWrite == nil || at.After(*m.LastWrite) {
+			m.LastWrite = &at
+		}
+		r.addAge(r.options.Now.Sub(at))
+	}
+	if e.Manager == managedfields.Ancient {
+		l.ancient += fields
+		a := &r.total.Ancient
+		a.ManagedFields += size
+		r.ancient[l.example.Kind] = true
+		if e.Time != nil && (a.Oldest == nil || e.Time.Time.Before(*a.Oldest)) {
+			at := e.Time.UTC()
+			a.Oldest = &at
+		}
+	}
+	l.addVersion(e, fields)
+	return m
+}
+
+// addAge counts an entry by its age.
+func (r *Report) addAge(age time.Duration) {
+	i := slices.IndexFunc(ageBounds, func(below time.Duration) bool { return age < below || below == 0 })
+	r.total.Ages[i].Entries++
+}
+
+// addVersion counts an entry whose version is not served.
+func (l *look) addVersion(e *managedfields.Record, fields int) {
+	r := l.report
+	gv, err := schema.ParseGroupVersion(e.APIVersion)
+	if r.options.IsServed == nil || err != nil || r.options.IsServed(gv.WithKind(l.gvk.Kind)) {
+		return
+	}
+	l.gone++
+	key := GoneVersion{Kind: l.example.Kind, APIVersion: e.APIVersion, Manager: e.Manager, Operation: string(e.Operation)}
+	other := GoneVersion{Kind: OtherName, APIVersion: OtherName, Manager: OtherName}
+	g := bounded(r.gone, key, other, r.options.Names, func(key GoneVersion) *GoneVersion { return &key })
+	g.Entries++
+	g.Fields += fields
+}
+
+func (l *look) addOwner(manager string, set *fieldpath.Set) {
+	for i := range l.owners {
+		if l.owners[i].manager == manager {
+			l.owners[i].set = l.owners[i].set.Union(set)
+			return
+		}
+	}
+	l.owners = append(l.owners, ownedFields{manager, set})
+}
+
+// compareOwners finds the fields that nobody owns, and those that several managers own.
+func (l *look) compareOwners() {
+	var owned, shared *fieldpath.Set
+	for _, o := range l.owners {
+		shared = shared.Union(owned.Intersection(o.set))
+		owned = owned.Union(o.set)
+	}
+	l.example.Shared = leafCount(shared)
+	if l.object.Types == nil {
+		return
+	}
+	var t *typed.Type
+	if t = l.object.Types.TypeFor(l.gvk); t == nil {
+		return
+	}
+	l.example.Unowned = leafCount(managedfields.Strip(t.FieldSet(l.u.Object)).Difference(owned))
+}
+
+// leafCount returns how many paths of a set have no other below them.
+func leafCount(set *fieldpath.Set) (n int) {
+	for _, e := range set.Level() {
+		switch {
+		case !e.Below.Empty():
+			n += leafCount(e.Below)
+		case e.Member:
+			n++
+		}
+	}
+	return n
+}
+
+// migrate previews the migration of an object under client-side apply.
+func (l *look) migrate() {
+	_, annotated := l.u.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"]
+	if l.isClient = l.isClient || annotated; !l.isClient {
+		return
+	}
+	c := &l.report.total.ClientSide
+	c.Objects++
+	l.kind.ClientSide++
+	result, err := upgrade.ToServerSide(l.u, upgrade.ServerSideOptions{
+		Types: l.object.Types, Converter: l.object.Converter, Manager: l.report.options.Applier,
+	})
+	if err != nil {
+		c.Failed++
+		why := err.Error()
+		if len(why) > 200 {
+			why = strings.ToValidUTF8(why[:200], "") + "…"
+		}
+		if len(c.Why) < maxReasons && !slices.Contains(c.Why, why) {
+			c.Why = append(c.Why, why)
+		}
+		return
+	}
+	count := func(shares []upgrade.Share) (n int) {
+		for _, s := range shares {
+			n += leafCount(s.Fields)
+		}
+		return n
+	}
+	p := &result.Preview
+	c.Moves += count(p.Moves)
+	c.Removed += leafCount(p.Removed)
+	c.Left += count(p.Left)
+	c.Others += count(p.Others)
+}
+
+// sum adds the object to its kind and to the whole, and keeps it if it is an example.
+func (l *look) sum() {
+	r, e := l.report, &l.example
+	t, k := &r.total, l.kind
+	t.Objects++
+	k.Objects++
+	t.Size += e.Size
+	k.Size += e.Size
+	t.ManagedFields += e.ManagedFields
+	k.ManagedFields += e.ManagedFields
+	t.Entries += e.Entries
+	k.Entries += e.Entries
+	t.Fields += l.fields
+	k.Fields += l.fields
+	k.Unowned += e.Unowned
+	k.Shared += e.Shared
+	if l.unreadable {
+		t.Unreadable++
+	}
+	add := func(c *Count, fields int) {
+		if fields > 0 {
+			c.Objects++
+			c.Fields += fields
+		}
+	}
+	add(&t.Unowned, e.Unowned)
+	add(&t.Shared, e.Shared)
+	add(&t.Ancient.Count, l.ancient)
+	r.keep(Largest, e.ManagedFields, e)
+	if l.isClient {
+		r.keep(FoundClient, e.ManagedFields, e)
+	}
+	r.keep(FoundGone, l.gone, e)
+	r.keep(FoundUnowned, e.Unowned, e)
+	r.keep(FoundShared, e.Shared, e)
+	r.keep(FoundAncient, l.ancient, e)
+	if e.Entries == 0 {
+		r.keep(FoundNoManaged, e.Size, e)
+	}
+}
