@@ -91,10 +91,7 @@ func (c *comparer) onlyEntry(m *Map, name string, v any, depth int) {
 	if c.left--; c.left < 0 || c.s.asAbsent(m, name, v, depth) {
 		return
 	}
-	t, _ := m.field(name)
-	if t == nil {
-		t = deducedType
-	}
+	t := m.typeOf(name)
 	c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
 	if !c.enter(name, depth) {
 		outer := c.guess

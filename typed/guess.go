@@ -102,15 +102,34 @@ func (g *Guess) at(e fieldpath.Element) *Guess {
 	if g == nil {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(g.Below, e, func(g Guess, e fieldpath.Element) int { return g.Elem.Compare(e) })
-	if !ok {
-		return nil
+	lo, hi := 0, len(g.Below)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := g.Below[mid].Elem.Compare(e); {
+		case c == 0:
+			return &g.Below[mid]
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
 	}
-	return &g.Below[i]
+	return nil
+}
+
+// typeOf returns the type of an entry of m: that of g, which is for it, if there is one.
+func (g *Guess) typeOf(m *Map, name string) *Type {
+	if g != nil {
+		return g.Type
+	}
+	return m.typeOf(name)
 }
 
 // guessable is a [Container] that can be walked beside a guess.
 type guessable interface {
+	Container
+	// IsEmpty reports whether Len is 0.
+	IsEmpty() bool
 	// Fits reports whether g fits the Container, which is at a depth. It may be false for one that does.
 	Fits(g *Guess, depth int) bool
 	// IsValid is [isValid] for the Container.

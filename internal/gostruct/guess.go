@@ -51,7 +51,16 @@ func fitsStruct(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
 		if !ok {
 			continue
 		}
-		if next == len(g.Below) || g.Below[next].Elem.Text() != field.name || !fits(ff, fv, &g.Below[next], depth+1) {
+		if next == len(g.Below) {
+			return false
+		}
+		below := &g.Below[next]
+		if below.Elem.Text() != field.name {
+			return false
+		}
+		// Most values are texts.
+		isText := ff.kind == stringKind && below.Set == nil && below.Type.Scalar == typed.String
+		if !isText && !fits(ff, fv, below, depth+1) {
 			return false
 		}
 		next++
@@ -140,7 +149,7 @@ func fitsLeaf(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
 	switch f.kind {
 	case structKind:
 		if t.Map != nil && !t.Map.Atomic {
-			return f.count(v) == 0
+			return f.isEmpty(v)
 		}
 	case mapKind:
 		if t.Map != nil && !t.Map.Atomic {
