@@ -353,7 +353,9 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 		c.guess = outer.at(fieldpath.Field(name))
 		t := c.guess.typeOf(m, name)
 		c.invalid = c.invalid || c.check && isMissing(l) && len(name) > fieldpath.MaxElement
-		if child := c.compare(t, l, r, depth+1); !child.none() {
+		if !isOnWay && c.isGuessedOver(l, r, depth+1) {
+			d.added.Add(fieldpath.Field(name), false, c.guess.Set)
+		} else if child := c.compare(t, l, r, depth+1); !child.none() {
 			d.add(fieldpath.Field(name), child)
 		}
 		c.guess = outer

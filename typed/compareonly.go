@@ -63,6 +63,19 @@ func (c *comparer) isGuessed(v any, depth int) bool {
 	return true
 }
 
+// isGuessedOver reports whether what the new side has more at the current place is as guessed, and all else is equal.
+func (c *comparer) isGuessedOver(old, now any, depth int) bool {
+	if c.guess == nil || !c.check || !c.guess.IsOver {
+		return false
+	}
+	v, ok := now.(guessable)
+	if !ok || !v.FitsOver(old, c.guess, depth) {
+		return false
+	}
+	c.left -= c.guess.size
+	return true
+}
+
 func (c *comparer) onlyEntries(m *Map, v any, depth int) *fieldpath.Set {
 	if c.isGuessed(v, depth) {
 		return c.guess.Set

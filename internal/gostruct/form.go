@@ -394,7 +394,9 @@ func (f *field) own(v reflect.Value) (reflect.Value, bool) {
 // isEmpty is [isEmpty] for a value of the field, of the kinds that are common.
 func (f *field) isEmpty(v reflect.Value) bool {
 	switch f.form.kind {
-	case stringKind, listKind, mapKind:
+	case stringKind:
+		return v.String() == ""
+	case listKind, mapKind:
 		return v.Len() == 0
 	case pointerKind:
 		return v.IsNil()
