@@ -13,10 +13,10 @@ import (
 
 // firstOwned remembers what managers came to own when they were new to an object. What
 // one manager creates, or applies for the first time, is alike: a thousand Pods of one
-// Deployment. So the next such write begins with what the one before owned. The walk of an
-// apply takes it for what the manager owned already, and makes no set where nothing moved;
-// a create compares its set with it. Either way it is found to be what is owned, never
-// taken to be: what is remembered changes no result. Where it is the same, the entry
+// Deployment. So the next such write begins with what the one before owned, as a
+// [typed.Guess]: the walk of an apply takes it for what the manager owned already, and that
+// of a create for what is added; neither makes sets where it fits. It is found to be what
+// is owned, never taken to be: what is remembered changes no result. Where it is the same, the entry
 // shares its set, its FieldsV1 as maps, or the bytes of it.
 //
 // It is one set for each of a few managers, of at most maxRemembered paths, so that it is

@@ -255,11 +255,15 @@ func (m *FieldManager) track(
 		known = slices.Delete(known, i, i+1)
 	}
 	owned := managedfields.Strip(own.changed)
-	mine.Subtract(own.changed.Difference(owned))
-	mine.Subtract(own.Removed)
-	if isNew && added != nil && !owned.Empty() {
+	switch {
+	case isNew && owned.Empty():
+	case isNew && added != nil:
 		mine = m.firstRecord(key, owned, added)
-	} else {
+	case isNew:
+		mine.Add(owned)
+	default:
+		mine.Subtract(own.changed.Difference(owned))
+		mine.Subtract(own.Removed)
 		mine.Add(owned)
 	}
 	if !owned.Empty() {

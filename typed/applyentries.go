@@ -14,7 +14,7 @@ func (w *walk) entries(
 		return p, false
 	}
 	created := isMissing(live) || live == nil
-	plain, isPlain := live.(map[string]any)
+	plain := asMap(live)
 	var merged map[string]any // live with what changes, once something does
 	var below *deltas
 	met := 0 // members of last that were met
@@ -23,14 +23,9 @@ func (w *walk) entries(
 		if t == nil || len(name) > fieldpath.MaxElement {
 			return p, false
 		}
-		l, has := missing, false
-		if isPlain {
-			l, has = plain[name]
-		} else if !created {
-			l, has = entryOf(live, name)
-		}
-		if !has {
-			l = missing
+		l := missing
+		if !created {
+			l = entryOrMissing(live, plain, name)
 		}
 		var never bool // the place itself is never owned
 		var rest *fieldpath.Set
@@ -79,17 +74,8 @@ func (w *walk) entries(
 			below.add(fieldpath.Field(name), child.delta, gained, dropped)
 		}
 	}
-	if met != last.count() {
-		if !w.dropUnmet(&p, &below, last, func(e fieldpath.Element, _ string) bool {
-			name, isField := e.Field()
-			if _, ok := applied[name]; !ok || !isField {
-				return false
-			}
-			never, rest := unowned.At(e)
-			return !never || !rest.Empty()
-		}) {
-			return p, false
-		}
+	if met != last.count() && !w.dropUnmet(&p, &below, last, appliesEntry(applied, unowned)) {
+		return p, false
 	}
 	switch {
 	case created:
@@ -99,6 +85,30 @@ func (w *walk) entries(
 	}
 	p.delta = below.result(w.Compare && isMissing(live))
 	return p, true
+}
+
+// entryOrMissing returns the entry of a live map called name; plain is live if that is a plain tree, else nil.
+func entryOrMissing(live any, plain map[string]any, name string) any {
+	v, ok := plain[name]
+	if plain == nil {
+		v, ok = entryOf(live, name)
+	}
+	if !ok {
+		return missing
+	}
+	return v
+}
+
+// appliesEntry returns a function that reports whether applied has the entry of an element, and may own something there.
+func appliesEntry(applied map[string]any, unowned *fieldpath.Set) func(e fieldpath.Element, _ string) bool {
+	return func(e fieldpath.Element, _ string) bool {
+		name, isField := e.Field()
+		if _, ok := applied[name]; !ok || !isField {
+			return false
+		}
+		never, rest := unowned.At(e)
+		return !never || !rest.Empty()
+	}
 }
 
 // member puts what is owned of a field into p: the child below it and, if own, the field

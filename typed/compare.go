@@ -218,20 +218,22 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 	switch shapes.first() {
 	case mapShape:
 		switch {
-		case t.Map.Atomic || isEmptyMap(old) && isEmptyMap(now):
+		case t.Map.Atomic || isEmptyMap(now) && isEmptyMap(old):
 			return c.compareLeaf(t, old, now, depth)
 		case !isLiveMap(old):
 			return difference{added: fieldpath.Entry{Below: c.onlyEntries(t.Map, now, depth)}}
 		}
 		return c.compareMaps(t.Map, old, now, depth)
 	case listShape:
-		l, r := itemsOf(old), itemsOf(now)
-		if t.List.Kind == AtomicList || len(l) == 0 && len(r) == 0 {
+		nOld, _ := lenOf(old)
+		nNow, _ := lenOf(now)
+		if t.List.Kind == AtomicList || nOld == 0 && nNow == 0 {
 			return c.compareLeaf(t, old, now, depth)
 		}
-		if len(l) == 0 {
+		if nOld == 0 {
 			return difference{added: fieldpath.Entry{Below: c.onlyItems(t, now, depth)}}
 		}
+		l, r := itemsOf(old), itemsOf(now)
 		outer := c.guess
 		c.guess = nil // it is of lists that only one side has
 		defer func() { c.guess = outer }()
@@ -271,6 +273,9 @@ func (c *comparer) compareMaps(m *Map, old, now any, depth int) difference {
 // compareInPlace compares two maps of which at least one is a [Container].
 func (c *comparer) compareInPlace(m *Map, old, now any, depth int) difference {
 	var d differences
+	if c.guess != nil {
+		d.added = fieldpath.NewBuilder(len(c.guess.Below))
+	}
 	if a, ok := old.(Container); ok && a.Pairs(now, func(name string, l, r any, inOld, inNow bool) {
 		if !inOld {
 			l = missing
@@ -346,12 +351,11 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 	default:
 		outer := c.guess
 		c.guess = outer.at(fieldpath.Field(name))
-		t, _ := m.field(name)
-		if t == nil {
-			t = deducedType
-		}
+		t := c.guess.typeOf(m, name)
 		c.invalid = c.invalid || c.check && isMissing(l) && len(name) > fieldpath.MaxElement
-		if child := c.compare(t, l, r, depth+1); !child.none() {
+		if !isOnWay && c.isGuessedOver(l, r, depth+1) {
+			d.added.Add(fieldpath.Field(name), false, c.guess.Set)
+		} else if child := c.compare(t, l, r, depth+1); !child.none() {
 			d.add(fieldpath.Field(name), child)
 		}
 		c.guess = outer

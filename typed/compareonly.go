@@ -63,6 +63,19 @@ func (c *comparer) isGuessed(v any, depth int) bool {
 	return true
 }
 
+// isGuessedOver reports whether what the new side has more at the current place is as guessed, and all else is equal.
+func (c *comparer) isGuessedOver(old, now any, depth int) bool {
+	if c.guess == nil || !c.check || !c.guess.IsOver {
+		return false
+	}
+	v, ok := now.(guessable)
+	if !ok || !v.FitsOver(old, c.guess, depth) {
+		return false
+	}
+	c.left -= c.guess.size
+	return true
+}
+
 func (c *comparer) onlyEntries(m *Map, v any, depth int) *fieldpath.Set {
 	if c.isGuessed(v, depth) {
 		return c.guess.Set
@@ -91,10 +104,7 @@ func (c *comparer) onlyEntry(m *Map, name string, v any, depth int) {
 	if c.left--; c.left < 0 || c.s.asAbsent(m, name, v, depth) {
 		return
 	}
-	t, _ := m.field(name)
-	if t == nil {
-		t = deducedType
-	}
+	t := m.typeOf(name)
 	c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
 	if !c.enter(name, depth) {
 		outer := c.guess

@@ -99,7 +99,12 @@ func sizeOf(live any) int {
 }
 
 // isEmptyMap reports whether there are no entries in a live value.
-func isEmptyMap(live any) bool { return sizeOf(live) == 0 }
+func isEmptyMap(live any) bool {
+	if c, ok := live.(guessable); ok && c.IsStruct() {
+		return c.IsEmpty()
+	}
+	return sizeOf(live) == 0
+}
 
 // itemsOf returns the items of a live list, as they are; none of anything else.
 func itemsOf(live any) []any {

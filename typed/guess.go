@@ -26,6 +26,7 @@ import (
 //	len(Below) == Set.Width()            Below[i].Set is what Set has below Below[i].Elem
 //	g fits v, and g.isOwned    ⇒         v is valid, and g.Type.FieldSet(v) is g.Set
 //	g fits v, and !g.isOwned   ⇒         v is valid for what is stored, and g.Set are all paths in v
+//	g fits v over old          ⇒         g.Set is g.Type.Compare(old, v).Added, which is valid; nothing else differs
 type Guess struct {
 	// Elem selects the value in the one around it.
 	Elem fieldpath.Element
@@ -37,6 +38,11 @@ type Guess struct {
 	Below []Guess
 	// IsMap and IsList say what the value is if Set is not nil; neither, if Set is not that of a whole value.
 	IsMap, IsList bool
+	// IsAdded says that Elem itself is a path too. What is not may be a list where there was an empty one, or a struct in
+	// which something was added.
+	IsAdded bool
+	// IsOver says that Set may be what was added to a struct.
+	IsOver bool
 
 	isOwned bool
 	size    int // the number of values
@@ -67,6 +73,7 @@ func (g *Guess) compile(depth int) {
 	}
 	m, l := g.Type.Map, g.Type.List
 	isMap, isList := m != nil && !m.Atomic, l != nil && l.Kind != AtomicList
+	isOver := isMap && !g.isOwned
 	g.Below = make([]Guess, 0, g.Set.Width())
 	for e, entry := range g.Set.Level() {
 		child, declared := deducedType, false
@@ -80,7 +87,7 @@ func (g *Guess) compile(depth int) {
 				}
 			}
 		} else {
-			isMap = false
+			isMap, isOver = false, false
 			if l != nil {
 				child = l.Elem
 			}
@@ -89,12 +96,13 @@ func (g *Guess) compile(depth int) {
 		if isMember := !g.isOwned || !declared || entry.Below.Empty(); isMember != entry.Member {
 			isMap, isList = false, false
 		}
-		below := Guess{Elem: e, Type: child, Set: entry.Below, isOwned: g.isOwned}
+		below := Guess{Elem: e, Type: child, Set: entry.Below, IsAdded: entry.Member, isOwned: g.isOwned}
 		below.compile(depth + 1)
+		isOver = isOver && (entry.Member || below.IsOver || below.IsList && child.Scalar == NoScalar && child.Map == nil)
 		g.Below = append(g.Below, below)
 		g.size += below.size
 	}
-	g.IsMap, g.IsList = isMap, isList
+	g.IsMap, g.IsList, g.IsOver = isMap, isList, isOver
 }
 
 // at returns the guess for the child that e selects; nil for none.
@@ -102,17 +110,39 @@ func (g *Guess) at(e fieldpath.Element) *Guess {
 	if g == nil {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(g.Below, e, func(g Guess, e fieldpath.Element) int { return g.Elem.Compare(e) })
-	if !ok {
-		return nil
+	lo, hi := 0, len(g.Below)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := g.Below[mid].Elem.Compare(e); {
+		case c == 0:
+			return &g.Below[mid]
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
 	}
-	return &g.Below[i]
+	return nil
+}
+
+// typeOf returns the type of an entry of m: that of g, which is for it, if there is one.
+func (g *Guess) typeOf(m *Map, name string) *Type {
+	if g != nil {
+		return g.Type
+	}
+	return m.typeOf(name)
 }
 
 // guessable is a [Container] that can be walked beside a guess.
 type guessable interface {
+	Container
+	// IsEmpty reports whether Len is 0.
+	IsEmpty() bool
 	// Fits reports whether g fits the Container, which is at a depth. It may be false for one that does.
 	Fits(g *Guess, depth int) bool
+	// FitsOver reports whether g, of which IsOver is true, is what the Container has that old does not, and all else is
+	// equal. It may be false where that is so.
+	FitsOver(old any, g *Guess, depth int) bool
 	// IsValid is [isValid] for the Container.
 	IsValid(t *Type, depth, left int) (rest int)
 }

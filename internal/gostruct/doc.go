@@ -6,6 +6,7 @@
 //	spec, ok := pod.Get("spec")                  // a Node again, or a plain value
 //	tree, err := pod.Tree()                      // plain maps and lists, when needed
 //	pod.Pairs(other, func(…) {…})                // the entries in which two maps differ
+//	pod.Fits(guess, 0)                           // whether it has the paths of a set, and is valid
 //
 // # Values
 //

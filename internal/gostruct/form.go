@@ -346,8 +346,10 @@ func addressed(v reflect.Value, onlyPtr bool) any {
 
 // at returns the value of a field that is plain, left out or not.
 func (f *field) at(v reflect.Value) reflect.Value {
-	for i := range f.outer {
-		v = v.Field(f.outer[i].index)
+	if len(f.outer) > 0 {
+		for _, s := range f.outer {
+			v = v.Field(s.index)
+		}
 	}
 	return v.Field(f.index)
 }
@@ -355,6 +357,12 @@ func (f *field) at(v reflect.Value) reflect.Value {
 // in returns the value of the field in a struct, and how to read it; ok is false
 // when the field is left out.
 func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
+	if f.isPlain {
+		if value = f.at(v); f.omitEmpty && f.isEmpty(value) {
+			return reflect.Value{}, nil, false
+		}
+		return value, f.form, true
+	}
 	for ; f != nil; f = f.before {
 		if value, ok = f.own(v); ok {
 			return value, f.form, true
@@ -364,10 +372,6 @@ func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
 }
 
 func (f *field) own(v reflect.Value) (reflect.Value, bool) {
-	if f.isPlain {
-		v = f.at(v)
-		return v, !f.omitEmpty || !f.isEmpty(v)
-	}
 	for _, s := range f.outer {
 		v = v.Field(s.index)
 		if s.omitZero != nil && s.omitZero(v) {
@@ -390,7 +394,9 @@ func (f *field) own(v reflect.Value) (reflect.Value, bool) {
 // isEmpty is [isEmpty] for a value of the field, of the kinds that are common.
 func (f *field) isEmpty(v reflect.Value) bool {
 	switch f.form.kind {
-	case stringKind, listKind, mapKind:
+	case stringKind:
+		return v.String() == ""
+	case listKind, mapKind:
 		return v.Len() == 0
 	case pointerKind:
 		return v.IsNil()

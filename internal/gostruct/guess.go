@@ -47,16 +47,86 @@ func fits(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
 func fitsStruct(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
 	next := 0
 	for _, field := range f.fields {
-		fv, ff, ok := field.in(v)
+		fv, ff, ok := reflect.Value{}, field.form, true
+		if field.isPlain { // as nearly all are
+			fv = field.at(v)
+			ok = !field.omitEmpty || !field.isEmpty(fv)
+		} else {
+			fv, ff, ok = field.in(v)
+		}
 		if !ok {
 			continue
 		}
-		if next == len(g.Below) || g.Below[next].Elem.Text() != field.name || !fits(ff, fv, &g.Below[next], depth+1) {
+		if next == len(g.Below) {
+			return false
+		}
+		below := &g.Below[next]
+		if below.Elem.Text() != field.name {
+			return false
+		}
+		// Most values are texts.
+		isText := ff.kind == stringKind && below.Set == nil && below.Type.Scalar == typed.String
+		if !isText && !fits(ff, fv, below, depth+1) {
 			return false
 		}
 		next++
 	}
 	return next == len(g.Below)
+}
+
+// FitsOver reports whether a guess is what the node has that old does not, and all else is equal. It may be false where
+// that is so.
+func (n Node) FitsOver(old any, g *typed.Guess, depth int) bool {
+	o, ok := old.(Node)
+	return ok && n.form != nil && n.form == o.form && n.form.kind == structKind && fitsOver(n.form, o.v, n.v, g, depth)
+}
+
+// fitsOver is fitsStruct for what is added to a struct.
+func fitsOver(f *form, old, v reflect.Value, g *typed.Guess, depth int) bool {
+	if depth > typed.MaxDepth {
+		return false
+	}
+	next := 0
+	for _, field := range f.fields {
+		now, nowForm, inNow := field.in(v)
+		was, wasForm, inOld := field.in(old)
+		if !inNow && !inOld {
+			continue
+		}
+		if next == len(g.Below) || g.Below[next].Elem.Text() != field.name {
+			if inNow && inOld && equal(wasForm, was, nowForm, now, depth) {
+				continue
+			}
+			return false
+		}
+		below := &g.Below[next]
+		switch {
+		case !inNow || inOld == below.IsAdded:
+			return false
+		case inOld:
+			if !fitsOverValue(wasForm, was, nowForm, now, below, depth+1) {
+				return false
+			}
+		case !fits(nowForm, now, below, depth+1):
+			return false
+		}
+		next++
+	}
+	return next == len(g.Below)
+}
+
+// fitsOverValue is fitsOver for a struct, or for a list that was empty or null.
+func fitsOverValue(f *form, old reflect.Value, g *form, v reflect.Value, guess *typed.Guess, depth int) bool {
+	f, old = settle(f, old)
+	g, v = settle(g, v)
+	switch g.kind {
+	case structKind:
+		return f == g && guess.IsOver && fitsOver(f, old, v, guess, depth)
+	case listKind:
+		wasEmpty := f.kind == nullKind || f.kind == listKind && old.Len() == 0
+		return wasEmpty && guess.IsList && !guess.IsOver && fits(g, v, guess, depth)
+	}
+	return false
 }
 
 func fitsMap(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
@@ -140,7 +210,7 @@ func fitsLeaf(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
 	switch f.kind {
 	case structKind:
 		if t.Map != nil && !t.Map.Atomic {
-			return f.count(v) == 0
+			return f.isEmpty(v)
 		}
 	case mapKind:
 		if t.Map != nil && !t.Map.Atomic {

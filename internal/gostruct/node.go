@@ -98,6 +98,24 @@ func (n Node) Len() int {
 	return n.v.Len()
 }
 
+// IsEmpty reports whether the node has no entries or items.
+func (n Node) IsEmpty() bool {
+	if n.form == nil || n.form.kind != structKind {
+		return n.Len() == 0
+	}
+	return n.form.isEmpty(n.v)
+}
+
+// isEmpty reports whether all fields of a struct are left out.
+func (f *form) isEmpty(v reflect.Value) bool {
+	for _, field := range f.fields {
+		if _, _, ok := field.in(v); ok {
+			return false
+		}
+	}
+	return true
+}
+
 func (f *form) count(v reflect.Value) (n int) {
 	for _, field := range f.fields {
 		if _, _, ok := field.in(v); ok {

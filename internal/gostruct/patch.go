@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Plain returns a value as a plain tree; it may be a plain tree that has Nodes inside.
@@ -113,8 +115,10 @@ func patchStruct(f *form, old, out reflect.Value, tree map[string]any) error {
 			return ErrNoPatch
 		}
 		to := field.place(out)
-		if !wants {
+		if !wants || !has {
 			to.SetZero()
+		}
+		if !wants {
 			continue
 		}
 		if err := patch(field.form, to, was, want); err != nil {
@@ -144,6 +148,10 @@ func newStruct(f *form, out reflect.Value, tree map[string]any) error {
 
 // isError reports whether want is in the place of what has no JSON value, which stays.
 func isError(want any) bool {
+	switch want.(type) {
+	case string, bool, int64, map[string]any, []any, nil: // as most are
+		return false
+	}
 	_, ok := want.(error)
 	return ok
 }
@@ -200,7 +208,7 @@ func (n Node) isSame(o Node) bool {
 }
 
 // patch sets to, whose form is f, to the value want. was is the value in the same place
-// before, which may share what stays; the zero Value for none.
+// before, which may share what stays; the zero Value for none, and then to is zero.
 func patch(f *form, to, was reflect.Value, want any) error {
 	if n, ok := want.(Node); ok {
 		if n.setTo(to) {
@@ -234,7 +242,10 @@ func patch(f *form, to, was reflect.Value, want any) error {
 	case map[string]any:
 		switch f.kind {
 		case structKind:
-			if !was.IsValid() || was.IsZero() {
+			switch {
+			case !was.IsValid():
+				return newStruct(f, to, want)
+			case was.IsZero():
 				to.SetZero()
 				return newStruct(f, to, want)
 			}
@@ -276,16 +287,49 @@ func (n Node) setTo(to reflect.Value) bool {
 
 // unmarshal sets to, a struct, by its UnmarshalJSON.
 func unmarshal(to reflect.Value, want any) error {
+	if x, ok := to.Addr().Interface().(*intstr.IntOrString); ok {
+		switch want := want.(type) {
+		case string:
+			if utf8.ValidString(want) {
+				*x = intstr.FromString(want)
+				return nil
+			}
+		case int64:
+			if int64(int32(want)) == want {
+				*x = intstr.FromInt32(int32(want))
+				return nil
+			}
+		}
+	}
 	plain, err := Plain(want)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(plain)
-	if err != nil {
-		return err
+	data, ok := quoted(plain)
+	if !ok {
+		if data, err = json.Marshal(plain); err != nil {
+			return err
+		}
 	}
 	to.SetZero()
 	return to.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(data)
+}
+
+// quoted returns the JSON of a text of printable ASCII without escapes, such as a time or a quantity.
+func quoted(v any) ([]byte, bool) {
+	text, ok := v.(string)
+	if !ok {
+		return nil, false
+	}
+	out := append(make([]byte, 0, len(text)+2), '"')
+	for i := range len(text) {
+		switch b := text[i]; {
+		case b < ' ', b > '~', b == '"', b == '\\', b == '<', b == '>', b == '&':
+			return nil, false
+		}
+		out = append(out, text[i])
+	}
+	return append(out, '"'), true
 }
 
 func patchPointer(f *form, to, was reflect.Value, want any) error {
@@ -307,13 +351,15 @@ func patchMap(f *form, to, was reflect.Value, want map[string]any) error {
 		return nil
 	}
 	out := reflect.MakeMapWithSize(t, len(want))
+	// The map copies both.
+	key, entry := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
 	for name, item := range want {
-		key := reflect.ValueOf(name).Convert(t.Key())
+		key.SetString(name)
+		entry.SetZero()
 		var before reflect.Value
 		if was.IsValid() && was.Type() == t {
 			before = was.MapIndex(key)
 		}
-		entry := reflect.New(t.Elem()).Elem()
 		if err := patch(f.elem, entry, before, item); err != nil {
 			return atField(name, err)
 		}
@@ -324,18 +370,22 @@ func patchMap(f *form, to, was reflect.Value, want map[string]any) error {
 }
 
 func patchList(f *form, to, was reflect.Value, want []any) error {
-	t := to.Type()
-	out := reflect.MakeSlice(t, len(want), len(want))
+	if len(want) == 0 {
+		to.Set(reflect.MakeSlice(to.Type(), 0, 0))
+		return nil
+	}
+	to.SetZero()
+	to.Grow(len(want))
+	to.SetLen(len(want))
 	for i, item := range want {
 		var before reflect.Value
-		if was.IsValid() && was.Type() == t && i < was.Len() {
+		if was.IsValid() && was.Type() == to.Type() && i < was.Len() {
 			before = was.Index(i)
 		}
-		if err := patch(f.elem, out.Index(i), before, item); err != nil {
+		if err := patch(f.elem, to.Index(i), before, item); err != nil {
 			return atItem(i, err)
 		}
 	}
-	to.Set(out)
 	return nil
 }
 

@@ -117,12 +117,14 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 
 	empty, err := gostruct.Of(reflect.New(reflect.TypeOf(now).Elem()).Interface())
 	require.NoError(t, err)
-	for _, before := range []gostruct.Node{oldNode, nowNode} {
-		guess := typ.GuessAdded(typ.Compare(empty, before).Added)
-		want, wantOK := semantics(nil).CompareAndValidate(typ, empty, nowNode, except...)
-		got, ok := semantics(nil).CompareGuessed(typ, empty, nowNode, guess, except...)
-		require.Equal(t, wantOK, ok)
-		require.True(t, sameComparison(want, got), "guessed: %s, now: %s", text(before), text(nowFull))
+	for _, base := range []gostruct.Node{empty, oldNode} {
+		want, wantOK := semantics(nil).CompareAndValidate(typ, base, nowNode, except...)
+		for _, before := range []gostruct.Node{oldNode, nowNode} {
+			guess := typ.GuessAdded(typ.Compare(base, before).Added)
+			got, ok := semantics(nil).CompareGuessed(typ, base, nowNode, guess, except...)
+			require.Equal(t, wantOK, ok)
+			require.True(t, sameComparison(want, got), "old: %s, now: %s", text(oldFull), text(nowFull))
+		}
 	}
 
 	canonical := typed.Canonical(nil)
