@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/lru"
@@ -32,9 +33,11 @@ import (
 
 // A Server serves the resources of a table from a storage.
 type Server struct {
-	Store      storage.Store
-	Tables     *resources.Current
-	Hooks      admission.Hooks
+	Store  storage.Store
+	Tables *resources.Current
+	Hooks  admission.Hooks
+	// Validation is apiserver.Options.Validation.
+	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
 	Authorizer authorizer.Authorizer
 	// Now and NewUID return the current time and new UIDs. Suffix returns a random suffix for
 	// generateName.
