@@ -12,7 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 )
 
-const somePod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`
+const somePod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},` +
+	`"spec":{"containers":[{"name":"c","image":"i"}]}}`
 
 // send sends an apply to a server, or a create if path is a collection, and returns the response.
 func send(server http.Handler, method, path, body string) *httptest.ResponseRecorder {
