@@ -132,7 +132,8 @@ var modules = []struct {
 	{".", layers, nil},
 	{"apiserver", serverLayers, []string{""}},
 	{"compat/fake", fakeLayers, []string{""}},
-	{"cmd", commandLayers, []string{"", "apiserver"}},
+	{"apiserver/kubernetes", []layer{{".", nil}}, []string{"apiserver"}},
+	{"cmd", commandLayers, []string{"", "apiserver", "apiserver/kubernetes"}},
 	{"compat/controllerruntime", []layer{{".", nil}}, []string{""}},
 }
 

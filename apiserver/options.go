@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
@@ -47,6 +48,11 @@ type Options struct {
 	Scheme *runtime.Scheme
 	// Bootstrap says which objects of kube-apiserver's own the server creates.
 	Bootstrap Bootstrap
+
+	// Validation validates writes of built-in kinds, in the place of their schemas alone, and returns the warnings for the
+	// client. It reports ok as false for kinds that it does not know. nil knows none. Package kubernetes, in a module of
+	// its own, has that of kube-apiserver.
+	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
 
 	// Token is the bearer token of the administrator, which Config contains; the default is
 	// random. Its user is "system:admin" in group "system:masters".

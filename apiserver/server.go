@@ -94,6 +94,7 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 	})
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Plugins: s.plugins, Authorizer: options.Authorizer,
+		Validation: options.Validation,
 		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
 		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
@@ -29,7 +30,7 @@ func TestRecordedTraces(t *testing.T) {
 		name = strings.TrimSuffix(filepath.ToSlash(name), ".json")
 		steps += len(trace.Steps)
 		t.Run(name, func(t *testing.T) {
-			results, err := recorded.Replay(t.Context(), trace)
+			results, err := recorded.Replay(t.Context(), trace, apiserver.Options{})
 			require.NoError(t, err)
 			for i, result := range results {
 				if result.Exception != recorded.NoException {

@@ -39,6 +39,8 @@ type Replayer struct {
 	// sameClock: the server's clock is the recorded one, so the times of managed fields are
 	// compared.
 	sameClock bool
+	// validated: the server has the validation of kube-apiserver.
+	validated bool
 
 	versions map[string]string // recorded to ours
 	uids     map[string]string

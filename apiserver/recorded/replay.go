@@ -38,7 +38,7 @@ const (
 	NullFault Exception = "correction: an empty map or list of an intent stays one, and is not null"
 	// SchemaFault: the recorded response to a body that violates the schema is a 500.
 	SchemaFault Exception = "correction: a body that breaks the schema is answered by 400 in place of 500"
-	// HostValidation: the body violates validation in Go code of a built-in kind.
+	// HostValidation: the body violates validation in Go code of a built-in kind, and the server has no Validation.
 	HostValidation Exception = "values of built-in types are validated by a server's Go code, here by a host's hook"
 	// NoDefinition: the trace lacks the CustomResourceDefinition of its kind.
 	NoDefinition Exception = "the trace has no CustomResourceDefinition of the group, so that no server could answer"
@@ -55,15 +55,15 @@ type Result struct {
 // Replay replays a trace over TLS on a new server whose clock is the recorded one. It compares
 // status code, warnings and body of every step. It stops at the first difference without an
 // exception, because later steps depend on it. Steps that change the schema succeed if the
-// server accepts the schema.
-func Replay(ctx context.Context, trace *Trace) (results []Result, err error) {
+// server accepts the schema. The server has the Validation of options and their Hooks, and all else from here.
+func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (results []Result, err error) {
 	now := new(atomic.Int64)
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
 	store := memory.New(memory.Options{})
 	defer func() { err = errors.Join(err, store.Close()) }()
 	server, err := apiserver.Start(ctx, apiserver.Options{
 		Store: store, Now: func() time.Time { return time.Unix(now.Load(), 0).UTC() },
-		Log: slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler), Validation: options.Validation, Hooks: options.Hooks,
 	})
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func Replay(ctx context.Context, trace *Trace) (results []Result, err error) {
 	}
 	defer client.CloseIdleConnections()
 	r := OfClient(client, server.URL())
-	r.sameClock = true
+	r.sameClock, r.validated = true, options.Validation != nil
 	if trace.CRD != nil {
 		if err := r.define(trace.CRD); err != nil {
 			return nil, err
@@ -219,7 +219,7 @@ func (r *Replayer) exceptionOf(step *Step, answer *Answer) Exception {
 		return NullFault
 	case code == 500 && strings.HasPrefix(message, "failed to c") && answer.Code == 400:
 		return SchemaFault
-	case code == 422 && !custom && answer.Code < 300:
+	case code == 422 && !custom && answer.Code < 300 && !r.validated:
 		return HostValidation
 	}
 	return NoException

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"math"
+	"reflect"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -41,6 +42,7 @@ func setPointer[T any](p **T, value T) {
 // setDefaults sets the defaults of an object of a built-in kind. They are those of the API
 // reference; the OpenAPI documents contain only a few of them.
 func setDefaults(obj runtime.Object) {
+	roundQuantities(reflect.ValueOf(obj))
 	setCoreDefaults(obj)
 	setWorkloadDefaults(obj)
 	setAdmissionDefaults(obj)
@@ -64,6 +66,7 @@ func setCoreDefaults(obj runtime.Object) {
 	case *corev1.Namespace:
 		defaultNamespace(o)
 	case *corev1.Node:
+		defaultPodCIDRs(&o.Spec)
 		if o.Status.Allocatable == nil {
 			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
 		}
@@ -158,6 +161,10 @@ func setOtherDefaults(obj runtime.Object) {
 		setPointer(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 	case *storagev1.CSIDriver:
 		defaultCSIDriver(o)
+	case *storagev1.VolumeAttachment:
+		if spec := o.Spec.Source.InlineVolumeSpec; spec != nil {
+			defaultPersistentVolumeSource(&spec.PersistentVolumeSource)
+		}
 	case *schedulingv1.PriorityClass:
 		setPointer(&o.PreemptionPolicy, corev1.PreemptLowerPriority)
 	case *discoveryv1.EndpointSlice:
@@ -171,6 +178,11 @@ func setOtherDefaults(obj runtime.Object) {
 		defaultPriorityLevel(o)
 	case *resourcev1.ResourceClaim:
 		defaultDeviceRequests(o.Spec.Devices.Requests)
+		if a := o.Status.Allocation; a != nil {
+			for i := range a.Devices.Results {
+				defaultTolerations(a.Devices.Results[i].Tolerations)
+			}
+		}
 	case *resourcev1.ResourceClaimTemplate:
 		defaultDeviceRequests(o.Spec.Spec.Devices.Requests)
 	case *apiregistrationv1.APIService:
@@ -191,6 +203,16 @@ func encodeStringData(o *corev1.Secret) {
 		o.Data[name] = []byte(text)
 	}
 	o.StringData = nil
+}
+
+// defaultPodCIDRs keeps the older field podCIDR and podCIDRs the same. podCIDR wins.
+func defaultPodCIDRs(s *corev1.NodeSpec) {
+	switch {
+	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
+		s.PodCIDRs = []string{s.PodCIDR}
+	case len(s.PodCIDRs) > 0:
+		s.PodCIDR = s.PodCIDRs[0]
+	}
 }
 
 func defaultNamespace(o *corev1.Namespace) {
@@ -346,16 +368,23 @@ func defaultJobSpec(s *batchv1.JobSpec) {
 	setPointer(&s.CompletionMode, batchv1.NonIndexedCompletion)
 	setPointer(&s.Suspend, false)
 	setPointer(&s.ManualSelector, false)
+	defaultPodFailurePolicy(s.PodFailurePolicy)
 	if s.PodFailurePolicy != nil {
-		for i := range s.PodFailurePolicy.Rules {
-			for j := range s.PodFailurePolicy.Rules[i].OnPodConditions {
-				setDefault(&s.PodFailurePolicy.Rules[i].OnPodConditions[j].Status, corev1.ConditionTrue)
-			}
-		}
 		setPointer(&s.PodReplacementPolicy, batchv1.Failed)
 	}
 	setPointer(&s.PodReplacementPolicy, batchv1.TerminatingOrFailed)
 	defaultPodSpec(&s.Template.Spec)
+}
+
+func defaultPodFailurePolicy(p *batchv1.PodFailurePolicy) {
+	if p == nil {
+		return
+	}
+	for i := range p.Rules {
+		for j := range p.Rules[i].OnPodConditions {
+			setDefault(&p.Rules[i].OnPodConditions[j].Status, corev1.ConditionTrue)
+		}
+	}
 }
 
 func defaultCronJob(o *batchv1.CronJob) {
@@ -363,7 +392,8 @@ func defaultCronJob(o *batchv1.CronJob) {
 	setPointer(&o.Spec.Suspend, false)
 	setPointer(&o.Spec.SuccessfulJobsHistoryLimit, 3)
 	setPointer(&o.Spec.FailedJobsHistoryLimit, 1)
-	// The defaults of JobSpec do not apply to the template, only those of its Pod template.
+	// The defaults of JobSpec itself do not apply to the template, only those of what is in it.
+	defaultPodFailurePolicy(o.Spec.JobTemplate.Spec.PodFailurePolicy)
 	defaultPodSpec(&o.Spec.JobTemplate.Spec.Template.Spec)
 }
 

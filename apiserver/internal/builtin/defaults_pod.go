@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"reflect"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -16,6 +15,8 @@ func defaultPod(o *corev1.Pod) {
 	for i := range o.Spec.Containers {
 		defaultRequests(&o.Spec.Containers[i].Resources)
 	}
+	defaultPodLevelResources(o)
+	defaultPodIPs(&o.Status)
 	setPointer(&o.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
 	if o.Spec.HostNetwork {
 		for _, containers := range [][]corev1.Container{o.Spec.InitContainers, o.Spec.Containers} {
@@ -31,13 +32,17 @@ func defaultPod(o *corev1.Pod) {
 // defaultRequests sets missing resource requests to the limits.
 func defaultRequests(r *corev1.ResourceRequirements) {
 	for name, limit := range r.Limits {
-		if _, ok := r.Requests[name]; ok {
-			continue
-		}
-		if r.Requests == nil {
-			r.Requests = corev1.ResourceList{}
-		}
-		r.Requests[name] = limit.DeepCopy()
+		addMissing(&r.Requests, name, limit)
+	}
+}
+
+// defaultPodIPs keeps the older field podIP and podIPs the same. podIP wins: an older kubelet sets it alone.
+func defaultPodIPs(s *corev1.PodStatus) {
+	switch {
+	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
+		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
+	case len(s.PodIPs) > 0:
+		s.PodIP = s.PodIPs[0].IP
 	}
 }
 
@@ -47,11 +52,8 @@ func defaultPodSpec(s *corev1.PodSpec) {
 	setPointer(&s.SecurityContext, corev1.PodSecurityContext{})
 	setPointer(&s.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))
 	setDefault(&s.SchedulerName, corev1.DefaultSchedulerName)
-	if s.ServiceAccountName != "" {
-		setDefault(&s.DeprecatedServiceAccount, s.ServiceAccountName)
-	} else {
-		setDefault(&s.ServiceAccountName, s.DeprecatedServiceAccount)
-	}
+	setDefault(&s.ServiceAccountName, s.DeprecatedServiceAccount)
+	s.DeprecatedServiceAccount = s.ServiceAccountName
 	for i := range s.Volumes {
 		defaultVolume(&s.Volumes[i].VolumeSource)
 	}
@@ -71,10 +73,7 @@ func defaultPodSpec(s *corev1.PodSpec) {
 
 func defaultContainer(c *corev1.Container) {
 	if c.ImagePullPolicy == "" {
-		c.ImagePullPolicy = corev1.PullIfNotPresent
-		if hasLatestTag(c.Image) {
-			c.ImagePullPolicy = corev1.PullAlways
-		}
+		c.ImagePullPolicy = PullPolicyOf(c.Image)
 	}
 	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	setDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
@@ -101,16 +100,6 @@ func defaultContainer(c *corev1.Container) {
 			}
 		}
 	}
-}
-
-// hasLatestTag reports whether an image has the tag latest, or neither tag nor digest.
-func hasLatestTag(image string) bool {
-	if strings.Contains(image, "@") {
-		return false
-	}
-	name := image[strings.LastIndexByte(image, '/')+1:]
-	_, tag, tagged := strings.Cut(name, ":")
-	return !tagged || tag == "latest"
 }
 
 func defaultProbe(p *corev1.Probe) {
@@ -176,14 +165,8 @@ func defaultVolume(v *corev1.VolumeSource) {
 	if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
 		setPointer(&v.Ephemeral.VolumeClaimTemplate.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 	}
-	if v.Image != nil {
-		reference := v.Image.Reference
-		if v.Image.PullPolicy == "" {
-			v.Image.PullPolicy = corev1.PullIfNotPresent
-			if hasLatestTag(reference) {
-				v.Image.PullPolicy = corev1.PullAlways
-			}
-		}
+	if v.Image != nil && v.Image.PullPolicy == "" {
+		v.Image.PullPolicy = PullPolicyOf(v.Image.Reference)
 	}
 }
 

@@ -9,11 +9,19 @@ func defaultDeviceRequests(requests []resourcev1.DeviceRequest) {
 	for i := range requests {
 		if r := requests[i].Exactly; r != nil {
 			defaultAllocationMode(&r.AllocationMode, &r.Count)
+			defaultTolerations(r.Tolerations)
 		}
 		for j := range requests[i].FirstAvailable {
 			r := &requests[i].FirstAvailable[j]
 			defaultAllocationMode(&r.AllocationMode, &r.Count)
+			defaultTolerations(r.Tolerations)
 		}
+	}
+}
+
+func defaultTolerations(tolerations []resourcev1.DeviceToleration) {
+	for i := range tolerations {
+		setDefault(&tolerations[i].Operator, resourcev1.DeviceTolerationOpEqual)
 	}
 }
 

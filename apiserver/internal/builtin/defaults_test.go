@@ -46,6 +46,9 @@ func at(tree any, path ...any) any {
 
 type path = []any
 
+// digest is a digest by SHA-256.
+const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 var defaultRows = []struct {
 	name, why              string
 	group, version, plural string
@@ -60,8 +63,23 @@ var defaultRows = []struct {
 		`{"spec":{"containers":[{"name":"c","image":"r:80/i"}]}}`, path{"spec", "containers", 0, "imagePullPolicy"},
 		"Always"},
 	{"image with a digest", "it is always the same", "", "v1", "pods",
-		`{"spec":{"containers":[{"name":"c","image":"i:latest@sha256:x"}]}}`,
+		`{"spec":{"containers":[{"name":"c","image":"i@sha256:` + digest + `"}]}}`,
 		path{"spec", "containers", 0, "imagePullPolicy"}, "IfNotPresent"},
+	{"image with the tag latest and a digest", "the tag counts", "", "v1", "pods",
+		`{"spec":{"containers":[{"name":"c","image":"i:latest@sha256:` + digest + `"}]}}`,
+		path{"spec", "containers", 0, "imagePullPolicy"}, "Always"},
+	{"image in upper case", "it is no reference, so it has no tag", "", "v1", "pods",
+		`{"spec":{"containers":[{"name":"c","image":"UPPER CASE"}]}}`,
+		path{"spec", "containers", 0, "imagePullPolicy"}, "IfNotPresent"},
+	{"image of a program's import path", "it is no reference", "", "v1", "pods",
+		`{"spec":{"containers":[{"name":"c","image":"ko://x/y"}]}}`,
+		path{"spec", "containers", 0, "imagePullPolicy"}, "IfNotPresent"},
+	{"less than a thousandth", "there was nothing smaller once", "", "v1", "pods",
+		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"0.0005"}}}]}}`,
+		path{"spec", "containers", 0, "resources", "requests", "cpu"}, "1m"},
+	{"requests of a whole pod", "those of its containers", "", "v1", "pods",
+		`{"spec":{"resources":{"limits":{"cpu":"4"}},"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}},` +
+			`{"name":"d","resources":{"requests":{"cpu":"2"}}}]}}`, path{"spec", "resources", "requests", "cpu"}, "3"},
 	{"requests", "a pod asks for what it is limited to", "", "v1", "pods",
 		`{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"2"}}}]}}`,
 		path{"spec", "containers", 0, "resources", "requests", "cpu"}, "2"},

@@ -79,8 +79,11 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	if s.ClusterIP == "" {
 		s.ClusterIP = live.ClusterIP
 	}
-	if len(s.ClusterIPs) == 0 && s.ClusterIP == live.ClusterIP {
+	switch {
+	case len(s.ClusterIPs) == 0 && s.ClusterIP == live.ClusterIP:
 		s.ClusterIPs = live.ClusterIPs
+	case s.ClusterIP != live.ClusterIP && slices.Equal(s.ClusterIPs, live.ClusterIPs):
+		s.ClusterIPs = []string{s.ClusterIP} // the client knows only the older field
 	}
 	if len(s.IPFamilies) == 0 {
 		s.IPFamilies = live.IPFamilies

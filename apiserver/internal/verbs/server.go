@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/lru"
@@ -35,10 +36,12 @@ import (
 
 // A Server serves the resources of a table from a storage.
 type Server struct {
-	Store      storage.Store
-	Tables     *resources.Current
-	Hooks      admission.Hooks
-	Plugins    *plugins.Plugins // nil: none
+	Store   storage.Store
+	Tables  *resources.Current
+	Hooks   admission.Hooks
+	Plugins *plugins.Plugins // nil: none
+	// Validation is apiserver.Options.Validation.
+	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
 	Authorizer authorizer.Authorizer
 	// Now and NewUID return the current time and new UIDs. Suffix returns a random suffix for
 	// generateName.

@@ -396,7 +396,7 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object) error {
 	if live != nil {
 		errs = apivalidation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))
 	}
-	more, warnings := c.Strategy.Validate(ctx, obj, live, c.Info.Subresource)
+	more, warnings := c.validateByStrategy(ctx, op, obj, live, dryRun)
 	errs = append(errs, more...)
 	if live == nil && len(errs) == 0 {
 		errs = apivalidation.ValidateObjectMetaAccessor(obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
@@ -406,6 +406,18 @@ func (c *Call) validate(ctx context.Context, obj, live resources.Object) error {
 	}
 	c.warnings = append(c.warnings, warnings...)
 	return nil
+}
+
+// validateByStrategy validates obj by Server.Validation, or else by the strategy.
+func (c *Call) validateByStrategy(
+	ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool,
+) (field.ErrorList, []string) {
+	if c.Validation != nil && !c.Resource.Custom {
+		if errs, warnings, ok := c.Validation(ctx, c.admission(ctx, op, obj, live, dryRun)); ok {
+			return errs, warnings
+		}
+	}
+	return c.Strategy.Validate(ctx, obj, live, c.Info.Subresource)
 }
 
 // anyName accepts all names that are path segments: the strategy validates names.

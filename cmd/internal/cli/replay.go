@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/apiserver"
+
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/replay"
@@ -68,7 +70,7 @@ Exit status: 0 if no step differed, 1 if any did, or on any error.`,
 				}
 				var results []replay.Result
 				if server {
-					results, err = replay.RunServer(env.Context, trace)
+					results, err = replay.RunServer(env.Context, trace, apiserver.Options{Validation: env.Validation})
 				} else {
 					results, err = runTrace(trace, c.Types)
 				}

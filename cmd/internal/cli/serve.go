@@ -97,7 +97,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	}
 	defer func() { err = errors.Join(err, records.Close()) }()
 	server, err := apiserver.Start(context.WithoutCancel(ctx), apiserver.Options{
-		Store: records, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now,
+		Store: records, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now, Validation: e.Validation,
 		NewUID: func() types.UID { return types.UID(e.NewUID()) },
 		Log:    slog.New(slog.NewTextHandler(e.Stderr, nil)),
 	})

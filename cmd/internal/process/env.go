@@ -6,6 +6,10 @@ import (
 	"io"
 	"path/filepath"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
 // Env is the environment of a command. Tests replace parts of it.
@@ -32,6 +36,8 @@ type Env struct {
 	// StoreTimeout limits the wait for a store that another process has open, or for an
 	// etcd; 0 is the DefaultTimeout of their packages.
 	StoreTimeout time.Duration
+	// Validation is that of the API servers of this process, apiserver.Options.Validation; nil for schemas alone.
+	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
 }
 
 // Path returns a path of the user, relative to Dir.

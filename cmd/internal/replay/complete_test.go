@@ -226,7 +226,7 @@ func TestWorkOfTheServer(t *testing.T) {
 				}
 			}
 			agrees(replay.RunEngine(trace, types))
-			results, err := replay.RunServer(t.Context(), trace)
+			results, err := replay.RunServer(t.Context(), trace, apiserver.Options{})
 			require.NoError(t, err)
 			agrees(results)
 
@@ -234,7 +234,7 @@ func TestWorkOfTheServer(t *testing.T) {
 			trace.CRD = nil
 			agrees(replay.RunEngine(trace, types))
 			if row.custom {
-				results, err := replay.RunServer(t.Context(), trace)
+				results, err := replay.RunServer(t.Context(), trace, apiserver.Options{})
 				require.NoError(t, err)
 				for _, got := range results {
 					require.Equal(t, replay.Skipped, got.Outcome, "step %d: %s", got.Step+1, got.Detail)

@@ -4,15 +4,16 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
 // RunServer replays one trace on an API server of its own, over HTTP: the code, the warnings and the
 // whole response of each step, managed fields included, must be as recorded, except for what a server
 // generates. The reasons of skips are the exceptions of package recorded, and an earlier step that
-// differed.
-func RunServer(ctx context.Context, t *Trace) ([]Result, error) {
-	results, err := recorded.Replay(ctx, t)
+// differed. The server has the Validation of options.
+func RunServer(ctx context.Context, t *Trace, options apiserver.Options) ([]Result, error) {
+	results, err := recorded.Replay(ctx, t, options)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/apiserver"
+
 	"github.com/tenure-ssa/tenure/cmd/internal/replay"
 )
 
@@ -26,7 +28,7 @@ func TestServer(t *testing.T) {
 	}
 	altered := make([]int, len(alterations))
 	for _, trace := range loaded {
-		results, err := replay.RunServer(t.Context(), trace)
+		results, err := replay.RunServer(t.Context(), trace, apiserver.Options{})
 		require.NoError(t, err)
 		require.Len(t, results, len(trace.Steps))
 		for _, r := range results {
@@ -46,7 +48,7 @@ func TestServer(t *testing.T) {
 				}
 				altered[which]++
 				step.Response.Body = answer
-				got, err := replay.RunServer(t.Context(), trace)
+				got, err := replay.RunServer(t.Context(), trace, apiserver.Options{})
 				step.Response.Body = recorded
 				require.NoError(t, err)
 				require.Len(t, got, len(trace.Steps))

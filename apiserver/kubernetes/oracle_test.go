@@ -1,0 +1,256 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pmezard/go-difflib/difflib"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/util/parsers"
+	"sigs.k8s.io/randfill"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// The oracle: random objects of every built-in kind get the same defaults, and are the same after PrepareForCreate and
+// PrepareForUpdate, in this server and by k8s.io/kubernetes. Each kind has objects of its own seeds:
+//
+//	SEEDS=1000:200000 go test ./apiserver/kubernetes -run TestOracle
+//
+// runs more of them, in the form FIRST:NUMBER.
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// subject is a built-in kind at one version.
+type subject struct {
+	*resources.Resource
+	strategy resources.Strategy
+}
+
+// subjects returns the kinds that are stored and have strategies in both servers.
+func subjects(t *testing.T) []subject {
+	var out []subject
+	for _, g := range builtin.Groups(builtin.Options{Now: func() time.Time { return now }}) {
+		for _, v := range g.Versions {
+			for _, r := range v.Resources {
+				// HorizontalPodAutoscalers of v1 keep other fields in annotations of other types (doc/differences.md).
+				if _, ok := strategies()[r.GroupKind()]; !ok || r.Prefix == "" ||
+					r.Kind == "HorizontalPodAutoscaler" && r.Version == "v1" {
+					continue
+				}
+				s, err := r.Open()
+				require.NoError(t, err)
+				out = append(out, subject{r, s})
+			}
+		}
+	}
+	require.Greater(t, len(out), 50)
+	return out
+}
+
+// words are strings that defaults and strategies look at, and others.
+var words = strings.Fields(`a b ClusterIP NodePort LoadBalancer ExternalName None RollingUpdate Recreate OnDelete
+	Always Never IfNotPresent TCP UDP HTTP HTTPS Local Cluster ClientIP Container Pod PersistentVolumeClaim Resource Pods
+	External Object ContainerResource Utilization Indexed NonIndexed User Group ServiceAccount ExactCount All Filesystem
+	Block Limited Exempt Queue Reject Exact Prefix Ignore Fail Equivalent Immediate Retain Delete Opaque Webhook Ingress
+	Egress rbac.authorization.k8s.io SingleStack PreferDualStack IPv4 IPv6 Unconfined Localhost RuntimeDefault File
+	FallbackToLogsOnError Shared Managed i i:1 i:latest r:80/i i:latest@sha256:x ko://x/y UPPER i:v_1 example.com/UPPER
+	example.com:80/a/b:latest i@sha256:0123456789012345678901234567890123456789012345678901234567890123
+	i:latest@sha256:0123456789012345678901234567890123456789012345678901234567890123`)
+
+// quantities are spellings of quantities.
+var quantities = strings.Fields("0 1 1m 0.5 0.0005 0.1m 100n 1Gi 1.5Gi 1e3 2k 1000m 0.3 123456789u -1 -0.0005")
+
+var resourceNames = []corev1.ResourceName{"cpu", "memory", "storage", "ephemeral-storage", "hugepages-2Mi", "pods",
+	"example.com/gpu"}
+
+func filler(seed int64) *randfill.Filler {
+	nilChance := []float64{0.3, 0.6, 0.85}[seed%3]
+	return randfill.NewWithSeed(seed).NilChance(nilChance).NumElements(1, 2).MaxDepth(14).Funcs(
+		func(s *string, c randfill.Continue) {
+			*s = ""
+			if c.Float64() > nilChance {
+				*s = words[c.Intn(len(words))]
+			}
+		},
+		func(i *int32, c randfill.Continue) { *i = int32(c.Intn(4)) },
+		func(i *int64, c randfill.Continue) { *i = int64(c.Intn(4)) },
+		func(q *resource.Quantity, c randfill.Continue) {
+			*q = resource.MustParse(quantities[c.Intn(len(quantities))])
+		},
+		func(l *corev1.ResourceList, c randfill.Continue) {
+			if c.Float64() < nilChance {
+				return
+			}
+			*l = corev1.ResourceList{}
+			for range 2 {
+				(*l)[resourceNames[c.Intn(len(resourceNames))]] = resource.MustParse(quantities[c.Intn(len(quantities))])
+			}
+		},
+		func(v *intstr.IntOrString, c randfill.Continue) {
+			*v = intstr.FromInt32(int32(c.Intn(3)))
+			if c.Bool() {
+				*v = intstr.FromString(words[c.Intn(3)])
+			}
+		},
+		func(v *metav1.Time, c randfill.Continue) { *v = metav1.NewTime(now) },
+		func(v *metav1.MicroTime, c randfill.Continue) { *v = metav1.NewMicroTime(now) },
+		func(v *metav1.Duration, c randfill.Continue) { v.Duration = time.Duration(c.Intn(3)) * time.Second },
+		func(v *runtime.RawExtension, c randfill.Continue) { v.Raw = []byte(`{"a":1}`) },
+		func(v *metav1.FieldsV1, c randfill.Continue) { *v = metav1.FieldsV1{} },
+		func(v *metav1.ObjectMeta, c randfill.Continue) {
+			*v = metav1.ObjectMeta{Name: "n"}
+			if c.Bool() {
+				v.Labels = map[string]string{"a": "b"}
+			}
+		},
+		func(v *[]byte, c randfill.Continue) { *v = []byte("b") },
+	)
+}
+
+// random returns a random object of a kind, as a client may send it in JSON.
+func (s subject) random(t *testing.T, seed int64) runtime.Object {
+	obj := s.strategy.New()
+	filler(seed).Fill(obj)
+	replaceStrings(reflect.ValueOf(obj), rand.New(rand.NewSource(seed)))
+	obj.GetObjectKind().SetGroupVersionKind(s.GVK())
+	obj.SetName("n")
+	if s.Namespaced {
+		obj.SetNamespace("default")
+	}
+	data, err := json.Marshal(obj)
+	require.NoError(t, err)
+	out := s.strategy.New()
+	require.NoError(t, json.Unmarshal(data, out))
+	out.GetObjectKind().SetGroupVersionKind(s.GVK())
+	return out
+}
+
+// replaceStrings replaces all strings of types with names of their own by words; a filler makes them of any letters.
+func replaceStrings(v reflect.Value, r *rand.Rand) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			replaceStrings(v.Elem(), r)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			replaceStrings(v.Field(i), r)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			replaceStrings(v.Index(i), r)
+		}
+	case reflect.String:
+		if v.CanSet() && v.Len() > 0 && v.Type() != reflect.TypeFor[string]() {
+			v.SetString(words[r.Intn(len(words))])
+		}
+	}
+}
+
+// decoded returns what kube-apiserver decodes an object to.
+func (s subject) decoded(t *testing.T, obj runtime.Object) runtime.Object {
+	obj = obj.DeepCopyObject()
+	scheme().Default(obj)
+	out, err := scheme().ConvertToVersion(obj, internalVersions)
+	require.NoError(t, err)
+	return out
+}
+
+// text returns an object as JSON, with sorted names, one value on a line.
+func (s subject) text(t *testing.T, obj runtime.Object) string {
+	obj = obj.DeepCopyObject()
+	if strings.HasPrefix(reflect.TypeOf(obj).Elem().PkgPath(), "k8s.io/kubernetes/") ||
+		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/kube-aggregator/pkg/apis/apiregistration" {
+		external := s.strategy.New()
+		require.NoError(t, scheme().Convert(obj, external, nil))
+		obj = external
+	}
+	obj.GetObjectKind().SetGroupVersionKind(s.GVK())
+	data, err := json.Marshal(obj)
+	require.NoError(t, err)
+	var tree any
+	require.NoError(t, json.Unmarshal(data, &tree))
+	data, err = json.MarshalIndent(tree, "", " ")
+	require.NoError(t, err)
+	return string(data)
+}
+
+func difference(want, got string) string {
+	if want == got {
+		return ""
+	}
+	out, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(want), B: difflib.SplitLines(got),
+		FromFile: "kube-apiserver", ToFile: "this server", Context: 6})
+	return out
+}
+
+// seeds are the seeds of a run.
+func seeds(t *testing.T, number int64) (first, last int64) {
+	if text := os.Getenv("SEEDS"); text != "" {
+		from, count, _ := strings.Cut(text, ":")
+		first, err := strconv.ParseInt(from, 10, 64)
+		require.NoError(t, err)
+		number, err := strconv.ParseInt(count, 10, 64)
+		require.NoError(t, err)
+		return first, first + number
+	}
+	return 0, number
+}
+
+func (s subject) context() context.Context {
+	ctx := apirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "alice"})
+	return apirequest.WithRequestInfo(apirequest.WithNamespace(ctx, "default"), &apirequest.RequestInfo{
+		IsResourceRequest: true, Verb: "create", APIGroup: s.Group, APIVersion: s.Version, Resource: s.Plural, Name: "n"})
+}
+
+// TestOracleDefaults compares defaults.
+func TestOracleDefaults(t *testing.T) {
+	for _, s := range subjects(t) {
+		t.Run(fmt.Sprintf("%s.%s", s.Kind, s.GroupVersion()), func(t *testing.T) {
+			first, last := seeds(t, 60)
+			for seed := first; seed < last; seed++ {
+				obj := s.random(t, seed)
+				ours, _, err := s.strategy.Decode(obj.DeepCopyObject())
+				require.NoError(t, err)
+				require.Empty(t, difference(s.text(t, s.decoded(t, obj)), s.text(t, ours)), "seed %d", seed)
+			}
+		})
+	}
+}
+
+// TestOracleImages compares the pull policies of images.
+func TestOracleImages(t *testing.T) {
+	parts := strings.Split("a|b.c|UPPER|localhost|:|/|//|@|:80|:latest|latest|_|__|-|.|@sha256:| |://|[::1]", "|")
+	parts = append(parts, strings.Repeat("0f", 32))
+	first, last := seeds(t, 20000)
+	for seed := first; seed < last; seed++ {
+		r := rand.New(rand.NewSource(seed))
+		image := ""
+		for range 1 + r.Intn(6) {
+			image += parts[r.Intn(len(parts))]
+		}
+		_, tag, _, _ := parsers.ParseImageName(image)
+		want := corev1.PullIfNotPresent
+		if tag == "latest" {
+			want = corev1.PullAlways
+		}
+		require.Equal(t, want, builtin.PullPolicyOf(image), "seed %d: %q", seed, image)
+	}
+}

@@ -1,0 +1,118 @@
+// Package kubernetes has kube-apiserver's own validation of built-in kinds, and its warnings: the strategies of
+// k8s.io/kubernetes, which only this module requires.
+//
+//	server, err := apiserver.Start(ctx, apiserver.Options{Validation: kubernetes.Validate})
+//
+// A strategy works on internal types. [Validate] converts the object of a write and live to them, by
+// Kubernetes' own conversions. So the Go types must be of the version of Kubernetes that go.mod requires: conversions
+// copy memory where the types are the same.
+//
+// What is not in the strategies is not checked: allocated addresses and ports of Services, permissions for the objects
+// that admission policies name as parameters, and whether a namespace allows administrative access to devices.
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	clientcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/admission"
+)
+
+var strategies = sync.OnceValue(newStrategies)
+
+// Validate returns the errors of a create or update of a built-in kind, and warnings for the client. ok is false for
+// other kinds. It is an apiserver.Options.Validation, safe for concurrent use, and changes neither object.
+func Validate(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool) {
+	s, ok := strategies()[w.Kind.GroupKind()]
+	if !ok {
+		return nil, nil, false
+	}
+	ctx = withRequest(ctx, w)
+	obj, err := toInternal(w.Object)
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}, nil, true
+	}
+	if w.Operation == admission.Create {
+		if errs = s.Validate(ctx, obj); len(errs) > 0 {
+			return errs, nil, true
+		}
+		return nil, s.WarningsOnCreate(ctx, obj), true
+	}
+	update, ok := s.update[w.Subresource]
+	if !ok {
+		return nil, nil, true // such as binding, which writes no object of the client's
+	}
+	live, err := toInternal(w.Live)
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}, nil, true
+	}
+	if errs = update.ValidateUpdate(ctx, obj, live); len(errs) > 0 {
+		return errs, nil, true
+	}
+	return nil, update.WarningsOnUpdate(ctx, obj, live), true
+}
+
+// withRequest adds what strategies read from the context: the namespace, and the version and subresource, by which
+// declarative validation finds its rules.
+func withRequest(ctx context.Context, w *admission.Write) context.Context {
+	verb := "create"
+	if w.Operation != admission.Create {
+		verb = "update"
+	}
+	if w.User != nil {
+		ctx = apirequest.WithUser(ctx, w.User)
+	}
+	namespace := w.Object.GetNamespace()
+	return apirequest.WithRequestInfo(apirequest.WithNamespace(ctx, namespace), &apirequest.RequestInfo{
+		IsResourceRequest: true, Verb: verb, APIGroup: w.Resource.Group, APIVersion: w.Resource.Version,
+		Namespace: namespace, Resource: w.Resource.Resource, Subresource: w.Subresource, Name: w.Object.GetName(),
+	})
+}
+
+// toInternal converts an object to its internal type. The copy is needed because the internal object shares memory with
+// what it was converted from, and because some conversions change it.
+func toInternal(obj runtime.Object) (runtime.Object, error) {
+	return scheme().ConvertToVersion(obj.DeepCopyObject(), internalVersions)
+}
+
+// internalVersions picks the internal version of a kind, which for events is that of the core group.
+var internalVersions = runtime.GroupVersioner(internal{})
+
+type internal struct{}
+
+func (internal) Identifier() string { return "tenure-internal" }
+
+func (internal) KindForGroupVersionKinds(kinds []schema.GroupVersionKind) (schema.GroupVersionKind, bool) {
+	for _, kind := range kinds {
+		if kind.Group == "events.k8s.io" {
+			kind.Group = ""
+		}
+		kind.Version = runtime.APIVersionInternal
+		return kind, true
+	}
+	return schema.GroupVersionKind{}, false
+}
+
+// namespaces is what the strategies of claims ask whether a namespace allows administrative access: all do.
+type namespaces struct {
+	clientcorev1.NamespaceInterface
+}
+
+var errNoName = errors.New("a namespace without a name")
+
+func (namespaces) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Namespace, error) {
+	if name == "" {
+		return nil, errNoName
+	}
+	labels := map[string]string{"resource.kubernetes.io/admin-access": "true"}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, nil
+}
