@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
+	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
 	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -38,6 +39,7 @@ type Server struct {
 	// authenticator authenticates all requests
 	authenticator authenticator.Request
 	mux           *http.ServeMux
+	openapi       *openapi.Handler
 	metrics       *metrics.Metrics
 
 	definitions *custom.Controller
@@ -73,6 +75,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.authenticator = newAuthenticator(options, s.accounts)
 	groups := builtin.Groups(builtin.Options{Now: options.Now})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
+	s.openapi = openapi.New(s.tables, gitVersion)
 	limits := webhooks.Limits{
 		Timeout:  options.Limits.Request,
 		Response: options.Limits.Body + options.Limits.Object, // responses contain an object and little else
@@ -80,7 +83,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	services := webhooks.Services{Resolve: options.Hooks.ResolveService, Store: s.store}
 	s.plugins = plugins.New(plugins.Options{
 		Store: s.store, Tables: s.tables, StrategyOf: builtin.Review, Default: defaultHook(options.Hooks),
-		Authorizer: options.Authorizer, Webhooks: limits, Services: services,
+		Authorizer: options.Authorizer, OpenAPI: s.openapi.V3, Webhooks: limits, Services: services,
 	})
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Plugins: s.plugins, Authorizer: options.Authorizer,
