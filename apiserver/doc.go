@@ -22,6 +22,8 @@
 //	internal/builtin     built-in resources, with Go types: their defaults are in defaults*.go,
 //	                     strategies in strategy.go and prepare*.go, columns in columns*.go
 //	internal/custom      custom resources
+//	internal/plugins     admission webhooks and policies
+//	internal/webhooks    what conversion and admission webhooks share
 //	internal/discovery   discovery documents
 //	internal/openapi     OpenAPI 2 and 3 documents
 //	internal/metrics     metrics

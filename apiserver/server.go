@@ -43,7 +43,7 @@ type Server struct {
 	metrics       *metrics.Metrics
 
 	definitions *custom.Controller
-	plugins     *plugins.Plugins
+	plugins     *plugins.Plugins // nil: DisableDynamicAdmission
 	queue       taskQueue
 
 	requests chan struct{} // semaphore of the requests in flight
@@ -81,10 +81,12 @@ func New(ctx context.Context, options Options) (*Server, error) {
 		Response: options.Limits.Body + options.Limits.Object, // responses contain an object and little else
 	}
 	services := webhooks.Services{Resolve: options.Hooks.ResolveService, Store: s.store}
-	s.plugins = plugins.New(plugins.Options{
-		Store: s.store, Tables: s.tables, StrategyOf: builtin.Review, Default: defaultHook(options.Hooks),
-		Authorizer: options.Authorizer, OpenAPI: s.openapi.V3, Webhooks: limits, Services: services,
-	})
+	if !options.DisableDynamicAdmission {
+		s.plugins = plugins.New(plugins.Options{
+			Store: s.store, Tables: s.tables, StrategyOf: builtin.Review, Default: defaultHook(options.Hooks),
+			Authorizer: options.Authorizer, OpenAPI: s.openapi.V3, Webhooks: limits, Services: services,
+		})
+	}
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Plugins: s.plugins, Authorizer: options.Authorizer,
 		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
