@@ -3,9 +3,12 @@ package apiserver_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/admission"
@@ -47,7 +50,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 			`"messageExpression":"'has ' + string(size(object.data)) + ' keys'"}]`, "", bad, 403, denied + "has 2 keys",
 			"the message expression comes first, and the policy's reason is the code"},
 		{"message expression that fails", `"validations":[{"expression":"false","message":"other",` +
-			`"messageExpression":"object.data.missing"}]`, "", bad, 422, denied + "other", "the message is used then"},
+			`"messageExpression":"string(object.data.missing)"}]`, "", bad, 422, denied + "other", "the message is used then"},
 		{"warn", small, `"validationActions":["Warn"]`, bad, 201,
 			"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': failed expression: size(object.data) < 2",
 			"a warning is no rejection"},
@@ -163,4 +166,36 @@ func TestWhatPoliciesApplyTo(t *testing.T) {
 	require.Contains(t, h.refused(422, "DELETE", configMaps+"/m", "", ""), "kept")
 	h.must("DELETE", validatingPolicies+"/p", "", "")
 	h.must("DELETE", configMaps+"/m", "", "")
+}
+
+// Policies are called in the order of their names, bindings of one policy in that of theirs.
+func TestOrderOfPolicies(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	for _, name := range []string{"c", "a", "d", "b"} {
+		spec := `"validations":[{"expression":"false","message":"` + name + `"}]`
+		h.must("POST", validatingPolicies, "", strings.Replace(validatingPolicy(spec), `"p"`, `"`+name+`"`, 1))
+		for _, suffix := range []string{"2", "1"} {
+			h.must("POST", validatingBindings, "",
+				`{"metadata":{"name":"`+name+suffix+`"},"spec":{"policyName":"`+name+`","validationActions":["Warn"]}}`)
+		}
+	}
+	var seen []string
+	warnings := h.ask("POST", configMaps, "", `{"metadata":{"name":"m"}}`).Header().Values("Warning")
+	for _, w := range warnings {
+		_, rest, _ := strings.Cut(w, "with binding '")
+		seen = append(seen, rest[:2])
+	}
+	require.Equal(t, []string{"a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2"}, seen)
+}
+
+// A server may leave webhooks and policies alone.
+func TestDisableDynamicAdmission(t *testing.T) {
+	h := newHost(t, apiserver.Options{DisableDynamicAdmission: true})
+	hook := newHook(t, func(*admissionv1.AdmissionRequest, *unstructured.Unstructured) reply { return reply{deny: "no"} })
+	h.must("POST", mutatingWebhooks, "", configuration("m", hook.client(), everything, ""))
+	h.must("POST", validatingPolicies, "", validatingPolicy(`"validations":[{"expression":"false"}]`))
+	h.must("POST", validatingBindings, "", binding(""))
+	h.must("POST", configMaps, "", `{"metadata":{"name":"m"}}`)
+	h.must("DELETE", configMaps+"/m", "", "")
+	require.Empty(t, hook.requests())
 }

@@ -197,7 +197,7 @@ func TestWhichWebhooksAreCalled(t *testing.T) {
 		`"resources":["horizontalpodautoscalers"]}]`
 	const autoscaler = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 	const autoscalerBody = `{"metadata":{"name":"h"},"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":50,` +
-		`"scaleTargetRef":{"kind":"Deployment","name":"d"}}}`
+		`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}}`
 	widgetsAtV2 := `[{"operations":["CREATE"],"apiGroups":["example.com"],"apiVersions":["v2"],"resources":["widgets"]}]`
 	const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"abc"}}`
 	for _, row := range []struct {
@@ -274,7 +274,8 @@ func TestMutatingWebhookAtEquivalentVersion(t *testing.T) {
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"abc"}}`)
 	require.Equal(t, "zyx", spec(made, "text"))
 	h.must("POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "", `{"metadata":{"name":"h"},
-		"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":50,"scaleTargetRef":{"kind":"Deployment","name":"d"}}}`)
+		"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":50,
+		"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}}`)
 	scaler := h.must("GET", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/h", "", "")
 	spec := scaler.Object["spec"].(map[string]any)
 	require.Equal(t, int64(9), spec["maxReplicas"])

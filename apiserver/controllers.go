@@ -46,7 +46,7 @@ func (s *Server) written(ctx context.Context, r *resources.Resource, obj resourc
 		o.Written(ctx, r.Group, r.Plural)
 	}
 	switch {
-	case strings.HasPrefix(r.Prefix, plugins.Prefix):
+	case strings.HasPrefix(r.Prefix, plugins.Prefix) && s.plugins != nil:
 		// The object was decoded a moment ago; if the storage fails the watch tries again.
 		_ = s.plugins.Changed(ctx, r.Key("", obj.GetName()))
 	case r.Prefix == custom.Prefix:
@@ -65,9 +65,11 @@ func (s *Server) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	configured, err := s.plugins.Load(ctx)
-	if err != nil {
-		return err
+	var configured int64
+	if s.plugins != nil {
+		if configured, err = s.plugins.Load(ctx); err != nil {
+			return err
+		}
 	}
 	var seen int64
 	if !s.options.DisableNamespaceLifecycle {
@@ -81,7 +83,9 @@ func (s *Server) startControllers(ctx context.Context) error {
 		cancel()
 	})
 	s.tasks.Go(func() { follow(running, revision, s.definitions.Watch, s.definitions.Load) })
-	s.tasks.Go(func() { follow(running, configured, s.plugins.Watch, s.plugins.Load) })
+	if s.plugins != nil {
+		s.tasks.Go(func() { follow(running, configured, s.plugins.Watch, s.plugins.Load) })
+	}
 	if !s.options.DisableNamespaceLifecycle {
 		s.tasks.Go(func() { follow(running, seen, s.watchNamespaces, s.resumeNamespaces) })
 	}

@@ -23,6 +23,8 @@
 //	                     strategies in strategy.go and prepare*.go, columns in columns*.go
 //	internal/bootstrap   the objects that kube-apiserver creates by itself
 //	internal/custom      custom resources
+//	internal/plugins     admission webhooks and policies
+//	internal/webhooks    what conversion and admission webhooks share
 //	internal/discovery   discovery documents
 //	internal/openapi     OpenAPI 2 and 3 documents
 //	internal/metrics     metrics

@@ -32,7 +32,7 @@ type Options struct {
 	// it created it.
 	Store storage.Store
 
-	// Hooks are admission hooks.
+	// Hooks are admission hooks. They come before the webhooks and policies of the same phase.
 	Hooks admission.Hooks
 
 	// Definitions are CustomResourceDefinitions, and Objects are objects of any kind, to begin
@@ -79,6 +79,10 @@ type Options struct {
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist. The
 	// server then creates no namespaces by itself, and deleting one deletes nothing in it.
 	DisableNamespaceLifecycle bool
+
+	// DisableDynamicAdmission lets webhook configurations and admission policies be stored
+	// without effect.
+	DisableDynamicAdmission bool
 
 	// Now is the clock; the default is time.Now.
 	Now func() time.Time

@@ -27,7 +27,7 @@ func (s *Server) paths() *http.ServeMux {
 		mux.HandleFunc("GET /"+check+"/ping", func(w http.ResponseWriter, _ *http.Request) { text(w, "ok") })
 		others = append(others, "/"+check, "/"+check+"/ping")
 	}
-	openapi.New(s.tables, kubernetesVersion).Register(mux)
+	s.openapi.Register(mux)
 	discovery.New(s.tables, append(others, openapi.Paths...)).Register(mux)
 	return mux
 }

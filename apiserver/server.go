@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
+	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
 	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -40,10 +41,11 @@ type Server struct {
 	// authenticator authenticates all requests
 	authenticator authenticator.Request
 	mux           *http.ServeMux
+	openapi       *openapi.Handler
 	metrics       *metrics.Metrics
 
 	definitions *custom.Controller
-	plugins     *plugins.Plugins
+	plugins     *plugins.Plugins // nil: DisableDynamicAdmission
 	queue       taskQueue
 
 	requests chan struct{} // semaphore of the requests in flight
@@ -83,19 +85,22 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 	s.authenticator = newAuthenticator(options, s.accounts, clientCAs)
 	groups := builtin.Groups(builtin.Options{Now: options.Now})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
+	s.openapi = openapi.New(s.tables, kubernetesVersion)
 	limits := webhooks.Limits{
 		Timeout:  options.Limits.Request,
 		Response: options.Limits.Body + options.Limits.Object, // responses contain an object and little else
 	}
 	services := webhooks.Services{Resolve: options.Hooks.ResolveService, Store: s.store}
-	s.plugins = plugins.New(plugins.Options{
-		Store: s.store, Tables: s.tables, StrategyOf: builtin.Review, Default: defaultHook(options.Hooks),
-		Authorizer: options.Authorizer, Webhooks: limits, Services: services,
-	})
+	if !options.DisableDynamicAdmission {
+		s.plugins = plugins.New(plugins.Options{
+			Store: s.store, Tables: s.tables, StrategyOf: builtin.Review, Default: defaultHook(options.Hooks),
+			Authorizer: options.Authorizer, OpenAPI: s.openapi.V3, Webhooks: limits, Services: services,
+		})
+	}
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Plugins: s.plugins, Authorizer: options.Authorizer,
 		Validation: options.Validation,
-		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
+		Now:        options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
 		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		BookmarkInterval: options.Limits.Bookmarks, Done: s.done,

@@ -25,6 +25,7 @@ import (
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"github.com/munnerz/goautoneg"
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/handler3"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -63,6 +64,20 @@ func (h *Handler) documents() *documents {
 	d := newDocuments(table, h.version, before)
 	h.cache.Store(d)
 	return d
+}
+
+// V3 returns the OpenAPI 3 document of a group version in JSON.
+func (h *Handler) V3(gv schema.GroupVersion) ([]byte, error) {
+	name := "apis/" + gv.String()
+	if gv.Group == "" {
+		name = "api/" + gv.Version
+	}
+	doc, ok := h.documents().v3[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no OpenAPI document of %s", gv)
+	}
+	content, err := doc.json()
+	return content.data, err
 }
 
 // serveIndex responds with the URLs of the OpenAPI 3 documents. The URLs contain their hashes,

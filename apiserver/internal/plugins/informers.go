@@ -33,6 +33,8 @@ func newInformers() map[string]*informer {
 		"mutatingwebhookconfigurations":   newInformer(&admissionregistrationv1.MutatingWebhookConfiguration{}),
 		"validatingwebhookconfigurations": newInformer(&admissionregistrationv1.ValidatingWebhookConfiguration{}),
 
+		"mutatingadmissionpolicies":         newInformer(&admissionregistrationv1.MutatingAdmissionPolicy{}),
+		"mutatingadmissionpolicybindings":   newInformer(&admissionregistrationv1.MutatingAdmissionPolicyBinding{}),
 		"validatingadmissionpolicies":       newInformer(&admissionregistrationv1.ValidatingAdmissionPolicy{}),
 		"validatingadmissionpolicybindings": newInformer(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}),
 	}

@@ -38,6 +38,8 @@ type Options struct {
 	Default func(resources.Object)
 	// Authorizer answers the variable authorizer of CEL expressions.
 	Authorizer authorizer.Authorizer
+	// OpenAPI returns the OpenAPI 3 document of a group version of this server, in JSON.
+	OpenAPI func(schema.GroupVersion) ([]byte, error)
 	// Webhooks limits calls of webhooks, Services resolves the Services that they name.
 	Webhooks webhooks.Limits
 	Services webhooks.Services
@@ -176,7 +178,9 @@ func (p *Plugins) decode(r *resources.Resource, record *storage.Record) (resourc
 func (p *Plugins) has(plural string) bool { return (*p.configured.Load())[plural] }
 
 // Mutating reports whether a configuration may mutate writes.
-func (p *Plugins) Mutating() bool { return p.has("mutatingwebhookconfigurations") }
+func (p *Plugins) Mutating() bool {
+	return p.has("mutatingwebhookconfigurations") || p.has("mutatingadmissionpolicybindings")
+}
 
 // Validating reports whether a configuration may reject writes.
 func (p *Plugins) Validating() bool {
@@ -186,6 +190,11 @@ func (p *Plugins) Validating() bool {
 // Admit mutates the object of a write. Its reinvocation context says whether it wants to be
 // called again; see verbs.
 func (p *Plugins) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if p.has("mutatingadmissionpolicybindings") {
+		if err := p.policies().mutate(ctx, a, o); err != nil {
+			return err
+		}
+	}
 	if !p.has("mutatingwebhookconfigurations") {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -26,15 +27,24 @@ import (
 // policyPlugins are kube-apiserver's dispatchers of policies. Its plugins compile policies
 // once a second; here a policySource lists the policies when a write needs them.
 type policyPlugins struct {
+	mutating   generic.Dispatcher[mutating.PolicyHook]
 	validating generic.Dispatcher[validating.PolicyHook]
-	// the policies that have bindings
+
+	mutatingPolicies   *policySource[*mutating.Policy, *mutating.PolicyBinding, mutating.PolicyEvaluator]
 	validatingPolicies *policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]
 }
 
 func (p *Plugins) newPolicyPlugins() *policyPlugins {
 	matcher := matching.NewMatcher(corelisters.NewNamespaceLister(p.namespaces()), &client{namespaces: p.namespaces()})
 	return &policyPlugins{
+		mutating:   mutating.NewDispatcher(p.options.Authorizer, matcher, &typeConverters{plugins: p}),
 		validating: validating.NewDispatcher(p.options.Authorizer, generic.NewPolicyMatcher(matcher)),
+		mutatingPolicies: &policySource[*mutating.Policy, *mutating.PolicyBinding, mutating.PolicyEvaluator]{
+			plugins: p, policies: "mutatingadmissionpolicies", bindings: "mutatingadmissionpolicybindings",
+			policyName: func(b *mutating.PolicyBinding) string { return b.Spec.PolicyName },
+			paramKind:  func(o *mutating.Policy) *admissionregistrationv1.ParamKind { return o.Spec.ParamKind },
+			compile:    compileMutatingPolicy,
+		},
 		validatingPolicies: &policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]{
 			plugins: p, policies: "validatingadmissionpolicies", bindings: "validatingadmissionpolicybindings",
 			policyName: func(b *validating.PolicyBinding) string { return b.Spec.PolicyName },

@@ -31,36 +31,46 @@ import (
 // The hooks are in the place of the plugins that are compiled into kube-apiserver, plugins are
 // those that objects in storage configure; see package plugins.
 
-// An admissionRequest is a write as admission sees it.
+// An admissionRequest is a write as admission sees it. It is a value, so that a write that
+// nobody admits costs nothing.
 type admissionRequest struct {
 	admission.Operation
 	// obj is the new object, or nil on delete; live the old one, or nil on create.
 	obj, live resources.Object
-	options   runtime.Object // CreateOptions, UpdateOptions or DeleteOptions
 	dryRun    bool
+	update    metav1.UpdateOptions  // of a create or update
+	delete    *metav1.DeleteOptions // of a delete
 }
 
-// writeRequest returns the request of a create or update through options.
+// writeRequest returns the request of a create or update.
 func writeRequest(obj, live resources.Object, o metav1.UpdateOptions) admissionRequest {
-	out := admissionRequest{Operation: admission.Update, obj: obj, live: live, dryRun: isDryRun(o.DryRun)}
+	operation := admission.Update
 	if live == nil {
-		out.Operation = admission.Create
-		create := &metav1.CreateOptions{
-			DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation,
-		}
-		create.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("CreateOptions"))
-		out.options = create
-		return out
+		operation = admission.Create
 	}
-	o.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("UpdateOptions"))
-	out.options = &o
-	return out
+	return admissionRequest{Operation: operation, obj: obj, live: live, dryRun: isDryRun(o.DryRun), update: o}
 }
 
 // deleteRequest returns the request of a delete.
-func deleteRequest(live resources.Object, o metav1.DeleteOptions) admissionRequest {
-	o.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("DeleteOptions"))
-	return admissionRequest{Operation: admission.Delete, live: live, options: &o, dryRun: isDryRun(o.DryRun)}
+func deleteRequest(live resources.Object, o *metav1.DeleteOptions) admissionRequest {
+	return admissionRequest{Operation: admission.Delete, live: live, dryRun: isDryRun(o.DryRun), delete: o}
+}
+
+// options returns the CreateOptions, UpdateOptions or DeleteOptions of the request.
+func (r admissionRequest) options() runtime.Object {
+	var out runtime.Object
+	var kind string
+	switch u := r.update; r.Operation {
+	case admission.Create:
+		kind = "CreateOptions"
+		out = &metav1.CreateOptions{DryRun: u.DryRun, FieldManager: u.FieldManager, FieldValidation: u.FieldValidation}
+	case admission.Update:
+		kind, out = "UpdateOptions", &u
+	default:
+		kind, out = "DeleteOptions", r.delete.DeepCopy()
+	}
+	out.GetObjectKind().SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind(kind))
+	return out
 }
 
 // write returns what hooks get.
@@ -96,7 +106,7 @@ func (c *Call) attributes(ctx context.Context, r admissionRequest) apiadmission.
 		namespace = name // a Namespace is in itself
 	}
 	return apiadmission.NewAttributesRecord(obj, live, c.Resource.KindOf(c.Info.Subresource), namespace, name,
-		c.Resource.GVR(), c.Info.Subresource, apiadmission.Operation(r.Operation), r.options, r.dryRun, UserOf(ctx))
+		c.Resource.GVR(), c.Info.Subresource, apiadmission.Operation(r.Operation), r.options(), r.dryRun, UserOf(ctx))
 }
 
 // mutate calls mutating admission, which changes r.obj in place.

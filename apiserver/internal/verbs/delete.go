@@ -79,7 +79,7 @@ func (c *Call) tryDelete(
 	}
 	dryRun := isDryRun(options.DryRun)
 	if !c.isDeletionPending(live, options.GracePeriodSeconds) {
-		if err := c.admitDelete(ctx, deleteRequest(live, *options)); err != nil {
+		if err := c.admitDelete(ctx, deleteRequest(live, options)); err != nil {
 			return nil, false, err
 		}
 	}

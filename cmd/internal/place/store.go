@@ -76,9 +76,9 @@ func OpenStore(env *process.Env, file, namespace string, missing MissingStore) (
 // NewStore returns a store on records; Close closes them.
 func NewStore(env *process.Env, records storage.Store, file, namespace string) (*Store, error) {
 	server, err := apiserver.New(env.Context, apiserver.Options{
-		Store: records, DisableNamespaceLifecycle: true,
+		Store: records, DisableNamespaceLifecycle: true, DisableDynamicAdmission: true,
 		Hooks: admission.Hooks{Convert: cannotConvert{}}, Validation: env.Validation,
-		Now:   env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
+		Now: env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
 		Limits: apiserver.Limits{Body: manifest.MaxInput},
 		Log:    slog.New(slog.NewTextHandler(env.Stderr, nil)),
 	})
