@@ -68,6 +68,9 @@ type ListOptions struct {
 	Revision int64  // to read at; 0 is the current one
 	After    string // only keys after this one; "" is no limit
 	Limit    int    // maximum number of records; 0 is no limit
+	// SkipCount allows that Page.Remaining is any positive number if records remain: stores
+	// need not count them.
+	SkipCount bool
 }
 
 // A Page is the result of List.

@@ -4,6 +4,11 @@
 //
 //	go run ./benchmarks/server [-run DURATION] [-clients N] [-objects N] [-store REGEXP] [-json]
 //	go run ./benchmarks/server -store memory -cpuprofile FILE
+//	go run ./benchmarks/server -watchers 1000,10000 [-rates 5,20] [-store REGEXP] [-against URL -token TOKEN]
+//	go run ./benchmarks/server -lists [-objects N] [-unwatched] [-store REGEXP] [-against URL -token TOKEN]
+//
+// With -watchers or -lists, servers run in processes of their own, by turns, and with the one of
+// -against; their CPU and memory come from their metrics.
 //
 // Clients and server share one process and two cores and speak HTTP/2 over TLS, as
 // they do in a test. Start and memory are measured in processes of their own, so that
@@ -40,6 +45,8 @@ type flags struct {
 	accept     string
 	against    string
 	token      string
+	onlyLists  bool
+	unwatched  bool
 }
 
 // Results is what -json prints. Times are nanoseconds, sizes bytes.
@@ -62,6 +69,8 @@ func main() {
 	flag.StringVar(&f.accept, "accept", "application/json", "the media `TYPE` of watches and lists")
 	flag.StringVar(&f.against, "against", "", "measure the server at `URL` by turns with ours; its certificate is not checked")
 	flag.StringVar(&f.token, "token", "", "the bearer `TOKEN` for -against")
+	flag.BoolVar(&f.onlyLists, "lists", false, "measure lists of -objects Pods, and nothing else")
+	flag.BoolVar(&f.unwatched, "unwatched", false, "measure lists of Pods that nobody watches")
 	flag.StringVar(&f.part, "part", "", "measure one `PART` in this process and print it as JSON: what the command starts itself for")
 	flag.Parse()
 	runtime.GOMAXPROCS(cores)
@@ -80,6 +89,9 @@ func (f flags) main(ctx context.Context, out io.Writer) error {
 	}
 	if f.watchers != "" {
 		return f.compareWatches(ctx, out)
+	}
+	if f.onlyLists {
+		return f.compareLists(ctx, out)
 	}
 	if f.part != "" {
 		result, err := f.measurePart(ctx)

@@ -108,7 +108,7 @@ func (c *Call) list() error {
 		return err
 	}
 	ctx := c.Request.Context()
-	if done, err := c.listRaw(ctx, options); done || err != nil {
+	if done, err := c.streamList(ctx, options); done || err != nil {
 		return err
 	}
 	items, meta, err := c.listPage(ctx, options)

@@ -166,7 +166,7 @@ func (w *watcher) sendInitialEvents(ctx context.Context) (opened, error) {
 	w.reached = page.Revision
 	return opened{}, w.sendItems(ctx, func(_, _ string, do func(*watchcache.Item) bool) {
 		for _, record := range page.Records {
-			if !do(&watchcache.Item{Record: record}) {
+			if !do(watchcache.NewItem(record)) {
 				return
 			}
 		}

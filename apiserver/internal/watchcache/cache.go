@@ -31,10 +31,12 @@ type limits struct {
 	hot         int // latest events whose frames are kept
 	hotBytes    int64
 	behind      int64 // entries that a watch may be behind its group
+	encoded     int64 // size of the encoded items that are kept for lists
 }
 
 var defaultLimits = limits{
 	window: 4096, windowBytes: 16 << 20, warm: 64, hot: 1024, hotBytes: 32 << 20, behind: 4096,
+	encoded: 64 << 20,
 }
 
 // A Cache follows the writes under a prefix.
@@ -63,7 +65,8 @@ type Cache struct {
 	windowBytes int
 	hot         []*Event // the latest events, whose frames are kept
 	hotBytes    atomic.Int64
-	warm        []*Event // the latest events, whose decoded objects are kept
+	warm        []*Event     // the latest events, whose decoded objects are kept
+	room        atomic.Int64 // for encoded items
 	from        int64
 	scopes      map[string]*scope
 	moved       chan struct{} // closed when reached changes; nil if nobody waits
@@ -98,14 +101,14 @@ func (c *Cache) run(ctx context.Context) {
 // load reads the current records and starts the stream behind them.
 func (c *Cache) load(ctx context.Context) error {
 	var options storage.ListOptions
-	options.Limit = page
+	options.Limit, options.SkipCount = page, true
 	for {
 		p, err := c.store.List(ctx, c.prefix, options)
 		if err != nil {
 			return err
 		}
 		for _, record := range p.Records {
-			c.records.Load(record.Key, &Item{Record: record})
+			c.records.Load(record.Key, &Item{Record: record, room: &c.room})
 			options.After = record.Key
 		}
 		options.Revision = p.Revision
@@ -136,7 +139,11 @@ func (c *Cache) add(stored storage.Event) {
 		}
 		event.Item.keep(true)
 		event.Previous.keep(true)
+		if previous, ok := c.records.Get(stored.Key); ok {
+			previous.leave()
+		}
 		if event.Item != nil {
+			event.Item.room = &c.room
 			c.records.Set(stored.Key, event.Item)
 		} else {
 			c.records.Delete(stored.Key)

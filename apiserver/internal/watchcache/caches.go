@@ -89,6 +89,11 @@ func (cs *Caches) Running(prefix string) (c *Cache, release func(), ok bool) {
 	default:
 		return nil, nil, false
 	}
+	select {
+	case <-c.ended:
+		return nil, nil, false
+	default:
+	}
 	return c, cs.use(c), true
 }
 
@@ -98,6 +103,7 @@ func (cs *Caches) start(prefix string) *Cache {
 		store: cs.store, prefix: prefix, limits: cs.limits, cancel: cancel, ready: make(chan struct{}), ended: make(chan struct{}),
 		scopes: map[string]*scope{},
 	}
+	c.room.Store(cs.limits.encoded)
 	cs.caches[prefix] = c
 	cs.running.Go(func() {
 		defer cancel()

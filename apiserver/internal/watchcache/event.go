@@ -1,6 +1,7 @@
 package watchcache
 
 import (
+	"bytes"
 	"sync"
 	"sync/atomic"
 
@@ -21,6 +22,52 @@ type Item struct {
 	mu      sync.Mutex
 	warm    bool // whether decoded is kept
 	decoded []*decoded
+
+	// encoded is the item as an element of lists in protobuf. room is what the cache has left
+	// for such bytes; nil if the item is not a current one.
+	room    *atomic.Int64
+	encoded []encoded
+}
+
+// NewItem returns an item that is not in a cache. It keeps what is decoded.
+func NewItem(record storage.Record) *Item { return &Item{Record: record, warm: true} }
+
+type encoded struct {
+	strategy resources.Strategy
+	data     []byte
+}
+
+// Encoded returns the item as an element of lists at the version of a strategy. encode is called
+// once for each strategy while the item is current and the cache has room. Callers must not
+// change the bytes. kept is whether they are kept.
+func (i *Item) Encoded(strategy resources.Strategy, encode func() ([]byte, error)) (data []byte, kept bool, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, e := range i.encoded {
+		if e.strategy == strategy {
+			return e.data, true, nil
+		}
+	}
+	if data, err = encode(); err != nil || i.room == nil {
+		return data, false, err
+	}
+	size := int64(len(data))
+	if i.room.Add(-size) < 0 {
+		i.room.Add(size)
+		return data, false, nil
+	}
+	i.encoded = append(i.encoded, encoded{strategy, bytes.Clone(data)})
+	return data, true, nil
+}
+
+// leave drops the encoded item: it is no longer current.
+func (i *Item) leave() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, e := range i.encoded {
+		i.room.Add(int64(len(e.data)))
+	}
+	i.room, i.encoded = nil, nil
 }
 
 // decoded is an object at one version.

@@ -32,12 +32,12 @@ type id struct {
 
 func (s Selection) id() id { return id{s.Strategy, s.Labels.String(), s.Fields.String()} }
 
-// isEverything reports whether all objects in the scope are selected.
-func (s Selection) isEverything() bool { return s.Labels.Empty() && s.Fields.Empty() }
+// IsEverything reports whether all objects in the scope are selected.
+func (s Selection) IsEverything() bool { return s.Labels.Empty() && s.Fields.Empty() }
 
 // Matches reports whether an item in the scope is selected.
 func (s Selection) Matches(item *Item) (bool, error) {
-	if item == nil || s.isEverything() {
+	if item == nil || s.IsEverything() {
 		return item != nil, nil
 	}
 	labelSet, fieldSet, err := item.selectable(s.Strategy, s.Decode, !s.Fields.Empty())

@@ -76,7 +76,9 @@ func (s *Store) List(ctx context.Context, prefix string, options storage.ListOpt
 				continue
 			}
 			if options.Limit > 0 && len(page.Records) >= options.Limit {
-				page.Remaining++
+				if page.Remaining++; options.SkipCount {
+					break
+				}
 				continue
 			}
 			record, err := st.record(written)

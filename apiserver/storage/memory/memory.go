@@ -132,6 +132,7 @@ func (s *Store) List(ctx context.Context, prefix string, options storage.ListOpt
 		}
 		if options.Limit > 0 && len(page.Records) >= options.Limit {
 			page.Remaining++
+			return !options.SkipCount
 		} else {
 			page.Records = append(page.Records, v.Record)
 		}

@@ -58,6 +58,12 @@ func testListNarrows(t *testing.T, s storage.Store) {
 		require.Equal(t, test.want, keysOf(page), test.why)
 		require.Equal(t, test.remaining, page.Remaining, test.why)
 		require.Equal(t, now(t, s), page.Revision, test.why)
+		uncounted, err := s.List(t.Context(), test.prefix, storage.ListOptions{
+			After: test.after, Limit: test.limit, SkipCount: true,
+		})
+		require.NoError(t, err, test.why)
+		require.Equal(t, page.Records, uncounted.Records, test.why)
+		require.Equal(t, page.Remaining > 0, uncounted.Remaining > 0, test.why)
 	}
 }
 

@@ -1,0 +1,309 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
+	"github.com/tenure-ssa/tenure/apiserver/internal/watchcache"
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// listChunk is the number of objects that a list reads, encodes and sends at once.
+const listChunk = 500
+
+// streamList responds to a list without a limit in chunks, so that its memory does not grow with
+// the list. It returns false, and has not responded, if the list can't be streamed.
+func (c *Call) streamList(ctx context.Context, options *internalversion.ListOptions) (bool, error) {
+	if options.Limit > 0 || !c.accepted.Streams() {
+		return false, nil
+	}
+	s, err := c.selection(options)
+	if err != nil {
+		return false, err
+	}
+	v, err := c.newView()
+	if err != nil {
+		return false, err
+	}
+	source, err := c.listSource(ctx, options, s)
+	if err != nil {
+		return false, err
+	}
+	defer source.release()
+	l := &listStream{c: c, view: v, source: source, selection: c.watched(s)}
+	l.meta.ResourceVersion = versionText(source.revision)
+	if l.parts, err = newListParts(c, v, l.meta); errors.Is(err, errParts) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if v.as == nil {
+		l.raw = c.rawKind()
+	}
+	c.writeWarnings()
+	l.out = response.NewStream(c.Writer, c.Request, c.accepted.MediaType)
+	if err := l.run(ctx); err != nil {
+		if l.out.Started() {
+			// Only a broken connection tells the client that the list is incomplete.
+			panic(http.ErrAbortHandler)
+		}
+		if errors.Is(err, errParts) {
+			return false, nil
+		}
+		return false, err
+	}
+	c.written = true
+	return true, nil
+}
+
+// A listStream is a list that is being sent.
+type listStream struct {
+	c         *Call
+	view      *view
+	source    *listSource
+	selection watchcache.Selection
+	parts     *listParts
+	meta      metav1.ListMeta
+	raw       rawKind // not nil if elements are made of the stored JSON
+	out       *response.Stream
+	spool     spool
+	started   bool // an element was sent
+}
+
+func (l *listStream) run(ctx context.Context) error {
+	if l.parts.isProtobuf {
+		defer func() { _ = l.spool.close() }()
+	} else if _, err := l.out.Write(l.parts.head); err != nil {
+		return err
+	}
+	for {
+		items, err := l.source.next()
+		if err != nil {
+			return err
+		}
+		if len(items) == 0 {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := l.chunk(items); err != nil {
+			return err
+		}
+	}
+	if l.parts.isProtobuf {
+		if _, err := l.out.Write(l.parts.sized(l.spool.size)); err != nil {
+			return err
+		}
+		if err := l.spool.writeTo(l.out); err != nil {
+			return err
+		}
+	}
+	if _, err := l.out.Write(l.parts.tail); err != nil {
+		return err
+	}
+	return l.out.Close()
+}
+
+// chunk sends the selected items of a chunk.
+func (l *listStream) chunk(items []*watchcache.Item) error {
+	var objs []resources.Object
+	for _, item := range items {
+		if !l.selection.Contains(item.Key) {
+			continue
+		}
+		if !l.selection.IsEverything() {
+			shown := watchcache.NewItem(item.Record) // keeps the object that the selectors need
+			if ok, err := l.selection.Matches(shown); err != nil {
+				return err
+			} else if !ok {
+				continue
+			}
+			if !l.parts.isProtobuf || !l.source.isCached {
+				item = shown
+			}
+		}
+		done, err := l.encoded(item)
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
+		obj, err := item.Decoded(l.c.Strategy, l.c.decodeRecord)
+		if err != nil {
+			return err
+		}
+		if l.raw == nil {
+			objs = append(objs, obj)
+			continue
+		}
+		// It comes between items that are made of stored JSON.
+		if err := l.objects(obj); err != nil {
+			return err
+		}
+	}
+	return l.objects(objs...)
+}
+
+// encoded sends an item that need not be decoded and encoded for this list alone.
+func (l *listStream) encoded(item *watchcache.Item) (done bool, err error) {
+	switch {
+	case l.raw != nil:
+		data := l.raw.Raw(item.Value, versionText(item.Revision))
+		if data == nil {
+			return false, nil
+		}
+		return true, l.element(data)
+	case l.parts.isProtobuf && l.view.as == nil && l.source.isCached:
+		return true, l.cached(item)
+	}
+	return false, nil
+}
+
+// objects sends objects.
+func (l *listStream) objects(objs ...resources.Object) error {
+	data, err := l.parts.elements(objs, l.meta)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	if l.parts.isProtobuf {
+		return l.spool.add(data, false)
+	}
+	return l.element(data)
+}
+
+// cached sends an item in protobuf, which is encoded once for all lists.
+func (l *listStream) cached(item *watchcache.Item) error {
+	data, kept, err := item.Encoded(l.c.Strategy, func() ([]byte, error) {
+		obj, err := l.c.decodeRecord(l.c.Strategy, item.Record)
+		if err != nil {
+			return nil, err
+		}
+		return l.parts.elements([]resources.Object{obj}, l.meta)
+	})
+	if err != nil {
+		return err
+	}
+	return l.spool.add(data, kept)
+}
+
+// element sends one or more elements in JSON.
+func (l *listStream) element(data []byte) error {
+	if l.started {
+		if _, err := l.out.Write([]byte{','}); err != nil {
+			return err
+		}
+	}
+	l.started = true
+	_, err := l.out.Write(data)
+	return err
+}
+
+// A listSource reads the items of a list at one revision, in chunks.
+type listSource struct {
+	revision int64
+	isCached bool // the items are those of the watch cache
+	next     func() ([]*watchcache.Item, error)
+	release  func()
+}
+
+// listSource returns the items of a list: from the watch cache, if it runs and the list is of
+// the current revision, or from the store.
+func (c *Call) listSource(
+	ctx context.Context, options *internalversion.ListOptions, s selection,
+) (*listSource, error) {
+	at, after, err := c.listStart(ctx, options, s.prefix)
+	if err != nil {
+		return nil, err
+	}
+	prefix := s.prefix
+	if s.key != "" {
+		prefix = s.key
+	}
+	if at == 0 && after == "" {
+		if source, ok, err := c.cachedSource(ctx, options, prefix); ok || err != nil {
+			return source, err
+		}
+	}
+	source := &listSource{release: func() {}}
+	read := storage.ListOptions{Revision: at, After: after, Limit: listChunk, SkipCount: true}
+	ended := false
+	next := func() (items []*watchcache.Item, err error) {
+		if ended {
+			return nil, nil
+		}
+		page, err := c.Store.List(ctx, prefix, read)
+		if err != nil {
+			return nil, listError(err, options, s.prefix)
+		}
+		ended = page.Remaining == 0 || len(page.Records) == 0
+		source.revision, read.Revision = page.Revision, page.Revision
+		for _, record := range page.Records {
+			read.After = record.Key
+			items = append(items, watchcache.NewItem(record))
+		}
+		return items, nil
+	}
+	first, err := next() // for the revision
+	if err != nil {
+		return nil, err
+	}
+	source.next = func() ([]*watchcache.Item, error) {
+		if first != nil {
+			items := first
+			first = nil
+			return items, nil
+		}
+		return next()
+	}
+	return source, nil
+}
+
+// progressTimeout is how long a list waits for the watch cache; then it reads the store.
+const progressTimeout = 3 * time.Second
+
+// cachedSource returns the items of the watch cache, at the wanted revision or later. A list
+// without a revision, or with any but 0, is consistent: it has all writes that the store had when
+// it came. ok is false if the cache does not run, or can't tell.
+func (c *Call) cachedSource(
+	ctx context.Context, options *internalversion.ListOptions, prefix string,
+) (source *listSource, ok bool, err error) {
+	cache, release, ok := c.Watches.Running(c.Resource.Prefix)
+	if !ok {
+		return nil, false, nil
+	}
+	if options.ResourceVersion != "0" {
+		current, err := c.Store.Revision(ctx)
+		if err != nil {
+			release()
+			return nil, false, err
+		}
+		waiting, cancel := context.WithTimeout(ctx, progressTimeout)
+		ok, err = cache.WaitFor(waiting, current)
+		cancel()
+		if !ok || err != nil {
+			release()
+			return nil, false, ctx.Err()
+		}
+	}
+	snapshot := cache.Snapshot()
+	after := ""
+	return &listSource{
+		revision: snapshot.Revision, isCached: true, release: release,
+		next: func() (items []*watchcache.Item, err error) {
+			snapshot.Items(prefix, after, func(item *watchcache.Item) bool {
+				items, after = append(items, item), item.Key
+				return len(items) < listChunk
+			})
+			return items, nil
+		},
+	}, true, nil
+}
