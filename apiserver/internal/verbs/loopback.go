@@ -87,6 +87,7 @@ var ErrStays = errors.New("objects wait for their finalizers")
 func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records []storage.Record) error {
 	var errs []error
 	var atOnce int64
+	background := metav1.DeletePropagationBackground
 	for _, record := range records {
 		namespace := ""
 		if r.Namespaced {
@@ -96,7 +97,9 @@ func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records [
 		if err != nil {
 			return err
 		}
-		_, gone, err := call.deleteObject(ctx, path.Base(record.Key), &metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
+		_, gone, err := call.deleteObject(ctx, path.Base(record.Key), &metav1.DeleteOptions{
+			GracePeriodSeconds: &atOnce, PropagationPolicy: &background,
+		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		} else if err == nil && !gone {

@@ -84,6 +84,9 @@ func (c *Call) insert(ctx context.Context, obj resources.Object, dryRun bool) (r
 	if err := c.admit(ctx, admission.Create, obj, nil, dryRun); err != nil {
 		return nil, err
 	}
+	if c.Controllers {
+		addProtection(obj)
+	}
 	c.Strategy.PrepareForCreate(ctx, obj)
 	if err := c.validate(ctx, obj, nil, dryRun); err != nil {
 		return nil, err
