@@ -73,3 +73,19 @@ func TestProtectionOfVolumes(t *testing.T) {
 		})
 	}
 }
+
+// The contents of a Namespace are the controllers' to delete, and so is its finalizer.
+func TestNamespaceWithControllers(t *testing.T) {
+	h := newHost(t, apiserver.Options{Controllers: true})
+	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"n"}}`)
+	h.must("POST", "/api/v1/namespaces/n/configmaps", "", configMap("o", ""))
+	h.must("DELETE", "/api/v1/namespaces/n", "", "")
+	live := h.must("GET", "/api/v1/namespaces/n", "", "")
+	require.Equal(t, map[string]any{"phase": "Terminating"}, live.Object["status"])
+	h.must("GET", "/api/v1/namespaces/n/configmaps/o", "", "")
+	live.Object["spec"] = map[string]any{}
+	body, err := live.MarshalJSON()
+	require.NoError(t, err)
+	h.must("PUT", "/api/v1/namespaces/n/finalize", "", string(body))
+	h.gone("/api/v1/namespaces/n")
+}

@@ -77,10 +77,11 @@ type Options struct {
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist. The
 	// server then creates no namespaces by itself, and deleting one deletes nothing in it.
 	DisableNamespaceLifecycle bool
-	// Controllers says that a controller manager runs beside the server. Then deletions with
-	// the propagation policies Orphan and Foreground set their finalizer, and
-	// PersistentVolumeClaims and PersistentVolumes get that of their protection: controllers
-	// remove them.
+	// Controllers says that a controller manager runs beside the server, or that nobody does
+	// its work, as beside envtest's kube-apiserver. Then deletions with the propagation
+	// policies Orphan and Foreground set their finalizer, PersistentVolumeClaims and
+	// PersistentVolumes get that of their protection, and a deleted Namespace stays: controllers
+	// remove the finalizers, and delete what is in the Namespace.
 	Controllers bool
 
 	// Now is the clock; the default is time.Now.

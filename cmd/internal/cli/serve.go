@@ -95,7 +95,7 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	set.StringSliceVar(&flags.bootstrap, "bootstrap", []string{"rbac", "priorityclasses", "flowschemas", "service"},
 		"`SETS` of objects to create as kube-apiserver does, or none")
 	set.BoolVar(&flags.controllers, "controllers", false,
-		"set the finalizers that controllers remove: of deletions, claims and volumes")
+		"leave to controllers what is theirs: Namespaces, and finalizers of deletions and volumes")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
 	return cmd
 }
