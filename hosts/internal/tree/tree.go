@@ -116,6 +116,12 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 	return t.link(Linked, root, t.Version, append(modules, seam.Fakes(), seam.Merge()), require)
 }
 
+// WriteStockLibraries writes a main module of Kubernetes' libraries and others that require
+// them, as they were published. The tree must be one of [OpenLibraries].
+func (t *Tree) WriteStockLibraries(require map[string]string) error {
+	return t.write(Stock, gomod.Main{Name: "kubernetes.example/" + Stock, Require: require})
+}
+
 // link patches modules at a version and writes a main module with Tenure.
 func (t *Tree) link(name, root, version string, modules []seam.Module, require map[string]string) ([]Patched, error) {
 	const tenure, hosts = "github.com/tenure-ssa/tenure", "github.com/tenure-ssa/tenure/hosts"
