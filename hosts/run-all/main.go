@@ -120,7 +120,7 @@ func (r *runner) open(name string) (*tree.Tree, error) {
 	var err error
 	if name == stock {
 		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "libraries-"+librariesVersion), librariesVersion); err == nil {
-			err = t.WriteStockLibraries(required)
+			err = t.WriteStockLibraries(required, controllerRuntime)
 		}
 	} else if name == kubernetes {
 		if t, err = tree.Open(filepath.Join(r.dir, r.version), r.version); err == nil {
