@@ -52,10 +52,14 @@ func (s *Server) written(ctx context.Context, r *resources.Resource, obj resourc
 	case r.Prefix == custom.Prefix:
 		// Errors are in the status of the definition; other errors are retried by the watch.
 		_ = s.definitions.Changed(ctx, obj.GetName())
-	case r.Group == "" && r.Plural == "namespaces" && obj.GetDeletionTimestamp() != nil &&
-		!s.options.DisableNamespaceLifecycle:
+	case r.Group == "" && r.Plural == "namespaces" && obj.GetDeletionTimestamp() != nil && s.emptiesNamespaces():
 		s.queue.Add(task{"namespace", obj.GetName()})
 	}
+}
+
+// emptiesNamespaces reports whether the server deletes the contents of deleted Namespaces.
+func (s *Server) emptiesNamespaces() bool {
+	return !s.options.DisableNamespaceLifecycle && !s.options.Controllers
 }
 
 // startControllers serves the definitions in storage and starts the background work of the
@@ -72,7 +76,7 @@ func (s *Server) startControllers(ctx context.Context) error {
 		}
 	}
 	var seen int64
-	if !s.options.DisableNamespaceLifecycle {
+	if s.emptiesNamespaces() {
 		if seen, err = s.resumeNamespaces(ctx); err != nil {
 			return err
 		}
@@ -86,7 +90,7 @@ func (s *Server) startControllers(ctx context.Context) error {
 	if s.plugins != nil {
 		s.tasks.Go(func() { follow(running, configured, s.plugins.Watch, s.plugins.Load) })
 	}
-	if !s.options.DisableNamespaceLifecycle {
+	if s.emptiesNamespaces() {
 		s.tasks.Go(func() { follow(running, seen, s.watchNamespaces, s.resumeNamespaces) })
 	}
 	s.tasks.Go(func() { s.runTasks(running) })

@@ -34,7 +34,13 @@ import (
 func newAuthenticator(
 	options Options, accounts authenticator.Token, clientCAs *x509.CertPool,
 ) authenticator.Request {
-	all := []authenticator.Request{bearertoken.New(tokenunion.New(administrator(options.Token), accounts))}
+	tokens := []authenticator.Token{
+		withToken(options.Token, "system:admin", user.SystemPrivilegedGroup, user.AllAuthenticated),
+	}
+	for _, u := range options.Users {
+		tokens = append(tokens, withToken(u.Token, u.Name, u.Groups...))
+	}
+	all := []authenticator.Request{bearertoken.New(tokenunion.New(append(tokens, accounts)...))}
 	if clientCAs != nil {
 		verify := x509request.DefaultVerifyOptions()
 		verify.Roots = clientCAs
@@ -82,15 +88,14 @@ func (s *Server) authenticate(r *http.Request) (user.Info, error) {
 	return nil, apierrors.NewUnauthorized("Unauthorized")
 }
 
-// administrator authenticates the administrator's token. It compares in constant time.
-func administrator(token string) authenticator.TokenFunc {
-	return func(_ context.Context, given string) (*authenticator.Response, bool, error) {
+// withToken authenticates the user who has a token. It compares in constant time.
+func withToken(token, name string, groups ...string) authenticator.Token {
+	return authenticator.TokenFunc(func(_ context.Context, given string) (*authenticator.Response, bool, error) {
 		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
 			return nil, false, nil
 		}
-		groups := []string{user.SystemPrivilegedGroup, user.AllAuthenticated}
-		return &authenticator.Response{User: &user.DefaultInfo{Name: "system:admin", Groups: groups}}, true, nil
-	}
+		return &authenticator.Response{User: &user.DefaultInfo{Name: name, Groups: slices.Clone(groups)}}, true, nil
+	})
 }
 
 // maxImpersonated limits the groups and extra values of an impersonation: each of them is

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,7 +24,8 @@ const contextName = "tenure"
 // Context returns the name of the context that was added to Options.Kubeconfig, or "".
 func (r *Running) Context() string { return r.context }
 
-// WriteKubeconfig adds a context for the server to a kubeconfig and returns its name. It
+// WriteKubeconfig adds a context for the server to a kubeconfig and returns its name. Each of
+// Options.Users gets one too: the user's name, an @ and this name. It
 // creates the file if necessary and sets its mode to 0600. Other contexts stay, and so does
 // the current context if it exists: the file may be the user's own or that of another server.
 // Contexts of servers that have ended are replaced.
@@ -45,9 +47,15 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 		return "", fmt.Errorf("kubeconfig: %s: expected a kubeconfig: %w", path, err)
 	}
 	name := r.freeName(config)
+	removeUsers(config, name)
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: r.config.Host, CertificateAuthorityData: r.config.CAData}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: r.config.BearerToken}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	for _, u := range r.options.Users {
+		of := u.Name + "@" + name
+		config.AuthInfos[of] = &clientcmdapi.AuthInfo{Token: u.Token}
+		config.Contexts[of] = &clientcmdapi.Context{Cluster: name, AuthInfo: of}
+	}
 	if config.Contexts[config.CurrentContext] == nil {
 		config.CurrentContext = name
 	}
@@ -56,6 +64,17 @@ func (r *Running) WriteKubeconfig(path string) (context string, err error) {
 		return "", err
 	}
 	return name, writePrivate(path, data)
+}
+
+// removeUsers removes the users of the server that had a context name before, and their
+// contexts.
+func removeUsers(config *clientcmdapi.Config, name string) {
+	for of, context := range config.Contexts {
+		if context.Cluster == name && context.AuthInfo == of && strings.HasSuffix(of, "@"+name) {
+			delete(config.Contexts, of)
+			delete(config.AuthInfos, of)
+		}
+	}
 }
 
 // freeName returns a context name that config does not contain, or that belongs to this server

@@ -114,3 +114,33 @@ func TestKubeconfigOfServers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, again.URL(), at)
 }
+
+// Users have contexts of their own, which the next server replaces.
+func TestUsersInKubeconfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	start := func(users ...apiserver.User) *apiserver.Running {
+		server, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: path, Users: users})
+		require.NoError(t, err)
+		return server
+	}
+	first := start(apiserver.User{Name: "ann", Groups: []string{"admins"}}, apiserver.User{Name: "bob", Token: "given"})
+	config, err := clientcmd.LoadFromFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "given", config.AuthInfos["bob@tenure"].Token)
+	require.Equal(t, "tenure", config.CurrentContext)
+	loaded, err := clientcmd.NewNonInteractiveClientConfig(*config, "ann@tenure", nil, nil).ClientConfig()
+	require.NoError(t, err)
+	name, groups, err := whoAmI(t, loaded)
+	require.NoError(t, err)
+	require.Equal(t, "ann", name)
+	require.Equal(t, []string{"admins", "system:authenticated"}, groups)
+
+	require.NoError(t, first.Close())
+	second := start(apiserver.User{Name: "eve"})
+	require.Equal(t, first.Context(), second.Context())
+	config, err = clientcmd.LoadFromFile(path)
+	require.NoError(t, err)
+	require.Contains(t, config.Contexts, "eve@tenure")
+	require.NotContains(t, config.Contexts, "ann@tenure")
+	require.NotContains(t, config.AuthInfos, "bob@tenure")
+}

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,6 +61,9 @@ type Options struct {
 	// Authenticator authenticates other requests; nil rejects them. Those of k8s.io/apiserver
 	// for bearer tokens, such as tokenfile.New, become one by bearertoken.New.
 	Authenticator authenticator.Request
+	// Users are users with tokens. WriteKubeconfig adds a context for each of them, such as
+	// "ann@tenure".
+	Users []User
 	// ServiceAccounts says how tokens of ServiceAccounts are signed.
 	ServiceAccounts ServiceAccounts
 	// ClientCAs are the CAs of client certificates: the common name is the user, organizations
@@ -79,6 +83,12 @@ type Options struct {
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist. The
 	// server then creates no namespaces by itself, and deleting one deletes nothing in it.
 	DisableNamespaceLifecycle bool
+	// Controllers says that a controller manager runs beside the server, or that nobody does
+	// its work, as beside envtest's kube-apiserver. Then deletions with the propagation
+	// policies Orphan and Foreground set their finalizer, PersistentVolumeClaims and
+	// PersistentVolumes get that of their protection, and a deleted Namespace stays: controllers
+	// remove the finalizers, and delete what is in the Namespace.
+	Controllers bool
 
 	// DisableDynamicAdmission lets webhook configurations and admission policies be stored
 	// without effect.
@@ -109,6 +119,13 @@ type Options struct {
 
 	// Log is the logger for internal errors; the default is slog.Default().
 	Log *slog.Logger
+}
+
+// A User is a user with a bearer token.
+type User struct {
+	Name   string
+	Groups []string
+	Token  string // the default is random
 }
 
 // ServiceAccounts says how tokens of ServiceAccounts are signed. The zero value signs with a
@@ -216,6 +233,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Token == "" {
 		o.Token = uuid.NewString()
+	}
+	o.Users = slices.Clone(o.Users)
+	for i := range o.Users {
+		o.Users[i].Token = cmp.Or(o.Users[i].Token, uuid.NewString())
 	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"

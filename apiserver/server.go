@@ -105,6 +105,7 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		BookmarkInterval: options.Limits.Bookmarks, Done: s.done,
 		Handlers: maps.Clone(verbs.Pods), DisableNamespaceLifecycle: options.DisableNamespaceLifecycle,
+		Controllers: options.Controllers,
 		Deleters: map[string]verbs.Deleter{
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,

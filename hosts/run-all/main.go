@@ -118,7 +118,11 @@ func (r *runner) open(name string) (*tree.Tree, error) {
 	}
 	var t *tree.Tree
 	var err error
-	if name == kubernetes {
+	if name == stock {
+		if t, err = tree.OpenLibraries(filepath.Join(r.dir, "libraries-"+librariesVersion), librariesVersion); err == nil {
+			err = t.WriteStockLibraries(required, controllerRuntime)
+		}
+	} else if name == kubernetes {
 		if t, err = tree.Open(filepath.Join(r.dir, r.version), r.version); err == nil {
 			_, err = t.WriteLinked(r.root)
 		}
@@ -136,6 +140,18 @@ func (r *runner) open(name string) (*tree.Tree, error) {
 	}
 	r.trees[name] = t
 	return t, nil
+}
+
+// assets builds the command, and returns the folder that tenure envtest makes.
+func (r *runner) assets(ctx context.Context) (string, error) {
+	binary := filepath.Join(r.dir, "bin", "tenure")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./tenure")
+	build.Dir, build.Stderr = filepath.Join(r.root, "cmd"), os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("building tenure: %w", err)
+	}
+	out, err := exec.CommandContext(ctx, binary, "envtest").Output()
+	return strings.TrimSpace(string(out)), err
 }
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
@@ -166,11 +182,22 @@ func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
 		defer etcd.Stop()
 		env = append(env, "KUBE_INTEGRATION_ETCD_URL="+etcd.URL)
 	}
+	module := tree.Linked
+	if s.tree == stock {
+		module = tree.Stock
+	}
+	if s.envtest {
+		assets, err := r.assets(ctx)
+		if err != nil {
+			return nil, err
+		}
+		env = append(env, "KUBEBUILDER_ASSETS="+assets)
+	}
 	args := []string{"test", "-v", "-vet=off", "-count=1"}
 	if r.procs > 0 {
 		args = append(args, "-p", fmt.Sprint(r.procs))
 	}
-	err = t.GoWith(ctx, env, tree.Linked, log, append(append(args, s.packages...), s.args...)...)
+	err = t.GoWith(ctx, env, module, log, append(append(args, s.packages...), s.args...)...)
 	text, readErr := os.ReadFile(log.Name())
 	if readErr != nil {
 		return nil, readErr

@@ -30,16 +30,19 @@ var (
 // parse reads what go test -v printed.
 func parse(text string) *outcome {
 	o := &outcome{broken: notBuilt.FindString(text)}
-	if m := specsResult.FindStringSubmatch(text); m != nil {
+	if found := specsResult.FindAllStringSubmatchIndex(text, -1); found != nil {
 		o.specs = true
-		o.run, _ = strconv.Atoi(m[1])
-		for _, c := range specsCount.FindAllStringSubmatch(text[strings.Index(text, m[0]):], 4) {
-			n, _ := strconv.Atoi(c[1])
-			switch c[2] {
-			case "Passed":
-				o.passed = n
-			case "Pending", "Skipped":
-				o.skipped += n
+		for _, m := range found { // one for each package
+			ran, _ := strconv.Atoi(text[m[2]:m[3]])
+			o.run += ran
+			for _, c := range specsCount.FindAllStringSubmatch(text[m[0]:], 4) {
+				n, _ := strconv.Atoi(c[1])
+				switch c[2] {
+				case "Passed":
+					o.passed += n
+				case "Pending", "Skipped":
+					o.skipped += n
+				}
 			}
 		}
 		for _, f := range specFailed.FindAllStringSubmatch(text, -1) {

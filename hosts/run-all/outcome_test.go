@@ -29,6 +29,13 @@ FAIL
 	require.Equal(t, 0, o.skipped)
 	require.True(t, o.specs)
 
+	o = parse(`Ran 2 of 3 Specs in 0.1 seconds
+SUCCESS! -- 2 Passed | 0 Failed | 1 Pending | 0 Skipped
+Ran 5 of 5 Specs in 0.1 seconds
+FAIL! -- 4 Passed | 1 Failed | 0 Pending | 0 Skipped
+`)
+	require.Equal(t, &outcome{run: 7, passed: 6, skipped: 1, specs: true}, o, "two packages")
+
 	require.NotEmpty(t, parse("FAIL\texample.com/x [build failed]\n").broken)
 	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\npanic: gone\n").broken)
 	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\nsignal: terminated\n").broken)

@@ -3,12 +3,15 @@ package main
 // suite is a test suite of others, as it is in the module cache.
 type suite struct {
 	name string
-	// tree is which modules it is built of: kubernetes or libraries.
+	// tree is which modules it is built of: kubernetes, libraries or stock, which are libraries
+	// as they were published.
 	tree     string
 	packages []string
 	args     []string // of go test
 	// etcd says that it needs one.
 	etcd bool
+	// envtest says that it runs on the servers of tenure envtest.
+	envtest bool
 	// quick suites run in CI.
 	quick bool
 	// differences are the numbers in doc/differences.md by the name of a test that fails for
@@ -19,6 +22,7 @@ type suite struct {
 const (
 	kubernetes = "kubernetes"
 	libraries  = "libraries"
+	stock      = "stock"
 )
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
@@ -68,6 +72,10 @@ var suites = []suite{
 	{
 		name: "controller-runtime's fake client", tree: libraries, quick: true,
 		packages: []string{controllerRuntime + "/pkg/client/fake"},
+	},
+	{
+		name: "controller-runtime, envtest", tree: stock, envtest: true,
+		packages: []string{controllerRuntime + "/pkg/..."}, args: []string{"-timeout=60m"},
 	},
 	{
 		name: "structured-merge-diff v4's merge", tree: libraries, quick: true,

@@ -84,6 +84,9 @@ func (c *Call) tryDelete(
 		}
 	}
 	marked := live.DeepCopyObject().(resources.Object)
+	if c.Controllers && c.Deleters[c.Resource.Group+"/"+c.Resource.Plural] == nil {
+		c.setCollection(marked, options)
+	}
 	stays, err := c.beginDeletion(marked, options.GracePeriodSeconds)
 	if err != nil {
 		return nil, false, err

@@ -89,6 +89,7 @@ var ErrStays = errors.New("objects wait for their finalizers")
 func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records []storage.Record) error {
 	var errs []error
 	var atOnce int64
+	background := metav1.DeletePropagationBackground
 	for _, record := range records {
 		namespace := ""
 		if r.Namespaced {
@@ -100,7 +101,9 @@ func (s *Server) RemoveAll(ctx context.Context, r *resources.Resource, records [
 		}
 		_, hasUser := apirequest.UserFrom(ctx)
 		call.noPlugins = !hasUser
-		_, gone, err := call.deleteObject(ctx, path.Base(record.Key), &metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
+		_, gone, err := call.deleteObject(ctx, path.Base(record.Key), &metav1.DeleteOptions{
+			GracePeriodSeconds: &atOnce, PropagationPolicy: &background,
+		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		} else if err == nil && !gone {

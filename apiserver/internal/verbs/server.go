@@ -77,6 +77,8 @@ type Server struct {
 
 	// DisableNamespaceLifecycle lets objects be created in namespaces that do not exist.
 	DisableNamespaceLifecycle bool
+	// Controllers sets the finalizers that controllers remove; see controllers.go.
+	Controllers bool
 
 	// StrategyOf returns the strategy of a kind that is not stored, such as SubjectAccessReview.
 	StrategyOf func(schema.GroupVersionKind) (resources.Strategy, error)

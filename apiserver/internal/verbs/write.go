@@ -107,6 +107,9 @@ func (c *Call) insert(
 	if err := c.prepareNew(obj); err != nil {
 		return nil, err
 	}
+	if c.Controllers {
+		addProtection(obj)
+	}
 	c.Strategy.PrepareForCreate(ctx, obj)
 	if err := c.validate(ctx, obj, nil); err != nil {
 		return nil, err

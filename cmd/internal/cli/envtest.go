@@ -24,8 +24,8 @@ and prints its path:
                    memory of kube-apiserver
   kubectl          the kubectl on the PATH; if there is none, a program that says so
 
-The folder is one in the user's cache unless --dir names another. It holds links, and
-stays valid while this command is where it is.
+The folder is one in the user's cache unless --dir names another. It holds links,
+and stays valid while this command is where it is.
 
 Exit status: 0, or 1 if the folder can't be made.`,
 		Example: `  KUBEBUILDER_ASSETS=$(tenure envtest) go test ./...

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/auth/rbac"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
@@ -34,6 +36,10 @@ type serveFlags struct {
 	listen      string
 	kubeconfig  string
 	definitions []string
+	rbac        bool
+	users       []string
+	controllers bool
+	bootstrap   []string
 }
 
 func newServe(env *process.Env) *cobra.Command {
@@ -42,21 +48,27 @@ func newServe(env *process.Env) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the store to kubectl and other Kubernetes clients",
 		Long: `Serve starts a Kubernetes API server on the store, with the built-in resources,
-custom resources and server-side apply. No controllers run: nothing creates the Pods
-of a Deployment.
+custom resources and server-side apply. It creates what kube-apiserver creates by
+itself: default roles and bindings, priority classes, flow schemas, and the Service
+kubernetes. No controllers run: nothing creates the Pods of a Deployment. The flag
+--controllers says that a kube-controller-manager runs beside it.
 
 The store is the file that tenure apply and tenure get use; no other command can use
 it at the same time. Or it is an etcd, which several servers can share.
 
 Serve adds a context to the kubeconfig and prints its path. The context is called
 tenure, or tenure-2 and so on, and has the address, the certificate and the token of
-an administrator. Everything else in the file stays, also the current context. The
-server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
+an administrator, who may do everything. Each --user has a context too, such as
+ann@tenure, and may do everything unless --rbac is given. Everything else in the
+file stays, also the current context.
+
+The server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
 completes requests in flight, and closes the store.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
 		Example: `  tenure serve
   tenure serve --store shop.db --listen 127.0.0.1:8443 --crd widgets.yaml
+  tenure serve --rbac --user ann --user bob=developers,testers
   tenure serve --etcd-servers http://127.0.0.1:2379`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,6 +89,13 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	)
 	set.StringArrayVar(&flags.definitions, "crd", nil,
 		"`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
+	set.BoolVar(&flags.rbac, "rbac", false, "authorize by the Roles and bindings in the store")
+	set.StringArrayVar(&flags.users, "user", nil,
+		"`NAME[=GROUP,...]` of a user to add to the kubeconfig; may be given several times")
+	set.StringSliceVar(&flags.bootstrap, "bootstrap", []string{"rbac", "priorityclasses", "flowschemas", "service"},
+		"`SETS` of objects to create as kube-apiserver does, or none")
+	set.BoolVar(&flags.controllers, "controllers", false,
+		"leave to controllers what is theirs: Namespaces, and finalizers of deletions and volumes")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
 	return cmd
 }
@@ -91,16 +110,31 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	if err != nil {
 		return err
 	}
+	users, err := parseUsers(f.users)
+	if err != nil {
+		return err
+	}
+	bootstrap, err := parseBootstrap(f.bootstrap)
+	if err != nil {
+		return err
+	}
 	records, name, err := openServedStore(ctx, e, f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, records.Close()) }()
-	server, err := apiserver.Start(context.WithoutCancel(ctx), apiserver.Options{
+	options := apiserver.Options{
 		Store: records, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now, Validation: e.Validation,
-		NewUID: func() types.UID { return types.UID(e.NewUID()) },
-		Log:    slog.New(slog.NewTextHandler(e.Stderr, nil)),
-	})
+		NewUID:    func() types.UID { return types.UID(e.NewUID()) },
+		Bootstrap: bootstrap, Users: users, Controllers: f.controllers,
+		Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),
+	}
+	if f.rbac {
+		if options.Authorizer, err = rbac.New(ctx, records); err != nil {
+			return err
+		}
+	}
+	server, err := apiserver.Start(context.WithoutCancel(ctx), options)
 	if err != nil {
 		return err
 	}
@@ -120,6 +154,43 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	case <-server.Done():
 		return errors.New("the server stopped unexpectedly")
 	}
+}
+
+// parseBootstrap parses the value of --bootstrap.
+func parseBootstrap(sets []string) (b apiserver.Bootstrap, err error) {
+	for _, set := range sets {
+		switch set {
+		case "rbac":
+			b.RBAC = true
+		case "priorityclasses":
+			b.PriorityClasses = true
+		case "flowschemas":
+			b.FlowSchemas = true
+		case "service":
+			b.Service = true
+		case "none":
+		default:
+			return b, fmt.Errorf("--bootstrap: expected rbac, priorityclasses, flowschemas, service or none, got %q", set)
+		}
+	}
+	return b, nil
+}
+
+// parseUsers parses the values of --user.
+func parseUsers(values []string) (users []apiserver.User, err error) {
+	for _, value := range values {
+		name, groups, _ := strings.Cut(value, "=")
+		known := slices.ContainsFunc(users, func(u apiserver.User) bool { return u.Name == name })
+		if name == "" || known {
+			return nil, fmt.Errorf("--user: expected different names, got %q", value)
+		}
+		u := apiserver.User{Name: name}
+		if groups != "" {
+			u.Groups = strings.Split(groups, ",")
+		}
+		users = append(users, u)
+	}
+	return users, nil
 }
 
 // contextFlag returns kubectl's flag for a context of a kubeconfig, if it needs one.

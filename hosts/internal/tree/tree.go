@@ -116,6 +116,33 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 	return t.link(Linked, root, t.Version, append(modules, seam.Fakes(), seam.Merge()), require)
 }
 
+// WriteStockLibraries writes a main module of Kubernetes' libraries and others that require
+// them, as they were published. The tree must be one of [OpenLibraries]. The module tested is
+// a copy in which scripts may be run: the module cache keeps no modes.
+func (t *Tree) WriteStockLibraries(require map[string]string, tested string) error {
+	from, err := gomod.Download(tested, require[tested])
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(t.Dir, "stock-modules", strings.ReplaceAll(tested, "/", "-"))
+	if err := errors.Join(os.RemoveAll(to), copyFolder(from, to), makeScriptsRun(to)); err != nil {
+		return err
+	}
+	return t.write(Stock, gomod.Main{
+		Name: "kubernetes.example/" + Stock, Require: require, Folders: map[string]string{tested: to},
+	})
+}
+
+// makeScriptsRun sets the mode of the scripts in a folder.
+func makeScriptsRun(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".sh" {
+			return err
+		}
+		return os.Chmod(path, 0o755)
+	})
+}
+
 // link patches modules at a version and writes a main module with Tenure.
 func (t *Tree) link(name, root, version string, modules []seam.Module, require map[string]string) ([]Patched, error) {
 	const tenure, hosts = "github.com/tenure-ssa/tenure", "github.com/tenure-ssa/tenure/hosts"

@@ -17,7 +17,9 @@ import (
 
 // testModules are the folders of modules that hold only tests, checks and measurements. Nobody imports or installs
 // them, so they get no tags, and their go.mod files may have replace directives.
-var testModules = []string{"benchmarks", "doc/examples/controller", "hosts", "test/conformance", "test/e2e"}
+var testModules = []string{
+	"benchmarks", "doc/examples/controller", "doc/examples/kubebuilder", "hosts", "test/conformance", "test/e2e",
+}
 
 // workspace is the modules of one go.work.
 type workspace struct {

@@ -1,0 +1,54 @@
+// Package webhook sets defaults of Stalls, validates them, and converts them.
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	marketv1 "github.com/tenure-ssa/tenure/doc/examples/kubebuilder/api/v1"
+)
+
+// DefaultImage is the image of Stalls that name none.
+const DefaultImage = "registry.example/stall:1"
+
+// most is how many replicas a Stall may have.
+const most = 5
+
+// SetupWithManager adds the webhooks to a manager. The conversion webhook comes with them,
+// because a type of another version converts to Stall.
+func SetupWithManager(m ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(m, &marketv1.Stall{}).WithDefaulter(defaulter{}).WithValidator(validator{}).Complete()
+}
+
+type defaulter struct{}
+
+// Default sets the image.
+func (defaulter) Default(_ context.Context, s *marketv1.Stall) error {
+	if s.Spec.Image == "" {
+		s.Spec.Image = DefaultImage
+	}
+	return nil
+}
+
+type validator struct{}
+
+// ValidateCreate refuses too many replicas.
+func (validator) ValidateCreate(_ context.Context, s *marketv1.Stall) (admission.Warnings, error) {
+	if s.Spec.Replicas > most {
+		return nil, fmt.Errorf("spec.replicas: expected at most %d, got %d", most, s.Spec.Replicas)
+	}
+	return nil, nil
+}
+
+// ValidateUpdate is ValidateCreate of the new object.
+func (v validator) ValidateUpdate(ctx context.Context, _, s *marketv1.Stall) (admission.Warnings, error) {
+	return v.ValidateCreate(ctx, s)
+}
+
+// ValidateDelete allows all.
+func (validator) ValidateDelete(context.Context, *marketv1.Stall) (admission.Warnings, error) {
+	return nil, nil
+}
