@@ -29,6 +29,9 @@ type Options struct {
 	// Hooks are admission hooks.
 	Hooks admission.Hooks
 
+	// Audit records requests.
+	Audit Audit
+
 	// Token is the bearer token of the administrator, which Config contains; the default is
 	// random. Its user is "system:admin" in group "system:masters".
 	Token string

@@ -28,10 +28,14 @@ type auditEvent struct {
 	Response json.RawMessage `json:"responseObject"`
 }
 
-// isWrite reports whether the event is a write that was carried out, of an object or its status.
+// isWrite reports whether the event is a write that was carried out, of an object, its status or its scale.
 func (e *auditEvent) isWrite() bool {
-	isOther := e.ObjectRef.Subresource != "" && e.ObjectRef.Subresource != "status"
-	if e.Stage != "ResponseComplete" || len(e.Response) == 0 || isOther {
+	if e.Stage != "ResponseComplete" || len(e.Response) == 0 {
+		return false
+	}
+	switch e.ObjectRef.Subresource {
+	case "", "status", "scale":
+	default:
 		return false
 	}
 	switch e.Verb {
@@ -96,6 +100,9 @@ func (w *watcher) readAuditEvent(line []byte) error {
 	// A Status is the answer to a write that failed, or to a deletion.
 	if obj.Object == nil || obj.GetKind() == "Status" || obj.GetName() == "" {
 		return nil
+	}
+	if e.ObjectRef.Subresource == "scale" {
+		return w.observeScale(obj.Object, e.Time)
 	}
 	isDeleted := e.Verb == "delete" && obj.GetDeletionTimestamp() == nil
 	return w.observe(cluster.Event{Object: obj, IsDeleted: isDeleted}, e.Time)
