@@ -20,15 +20,15 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"sigs.k8s.io/yaml"
 
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
 )
 
 // Audit records requests as kube-apiserver does, in events of audit.k8s.io. The zero Audit records nothing.
 //
-// Bodies are recorded of JSON and YAML; clients that send or accept protobuf or CBOR leave events without
-// them. Watches have no bodies, and one event when they end.
+// Bodies are recorded as JSON, whatever clients send and accept. Watches have no bodies, and one event when
+// they end.
 type Audit struct {
 	// Policy decides what is recorded of a request. That of a policy file is
 	// policy.NewPolicyRuleEvaluator of k8s.io/apiserver/pkg/audit/policy.
@@ -146,20 +146,13 @@ func (a *audited) end(w *startedWriter) {
 	a.send(auditinternal.StageResponseComplete)
 }
 
-// object returns a body as JSON; nil for none, and for one that is neither JSON nor YAML.
+// object returns a body as JSON; nil for none, and for one that can't be decoded.
 func (a *audited) object(media string, body []byte) *runtime.Unknown {
 	if len(body) == 0 {
 		return nil
 	}
-	switch media {
-	case "application/yaml", string(types.ApplyYAMLPatchType):
-		converted, err := yaml.YAMLToJSON(body)
-		if err != nil {
-			return nil
-		}
-		body = converted
-	}
-	if !json.Valid(body) {
+	body, err := builtin.ToJSON(media, body)
+	if err != nil {
 		return nil
 	}
 	if a.config.OmitManagedFields {

@@ -9,9 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/managedfields/fights"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -27,18 +25,14 @@ func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
 	require.NoError(c.t, err)
 	at := c.now
 	c.store(out)
-	entries, err := managedfields.NewScaleHandler(c.live.GetManagedFields(), "apps/v1",
-		map[string]fieldpath.Path{"apps/v1": fieldpath.Fields("spec", "replicas")}).ToSubresource()
-	require.NoError(c.t, err)
 	scale := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": replicas},
 	}}
 	scale.SetName("web")
 	scale.SetUID("u")
 	scale.SetResourceVersion(c.live.GetResourceVersion())
-	scale.SetManagedFields(entries)
-	seen.ObserveScale(scale.Object, at)
-	require.Empty(c.t, seen.ObserveScale(scale.Object, at), "a version that was observed finds nothing")
+	seen.ObserveScale(scale.Object, manager, at)
+	require.Empty(c.t, seen.ObserveScale(scale.Object, manager, at), "a version that was observed finds nothing")
 }
 
 // TestObserveScale has writes to the scale subresource observed as Scales, by one tracker, and as objects, by
@@ -49,7 +43,7 @@ func TestObserveScale(t *testing.T) {
 	c.apply("argocd", deployment(3, "i"))
 	first := c.live.DeepCopy().Object
 	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "u"},
-		"spec": map[string]any{"replicas": int64(9)}}, c.now), "the object was not observed yet")
+		"spec": map[string]any{"replicas": int64(9)}}, "hpa", c.now), "the object was not observed yet")
 	require.Empty(t, seen.Observe(first, c.now))
 	for range 3 {
 		c.scale("hpa", 5, seen)
@@ -62,8 +56,8 @@ func TestObserveScale(t *testing.T) {
 	require.Contains(t, fmt.Sprint(seen.Findings(c.now)[0].Sides), "scale")
 
 	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "other"},
-		"spec": map[string]any{"replicas": int64(9)}}, c.now))
-	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "u"}}, c.now), "no replicas")
+		"spec": map[string]any{"replicas": int64(9)}}, "hpa", c.now))
+	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "u"}}, "hpa", c.now), "no replicas")
 	seen.Forget(fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"})
 	c.scale("hpa", 6, seen)
 	require.Empty(t, seen.Findings(c.now), "of an object that was deleted")

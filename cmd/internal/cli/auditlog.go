@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // auditEvent is what is read of an event of audit.k8s.io/v1.
@@ -22,6 +24,8 @@ type auditEvent struct {
 	Stage     string    `json:"stage"`
 	Verb      string    `json:"verb"`
 	Time      time.Time `json:"stageTimestamp"`
+	URI       string    `json:"requestURI"`
+	Agent     string    `json:"userAgent"`
 	ObjectRef struct {
 		Subresource string `json:"subresource"`
 	} `json:"objectRef"`
@@ -43,6 +47,16 @@ func (e *auditEvent) isWrite() bool {
 		return true
 	}
 	return false
+}
+
+// manager returns the field manager of a write: that of the request, or what a server makes of the user agent.
+func (e *auditEvent) manager() string {
+	if u, err := url.ParseRequestURI(e.URI); err == nil {
+		if manager := u.Query().Get("fieldManager"); manager != "" {
+			return manager
+		}
+	}
+	return managedfields.ManagerFromUserAgent(e.Agent)
 }
 
 // readAuditLogs observes the writes of audit logs.
@@ -102,7 +116,7 @@ func (w *watcher) readAuditEvent(line []byte) error {
 		return nil
 	}
 	if e.ObjectRef.Subresource == "scale" {
-		return w.observeScale(obj.Object, e.Time)
+		return w.observeScale(obj.Object, e.manager(), e.Time)
 	}
 	isDeleted := e.Verb == "delete" && obj.GetDeletionTimestamp() == nil
 	return w.observe(cluster.Event{Object: obj, IsDeleted: isDeleted}, e.Time)

@@ -34,6 +34,8 @@ type serveFlags struct {
 	listen      string
 	kubeconfig  string
 	definitions []string
+	auditLog    string
+	auditPolicy string
 }
 
 func newServe(env *process.Env) *cobra.Command {
@@ -53,6 +55,10 @@ tenure, or tenure-2 and so on, and has the address, the certificate and the toke
 an administrator. Everything else in the file stays, also the current context. The
 server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
 completes requests in flight, and closes the store.
+
+With --audit-log-path, requests are recorded as kube-apiserver does: those that the
+policy of --audit-policy-file names, or without one all writes, with their bodies.
+tenure watch --audit-log reads it.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
 		Example: `  tenure serve
@@ -77,6 +83,8 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	)
 	set.StringArrayVar(&flags.definitions, "crd", nil,
 		"`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
+	set.StringVar(&flags.auditLog, "audit-log-path", "", "append audit events to `FILE`, or - for stdout")
+	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
 	return cmd
 }
@@ -96,8 +104,13 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, records.Close()) }()
+	audit, closeLog, err := openAuditLog(e, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
 	server, err := apiserver.Start(context.WithoutCancel(ctx), apiserver.Options{
-		Store: records, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now,
+		Store: records, Audit: audit, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now,
 		NewUID: func() types.UID { return types.UID(e.NewUID()) },
 		Log:    slog.New(slog.NewTextHandler(e.Stderr, nil)),
 	})

@@ -250,13 +250,13 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 }
 
 // observeScale takes the Scale of an object after a write to it.
-func (w *watcher) observeScale(scale map[string]any, at time.Time) error {
+func (w *watcher) observeScale(scale map[string]any, manager string, at time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if at.After(w.latest) {
 		w.latest = at
 	}
-	return w.tellAll(w.tracker.ObserveScale(scale, at))
+	return w.tellAll(w.tracker.ObserveScale(scale, manager, at))
 }
 
 func (w *watcher) tellAll(found []fights.Finding) error {
