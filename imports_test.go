@@ -40,7 +40,7 @@ var layers = []layer{
 	{"internal/gostruct", []string{"typed/fieldpath", "typed"}},
 	{"managedfields", []string{"typed/fieldpath", "typed", "internal/gostruct", "internal/trees"}},
 	{"conflicts", []string{"internal/printable", "typed/fieldpath", "managedfields"}},
-	{"managedfields/fights", []string{"typed/fieldpath", "managedfields"}},
+	{"managedfields/fights", []string{"typed/fieldpath", "typed", "managedfields"}},
 	{"managedfields/blame", []string{"internal/printable", "internal/webpage", "typed/fieldpath", "typed", "managedfields"}},
 	{"fieldmanager", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"}},
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},

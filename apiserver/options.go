@@ -55,6 +55,9 @@ type Options struct {
 	// its own, has that of kube-apiserver.
 	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
 
+	// Audit records requests.
+	Audit Audit
+
 	// Token is the bearer token of the administrator, which Config contains; the default is
 	// random. Its user is "system:admin" in group "system:masters".
 	Token string

@@ -166,6 +166,8 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	w := &startedWriter{ResponseWriter: plain}
 	var measured measurement
 	defer func() { measured.end(s, w, r) }()
+	var recorded *audited
+	defer func() { recorded.end(w) }() // when a panic has become a 500
 	defer s.recoverPanic(w, r)
 	user, err := s.authenticate(r)
 	if err != nil {
@@ -174,6 +176,7 @@ func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	}
 	info := request.Info(r)
 	measured.begin(s, r, info)
+	recorded = s.audit(w, r, info, user)
 	leave, err := s.enter(w, r, info)
 	if err != nil {
 		response.Error(w, r, err)

@@ -39,11 +39,12 @@ func (o Options) withDefaults() Options {
 type Tracker struct {
 	options Options
 	objects map[Object]*history
+	byUID   map[string]Object // of objects, those with a UID
 }
 
 // New returns a Tracker that has observed nothing.
 func New(options Options) *Tracker {
-	return &Tracker{options: options.withDefaults(), objects: map[Object]*history{}}
+	return &Tracker{options: options.withDefaults(), objects: map[Object]*history{}, byUID: map[string]Object{}}
 }
 
 // Object names an object.
@@ -87,6 +88,9 @@ func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
 		t.objects[next.object] = &history{
 			object: next.object, last: next, first: next.size(), fields: map[string]*field{}, idle: map[Side][]time.Time{},
 		}
+		if uid := next.object.UID; uid != "" {
+			t.byUID[uid] = next.object
+		}
 		return nil
 	}
 	if next.version != "" && next.version == h.last.version {
@@ -113,7 +117,12 @@ func (t *Tracker) Observe(obj map[string]any, at time.Time) []Finding {
 }
 
 // Forget drops what is known of an object that was deleted.
-func (t *Tracker) Forget(o Object) { delete(t.objects, o) }
+func (t *Tracker) Forget(o Object) {
+	delete(t.objects, o)
+	if t.byUID[o.UID] == o {
+		delete(t.byUID, o.UID)
+	}
+}
 
 // Objects returns how many objects are followed.
 func (t *Tracker) Objects() int { return len(t.objects) }

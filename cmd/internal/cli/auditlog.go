@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // auditEvent is what is read of an event of audit.k8s.io/v1.
@@ -22,16 +24,22 @@ type auditEvent struct {
 	Stage     string    `json:"stage"`
 	Verb      string    `json:"verb"`
 	Time      time.Time `json:"stageTimestamp"`
+	URI       string    `json:"requestURI"`
+	Agent     string    `json:"userAgent"`
 	ObjectRef struct {
 		Subresource string `json:"subresource"`
 	} `json:"objectRef"`
 	Response json.RawMessage `json:"responseObject"`
 }
 
-// isWrite reports whether the event is a write that was carried out, of an object or its status.
+// isWrite reports whether the event is a write that was carried out, of an object, its status or its scale.
 func (e *auditEvent) isWrite() bool {
-	isOther := e.ObjectRef.Subresource != "" && e.ObjectRef.Subresource != "status"
-	if e.Stage != "ResponseComplete" || len(e.Response) == 0 || isOther {
+	if e.Stage != "ResponseComplete" || len(e.Response) == 0 {
+		return false
+	}
+	switch e.ObjectRef.Subresource {
+	case "", "status", "scale":
+	default:
 		return false
 	}
 	switch e.Verb {
@@ -39,6 +47,16 @@ func (e *auditEvent) isWrite() bool {
 		return true
 	}
 	return false
+}
+
+// manager returns the field manager of a write: that of the request, or what a server makes of the user agent.
+func (e *auditEvent) manager() string {
+	if u, err := url.ParseRequestURI(e.URI); err == nil {
+		if manager := u.Query().Get("fieldManager"); manager != "" {
+			return manager
+		}
+	}
+	return managedfields.ManagerFromUserAgent(e.Agent)
 }
 
 // readAuditLogs observes the writes of audit logs.
@@ -96,6 +114,9 @@ func (w *watcher) readAuditEvent(line []byte) error {
 	// A Status is the answer to a write that failed, or to a deletion.
 	if obj.Object == nil || obj.GetKind() == "Status" || obj.GetName() == "" {
 		return nil
+	}
+	if e.ObjectRef.Subresource == "scale" {
+		return w.observeScale(obj.Object, e.manager(), e.Time)
 	}
 	isDeleted := e.Verb == "delete" && obj.GetDeletionTimestamp() == nil
 	return w.observe(cluster.Event{Object: obj, IsDeleted: isDeleted}, e.Time)

@@ -40,6 +40,8 @@ type serveFlags struct {
 	users       []string
 	controllers bool
 	bootstrap   []string
+	auditLog    string
+	auditPolicy string
 }
 
 func newServe(env *process.Env) *cobra.Command {
@@ -64,6 +66,10 @@ file stays, also the current context.
 
 The server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
 completes requests in flight, and closes the store.
+
+With --audit-log-path, requests are recorded as kube-apiserver does: those that the
+policy of --audit-policy-file names, or without one all writes, with their bodies.
+tenure watch --audit-log reads it.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
 		Example: `  tenure serve
@@ -96,6 +102,8 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 		"`SETS` of objects to create as kube-apiserver does, or none")
 	set.BoolVar(&flags.controllers, "controllers", false,
 		"leave to controllers what is theirs: Namespaces, and finalizers of deletions and volumes")
+	set.StringVar(&flags.auditLog, "audit-log-path", "", "append audit events to `FILE`, or - for stdout")
+	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
 	return cmd
 }
@@ -123,8 +131,13 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, records.Close()) }()
+	audit, closeLog, err := openAuditLog(e, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
 	options := apiserver.Options{
-		Store: records, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now, Validation: e.Validation,
+		Store: records, Audit: audit, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now, Validation: e.Validation,
 		NewUID:    func() types.UID { return types.UID(e.NewUID()) },
 		Bootstrap: bootstrap, Users: users, Controllers: f.controllers,
 		Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),

@@ -51,7 +51,8 @@ managed fields that grow.
 Without KIND it watches all kinds that can be listed; in the namespace of the
 kubeconfig, or in all with -A. With --audit-log it reads the past from an audit log
 of an API server instead, whose policy has level RequestResponse for the kinds in
-question. Writes to the scale subresource are not in the objects of such a log.
+question. A write to a scale subresource counts as one of .spec.replicas, once the
+log has had the object itself.
 
 On a terminal the table is redrawn in place. Elsewhere each finding is a line when
 it is found, and the table follows at the end. With -o json a finding is a line of
@@ -245,7 +246,21 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 	if at.After(w.latest) {
 		w.latest = at
 	}
-	for _, f := range w.tracker.Observe(e.Object.Object, at) {
+	return w.tellAll(w.tracker.Observe(e.Object.Object, at))
+}
+
+// observeScale takes the Scale of an object after a write to it.
+func (w *watcher) observeScale(scale map[string]any, manager string, at time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at.After(w.latest) {
+		w.latest = at
+	}
+	return w.tellAll(w.tracker.ObserveScale(scale, manager, at))
+}
+
+func (w *watcher) tellAll(found []fights.Finding) error {
+	for _, f := range found {
 		w.fought = w.fought || f.Kind == fights.Fight
 		if err := w.tell(f); err != nil {
 			return err

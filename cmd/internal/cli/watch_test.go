@@ -177,6 +177,7 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, 1, Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
 		[]string{"watch", "--audit-log", log.Name()}), errs.String())
 	require.Regexp(t, `(?m)^Fight +default +configmap/fought-1 +\.data\.color +blue \(apply\)="blue" red \(apply\)="red" +\d`, past.String())
+	require.NotContains(t, past.String(), `\u000a`, "advice has lines of its own")
 	require.Contains(t, past.String(), "tenure handover -f MANIFEST --field-manager blue --field '.data.color'")
 }
 

@@ -30,8 +30,11 @@ func Findings(w io.Writer, findings []fights.Finding, now time.Time) error {
 	}
 	for _, f := range findings {
 		if advice := FightAdvice(f); advice != "" {
-			if _, err := fmt.Fprintf(w, "\n%s\n", printable.Text(advice)); err != nil {
-				return err
+			fmt.Fprintln(w)
+			for line := range strings.Lines(advice) {
+				if _, err := fmt.Fprintln(w, printable.Text(strings.TrimSuffix(line, "\n"))); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -1,0 +1,126 @@
+package apiserver_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit/policy"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+// auditSink keeps events.
+type auditSink struct {
+	mu     sync.Mutex
+	events []*auditinternal.Event
+}
+
+func (s *auditSink) ProcessEvents(events ...*auditinternal.Event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		s.events = append(s.events, e.DeepCopy())
+	}
+	return true
+}
+
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  verbs: [get]
+- level: Metadata
+  resources: [{group: "", resources: [secrets]}]
+- level: RequestResponse
+  omitManagedFields: true
+  resources: [{group: "", resources: [services]}]
+- level: RequestResponse
+`
+
+// TestAudit sends requests to a server with a policy, and looks at what is recorded of each.
+func TestAudit(t *testing.T) {
+	rules, err := policy.LoadPolicyFromBytes([]byte(auditPolicy))
+	require.NoError(t, err)
+	sink := &auditSink{}
+	server, err := apiserver.New(t.Context(), apiserver.Options{
+		Token: "t", Audit: apiserver.Audit{Policy: policy.NewPolicyRuleEvaluator(rules), Sink: sink},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	const namespace = "/api/v1/namespaces/default/"
+	apply := func(kind, rest string) string {
+		return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: a}\n" + rest
+	}
+	for _, row := range []struct {
+		name, method, path, media, body string
+		code                            int
+		level                           auditinternal.Level // "" for no event
+		verb, request, response, hidden string
+	}{
+		{"an apply in YAML, with both bodies", "PATCH", namespace + "configmaps/a?fieldManager=m", "application/apply-patch+yaml",
+			apply("ConfigMap", "data: {a: b}"), 201, "RequestResponse", "patch", `"data":{"a":"b"}`, `"manager":"m"`, ""},
+		{"no read", "GET", namespace + "configmaps/a", "", "", 200, "", "", "", "", ""},
+		{"no bodies of Secrets", "PATCH", namespace + "secrets/a?fieldManager=m", "application/apply-patch+yaml",
+			apply("Secret", "stringData: {a: hidden}"), 201, "Metadata", "patch", "", "", "hidden"},
+		{"no managed fields", "PATCH", namespace + "services/a?fieldManager=m", "application/apply-patch+yaml",
+			apply("Service", "spec: {ports: [{port: 80}]}"), 201, "RequestResponse", "patch", `"port":80`, `"port":80`, "managedFields"},
+		{"a request that fails", "PATCH", namespace + "configmaps/a?fieldManager=n", "application/apply-patch+yaml",
+			apply("ConfigMap", "data: {a: c}"), 409, "RequestResponse", "patch", `"a":"c"`, `"reason":"Conflict"`, ""},
+		{"a body that is neither JSON nor YAML", "POST", namespace + "configmaps", "application/json", "{", 400,
+			"RequestResponse", "create", "", `"reason":"BadRequest"`, ""},
+		{"a JSON Patch", "PATCH", namespace + "configmaps/a", "application/json-patch+json",
+			`[{"op":"add","path":"/data/x","value":"y"}]`, 200, "RequestResponse", "patch", `"path":"/data/x"`, `"x":"y"`, ""},
+		{"a deletion", "DELETE", namespace + "configmaps/a", "", "", 200, "RequestResponse", "delete", "", `"kind":"Status"`, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			sink.events = nil
+			r := httptest.NewRequest(row.method, row.path, strings.NewReader(row.body))
+			r.Header.Set("Authorization", "Bearer t")
+			r.Header.Set("Content-Type", row.media)
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, r)
+			require.Equal(t, row.code, w.Code, w.Body)
+			if row.level == "" {
+				require.Empty(t, sink.events)
+				return
+			}
+			require.Len(t, sink.events, 1)
+			e := sink.events[0]
+			require.Equal(t, row.level, e.Level)
+			require.Equal(t, auditinternal.StageResponseComplete, e.Stage)
+			require.Equal(t, row.verb, e.Verb)
+			require.Equal(t, row.path, e.RequestURI)
+			require.Equal(t, "system:admin", e.User.Username)
+			require.EqualValues(t, row.code, e.ResponseStatus.Code)
+			require.Equal(t, w.Header().Get("Audit-Id"), string(e.AuditID))
+			require.Equal(t, "default", e.ObjectRef.Namespace)
+			var request, response string
+			if e.RequestObject != nil {
+				request = string(e.RequestObject.Raw)
+			}
+			if e.ResponseObject != nil {
+				response = string(e.ResponseObject.Raw)
+			}
+			require.Contains(t, request, row.request)
+			require.Contains(t, response, row.response)
+			if row.request == "" {
+				require.Empty(t, request)
+			}
+			if row.hidden != "" {
+				require.NotContains(t, request+response, row.hidden)
+			}
+		})
+	}
+	sink.events = nil
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, httptest.NewRequest(http.MethodPost, namespace+"configmaps", nil))
+	require.Equal(t, http.StatusUnauthorized, w.Code)
+	require.Empty(t, sink.events, "of a user that is not known")
+}

@@ -1,0 +1,86 @@
+package fights
+
+import (
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// replicas is where the kinds with a scale subresource have their replicas. A custom resource may have them
+// elsewhere; its Scale does not tell.
+var replicas = fieldpath.Fields("spec", "replicas")
+
+// ObserveScale is [Tracker.Observe] for a write of a manager to the scale subresource of an object, with the
+// Scale that the server returned: the object that was observed last, with the replicas and the resourceVersion
+// of the Scale. A Scale of kube-apiserver has no managed fields: if the replicas changed, the manager owns them
+// by an update, and nobody else does any more (spec rule 2.8).
+//
+// It finds nothing in the Scale of an object that was not observed, and in one of an object without
+// .spec.replicas: a custom resource may have them elsewhere.
+func (t *Tracker) ObserveScale(scale map[string]any, manager string, at time.Time) []Finding {
+	u := &unstructured.Unstructured{Object: scale}
+	h := t.objects[t.byUID[string(u.GetUID())]]
+	count, ok, _ := unstructured.NestedFieldNoCopy(scale, "spec", "replicas")
+	if h == nil || !ok || u.GetResourceVersion() == h.last.version {
+		return nil
+	}
+	next, err := withScale(h.last.tree, u, count, manager, at)
+	if err != nil || next == nil {
+		return nil
+	}
+	return t.Observe(next, at)
+}
+
+// withScale returns an object with the replicas, the owner and the version of a Scale; nil if it has no replicas.
+func withScale(
+	tree map[string]any, scale *unstructured.Unstructured, count any, manager string, at time.Time,
+) (map[string]any, error) {
+	live := &unstructured.Unstructured{Object: tree}
+	spec, ok := tree["spec"].(map[string]any)
+	before, has := spec["replicas"]
+	if !ok || !has {
+		return nil, nil
+	}
+	spec, tree = maps.Clone(spec), maps.Clone(tree)
+	spec["replicas"], tree["spec"] = count, spec
+	metadata, _ := tree["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	metadata["resourceVersion"], tree["metadata"] = scale.GetResourceVersion(), metadata
+	if typed.Equal(before, count) {
+		return tree, nil
+	}
+	list, err := managedfields.Read(live, fieldpath.SharedCache())
+	if err != nil {
+		return nil, err
+	}
+	written := fieldpath.NewSet(replicas)
+	for i := range list {
+		if _, err := list[i].Fields(); err == nil {
+			list[i].Subtract(written)
+		}
+	}
+	key := managedfields.KeyOf(manager, managedfields.Update, live.GetAPIVersion(), "scale")
+	if mine := list.Get(key); mine != nil {
+		mine.Add(written)
+		mine.SetTime(&metav1.Time{Time: at})
+	} else {
+		list = append(list, managedfields.NewRecord(managedfields.Entry{
+			Key: key, APIVersion: live.GetAPIVersion(), Time: &metav1.Time{Time: at}, Fields: written,
+		}))
+	}
+	out, err := list.Into(&unstructured.Unstructured{Object: tree})
+	if err != nil {
+		return nil, err
+	}
+	next, ok := out.(*unstructured.Unstructured)
+	if !ok {
+		return nil, nil
+	}
+	return next.Object, nil
+}
