@@ -85,7 +85,7 @@ func (c *Call) prepareGiven(ctx context.Context, given resources.Object) (resour
 			field.NewPath("metadata", "deletionTimestamp"), obj.GetDeletionTimestamp(),
 			"expected finalizers or a grace period, without which the object does not exist any more")})
 	}
-	errs, _ := c.Strategy.Validate(ctx, obj, nil, "")
+	errs, _ := c.validateByStrategy(ctx, writeRequest(obj, nil, metav1.UpdateOptions{}))
 	if len(errs) == 0 {
 		errs = apivalidation.ValidateObjectMetaAccessor(obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
 	}

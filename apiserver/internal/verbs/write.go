@@ -111,7 +111,7 @@ func (c *Call) insert(
 		addProtection(obj)
 	}
 	c.Strategy.PrepareForCreate(ctx, obj)
-	if err := c.validate(ctx, obj, nil); err != nil {
+	if err := c.validate(ctx, writeRequest(obj, nil, options)); err != nil {
 		return nil, err
 	}
 	if err := c.admit(ctx, writeRequest(obj, nil, options)); err != nil {
@@ -245,7 +245,7 @@ func (c *Call) replace(
 		return nil, err
 	}
 	c.prepareChanged(obj, live)
-	if err := c.validate(ctx, obj, live); err != nil {
+	if err := c.validate(ctx, writeRequest(obj, live, w.options)); err != nil {
 		return nil, err
 	}
 	if err := c.admitUpdate(ctx, w, obj, live); err != nil {
@@ -393,34 +393,32 @@ func (c *Call) admitUpdate(ctx context.Context, w write, obj, live resources.Obj
 	return c.admit(ctx, writeRequest(obj, live, w.options))
 }
 
-// validate validates obj by the strategy.
-func (c *Call) validate(ctx context.Context, obj, live resources.Object) error {
+// validate validates the metadata and the object of a create or update.
+func (c *Call) validate(ctx context.Context, r admissionRequest) error {
 	var errs field.ErrorList
-	if live != nil {
-		errs = apivalidation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))
+	if r.live != nil {
+		errs = apivalidation.ValidateObjectMetaAccessorUpdate(r.obj, r.live, field.NewPath("metadata"))
 	}
-	more, warnings := c.validateByStrategy(ctx, op, obj, live, dryRun)
+	more, warnings := c.validateByStrategy(ctx, r)
 	errs = append(errs, more...)
-	if live == nil && len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
+	if r.live == nil && len(errs) == 0 {
+		errs = apivalidation.ValidateObjectMetaAccessor(r.obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(c.Resource.GroupKind(), obj.GetName(), errs)
+		return apierrors.NewInvalid(c.Resource.GroupKind(), r.obj.GetName(), errs)
 	}
 	c.warnings = append(c.warnings, warnings...)
 	return nil
 }
 
-// validateByStrategy validates obj by Server.Validation, or else by the strategy.
-func (c *Call) validateByStrategy(
-	ctx context.Context, op admission.Operation, obj, live resources.Object, dryRun bool,
-) (field.ErrorList, []string) {
+// validateByStrategy validates an object by Server.Validation, or else by the strategy.
+func (c *Call) validateByStrategy(ctx context.Context, r admissionRequest) (field.ErrorList, []string) {
 	if c.Validation != nil && !c.Resource.Custom {
-		if errs, warnings, ok := c.Validation(ctx, c.admission(ctx, op, obj, live, dryRun)); ok {
+		if errs, warnings, ok := c.Validation(ctx, c.write(ctx, r)); ok {
 			return errs, warnings
 		}
 	}
-	return c.Strategy.Validate(ctx, obj, live, c.Info.Subresource)
+	return c.Strategy.Validate(ctx, r.obj, r.live, c.Info.Subresource)
 }
 
 // anyName accepts all names that are path segments: the strategy validates names.
