@@ -286,8 +286,8 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 			return w.plain(t, live, applied, last, unowned, depth)
 		case t.Map.Atomic:
 			return w.atomic(t, live, a, last, depth)
-		case w.isGuessed(live, a, unowned, depth):
-			return place{merged: a, changed: true, count: len(w.guessing.Below)}, true
+		case w.isGuessed(live, applied, unowned, depth):
+			return place{merged: applied, changed: true, count: len(w.guessing.Below)}, true
 		case len(a) > 0:
 			return w.entries(t.Map, live, a, last, unowned, depth)
 		}
@@ -299,8 +299,8 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 			return w.plain(t, live, applied, last, unowned, depth)
 		case t.List.Kind == AtomicList:
 			return w.atomic(t, live, a, last, depth)
-		case w.isGuessed(live, a, unowned, depth):
-			return place{merged: a, changed: true, count: len(w.guessing.Below)}, true
+		case w.isGuessed(live, applied, unowned, depth):
+			return place{merged: applied, changed: true, count: len(w.guessing.Below)}, true
 		case len(a) > 0 && unowned.Empty():
 			return w.items(t, live, a, last, depth)
 		case len(a) > 0: // single items that nobody owns: no host has such a thing
@@ -311,11 +311,11 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 	return w.scalar(t, live, applied, last, unowned, depth)
 }
 
-// isGuessed reports whether live has nothing in a place, and applied what was guessed: it is all new there, and last has
-// what it owns.
+// isGuessed reports whether live has nothing in a place, or nulls, and applied what was guessed: it takes the place of
+// live, and last has what it owns.
 func (w *walk) isGuessed(live, applied any, unowned *fieldpath.Set, depth int) bool {
-	return w.guessing != nil && w.guessing.Set != nil && (isMissing(live) || live == nil) && unowned.Empty() && !w.blind &&
-		w.guessing.fits(applied, depth)
+	return w.guessing != nil && w.guessing.Set != nil && unowned.Empty() && !w.blind &&
+		(isMissing(live) || live == nil || isBlank(live, applied)) && w.guessing.fits(applied, depth)
 }
 
 // isNull reports whether live has a null where applied has a map or list that is not

@@ -99,7 +99,8 @@ func entryOrMissing(live any, plain map[string]any, name string) any {
 	return v
 }
 
-// appliesEntry returns a function that reports whether applied has the entry of an element, and may own something there.
+// appliesEntry returns a function that reports whether applied has the entry of an element, and may own something in
+// it.
 func appliesEntry(applied map[string]any, unowned *fieldpath.Set) func(e fieldpath.Element, _ string) bool {
 	return func(e fieldpath.Element, _ string) bool {
 		name, isField := e.Field()

@@ -15,9 +15,7 @@ func (w *walk) items(t *Type, live any, applied []any, last owned, depth int) (p
 	if w.left -= len(applied); w.left < 0 || len(applied) > MaxItems {
 		return p, false
 	}
-	guess := w.guessing
 	w.guessing = nil // it is of lists that live does not have
-	defer func() { w.guessing = guess }()
 	x := itemWalk{w: w, matcher: t.List.matcher(), live: live, applied: applied, last: last, depth: depth}
 	n, _ := lenOf(live)
 	if n == len(applied) && !w.guessed && w.guess < maxGuesses {

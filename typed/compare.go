@@ -234,9 +234,7 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 			return difference{added: fieldpath.Entry{Below: c.onlyItems(t, now, depth)}}
 		}
 		l, r := itemsOf(old), itemsOf(now)
-		outer := c.guess
 		c.guess = nil // it is of lists that only one side has
-		defer func() { c.guess = outer }()
 		if d, ok := c.compareInOrder(t.List, l, r, depth); ok {
 			return d
 		}

@@ -138,7 +138,6 @@ func (c *comparer) onlyItems(t *Type, v any, depth int) *fieldpath.Set {
 		return c.stack.Set(at)
 	}
 	c.guess = nil
-	defer func() { c.guess = outer }()
 	// Some items are in it twice, or can't be told from others.
 	check := c.accept(t, v, depth)
 	x := l.indexOf(list)

@@ -106,6 +106,24 @@ func isEmptyMap(live any) bool {
 	return sizeOf(live) == 0
 }
 
+// isBlank reports whether a struct has nothing but nulls, in fields that applied has among others, as a Go struct that
+// is empty has for lists that are not omitted.
+func isBlank(live, applied any) bool {
+	c, ok := live.(Container)
+	entries := asMap(applied)
+	if !ok || !c.IsStruct() {
+		return false
+	}
+	nulls := 0
+	for name, v, i := c.NextShape(0); i >= 0; name, v, i = c.NextShape(i) {
+		if _, has := entries[name]; v != nil || !has {
+			return false
+		}
+		nulls++
+	}
+	return nulls < len(entries)
+}
+
 // itemsOf returns the items of a live list, as they are; none of anything else.
 func itemsOf(live any) []any {
 	if plain, ok := live.([]any); ok {

@@ -23,7 +23,8 @@ func TestGuess(t *testing.T) {
 		name, why, before, now string
 		owned, added           bool // the guess fits
 	}{
-		{"values", "values make no difference", `{s: a, labels: {a: x}, t: true}`, `{s: b, labels: {a: z}, t: false}`, true, true},
+		{"values", "values make no difference",
+			`{s: a, labels: {a: x}, t: true}`, `{s: b, labels: {a: z}, t: false}`, true, true},
 		{"field added", "", `{s: a}`, `{s: a, num: 1}`, false, false},
 		{"field removed", "", `{s: a, num: 1}`, `{s: a}`, false, false},
 		{"other field", "as many, but others", `{s: a}`, `{num: 1}`, false, false},
@@ -38,22 +39,31 @@ func TestGuess(t *testing.T) {
 		{"empty list", "nobody owns it, but it is added", `{set: [], s: a}`, `{set: [], s: a}`, false, true},
 		{"list for null", "", `{set: null}`, `{set: []}`, false, true},
 		{"items", "", `{named: [{name: a, port: 1}]}`, `{named: [{name: a, port: 2}]}`, true, true},
-		{"order of items", "makes no difference either", `{named: [{name: a}, {name: b}]}`, `{named: [{name: b}, {name: a}]}`, true, true},
+		{"order of items", "makes no difference either",
+			`{named: [{name: a}, {name: b}]}`, `{named: [{name: b}, {name: a}]}`, true, true},
 		{"other key", "", `{named: [{name: a, port: 1}]}`, `{named: [{name: b, port: 1}]}`, false, false},
-		{"duplicate for another item", "", `{named: [{name: a}, {name: b}]}`, `{named: [{name: a}, {name: a}]}`, false, false},
-		{"duplicates", "they may be stored, but are left to the walk", `{named: [{name: a}]}`, `{named: [{name: a}, {name: a}]}`,
+		{"duplicate for another item", "",
+			`{named: [{name: a}, {name: b}]}`, `{named: [{name: a}, {name: a}]}`, false, false},
+		{"duplicates", "they may be stored, but are left to the walk",
+			`{named: [{name: a}]}`, `{named: [{name: a}, {name: a}]}`,
 			false, false},
 		{"default of a key", "", `{ports: [{port: 1}]}`, `{ports: [{port: 1}]}`, true, true},
-		{"default as a value", "the same item with another field", `{ports: [{port: 1}]}`, `{ports: [{port: 1, proto: TCP}]}`, false, false},
-		{"other number of the same key", "a float is left to the walk", `{ports: [{port: 1}]}`, `{ports: [{port: 1.5}]}`, false, false},
+		{"default as a value", "the same item with another field",
+			`{ports: [{port: 1}]}`, `{ports: [{port: 1, proto: TCP}]}`, false, false},
+		{"other number of the same key", "a float is left to the walk",
+			`{ports: [{port: 1}]}`, `{ports: [{port: 1.5}]}`, false, false},
 		{"set", "", `{set: [a, b], nums: [1]}`, `{set: [b, a], nums: [1]}`, true, true},
+		{"lists in a struct", "as in a Go struct that has nulls for them", `{set: [a], named: [{name: a}], s: x}`,
+			`{set: [a], named: [{name: a}], s: q}`, true, true},
+		{"nulls in a struct", "", `{set: null, named: null}`, `{set: null, named: null}`, true, true},
 		{"set in order", "items are found where they are expected", many(0), many(0), true, true},
 		{"large set out of order", "they are not searched for far away", many(0), many(20), false, false},
 		{"atomic list", "it is a leaf, whatever is in it", `{args: [a]}`, `{args: [b, c]}`, true, true},
 		{"invalid atomic list", "", `{args: [a]}`, `{args: [1]}`, false, false},
 		{"atomic map", "", `{selector: {a: x}}`, `{selector: {b: x, c: x}}`, true, true},
 		{"invalid atomic map", "", `{selector: {a: x}}`, `{selector: {a: 1}}`, false, false},
-		{"map of maps", "entries with free keys are owned as well", `{maps: {a: {b: x}}}`, `{maps: {a: {b: z}}}`, true, true},
+		{"map of maps", "entries with free keys are owned as well",
+			`{maps: {a: {b: x}}}`, `{maps: {a: {b: z}}}`, true, true},
 		{"deduced", "", `{free: {a: {b: 1}, c: [1]}}`, `{free: {a: {b: x}, c: [x]}}`, true, true},
 		{"other shape", "", `{scalarMap: {a: x}}`, `{scalarMap: x}`, false, false},
 		{"scalar of two shapes", "", `{scalarMap: x}`, `{scalarMap: z}`, true, true},
@@ -103,7 +113,8 @@ func requireGuesses(t *testing.T, typ *typed.Type, before, now any) {
 		require.Equal(t, owned.String(), typ.FieldSet(now).String())
 	}
 	unowned := fieldpath.NewSet(fieldpath.Fields("s"), fieldpath.Fields("template", "num"))
-	for _, live := range []any{nil, empty, hidden(empty)} {
+	nulls := map[string]any{"s": "a", "template": map[string]any{"set": nil, "named": nil}}
+	for _, live := range []any{nil, empty, hidden(empty), nulls, hidden(nulls)} {
 		for _, last := range []typed.Owned{{Set: owned}, {Tree: orEmpty(owned.Tree())}} {
 			for _, except := range []*fieldpath.Set{nil, unowned} {
 				want, err := typ.Apply(live, now, last, typed.ApplyOptions{Unowned: except})
