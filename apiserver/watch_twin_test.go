@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +94,49 @@ func TestWatchTwin(t *testing.T) {
 			require.Fail(t, "an event too many", "%s %s %s", w.selector, e.text(), e.Object.GetResourceVersion())
 		default:
 		}
+	}
+}
+
+// A watch whose client does not read holds back nobody, and ends: with a bookmark, from which the
+// client can continue without a gap, and 410.
+func TestWatchTooSlow(t *testing.T) {
+	store := memory.New(memory.Options{Progress: time.Hour})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	h := newHost(t, apiserver.Options{Store: store})
+	h.LimitWatches(70)
+	from := h.must("POST", configMaps, "", configMap("a", "")).GetResourceVersion()
+	slow := h.watch(configMaps + "?watch=1&allowWatchBookmarks=true&resourceVersion=" + from)
+	quick := h.watch(configMaps + "?watch=1&resourceVersion=" + from)
+	// More than the channel of events, the buffers of the connection and the limit hold.
+	const writes = 400
+	large := strings.Repeat("x", 100<<10)
+	var want []string
+	for i := range writes {
+		body := fmt.Sprintf(`{"data":{"k":"%d%s"}}`, i, large)
+		want = append(want, h.must("PATCH", configMaps+"/a", mergePatch, body).GetResourceVersion())
+		e := next(t, quick)
+		require.Equal(t, want[i], e.Object.GetResourceVersion())
+	}
+	var got []string
+	var marked string
+	for e := range slow {
+		switch version := e.Object.GetResourceVersion(); e.Type {
+		case "MODIFIED":
+			got = append(got, version)
+		case "BOOKMARK":
+			marked = version
+		default:
+			require.Equal(t, "ERROR", e.Type)
+			require.EqualValues(t, http.StatusGone, e.Object.Object["code"])
+		}
+	}
+	require.Less(t, len(got), writes)
+	require.Equal(t, want[:len(got)], got)
+	require.Equal(t, got[len(got)-1], marked)
+	again := h.watch(configMaps + "?watch=1&resourceVersion=" + marked)
+	for _, version := range want[len(got):] {
+		e := next(t, again)
+		require.Equal(t, version, e.Object.GetResourceVersion())
 	}
 }
 

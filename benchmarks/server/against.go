@@ -80,7 +80,9 @@ func (f flags) compareWatches(ctx context.Context, out io.Writer) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(results)
 	}
-	rows := [][]string{{"watchers", "server", "writes a second", "bytes", "CPU an event", "p50", "p99", "a watcher", "lost"}}
+	rows := [][]string{{
+		"watchers", "server", "writes a second", "bytes", "CPU an event", "p50", "p99", "a watcher", "lost",
+	}}
 	for _, w := range results {
 		rows = append(rows, []string{
 			strconv.Itoa(w.Watchers), w.Server, fmt.Sprintf("%.1f", w.Rate), strconv.Itoa(w.Event),

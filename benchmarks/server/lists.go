@@ -86,7 +86,8 @@ func (f flags) lists(ctx context.Context, s *server) (out []List, err error) {
 		return nil, err
 	}
 	if !f.unwatched {
-		answer, err := s.request(ctx, transport(), http.MethodGet, pods+"?watch=1&resourceVersion=0", "application/json", "", nil)
+		answer, err := s.request(ctx, transport(), http.MethodGet, pods+"?watch=1&resourceVersion=0", "application/json",
+			"", nil)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +172,9 @@ func (f flags) compareLists(ctx context.Context, out io.Writer) error {
 	for _, form := range forms {
 		for _, l := range results {
 			if l.Form == form.name {
-				rows = append(rows, []string{l.Form, l.Server, milliseconds(l.Took), milliseconds(l.CPU), mebibytes(l.Size), mebibytes(l.Peak)})
+				rows = append(rows, []string{
+					l.Form, l.Server, milliseconds(l.Took), milliseconds(l.CPU), mebibytes(l.Size), mebibytes(l.Peak),
+				})
 			}
 		}
 	}

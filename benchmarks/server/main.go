@@ -67,7 +67,7 @@ func main() {
 	flag.StringVar(&f.watchers, "watchers", "", "measure watches, and nothing else: `NUMBERS` of watchers, with commas")
 	flag.StringVar(&f.rates, "rates", "20", "`NUMBERS` of writes a second, with commas")
 	flag.StringVar(&f.accept, "accept", "application/json", "the media `TYPE` of watches and lists")
-	flag.StringVar(&f.against, "against", "", "measure the server at `URL` by turns with ours; its certificate is not checked")
+	flag.StringVar(&f.against, "against", "", "measure the server at `URL`, too; its certificate is not checked")
 	flag.StringVar(&f.token, "token", "", "the bearer `TOKEN` for -against")
 	flag.BoolVar(&f.onlyLists, "lists", false, "measure lists of -objects Pods, and nothing else")
 	flag.BoolVar(&f.unwatched, "unwatched", false, "measure lists of Pods that nobody watches")

@@ -115,7 +115,9 @@ func (s *server) request(
 }
 
 // write sends a write that must succeed.
-func (s *server) write(ctx context.Context, over http.RoundTripper, method, path, contentType string, body []byte) error {
+func (s *server) write(
+	ctx context.Context, over http.RoundTripper, method, path, contentType string, body []byte,
+) error {
 	answer, err := s.request(ctx, over, method, path, "application/json", contentType, body)
 	if err != nil {
 		return err

@@ -47,7 +47,9 @@ var sentMark = []byte(sentKey)
 const watched = "/apis/apps/v1/namespaces/default/deployments"
 
 // watches measures a number of watchers at a rate of writes.
-func (f flags) watches(ctx context.Context, s *server, watchers int, rate float64, accept string) (w Watches, err error) {
+func (f flags) watches(
+	ctx context.Context, s *server, watchers int, rate float64, accept string,
+) (w Watches, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	writer := transport()

@@ -30,7 +30,8 @@ type listParts struct {
 
 // newListParts encodes a list without elements.
 func newListParts(c *Call, v *view, meta metav1.ListMeta) (*listParts, error) {
-	p := &listParts{encoder: c.accepted.Serializer, view: v, isProtobuf: c.accepted.MediaType == runtime.ContentTypeProtobuf}
+	p := &listParts{encoder: c.accepted.Serializer, view: v}
+	p.isProtobuf = c.accepted.MediaType == runtime.ContentTypeProtobuf
 	data, err := p.encode(nil, meta)
 	if err != nil {
 		return nil, err

@@ -19,13 +19,15 @@ import (
 const listChunk = 500
 
 // streamList responds to a list without a limit in chunks, so that its memory does not grow with
-// the list. It returns false, and has not responded, if the list can't be streamed.
+// the list, and to a page of all objects. It returns false, and has not responded, if the list
+// can't be streamed: the start of a page has the token for the next one, which is known when
+// enough selected objects were found.
 func (c *Call) streamList(ctx context.Context, options *internalversion.ListOptions) (bool, error) {
-	if options.Limit > 0 || !c.accepted.Streams() {
+	if !c.accepted.Streams() {
 		return false, nil
 	}
 	s, err := c.selection(options)
-	if err != nil {
+	if err != nil || options.Limit > 0 && !s.isEverything() {
 		return false, err
 	}
 	v, err := c.newView()
@@ -38,7 +40,7 @@ func (c *Call) streamList(ctx context.Context, options *internalversion.ListOpti
 	}
 	defer source.release()
 	l := &listStream{c: c, view: v, source: source, selection: c.watched(s)}
-	l.meta.ResourceVersion = versionText(source.revision)
+	l.meta = source.meta
 	if l.parts, err = newListParts(c, v, l.meta); errors.Is(err, errParts) {
 		return false, nil
 	} else if err != nil {
@@ -75,6 +77,7 @@ type listStream struct {
 	out       *response.Stream
 	spool     spool
 	started   bool // an element was sent
+	buffer    []byte
 }
 
 func (l *listStream) run(ctx context.Context) error {
@@ -157,8 +160,9 @@ func (l *listStream) chunk(items []*watchcache.Item) error {
 func (l *listStream) encoded(item *watchcache.Item) (done bool, err error) {
 	switch {
 	case l.raw != nil:
-		data := l.raw.Raw(item.Value, versionText(item.Revision))
-		if data == nil {
+		data, ok := l.raw.AppendRaw(l.buffer[:0], item.Value, versionText(item.Revision))
+		l.buffer = data
+		if !ok {
 			return false, nil
 		}
 		return true, l.element(data)
@@ -209,7 +213,7 @@ func (l *listStream) element(data []byte) error {
 
 // A listSource reads the items of a list at one revision, in chunks.
 type listSource struct {
-	revision int64
+	meta     metav1.ListMeta
 	isCached bool // the items are those of the watch cache
 	next     func() ([]*watchcache.Item, error)
 	release  func()
@@ -228,13 +232,16 @@ func (c *Call) listSource(
 	if s.key != "" {
 		prefix = s.key
 	}
-	if at == 0 && after == "" {
+	if at == 0 && after == "" && options.Limit == 0 {
 		if source, ok, err := c.cachedSource(ctx, options, prefix); ok || err != nil {
 			return source, err
 		}
 	}
 	source := &listSource{release: func() {}}
 	read := storage.ListOptions{Revision: at, After: after, Limit: listChunk, SkipCount: true}
+	if options.Limit > 0 {
+		read.Limit, read.SkipCount = int(options.Limit), false
+	}
 	ended := false
 	next := func() (items []*watchcache.Item, err error) {
 		if ended {
@@ -244,11 +251,16 @@ func (c *Call) listSource(
 		if err != nil {
 			return nil, listError(err, options, s.prefix)
 		}
-		ended = page.Remaining == 0 || len(page.Records) == 0
-		source.revision, read.Revision = page.Revision, page.Revision
+		ended = page.Remaining == 0 || len(page.Records) == 0 || options.Limit > 0
+		read.Revision = page.Revision
+		source.meta.ResourceVersion = versionText(page.Revision)
 		for _, record := range page.Records {
 			read.After = record.Key
 			items = append(items, watchcache.NewItem(record))
+		}
+		if options.Limit > 0 && page.Remaining > 0 && len(items) > 0 {
+			source.meta.Continue = continueToken(page.Revision, read.After, s.prefix)
+			source.meta.RemainingItemCount = &page.Remaining
 		}
 		return items, nil
 	}
@@ -297,7 +309,7 @@ func (c *Call) cachedSource(
 	snapshot := cache.Snapshot()
 	after := ""
 	return &listSource{
-		revision: snapshot.Revision, isCached: true, release: release,
+		meta: metav1.ListMeta{ResourceVersion: versionText(snapshot.Revision)}, isCached: true, release: release,
 		next: func() (items []*watchcache.Item, err error) {
 			snapshot.Items(prefix, after, func(item *watchcache.Item) bool {
 				items, after = append(items, item), item.Key

@@ -7,7 +7,7 @@ import (
 
 // rawKind is implemented by strategies that can return list items without decoding.
 type rawKind interface {
-	Raw(stored []byte, revision string) []byte
+	AppendRaw(to, stored []byte, revision string) (out []byte, ok bool)
 }
 
 // rawKind returns the strategy if JSON can be made of stored objects without decoding them.
@@ -19,7 +19,7 @@ func (c *Call) rawKind() rawKind {
 	return raw
 }
 
-// rawHead returns what comes before an item that Raw returned, without its '{', in an object
+// rawHead returns what comes before an item that AppendRaw made, without its '{', in an object
 // with apiVersion and kind.
 func rawHead(gvk schema.GroupVersionKind) []byte {
 	return []byte(`{"kind":"` + gvk.Kind + `","apiVersion":"` + gvk.GroupVersion().String() + `",`)

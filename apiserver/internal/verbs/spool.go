@@ -1,7 +1,6 @@
 package verbs
 
 import (
-	"errors"
 	"io"
 	"os"
 )
@@ -77,5 +76,5 @@ func (s *spool) close() error {
 	if s.file == nil {
 		return nil
 	}
-	return errors.Join(s.file.Close())
+	return s.file.Close()
 }

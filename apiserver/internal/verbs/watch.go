@@ -174,7 +174,9 @@ func (w *watcher) sendInitialEvents(ctx context.Context) (opened, error) {
 }
 
 // sendItems sends ADDED events for the selected items of a list.
-func (w *watcher) sendItems(ctx context.Context, items func(prefix, after string, do func(*watchcache.Item) bool)) error {
+func (w *watcher) sendItems(
+	ctx context.Context, items func(prefix, after string, do func(*watchcache.Item) bool),
+) error {
 	var err error
 	items(w.selection.Scope, "", func(item *watchcache.Item) bool {
 		if err = ctx.Err(); err != nil || !w.selection.Contains(item.Key) {
@@ -366,7 +368,7 @@ func (w *watcher) frameOf(e watchcache.Entry) ([]byte, error) {
 // encode encodes an event with the object of an item at a revision.
 func (w *watcher) encode(of apiwatch.EventType, item *watchcache.Item, revision int64) ([]byte, error) {
 	if w.raw != nil {
-		if data := w.raw.Raw(item.Value, versionText(revision)); data != nil {
+		if data, ok := w.raw.AppendRaw(nil, item.Value, versionText(revision)); ok {
 			return frameJSON(string(of), w.rawHead, data[1:]), nil
 		}
 	}

@@ -34,6 +34,13 @@ func New(store storage.Store, idle time.Duration) *Caches {
 	return &Caches{store: store, idle: idle, limits: defaultLimits, ctx: ctx, cancel: cancel, caches: map[string]*Cache{}}
 }
 
+// Limit sets how many entries watches of caches that start later may be behind.
+func (cs *Caches) Limit(behind int64) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.limits.behind = behind
+}
+
 // Close ends all caches, and with them their watches.
 func (cs *Caches) Close() {
 	cs.mu.Lock()
@@ -100,8 +107,8 @@ func (cs *Caches) Running(prefix string) (c *Cache, release func(), ok bool) {
 func (cs *Caches) start(prefix string) *Cache {
 	ctx, cancel := context.WithCancel(cs.ctx)
 	c := &Cache{
-		store: cs.store, prefix: prefix, limits: cs.limits, cancel: cancel, ready: make(chan struct{}), ended: make(chan struct{}),
-		scopes: map[string]*scope{},
+		store: cs.store, prefix: prefix, limits: cs.limits, cancel: cancel,
+		ready: make(chan struct{}), ended: make(chan struct{}), scopes: map[string]*scope{},
 	}
 	c.room.Store(cs.limits.encoded)
 	cs.caches[prefix] = c

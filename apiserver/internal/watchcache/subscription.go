@@ -64,7 +64,8 @@ func (c *Cache) subscribe(s Selection, after int64) *Subscription {
 	g := sc.group(s)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	sub := &Subscription{cache: c, group: g, after: after, reached: after, Wake: make(chan struct{}, 1), index: len(g.subs)}
+	sub := &Subscription{cache: c, group: g, after: after, reached: after, index: len(g.subs)}
+	sub.Wake = make(chan struct{}, 1)
 	sub.taken = g.base + int64(len(g.log))
 	sub.sent.Store(sub.taken)
 	g.subs = append(g.subs, sub)

@@ -38,7 +38,8 @@ func decode(_ resources.Strategy, record storage.Record) (resources.Object, erro
 }
 
 func value(name, color, node string) []byte {
-	return []byte(fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"color":%q},"annotations":{"node":%q}}}`, name, color, node))
+	const format = `{"metadata":{"name":%q,"labels":{"color":%q},"annotations":{"node":%q}}}`
+	return fmt.Appendf(nil, format, name, color, node)
 }
 
 const root = "/core/things/"
@@ -255,7 +256,8 @@ func testTwin(t *testing.T, seed uint64) {
 		}
 		now, err := store.Revision(t.Context())
 		require.NoError(t, err)
-		c := &client{selection: all[random.IntN(len(all))], reached: max(1, now-int64(random.IntN(60))), pause: runtime.Gosched}
+		c := &client{selection: all[random.IntN(len(all))], pause: runtime.Gosched}
+		c.reached = max(1, now-int64(random.IntN(60)))
 		if random.IntN(4) == 0 {
 			c.pause = func() { time.Sleep(500 * time.Microsecond) }
 		}
