@@ -45,6 +45,7 @@ type runner struct {
 	mode                     string
 	procs                    int
 	trees                    map[string]*tree.Tree
+	read                     bool // the logs of an earlier run
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -56,6 +57,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	f.StringVar(&r.logs, "logs", "", "`folder` for what the suites print (default: one in --out)")
 	f.StringVar(&r.mode, "mode", string(engine.Tenure), "`mode` of field management: tenure, upstream or shadow")
 	f.IntVar(&r.procs, "p", 0, "how many `packages` to build at a time (default: as go test)")
+	f.BoolVar(&r.read, "read", false, "print the table of the logs of an earlier run, which --logs has")
 	quick := f.Bool("quick", false, "only suites that need no etcd and take little time")
 	only := f.String("only", "", "`pattern` of the suites to run")
 	if err := f.Parse(args); err != nil {
@@ -158,26 +160,45 @@ var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
 // run runs a suite and reads what it printed.
 func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
+	name := notInName.ReplaceAllString(strings.ToLower(s.name), "-") + "." + r.mode + ".log"
+	path := filepath.Join(r.logs, name)
+	var err error
+	if !r.read {
+		err = r.test(ctx, s, path)
+	}
+	text, readErr := os.ReadFile(path)
+	if readErr != nil {
+		return nil, errors.Join(err, readErr)
+	}
+	o := parse(string(text))
+	o.log = path
+	if o.broken != "" || o.run == 0 || err != nil && len(o.failed) == 0 {
+		return nil, fmt.Errorf("no result, see %s: %s: %w", path, o.broken, err)
+	}
+	return o, nil
+}
+
+// test runs a suite, which prints into a file.
+func (r *runner) test(ctx context.Context, s suite, path string) error {
 	t, err := r.open(s.tree)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	name := notInName.ReplaceAllString(strings.ToLower(s.name), "-") + "." + r.mode + ".log"
-	log, err := os.Create(filepath.Join(r.logs, name))
+	log, err := os.Create(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
 	env := []string{engine.ModeVariable + "=" + r.mode}
 	if s.etcd {
 		dir, err := os.MkdirTemp("", "tenure-etcd-")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer os.RemoveAll(dir)
 		etcd, err := cluster.StartEtcd(ctx, filepath.Join(dir, "etcd"))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer etcd.Stop()
 		env = append(env, "KUBE_INTEGRATION_ETCD_URL="+etcd.URL)
@@ -189,7 +210,7 @@ func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
 	if s.envtest {
 		assets, err := r.assets(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		env = append(env, "KUBEBUILDER_ASSETS="+assets)
 	}
@@ -197,15 +218,5 @@ func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
 	if r.procs > 0 {
 		args = append(args, "-p", fmt.Sprint(r.procs))
 	}
-	err = t.GoWith(ctx, env, module, log, append(append(args, s.packages...), s.args...)...)
-	text, readErr := os.ReadFile(log.Name())
-	if readErr != nil {
-		return nil, readErr
-	}
-	o := parse(string(text))
-	o.log = log.Name()
-	if o.broken != "" || o.run == 0 || err != nil && len(o.failed) == 0 {
-		return nil, fmt.Errorf("no result, see %s: %s: %w", log.Name(), o.broken, err)
-	}
-	return o, nil
+	return t.GoWith(ctx, env, module, log, append(append(args, s.packages...), s.args...)...)
 }

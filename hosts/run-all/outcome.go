@@ -20,15 +20,20 @@ type outcome struct {
 }
 
 var (
+	colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
 	testResult  = regexp.MustCompile(`(?m)^( *)--- (PASS|FAIL|SKIP): (\S+) \(`)
-	specsResult = regexp.MustCompile(`(?m)^(?:\x1b\[[0-9;]*m)*Ran (\d+) of (\d+) Specs`)
-	specsCount  = regexp.MustCompile(`(\d+) (?:\x1b\[[0-9;]*m)*(Passed|Failed|Pending|Skipped)`)
-	specFailed  = regexp.MustCompile(`(?m)^\s*(?:\x1b\[[0-9;]*m)*\[FAIL\] (.*?)(?:\x1b\[[0-9;]*m)*$`)
-	notBuilt    = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
+	specsResult = regexp.MustCompile(`(?m)^Ran (\d+) of (\d+) Specs`)
+	specsCount  = regexp.MustCompile(`(\d+) (Passed|Failed|Pending|Skipped)`)
+	specFailed  = regexp.MustCompile(`(?m)^\s*\[FAIL\] (.*)$`)
+	// packageResult ends what a package printed.
+	packageResult = regexp.MustCompile(`(?m)^(?:ok|FAIL)\s+\S+\s+[0-9.]+s$`)
+	notBuilt      = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
 )
 
 // parse reads what go test -v printed.
 func parse(text string) *outcome {
+	text = colors.ReplaceAllString(text, "")
 	o := &outcome{broken: notBuilt.FindString(text)}
 	if found := specsResult.FindAllStringSubmatchIndex(text, -1); found != nil {
 		o.specs = true
@@ -45,10 +50,8 @@ func parse(text string) *outcome {
 				}
 			}
 		}
-		for _, f := range specFailed.FindAllStringSubmatch(text, -1) {
-			if name := strings.TrimSpace(f[1]); !slices.Contains(o.failed, name) {
-				o.failed = append(o.failed, name)
-			}
+		for _, section := range packageResult.Split(text, -1) {
+			o.failed = append(o.failed, failedIn(section)...)
 		}
 		return o
 	}
@@ -70,10 +73,33 @@ func parse(text string) *outcome {
 			o.failed = append(o.failed, m[3])
 		}
 	}
-	o.failed = slices.DeleteFunc(o.failed, func(name string) bool {
-		return slices.ContainsFunc(o.failed, func(other string) bool { return strings.HasPrefix(other, name+"/") })
-	})
+	o.failed = leaves(o.failed)
 	return o
+}
+
+// failedIn returns the specs that failed in what a package printed; if none did, the tests.
+func failedIn(section string) (names []string) {
+	for _, f := range specFailed.FindAllStringSubmatch(section, -1) {
+		if name := strings.TrimSpace(f[1]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		return names
+	}
+	for _, m := range testResult.FindAllStringSubmatch(section, -1) {
+		if m[2] == "FAIL" {
+			names = append(names, m[3])
+		}
+	}
+	return leaves(names)
+}
+
+// leaves returns the names of tests of which no subtest is among the names.
+func leaves(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(names, func(other string) bool { return strings.HasPrefix(other, name+"/") })
+	})
 }
 
 // row returns the line of the table.

@@ -28,13 +28,22 @@ FAIL
 	require.Equal(t, 360, o.passed)
 	require.Equal(t, 0, o.skipped)
 	require.True(t, o.specs)
+	require.Equal(t, []string{"a b"}, o.failed, "without colors, and without the test that runs the specs")
 
 	o = parse(`Ran 2 of 3 Specs in 0.1 seconds
 SUCCESS! -- 2 Passed | 0 Failed | 1 Pending | 0 Skipped
+--- FAIL: TestOther (0.1s)
+    --- FAIL: TestOther/one (0.1s)
+FAIL	example.com/a	0.123s
 Ran 5 of 5 Specs in 0.1 seconds
+  [FAIL] c d
 FAIL! -- 4 Passed | 1 Failed | 0 Pending | 0 Skipped
+--- FAIL: TestSuite (0.1s)
+FAIL	example.com/b	0.123s
 `)
-	require.Equal(t, &outcome{run: 7, passed: 6, skipped: 1, specs: true}, o, "two packages")
+	require.Equal(t, &outcome{
+		run: 7, passed: 6, skipped: 1, specs: true, failed: []string{"TestOther/one", "c d"},
+	}, o, "two packages")
 
 	require.NotEmpty(t, parse("FAIL\texample.com/x [build failed]\n").broken)
 	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\npanic: gone\n").broken)
