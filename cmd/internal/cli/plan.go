@@ -65,7 +65,7 @@ would change, 2 on a conflict, 3 on any error. With several documents, the highe
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.printPlans(env, cmd) },
 	}
-	flags.add(cmd)
+	flags.add(env, cmd)
 	flags.addSubresource(cmd)
 	flags.addPlain(cmd)
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")

@@ -47,11 +47,16 @@ func (d Document) Where() string {
 // extensions are the files that are read of a folder.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// ReadDocuments reads all documents of files, folders and - for stdin. The error
+// ReadDocuments reads all documents of files, folders, URLs and - for stdin. The error
 // says that an input is not there; what is wrong with a document is in its Err.
 func ReadDocuments(e *process.Env, inputs []string) (out []Document, err error) {
+	return readDocuments(e, inputs, false)
+}
+
+// readDocuments is ReadDocuments; flat leaves out the folders in folders.
+func readDocuments(e *process.Env, inputs []string, flat bool) (out []Document, err error) {
 	for _, input := range inputs {
-		files, err := filesOf(e, input)
+		files, err := filesOf(e, input, flat)
 		if err != nil {
 			return nil, err
 		}
@@ -71,8 +76,8 @@ func ReadDocuments(e *process.Env, inputs []string) (out []Document, err error) 
 }
 
 // files returns input itself, or the files in it, sorted, when it is a folder.
-func filesOf(e *process.Env, input string) (out []string, err error) {
-	if input == "-" {
+func filesOf(e *process.Env, input string, flat bool) (out []string, err error) {
+	if input == "-" || isURL(input) {
 		return []string{input}, nil
 	}
 	if input == "" {
@@ -91,6 +96,9 @@ func filesOf(e *process.Env, input string) (out []string, err error) {
 		return nil, fmt.Errorf("%s: %w", input, err)
 	}
 	for _, name := range found {
+		if flat && strings.ContainsRune(name, filepath.Separator) {
+			continue
+		}
 		out = append(out, filepath.Join(input, name))
 	}
 	return out, nil
@@ -106,6 +114,9 @@ func renamed(err error, input string) error {
 }
 
 func readFile(e *process.Env, name string) ([]byte, error) {
+	if isURL(name) {
+		return readURL(e, name)
+	}
 	in := e.Stdin
 	if name == "-" && in == nil {
 		return nil, nil
