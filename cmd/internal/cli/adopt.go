@@ -43,6 +43,7 @@ otherwise it deletes those that nobody else owns.
 	to.add(cmd, "to", "that becomes an owner")
 	to.addVersion(cmd)
 	fields.add(cmd)
+	flags.completeOwners(env, cmd)
 	return cmd
 }
 

@@ -37,6 +37,7 @@ func Main(env process.Env, args []string) int {
 	if env.Terminal == nil {
 		env.Terminal = view.IsTerminal
 	}
+	env.Color = colorOf(args)
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)
 	env.Stdout, env.Stderr = stdout, stderr
 	run := execute
@@ -106,6 +107,7 @@ others, see their help.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(flagError)
+	addColor(env, root)
 	group := func(id, title string, commands ...*cobra.Command) {
 		root.AddGroup(&cobra.Group{ID: id, Title: title})
 		for _, cmd := range commands {

@@ -2,13 +2,17 @@ package cli
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // complete completes KIND, KIND NAME and KIND/NAME with the objects of the place. On an error it
@@ -59,4 +63,100 @@ func kindsIn(ctx context.Context, p place.Place) []string {
 		return p.Resources(ctx)
 	}
 	return nil
+}
+
+// completeNamespaces completes the flag --namespace, and completeContexts --context.
+func (f *placeFlags) completeNamespaces(env *process.Env, cmd *cobra.Command, text string) []string {
+	p, err := f.open(env, cmd, nil, place.EmptyStore)
+	if err != nil {
+		return nil
+	}
+	defer p.Close()
+	targets, _ := p.Find(cmd.Context(), place.Selection{Args: []string{"namespaces"}, All: true})
+	var out []string
+	for _, t := range targets {
+		out = append(out, t.Name)
+	}
+	if s, ok := p.(*place.Store); ok {
+		// Namespaces do not have to exist in a store.
+		if found, err := s.List(cmd.Context(), "", ""); err == nil {
+			for _, one := range found {
+				if namespace := manifest.TextAt(one.Object, "namespace"); namespace != "" {
+					out = append(out, namespace)
+				}
+			}
+		}
+	}
+	return startingWith(out, text)
+}
+
+func (f *placeFlags) completeContexts(text string) []string {
+	config, err := f.cluster.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil
+	}
+	return startingWith(slices.Collect(maps.Keys(config.Contexts)), text)
+}
+
+// startingWith returns the texts with a prefix, each once, sorted.
+func startingWith(all []string, prefix string) []string {
+	all = slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, prefix) })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// completions registers completions of flags that a command has.
+func completions(cmd *cobra.Command, complete func(cmd *cobra.Command, args []string, text string) []string, flags ...string) {
+	for _, name := range flags {
+		if cmd.Flags().Lookup(name) == nil {
+			continue
+		}
+		_ = cmd.RegisterFlagCompletionFunc(name,
+			func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+				return complete(cmd, args, text), cobra.ShellCompDirectiveNoFileComp
+			})
+	}
+}
+
+// managerFlags and pathFlags are flags that name managers and fields of the chosen objects.
+var (
+	managerFlags = []string{"from", "to", "manager", "field-manager"}
+	pathFlags    = []string{"field", "also"}
+)
+
+// completeOwners completes the flags that name managers and fields, with those of the objects that the
+// arguments or -f choose.
+func (f *objectFlags) completeOwners(env *process.Env, cmd *cobra.Command) {
+	of := func(names func(managedfields.List) []string) func(*cobra.Command, []string, string) []string {
+		return func(cmd *cobra.Command, args []string, text string) []string {
+			p, targets, _ := f.open(env, cmd, args)
+			if p == nil {
+				return nil
+			}
+			defer p.Close()
+			var all []string
+			for _, t := range targets {
+				if list, err := managedfields.Read(place.Wrap(t.Object), fieldpath.SharedCache()); err == nil {
+					all = append(all, names(list)...)
+				}
+			}
+			return startingWith(all, text)
+		}
+	}
+	completions(cmd, of(func(list managedfields.List) (out []string) {
+		for i := range list {
+			out = append(out, list[i].Manager)
+		}
+		return out
+	}), managerFlags...)
+	completions(cmd, of(func(list managedfields.List) (out []string) {
+		for i := range list {
+			if fields, err := list[i].Fields(); err == nil {
+				for path := range fields.Leaves().All() {
+					out = append(out, path.Short())
+				}
+			}
+		}
+		return out
+	}), pathFlags...)
 }

@@ -72,7 +72,7 @@ error, or if it was not confirmed. With several documents, the highest.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.showOrResolve(env, cmd) },
 	}
-	flags.add(cmd)
+	flags.add(env, cmd)
 	flags.addSubresource(cmd)
 	cmd.Flags().
 		StringVar(&flags.resolve, "resolve", "", "resolve the conflicts by this `WAY` out: force, give-up or share")

@@ -42,5 +42,6 @@ by kubectl-client-side-apply.
 	flags.add(env, cmd)
 	cmd.Flags().StringVar(&o.Manager, "field-manager", "", "`NAME` of the manager that applied so far")
 	cmd.Flags().StringVar(&o.To, "to", upgrade.ClientSideManager, "`NAME` of the client-side manager")
+	flags.completeOwners(env, cmd)
 	return cmd
 }

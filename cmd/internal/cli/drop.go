@@ -39,5 +39,6 @@ manager owns them, nobody does.
 	flags.add(env, cmd)
 	from.add(cmd, "from", "that is gone")
 	from.addVersion(cmd)
+	flags.completeOwners(env, cmd)
 	return cmd
 }

@@ -63,7 +63,7 @@ type placeFlags struct {
 // most of them as well.
 var shownClusterFlags = []string{"kubeconfig", "context", "namespace"}
 
-func (f *placeFlags) add(cmd *cobra.Command) {
+func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "use the store `FILE`, not a cluster")
 	flags.StringArrayVar(&f.schemas, "schema", nil, "`FILE` or folder with OpenAPI v3 documents or "+
@@ -81,6 +81,10 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 	kube.Lookup("context").Usage = "`NAME` of the context in it"
 	kube.Lookup("namespace").Usage = "`NAMESPACE` of objects without one"
 	flags.AddFlagSet(kube)
+	completions(cmd, func(cmd *cobra.Command, _ []string, text string) []string {
+		return f.completeNamespaces(env, cmd, text)
+	}, "namespace")
+	completions(cmd, func(_ *cobra.Command, _ []string, text string) []string { return f.completeContexts(text) }, "context")
 }
 
 // changedClusterFlag returns the first cluster flag on the command line.
@@ -116,6 +120,13 @@ func (f *placeFlags) open(
 		}
 		c, err := cluster.New(f.cluster)
 		if err != nil {
+			return nil, configError(cmd, err)
+		}
+		ctx := cmd.Context()
+		if ctx == nil {
+			ctx = env.Context
+		}
+		if err := checkReachable(ctx, cmd, c); err != nil {
 			return nil, err
 		}
 		return place.NewCluster(env, c, *f.cluster.Namespace), nil
@@ -154,7 +165,7 @@ func (f *objectFlags) add(env *process.Env, cmd *cobra.Command) {
 		"`FILE` or folder with the objects and their managed fields, or - for stdin; may be given several times")
 	flags.StringVarP(&f.selector, "selector", "l", "", "only objects with these `LABELS`, as in a=b,c!=d")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "objects of all namespaces")
-	f.place.add(cmd)
+	f.place.add(env, cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return f.complete(env, cmd, args, text)
 	}

@@ -49,7 +49,7 @@ Exit status: 0 if all is done, 1 on any error, or if it was not confirmed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.handOverDocument(env, cmd) },
 	}
-	flags.add(cmd)
+	flags.add(env, cmd)
 	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
 		"the field at `PATH`, and all fields in it; may be given several times")
 	cmd.Flags().StringVar(&flags.temporary, "temporary", "handover", "`NAME` of the temporary manager")

@@ -18,8 +18,8 @@ import (
 
 // intentFlags are the flags for an intent and the place of its live object.
 type intentFlags struct {
+	inputFlags
 	place       placeFlags
-	files       []string
 	live        string
 	manager     string
 	subresource string
@@ -28,16 +28,15 @@ type intentFlags struct {
 	concurrency int
 }
 
-func (f *intentFlags) add(cmd *cobra.Command) {
+func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.files, "filename", "f", nil,
-		"`FILE` or folder with the intents, or - for stdin; may be given several times")
+	f.inputFlags.add(cmd, "the intents")
 	flags.StringVar(&f.live, "live", "", "`FILE` with the live objects and their managed fields, instead of a cluster")
 	flags.StringVar(&f.manager, "field-manager", "",
 		fmt.Sprintf("`NAME` of the field manager (default %q, in a store %q, as for an apply there)", kubectlManager,
 			storeManager))
 	addConcurrency(cmd, &f.concurrency)
-	f.place.add(cmd)
+	f.place.add(env, cmd)
 }
 
 func (f *intentFlags) addSubresource(cmd *cobra.Command) {
@@ -67,7 +66,7 @@ func (f *intentFlags) defaultManager() string {
 func (f *intentFlags) open(
 	env *process.Env, cmd *cobra.Command, readOnly bool,
 ) (place.Place, []manifest.Document, error) {
-	if len(f.files) == 0 {
+	if f.inputs.Empty() {
 		return nil, nil, errors.New("no input: expected files with -f")
 	}
 	if f.manager == "" && cmd.Flags().Changed("field-manager") {
@@ -82,12 +81,9 @@ func (f *intentFlags) open(
 	if f.subresource != "" && f.subresource != "status" {
 		return nil, nil, fmt.Errorf("--subresource: expected status, got %q", f.subresource)
 	}
-	docs, err := manifest.ReadDocuments(env, f.files)
+	docs, err := f.read(env)
 	if err != nil {
 		return nil, nil, err
-	}
-	if len(docs) == 0 {
-		return nil, nil, errors.New("-f: no objects found")
 	}
 	var live []string
 	if f.live != "" {

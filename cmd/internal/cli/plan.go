@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -16,6 +17,7 @@ import (
 
 type planFlags struct {
 	intentFlags
+	pruning       pruneFlags
 	diff          bool
 	managedFields bool
 	unchanged     bool
@@ -49,10 +51,16 @@ what webhooks do.
 Of several documents, those that are unchanged are counted, not listed, unless
 --show-unchanged is given; -o json lists them. --summary only counts, by kind.
 
+With --prune, the plan lists the objects that an apply would delete because they are
+not in the input any more: those with the labels of -l, of the kinds that kubectl
+apply --prune deletes or of --prune-allowlist, in the namespaces of the input, that
+kubectl apply or the manager applied. kubectl deletes only those of kubectl apply.
+
 Values of Secrets are not shown.
 
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
-would change, 2 on a conflict, 3 on any error. With several documents, the highest.`,
+would change or an object be deleted, 2 on a conflict, 3 on any error. With several
+documents, the highest.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web --diff
 
@@ -65,9 +73,10 @@ would change, 2 on a conflict, 3 on any error. With several documents, the highe
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.printPlans(env, cmd) },
 	}
-	flags.add(cmd)
+	flags.add(env, cmd)
 	flags.addSubresource(cmd)
 	flags.addPlain(cmd)
+	flags.pruning.add(cmd)
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
 	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference between the objects, as diff -u does")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
@@ -87,16 +96,28 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 			return fmt.Errorf("--summary only counts: --%s does not go with it", name)
 		}
 	}
+	candidates, prunes, err := f.pruning.check()
+	if err != nil {
+		return err
+	}
 	p, docs, err := f.open(env, cmd, true)
 	if err != nil {
 		return err
 	}
 	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
-	if err := p.Close(); err != nil {
+	var deleted []view.Pruned
+	switch {
+	case prunes && failed > 0:
+		fmt.Fprintln(env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
+	case prunes:
+		candidates.Concurrency = f.concurrency
+		deleted, err = pruned(cmd.Context(), p, candidates, plans, f.manager)
+	}
+	if err = errors.Join(err, p.Close()); err != nil {
 		return err
 	}
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Diff: f.diff, ManagedFields: f.managedFields,
-		Unchanged: f.unchanged}
+		Unchanged: f.unchanged, Pruned: deleted}
 	switch {
 	case f.summary && f.format == "json":
 		err = shown.WriteSummaryJSON(env.Stdout, plans, failed)
@@ -111,6 +132,9 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		return err
 	}
 	status := 0
+	if len(deleted) > 0 {
+		status = statusChanges
+	}
 	for _, planned := range plans {
 		status = max(status, exitStatus(planned.Outcome))
 	}

@@ -41,5 +41,6 @@ owns them, without a conflict, and no apply removes them before.
 	from.add(cmd, "from", "that gives them up")
 	from.addVersion(cmd)
 	fields.add(cmd)
+	flags.completeOwners(env, cmd)
 	return cmd
 }

@@ -46,5 +46,6 @@ the same operation already, the two are merged.
 	from.add(cmd, "from", "with its old name")
 	from.addVersion(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the new `NAME`")
+	flags.completeOwners(env, cmd)
 	return cmd
 }

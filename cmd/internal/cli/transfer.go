@@ -60,5 +60,6 @@ them from its own.
 	to.add(cmd, "to", "that owns them then")
 	to.addVersion(cmd)
 	fields.add(cmd)
+	flags.completeOwners(env, cmd)
 	return cmd
 }

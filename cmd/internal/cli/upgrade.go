@@ -85,6 +85,7 @@ intent, for the preview and for objects without the annotation.
 	)
 	set.BoolVar(&flags.options.KeepLastApplied, "keep-last-applied", false,
 		"keep the annotation, with the manager kubectl-last-applied")
+	flags.completeOwners(env, cmd)
 	return cmd
 }
 

@@ -18,7 +18,7 @@ import (
 
 // writeFlags are the flags of apply and replace.
 type writeFlags struct {
-	files       []string
+	inputFlags
 	live        string
 	manager     string
 	force       bool
@@ -32,7 +32,7 @@ type writeFlags struct {
 
 func (f *writeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE`, folder, or - for stdin; may be given several times")
+	f.inputFlags.add(cmd, "the objects")
 	flags.StringVar(&f.live, "live", "", "write to the object in `FILE`, and the result to stdout, without a store")
 	flags.StringVar(&f.manager, "field-manager", storeManager, "`NAME` of the field manager")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and store nothing")
@@ -51,7 +51,7 @@ func (f *writeFlags) checkFlags(cmd *cobra.Command) error {
 			return fmt.Errorf("--%s does not go with --live, which writes to no store", other)
 		}
 	}
-	if len(f.files) == 0 {
+	if f.inputs.Empty() {
 		return errors.New("no input: expected files with -f")
 	}
 	if f.manager == "" {
@@ -70,12 +70,9 @@ func (f *writeFlags) writeDocuments(env *process.Env, cmd *cobra.Command, apply 
 	if err := f.checkFlags(cmd); err != nil {
 		return err
 	}
-	docs, err := manifest.ReadDocuments(env, f.files)
+	docs, err := f.read(env)
 	if err != nil {
 		return err
-	}
-	if len(docs) == 0 {
-		return errors.New("-f: no objects found")
 	}
 	if f.live != "" {
 		return f.writeToLive(env, docs, apply)

@@ -90,6 +90,11 @@ func restClient(config *rest.Config) (rest.Interface, error) {
 // String names the cluster: its address.
 func (c *Cluster) String() string { return c.config.Host }
 
+// Ping asks the server for its version, whatever the user may do.
+func (c *Cluster) Ping(ctx context.Context) error {
+	return c.rest.Get().AbsPath("/version").Do(ctx).Error()
+}
+
 // Namespace returns the namespace of objects without one.
 func (c *Cluster) Namespace() (string, error) {
 	namespace, _, err := c.getter.ToRawKubeConfigLoader().Namespace()

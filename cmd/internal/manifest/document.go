@@ -47,23 +47,24 @@ func (d Document) Where() string {
 // extensions are the files that are read of a folder.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// ReadDocuments reads all documents of files, folders and - for stdin. The error
+// ReadDocuments reads all documents of files, folders, URLs and - for stdin. The error
 // says that an input is not there; what is wrong with a document is in its Err.
 func ReadDocuments(e *process.Env, inputs []string) (out []Document, err error) {
-	return readDocuments(e, inputs, decode)
+	return readDocuments(e, inputs, false, decode)
 }
 
 // ReadForBlame is [ReadDocuments] for [blame.New]: fieldsV1 that many entries have is left as text.
 func ReadForBlame(e *process.Env, inputs []string) (out []Document, err error) {
-	return readDocuments(e, inputs, decodeForBlame)
+	return readDocuments(e, inputs, false, decodeForBlame)
 }
 
 // decoder decodes one JSON value that is known to be valid.
 type decoder func(data []byte) (tree any, err error)
 
-func readDocuments(e *process.Env, inputs []string, decode decoder) (out []Document, err error) {
+// readDocuments is ReadDocuments with a decoder; flat leaves out the folders in folders.
+func readDocuments(e *process.Env, inputs []string, flat bool, decode decoder) (out []Document, err error) {
 	for _, input := range inputs {
-		files, err := filesOf(e, input)
+		files, err := filesOf(e, input, flat)
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +84,8 @@ func readDocuments(e *process.Env, inputs []string, decode decoder) (out []Docum
 }
 
 // files returns input itself, or the files in it, sorted, when it is a folder.
-func filesOf(e *process.Env, input string) (out []string, err error) {
-	if input == "-" {
+func filesOf(e *process.Env, input string, flat bool) (out []string, err error) {
+	if input == "-" || isURL(input) {
 		return []string{input}, nil
 	}
 	if input == "" {
@@ -103,6 +104,9 @@ func filesOf(e *process.Env, input string) (out []string, err error) {
 		return nil, fmt.Errorf("%s: %w", input, err)
 	}
 	for _, name := range found {
+		if flat && strings.ContainsRune(name, filepath.Separator) {
+			continue
+		}
 		out = append(out, filepath.Join(input, name))
 	}
 	return out, nil
@@ -118,6 +122,9 @@ func renamed(err error, input string) error {
 }
 
 func readFile(e *process.Env, name string) ([]byte, error) {
+	if isURL(name) {
+		return readURL(e, name)
+	}
 	in := e.Stdin
 	if name == "-" && in == nil {
 		return nil, nil

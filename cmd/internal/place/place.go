@@ -21,6 +21,8 @@ type Place interface {
 	Prefetch(ctx context.Context, intents []map[string]any, concurrency int)
 	// Find returns the objects of a selection. It may return some along with an error.
 	Find(ctx context.Context, s Selection) ([]*Target, error)
+	// Candidates returns the objects that could be pruned. It may return some along with an error.
+	Candidates(ctx context.Context, c Candidates) ([]*Target, error)
 	// Reload reads a target again.
 	Reload(ctx context.Context, t *Target) error
 	// Move stores the result of a move. The error is [ErrStale] if the object has changed

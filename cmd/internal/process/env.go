@@ -28,6 +28,9 @@ type Env struct {
 	NewUID func() string
 	// Getenv reads the environment; os.Getenv if nil.
 	Getenv func(string) string
+	// Color is when to print colors: always, never, or auto, which is also "": on terminals, unless NO_COLOR
+	// is set.
+	Color string
 	// Terminal reports whether one of the three streams is a terminal; if nil, it asks
 	// the operating system.
 	Terminal func(stream any) bool

@@ -33,6 +33,14 @@ type PlanView struct {
 	Diff          bool
 	ManagedFields bool
 	Unchanged     bool // list the unchanged ones of several
+	// Pruned are objects that would be deleted.
+	Pruned []Pruned
+}
+
+// Pruned is an object that would be deleted, and who applied it.
+type Pruned struct {
+	*place.Target
+	By string
 }
 
 // manyFields is how many gained fields of a manager are listed. More are counted, because the creator of
@@ -51,12 +59,19 @@ func (v PlanView) WriteText(w io.Writer, plans []Planned, failed int) error {
 			return err
 		}
 	}
-	if len(plans)+failed < 2 {
+	for _, p := range v.Pruned {
+		fmt.Fprintf(w, "%s: %s (applied by %s)\n", v.Palette.paint(p.Title(), color.Bold), v.Palette.paint("pruned", color.FgRed),
+			printable.Text(p.By))
+	}
+	if len(plans)+failed < 2 && len(v.Pruned) == 0 {
 		return nil
 	}
 	line := Counted(len(plans)+failed, "object", "objects") + ":"
 	for outcome := fieldmanager.Unchanged; outcome <= fieldmanager.Conflict; outcome++ {
 		line += fmt.Sprintf(" %d %s,", counts[outcome], outcome)
+	}
+	if len(v.Pruned) > 0 {
+		line += fmt.Sprintf(" %d pruned,", len(v.Pruned))
 	}
 	_, err := fmt.Fprintf(w, "%s %d failed\n", line, failed)
 	return err
@@ -253,6 +268,13 @@ type planJSON struct {
 	Conflicts conflicts.Conflicts  `json:"conflicts,omitempty"`
 }
 
+// prunedJSON is an object that would be deleted, for programs.
+type prunedJSON struct {
+	Object    string `json:"object"`
+	Namespace string `json:"namespace,omitempty"`
+	AppliedBy string `json:"appliedBy"`
+}
+
 type changeJSON struct {
 	Kind   fieldmanager.ChangeKind `json:"kind"`
 	Field  string                  `json:"field"`
@@ -274,8 +296,12 @@ type ownershipJSON struct {
 // WriteJSON writes plans for programs.
 func (v PlanView) WriteJSON(w io.Writer, plans []Planned) error {
 	out := struct {
-		Objects []planJSON `json:"objects"`
+		Objects []planJSON   `json:"objects"`
+		Pruned  []prunedJSON `json:"pruned,omitempty"`
 	}{Objects: []planJSON{}}
+	for _, p := range v.Pruned {
+		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By})
+	}
 	for _, p := range plans {
 		gk := p.Kind.GroupKind()
 		one := planJSON{

@@ -43,6 +43,7 @@ func (c *planCounts) add(p *Planned) {
 type summaryJSON struct {
 	planCounts
 	Failed int                    `json:"failed"`
+	Pruned int                    `json:"pruned,omitempty"`
 	Kinds  map[string]*planCounts `json:"kinds"`
 }
 
@@ -87,6 +88,9 @@ func (v PlanView) WriteSummary(w io.Writer, plans []Planned, failed int) error {
 		row("all", &s.planCounts)
 	}
 	v.Palette.table(w, "", rows)
+	if len(v.Pruned) > 0 {
+		fmt.Fprintf(w, "%s would be pruned\n", Counted(len(v.Pruned), "object", "objects"))
+	}
 	if failed > 0 {
 		_, err := fmt.Fprintf(w, "%s could not be planned\n", Counted(failed, "object", "objects"))
 		return err
@@ -96,7 +100,9 @@ func (v PlanView) WriteSummary(w io.Writer, plans []Planned, failed int) error {
 
 // WriteSummaryJSON writes the same for programs.
 func (v PlanView) WriteSummaryJSON(w io.Writer, plans []Planned, failed int) error {
-	data, err := EncodeJSON(summarize(plans, failed))
+	s := summarize(plans, failed)
+	s.Pruned = len(v.Pruned)
+	data, err := EncodeJSON(s)
 	if err != nil {
 		return err
 	}

@@ -43,8 +43,14 @@ func IsTerminal(stream any) bool {
 type Palette struct{ enabled bool }
 
 // PaletteFor returns the palette of a stream. It has colors on terminals, unless NO_COLOR is set
-// (https://no-color.org).
+// (https://no-color.org), or as --color says.
 func PaletteFor(e *process.Env, w io.Writer) Palette {
+	switch e.Color {
+	case "always":
+		return Palette{enabled: true}
+	case "never":
+		return Palette{}
+	}
 	return Palette{enabled: e.Terminal(underlying(w)) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"}
 }
 

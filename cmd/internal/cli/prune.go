@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// pruneFlags are the flags of what an apply with --prune would delete, as kubectl has them.
+type pruneFlags struct {
+	prune    bool
+	selector string
+	all      bool
+	kinds    []string
+}
+
+func (f *pruneFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.prune, "prune", false, "also list the objects that are not in the input any more; needs -l or --all")
+	flags.StringVarP(&f.selector, "selector", "l", "", "prune only objects with these `LABELS`, as in a=b,c!=d")
+	flags.BoolVar(&f.all, "all", false, "prune objects with any labels")
+	flags.StringArrayVar(&f.kinds, "prune-allowlist", nil,
+		"prune only objects of the kind `GROUP/VERSION/KIND`, such as core/v1/ConfigMap; may be given several times")
+}
+
+// check returns what can be pruned, without the namespaces; ok is false without --prune.
+func (f *pruneFlags) check() (c place.Candidates, ok bool, err error) {
+	switch {
+	case !f.prune && (f.selector != "" || f.all || len(f.kinds) > 0):
+		return c, false, errors.New("-l, --all and --prune-allowlist need --prune")
+	case !f.prune:
+		return c, false, nil
+	case f.all == (f.selector != ""):
+		return c, false, errors.New("--prune: expected -l or --all")
+	}
+	if c.Selector, err = labels.Parse(f.selector); err != nil {
+		return c, false, fmt.Errorf("-l: %w", err)
+	}
+	c.Kinds = place.PrunedKinds
+	if len(f.kinds) > 0 {
+		c.Kinds = nil
+	}
+	for _, text := range f.kinds {
+		parts := strings.Split(text, "/")
+		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+			return c, false, fmt.Errorf("--prune-allowlist: expected GROUP/VERSION/KIND, got %q", text)
+		}
+		if parts[0] == "core" {
+			parts[0] = ""
+		}
+		c.Kinds = append(c.Kinds, schema.GroupVersionKind{Group: parts[0], Version: parts[1], Kind: parts[2]})
+	}
+	return c, true, nil
+}
+
+// prunedObject names an object.
+type prunedObject struct {
+	kind            schema.GroupKind
+	namespace, name string
+}
+
+// pruned returns the objects that were applied and are not in the input: those with the annotation of kubectl
+// apply, and those with an Apply entry of the manager.
+func pruned(
+	ctx context.Context, p place.Place, c place.Candidates, plans []view.Planned, manager string,
+) ([]view.Pruned, error) {
+	inInput := map[prunedObject]bool{}
+	for i := range plans {
+		t := plans[i].Target
+		inInput[prunedObject{t.Kind.GroupKind(), t.Namespace, t.Name}] = true
+		if t.Namespace != "" && !slices.Contains(c.Namespaces, t.Namespace) {
+			c.Namespaces = append(c.Namespaces, t.Namespace)
+		}
+	}
+	slices.Sort(c.Namespaces)
+	targets, err := p.Candidates(ctx, c)
+	var out []view.Pruned
+	for _, t := range targets {
+		if inInput[prunedObject{t.Kind.GroupKind(), t.Namespace, t.Name}] {
+			continue
+		}
+		if by := appliedBy(t, manager); by != "" {
+			out = append(out, view.Pruned{Target: t, By: by})
+		}
+	}
+	slices.SortFunc(out, func(a, b view.Pruned) int {
+		return cmp.Or(cmp.Compare(a.Reference(), b.Reference()), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return out, err
+}
+
+// appliedBy returns who applied an object: kubectl apply, by the annotation, or the manager; empty for neither.
+func appliedBy(t *place.Target, manager string) string {
+	object := &unstructured.Unstructured{Object: t.Object}
+	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
+		return "kubectl apply"
+	}
+	list, err := managedfields.Read(object, fieldpath.SharedCache())
+	if err == nil && list.Get(managedfields.KeyOf(manager, managedfields.Apply, "", "")) != nil {
+		return manager
+	}
+	return ""
+}
