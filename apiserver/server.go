@@ -72,7 +72,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	s.verbs = &verbs.Server{
 		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Authorizer: options.Authorizer,
 		Validation: options.Validation,
-		Now: options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
+		Now:        options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
 		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
 		BookmarkInterval: options.Limits.Bookmarks, Done: s.done,

@@ -130,6 +130,7 @@ require (
 )
 
 require (
+	github.com/tenure-ssa/tenure/defaults v0.0.0
 	k8s.io/cloud-provider v0.36.3 // indirect
 	k8s.io/controller-manager v0.36.3 // indirect
 	k8s.io/csi-translation-lib v0.36.3 // indirect

@@ -78,7 +78,7 @@ func NewStore(env *process.Env, records storage.Store, file, namespace string) (
 	server, err := apiserver.New(env.Context, apiserver.Options{
 		Store: records, DisableNamespaceLifecycle: true,
 		Hooks: admission.Hooks{Convert: cannotConvert{}}, Validation: env.Validation,
-		Now:   env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
+		Now: env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
 		Limits: apiserver.Limits{Body: manifest.MaxInput},
 		Log:    slog.New(slog.NewTextHandler(env.Stderr, nil)),
 	})
