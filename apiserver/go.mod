@@ -33,8 +33,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require github.com/stoewer/go-strcase v1.3.0 // indirect
+
 require (
-	cel.dev/expr v0.25.1 // indirect
+	cel.dev/expr v0.25.2 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
