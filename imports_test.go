@@ -130,11 +130,12 @@ var modules = []struct {
 	below  []string // "" is the root module
 }{
 	{".", layers, nil},
-	{"apiserver", serverLayers, []string{""}},
+	{"defaults", []layer{{".", nil}}, nil},
+	{"apiserver", serverLayers, []string{"", "defaults"}},
 	{"compat/fake", fakeLayers, []string{""}},
 	{"apiserver/kubernetes", []layer{{".", nil}}, []string{"apiserver"}},
-	{"cmd", commandLayers, []string{"", "apiserver", "apiserver/kubernetes"}},
-	{"compat/controllerruntime", []layer{{".", nil}}, []string{""}},
+	{"cmd", commandLayers, []string{"", "defaults", "apiserver", "apiserver/kubernetes"}},
+	{"compat/controllerruntime", []layer{{".", nil}}, []string{"", "defaults"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may

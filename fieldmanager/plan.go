@@ -54,6 +54,9 @@ type PlanOptions struct {
 	// [WithDefaulter] was given is done to both in any case: a host whose types have
 	// defaults in code names them there.
 	Defaults bool
+	// Defaulter does to both what a server of another process does in code when it decodes them; nil for nothing. Unlike
+	// that of [WithDefaulter] it has no say in the merged object.
+	Defaulter func(runtime.Object)
 	// Semantics say which values are equal when live and the merged object are
 	// compared; nil for the FieldManager's own. It has no say in what is in conflict:
 	// a server raises conflicts before it looks what the values mean. For custom
@@ -170,7 +173,7 @@ func (m *FieldManager) Plan(live, applied runtime.Object, manager string, option
 	if p.Merged, err = w.finish(); err != nil {
 		return nil, err
 	}
-	if err := p.compare(w, live, options.Defaults); err != nil {
+	if err := p.compare(w, live, options); err != nil {
 		return nil, err
 	}
 	same := false
@@ -214,7 +217,7 @@ func (m *FieldManager) checkPreconditions(live, applied runtime.Object) error {
 }
 
 // compare sets what is compared: live, and what a server would store.
-func (p *Plan) compare(w *applyWrite, live runtime.Object, defaults bool) error {
+func (p *Plan) compare(w *applyWrite, live runtime.Object, options PlanOptions) error {
 	merged, err := treeOf(p.Merged)
 	if err != nil {
 		return fmt.Errorf("merged object: %w", err)
@@ -233,15 +236,18 @@ func (p *Plan) compare(w *applyWrite, live runtime.Object, defaults bool) error 
 		if o.tree == nil {
 			continue
 		}
-		if defaults {
+		if options.Defaults {
 			o.tree, _ = o.typ.Default(o.tree).(map[string]any)
 		}
-		if w.m.defaulter != nil {
+		for _, set := range []func(runtime.Object){w.m.defaulter, options.Defaulter} {
+			if set == nil {
+				continue
+			}
 			obj, err := like(p.Merged, trees.Copy(o.tree).(map[string]any))
 			if err != nil {
 				return err
 			}
-			w.m.defaulter(obj)
+			set(obj)
 			if o.tree, err = treeOf(obj); err != nil {
 				return fmt.Errorf("defaulting: %w", err)
 			}

@@ -24,6 +24,8 @@ import (
 	"k8s.io/kubernetes/pkg/util/parsers"
 	"sigs.k8s.io/randfill"
 
+	"github.com/tenure-ssa/tenure/defaults"
+
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -251,6 +253,6 @@ func TestOracleImages(t *testing.T) {
 		if tag == "latest" {
 			want = corev1.PullAlways
 		}
-		require.Equal(t, want, builtin.PullPolicyOf(image), "seed %d: %q", seed, image)
+		require.Equal(t, want, defaults.PullPolicyOf(image), "seed %d: %q", seed, image)
 	}
 }

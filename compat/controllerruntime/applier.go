@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/defaults"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/typed"
@@ -168,7 +169,7 @@ func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, error) {
 	}
 	plan := fieldmanager.PlanOptions{Defaults: true}
 	if openapi.Builtin().Versions(key.GroupKind()) != nil {
-		plan.Semantics = typed.Canonical(nil)
+		plan.Semantics, plan.Defaulter = typed.Canonical(nil), defaults.Of(key.GroupVersionKind)
 	}
 	known = &kindApplier{
 		Applier: applier.New(manager, applier.Options{

@@ -8,6 +8,8 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tenure-ssa/tenure/defaults"
 )
 
 // HorizontalPodAutoscaler v1 has a field for the CPU target only. The conversion keeps other
@@ -107,7 +109,9 @@ func autoscalerToV2(in *autoscalingv1.HorizontalPodAutoscaler) (*autoscalingv2.H
 		out.Spec.Metrics = append(out.Spec.Metrics, targetCPU(*target))
 	}
 	// Conversion sets this default, not defaulting: it depends on the annotations.
-	defaultMetrics(&out.Spec)
+	if len(out.Spec.Metrics) == 0 {
+		out.Spec.Metrics = []autoscalingv2.MetricSpec{targetCPU(defaults.TargetCPU)}
+	}
 	if current := in.Status.CurrentCPUUtilizationPercentage; current != nil && len(out.Status.CurrentMetrics) == 0 {
 		out.Status.CurrentMetrics = []autoscalingv2.MetricStatus{{
 			Type: autoscalingv2.ResourceMetricSourceType,
@@ -117,4 +121,15 @@ func autoscalerToV2(in *autoscalingv1.HorizontalPodAutoscaler) (*autoscalingv2.H
 		}}
 	}
 	return out, nil
+}
+
+// targetCPU returns the metric for targetCPUUtilizationPercentage of v1.
+func targetCPU(percent int32) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{
+			Name:   corev1.ResourceCPU,
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
+		},
+	}
 }

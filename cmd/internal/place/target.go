@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/defaults"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/ownership"
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -86,7 +87,7 @@ func (t *Target) PlanOptions(plain bool) fieldmanager.PlanOptions {
 	}
 	o := fieldmanager.PlanOptions{Defaults: true}
 	if openapi.Builtin().Versions(t.Kind.GroupKind()) != nil {
-		o.Semantics = typed.Canonical(nil)
+		o.Semantics, o.Defaulter = typed.Canonical(nil), defaults.Of(t.Kind.GroupVersionKind)
 	}
 	return o
 }

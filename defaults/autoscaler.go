@@ -1,4 +1,4 @@
-package builtin
+package defaults
 
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -25,21 +25,20 @@ func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	})
 }
 
+// TargetCPU is the CPU utilization of Pods, in percent of their requests, that an autoscaler without metrics aims at.
+const TargetCPU = 80
+
 // defaultMetrics adds the default metric: 80 % average CPU utilization.
 func defaultMetrics(s *autoscalingv2.HorizontalPodAutoscalerSpec) {
 	if len(s.Metrics) == 0 {
-		s.Metrics = []autoscalingv2.MetricSpec{targetCPU(80)}
-	}
-}
-
-// targetCPU returns the metric for targetCPUUtilizationPercentage of v1.
-func targetCPU(percent int32) autoscalingv2.MetricSpec {
-	return autoscalingv2.MetricSpec{
-		Type: autoscalingv2.ResourceMetricSourceType,
-		Resource: &autoscalingv2.ResourceMetricSource{
-			Name:   corev1.ResourceCPU,
-			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
-		},
+		percent := int32(TargetCPU)
+		s.Metrics = []autoscalingv2.MetricSpec{{
+			Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricSource{
+				Name:   corev1.ResourceCPU,
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
+			},
+		}}
 	}
 }
 

@@ -1,4 +1,4 @@
-package builtin
+package defaults
 
 import (
 	resourcev1 "k8s.io/api/resource/v1"

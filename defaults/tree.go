@@ -1,0 +1,85 @@
+package defaults
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+)
+
+var (
+	schemesLock sync.Mutex
+	schemes     = map[schema.GroupVersion]*runtime.Scheme{}
+)
+
+// New returns the zero value of the Go type of a built-in kind, with its kind; ok is false for kinds that k8s.io/api
+// does not have.
+func New(gvk schema.GroupVersionKind) (obj runtime.Object, ok bool) {
+	add := Packages()[gvk.GroupVersion()]
+	if add == nil {
+		return nil, false
+	}
+	schemesLock.Lock()
+	defer schemesLock.Unlock()
+	s := schemes[gvk.GroupVersion()]
+	if s == nil {
+		s = runtime.NewScheme()
+		if err := add(s); err != nil {
+			return nil, false
+		}
+		schemes[gvk.GroupVersion()] = s
+	}
+	obj, err := s.New(gvk)
+	if err != nil {
+		return nil, false
+	}
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	return obj, true
+}
+
+// Tree returns an object of a built-in kind as a server decodes it: without what its Go type leaves out, and with
+// defaults. A field that the Go type does not have, or a kind that k8s.io/api does not have, is an error. The result
+// shares no memory with tree.
+func Tree(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, error) {
+	obj, ok := New(gvk)
+	if !ok {
+		return nil, fmt.Errorf("%s: expected a kind of k8s.io/api", gvk)
+	}
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	strict, err := kjson.UnmarshalStrict(data, obj, kjson.DisallowUnknownFields)
+	if err == nil && len(strict) > 0 {
+		err = strict[0]
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", gvk.Kind, err)
+	}
+	Set(obj)
+	if data, err = json.Marshal(obj); err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	return out, kjson.UnmarshalCaseSensitivePreserveInts(data, &out)
+}
+
+// Of returns a function for fieldmanager.PlanOptions.Defaulter or fieldmanager.WithDefaulter. It sets the defaults of objects of a kind in place: of Go structs
+// and of trees. A tree that the Go type can't hold, such as one with a field of a later version of Kubernetes, and objects
+// of other kinds, are left alone.
+func Of(gvk schema.GroupVersionKind) func(runtime.Object) {
+	return func(obj runtime.Object) {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			Set(obj)
+			return
+		}
+		if out, err := Tree(gvk, u.Object); err == nil {
+			u.Object = out
+		}
+	}
+}
