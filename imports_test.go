@@ -104,10 +104,14 @@ var commandLayers = []layer{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/manifest",
 	}},
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
+	// playground is compiled to WebAssembly: what it imports makes the page load longer.
+	{"internal/playground", nil},
+	{"internal/playground/site", []string{"internal/playground"}},
 	{"internal/cli", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/replay",
-		"internal/manifest", "internal/place", "internal/view",
+		"internal/manifest", "internal/place", "internal/view", "internal/playground/site",
 	}},
+	{"playground", []string{"internal/playground", "internal/playground/site"}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
 }
 

@@ -1,3 +1,7 @@
+//go:build !js
+
+// A program in a web page shows reports by itself; html/template would make it larger by a tenth.
+
 package blame
 
 import (

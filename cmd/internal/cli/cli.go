@@ -121,7 +121,7 @@ others, see their help.`,
 		newDelete(env),
 		newServe(env),
 	)
-	group("check", "Check:", newTest(env), newReplay(env))
+	group("check", "Check:", newTest(env), newReplay(env), newPlayground(env))
 	root.AddCommand(newVersion(env))
 	useProgramName(root, env.Name)
 	return root
