@@ -1,18 +1,12 @@
-//go:build !js
-
-// A program in a web page shows reports by itself; html/template would make it larger by a tenth.
-
 package blame
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
-	"html/template"
 	"io"
 	"maps"
 	"slices"
@@ -22,14 +16,10 @@ import (
 )
 
 var (
-	//go:embed page/page.html
-	pageHTML string
 	//go:embed page/page.css
 	pageCSS string
 	//go:embed page/page.js
 	pageJS string
-
-	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
 // HTML writes reports as one page that needs nothing but itself: it loads
@@ -42,20 +32,20 @@ var (
 // The colour of a manager follows from its name, and is the same on every page
 // but for those on which another has one that is too much like it.
 func HTML(w io.Writer, reports ...*Report) error {
-	b := bufio.NewWriterSize(w, 64<<10) // a template writes every few bytes by themselves
-	if err := pageTemplate.Execute(b, newPage(reports)); err != nil {
+	text, err := newPage(reports).html()
+	if err != nil {
 		return err
 	}
-	return b.Flush()
+	_, err = io.WriteString(w, text)
+	return err
 }
 
-// page is what the template shows. All text in it is plain.
+// page is what the page shows. All text in it is plain.
 type page struct {
 	Policy   string
 	Title    string
 	Summary  string
-	CSS      template.CSS
-	JS       template.JS
+	CSS, JS  string
 	Managers []*pageManager
 	// Shared and Unowned count lines.
 	Shared, Unowned int
@@ -81,7 +71,7 @@ type pageObject struct {
 
 	Notes   []string
 	Entries []pageEntry
-	Rows    template.HTML
+	Rows    string // HTML
 }
 
 type pageEntry struct {
@@ -131,7 +121,7 @@ type dataField struct {
 }
 
 func newPage(reports []*Report) *page {
-	p := &page{JS: template.JS(pageJS), Data: pageData{Objects: []dataObject{}}}
+	p := &page{JS: pageJS, Data: pageData{Objects: []dataObject{}}}
 	switch len(reports) {
 	case 0:
 		p.Summary = "no objects"
@@ -158,7 +148,7 @@ func newPage(reports []*Report) *page {
 	for i, hue := range hues(slices.Sorted(maps.Keys(managers))) {
 		fmt.Fprintf(&css, ".m%d { --h: %d; }\n", i, hue)
 	}
-	p.CSS = template.CSS(css.String())
+	p.CSS = css.String()
 	p.Policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'",
 		digest(css.String()), digest(pageJS))
 	return p
@@ -296,7 +286,7 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		rows.add(&line)
 		d.Lines = append(d.Lines, facts)
 	}
-	o.Rows = template.HTML(rows.String())
+	o.Rows = rows.String()
 	p.Objects = append(p.Objects, o)
 	p.Data.Objects = append(p.Data.Objects, d)
 }
