@@ -22,8 +22,9 @@ type identity struct {
 // validity is the lifetime of certificates. Each start of a server creates a new one.
 const validity = 10 * 365 * 24 * time.Hour
 
-// newIdentity creates a CA and a server certificate for loopback. The CA's key is discarded.
-func newIdentity(now time.Time) (*identity, error) {
+// newIdentity creates a CA and a server certificate for loopback and for hosts, which are DNS names and IP addresses.
+// The CA's key is discarded.
+func newIdentity(now time.Time, hosts []string) (*identity, error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -44,6 +45,13 @@ func newIdentity(now time.Time) (*identity, error) {
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			leaf.IPAddresses = append(leaf.IPAddresses, ip)
+		} else {
+			leaf.DNSNames = append(leaf.DNSNames, host)
+		}
 	}
 	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"golang.org/x/net/netutil"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 )
 
@@ -29,11 +30,11 @@ type Running struct {
 	stopErr error
 }
 
-// Start starts a server on a loopback port with TLS and a bearer token, and returns when it
-// accepts requests. It stops when ctx ends.
+// Start starts a server with TLS and a bearer token, on a loopback port unless Options.Hosts
+// allows others, and returns when it accepts requests. It stops when ctx ends.
 func Start(ctx context.Context, options Options) (*Running, error) {
 	options = options.withDefaults()
-	listener, err := listen(ctx, options.Listen)
+	listener, err := listen(ctx, options.Listen, options.Hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +55,19 @@ func startOn(ctx context.Context, options Options, listener net.Listener) (*Runn
 	return r, nil
 }
 
-// listen listens on a loopback address.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen listens on a loopback address, or on any address if there are hosts.
+func listen(ctx context.Context, address string, hosts []string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", address, err)
+	}
+	for _, name := range hosts {
+		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return nil, fmt.Errorf("host %q: expected a DNS name or an IP address without a port", name)
+		}
+	}
+	if len(hosts) > 0 {
+		return new(net.ListenConfig).Listen(ctx, "tcp", address)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("listen on %q: expected a loopback address", address)
@@ -67,16 +76,24 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 }
 
 func start(server *Server, listener net.Listener) (*Running, error) {
-	identity, err := newIdentity(server.options.Now())
+	identity, err := newIdentity(server.options.Now(), server.options.Hosts)
 	if err != nil {
 		return nil, err
+	}
+	address := listener.Addr().String()
+	if hosts := server.options.Hosts; len(hosts) > 0 {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		address = net.JoinHostPort(hosts[0], port)
 	}
 	limits := server.options.Limits
 	conns := &connections{}
 	r := &Running{
 		Server: server, conns: conns,
 		config: &rest.Config{
-			Host:            "https://" + listener.Addr().String(),
+			Host:            "https://" + address,
 			BearerToken:     server.options.Token,
 			TLSClientConfig: rest.TLSClientConfig{CAData: identity.ca},
 			QPS:             -1,

@@ -34,6 +34,7 @@ type serveFlags struct {
 	listen      string
 	kubeconfig  string
 	definitions []string
+	hosts       []string
 }
 
 func newServe(env *process.Env) *cobra.Command {
@@ -54,10 +55,15 @@ an administrator. Everything else in the file stays, also the current context. T
 server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
 completes requests in flight, and closes the store.
 
+The server listens on this computer only. With --host, which names it for clients on
+others, --listen may be any address. The name is in the server's certificate and in
+the kubeconfig. Every client needs the certificate and the token in the kubeconfig.
+
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
 		Example: `  tenure serve
   tenure serve --store shop.db --listen 127.0.0.1:8443 --crd widgets.yaml
-  tenure serve --etcd-servers http://127.0.0.1:2379`,
+  tenure serve --etcd-servers http://127.0.0.1:2379
+  tenure serve --listen 0.0.0.0:6443 --host tenure.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
@@ -77,6 +83,8 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	)
 	set.StringArrayVar(&flags.definitions, "crd", nil,
 		"`FILE` or folder with CustomResourceDefinitions to apply first; may be given several times")
+	set.StringSliceVar(&flags.hosts, "host", nil,
+		"`NAME` or IP address of this server for clients on other computers")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
 	return cmd
 }
@@ -97,7 +105,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	}
 	defer func() { err = errors.Join(err, records.Close()) }()
 	server, err := apiserver.Start(context.WithoutCancel(ctx), apiserver.Options{
-		Store: records, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now,
+		Store: records, Listen: f.listen, Hosts: f.hosts, Kubeconfig: kubeconfig, Now: e.Now,
 		NewUID: func() types.UID { return types.UID(e.NewUID()) },
 		Log:    slog.New(slog.NewTextHandler(e.Stderr, nil)),
 	})
