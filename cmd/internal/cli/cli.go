@@ -72,6 +72,9 @@ func execute(e *process.Env, args []string) int {
 	return status
 }
 
+// Root returns the command, to be described: with manual pages, for example. Main runs it.
+func Root(env *process.Env) *cobra.Command { return newRoot(env) }
+
 func newRoot(env *process.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenure",
