@@ -112,6 +112,7 @@ var commandLayers = []layer{
 		"internal/manifest", "internal/place", "internal/view", "internal/playground/site",
 	}},
 	{"playground", []string{"internal/playground", "internal/playground/site"}},
+	{"action", nil}, // the GitHub Action: scripts and their tests
 	{"internal/man", []string{"internal/process", "internal/cli"}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
 }
