@@ -44,6 +44,9 @@ func choosePlatforms(list string) ([]platform, error) {
 // whose page would make the linker keep every exported method, as everything does that uses a template.
 const buildTags = "playground,grpcnotrace"
 
+// releaseVariable is the variable that tenure version prints.
+const releaseVariable = "github.com/tenure-ssa/tenure/cmd/internal/cli.release"
+
 // maxBinary is the largest size of a binary in bytes.
 const maxBinary = 60_000_000
 
@@ -162,7 +165,8 @@ func (w *workspace) buildFor(p platform, d *distribution, scratch string) (*arti
 	// Without cgo, package plugin, which kustomize imports for plugins in Go, is a stub, so that the linker does not keep
 	// every exported method for plugins.
 	env := append(slices.Clone(w.env), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch)
-	if _, err := capture(w.root, env, "go", "build", "-trimpath", "-tags", buildTags, "-ldflags=-s -w", "-o", a.binary,
+	flags := "-ldflags=-s -w -X " + releaseVariable + "=" + d.version
+	if _, err := capture(w.root, env, "go", "build", "-trimpath", "-tags", buildTags, flags, "-o", a.binary,
 		"./cmd/tenure"); err != nil {
 		return nil, err
 	}

@@ -256,6 +256,13 @@ func (w *workspace) verifyKrew(dir, scratch string, manifest *krewPlugin) error 
 		if !strings.Contains(help, "kubectl tenure") {
 			return fmt.Errorf("kubectl-tenure --help: expected the help of a plugin, got:\n%s", help)
 		}
+		version, err := capture(scratch, nil, filepath.Join(root, "bin", "kubectl-tenure"), "version")
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(version, "tenure "+manifest.Spec.Version+" ") {
+			return fmt.Errorf("kubectl-tenure version: expected %s, got %q", manifest.Spec.Version, version)
+		}
 		fmt.Fprintf(w.out, "%s: installed by krew, and runs as kubectl tenure\n", krewFile)
 	}
 	return nil
