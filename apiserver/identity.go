@@ -26,9 +26,11 @@ type identity struct {
 // validity is the lifetime of certificates. Each start of a server creates a new one.
 const validity = 10 * 365 * 24 * time.Hour
 
-// newIdentity creates a CA, and a server certificate for loopback if serving is nil. Client
-// certificates of clientCAs, which may be nil, are asked for too.
-func newIdentity(now time.Time, serving *tls.Certificate, clientCAs *x509.CertPool) (*identity, error) {
+// newIdentity creates a CA, and a server certificate for loopback and for hosts, which are DNS names and IP addresses,
+// if serving is nil. Client certificates of clientCAs, which may be nil, are asked for too.
+func newIdentity(
+	now time.Time, hosts []string, serving *tls.Certificate, clientCAs *x509.CertPool,
+) (*identity, error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -49,10 +51,18 @@ func newIdentity(now time.Time, serving *tls.Certificate, clientCAs *x509.CertPo
 	}
 	i := &identity{ca: ca, caKey: caKey, roots: encodeCertificates(der)}
 	if serving == nil {
-		serving, err = i.issue(&x509.Certificate{
+		leaf := &x509.Certificate{
 			Subject: pkix.Name{CommonName: "tenure"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 			DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-		})
+		}
+		for _, host := range hosts {
+			if ip := net.ParseIP(host); ip != nil {
+				leaf.IPAddresses = append(leaf.IPAddresses, ip)
+			} else {
+				leaf.DNSNames = append(leaf.DNSNames, host)
+			}
+		}
+		serving, err = i.issue(leaf)
 		if err != nil {
 			return nil, err
 		}

@@ -81,7 +81,7 @@ func TestListsInChunks(t *testing.T) {
 				}
 				for _, version := range []string{"", "&resourceVersion=0"} {
 					// A selector that selects everything is not seen to do so.
-					whole := h.list(path+"&limit=100000"+everything(path), accept)
+					whole := h.list(path+"&limit=100000"+allPaths(path), accept)
 					chunks := h.list(path+version, accept)
 					if accept == listJSON {
 						require.JSONEq(t, string(whole), string(chunks), "%s %s", path, accept)
@@ -112,7 +112,7 @@ func TestListsInChunks(t *testing.T) {
 	require.Len(t, list.Items, 520)
 }
 
-func everything(path string) string {
+func allPaths(path string) string {
 	if strings.Contains(path, "Selector=") {
 		return ""
 	}

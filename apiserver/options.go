@@ -105,8 +105,8 @@ type Options struct {
 	// digits.
 	Suffix func() string
 
-	// Listen is the address for Start; the default is a free port of 127.0.0.1. It must be a
-	// loopback address.
+	// Listen is the address for Start; the default is a free port of 127.0.0.1. Without Hosts, it
+	// must be a loopback address.
 	Listen string
 	// Listeners are the listeners for Start, in the place of Listen, on addresses of the
 	// caller's choice. The server closes them. Config leads to the first of them.
@@ -114,6 +114,11 @@ type Options struct {
 	// Certificate is the serving certificate for Start; the default is one for loopback, of a
 	// CA of the server's own. Config trusts its chain.
 	Certificate *tls.Certificate
+	// Hosts are the names and IP addresses by which clients beyond this computer reach the
+	// server: they are in its certificate, and the kubeconfig has the first of them. With Hosts,
+	// Listen may be any address. Every request needs a token all the same, and every connection
+	// TLS.
+	Hosts []string
 	// Kubeconfig, if not empty, is the kubeconfig to which Start adds a context; see
 	// WriteKubeconfig.
 	Kubeconfig string

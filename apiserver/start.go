@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"golang.org/x/net/netutil"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 )
 
@@ -31,13 +32,14 @@ type Running struct {
 	stopErr error
 }
 
-// Start starts a server with TLS and a bearer token on a loopback port, or on
-// Options.Listeners, and returns when it accepts requests. It stops when ctx ends.
+// Start starts a server with TLS and a bearer token, on a loopback port unless Options.Hosts
+// allows others, or on Options.Listeners, and returns when it accepts requests. It stops when
+// ctx ends.
 func Start(ctx context.Context, options Options) (*Running, error) {
 	options = options.withDefaults()
 	listeners := options.Listeners
 	if len(listeners) == 0 {
-		listener, err := listen(ctx, options.Listen)
+		listener, err := listen(ctx, options.Listen, options.Hosts)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +59,7 @@ func startOn(ctx context.Context, options Options, listeners ...net.Listener) (_
 	}()
 	options = options.withDefaults()
 	options.Listeners = listeners
-	own, err := newIdentity(options.Now(), options.Certificate, options.ClientCAs)
+	own, err := newIdentity(options.Now(), options.Hosts, options.Certificate, options.ClientCAs)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +75,19 @@ func startOn(ctx context.Context, options Options, listeners ...net.Listener) (_
 	return r, nil
 }
 
-// listen listens on a loopback address.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen listens on a loopback address, or on any address if there are hosts.
+func listen(ctx context.Context, address string, hosts []string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", address, err)
+	}
+	for _, name := range hosts {
+		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return nil, fmt.Errorf("host %q: expected a DNS name or an IP address without a port", name)
+		}
+	}
+	if len(hosts) > 0 {
+		return new(net.ListenConfig).Listen(ctx, "tcp", address)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("listen on %q: expected a loopback address", address)
@@ -87,16 +97,23 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 
 // start serves on listeners.
 func start(server *Server, own *identity, listeners []net.Listener) (*Running, error) {
-	host, err := hostOf(listeners[0].Addr())
+	address, err := hostOf(listeners[0].Addr())
 	if err != nil {
 		return nil, err
+	}
+	if hosts := server.options.Hosts; len(hosts) > 0 {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		address = net.JoinHostPort(hosts[0], port)
 	}
 	limits := server.options.Limits
 	conns := &connections{}
 	r := &Running{
 		Server: server, conns: conns, identity: own,
 		config: &rest.Config{
-			Host:            "https://" + host,
+			Host:            "https://" + address,
 			BearerToken:     server.options.Token,
 			TLSClientConfig: rest.TLSClientConfig{CAData: own.roots},
 			QPS:             -1,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -69,6 +70,47 @@ func TestStartRefuses(t *testing.T) {
 	_, err := apiserver.Start(t.Context(), apiserver.Options{Kubeconfig: filepath.Join(t.TempDir(), "no", "such",
 		"folder")})
 	require.ErrorContains(t, err, "kubeconfig")
+}
+
+// Hosts are in the certificate, and clients that have the kubeconfig use the first of them. They need the token.
+func TestStartForHosts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	server, err := apiserver.Start(t.Context(), apiserver.Options{
+		Kubeconfig: path, Listen: "127.0.0.1:0", Hosts: []string{"tenure.example", "192.0.2.7"},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	require.Equal(t, server.URL(), config.Host)
+	port, found := strings.CutPrefix(config.Host, "https://tenure.example:")
+	require.True(t, found, config.Host)
+
+	for _, name := range []string{"tenure.example", "192.0.2.7", "localhost"} {
+		here := rest.CopyConfig(config)
+		here.Host, here.ServerName = "https://127.0.0.1:"+port, name // no name service has it
+		client, err := kubernetes.NewForConfig(here)
+		require.NoError(t, err)
+		_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err, name)
+		here.BearerToken = ""
+		client, err = kubernetes.NewForConfig(here)
+		require.NoError(t, err)
+		_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		require.True(t, apierrors.IsUnauthorized(err), "%s: %v", name, err)
+	}
+	other := rest.CopyConfig(config)
+	other.Host, other.ServerName = "https://127.0.0.1:"+port, "other.example"
+	client, err := kubernetes.NewForConfig(other)
+	require.NoError(t, err)
+	_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	require.ErrorContains(t, err, "certificate is valid for localhost, tenure.example, not other.example")
+
+	// This computer has no such address (RFC 5737), so it can't be listened on, but it may be.
+	_, err = apiserver.Start(t.Context(), apiserver.Options{Listen: "192.0.2.7:0", Hosts: []string{"tenure.example"}})
+	require.ErrorContains(t, err, "bind")
+	_, err = apiserver.Start(t.Context(), apiserver.Options{Hosts: []string{"https://tenure.example:443"}})
+	require.ErrorContains(t, err, "expected a DNS name or an IP address without a port")
 }
 
 // A panic in a hook fails the request, not the server.

@@ -8,6 +8,7 @@ schema [VERSION…]   the type from here on: kind Thing of group example.dev at
                     the versions (v1), with these properties; one called
                     status makes the subresource
 crd                 the type from here on: a CustomResourceDefinition
+deduced             the type from here on: deduced from the values, of any kind
 live                the object as it is stored, whoever wrote it
 apply, update, patch [MANAGER] [force] [version=V] [subresource=S] [agent=A]
                     a write. An update is the whole object; a patch is a JSON
@@ -28,6 +29,6 @@ error        the error's text
 warnings     what the host is told, besides one of the others
 orders       of interleave: how many there are, and what they come to
 
-Without a schema or crd, the object is of the built-in kind that the first
-write or live names.
+Without a schema, crd or deduced, the object is of the built-in kind that the
+first write or live names.
 `

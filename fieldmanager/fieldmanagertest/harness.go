@@ -61,6 +61,15 @@ func WithSchema(properties string, versions ...string) Option {
 	}
 }
 
+// WithDeduced makes the object one of a kind without a schema: all maps are granular, all lists atomic. It has no
+// subresources. Its kind is that of the first write.
+func WithDeduced() Option {
+	return func(s *server) error {
+		s.types, s.crd = deduced{}, nil
+		return nil
+	}
+}
+
 // WithConverter sets the converter between versions; the default is fieldmanager.NoneConverter.
 func WithConverter(c fieldmanager.Converter) Option {
 	return func(s *server) error {

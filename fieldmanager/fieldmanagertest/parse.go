@@ -46,6 +46,7 @@ type arguments struct {
 var stepWords = map[string][]string{
 	"schema":     nil,
 	"crd":        nil,
+	"deduced":    nil,
 	"live":       nil,
 	"apply":      {"want", "unchanged", "conflict", "error", "warnings"},
 	"update":     {"want", "unchanged", "conflict", "error", "warnings"},

@@ -147,10 +147,13 @@ func (r *runner) run(st *step) {
 // for interrupted ones.
 func (r *runner) do(st *step) ([]txtar.File, error) {
 	switch st.word {
-	case "schema", "crd":
+	case "schema", "crd", "deduced":
 		option := WithCRD(st.body)
-		if st.word == "schema" {
+		switch st.word {
+		case "schema":
 			option = WithSchema(string(st.body), st.args.list...)
+		case "deduced":
+			option = WithDeduced()
 		}
 		return nil, r.server.configure(option)
 	case "live":

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -45,6 +46,11 @@ func thing(properties map[string]any, versions []string) map[string]any {
 		},
 	}
 }
+
+// deduced has the type of values without a schema for every kind.
+type deduced struct{}
+
+func (deduced) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduced() }
 
 // define makes the object a custom resource.
 func (s *server) define(crd map[string]any) error {

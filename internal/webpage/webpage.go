@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
-	"html/template"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -25,8 +24,8 @@ var (
 // nothing else.
 type Assets struct {
 	Policy string
-	CSS    template.CSS
-	JS     template.JS
+	CSS    string
+	JS     string
 }
 
 // NewAssets returns the assets of a page: what all pages have, then its own, then the hues of managers, whose
@@ -43,7 +42,7 @@ func NewAssets(css, js string, hues []int) Assets {
 		Policy: fmt.Sprintf(
 			"default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'",
 			digest(style.String()), digest(js)),
-		CSS: template.CSS(style.String()), JS: template.JS(js),
+		CSS: style.String(), JS: js,
 	}
 }
 

@@ -1,11 +1,9 @@
 package blame
 
 import (
-	"bufio"
 	"cmp"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"maps"
 	"slices"
@@ -16,14 +14,10 @@ import (
 )
 
 var (
-	//go:embed page/page.html
-	pageHTML string
 	//go:embed page/page.css
 	pageCSS string
 	//go:embed page/page.js
 	pageJS string
-
-	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
 // HTML writes reports as one page that needs nothing but itself: it loads
@@ -36,14 +30,15 @@ var (
 // The colour of a manager follows from its name, and is the same on every page
 // but for those on which another has one that is too much like it.
 func HTML(w io.Writer, reports ...*Report) error {
-	b := bufio.NewWriterSize(w, 64<<10) // a template writes every few bytes by themselves
-	if err := pageTemplate.Execute(b, newPage(reports)); err != nil {
+	text, err := newPage(reports).html()
+	if err != nil {
 		return err
 	}
-	return b.Flush()
+	_, err = io.WriteString(w, text)
+	return err
 }
 
-// page is what the template shows. All text in it is plain.
+// page is what the page shows. All text in it is plain.
 type page struct {
 	webpage.Assets
 
@@ -74,7 +69,7 @@ type pageObject struct {
 
 	Notes   []string
 	Entries []pageEntry
-	Rows    template.HTML
+	Rows    string // HTML
 }
 
 type pageEntry struct {
@@ -232,7 +227,7 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		rows.add(&line)
 		d.Lines = append(d.Lines, facts)
 	}
-	o.Rows = template.HTML(rows.String())
+	o.Rows = rows.String()
 	p.Objects = append(p.Objects, o)
 	p.Data.Objects = append(p.Data.Objects, d)
 }

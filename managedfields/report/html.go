@@ -40,7 +40,9 @@ func HTML(w io.Writer, s *Summary) error {
 
 // page is what the template shows. All text in it is plain.
 type page struct {
-	webpage.Assets
+	Policy string
+	CSS    template.CSS
+	JS     template.JS
 
 	Summary     string
 	Tiles       []tile
@@ -123,7 +125,8 @@ func newPage(s *Summary) *page {
 	for i, name := range sorted {
 		p.classes[name] = fmt.Sprintf("m m%d", i)
 	}
-	p.Assets = webpage.NewAssets(pageCSS, pageJS, webpage.Hues(sorted))
+	assets := webpage.NewAssets(pageCSS, pageJS, webpage.Hues(sorted))
+	p.Policy, p.CSS, p.JS = assets.Policy, template.CSS(assets.CSS), template.JS(assets.JS)
 	p.Tiles = tiles(s)
 	p.Charts = charts(s, p.classes)
 	for _, suggestion := range s.Suggestions {

@@ -414,7 +414,9 @@ func (c *Call) validate(ctx context.Context, r admissionRequest) error {
 // validateByStrategy validates an object by Server.Validation, or else by the strategy.
 func (c *Call) validateByStrategy(ctx context.Context, r admissionRequest) (field.ErrorList, []string) {
 	if c.Validation != nil && !c.Resource.Custom {
-		if errs, warnings, ok := c.Validation(ctx, c.write(ctx, r)); ok {
+		w := c.write(ctx, r)
+		w.Kind = c.Resource.GVK() // the object is whole, also when a subresource such as scale has another kind
+		if errs, warnings, ok := c.Validation(ctx, w); ok {
 			return errs, warnings
 		}
 	}

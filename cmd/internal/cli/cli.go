@@ -78,6 +78,9 @@ func execute(e *process.Env, args []string) int {
 	return status
 }
 
+// Root returns the command, to be described: with manual pages, for example. Main runs it.
+func Root(env *process.Env) *cobra.Command { return newRoot(env) }
+
 func newRoot(env *process.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenure",
@@ -128,7 +131,7 @@ others, see their help.`,
 		newDelete(env),
 		newServe(env),
 	)
-	group("check", "Check:", newTest(env), newEnvtest(env), newReplay(env))
+	group("check", "Check:", newTest(env), newEnvtest(env), newReplay(env), newPlayground(env))
 	root.AddCommand(newVersion(env))
 	useProgramName(root, env.Name)
 	return root

@@ -42,6 +42,7 @@ type serveFlags struct {
 	bootstrap   []string
 	auditLog    string
 	auditPolicy string
+	hosts       []string
 }
 
 func newServe(env *process.Env) *cobra.Command {
@@ -67,6 +68,10 @@ file stays, also the current context.
 The server runs until it is interrupted (SIGINT, SIGTERM). Then it ends watches,
 completes requests in flight, and closes the store.
 
+The server listens on this computer only. With --host, which names it for clients on
+others, --listen may be any address. The name is in the server's certificate and in
+the kubeconfig. Every client needs the certificate and the token in the kubeconfig.
+
 With --audit-log-path, requests are recorded as kube-apiserver does: those that the
 policy of --audit-policy-file names, or without one all writes, with their bodies.
 tenure watch --audit-log reads it.
@@ -75,7 +80,8 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 		Example: `  tenure serve
   tenure serve --store shop.db --listen 127.0.0.1:8443 --crd widgets.yaml
   tenure serve --rbac --user ann --user bob=developers,testers
-  tenure serve --etcd-servers http://127.0.0.1:2379`,
+  tenure serve --etcd-servers http://127.0.0.1:2379
+  tenure serve --listen 0.0.0.0:6443 --host tenure.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
@@ -104,6 +110,8 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 		"leave to controllers what is theirs: Namespaces, and finalizers of deletions and volumes")
 	set.StringVar(&flags.auditLog, "audit-log-path", "", "append audit events to `FILE`, or - for stdout")
 	set.StringVar(&flags.auditPolicy, "audit-policy-file", "", "`FILE` with the audit policy")
+	set.StringSliceVar(&flags.hosts, "host", nil,
+		"`NAME` or IP address of this server for clients on other computers")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
 	return cmd
 }
@@ -137,7 +145,8 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	}
 	defer func() { err = errors.Join(err, closeLog()) }()
 	options := apiserver.Options{
-		Store: records, Audit: audit, Listen: f.listen, Kubeconfig: kubeconfig, Now: e.Now, Validation: e.Validation,
+		Store: records, Audit: audit, Listen: f.listen, Hosts: f.hosts, Kubeconfig: kubeconfig,
+		Now: e.Now, Validation: e.Validation,
 		NewUID:    func() types.UID { return types.UID(e.NewUID()) },
 		Bootstrap: bootstrap, Users: users, Controllers: f.controllers,
 		Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),

@@ -9,6 +9,9 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
+// release is the version of a release, which the linker sets (-X): the go command knows none in a workspace.
+var release string
+
 func newVersion(env *process.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -21,7 +24,10 @@ func newVersion(env *process.Env) *cobra.Command {
 			if info, ok := debug.ReadBuildInfo(); ok {
 				version, built = info.Main.Version, info.GoVersion
 			}
-			if version == "" {
+			switch {
+			case release != "":
+				version = release
+			case version == "":
 				version = "(devel)"
 			}
 			fmt.Fprintf(env.Stdout, "tenure %s (%s)\n", version, built)

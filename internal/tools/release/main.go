@@ -7,6 +7,10 @@
 //	rehearse             check, tidy, pack the modules, install the command and build a program from the packed modules
 //	prepare VERSION      write VERSION into the modules' requirements on each other, and into CHANGELOG.md
 //	tag VERSION          check that HEAD is prepared for VERSION, and print the git commands that publish it
+//	dist [-platforms LIST] DIR VERSION
+//	                     build the command for the platforms (all of a release by default), and write archives, SBOMs, a
+//	                     krew manifest, the context of an image and checksums into DIR
+//	verify DIR           check what dist wrote: install it by krew, and run it alone in a file system
 //
 // A release is one version of all released modules: the root module has the tag vX.Y.Z, the module in the folder
 // apiserver the tag apiserver/vX.Y.Z. Modules that hold only tests are not released (see testModules).
@@ -35,7 +39,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: release check | tidy [-w] | rehearse | prepare VERSION | tag VERSION")
+var errUsage = errors.New("usage: release check | tidy [-w] | rehearse | prepare VERSION | tag VERSION | " +
+	"dist [-platforms LIST] DIR VERSION | verify DIR")
 
 func runCommand(args []string, out io.Writer) error {
 	if len(args) == 0 {
@@ -43,6 +48,7 @@ func runCommand(args []string, out io.Writer) error {
 	}
 	flags := flag.NewFlagSet("release "+args[0], flag.ContinueOnError)
 	write := flags.Bool("w", false, "tidy: write go.mod and go.sum")
+	list := flags.String("platforms", "", "dist: platforms as in linux/amd64,darwin/arm64")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -65,6 +71,14 @@ func runCommand(args []string, out io.Writer) error {
 		return w.prepare(version, time.Now())
 	case command == "tag" && flags.NArg() == 1:
 		return w.tag(version)
+	case command == "dist" && flags.NArg() == 2:
+		chosen, err := choosePlatforms(*list)
+		if err != nil {
+			return err
+		}
+		return w.dist(flags.Arg(0), flags.Arg(1), chosen)
+	case command == "verify" && flags.NArg() == 1:
+		return w.verifyDist(flags.Arg(0))
 	}
 	return errUsage
 }

@@ -7,7 +7,6 @@ import (
 	"image/png"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -26,7 +25,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/managedfields/blame"
+	"github.com/tenure-ssa/tenure/test/conformance/internal/browser"
 )
+
+// contrast lists the texts of the page that are hard to read.
+const contrast = browser.LowContrast
 
 // now is when the reports are made.
 var now = time.Date(2026, 1, 4, 18, 0, 0, 0, time.UTC)
@@ -34,33 +37,7 @@ var now = time.Date(2026, 1, 4, 18, 0, 0, 0, time.UTC)
 // start starts a browser for t and its subtests, or skips t where there is none.
 func start(t *testing.T) context.Context {
 	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("no Chromium in PATH: the page is not tested (Debian: apt-get install chromium)")
-	}
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], // headless, and quiet in the background
-		chromedp.ExecPath(path),
-		chromedp.NoSandbox, // for root, which CI often is; it opens the test's own files only
-		chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-component-update", true),
-		chromedp.UserDataDir(t.TempDir()),
-	)
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), flags...)
-	t.Cleanup(cancel)
-	ctx, cancelBrowser := chromedp.NewContext(ctx)
-	t.Cleanup(func() {
-		cancelBrowser()
-		cancel()
-	})
-	require.NoError(t, chromedp.Do(ctx))
-	return ctx
+	return browser.Start(t)
 }
 
 // tab is a page in the browser, and what it complained about and asked for.

@@ -1,0 +1,226 @@
+package action
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cli"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+// TestMain runs tenure where a test runs this program as a tenure.
+func TestMain(m *testing.M) {
+	if os.Getenv("RUN_TENURE") != "" {
+		env := process.Env{Name: "tenure", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+		os.Exit(cli.Main(env, os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// metadata is the part of action.yml that tests look at.
+type metadata struct {
+	Name, Description string
+	Inputs            map[string]struct {
+		Description string
+		Required    bool
+		Default     *string
+	}
+	Runs struct {
+		Using string
+		Steps []struct {
+			Name, Run, Shell string
+			Env              map[string]string
+		}
+	}
+}
+
+// What a user or a pull request wrote reaches scripts in variables only, never as code, and every input is used.
+func TestMetadata(t *testing.T) {
+	text, err := os.ReadFile("action.yml")
+	require.NoError(t, err)
+	var action metadata
+	require.NoError(t, yaml.Unmarshal(text, &action))
+	require.Equal(t, "composite", action.Runs.Using)
+	for _, step := range action.Runs.Steps {
+		require.NotContains(t, step.Run, "${{", step.Name)
+		require.Equal(t, "bash", step.Shell, step.Name)
+		for _, m := range regexp.MustCompile(`GITHUB_ACTION_PATH/([a-z.]+)`).FindAllStringSubmatch(step.Run, -1) {
+			out, err := exec.Command("bash", "-n", m[1]).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			script, err := os.ReadFile(m[1])
+			require.NoError(t, err)
+			for name := range step.Env {
+				require.True(t, name == "GH_TOKEN" || strings.Contains(string(script), "$"+name) ||
+					strings.Contains(string(script), "${"+name), "%s does not use %s", m[1], name)
+			}
+		}
+	}
+	for name, input := range action.Inputs {
+		require.NotEmpty(t, input.Description, name)
+		require.Equal(t, input.Required, input.Default == nil, name)
+		require.Regexp(t, `inputs\.`+name+`\b`, string(text), name)
+	}
+	for _, m := range regexp.MustCompile(`inputs\.([a-z-]+)`).FindAllStringSubmatch(string(text), -1) {
+		require.Contains(t, action.Inputs, m[1])
+	}
+}
+
+// runner is a folder as a job has it.
+type runner struct {
+	t   *testing.T
+	dir string
+}
+
+func newRunner(t *testing.T) *runner {
+	for _, name := range []string{"bash", "awk", "iconv"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s in PATH", name)
+		}
+	}
+	r := &runner{t, t.TempDir()}
+	require.NoError(t, os.Mkdir(filepath.Join(r.dir, "bin"), 0o777))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	r.write("bin/tenure", fmt.Sprintf("#!/bin/sh\nRUN_TENURE=1 exec %q \"$@\"\n", self))
+	return r
+}
+
+func (r *runner) write(name, text string) {
+	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o755))
+}
+
+func (r *runner) read(name string) string {
+	text, err := os.ReadFile(filepath.Join(r.dir, name))
+	require.NoError(r.t, err)
+	return string(text)
+}
+
+// script runs a script of the action, and returns what it printed.
+func (r *runner) script(name string, env ...string) (string, error) {
+	path, err := filepath.Abs(name)
+	require.NoError(r.t, err)
+	command := exec.Command("bash", path)
+	command.Dir = r.dir
+	command.Env = append(os.Environ(), "PATH="+filepath.Join(r.dir, "bin")+":"+os.Getenv("PATH"), "RUNNER_TEMP="+r.dir,
+		"GITHUB_OUTPUT="+filepath.Join(r.dir, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(r.dir, "summary"),
+		"GITHUB_PATH="+filepath.Join(r.dir, "path"), "GITHUB_REPOSITORY=you/shop")
+	command.Env = append(command.Env, env...)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+const live = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: c
+  namespace: default
+  managedFields:
+  - {manager: alice, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:a": {}}}}
+data: {a: x}
+`
+
+func manifest(data string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\ndata: " + data + "\n"
+}
+
+func TestPlan(t *testing.T) {
+	for _, row := range []struct {
+		name, manager, data, status, title string
+	}{
+		{"no-op", "alice", "{a: x}", "0", "Nothing would change"},
+		{"change", "alice", "{a: z}", "1", "Objects or their owners would change"},
+		{"conflict, and backticks that would end the block", "bob", "{a: '`````'}", "2", "Conflicts with other managers"},
+		{"error", "bob", "{a: {}}", "3", "The plan failed"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRunner(t)
+			r.write("live.yaml", live)
+			r.write("a b.yaml", manifest(row.data))
+			r.write("c.yaml", manifest(row.data))
+			out, err := r.script("plan.sh", "COMMAND=", "FILES=c.yaml", "FIELD_MANAGER="+row.manager, "ARGS=--live live.yaml")
+			require.NoError(t, err, out)
+			require.Equal(t, "status="+row.status+"\n", r.read("output"), out)
+			body := r.read("tenure-plan.md")
+			require.Equal(t, body, r.read("summary"))
+			lines := strings.Split(strings.TrimSpace(body), "\n")
+			require.Equal(t, "### tenure plan: "+row.title, lines[0])
+			fence := lines[2]
+			require.Regexp(t, "^`{3,}$", fence)
+			require.Equal(t, fence, lines[len(lines)-1])
+			inside := strings.Join(lines[3:len(lines)-1], "\n")
+			require.NotContains(t, inside, fence)
+			require.Contains(t, inside, strings.TrimSpace(strings.Split(out, "\n")[0]))
+		})
+	}
+	out, err := newRunner(t).script("plan.sh", "COMMAND=", "FILES= ", "FIELD_MANAGER=x", "ARGS=")
+	require.Error(t, err)
+	require.Contains(t, out, "::error::files")
+}
+
+// One comment for each manager is written, and then changed.
+func TestComment(t *testing.T) {
+	r := newRunner(t)
+	r.write("tenure-plan.md", "### plan\n")
+	r.write("bin/gh", "#!/bin/sh\necho \"$*\" >>\""+r.dir+"/calls\"\ncase \"$*\" in *--jq*) cat \""+r.dir+"/found\" ;; esac\n")
+	for _, found := range []string{"", "17\n18\n"} {
+		r.write("found", found)
+		out, err := r.script("comment.sh", "PULL_REQUEST=5", "FIELD_MANAGER=a -->b")
+		require.NoError(t, err, out)
+	}
+	require.Equal(t, "<!-- tenure plan: a----b -->\n### plan\n", r.read("tenure-comment.md"))
+	calls := strings.Split(strings.TrimSpace(r.read("calls")), "\n")
+	require.Len(t, calls, 4)
+	require.Contains(t, calls[0], "--paginate repos/you/shop/issues/5/comments --jq")
+	require.Contains(t, calls[1], "--method POST repos/you/shop/issues/5/comments --field body=@")
+	require.Contains(t, calls[3], "--method PATCH repos/you/shop/issues/comments/17 --field body=@")
+}
+
+// Only a command with the right checksum gets into PATH.
+func TestInstall(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl in PATH")
+	}
+	release := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(release, "v0.1.0"), 0o777))
+	archive := filepath.Join(release, "v0.1.0", "tenure_v0.1.0_linux_amd64.tar.gz")
+	require.NoError(t, os.WriteFile(filepath.Join(release, "tenure"), []byte("#!/bin/sh\n"), 0o755))
+	out, err := exec.Command("tar", "-czf", archive, "-C", release, "tenure").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	sum, err := exec.Command("sh", "-c", "sha256sum <'"+archive+"' | cut -d ' ' -f 1").Output()
+	require.NoError(t, err)
+	server := httptest.NewServer(http.FileServer(http.Dir(release)))
+	t.Cleanup(server.Close)
+	for _, row := range []struct{ name, sum, version, os, want string }{
+		{"right", string(sum), "v0.1.0", "Linux", ""},
+		{"another archive", strings.Repeat("0", 64) + "\n", "v0.1.0", "Linux", "has the checksum"},
+		{"no version", string(sum), "", "Linux", "version: expected a release as in v0.1.0"},
+		{"a path for a version", string(sum), "v0.1.0/../x", "Linux", "version: expected"},
+		{"another system", string(sum), "v0.1.0", "Plan9", "there is no release for Plan9"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			list := strings.TrimSpace(row.sum) + "  " + filepath.Base(archive) + "\n"
+			require.NoError(t, os.WriteFile(filepath.Join(release, "v0.1.0", "checksums.txt"), []byte(list), 0o600))
+			r := newRunner(t)
+			out, err := r.script("install.sh", "VERSION="+row.version, "RUNNER_OS="+row.os, "RUNNER_ARCH=X64",
+				"RELEASES="+server.URL)
+			if row.want != "" {
+				require.Error(t, err)
+				require.Contains(t, out, row.want)
+				require.NoFileExists(t, filepath.Join(r.dir, "path"))
+				return
+			}
+			require.NoError(t, err, out)
+			require.FileExists(t, filepath.Join(strings.TrimSpace(r.read("path")), "tenure"))
+		})
+	}
+}

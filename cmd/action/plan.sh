@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs tenure plan, and writes what it printed as Markdown into the job's summary and into a file for the comment.
+set -euo pipefail
+
+read -r -d '' -a files <<<"$FILES" || true
+read -r -d '' -a args <<<"$ARGS" || true
+if [ "${#files[@]}" -eq 0 ]; then
+	echo "::error::files: expected files or folders with manifests"
+	exit 1
+fi
+flags=()
+for file in "${files[@]}"; do
+	flags+=(-f "$file")
+done
+
+output=$RUNNER_TEMP/tenure-plan.txt
+status=0
+"${COMMAND:-tenure}" plan "${flags[@]}" --field-manager "$FIELD_MANAGER" ${args[@]+"${args[@]}"} >"$output" 2>&1 || status=$?
+cat "$output"
+echo "status=$status" >>"$GITHUB_OUTPUT"
+
+case $status in
+0) title="Nothing would change" ;;
+1) title="Objects or their owners would change" ;;
+2) title="Conflicts with other managers" ;;
+*) title="The plan failed" ;;
+esac
+
+# A comment has at most 65,536 characters. The output may have any number of backticks: the fence has one more.
+limit=60000
+longest=$({ grep -o '`*' "$output" || true; } | awk '{ if (length > n) n = length } END { print n + 0 }')
+fence='```'
+while [ "${#fence}" -le "$longest" ]; do
+	fence+='`'
+done
+{
+	echo "### tenure plan: $title"
+	echo
+	echo "$fence"
+	head -c "$limit" "$output" | iconv -c -f UTF-8 -t UTF-8
+	if [ "$(wc -c <"$output")" -gt "$limit" ]; then
+		echo
+		echo "… and more: see the log of the job"
+	fi
+	echo
+	echo "$fence"
+} >"$RUNNER_TEMP/tenure-plan.md"
+cat "$RUNNER_TEMP/tenure-plan.md" >>"$GITHUB_STEP_SUMMARY"

@@ -1,0 +1,191 @@
+package fieldmanagertest
+
+import (
+	"fmt"
+
+	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// Source is a scenario in its text form, without its expected results.
+type Source struct {
+	// About is the comment without the lines for programs, and Rules are the rules that these list.
+	About string
+	Rules []string
+	// Steps are its steps, in order.
+	Steps []SourceStep
+}
+
+// SourceStep is a step as it is written: its name, such as "apply bob force", and its body.
+type SourceStep struct {
+	Name string `json:"name"`
+	Body string `json:"body"`
+}
+
+// ParseSource returns the steps of a scenario. The error has the name of the step that can't be parsed.
+func ParseSource(text []byte) (*Source, error) {
+	parsed, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{About: parsed.about, Rules: parsed.rules}
+	for _, st := range parsed.steps {
+		s.Steps = append(s.Steps, SourceStep{st.name, string(st.body)})
+		for _, write := range st.grouped {
+			s.Steps = append(s.Steps, SourceStep{write.name, string(write.body)})
+		}
+	}
+	return s, nil
+}
+
+// Played is what a step did.
+type Played struct {
+	// Word is the first word of the step: apply, schema and so on.
+	Word string
+	// Before is a copy of the object before the step, nil if there was none. The object after it is in Result.
+	Before *unstructured.Unstructured
+	// Type is the type of the object after the step, nil as long as it is not known.
+	Type *typed.Type
+	// Result is the result of a write. Of other steps it has the object, and the error if the step failed.
+	Result
+	// Plan is the plan of an apply that could be planned. Its values belong to the engine.
+	Plan *fieldmanager.Plan
+	// Ways are the ways out of the conflicts of an apply.
+	Ways []conflicts.WayOut
+	// Intent is what an extract step returns.
+	Intent map[string]any
+	// Orders is the report of an interleave step.
+	Orders *Interleaving
+	// IsGrouped reports that the step is a write of the interleave step before it, and has no result of its own.
+	IsGrouped bool
+}
+
+// Play runs steps without expected results, and returns what each did. A step that fails changes nothing, and the
+// steps after it run. Writes that follow an interleave belong to it, up to the next step of another kind.
+func Play(steps []SourceStep) []Played {
+	out := make([]Played, 0, len(steps))
+	r := &runner{server: newServer(), scenario: &Scenario{}}
+	var parsed script
+	for i, source := range steps {
+		n, st, err := parsed.next(source)
+		switch {
+		case err != nil:
+			out = append(out, Played{Result: r.current(err)})
+			parsed = script{} // nothing belongs to what failed
+		case n == len(parsed.steps):
+			out = append(out, Played{Word: st.word, IsGrouped: true})
+		case st.word == "interleave":
+			// The steps that belong to it come after it: they are parsed first.
+			out = append(out, r.playInterleave(source, steps[i+1:]))
+		default:
+			out = append(out, r.play(st))
+		}
+	}
+	return out
+}
+
+// next parses a step, and returns how many steps there were before it.
+func (s *script) next(source SourceStep) (before int, st *step, err error) {
+	before = len(s.steps)
+	if err := s.add(txtar.File{Name: source.Name, Data: []byte(source.Body)}); err != nil {
+		return before, nil, err
+	}
+	if len(s.steps) == 0 {
+		return before, nil, fmt.Errorf("expected a step, got %q", source.Name)
+	}
+	return before, s.steps[len(s.steps)-1], nil
+}
+
+// playInterleave runs an interleave step with the writes that follow it.
+func (r *runner) playInterleave(source SourceStep, rest []SourceStep) Played {
+	var parsed script
+	_, st, err := parsed.next(source)
+	for _, write := range rest {
+		if n, _, err := parsed.next(write); err != nil || n != len(parsed.steps) {
+			break
+		}
+	}
+	p := Played{Word: "interleave", Before: r.state.object()}
+	switch {
+	case err != nil:
+	case len(st.grouped) == 0:
+		err = fmt.Errorf("step %q: expected writes after it", source.Name)
+	default:
+		sample := Sample{Limit: min(st.number("limit"), maxPlayedOrders), Seed: uint64(st.number("seed"))}
+		p.Orders = r.server.interleave(r.state, sample, sequencesOf(st.grouped), watch{})
+	}
+	p.Result = r.current(err)
+	p.Type = r.server.currentType()
+	return p
+}
+
+// maxPlayedOrders is the largest number of orders that [Play] runs.
+const maxPlayedOrders = 1000
+
+// play runs a step other than interleave.
+func (r *runner) play(st *step) Played {
+	p := Played{Word: st.word, Before: r.state.object()}
+	switch st.word {
+	case "schema", "crd", "deduced", "live":
+		_, err := r.do(st)
+		p.Result = r.current(err)
+	case "extract":
+		intent, err := r.extract(st)
+		p.Intent, p.Result = intent, r.current(err)
+	default:
+		var calls []call
+		r.server.observe = func(c call) { calls = append(calls, c) }
+		next, out := r.server.do(r.state, st.write())
+		r.server.observe = nil
+		r.state = next
+		p.Result = out.result(next)
+		if len(calls) == 1 && st.word == "apply" {
+			p.plan(calls[0])
+		}
+	}
+	p.Type = r.server.currentType()
+	return p
+}
+
+// plan adds what the engine says about an apply that was done: its plan, and the ways out of its conflicts.
+func (p *Played) plan(c call) {
+	m, err := c.server.manager(c.kind, c.write.subresource)
+	if err != nil {
+		return
+	}
+	c.server.now = c.now
+	warnings := c.server.warnings
+	defer func() { c.server.warnings = warnings }()
+	options := fieldmanager.PlanOptions{Force: c.write.force}
+	var live runtime.Object // nil for a create
+	if c.live != nil {
+		live = c.live
+	}
+	if plan, err := m.Plan(live, c.object, c.write.manager, options); err == nil {
+		p.Plan = plan
+	}
+	if p.Conflicts == nil {
+		return
+	}
+	if report, err := m.WaysOut(live, c.object, c.write.manager, "", options); err == nil {
+		p.Ways = report.Ways
+	}
+}
+
+// current returns the object as the result of a step that is no write.
+func (r *runner) current(err error) Result {
+	return outcome{err: err}.result(r.state)
+}
+
+// currentType returns the type of the object at the version that it is stored at.
+func (s *server) currentType() *typed.Type {
+	if s.kind.Kind == "" || len(s.versions) == 0 {
+		return nil
+	}
+	return s.types.TypeFor(s.at(s.versions[0]).WithKind(s.kind.Kind))
+}

@@ -1,0 +1,256 @@
+package playground
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/test/conformance/internal/browser"
+)
+
+// example is an example of the page.
+type example struct {
+	Name  string   `json:"name"`
+	Rules []string `json:"rules"`
+	Steps []struct {
+		Name string `json:"name"`
+		Body string `json:"body"`
+	} `json:"steps"`
+}
+
+// response is the part of a response that the page shows.
+type response struct {
+	Steps []struct {
+		Outcome string `json:"outcome"`
+		Error   string `json:"error"`
+		Object  []struct {
+			Text string `json:"text"`
+		} `json:"object"`
+		Conflicts []struct {
+			Field string `json:"field"`
+		} `json:"conflicts"`
+	} `json:"steps"`
+}
+
+func quoted(text string) string {
+	data, err := json.Marshal(text)
+	if err != nil { // no string fails
+		panic(err)
+	}
+	return string(data)
+}
+
+// conflicting is the example with a conflict that the page begins with.
+const conflicting = "5.1-conflict-force-and-sharing"
+
+func TestPage(t *testing.T) {
+	chromium := browser.Start(t)
+	command := program(t)
+	t.Run("server", func(t *testing.T) {
+		// The engine is the same as without a page: some examples show that the page gets to it.
+		testPage(t, chromium, command, serve(t, command), func(e *example) bool { return strings.HasPrefix(e.Name, "5.1") })
+	})
+	dir := os.Getenv("PLAYGROUND")
+	t.Run("wasm", func(t *testing.T) {
+		if dir == "" {
+			t.Skip("PLAYGROUND names no folder with the static site, which takes a minute to build")
+		}
+		testPage(t, chromium, command, serveStatic(t, dir), func(*example) bool { return true })
+	})
+}
+
+func testPage(t *testing.T, chromium context.Context, command, address string, isRun func(*example) bool) {
+	t.Run("runs examples as the Go engine does", func(t *testing.T) {
+		b := open(t, chromium, address, "")
+		examples := eval[[]example](b, `playground.examples`)
+		require.Greater(t, len(examples), 60)
+		count := 0
+		for _, e := range examples {
+			if !isRun(&e) {
+				continue
+			}
+			count++
+			request, err := json.Marshal(map[string]any{"steps": e.Steps})
+			require.NoError(t, err)
+			want := native(t, command, string(request))
+			require.Equal(t, want, eval[string](b, `playground.run(`+quoted(string(request))+`)`), e.Name)
+			checkShown(t, b, &e, want)
+		}
+		require.NotZero(t, count)
+		times := eval[[]float64](b, `(async () => {
+			const request = JSON.stringify({steps: [`+deployment+`]}), times = [];
+			for (let i = 0; i < 21; i++) times.push((await playground.ask(request)).time);
+			return times;
+		})()`)
+		slices.Sort(times)
+		t.Logf("%d of %d examples are the same; a Deployment is applied in %.1f ms (the median of %d)",
+			count, len(examples), times[len(times)/2], len(times))
+	})
+
+	t.Run("offers the ways out of conflicts", func(t *testing.T) {
+		link := "#s=" + linkOf(t, chromium, address, twoManagers)
+		for _, row := range []struct {
+			way    string
+			owners []string
+			why    string
+		}{
+			{"force", []string{"bob"}, "it takes the field"},
+			{"give-up", []string{"alice"}, "it leaves the field"},
+			{"share", []string{"alice", "bob"}, "both own the field"},
+		} {
+			t.Run(row.way, func(t *testing.T) {
+				b := open(t, chromium, address, link)
+				require.Equal(t, []string{"changed", "conflict"}, b.texts("#strip .badge"))
+				b.script(`playground.busy = true; document.querySelector('.way[data-way="` + row.way + `"]').click()`)
+				b.settle()
+				require.Equal(t, []string{"changed", "conflict", "changed"}, b.texts("#strip .badge"))
+				require.Len(t, b.texts("#steps > li"), 3)
+				require.Equal(t, row.owners, eval[[]string](b,
+					`[...document.querySelector('.line[title=".spec.replicas"]').querySelectorAll(".chip")].map(c => c.textContent)`),
+					row.why)
+			})
+		}
+	})
+
+	t.Run("keeps everything in a link", func(t *testing.T) {
+		b := open(t, chromium, address, "#example="+conflicting)
+		b.script(`(() => {
+			const body = document.querySelector("#steps textarea");
+			body.value += "# €\n";
+			body.dispatchEvent(new Event("input"));
+			document.querySelector("#type").value = "deduced";
+			document.querySelector("#type").dispatchEvent(new Event("change"));
+		})()`)
+		b.settle()
+		link := eval[string](b, `new Promise(done => { const look = () => location.hash.startsWith("#s=") ? done(location.hash) : setTimeout(look, 10); look(); })`)
+		other := open(t, chromium, address, link)
+		state := `[document.querySelector("#type").value, ...[...document.querySelectorAll("#steps textarea")].map(t => t.value)]`
+		require.Equal(t, eval[[]string](b, state), eval[[]string](other, state))
+		require.Contains(t, eval[[]string](other, state)[1], "# €\n")
+		require.Equal(t, b.texts("#strip .badge"), other.texts("#strip .badge"))
+	})
+
+	t.Run("works by keyboard", func(t *testing.T) {
+		b := open(t, chromium, address, "#example="+conflicting)
+		steps := len(b.texts("#steps > li"))
+		b.script(`document.querySelector('#strip [aria-selected="true"]').focus()`)
+		last := eval[string](b, `document.activeElement.id`)
+		b.do(chromedp.KeyEvent(kb.ArrowLeft))
+		require.NotEqual(t, last, eval[string](b, `document.activeElement.id`))
+		require.Equal(t, "true", eval[string](b, `document.activeElement.getAttribute("aria-selected")`))
+		b.do(chromedp.KeyEvent(kb.ArrowRight))
+		require.Equal(t, last, eval[string](b, `document.activeElement.id`))
+		b.script(`document.querySelector("#add").focus()`)
+		b.do(chromedp.KeyEvent(kb.Enter))
+		b.settle()
+		require.Len(t, b.texts("#steps > li"), steps+1)
+		require.Equal(t, "manager", eval[string](b, `document.activeElement.dataset.field`), "the new write is to be filled in")
+		require.Empty(t, eval[[]string](b, `[...document.querySelectorAll("button, select, input, textarea")]
+			.filter(e => !(e.textContent.trim() && e.tagName === "BUTTON") && !e.labels?.length && !e.ariaLabel).map(e => e.outerHTML)`),
+			"every control has a name")
+	})
+
+	t.Run("can be read", func(t *testing.T) {
+		b := open(t, chromium, address, "#example="+conflicting)
+		at := slices.Index(b.texts("#strip .badge"), "conflict")
+		b.script(`document.querySelectorAll("#strip button")[` + strconv.Itoa(at) + `].click()`)
+		for _, scheme := range []string{"light", "dark"} {
+			b.theme(scheme)
+			require.Empty(t, eval[[]string](b, browser.LowContrast), "%s: text with a contrast of less than 4.5", scheme)
+			b.screenshot(scheme)
+		}
+		b.do(chromedp.EmulateViewport(360, 740))
+		require.LessOrEqual(t, eval[int](b, `document.scrollingElement.scrollWidth`), 360, "nothing is cut off on a phone")
+		b.screenshot("phone")
+	})
+
+	t.Run("shows hostile text as text", func(t *testing.T) {
+		const evil = `</script><img src=x onerror=alert(1)><script>document.title="pwned"</script>`
+		state := `{"type": {"word": "deduced"}, "live": "", "steps": [
+			{"word": "apply", "manager": ` + quoted(evil) + `, "body": ` + quoted(evil) + `},
+			{"word": "apply", "manager": "<b>", "body": ` + quoted("apiVersion: v1\nkind: Widget\nmetadata: {name: "+quoted(evil)+"}\nspec: {"+quoted(evil)+": "+quoted(evil)+"}\n") + `},
+			{"word": ` + quoted(evil) + `}, 1, null]}`
+		b := open(t, chromium, address, "#s="+linkOf(t, chromium, address, state))
+		require.Equal(t, []string{"done", "error", "changed"}, b.texts("#strip .badge"))
+		require.Equal(t, "Tenure playground", eval[string](b, `document.title`))
+		require.Zero(t, eval[int](b, `document.images.length`))
+		require.Contains(t, strings.Join(b.texts(".line code"), "\n"), evil)
+		require.Contains(t, b.texts(".line .chip"), "<b>")
+	})
+
+	t.Run("rejects a link that can't be read", func(t *testing.T) {
+		b := open(t, chromium, address, "")
+		for _, link := range []string{"#s=AAAA", "#s=!", "#s="} {
+			b.script(`playground.busy = true; location.hash = ` + quoted(link))
+			require.Contains(t, eval[string](b, `new Promise(done => {
+				const look = () => playground.busy ? setTimeout(look, 10) : done(playground.error);
+				look();
+			})`), "The link can't be read", link)
+		}
+	})
+}
+
+// twoManagers is a state in which two managers are in conflict.
+const twoManagers = `{"type": {"word": "builtin"}, "live": "", "steps": [
+	{"word": "apply", "manager": "alice", "body": "apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 3}\n"},
+	{"word": "apply", "manager": "bob", "body": "spec: {replicas: 5, paused: true}\n"}]}`
+
+// deployment is a write that creates a Deployment, in JavaScript.
+const deployment = "{name: \"apply alice\", body: `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n" +
+	"spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: " +
+	"[{name: web, image: nginx, ports: [{containerPort: 80}], resources: {limits: {cpu: 1}}}]}}}`}"
+
+// checkShown checks that the page shows an example as the response has it.
+func checkShown(t *testing.T, b *tab, e *example, answer string) {
+	t.Helper()
+	var want response
+	require.NoError(t, json.Unmarshal([]byte(answer), &want))
+	b.visit("#example=" + e.Name)
+	var names, outcomes []string
+	for i, step := range want.Steps {
+		names, outcomes = append(names, sortedWords(e.Steps[i].Name)), append(outcomes, step.Outcome)
+	}
+	var shown []string
+	for _, name := range b.texts("#strip b") {
+		shown = append(shown, sortedWords(name))
+	}
+	require.Equal(t, names, shown, "%s: the page has the same steps", e.Name)
+	require.Equal(t, outcomes, b.texts("#strip .badge"), e.Name)
+	for i, step := range want.Steps {
+		b.script(`document.querySelectorAll("#strip button")[` + strconv.Itoa(i) + `].click()`)
+		lines := []string{}
+		for _, line := range step.Object {
+			lines = append(lines, line.Text)
+		}
+		require.Equal(t, lines, b.texts(".line code"), "%s, step %d", e.Name, i+1)
+		fields := []string{}
+		for _, c := range step.Conflicts {
+			fields = append(fields, c.Field)
+		}
+		if len(fields) > 0 {
+			require.Equal(t, fields, b.texts("#result table:first-of-type tbody td:first-child > code"), "%s, step %d", e.Name, i+1)
+		}
+	}
+}
+
+// sortedWords returns the words of a step's name in one order: that of force and the others means nothing.
+func sortedWords(name string) string {
+	words := strings.Fields(name)
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// linkOf returns the fragment of a state, as a page makes it.
+func linkOf(t *testing.T, chromium context.Context, address, state string) string {
+	t.Helper()
+	b := open(t, chromium, address, "")
+	return eval[string](b, `import("./state.js").then(s => s.encode(`+state+`))`)
+}
