@@ -102,7 +102,8 @@ func TestWatchTwin(t *testing.T) {
 func TestWatchTooSlow(t *testing.T) {
 	store := memory.New(memory.Options{Progress: time.Hour})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	h := newHost(t, apiserver.Options{Store: store})
+	// On a slow machine the watch must not end because a write takes long.
+	h := newHost(t, apiserver.Options{Store: store, Limits: apiserver.Limits{Write: time.Hour, Bookmarks: time.Hour}})
 	h.LimitWatches(70)
 	from := h.must("POST", configMaps, "", configMap("a", "")).GetResourceVersion()
 	slow := h.watch(configMaps + "?watch=1&allowWatchBookmarks=true&resourceVersion=" + from)
