@@ -86,7 +86,9 @@ func measure(ctx context.Context, count, namespaces, runs int) (err error) {
 			}
 		}
 	}
-	rows := [][]string{{fmt.Sprintf("%d Deployments, %d changed", count, (count+9)/10), "time", "objects a second", "CPU of the client", "memory"}}
+	rows := [][]string{{
+		fmt.Sprintf("%d Deployments, %d changed", count, (count+9)/10), "time", "objects a second", "CPU of the client", "memory",
+	}}
 	for _, c := range commands {
 		elapsed, cpu := median(c.elapsed), median(c.cpu)
 		rows = append(rows, []string{
@@ -137,7 +139,8 @@ func fill(ctx context.Context, server *apiserver.Running, path string, count, na
 		if err != nil {
 			return err
 		}
-		q, err := http.NewRequestWithContext(ctx, http.MethodPatch, server.URL()+path+"?fieldManager="+manager, bytes.NewReader(body))
+		address := server.URL() + path + "?fieldManager=" + manager
+		q, err := http.NewRequestWithContext(ctx, http.MethodPatch, address, bytes.NewReader(body))
 		if err != nil {
 			return err
 		}

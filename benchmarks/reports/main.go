@@ -117,10 +117,11 @@ func (w *writer) send(method, path, contentType, manager string, tree any) error
 	if err != nil {
 		return err
 	}
-	q, err := http.NewRequestWithContext(w.ctx, method, w.url+path+"?force=true&fieldManager="+manager, bytes.NewReader(body))
-	if method == http.MethodPost && err == nil {
-		q, err = http.NewRequestWithContext(w.ctx, method, w.url+path+"?fieldManager="+manager, bytes.NewReader(body))
+	address := w.url + path + "?fieldManager=" + manager
+	if method == http.MethodPatch {
+		address += "&force=true"
 	}
+	q, err := http.NewRequestWithContext(w.ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,8 @@ func (w *writer) apply(path, manager string, tree any) error {
 // fill writes the objects: each is applied by one manager, and then a part of it by another one.
 func (w *writer) fill(f flags) error {
 	for i := range f.kinds - 2 {
-		if err := w.send(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", "m-0", definition(i)); err != nil {
+		const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+		if err := w.send(http.MethodPost, definitions, "application/json", "m-0", definition(i)); err != nil {
 			return err
 		}
 	}

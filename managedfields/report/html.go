@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -212,8 +211,8 @@ func moreRows(count int) string {
 }
 
 func (p *page) kinds(s *Summary) table {
-	t := table{Title: "Kinds", Note: moreRows(len(s.Kinds)), Columns: columns("Kind", "#Objects", "#Size", "#Managed fields", "#Share",
-		"#Managers", "#Fields", "#Client-side", "#Unowned fields", "#Shared fields")}
+	t := table{Title: "Kinds", Note: moreRows(len(s.Kinds)), Columns: columns("Kind", "#Objects", "#Size",
+		"#Managed fields", "#Share", "#Managers", "#Fields", "#Client-side", "#Unowned fields", "#Shared fields")}
 	for i := range s.Kinds[:min(len(s.Kinds), maxRows)] {
 		k := &s.Kinds[i]
 		t.Rows = append(t.Rows, row{Cells: []cell{
@@ -235,19 +234,20 @@ func (p *page) examples(s *Summary) table {
 		}
 		t.Rows = append(t.Rows, row{Cells: []cell{
 			{Text: printable.Text(e.Kind + "/" + e.Name), Link: fmt.Sprintf("object-%d", i)}, text(e.Namespace),
-			text(strings.Join(found, ", ")), size(e.Size), size(e.ManagedFields), number(e.Entries), number(e.Unowned), number(e.Shared),
+			text(strings.Join(found, ", ")), size(e.Size), size(e.ManagedFields), number(e.Entries), number(e.Unowned),
+			number(e.Shared),
 		}})
 	}
 	return t
 }
 
 func (p *page) gone(s *Summary) table {
-	t := table{Title: "Entries of versions that are gone", Note: moreRows(len(s.Gone)), Columns: columns("Kind", "Version", "Manager", "Operation",
-		"#Entries", "#Fields")}
+	t := table{Title: "Entries of versions that are gone", Note: moreRows(len(s.Gone)), Columns: columns("Kind",
+		"Version", "Manager", "Operation", "#Entries", "#Fields")}
 	for _, g := range s.Gone[:min(len(s.Gone), maxRows)] {
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			text(g.Kind), text(g.APIVersion), {Text: webpage.ManagerName(g.Manager), Class: p.classes[g.Manager]}, text(g.Operation),
-			number(g.Entries), number(g.Fields),
+			text(g.Kind), text(g.APIVersion), {Text: webpage.ManagerName(g.Manager), Class: p.classes[g.Manager]},
+			text(g.Operation), number(g.Entries), number(g.Fields),
 		}})
 	}
 	return t
@@ -307,15 +307,28 @@ func tiles(s *Summary) []tile {
 	for i := range s.Gone {
 		gone += s.Gone[i].Entries
 	}
+	in := func(c Count) string { return "in " + counted(c.Objects, "object", "objects") }
 	return []tile{
-		{fmt.Sprint(s.Objects), cmp.Or(nounOf(s.Objects, "object", "objects")), "of " + counted(len(s.Kinds), "kind", "kinds"), false},
-		{fmt.Sprint(len(s.Managers)), nounOf(len(s.Managers), "manager", "managers"), fmt.Sprintf("%d silent", silent), silent > 0},
+		{
+			fmt.Sprint(s.Objects), nounOf(s.Objects, "object", "objects"),
+			"of " + counted(len(s.Kinds), "kind", "kinds"), false,
+		},
+		{
+			fmt.Sprint(len(s.Managers)), nounOf(len(s.Managers), "manager", "managers"),
+			fmt.Sprintf("%d silent", silent), silent > 0,
+		},
 		{Bytes(s.ManagedFields), "managed fields", fmt.Sprintf("%.0f %% of %s", s.Share()*100, Bytes(s.Size)), false},
-		{fmt.Sprint(s.ClientSide.Objects), "under client-side apply", fmt.Sprintf("%d fields would move", s.ClientSide.Moves), s.ClientSide.Objects > 0},
-		{fmt.Sprint(s.Unowned.Fields), "unowned fields", "in " + counted(s.Unowned.Objects, "object", "objects"), false},
-		{fmt.Sprint(s.Shared.Fields), "shared fields", "in " + counted(s.Shared.Objects, "object", "objects"), false},
-		{fmt.Sprint(gone), "entries of gone versions", "of " + counted(len(s.Gone), "manager and version", "managers and versions"), gone > 0},
-		{fmt.Sprint(s.Ancient.Fields), "fields of ancient-changes", "in " + counted(s.Ancient.Objects, "object", "objects"), s.Ancient.Objects > 0},
+		{
+			fmt.Sprint(s.ClientSide.Objects), "under client-side apply",
+			fmt.Sprintf("%d fields would move", s.ClientSide.Moves), s.ClientSide.Objects > 0,
+		},
+		{fmt.Sprint(s.Unowned.Fields), "unowned fields", in(s.Unowned), false},
+		{fmt.Sprint(s.Shared.Fields), "shared fields", in(s.Shared), false},
+		{
+			fmt.Sprint(gone), "entries of gone versions",
+			"of " + counted(len(s.Gone), "manager and version", "managers and versions"), gone > 0,
+		},
+		{fmt.Sprint(s.Ancient.Fields), "fields of ancient-changes", in(s.Ancient.Count), s.Ancient.Objects > 0},
 	}
 }
 

@@ -26,17 +26,20 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 	slices.Sort(client)
 	if len(client) > 0 {
 		add([]string{o.Program, "upgrade", o.targets(client), "--field-manager", quote(o.Applier), "--dry-run"},
-			"%s under client-side apply: the next server-side apply would leave fields behind", counted(s.ClientSide.Objects, "object is", "objects are"))
+			"%s under client-side apply: the next server-side apply would leave fields behind",
+			counted(s.ClientSide.Objects, "object is", "objects are"))
 	}
 	for _, g := range s.Gone {
 		if g.Operation == string(managedfields.Update) && g.Kind != OtherName {
-			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", quote(g.Manager), "--from-operation Update --from-version",
-				g.APIVersion, "--dry-run"}, "%s of %q at %s, which is not served any more", counted(g.Entries, "entry", "entries"), g.Manager, g.APIVersion)
+			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", quote(g.Manager),
+				"--from-operation Update --from-version", g.APIVersion, "--dry-run"},
+				"%s of %q at %s, which is not served any more", counted(g.Entries, "entry", "entries"), g.Manager, g.APIVersion)
 		}
 	}
 	if s.Ancient.Objects > 0 {
 		add([]string{o.Program, "drop", o.targets(slices.Sorted(maps.Keys(s.Ancient.kinds))), "--from",
-			managedfields.Ancient, "--dry-run"}, "%s the fields of managers that are forgotten", counted(s.Ancient.Objects, "object keeps", "objects keep"))
+			managedfields.Ancient, "--dry-run"}, "%s the fields of managers that are forgotten",
+			counted(s.Ancient.Objects, "object keeps", "objects keep"))
 	}
 	silent := slices.DeleteFunc(slices.Clone(s.Managers), func(m Manager) bool {
 		// The last two have suggestions of their own.
@@ -86,7 +89,8 @@ func blameCommand(program, scope string, e *Example) []string {
 // quote quotes an argument for a shell, if it has to be.
 func quote(s string) string {
 	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r))
+		isPlain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !isPlain && !strings.ContainsRune("-_./:@%+=,", r)
 	}) < 0
 	if plain {
 		return s

@@ -106,7 +106,9 @@ func startingWith(all []string, prefix string) []string {
 }
 
 // completions registers completions of flags that a command has.
-func completions(cmd *cobra.Command, complete func(cmd *cobra.Command, args []string, text string) []string, flags ...string) {
+func completions(
+	cmd *cobra.Command, complete func(cmd *cobra.Command, args []string, text string) []string, flags ...string,
+) {
 	for _, name := range flags {
 		if cmd.Flags().Lookup(name) == nil {
 			continue

@@ -40,7 +40,8 @@ const defaultConcurrency = 16
 
 // addConcurrency adds the flag of how many requests are under way at a time.
 func addConcurrency(cmd *cobra.Command, into *int) {
-	cmd.Flags().IntVar(into, "concurrency", defaultConcurrency, "how many requests are sent at the same time, at most `N`")
+	cmd.Flags().IntVar(into, "concurrency", defaultConcurrency,
+		"how many requests are sent at the same time, at most `N`")
 }
 
 func checkConcurrency(n int) error {

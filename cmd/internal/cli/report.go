@@ -83,7 +83,8 @@ func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) e
 	}
 	var summary *report.Summary
 	var err error
-	if f.files != nil || f.selector != "" || slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
+	namesObjects := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
+	if f.files != nil || f.selector != "" || namesObjects {
 		summary, err = f.ofTargets(env, cmd, args)
 	} else {
 		summary, err = f.ofKinds(env, cmd, args)
@@ -105,7 +106,9 @@ func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) e
 }
 
 // options returns the options of a report. isServed may be called again and again.
-func (f *reportFlags) options(env *process.Env, scope string, isServed func(schema.GroupVersionKind) bool) report.Options {
+func (f *reportFlags) options(
+	env *process.Env, scope string, isServed func(schema.GroupVersionKind) bool,
+) report.Options {
 	known := map[schema.GroupVersionKind]bool{}
 	return report.Options{
 		Now: env.Now(), Silent: f.silent, Applier: f.applier, Scope: scope, Program: programName(env),

@@ -248,7 +248,8 @@ func (c *Cluster) listPage(
 	for _, item := range items {
 		object, ok := item.(map[string]any)
 		if !ok {
-			return nil, "", fmt.Errorf("list of %s: expected objects, got %s", k.Resource.GroupResource(), manifest.Describe(item))
+			return nil, "", fmt.Errorf("list of %s: expected objects, got %s", k.Resource.GroupResource(),
+				manifest.Describe(item))
 		}
 		// Servers leave out the kind of items of built-in kinds.
 		if object["kind"] == nil {

@@ -60,8 +60,8 @@ func (v PlanView) WriteText(w io.Writer, plans []Planned, failed int) error {
 		}
 	}
 	for _, p := range v.Pruned {
-		fmt.Fprintf(w, "%s: %s (applied by %s)\n", v.Palette.paint(p.Title(), color.Bold), v.Palette.paint("pruned", color.FgRed),
-			printable.Text(p.By))
+		fmt.Fprintf(w, "%s: %s (applied by %s)\n", v.Palette.paint(p.Title(), color.Bold),
+			v.Palette.paint("pruned", color.FgRed), printable.Text(p.By))
 	}
 	if len(plans)+failed < 2 && len(v.Pruned) == 0 {
 		return nil

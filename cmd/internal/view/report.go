@@ -31,7 +31,8 @@ func WriteReport(env *process.Env, w io.Writer, s *report.Summary) error {
 		fmt.Fprintf(w, "\n%s\n", p.paint("What to do:", color.Bold))
 	}
 	for _, suggestion := range s.Suggestions {
-		if _, err := fmt.Fprintf(w, "  %s\n    %s\n", p.paint("# "+suggestion.Why, color.Faint), p.paint(suggestion.Command)); err != nil {
+		_, err := fmt.Fprintf(w, "  %s\n    %s\n", p.paint("# "+suggestion.Why, color.Faint), p.paint(suggestion.Command))
+		if err != nil {
 			return err
 		}
 	}
@@ -80,7 +81,8 @@ func (p Palette) writeManagers(w io.Writer, s *report.Summary) {
 }
 
 func (p Palette) writeKinds(w io.Writer, s *report.Summary) {
-	rows := [][]cell{headings("KIND", "OBJECTS", "SIZE", "MANAGED FIELDS", "SHARE", "MANAGERS", "CLIENT-SIDE", "UNOWNED", "SHARED")}
+	rows := [][]cell{headings("KIND", "OBJECTS", "SIZE", "MANAGED FIELDS", "SHARE", "MANAGERS", "CLIENT-SIDE",
+		"UNOWNED", "SHARED")}
 	for i := range s.Kinds[:min(len(s.Kinds), reportRows)] {
 		k := &s.Kinds[i]
 		rows = append(rows, []cell{
@@ -97,7 +99,9 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 	rows := [][]cell{headings("FOUND", "OBJECTS", "DETAILS")}
 	add := func(name string, objects int, format string, args ...any) {
 		if objects > 0 {
-			rows = append(rows, []cell{{name, color.FgYellow}, {strconv.Itoa(objects), 0}, {fmt.Sprintf(format, args...), 0}})
+			rows = append(rows, []cell{
+				{name, color.FgYellow}, {strconv.Itoa(objects), 0}, {fmt.Sprintf(format, args...), 0},
+			})
 		}
 	}
 	c := &s.ClientSide
