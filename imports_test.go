@@ -137,12 +137,12 @@ var modules = []struct {
 	below  []string // "" is the root module
 }{
 	{".", layers, nil},
-	{"defaults", []layer{{".", nil}}, nil},
-	{"apiserver", serverLayers, []string{"", "defaults"}},
+	{"apiserver/defaults", []layer{{".", nil}}, nil},
+	{"apiserver", serverLayers, []string{"", "apiserver/defaults"}},
 	{"compat/fake", fakeLayers, []string{""}},
 	{"apiserver/kubernetes", []layer{{".", nil}}, []string{"apiserver"}},
-	{"cmd", commandLayers, []string{"", "defaults", "apiserver", "apiserver/kubernetes"}},
-	{"compat/controllerruntime", []layer{{".", nil}}, []string{"", "defaults"}},
+	{"cmd", commandLayers, []string{"", "apiserver/defaults", "apiserver", "apiserver/kubernetes"}},
+	{"compat/controllerruntime", []layer{{".", nil}}, []string{"", "apiserver/defaults"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may

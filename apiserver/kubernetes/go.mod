@@ -119,7 +119,7 @@ require (
 )
 
 require (
-	github.com/tenure-ssa/tenure/defaults v0.0.0
+	github.com/tenure-ssa/tenure/apiserver/defaults v0.0.0
 	k8s.io/apiextensions-apiserver v0.36.3 // indirect
 	k8s.io/component-base v0.36.3 // indirect
 	k8s.io/component-helpers v0.36.3 // indirect

@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/util/parsers"
 	"sigs.k8s.io/randfill"
 
-	"github.com/tenure-ssa/tenure/defaults"
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"

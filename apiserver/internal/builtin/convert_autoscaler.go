@@ -9,7 +9,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tenure-ssa/tenure/defaults"
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 )
 
 // HorizontalPodAutoscaler v1 has a field for the CPU target only. The conversion keeps other

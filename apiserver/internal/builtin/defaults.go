@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
-	"github.com/tenure-ssa/tenure/defaults"
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 )
 
 // setDefaults sets the defaults of an object of a built-in kind.

@@ -63,7 +63,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/stoewer/go-strcase v1.3.0 // indirect
-	github.com/tenure-ssa/tenure/defaults v0.0.0 // indirect
+	github.com/tenure-ssa/tenure/apiserver/defaults v0.0.0 // indirect
 	github.com/tidwall/btree v1.8.1 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -116,4 +116,4 @@ replace (
 	github.com/tenure-ssa/tenure/compat/fake => ../../../compat/fake
 )
 
-replace github.com/tenure-ssa/tenure/defaults => ../../../defaults
+replace github.com/tenure-ssa/tenure/apiserver/defaults => ../../../apiserver/defaults

@@ -60,6 +60,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/tenure-ssa/tenure v0.0.0 // indirect
+	github.com/tenure-ssa/tenure/apiserver/defaults v0.0.0 // indirect
 	github.com/tidwall/btree v1.8.1 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -90,6 +91,7 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/component-base v0.36.3 // indirect
+	k8s.io/component-helpers v0.36.3 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-aggregator v0.36.3 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
@@ -104,4 +106,5 @@ require (
 replace (
 	github.com/tenure-ssa/tenure => ../../../
 	github.com/tenure-ssa/tenure/apiserver => ../../../apiserver
+	github.com/tenure-ssa/tenure/apiserver/defaults => ../../../apiserver/defaults
 )

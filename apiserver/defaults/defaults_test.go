@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/defaults"
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 )
 
 var deployments = appsv1.SchemeGroupVersion.WithKind("Deployment")

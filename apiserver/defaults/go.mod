@@ -1,4 +1,4 @@
-module github.com/tenure-ssa/tenure/defaults
+module github.com/tenure-ssa/tenure/apiserver/defaults
 
 go 1.26.0
 
