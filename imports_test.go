@@ -174,10 +174,11 @@ func TestImportsGoOneWay(t *testing.T) {
 
 // moduleOf returns the module that a package is in, as in modules, and its name in there.
 func moduleOf(name string) (dir, pkg string) {
-	if name == "apiserver" || name == "compat/fake" {
-		return name, "."
-	}
-	for _, dir := range []string{"apiserver", "cmd", "compat/fake"} {
+	// A module in the folder of another one comes before it.
+	for _, dir := range []string{"apiserver/defaults", "apiserver/kubernetes", "apiserver", "cmd", "compat/fake"} {
+		if name == dir {
+			return dir, "."
+		}
 		if pkg, ok := strings.CutPrefix(name, dir+"/"); ok {
 			return dir, pkg
 		}

@@ -31,6 +31,9 @@ func TestOneKubernetesVersion(t *testing.T) {
 	}
 	total := 0
 	for _, file := range files {
+		if file == "internal/tools/go.mod" {
+			continue // outside of the workspace; it builds tools of others
+		}
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, found := range kubernetesModule.FindAllStringSubmatch(string(text), -1) {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
 	"github.com/tenure-ssa/tenure/typed"

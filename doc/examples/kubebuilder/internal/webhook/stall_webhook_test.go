@@ -98,24 +98,13 @@ func testConversion(t *testing.T, c client.Client) {
 	require.EqualValues(t, 4, old.Items[0].Spec.Count)
 }
 
-// needsAdmission skips a test on a server that calls no admission webhooks: Tenure's, so far.
-// With the variable it runs on any.
-func needsAdmission(t *testing.T) {
-	const variable = "STALLS_ADMISSION"
-	if os.Getenv(variable) == "" {
-		t.Skip(variable + " is not set, and Tenure's server calls no admission webhooks")
-	}
-}
-
 func testDefaults(t *testing.T, c client.Client) {
-	needsAdmission(t)
 	stall := &marketv1.Stall{ObjectMeta: metav1.ObjectMeta{Name: "plain", Namespace: "default"}}
 	require.NoError(t, c.Create(t.Context(), stall))
 	require.Equal(t, DefaultImage, stall.Spec.Image)
 }
 
 func testValidation(t *testing.T, c client.Client) {
-	needsAdmission(t)
 	stall := &marketv1.Stall{ObjectMeta: metav1.ObjectMeta{Name: "large", Namespace: "default"}}
 	stall.Spec.Replicas = most + 1
 	require.ErrorContains(t, c.Create(t.Context(), stall), "spec.replicas: expected at most 5, got 6")
