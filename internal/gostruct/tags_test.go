@@ -144,15 +144,16 @@ func TestValues(t *testing.T) {
 			other
 		}{Outer{"1"}, other{"2"}}, m{"A": "2"}},
 		{"embedded in embedded", "all the way down", &struct{ deep }{deep{&deeper{Outer{"x"}, 1}}}, m{"A": "x", "N": int64(1)}},
+		// Upstream before 1.37 leaves uint64 in a field of its own, which is no JSON value of Kubernetes.
 		{"numbers", "all integers are int64, floats float64 and never an integer", &struct {
 			A int
 			B int8
-			C uint16
-			D uint64
+			C []uint16
+			D []uint64
 			E float32
 			F float64
-		}{-1, -8, 16, math.MaxInt64, 0.1, 3}, m{"A": int64(-1), "B": int64(-8), "C": int64(16),
-			"D": int64(math.MaxInt64), "E": float64(float32(0.1)), "F": float64(3)}},
+		}{-1, -8, []uint16{16}, []uint64{math.MaxInt64}, 0.1, 3}, m{"A": int64(-1), "B": int64(-8), "C": []any{int64(16)},
+			"D": []any{int64(math.MaxInt64)}, "E": float64(float32(0.1)), "F": float64(3)}},
 		{"typed scalars", "a typed string, number or bool is plain", &struct {
 			A policy
 			B *policy
