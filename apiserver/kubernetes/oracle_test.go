@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand"
@@ -19,8 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apiserver/pkg/authentication/user"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/util/parsers"
 	"sigs.k8s.io/randfill"
 
@@ -214,12 +211,6 @@ func seeds(t *testing.T, number int64) (first, last int64) {
 		return first, first + number
 	}
 	return 0, number
-}
-
-func (s subject) context() context.Context {
-	ctx := apirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "alice"})
-	return apirequest.WithRequestInfo(apirequest.WithNamespace(ctx, "default"), &apirequest.RequestInfo{
-		IsResourceRequest: true, Verb: "create", APIGroup: s.Group, APIVersion: s.Version, Resource: s.Plural, Name: "n"})
 }
 
 // TestOracleDefaults compares defaults.

@@ -92,14 +92,15 @@ type internal struct{}
 func (internal) Identifier() string { return "tenure-internal" }
 
 func (internal) KindForGroupVersionKinds(kinds []schema.GroupVersionKind) (schema.GroupVersionKind, bool) {
-	for _, kind := range kinds {
-		if kind.Group == "events.k8s.io" {
-			kind.Group = ""
-		}
-		kind.Version = runtime.APIVersionInternal
-		return kind, true
+	if len(kinds) == 0 {
+		return schema.GroupVersionKind{}, false
 	}
-	return schema.GroupVersionKind{}, false
+	kind := kinds[0]
+	if kind.Group == "events.k8s.io" {
+		kind.Group = ""
+	}
+	kind.Version = runtime.APIVersionInternal
+	return kind, true
 }
 
 // namespaces is what the strategies of claims ask whether a namespace allows administrative access: all do.
