@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/http2"
-
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
@@ -84,9 +82,11 @@ func (f flags) startServer(ctx context.Context, name string) (*server, error) {
 // transport returns the client of one HTTP/2 connection. The certificate is not checked: the
 // benchmark is not about it.
 func transport() http.RoundTripper {
-	return &http2.Transport{
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	return &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableCompression: true, //nolint:gosec // loopback
-		StrictMaxConcurrentStreams: true,
+		Protocols: protocols, HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true},
 	}
 }
 
