@@ -54,7 +54,7 @@ func TestAudit(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	const namespace = "/api/v1/namespaces/default/"
+	const namespace, applyYAML = "/api/v1/namespaces/default/", "application/apply-patch+yaml"
 	apply := func(kind, rest string) string {
 		return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: a}\n" + rest
 	}
@@ -64,20 +64,22 @@ func TestAudit(t *testing.T) {
 		level                           auditinternal.Level // "" for no event
 		verb, request, response, hidden string
 	}{
-		{"an apply in YAML, with both bodies", "PATCH", namespace + "configmaps/a?fieldManager=m", "application/apply-patch+yaml",
+		{"an apply in YAML, with both bodies", "PATCH", namespace + "configmaps/a?fieldManager=m", applyYAML,
 			apply("ConfigMap", "data: {a: b}"), 201, "RequestResponse", "patch", `"data":{"a":"b"}`, `"manager":"m"`, ""},
 		{"no read", "GET", namespace + "configmaps/a", "", "", 200, "", "", "", "", ""},
-		{"no bodies of Secrets", "PATCH", namespace + "secrets/a?fieldManager=m", "application/apply-patch+yaml",
+		{"no bodies of Secrets", "PATCH", namespace + "secrets/a?fieldManager=m", applyYAML,
 			apply("Secret", "stringData: {a: hidden}"), 201, "Metadata", "patch", "", "", "hidden"},
-		{"no managed fields", "PATCH", namespace + "services/a?fieldManager=m", "application/apply-patch+yaml",
-			apply("Service", "spec: {ports: [{port: 80}]}"), 201, "RequestResponse", "patch", `"port":80`, `"port":80`, "managedFields"},
-		{"a request that fails", "PATCH", namespace + "configmaps/a?fieldManager=n", "application/apply-patch+yaml",
+		{"no managed fields", "PATCH", namespace + "services/a?fieldManager=m", applyYAML,
+			apply("Service", "spec: {ports: [{port: 80}]}"), 201, "RequestResponse", "patch", `"port":80`, `"port":80`,
+			"managedFields"},
+		{"a request that fails", "PATCH", namespace + "configmaps/a?fieldManager=n", applyYAML,
 			apply("ConfigMap", "data: {a: c}"), 409, "RequestResponse", "patch", `"a":"c"`, `"reason":"Conflict"`, ""},
 		{"a body that is neither JSON nor YAML", "POST", namespace + "configmaps", "application/json", "{", 400,
 			"RequestResponse", "create", "", `"reason":"BadRequest"`, ""},
 		{"a JSON Patch", "PATCH", namespace + "configmaps/a", "application/json-patch+json",
 			`[{"op":"add","path":"/data/x","value":"y"}]`, 200, "RequestResponse", "patch", `"path":"/data/x"`, `"x":"y"`, ""},
-		{"a deletion", "DELETE", namespace + "configmaps/a", "", "", 200, "RequestResponse", "delete", "", `"kind":"Status"`, ""},
+		{"a deletion", "DELETE", namespace + "configmaps/a", "", "", 200, "RequestResponse", "delete", "",
+			`"kind":"Status"`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			sink.events = nil

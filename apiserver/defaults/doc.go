@@ -5,11 +5,11 @@
 //	tree, err := defaults.Tree(gvk, tree)     // a tree, as a server decodes it
 //	fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(gvk)}
 //
-// With these options, plans are true for built-in kinds: live and the merged object are compared as a server stores them, with
-// all defaults, below atomic lists too, and without what the Go type leaves out, such as an empty value of an
-// environment variable.
+// With these options, plans are true for built-in kinds: live and the merged object are compared as a server stores
+// them, with all defaults, below atomic lists too, and without what the Go type leaves out, such as an empty value of
+// an environment variable.
 //
 // The defaults are those of one version of Kubernetes (openapi.KubernetesVersion). They are compared with
-// k8s.io/kubernetes' own by the oracle of module apiserver/kubernetes, for random objects of every kind. APIServices and
-// CustomResourceDefinitions, whose Go types are in other modules than k8s.io/api, are not here.
+// k8s.io/kubernetes' own by the oracle of module apiserver/kubernetes, for random objects of every kind. APIServices
+// and CustomResourceDefinitions, whose Go types are in other modules than k8s.io/api, are not here.
 package defaults

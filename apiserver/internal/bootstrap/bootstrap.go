@@ -33,7 +33,7 @@ const (
 	Service = "service"
 )
 
-// What stands in a file for what differs from server to server.
+// Placeholders in the recorded files, for values that each server has of its own.
 const (
 	anyUID     = "00000000-0000-0000-0000-000000000000"
 	anyTime    = "1970-01-01T00:00:00Z"

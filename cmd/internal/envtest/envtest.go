@@ -29,7 +29,7 @@ func Program(name string) func(*process.Env, []string) int {
 	return nil
 }
 
-// noKubectl stands where no kubectl was found.
+// noKubectl is the kubectl of the folder if none is in PATH: it says so, and fails.
 func noKubectl(env *process.Env, _ []string) int {
 	fmt.Fprintln(env.Stderr, `kubectl: none was on the PATH of "tenure envtest"; install it and run that again, `+
 		`or set TEST_ASSET_KUBECTL to its path`)

@@ -296,7 +296,7 @@ func TestRefusedFlags(t *testing.T) {
 	require.Contains(t, string(out), "expected an address of loopback")
 }
 
-// A real etcd in the place of the stand-in is the storage.
+// If the etcd that runs is a real one, objects are stored in it.
 func TestRealEtcd(t *testing.T) {
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
