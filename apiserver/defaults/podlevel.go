@@ -8,8 +8,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// defaultPodLevelResources sets the limits and requests of a Pod as a whole that follow from those of its containers, if
-// it has some already.
+// defaultPodLevelResources sets the limits and requests of a Pod as a whole that follow from those of its containers,
+// if it has some already.
 func defaultPodLevelResources(o *corev1.Pod) {
 	r := o.Spec.Resources
 	if r == nil {

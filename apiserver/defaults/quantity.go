@@ -48,7 +48,8 @@ func roundQuantities(v reflect.Value) {
 // holders remembers which types hold a ResourceList.
 var holders sync.Map
 
-// holdsResourceList reports whether values of a type can have a ResourceList in them, below pointers, structs and slices.
+// holdsResourceList reports whether values of a type can have a ResourceList in them, below pointers, structs and
+// slices.
 func holdsResourceList(t reflect.Type) bool {
 	if known, ok := holders.Load(t); ok {
 		return known.(bool)
