@@ -69,8 +69,8 @@ func Tree(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, err
 }
 
 // Of returns a function for fieldmanager.PlanOptions.Defaulter and fieldmanager.WithDefaulter. It sets the defaults of
-// objects of a kind in place: of Go structs and of trees. A tree that the Go type can't hold, such as one with a field of a later version of
-// Kubernetes, and objects of other kinds, are left alone.
+// objects of a kind in place: of Go structs and of trees. A tree that the Go type can't hold is left alone, such as one
+// with a field of a later version of Kubernetes, and so are objects of other kinds.
 func Of(gvk schema.GroupVersionKind) func(runtime.Object) {
 	return func(obj runtime.Object) {
 		u, ok := obj.(*unstructured.Unstructured)
