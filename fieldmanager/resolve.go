@@ -38,14 +38,14 @@ type Resolution struct {
 // A server knows no force for some fields: it forces all conflicts of a request or
 // none. That is why what is not to be forced leaves the intent, or takes on live's
 // value. So that nothing is forced that nobody saw, an intent that forces some of the
-// conflicts only is bound to live's resourceVersion, if it has one: a server answers
+// conflicts only gets live's resourceVersion, if it has one: a server answers
 // 409 when the object has changed since, and Resolve has to be asked again.
 //
 // Without conflicts, the intent is applied's own. The error is Plan's; or says that
 // two owners' conflicts over one field were decided differently; that a field is to
-// be forced and what holds it is not; that live's value is none that an intent may have (duplicates, undeclared fields); or that a conflict
-// can't be told from here, because it is about a field that another API version has
-// and the intent's has not.
+// be forced and what holds it is not; that live's value is none that an intent may
+// have (duplicates, undeclared fields); or that a conflict can't be told from here,
+// because it is about a field that another API version has and the intent's has not.
 func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 	decide func(conflicts.Conflict) conflicts.Way, options PlanOptions) (*Resolution, error) {
 	options.Force = false
@@ -70,7 +70,7 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 		return nil, err
 	}
 	var there, absent []fieldpath.Path
-	inLive := everything(m.typ, liveTree.tree)
+	inLive := allPaths(m.typ, liveTree.tree)
 	for p := range ways[conflicts.Share].All() {
 		if inLive.Has(p) {
 			there = append(there, slices.Clone(p))
@@ -83,12 +83,12 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 	}
 	forced := ways[conflicts.Force]
 	tree = leaveOut(m.typ, tree, ways[conflicts.GiveUp].Union(fieldpath.NewSet(absent...)), forced)
-	for p := range forced.Difference(everything(m.typ, tree)).All() {
+	for p := range forced.Difference(allPaths(m.typ, tree)).All() {
 		return nil, fmt.Errorf("%s: to be forced, but what holds it is left out", p)
 	}
 	out.Force = !forced.Empty()
 	if out.Force && len(out.Forced) < len(plan.Conflicts) {
-		tree = bound(tree, liveTree.tree)
+		tree = withVersionOf(tree, liveTree.tree)
 	}
 	out.Intent = &unstructured.Unstructured{Object: tree}
 	options.Force = out.Force
@@ -103,9 +103,9 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 	return out, nil
 }
 
-// everything returns the paths of all that is in a tree, containers included. To look
+// allPaths returns the paths of all that is in a tree, containers included. To look
 // many paths up in it costs less than to look for each in the tree.
-func everything(t *typed.Type, tree map[string]any) *fieldpath.Set {
+func allPaths(t *typed.Type, tree map[string]any) *fieldpath.Set {
 	return t.Compare(map[string]any{}, tree).Added
 }
 
@@ -115,7 +115,7 @@ func (m *FieldManager) decisions(all conflicts.Conflicts, intent map[string]any,
 	decide func(conflicts.Conflict) conflicts.Way, out *Resolution) (map[conflicts.Way]*fieldpath.Set, error) {
 	ways := map[conflicts.Way][]fieldpath.Path{}
 	decided := map[string]conflicts.Way{}
-	inIntent := everything(m.typ, intent)
+	inIntent := allPaths(m.typ, intent)
 	for _, c := range all {
 		way := decide(c)
 		if way > conflicts.Force {
@@ -193,15 +193,15 @@ func leaveOut(t *typed.Type, intent map[string]any, set, kept *fieldpath.Set) ma
 	}
 	// A declared field goes when something in it goes and nothing stays: no leaf, with
 	// which empty lists count, and no item or entry.
-	content := t.FieldSet(intent).Union(everything(t, intent).Leaves())
+	content := t.FieldSet(intent).Union(allPaths(t, intent).Leaves())
 	stays := content.RecursiveDifference(set)
 	goes := t.WithDeclared(content.Difference(stays)).Difference(t.WithDeclared(stays.Union(kept)))
 	out, _ := t.Remove(intent, set.Union(goes)).(map[string]any)
 	return out
 }
 
-// bound returns an intent that is for live as it is now.
-func bound(intent, live map[string]any) map[string]any {
+// withVersionOf returns an intent with the resourceVersion of live: it is refused once live has changed.
+func withVersionOf(intent, live map[string]any) map[string]any {
 	stored, _ := live["metadata"].(map[string]any)
 	version, _ := stored["resourceVersion"].(string)
 	metadata, ok := intent["metadata"].(map[string]any)

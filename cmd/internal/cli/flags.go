@@ -100,8 +100,8 @@ func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
 	return name
 }
 
-// open returns the place that the flags name: the files with live objects if there are any, else the store, else the
-// cluster. missing says what to do if the store does not exist.
+// open returns where the flags say that the live objects are: in files if any are given, else in the store that --store
+// names, else in the cluster. missing says what to do if the store does not exist.
 func (f *placeFlags) open(
 	env *process.Env, cmd *cobra.Command, files []string, missing place.MissingStore,
 ) (place.Place, error) {

@@ -1,6 +1,7 @@
 // Package envtest has the programs that controller-runtime's envtest starts: kube-apiserver,
-// and a stand-in for etcd. It makes the folder in which envtest finds them: links to the
-// tenure command, which is one of these programs when it is called by its name.
+// and an etcd that stores nothing, because kube-apiserver keeps its objects in memory. It also
+// creates the folder in which envtest looks for them. What is in there are links to the tenure
+// command, which runs as the program whose name it is called by.
 package envtest
 
 import (
