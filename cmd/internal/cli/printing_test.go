@@ -78,15 +78,19 @@ var printing = [][]string{
 // FuzzPrinting puts a text wherever others can write one: in names, keys, values,
 // managers, versions and messages. Whatever a command prints, on a terminal with
 // colors or none, has no character that does something, and what is YAML or JSON has
-// the text.
+// the text. Each input runs one command, or all that use the store one after the other,
+// so that the search sees many texts.
 func FuzzPrinting(f *testing.F) {
+	sequences := printingSequences()
 	for _, text := range []string{
 		"plain", "a\x1b[2J\x1b]0;title\ab", "\u009b31m", "\u202etxt.exe\u2066", "a\u200bb",
 		"two\nlines\r\t\u2028", "\U000e0041", "\\u202e", "{", `"'\`, "\x1b[31mred\x1b[0m",
 	} {
-		f.Add(text)
+		for i := range sequences {
+			f.Add(text, uint8(i))
+		}
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	f.Fuzz(func(t *testing.T, text string, command uint8) {
 		text = strings.ToValidUTF8(text, "\ufffd")
 		if len(text) > 200 {
 			return
@@ -101,7 +105,7 @@ func FuzzPrinting(f *testing.F) {
 			}
 			require.NoError(t, os.WriteFile(dir+"/"+name, data, 0o600))
 		}
-		for _, args := range printing {
+		for _, args := range sequences[int(command)%len(sequences)] {
 			for _, terminal := range []bool{false, true} {
 				if i := slices.Index(args, "--store"); terminal && i >= 0 && args[0] != "get" {
 					continue // once is enough
@@ -120,6 +124,21 @@ func FuzzPrinting(f *testing.F) {
 			}
 		}
 	})
+}
+
+// printingSequences returns the commands of printing, each by itself; those that use the
+// store are one sequence, because the later ones print what the earlier ones wrote.
+func printingSequences() [][][]string {
+	var alone [][][]string
+	var stored [][]string
+	for _, args := range printing {
+		if slices.Contains(args, "--store") {
+			stored = append(stored, args)
+		} else {
+			alone = append(alone, [][]string{args})
+		}
+	}
+	return append(alone, stored)
 }
 
 // hostileFiles returns files with text in them wherever there can be one.
