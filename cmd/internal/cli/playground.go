@@ -34,8 +34,8 @@ the specification.
 The page is for this computer: it is served to loopback addresses only. The links of
 doc/spec.md lead to its own address; if that is in use, any free port is taken.
 
-A command of a release has the engine as WebAssembly, so that it runs in the page. Any
-other answers the page itself, unless --dir names a folder that was made by
+A command of a release has the engine as WebAssembly, so that it runs in the page.
+Any other answers the page itself, unless --dir names a folder that was made by
 
   go run ./cmd/playground build DIR
 
