@@ -20,7 +20,7 @@ import (
 var engine = []string{"conflicts", "fieldmanager", "managedfields", "typed", "upgrade"}
 
 var (
-	ruleInSpec = regexp.MustCompile(`(?m)^- \*\*(\d+\.\d+)\*\*`)
+	ruleInSpec = regexp.MustCompile(`(?m)^- \*\*\[?(\d+\.\d+)\]?\*\*`)
 	lineBreak  = regexp.MustCompile(`\s*\n\s*(//)?\s*`)
 	citation   = regexp.MustCompile(`spec rules? (\d+\.\d+(?:(?:, | and |, and | to )\d+\.\d+)*)`)
 	cited      = regexp.MustCompile(`(,| and| to)? ?(\d+)\.(\d+)`)

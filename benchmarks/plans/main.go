@@ -10,27 +10,21 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/markdown"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
+	"github.com/tenure-ssa/tenure/benchmarks/internal/testbed"
 )
 
 // manager is the field manager that applied the objects: the default one of kubectl.
@@ -51,31 +45,20 @@ func measure(ctx context.Context, count, namespaces, runs int) (err error) {
 	if count < 1 || namespaces < 1 || runs < 1 {
 		return errors.New("-objects, -namespaces and -runs must be positive")
 	}
-	dir, err := os.MkdirTemp("", "tenure-plans-")
+	b, err := testbed.New(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	tenure := filepath.Join(dir, "tenure")
-	build := exec.CommandContext(ctx, "go", "build", "-o", tenure, "github.com/tenure-ssa/tenure/cmd/tenure")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, out)
-	}
-	config := filepath.Join(dir, "kubeconfig")
-	server, err := apiserver.Start(ctx, apiserver.Options{Kubeconfig: config})
-	if err != nil {
+	defer func() { err = errors.Join(err, b.Close()) }()
+	manifests := filepath.Join(b.Dir, "manifests.yaml")
+	if err := fill(ctx, b, manifests, count, namespaces); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	manifests := filepath.Join(dir, "manifests.yaml")
-	if err := fill(ctx, server, manifests, count, namespaces); err != nil {
-		return err
-	}
-	common := []string{"--kubeconfig", config, "--cache-dir", filepath.Join(dir, "cache"), "-f", manifests}
+	common := append(b.Flags, "-f", manifests)
 	commands := []*command{
-		{name: "tenure plan --summary", args: append([]string{tenure, "plan", "--summary"}, common...)},
-		{name: "tenure plan", args: append([]string{tenure, "plan"}, common...)},
-		{name: "tenure plan -o json", args: append([]string{tenure, "plan", "-o", "json"}, common...)},
+		{name: "tenure plan --summary", args: append([]string{b.Tenure, "plan", "--summary"}, common...)},
+		{name: "tenure plan", args: append([]string{b.Tenure, "plan"}, common...)},
+		{name: "tenure plan -o json", args: append([]string{b.Tenure, "plan", "-o", "json"}, common...)},
 		{name: "kubectl diff --server-side", args: append([]string{"kubectl", "diff", "--server-side"}, common...)},
 	}
 	for range runs {
@@ -124,61 +107,28 @@ func (c *command) run(ctx context.Context) error {
 	}
 	c.elapsed = append(c.elapsed, time.Since(start))
 	c.cpu = append(c.cpu, exit.UserTime()+exit.SystemTime())
-	c.memory = max(c.memory, residentSet(exit.ProcessState))
+	c.memory = max(c.memory, testbed.ResidentSet(exit.ProcessState))
 	return nil
 }
 
 // fill applies Deployments to a server, and writes manifests for the same objects.
-func fill(ctx context.Context, server *apiserver.Running, path string, count, namespaces int) error {
-	client, err := rest.HTTPClientFor(server.Config())
-	if err != nil {
-		return err
-	}
-	apply := func(path string, tree map[string]any) error {
-		body, err := json.Marshal(tree)
-		if err != nil {
-			return err
-		}
-		address := server.URL() + path + "?fieldManager=" + manager
-		q, err := http.NewRequestWithContext(ctx, http.MethodPatch, address, bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		q.Header.Set("Content-Type", string(types.ApplyYAMLPatchType))
-		response, err := client.Do(q)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err == nil && response.StatusCode != http.StatusCreated {
-			err = fmt.Errorf("%s: %s: %s", path, response.Status, text)
-		}
-		return err
-	}
+func fill(ctx context.Context, b *testbed.Testbed, path string, count, namespaces int) error {
 	for i := range namespaces {
 		name := fmt.Sprintf("n-%d", i)
-		if err := apply("/api/v1/namespaces/"+name, map[string]any{
+		if err := b.Apply(ctx, "/api/v1/namespaces/"+name, manager, map[string]any{
 			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 		}); err != nil {
 			return err
 		}
 	}
 	var out bytes.Buffer
-	errs := make(chan error, count)
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0)*4)
+	paths, trees := make([]string, count), make([]map[string]any, count)
 	for i := range count {
 		d := objects.Intent(objects.Deployment())
 		d.SetNamespace(fmt.Sprintf("n-%d", i%namespaces))
 		d.SetName(fmt.Sprintf("web-%d", i))
-		path := "/apis/apps/v1/namespaces/" + d.GetNamespace() + "/deployments/" + d.GetName()
-		tree := objects.Fresh(d).Object
-		slots <- struct{}{}
-		wait.Go(func() {
-			errs <- apply(path, tree)
-			<-slots
-		})
+		paths[i] = "/apis/apps/v1/namespaces/" + d.GetNamespace() + "/deployments/" + d.GetName()
+		trees[i] = objects.Fresh(d).Object
 		if i%10 == 0 {
 			objects.Set(d, "next", "spec", "template", "metadata", "annotations", "example.com/release")
 		}
@@ -189,12 +139,8 @@ func fill(ctx context.Context, server *apiserver.Running, path string, count, na
 		out.WriteString("---\n")
 		out.Write(text)
 	}
-	wait.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			return err
-		}
+	if err := testbed.Each(count, func(i int) error { return b.Apply(ctx, paths[i], manager, trees[i]) }); err != nil {
+		return err
 	}
 	return os.WriteFile(path, out.Bytes(), 0o600)
 }

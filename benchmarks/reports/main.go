@@ -9,24 +9,16 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
-	"sync"
-	"syscall"
 	"time"
 
-	"k8s.io/client-go/rest"
-
-	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/markdown"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
+	"github.com/tenure-ssa/tenure/benchmarks/internal/testbed"
 )
 
 type flags struct {
@@ -51,34 +43,18 @@ func (f flags) measure(ctx context.Context) (err error) {
 	if f.objects < 1 || f.kinds < 2 || f.managers < 2 {
 		return errors.New("-objects must be positive; -kinds and -managers at least 2")
 	}
-	dir, err := os.MkdirTemp("", "tenure-reports-")
+	b, err := testbed.New(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	tenure := filepath.Join(dir, "tenure")
-	build := exec.CommandContext(ctx, "go", "build", "-o", tenure, "github.com/tenure-ssa/tenure/cmd/tenure")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, out)
-	}
-	config := filepath.Join(dir, "kubeconfig")
-	server, err := apiserver.Start(ctx, apiserver.Options{Kubeconfig: config})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	client, err := rest.HTTPClientFor(server.Config())
-	if err != nil {
-		return err
-	}
-	if err := (&writer{ctx: ctx, url: server.URL(), client: client}).fill(f); err != nil {
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if err := (&writer{ctx, b}).fill(f); err != nil {
 		return err
 	}
 	rows := [][]string{{fmt.Sprintf("%d objects, %d kinds, %d managers", f.objects, f.kinds, f.managers),
 		"time", "CPU of the command", "memory", "output"}}
 	for _, format := range []string{"text", "json", "html"} {
-		cmd := exec.CommandContext(ctx, tenure, "report", "-A", "--kubeconfig", config, "--cache-dir", filepath.Join(dir, "cache"),
-			"-o", format)
+		cmd := exec.CommandContext(ctx, b.Tenure, append([]string{"report", "-A", "-o", format}, b.Flags...)...)
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		start := time.Now()
@@ -91,14 +67,10 @@ func (f flags) measure(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		memory := int64(0)
-		if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			memory = usage.Maxrss << 10
-		}
 		rows = append(rows, []string{
 			"tenure report -A -o " + format, fmt.Sprintf("%.1f s", elapsed.Seconds()),
 			fmt.Sprintf("%.1f s", (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()),
-			fmt.Sprintf("%d MiB", memory>>20), fmt.Sprintf("%d KiB", out.Len()>>10),
+			fmt.Sprintf("%d MiB", testbed.ResidentSet(cmd.ProcessState)>>20), fmt.Sprintf("%d KiB", out.Len()>>10),
 		})
 	}
 	return markdown.Table(os.Stdout, rows)
@@ -106,71 +78,19 @@ func (f flags) measure(ctx context.Context) (err error) {
 
 // writer writes the objects.
 type writer struct {
-	ctx    context.Context
-	url    string
-	client *http.Client
-}
-
-// send sends a write, which has to be accepted.
-func (w *writer) send(method, path, contentType, manager string, tree any) error {
-	body, err := json.Marshal(tree)
-	if err != nil {
-		return err
-	}
-	address := w.url + path + "?fieldManager=" + manager
-	if method == http.MethodPatch {
-		address += "&force=true"
-	}
-	q, err := http.NewRequestWithContext(w.ctx, method, address, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	q.Header.Set("Content-Type", contentType)
-	response, err := w.client.Do(q)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	var answer bytes.Buffer
-	if _, err := answer.ReadFrom(response.Body); err != nil {
-		return err
-	}
-	if response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, answer.Bytes())
-	}
-	return nil
-}
-
-func (w *writer) apply(path, manager string, tree any) error {
-	return w.send(http.MethodPatch, path, "application/apply-patch+yaml", manager, tree)
+	ctx context.Context
+	*testbed.Testbed
 }
 
 // fill writes the objects: each is applied by one manager, and then a part of it by another one.
 func (w *writer) fill(f flags) error {
 	for i := range f.kinds - 2 {
 		const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-		if err := w.send(http.MethodPost, definitions, "application/json", "m-0", definition(i)); err != nil {
+		if err := w.Create(w.ctx, definitions, "m-0", definition(i)); err != nil {
 			return err
 		}
 	}
-	errs := make(chan error, f.objects)
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0)*4)
-	var wait sync.WaitGroup
-	for i := range f.objects {
-		slots <- struct{}{}
-		wait.Go(func() {
-			errs <- w.fillOne(f, i)
-			<-slots
-		})
-	}
-	wait.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return testbed.Each(f.objects, func(i int) error { return w.fillOne(f, i) })
 }
 
 func (w *writer) fillOne(f flags, i int) error {
@@ -197,10 +117,10 @@ func (w *writer) fillOne(f flags, i int) error {
 		}
 		tree, part = of(30), of(4)
 	}
-	if err := w.apply(path+name, first, tree); err != nil {
+	if err := w.Apply(w.ctx, path+name, first, tree); err != nil {
 		return err
 	}
-	return w.apply(path+name, second, part)
+	return w.Apply(w.ctx, path+name, second, part)
 }
 
 // data returns keys with values.

@@ -3,12 +3,14 @@ package blame
 import (
 	"encoding/json"
 	"strconv"
+
+	"github.com/tenure-ssa/tenure/internal/webpage"
 )
 
 // html returns the page. It is written by hand because a program that uses a template, of text or HTML, has every
-// exported method of every type that it converts to an interface: the linker can't know which one a template calls. In
-// a command that knows all types of Kubernetes, that is an eighth of the binary. testdata/page.html is the same as a
-// template; TestPageTemplate compares them.
+// exported method of every type that it converts to an interface: the linker can't know which one a template calls.
+// doc/size.md says how much that is of the command. testdata/page.html is the same as a template; TestPageTemplate
+// compares them.
 func (p *page) html() (string, error) {
 	data, err := json.Marshal(p.Data) // escapes what would end the script
 	if err != nil {
@@ -19,10 +21,10 @@ func (p *page) html() (string, error) {
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="`, escapeHTML(p.Policy), `">
+<meta http-equiv="Content-Security-Policy" content="`, webpage.Escape(p.Policy), `">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>`, escapeHTML(p.Title), `</title>
+<title>`, webpage.Escape(p.Title), `</title>
 <link rel="icon" href="data:,">
 <style>`, p.CSS, `</style>
 </head>
@@ -52,14 +54,14 @@ func (p *page) writeHeader(out *rows) {
 <div class="bar">
 <h1>Who owns what`)
 	if p.Summary != "" {
-		out.write(` <small>`, escapeHTML(p.Summary), `</small>`)
+		out.write(` <small>`, webpage.Escape(p.Summary), `</small>`)
 	}
 	out.write(`</h1>
 <div class="tools">`)
 	if len(p.Objects) > 1 {
 		out.write("\n", `<select id="jump" aria-label="Go to object">`)
 		for i := range p.Objects {
-			out.write(`<option value="`, escapeHTML(p.Objects[i].ID), `">`, escapeHTML(p.Objects[i].Title), `</option>`)
+			out.write(`<option value="`, webpage.Escape(p.Objects[i].ID), `">`, webpage.Escape(p.Objects[i].Title), `</option>`)
 		}
 		out.write(`</select>`)
 	}
@@ -68,9 +70,9 @@ func (p *page) writeHeader(out *rows) {
 </div>
 <div class="legend" role="group" aria-label="Show only the lines of">`)
 	for _, m := range p.Managers {
-		out.write("\n", `<button type="button" class="manager `, escapeHTML(m.Class), `" data-manager="`,
-			strconv.Itoa(m.Index), `" aria-pressed="false" title="`, escapeHTML(m.Tip), `"><i class="dot"></i><b>`, escapeHTML(m.Name), `</b><small>`,
-			escapeHTML(m.How), `</small><span class="count">`, strconv.Itoa(m.Lines), `</span></button>`)
+		out.write("\n", `<button type="button" class="manager `, webpage.Escape(m.Class), `" data-manager="`,
+			strconv.Itoa(m.Index), `" aria-pressed="false" title="`, webpage.Escape(m.Tip), `"><i class="dot"></i><b>`, webpage.Escape(m.Name), `</b><small>`,
+			webpage.Escape(m.How), `</small><span class="count">`, strconv.Itoa(m.Lines), `</span></button>`)
 	}
 	count := func(name, title, text string, lines int) {
 		if lines > 0 {
@@ -90,16 +92,16 @@ func (p *page) writeHeader(out *rows) {
 }
 
 func (o *pageObject) write(out *rows) {
-	title := escapeHTML(o.Title)
-	out.write("\n", `<section id="`, escapeHTML(o.ID), `" class="object" aria-label="`, title, `">
+	title := webpage.Escape(o.Title)
+	out.write("\n", `<section id="`, webpage.Escape(o.ID), `" class="object" aria-label="`, title, `">
 <div class="about">
-<h2><span class="kind">`, escapeHTML(o.Kind), `</span> <span class="name">`)
+<h2><span class="kind">`, webpage.Escape(o.Kind), `</span> <span class="name">`)
 	if o.Namespace != "" {
-		out.write(`<span>`, escapeHTML(o.Namespace), `/</span>`)
+		out.write(`<span>`, webpage.Escape(o.Namespace), `/</span>`)
 	}
-	out.write(escapeHTML(o.Name), `</span> <small>`, escapeHTML(o.APIVersion), `</small></h2>`)
+	out.write(webpage.Escape(o.Name), `</span> <small>`, webpage.Escape(o.APIVersion), `</small></h2>`)
 	for _, note := range o.Notes {
-		out.write("\n", `<p class="note">`, escapeHTML(note), `</p>`)
+		out.write("\n", `<p class="note">`, webpage.Escape(note), `</p>`)
 	}
 	if len(o.Entries) > 0 {
 		o.writeEntries(out)
@@ -127,9 +129,9 @@ func (o *pageObject) writeEntries(out *rows) {
 		if e.Problem {
 			class = ` class="broken"`
 		}
-		out.write("\n", `<tr`, class, `><td><span class="chip `, escapeHTML(e.Class), `">`, escapeHTML(e.Name),
-			`</span></td><td>`, escapeHTML(e.How), `</td><td>`, escapeHTML(e.Version), `</td><td>`, escapeHTML(e.Time), `</td><td>`,
-			escapeHTML(e.Age), `</td>`)
+		out.write("\n", `<tr`, class, `><td><span class="chip `, webpage.Escape(e.Class), `">`, webpage.Escape(e.Name),
+			`</span></td><td>`, webpage.Escape(e.How), `</td><td>`, webpage.Escape(e.Version), `</td><td>`, webpage.Escape(e.Time), `</td><td>`,
+			webpage.Escape(e.Age), `</td>`)
 		if e.Problem {
 			out.write(`<td colspan="2">can’t be read</td>`)
 		} else {

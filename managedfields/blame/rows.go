@@ -4,14 +4,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenure-ssa/tenure/internal/webpage"
 )
 
 // rows is the HTML of lines. An object has as many lines as it has fields, and html/template
 // took a third of the time of a large page for them, so that they are written by hand.
 // TestRows compares them with a template of the same.
 //
-// What comes from outside passes escapeHTML, or escapeFragment in an address. It must be in
-// double quotes where it is in a tag.
+// What comes from outside passes webpage.Escape, or webpage.EscapeFragment in an address. It must be in double quotes
+// where it is in a tag.
 type rows struct {
 	strings.Builder
 	before pageLine // the first of those that have the same owners as the last
@@ -46,17 +48,17 @@ func (r *rows) add(l *pageLine) {
 	case r.who == "":
 		r.who = l.who()
 	}
-	r.write("\n"+`<div class="line `, escapeHTML(class), `" role="listitem" tabindex="-1"><a class="no" href="#`,
-		escapeFragment(l.Anchor), `" tabindex="-1">`, strconv.Itoa(l.Number), `</a>`, r.who, `<code>`)
+	r.write("\n"+`<div class="line `, webpage.Escape(class), `" role="listitem" tabindex="-1"><a class="no" href="#`,
+		webpage.EscapeFragment(l.Anchor), `" tabindex="-1">`, strconv.Itoa(l.Number), `</a>`, r.who, `<code>`)
 	if l.Foldable {
 		r.write(`<button type="button" class="fold" tabindex="-1" aria-expanded="true" aria-label="Collapse or expand"></button>`)
 	}
 	for _, t := range l.Tokens {
 		if t.Class == "" {
-			r.write(escapeHTML(t.Text))
+			r.write(webpage.Escape(t.Text))
 			continue
 		}
-		r.write(`<span class="`, escapeHTML(t.Class), `">`, escapeHTML(t.Text), `</span>`)
+		r.write(`<span class="`, webpage.Escape(t.Class), `">`, webpage.Escape(t.Text), `</span>`)
 	}
 	r.write(`</code></div>`)
 }
@@ -72,46 +74,22 @@ func (l *pageLine) who() string {
 	var out rows
 	out.write(`<span class="who">`)
 	for _, c := range l.Chips {
-		out.write(`<span class="chip `, escapeHTML(c.Class), `">`, escapeHTML(c.Name))
+		out.write(`<span class="chip `, webpage.Escape(c.Class), `">`, webpage.Escape(c.Name))
 		if c.Note != "" {
-			out.write(`<em>`, escapeHTML(c.Note), `</em>`)
+			out.write(`<em>`, webpage.Escape(c.Note), `</em>`)
 		}
 		out.write(`</span>`)
 	}
 	switch {
 	case len(l.Chips) > 0:
-		out.write(`<span class="age">`, escapeHTML(l.Age), `</span>`)
+		out.write(`<span class="age">`, webpage.Escape(l.Age), `</span>`)
 	case l.Unowned:
 		out.write(`<span class="none">unowned</span>`)
 	}
 	out.write(`</span><span class="bars">`)
 	for _, c := range l.Chips {
-		out.write(`<i class="`, escapeHTML(c.Class), `"></i>`)
+		out.write(`<i class="`, webpage.Escape(c.Class), `"></i>`)
 	}
 	out.write(`</span>`)
 	return out.String()
-}
-
-var htmlEscapes = strings.NewReplacer(
-	"\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;", ">", "&gt;")
-
-// escapeHTML escapes text for the content of an element and for an attribute in quotes, as
-// html/template does.
-func escapeHTML(text string) string { return htmlEscapes.Replace(text) }
-
-// escapeFragment escapes text for the fragment of an address, as html/template does: what is
-// not unreserved (RFC 3986, 2.3) by the numbers of its bytes. Nothing is left to escape as
-// HTML.
-func escapeFragment(text string) string {
-	const hex = "0123456789abcdef"
-	var b strings.Builder
-	for i := range len(text) {
-		switch c := text[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
-			b.WriteByte(c)
-		default:
-			b.WriteString(string([]byte{'%', hex[c>>4], hex[c&15]}))
-		}
-	}
-	return b.String()
 }

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"bufio"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"maps"
 	"slices"
@@ -17,31 +15,21 @@ import (
 )
 
 var (
-	//go:embed page/page.html
-	pageHTML string
 	//go:embed page/page.css
 	pageCSS string
 	//go:embed page/page.js
 	pageJS string
-
-	pageTemplate = template.Must(template.New("report").Parse(pageHTML))
 )
 
 // HTML writes a summary as one page that needs nothing but itself, in the style of blame's: charts, tables
 // that can be sorted and searched, and the lines of each example with their managers.
 func HTML(w io.Writer, s *Summary) error {
-	b := bufio.NewWriterSize(w, 64<<10)
-	if err := pageTemplate.Execute(b, newPage(s)); err != nil {
-		return err
-	}
-	return b.Flush()
+	return newPage(s).write(w)
 }
 
-// page is what the template shows. All text in it is plain.
+// page is what the page shows. All text in it is plain.
 type page struct {
-	Policy string
-	CSS    template.CSS
-	JS     template.JS
+	webpage.Assets
 
 	Summary     string
 	Tiles       []tile
@@ -71,8 +59,7 @@ type column struct {
 }
 
 type row struct {
-	Anchor string
-	Cells  []cell
+	Cells []cell
 }
 
 // cell is text, a number, a manager or a link.
@@ -124,8 +111,7 @@ func newPage(s *Summary) *page {
 	for i, name := range sorted {
 		p.classes[name] = fmt.Sprintf("m m%d", i)
 	}
-	assets := webpage.NewAssets(pageCSS, pageJS, webpage.Hues(sorted))
-	p.Policy, p.CSS, p.JS = assets.Policy, template.CSS(assets.CSS), template.JS(assets.JS)
+	p.Assets = webpage.NewAssets(pageCSS, pageJS, webpage.Hues(sorted))
 	p.Tiles = tiles(s)
 	p.Charts = charts(s, p.classes)
 	for _, suggestion := range s.Suggestions {

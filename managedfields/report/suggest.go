@@ -25,13 +25,13 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 	}
 	slices.Sort(client)
 	if len(client) > 0 {
-		add([]string{o.Program, "upgrade", o.targets(client), "--field-manager", quote(o.Applier), "--dry-run"},
+		add([]string{o.Program, "upgrade", o.targets(client), "--field-manager", Quote(o.Applier), "--dry-run"},
 			"%s under client-side apply: the next server-side apply would leave fields behind",
 			counted(s.ClientSide.Objects, "object is", "objects are"))
 	}
 	for _, g := range s.Gone {
 		if g.Operation == string(managedfields.Update) && g.Kind != OtherName {
-			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", quote(g.Manager),
+			add([]string{o.Program, "drop", o.targets([]string{g.Kind}), "--from", Quote(g.Manager),
 				"--from-operation Update --from-version", g.APIVersion, "--dry-run"},
 				"%s of %q at %s, which is not served any more", counted(g.Entries, "entry", "entries"), g.Manager, g.APIVersion)
 		}
@@ -46,7 +46,7 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 		return !m.Silent || m.Name == OtherName || m.Name == managedfields.Ancient || m.Name == upgrade.ClientSideManager
 	})
 	for _, m := range silent[:min(len(silent), maxReasons)] {
-		add([]string{o.Program, "drop", o.targets(m.Kinds), "--from", quote(m.Name), "--dry-run"},
+		add([]string{o.Program, "drop", o.targets(m.Kinds), "--from", Quote(m.Name), "--dry-run"},
 			"%q has not changed anything since %s: is it gone?", m.Name, m.LastWrite.Format("2006-01-02"))
 	}
 	for _, f := range []struct {
@@ -76,9 +76,9 @@ func blameCommand(program, scope string, e *Example) []string {
 	if strings.HasPrefix(scope, "-f ") {
 		return []string{program, "blame", scope}
 	}
-	command := []string{program, "blame", quote(e.Kind + "/" + e.Name)}
+	command := []string{program, "blame", Quote(e.Kind + "/" + e.Name)}
 	if e.Namespace != "" {
-		command = append(command, "-n", quote(e.Namespace))
+		command = append(command, "-n", Quote(e.Namespace))
 	}
 	if i := strings.Index(scope, "--"); i >= 0 {
 		command = append(command, scope[i:]) // the place, such as --store FILE
@@ -86,8 +86,8 @@ func blameCommand(program, scope string, e *Example) []string {
 	return command
 }
 
-// quote quotes an argument for a shell, if it has to be.
-func quote(s string) string {
+// Quote quotes an argument for a shell, if it has to be.
+func Quote(s string) string {
 	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
 		isPlain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 		return !isPlain && !strings.ContainsRune("-_./:@%+=,", r)

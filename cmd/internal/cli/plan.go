@@ -55,6 +55,9 @@ With --prune, the plan lists the objects that an apply would delete because they
 not in the input any more: those with the labels of -l, of the kinds that kubectl
 apply --prune deletes or of --prune-allowlist, in the namespaces of the input, that
 kubectl apply or the manager applied. kubectl deletes only those of kubectl apply.
+With --applyset, it lists the members of an ApplySet instead, of the kinds and in
+the namespaces that its parent names, as kubectl apply --prune --applyset deletes
+them; the intents get the label of the members. The parent itself is not planned.
 
 Values of Secrets are not shown.
 
@@ -104,6 +107,15 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	var set *applySet
+	if f.pruning.applySet != "" {
+		if set, err = readApplySet(cmd.Context(), p, f.pruning.applySet, *f.place.cluster.Namespace); err == nil {
+			err = set.addMembers(docs)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("--applyset: %w", err), p.Close())
+		}
+	}
 	plans, failed := f.planDocuments(cmd.Context(), env, p, docs)
 	var deleted []view.Pruned
 	switch {
@@ -111,7 +123,7 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		fmt.Fprintln(env.Stderr, "note: --prune needs all documents: nothing is listed as pruned")
 	case prunes:
 		candidates.Concurrency = f.concurrency
-		deleted, err = pruned(cmd.Context(), p, candidates, plans, f.manager)
+		deleted, err = pruned(cmd.Context(), p, candidates, set, plans, f.manager)
 	}
 	if err = errors.Join(err, p.Close()); err != nil {
 		return err

@@ -18,6 +18,9 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
+// playgroundAddress is where the page is served unless a flag says otherwise: doc/spec.md has links to it.
+const playgroundAddress = "127.0.0.1:8421"
+
 func newPlayground(env *process.Env) *cobra.Command {
 	var listen, dir string
 	cmd := &cobra.Command{
@@ -28,9 +31,11 @@ write does: the merged object with the owners of each line, the conflicts with t
 ways out, and the managed fields before and after. Its examples show the rules of
 the specification.
 
-The page is for this computer: it is served to loopback addresses only. A command of
-a release has the engine as WebAssembly, so that it runs in the page. Any other
-answers the page itself, unless --dir names a folder that was made by
+The page is for this computer: it is served to loopback addresses only. The links of
+doc/spec.md lead to its own address; if that is in use, any free port is taken.
+
+A command of a release has the engine as WebAssembly, so that it runs in the page.
+Any other answers the page itself, unless --dir names a folder that was made by
 
   go run ./cmd/playground build DIR
 
@@ -47,10 +52,14 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 			if err != nil {
 				return err
 			}
-			return servePlayground(ctx, env, listen, files)
+			listener, err := listenPlayground(listen, cmd.Flags().Changed("listen"))
+			if err != nil {
+				return err
+			}
+			return servePlayground(ctx, env, listener, files)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "loopback `ADDRESS` to listen on; port 0 is any free port")
+	cmd.Flags().StringVar(&listen, "listen", playgroundAddress, "loopback `ADDRESS` to listen on; port 0 is any free port")
 	cmd.Flags().StringVar(&dir, "dir", "", "`FOLDER` with the files of the page, instead of those of the command")
 	return cmd
 }
@@ -67,21 +76,29 @@ func playgroundFiles(env *process.Env, dir string) (fs.FS, error) {
 	return files, nil
 }
 
-// servePlayground serves until ctx ends.
-func servePlayground(ctx context.Context, env *process.Env, address string, files fs.FS) error {
-	handler, err := site.Handler(files)
-	if err != nil {
-		return err
-	}
+// listenPlayground listens on a loopback address; on a free port instead, if the address is in use and was not chosen.
+func listenPlayground(address string, isChosen bool) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
+	if err != nil && !isChosen {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		return errors.Join(
+		return nil, errors.Join(
 			fmt.Errorf("--listen: expected a loopback address such as 127.0.0.1:8080, got %q", address),
 			listener.Close(),
 		)
+	}
+	return listener, nil
+}
+
+// servePlayground serves until ctx ends.
+func servePlayground(ctx context.Context, env *process.Env, listener net.Listener, files fs.FS) error {
+	handler, err := site.Handler(files)
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	server := &http.Server{Handler: handler, ReadTimeout: time.Minute, IdleTimeout: time.Minute}
 	stop := context.AfterFunc(ctx, func() { server.Close() })

@@ -26,26 +26,33 @@ type pruneFlags struct {
 	selector string
 	all      bool
 	kinds    []string
+	applySet string // the parent's name
 }
 
 func (f *pruneFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.prune, "prune", false, "also list the objects that are not in the input any more; needs -l or --all")
+	flags.BoolVar(&f.prune, "prune", false, "also list the objects that are not in the input any more; needs -l, --all or --applyset")
 	flags.StringVarP(&f.selector, "selector", "l", "", "prune only objects with these `LABELS`, as in a=b,c!=d")
 	flags.BoolVar(&f.all, "all", false, "prune objects with any labels")
 	flags.StringArrayVar(&f.kinds, "prune-allowlist", nil,
 		"prune only objects of the kind `GROUP/VERSION/KIND`, such as core/v1/ConfigMap; may be given several times")
+	flags.StringVar(&f.applySet, "applyset", "",
+		"prune the members of an ApplySet, whose `PARENT` is named as [RESOURCE[.GROUP]/]NAME; a Secret without a resource")
 }
 
 // check returns what can be pruned, without the namespaces; ok is false without --prune.
 func (f *pruneFlags) check() (c place.Candidates, ok bool, err error) {
 	switch {
-	case !f.prune && (f.selector != "" || f.all || len(f.kinds) > 0):
-		return c, false, errors.New("-l, --all and --prune-allowlist need --prune")
+	case !f.prune && (f.selector != "" || f.all || len(f.kinds) > 0 || f.applySet != ""):
+		return c, false, errors.New("-l, --all, --prune-allowlist and --applyset need --prune")
 	case !f.prune:
 		return c, false, nil
+	case f.applySet != "" && (f.selector != "" || f.all || len(f.kinds) > 0):
+		return c, false, errors.New("--applyset does not go with -l, --all or --prune-allowlist")
+	case f.applySet != "":
+		return c, true, nil
 	case f.all == (f.selector != ""):
-		return c, false, errors.New("--prune: expected -l or --all")
+		return c, false, errors.New("--prune: expected -l, --all or --applyset")
 	}
 	if c.Selector, err = labels.Parse(f.selector); err != nil {
 		return c, false, fmt.Errorf("-l: %w", err)
@@ -73,16 +80,19 @@ type prunedObject struct {
 	namespace, name string
 }
 
-// pruned returns the objects that were applied and are not in the input: those with the annotation of kubectl
-// apply, and those with an Apply entry of the manager.
+// pruned returns the objects that were applied and are not in the input: the members of the ApplySet; without one,
+// those with the annotation of kubectl apply, and those with an Apply entry of the manager.
 func pruned(
-	ctx context.Context, p place.Place, c place.Candidates, plans []view.Planned, manager string,
+	ctx context.Context, p place.Place, c place.Candidates, set *applySet, plans []view.Planned, manager string,
 ) ([]view.Pruned, error) {
+	if set != nil {
+		set.limit(&c)
+	}
 	inInput := map[prunedObject]bool{}
 	for i := range plans {
 		t := plans[i].Target
 		inInput[prunedObject{t.Kind.GroupKind(), t.Namespace, t.Name}] = true
-		if t.Namespace != "" && !slices.Contains(c.Namespaces, t.Namespace) {
+		if set == nil && t.Namespace != "" && !slices.Contains(c.Namespaces, t.Namespace) {
 			c.Namespaces = append(c.Namespaces, t.Namespace)
 		}
 	}
@@ -93,7 +103,9 @@ func pruned(
 		if inInput[prunedObject{t.Kind.GroupKind(), t.Namespace, t.Name}] {
 			continue
 		}
-		if by := appliedBy(t, manager); by != "" {
+		if set != nil {
+			out = append(out, view.Pruned{Target: t, ApplySet: set.parent})
+		} else if by := appliedBy(t, manager); by != "" {
 			out = append(out, view.Pruned{Target: t, By: by})
 		}
 	}

@@ -272,7 +272,7 @@ func (w *watcher) tellAll(found []fights.Finding) error {
 // tell prints a finding as it is found: each time in JSON, once as a line.
 func (w *watcher) tell(f fights.Finding) error {
 	if w.isJSON {
-		return json.NewEncoder(w.env.Stdout).Encode(view.NewFindingJSON(f))
+		return json.NewEncoder(w.env.Stdout).Encode(view.NewFindingJSON(programName(w.env), f))
 	}
 	if w.isLive {
 		return nil
@@ -304,7 +304,7 @@ func (w *watcher) redraw() error {
 	w.mu.Lock()
 	findings, objects := w.tracker.Findings(w.env.Now()), w.tracker.Objects()
 	w.mu.Unlock()
-	text, err := view.FindingsText(findings, w.env.Now())
+	text, err := view.FindingsText(programName(w.env), findings, w.env.Now())
 	if err != nil {
 		return err
 	}
@@ -330,7 +330,7 @@ func (w *watcher) finish() error {
 		fmt.Fprintf(w.env.Stderr, "%d objects watched, nothing found\n", w.tracker.Objects())
 		return nil
 	}
-	return view.Findings(w.env.Stdout, findings, at)
+	return view.Findings(w.env.Stdout, programName(w.env), findings, at)
 }
 
 // serveMetrics serves what was found as Prometheus metrics, until stop is called.

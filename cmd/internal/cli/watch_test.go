@@ -110,7 +110,7 @@ func fightsIn(t *testing.T, out string) (fields []string) {
 			seen[field] = true
 			fields = append(fields, field)
 			require.Len(t, f.Sides, 2)
-			require.Contains(t, f.Advice, "--field-manager red --field '.data.color'")
+			require.Contains(t, f.Advice, "--field-manager red --field .data.color")
 		}
 	}
 	return fields
@@ -178,7 +178,12 @@ func TestWatch(t *testing.T) {
 		[]string{"watch", "--audit-log", log.Name()}), errs.String())
 	require.Regexp(t, `(?m)^Fight +default +configmap/fought-1 +\.data\.color +blue \(apply\)="blue" red \(apply\)="red" +\d`, past.String())
 	require.NotContains(t, past.String(), `\u000a`, "advice has lines of its own")
-	require.Contains(t, past.String(), "tenure handover -f MANIFEST --field-manager blue --field '.data.color'")
+	require.Contains(t, past.String(), "\n    tenure handover -f MANIFEST --field-manager blue --field .data.color\n")
+
+	past.Reset()
+	require.Equal(t, 1, Main(process.Env{Name: "kubectl-tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+		[]string{"watch", "--audit-log", log.Name()}), errs.String())
+	require.Contains(t, past.String(), "\n    kubectl tenure handover -f MANIFEST --field-manager blue --field .data.color\n")
 }
 
 func TestWatchErrors(t *testing.T) {

@@ -39,15 +39,17 @@ type Candidates struct {
 	Namespaces  []string // of namespaced kinds
 	Selector    labels.Selector
 	Concurrency int
+	// MustBeServed is whether a kind that is not served is an error; otherwise it has no objects.
+	MustBeServed bool
 }
 
-// Candidates implements [Place]. Kinds that are not served have no objects.
+// Candidates implements [Place].
 func (p *Cluster) Candidates(ctx context.Context, c Candidates) (out []*Target, err error) {
 	var namespaced, others []cluster.Kind
 	for _, gvk := range c.Kinds {
 		served, unserved, err := p.Kind(gvk)
 		switch {
-		case meta.IsNoMatchError(err) || unserved:
+		case (meta.IsNoMatchError(err) || unserved) && !c.MustBeServed:
 		case err != nil:
 			return nil, err
 		case served.Namespaced:

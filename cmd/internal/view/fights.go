@@ -14,10 +14,11 @@ import (
 	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/managedfields/fights"
+	"github.com/tenure-ssa/tenure/managedfields/report"
 )
 
-// Findings prints what was found as a table, with what to do about each fight below it.
-func Findings(w io.Writer, findings []fights.Finding, now time.Time) error {
+// Findings prints what was found as a table, with what to do about each fight below it, by commands of a program.
+func Findings(w io.Writer, program string, findings []fights.Finding, now time.Time) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(tw, "FINDING\tNAMESPACE\tOBJECT\tFIELD\tBY\tTIMES\tRATE\tSINCE\tLAST")
 	for _, f := range findings {
@@ -29,7 +30,7 @@ func Findings(w io.Writer, findings []fights.Finding, now time.Time) error {
 		return err
 	}
 	for _, f := range findings {
-		if advice := FightAdvice(f); advice != "" {
+		if advice := FightAdvice(program, f); advice != "" {
 			fmt.Fprintln(w)
 			for line := range strings.Lines(advice) {
 				if _, err := fmt.Fprintln(w, printable.Text(strings.TrimSuffix(line, "\n"))); err != nil {
@@ -88,8 +89,8 @@ func rateOf(f fights.Finding) string {
 func ago(now, at time.Time) string { return duration.HumanDuration(now.Sub(at)) + " ago" }
 
 // FightAdvice returns what to do about a fight: the ways out of a conflict, for the managers that are
-// in it. It is empty for other findings.
-func FightAdvice(f fights.Finding) string {
+// in it. It is empty for other findings. The program is how the command is called.
+func FightAdvice(program string, f fights.Finding) string {
 	if f.Kind != fights.Fight {
 		return ""
 	}
@@ -111,7 +112,8 @@ func FightAdvice(f fights.Finding) string {
 	fmt.Fprintf(&b, "%s, %s: decide who keeps the field.\n", object, field)
 	for _, manager := range appliers {
 		fmt.Fprintf(&b, "  - not %s: take it out of what it applies; its value stays with\n"+
-			"    tenure handover -f MANIFEST --field-manager %s --field '%s'\n", manager, manager, field)
+			"    %s handover -f MANIFEST --field-manager %s --field %s\n", manager, program, report.Quote(manager),
+			report.Quote(field))
 	}
 	for _, manager := range updaters {
 		fmt.Fprintf(&b, "  - not %s: turn off what makes it write the field\n", manager)
@@ -154,12 +156,12 @@ type SizeJSON struct {
 	Bytes   int `json:"bytes"`
 }
 
-// NewFindingJSON returns a finding as it is printed in JSON.
-func NewFindingJSON(f fights.Finding) FindingJSON {
+// NewFindingJSON returns a finding as it is printed in JSON, with commands of a program.
+func NewFindingJSON(program string, f fights.Finding) FindingJSON {
 	out := FindingJSON{
 		Kind: f.Kind, APIVersion: f.Object.APIVersion, ObjectKind: f.Object.Kind, Namespace: f.Object.Namespace,
 		Name: f.Object.Name, UID: f.Object.UID, Returns: f.Returns, Rate: f.Rate(), Since: f.Since, Last: f.Last,
-		Advice: FightAdvice(f),
+		Advice: FightAdvice(program, f),
 	}
 	if f.Kind == fights.Fight {
 		out.Field = f.Path.String()
@@ -181,9 +183,9 @@ func NewFindingJSON(f fights.Finding) FindingJSON {
 func FindingLine(f fights.Finding) string { return printable.Text(f.String()) }
 
 // FindingsText returns the table of Findings.
-func FindingsText(findings []fights.Finding, now time.Time) (string, error) {
+func FindingsText(program string, findings []fights.Finding, now time.Time) (string, error) {
 	var b strings.Builder
-	err := Findings(&b, findings, now)
+	err := Findings(&b, program, findings, now)
 	return b.String(), err
 }
 

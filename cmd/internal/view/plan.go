@@ -37,10 +37,19 @@ type PlanView struct {
 	Pruned []Pruned
 }
 
-// Pruned is an object that would be deleted, and who applied it.
+// Pruned is an object that would be deleted, and who applied it, or the parent of the ApplySet that it is in.
 type Pruned struct {
 	*place.Target
-	By string
+	By       string
+	ApplySet string
+}
+
+// why says why an object would be deleted.
+func (p *Pruned) why() string {
+	if p.ApplySet != "" {
+		return "in the ApplySet " + p.ApplySet
+	}
+	return "applied by " + p.By
 }
 
 // manyFields is how many gained fields of a manager are listed. More are counted, because the creator of
@@ -60,8 +69,8 @@ func (v PlanView) WriteText(w io.Writer, plans []Planned, failed int) error {
 		}
 	}
 	for _, p := range v.Pruned {
-		fmt.Fprintf(w, "%s: %s (applied by %s)\n", v.Palette.paint(p.Title(), color.Bold),
-			v.Palette.paint("pruned", color.FgRed), printable.Text(p.By))
+		fmt.Fprintf(w, "%s: %s (%s)\n", v.Palette.paint(p.Title(), color.Bold),
+			v.Palette.paint("pruned", color.FgRed), printable.Text(p.why()))
 	}
 	if len(plans)+failed < 2 && len(v.Pruned) == 0 {
 		return nil
@@ -272,7 +281,8 @@ type planJSON struct {
 type prunedJSON struct {
 	Object    string `json:"object"`
 	Namespace string `json:"namespace,omitempty"`
-	AppliedBy string `json:"appliedBy"`
+	AppliedBy string `json:"appliedBy,omitempty"`
+	ApplySet  string `json:"applySet,omitempty"`
 }
 
 type changeJSON struct {
@@ -300,7 +310,7 @@ func (v PlanView) WriteJSON(w io.Writer, plans []Planned) error {
 		Pruned  []prunedJSON `json:"pruned,omitempty"`
 	}{Objects: []planJSON{}}
 	for _, p := range v.Pruned {
-		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By})
+		out.Pruned = append(out.Pruned, prunedJSON{p.Reference(), p.Namespace, p.By, p.ApplySet})
 	}
 	for _, p := range plans {
 		gk := p.Kind.GroupKind()

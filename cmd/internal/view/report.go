@@ -105,8 +105,8 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		}
 	}
 	c := &s.ClientSide
-	add("client-side apply", c.Objects, "a migration moves %d fields; the next apply removes %d of them; %d stay with their "+
-		"manager; %d are others'", c.Moves, c.Removed, c.Left, c.Others)
+	add("client-side apply", c.Objects, "a migration moves %s; the next apply removes %d of them; %d stay with their "+
+		"manager; %d are others'", Counted(c.Moves, "field", "fields"), c.Removed, c.Left, c.Others)
 	for _, why := range c.Why {
 		add("  can't be migrated", c.Failed, "%s", why)
 	}
@@ -118,13 +118,14 @@ func (p Palette) writeFound(w io.Writer, s *report.Summary) {
 		}
 	}
 	add("gone versions", gone, "%s", strings.Join(versions, ", "))
-	add("unowned fields", s.Unowned.Objects, "%d fields", s.Unowned.Fields)
-	add("shared fields", s.Shared.Objects, "%d fields", s.Shared.Fields)
+	add("unowned fields", s.Unowned.Objects, "%s", Counted(s.Unowned.Fields, "field", "fields"))
+	add("shared fields", s.Shared.Objects, "%s", Counted(s.Shared.Fields, "field", "fields"))
 	since := ""
 	if s.Ancient.Oldest != nil {
 		since = ", the oldest since " + s.Ancient.Oldest.Format(time.DateOnly)
 	}
-	add("ancient-changes", s.Ancient.Objects, "%d fields of managers that are forgotten%s", s.Ancient.Fields, since)
+	add("ancient-changes", s.Ancient.Objects, "%s of managers that are forgotten%s",
+		Counted(s.Ancient.Fields, "field", "fields"), since)
 	add("unreadable entries", s.Unreadable, "their fields are not counted")
 	if len(rows) > 1 {
 		fmt.Fprintln(w)

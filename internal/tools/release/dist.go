@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"debug/buildinfo"
 	"debug/elf"
 	"errors"
@@ -209,6 +210,9 @@ func checkBinary(file string, p platform) error {
 	if err != nil {
 		return err
 	}
+	if err := checkMethods(file); err != nil {
+		return err
+	}
 	if stat.Size() >= maxBinary {
 		return fmt.Errorf("%s: has %d bytes, expected fewer than %d", file, stat.Size(), maxBinary)
 	}
@@ -216,6 +220,23 @@ func checkBinary(file string, p platform) error {
 		return nil
 	}
 	return checkStatic(file)
+}
+
+// canaryMethod is in a binary only if the linker keeps methods that nothing calls.
+const canaryMethod = "main.canary.KeptByReflection"
+
+// checkMethods checks that the linker removed methods that nothing calls. Names of functions are in a stripped binary too,
+// for stack traces.
+func checkMethods(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(data, []byte(canaryMethod)) {
+		return fmt.Errorf("%s: has every exported method, because something in it finds methods by name: "+
+			"link with -ldflags=-dumpdep and look for ReflectMethod", file)
+	}
+	return nil
 }
 
 // checkStatic checks that a binary needs no other file to run, not even a loader: an image from scratch has none.

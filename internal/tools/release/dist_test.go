@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,4 +142,38 @@ func TestCheckBinary(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, checkBinary(file, platforms[0]), "built with ")
 	require.Error(t, checkStatic("Dockerfile"))
+}
+
+// A binary that has methods that nothing calls is rejected, stripped or not. cmd/tenure has the same canary.
+func TestCheckMethods(t *testing.T) {
+	command, err := os.ReadFile("../../../cmd/tenure/main.go")
+	require.NoError(t, err)
+	const canary = "type canary struct{}\n\n// KeptByReflection does nothing.\nfunc (canary) KeptByReflection() {}\n\n" +
+		"var kept any = canary{}\n\nfunc main() {\n\truntime.KeepAlive(kept)\n"
+	require.Contains(t, string(command), canary)
+	for _, row := range []struct {
+		name, imports, body string
+		rejected            bool
+	}{
+		{"no reflection", "", "", false},
+		{"a method by a name that the linker knows", `"reflect"`, `reflect.ValueOf(0).MethodByName("String")`, false},
+		{"a method by any name", `"os"; "reflect"`, `reflect.ValueOf(0).MethodByName(os.Args[0])`, true},
+		{"a template", `"os"; "text/template"`, `template.Must(template.New("").Parse("")).Execute(os.Stdout, nil)`, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			source, file := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+			require.NoError(t, os.WriteFile(source, []byte("package main\n\nimport (\n\"runtime\"\n"+
+				strings.ReplaceAll(row.imports, "; ", "\n")+"\n)\n\n"+canary+row.body+"\n}\n"), 0o600))
+			build := exec.Command("go", "build", "-ldflags=-s -w", "-o", file, source)
+			build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+			out, err := build.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			if row.rejected {
+				require.ErrorContains(t, checkMethods(file), "has every exported method")
+			} else {
+				require.NoError(t, checkMethods(file))
+			}
+		})
+	}
 }

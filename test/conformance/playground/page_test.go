@@ -95,6 +95,18 @@ func testPage(t *testing.T, chromium context.Context, command, address string, i
 			count, len(examples), times[len(times)/2], len(times))
 	})
 
+	t.Run("shows the example of a rule", func(t *testing.T) {
+		b := open(t, chromium, address, "")
+		for _, row := range []struct{ fragment, example, why string }{
+			{"#5.1", "5.1-all-conflicts-are-reported", "the first that is named after the rule, though one before it lists the rule too"},
+			{"#13.4", "5.1-way-out-force", "none is named after the rule: the first that lists it"},
+			{"#14.1", conflicting, "a rule without an example"},
+		} {
+			b.visit(row.fragment)
+			require.Equal(t, row.example, eval[string](b, `document.querySelector("#example").value`), row.why)
+		}
+	})
+
 	t.Run("offers the ways out of conflicts", func(t *testing.T) {
 		link := "#s=" + linkOf(t, chromium, address, twoManagers)
 		for _, row := range []struct {

@@ -250,7 +250,8 @@ async function load() {
     }
   }
   const name = fragment.replace(/^example=/, "");
-  const example = examples.find(e => e.name === name) || examples.find(e => e.rules.includes(name)) ||
+  const example = examples.find(e => e.name === name) || examples.find(e => e.name.startsWith(name + "-")) ||
+    examples.find(e => e.rules.includes(name)) ||
     examples.find(e => e.name === "5.1-conflict-force-and-sharing") || examples[0];
   state = example ? stateOf(example.steps) : emptyState();
   choose(example);

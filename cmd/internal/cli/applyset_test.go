@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+// A plan lists what kubectl apply --prune --applyset then deletes, and is unchanged after it.
+func TestApplySet(t *testing.T) {
+	kubectl, err := exec.LookPath("kubectl")
+	if err != nil {
+		t.Skip("kubectl is not in PATH")
+	}
+	dir := t.TempDir()
+	server, err := apiserver.New(t.Context(), apiserver.Options{Token: testToken, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	listener := httptest.NewServer(&testCluster{server: server})
+	t.Cleanup(listener.Close)
+	config := filepath.Join(dir, "kubeconfig")
+	require.NoError(t, os.WriteFile(config, []byte(kubeconfig(listener)), 0o600))
+	common := []string{"--kubeconfig", config, "--cache-dir", filepath.Join(dir, "cache"), "--prune", "-f"}
+
+	configMap := func(namespace, name string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: " + namespace + "}\ndata: {a: b}\n---\n"
+	}
+	const role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reader}\nrules: []\n---\n"
+	apply := func(manifest string) string {
+		file := filepath.Join(dir, "manifest.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
+		args := []string{"apply", "--server-side", "-n", "default", "--applyset", "configmaps/shop"}
+		command := exec.Command(kubectl, append(append(args, common...), file)...)
+		command.Env = append(os.Environ(), "KUBECTL_APPLYSET=true")
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	plan := func(manifest string, status int) string {
+		file := filepath.Join(dir, "planned.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
+		var out, errs bytes.Buffer
+		got := Main(process.Env{Stdout: &out, Stderr: &errs, Dir: dir, Context: t.Context()},
+			append(append([]string{"plan", "-n", "default", "--applyset", "configmaps/shop"}, common...), file))
+		require.Equal(t, status, got, "%s%s", out.String(), errs.String())
+		return out.String()
+	}
+	lines := func(form, text string) (names []string) {
+		for _, m := range regexp.MustCompile(`(?m)^(\S+?)(?: in \S+)?`+form+`$`).FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		return names
+	}
+
+	kept := configMap("default", "kept")
+	all := kept + configMap("default", "one") + configMap("default", "two") + role
+	require.NotContains(t, plan(all, statusChanges), "pruned", "the set is new")
+	apply(all)
+	require.Contains(t, plan(all, 0), "4 unchanged", "the label of the members is planned too")
+	want := lines(`: pruned \(in the ApplySet configmap/shop\)`, plan(kept, statusChanges))
+	require.Len(t, want, 3)
+	got := lines(` pruned`, apply(kept))
+	require.ElementsMatch(t, want, got)
+	require.Contains(t, plan(kept, 0), "unchanged")
+	require.NotContains(t, strings.Join(want, " "), "kept")
+}
