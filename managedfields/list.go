@@ -341,7 +341,8 @@ func (r *Record) isSame(o *Record) bool {
 		return a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
 			bytes.Equal(a.FieldsV1.GetRawBytes(), b.FieldsV1.GetRawBytes())
 	}
-	return typed.Equal(r.asTree, o.asTree)
+	// Unusual entries have no asTree ([ReadTree]). They are sent as they are.
+	return r.asTree != nil && typed.Equal(r.asTree, o.asTree)
 }
 
 func (r *Record) encodeTree() map[string]any {

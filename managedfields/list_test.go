@@ -500,6 +500,20 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 	}
 }
 
+// TestSentUnusual: entries that no server writes are compared by nothing, so that what is sent counts.
+func TestSentUnusual(t *testing.T) {
+	read := func(name string) managedfields.List {
+		l, _, err := managedfields.ReadTree(
+			objectWith(item("a", "Apply", owning(name), "time", "2026-01-02T03:04:05.678Z")).Object, nil)
+		require.NoError(t, err)
+		return l
+	}
+	sent := read("x")
+	require.NoError(t, sent.Sent(func() managedfields.List { return read("y") },
+		func(string) *typed.Type { return typed.Deduced() }))
+	require.Equal(t, []any{item("a", "Apply", owning("x"))}, sent.EncodeTree())
+}
+
 // TestSentInAnotherForm: entries of a Go struct are never live's own, and the other way round.
 func TestSentInAnotherForm(t *testing.T) {
 	for _, row := range []struct {
