@@ -2,9 +2,11 @@ package fieldmanager_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
@@ -181,5 +183,28 @@ func TestDropsAllOfMetadata(t *testing.T) {
 			delete(contents(got)["metadata"].(m), "managedFields")
 			require.Equal(t, want, contents(got), name)
 		}
+	}
+}
+
+// TestUpdateRemovesOwn: a manager that removes its own field by an update, and changes nothing else, does not own it any
+// more (spec rule 5.5). Its entry keeps its time, as with nothing to own there is nothing to date.
+func TestUpdateRemovesOwn(t *testing.T) {
+	now := start
+	m := widgetManager(t, "v1", fieldmanager.WithClock(func() time.Time { return now }))
+	for name, form := range map[string]func(w *widget) runtime.Object{
+		"struct": func(w *widget) runtime.Object { return w },
+		"tree":   func(w *widget) runtime.Object { return asTree(t, w) },
+	} {
+		now = start
+		live, err := m.Update(nil, form(newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))})), "alice")
+		require.NoError(t, err)
+		live.(metav1.Object).SetUID("uid")
+		now = start.Add(time.Hour)
+		less := newWidget(widgetSpec{Text: "a"})
+		less.UID = "uid"
+		got, err := m.Update(live, form(less), "alice")
+		require.NoError(t, err)
+		require.Equal(t, `alice Update example.dev/v1 {"f:spec":{".":{},"f:text":{}}}`+"\n", owners(t, got), name)
+		require.True(t, got.(metav1.Object).GetManagedFields()[0].Time.Equal(&metav1.Time{Time: start.Truncate(time.Second)}))
 	}
 }
