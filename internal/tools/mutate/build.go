@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,8 +161,8 @@ type test struct {
 	reaches   map[int]bool // the mutants that it reaches
 }
 
-// measure runs each test of a package by itself, and returns them, the quick ones first.
-func (b *build) measure(pkg string) ([]test, error) {
+// measure runs each test of a package by itself, but for those to skip, and returns them, the quick ones first.
+func (b *build) measure(pkg string, skip *regexp.Regexp) ([]test, error) {
 	name, output, err := b.binary(pkg)
 	if err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func (b *build) measure(pkg string) ([]test, error) {
 	}
 	var out []test
 	for _, name := range strings.Fields(string(list)) {
-		if strings.HasPrefix(name, "Benchmark") {
+		if strings.HasPrefix(name, "Benchmark") || skip != nil && skip.MatchString(name) {
 			continue
 		}
 		got, err := b.execute(pkg, []string{name}, 0, true)

@@ -51,6 +51,7 @@ type run struct {
 	timeout  time.Duration
 	wider    []string
 	matches  *regexp.Regexp
+	skip     *regexp.Regexp // nil for none
 	known    map[site]string
 
 	sum   summary
@@ -66,6 +67,7 @@ func mutate(args []string, out, progress io.Writer) (lived bool, err error) {
 	timeout := flags.Duration("timeout", 2*time.Second,
 		"processor time that tests may take, besides four times of what they take without a mutant")
 	wider := flags.String("tests", "", "`packages` whose tests the mutants meet that their own did not kill")
+	skip := flags.String("skip", "", "tests whose names match this `regexp` are not run")
 	root := flags.String("root", "../..", "the `directory` that packages are relative to")
 	allow := flags.String("allow", "mutate/survivors.txt", "the allow list")
 	if err := flags.Parse(args); err != nil {
@@ -77,6 +79,11 @@ func mutate(args []string, out, progress io.Writer) (lived bool, err error) {
 	}
 	if r.matches, err = regexp.Compile(*only); err != nil {
 		return false, err
+	}
+	if *skip != "" {
+		if r.skip, err = regexp.Compile(*skip); err != nil {
+			return false, err
+		}
 	}
 	file, err := os.Open(*allow)
 	if err != nil {
@@ -115,7 +122,7 @@ func (r *run) mutate(dir string) error {
 	defer all.remove()
 	var tests []test
 	for _, pkg := range append([]string{"./" + dir}, r.wider...) {
-		of, err := all.measure(pkg)
+		of, err := all.measure(pkg, r.skip)
 		if err != nil {
 			return err
 		}

@@ -70,6 +70,19 @@ func TestMutateWhatFails(t *testing.T) {
 	}
 }
 
+// A test that is skipped kills nothing.
+func TestSkip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs tests")
+	}
+	var out strings.Builder
+	args := []string{"-root", sample(t), "-allow", "testdata/survivors.txt", "-run", "Clamp: true", "-skip", "^TestClamp$", "small"}
+	lived, err := mutate(args, &out, io.Discard)
+	if err != nil || !lived || !strings.Contains(out.String(), "Clamp: true for n > 9: LIVED") {
+		t.Errorf("got %v, %v:\n%s", lived, err, out.String())
+	}
+}
+
 // sample copies the sample module to where no workspace is around it.
 func sample(t *testing.T) string {
 	t.Helper()
