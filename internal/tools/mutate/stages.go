@@ -10,7 +10,7 @@ import (
 // A mutant meets only the tests that reach it, in stages, until one kills it:
 //
 //  1. quick tests, a few in one process, those that take least first;
-//  2. the first second of each slow test;
+//  2. the first second of each test that takes at least five times as long;
 //  3. all of each slow test, with up to groupSize mutants turned on at once. A group that
 //     is killed is halved, until the mutants are found that are killed alone.
 //
@@ -19,6 +19,7 @@ import (
 // test did not reach because of the others is tried again without them.
 const (
 	quick     = time.Second            // slow tests take longer
+	first     = time.Second            // what of a slow test is run at first
 	together  = 300 * time.Millisecond // what the tests of one process take, about
 	groupSize = 16
 )
@@ -126,7 +127,11 @@ func (s *stages) runSlow() error {
 			if !t.reaches[m.number] || s.verdicts[m.number] != "" {
 				continue
 			}
-			got, err := s.b.execute(t.pkg, []string{t.name}, time.Second, false, m.number)
+			if t.cpu < 5*first {
+				groups = addToGroup(groups, m)
+				continue
+			}
+			got, err := s.b.execute(t.pkg, []string{t.name}, first, false, m.number)
 			switch {
 			case err != nil:
 				return err
