@@ -88,7 +88,7 @@ type applyWrite struct {
 	changes    *comparisons   // how it differs
 	isNoOp     bool           // nothing changes, entries included
 
-	first     *remembered // what the walks of a manager who is new begin with; nil for nothing
+	first     *remembered // what the walks of a manager who is new begin with; nil for nothing, and if own is not
 	ownsLater bool        // what the intent owns is not known yet
 	unlisted  bool        // there are conflicts that the error does not list
 }
@@ -146,7 +146,7 @@ func (m *FieldManager) readIntent(applied runtime.Object) (object, error) {
 		gvk := applied.GetObjectKind().GroupVersionKind()
 		return object{}, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
 	}
-	if v, ok := managedfields.Of(tree); ok && v != nil {
+	if v, _ := managedfields.Of(tree); v != nil {
 		return object{}, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
 	if err := checkMetadata(tree); err != nil {
@@ -260,11 +260,6 @@ func (w *applyWrite) walk() error {
 	}
 	last := w.lastOwned()
 	options.Guess = w.guess()
-	if w.own != nil && w.own.APIVersion != m.version && w.live.inPlace() {
-		if err := w.live.becomeTree(); err != nil {
-			return &ObjectError{LiveObject, "", err}
-		}
-	}
 	walked, err := m.typ.Apply(w.live.value, w.intent.tree, last, options)
 	var undecodable *typed.LastError
 	if w.own != nil && errors.As(err, &undecodable) {
@@ -325,7 +320,7 @@ func (w *applyWrite) lastOwned() typed.Owned {
 
 // guess returns the guess that goes with [applyWrite.lastOwned]; nil for none.
 func (w *applyWrite) guess() *typed.Guess {
-	if w.own != nil || w.first == nil {
+	if w.first == nil {
 		return nil
 	}
 	return w.first.guess
@@ -421,7 +416,7 @@ func (w *applyWrite) ownRecord() managedfields.Record {
 	if w.own != nil {
 		mine = *w.own
 	}
-	if w.own == nil && w.first != nil && !w.walked.Moved {
+	if w.first != nil && !w.walked.Moved {
 		mine = w.first.record(w.m)
 	} else if w.walked.Moved || mine.APIVersion != w.m.version {
 		owned := w.walked.Owned

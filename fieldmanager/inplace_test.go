@@ -239,6 +239,11 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	out, err = m.Apply(behind("a"), newWidget(widgetSpec{Text: "a"}), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, owners(t, live), owners(t, out))
+	given = behind("a")
+	out, err = m.Apply(given, newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))}), "bob", false)
+	require.NoError(t, err)
+	require.Contains(t, owners(t, out), "bob Apply")
+	require.Equal(t, meta, *given.ObjectMeta, "an apply that changes something does not change what it was given")
 
 	later := now.DeepCopyObject().(*widget)
 	later.APIVersion = "example.dev/v2"

@@ -19,12 +19,6 @@ type operand struct {
 	isStruct bool
 }
 
-// inPlace reports whether the object is read in place.
-func (l *operand) inPlace() bool {
-	_, isNode := l.value.(gostruct.Node)
-	return isNode
-}
-
 // isPlain reports whether what is walked has no Nodes in it.
 func (l *operand) isPlain() bool {
 	value, ok := l.value.(map[string]any)

@@ -161,13 +161,10 @@ type losses struct {
 	more      bool // there are conflicts that are not listed
 }
 
-// add lists the fields that r owns and a change takes, with their values before and
+// add lists the fields that r owns and a change takes, of which there are some, with their values before and
 // after. It returns whether they end the write.
 func (l *losses) add(r *managedfields.Record, change *comparison) (refused bool) {
 	taken := r.Intersection(change.changed)
-	if taken.Empty() {
-		return false
-	}
 	old, err := change.old()
 	if err != nil {
 		old = object{typ: typed.Deduced()}

@@ -57,12 +57,9 @@ func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) 
 	out, err := m.Update(live, now, manager)
 	if err != nil {
 		m.ReportError(now, err)
-	}
-	if err != nil && live != nil {
-		out, err = copyEntries(now, live)
-	}
-	if err != nil {
-		return now
+		if out, err = copyEntries(now, live); err != nil {
+			return now
+		}
 	}
 	return out
 }
@@ -105,7 +102,7 @@ type updateWrite struct {
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
 func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, error) {
 	w := &updateWrite{m: m, live: live, now: now, isCreate: true}
-	sent, sentErr, err := m.readEntries(now)
+	sent, _, err := m.readEntries(now) // none if something is wrong with them
 	if err != nil {
 		return nil, &ObjectError{NewObject, "", err}
 	}
@@ -126,7 +123,7 @@ func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, erro
 		w.entries, w.entriesErr = nil, nil
 		return w, nil
 	}
-	if len(sent) > 0 && sentErr == nil {
+	if len(sent) > 0 {
 		before := func() managedfields.List { return stored }
 		if sent.Sent(before, m.typeAt) == nil {
 			w.entries, w.entriesErr = sent, nil
@@ -160,8 +157,8 @@ func (m *FieldManager) readEntries(obj runtime.Object) (l managedfields.List, en
 func isReset(obj runtime.Object) bool {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		v, _ := managedfields.Of(u.UnstructuredContent())
-		list, ok := v.([]any)
-		return ok && managedfields.IsResetTree(list)
+		list, _ := v.([]any)
+		return managedfields.IsResetTree(list)
 	}
 	accessor, err := meta.Accessor(obj)
 	return err == nil && managedfields.IsReset(accessor.GetManagedFields())
@@ -259,8 +256,6 @@ func (m *FieldManager) track(
 	case isNew && owned.Empty():
 	case isNew && added != nil:
 		mine = m.firstRecord(key, owned, added)
-	case isNew:
-		mine.Add(owned)
 	default:
 		mine.Subtract(own.changed.Difference(owned))
 		mine.Subtract(own.Removed)

@@ -157,11 +157,10 @@ func (r *Record) Fields() (*fieldpath.Set, error) {
 		return r.set, r.err
 	}
 	var err error
-	switch {
-	case r.asStruct == nil:
+	if r.asStruct == nil {
 		r.set, err = fieldpath.FromTree(r.tree, fieldpath.Lenient)
-	case r.asStruct.FieldsV1 != nil:
-		r.set, err = r.cache.Parse(r.asStruct.FieldsV1.GetRawBytes())
+	} else {
+		r.set, err = r.cache.Parse(r.asStruct.FieldsV1.GetRawBytes()) // of no FieldsV1, no bytes: the empty set
 	}
 	if err != nil {
 		r.set, r.err = nil, &Error{r.index, r.Manager, err}
@@ -218,7 +217,7 @@ func (r *Record) setTree(tree map[string]any) {
 
 // IsEmpty reports whether the record owns nothing. A record that can't be decoded is not empty.
 func (r *Record) IsEmpty() bool {
-	if tree, ok := r.Tree(); ok && ownsAny(tree) {
+	if ownsAny(r.tree) { // also of a decoded record: tree is what it owns until it is changed
 		return false
 	}
 	set, err := r.Fields()
@@ -256,8 +255,8 @@ func (r *Record) Intersects(set *fieldpath.Set) bool {
 	if tree, ok := r.Tree(); ok {
 		return set.IntersectsTree(tree)
 	}
-	own, err := r.Fields()
-	return err == nil && !own.Intersection(set).Empty()
+	own, _ := r.Fields() // none with an error
+	return !own.Intersection(set).Empty()
 }
 
 // Intersection returns the paths of set that the record owns.
@@ -265,10 +264,7 @@ func (r *Record) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	if tree, ok := r.Tree(); ok {
 		return set.IntersectTree(tree)
 	}
-	own, err := r.Fields()
-	if err != nil {
-		return nil
-	}
+	own, _ := r.Fields() // none with an error
 	return own.Intersection(set)
 }
 
@@ -338,18 +334,15 @@ func (r *Record) isCanonical(typeAt func(version string) *typed.Type) bool {
 	return fieldpath.IsCanonical(r.tree)
 }
 
-// isSame reports whether two records are equal as they were read.
+// isSame reports whether two records of one key are equal as they were read. Records of different forms are not.
 func (r *Record) isSame(o *Record) bool {
 	if r.asStruct != nil && o.asStruct != nil {
 		a, b := r.asStruct, o.asStruct
-		return a.APIVersion == b.APIVersion && a.FieldsType == b.FieldsType &&
-			(a.Time == b.Time || a.Time.Equal(b.Time)) && sameBytes(a.FieldsV1, b.FieldsV1)
+		return a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
+			bytes.Equal(a.FieldsV1.GetRawBytes(), b.FieldsV1.GetRawBytes())
 	}
-	return r.asTree != nil && o.asTree != nil && typed.Equal(r.asTree, o.asTree)
-}
-
-func sameBytes(a, b *metav1.FieldsV1) bool {
-	return a == b || a != nil && b != nil && bytes.Equal(a.GetRawBytes(), b.GetRawBytes())
+	// Unusual entries have no asTree ([ReadTree]). They are sent as they are.
+	return r.asTree != nil && typed.Equal(r.asTree, o.asTree)
 }
 
 func (r *Record) encodeTree() map[string]any {
@@ -362,7 +355,7 @@ func (r *Record) encodeTree() map[string]any {
 		out["fieldsV1"] = r.set.Tree()
 	case r.asStruct == nil:
 		out["fieldsV1"] = r.tree
-	case r.asStruct.FieldsV1 != nil:
+	default:
 		// The entry of a Go struct that was not decoded, or can't be, goes into an unstructured object. Bytes that are not
 		// JSON can't be represented there.
 		var fields any

@@ -214,6 +214,10 @@ func TestListErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, bytes.ManagedFields, into.(*metav1.PartialObjectMetadata).ManagedFields)
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "a tree has no place for what is no JSON")
+	bytes.ManagedFields[0].FieldsV1 = nil
+	l, err = managedfields.Read(bytes, nil)
+	require.NoError(t, err)
+	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "nothing is added")
 }
 
 // TestListOrderAndDuplicates: of two entries with one key the later one counts, in the place of the first. The list
@@ -273,15 +277,24 @@ func TestRecordSets(t *testing.T) {
 					require.Equal(t, want.String(), got.String(), "%s of %s and %s in a %s", what, set, other, name)
 					require.Equal(t, want.Empty(), r.IsEmpty())
 				}
+				stays := func(r *managedfields.Record) {
+					t.Helper()
+					_, isTree := r.Tree()
+					require.Equal(t, name == "tree", isTree, "fields that are maps are not decoded")
+				}
 				r := record()
 				require.Equal(t, set.Intersection(other).String(), r.Intersection(other).String())
 				require.Equal(t, !set.Intersection(other).Empty(), r.Intersects(other))
+				stays(r)
+				require.Equal(t, set.Empty(), r.IsEmpty())
 				check(r, set, "nothing")
 				r = record()
 				r.Subtract(other)
+				stays(r)
 				check(r, set.Difference(other), "Subtract")
 				r = record()
 				r.Add(other)
+				stays(r)
 				check(r, set.Union(other), "Add")
 				r = record()
 				r.Subtract(other)
@@ -303,13 +316,18 @@ func TestRecordSets(t *testing.T) {
 // TestRecordChanges: changes are written in both forms, and everything else as it was read.
 func TestRecordChanges(t *testing.T) {
 	other := metav1.NewTime(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC))
-	given := []any{item("a", "Apply", owning("x")), item("b", "Apply", owning("x"))}
-	want := []any{given[0], item("b", "Apply", m{"f:z": m{}}, "time", "2027-01-02T03:04:05Z")}
+	const later = "2027-01-02T03:04:05Z"
+	given := []any{item("a", "Apply", owning("x")), item("b", "Apply", owning("x")), item("c", "Apply", owning("x")),
+		item("d", "Apply", m{"x": m{}})} // d can't be decoded
+	want := []any{given[0], item("b", "Apply", m{"f:z": m{}}, "time", later), item("c", "Apply", owning("x"), "time", later),
+		item("d", "Apply", m{"x": m{}}, "time", later)}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
 		l, err := managedfields.Read(from, nil)
 		require.NoError(t, err, name)
 		l[1].SetTime(&other)
 		l[1].SetFields(parse(t, `{"f:z":{}}`))
+		l[2].SetTime(&other)
+		l[3].SetTime(&other)
 		require.Equal(t, want, l.EncodeTree(), name)
 		require.Equal(t, plainJSON(t, want), plainJSON(t, l.Encode()), name)
 		fields, err := l[0].Fields()
@@ -318,9 +336,61 @@ func TestRecordChanges(t *testing.T) {
 		require.True(t, l[0].IsUnchanged(), "the same set is no change")
 		entry, err := l[1].Entry()
 		require.NoError(t, err)
+		entries, err := l[:2].Entries()
+		require.NoError(t, err)
+		require.Equal(t, managedfields.Entries{{Key: l[0].Key, APIVersion: "v1", Time: l[0].Time, Fields: fields}, entry}, entries)
 		require.Equal(t, "b", l[1].Header().Manager)
 		require.Nil(t, l[1].Header().Fields)
 		require.Equal(t, `{"f:z":{}}`, string(entry.Fields.AppendJSON(nil)))
+	}
+}
+
+// TestIsEmpty: a record that was not decoded owns what its fields of known kinds say.
+func TestIsEmpty(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		fields    m
+		want      bool
+	}{
+		{"nothing", "", m{}, true},
+		{"itself", "the object itself is no field", m{".": m{}}, true},
+		{"a field", "", m{"f:a": m{}}, false},
+		{"an item by its key", "", m{`k:{"a":1}`: m{}}, false},
+		{"an item by its value", "", m{"v:1": m{}}, false},
+		{"an item by its position", "", m{"i:1": m{}}, false},
+		{"a kind of a later version", "it is left out when the entry is decoded", m{"q:later": m{}}, true},
+		{"a kind of a later version, and a field", "", m{"q:later": m{}, "f:a": m{}}, false},
+		{"no kind", "what can't be decoded may own anything", m{"a": m{}}, false},
+		{"no name", "it can't be decoded", m{"": m{}}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l, err := managedfields.Read(objectWith(item("a", "Apply", row.fields)), nil)
+			require.NoError(t, err)
+			require.Equal(t, row.want, l[0].IsEmpty(), row.why)
+		})
+	}
+}
+
+// TestRecordReconcile: a record of either form follows the topology (spec rule 8.1). One that has the topology is
+// neither changed nor decoded.
+func TestRecordReconcile(t *testing.T) {
+	atomic := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"a": {Type: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Atomic: true}}},
+		"b": {Type: typed.Deduced()},
+	}}}
+	given := []any{item("a", "Apply", m{"f:a": m{"f:x": m{}}, "f:b": m{}}), item("b", "Apply", m{"f:a": m{}})}
+	want := []any{item("a", "Apply", m{"f:a": m{}, "f:b": m{}}), given[1]}
+	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
+		l, err := managedfields.Read(from, nil)
+		require.NoError(t, err)
+		for i := range l {
+			require.NoError(t, l[i].Reconcile(atomic))
+			require.Equal(t, i == 1, l[i].IsUnchanged(), name)
+		}
+		_, isTree := l[1].Tree()
+		require.Equal(t, name == "tree", isTree)
+		require.NoError(t, l[1].Reconcile(atomic), "again")
+		require.Equal(t, want, l.EncodeTree(), name)
 	}
 }
 
@@ -328,7 +398,9 @@ func TestRecordChanges(t *testing.T) {
 // brought into canonical form.
 func TestSent(t *testing.T) {
 	broken := item("b", "Apply", m{"x": m{}})
-	live := []any{item("a", "Apply", owning("x")), broken, item("u", "Update", m{"q:later": m{}, "f:x": m{}})}
+	none := item("n", "Apply", nil, "fieldsV1", nil)
+	live := []any{broken, item("c", "Apply", owning("x")), none, item("u", "Update", m{"q:later": m{}, "f:x": m{}})}
+	const nobody = "an entry that can't be decoded may only be live's"
 	for _, row := range []struct {
 		name, why string
 		sent      []any
@@ -337,13 +409,19 @@ func TestSent(t *testing.T) {
 	}{
 		{"as it is", "", live, live, ""},
 		{"less", "what is left out is dropped", live[1:], live[1:], ""},
-		{"other fields", "", []any{item("a", "Apply", owning("y"))}, []any{item("a", "Apply", owning("y"))}, ""},
+		{"other fields", "", []any{item("c", "Apply", owning("y"))}, []any{item("c", "Apply", owning("y"))}, ""},
 		{"not canonical", "a mark of its own says nothing beside no others",
-			[]any{item("a", "Apply", m{"f:x": m{".": m{}}})}, []any{item("a", "Apply", m{"f:x": m{}})}, ""},
-		{"another that can't be decoded", "nobody may bring that in", []any{item("c", "Apply", m{"x": m{}})}, nil,
-			`manager "c"`},
-		{"that, of another time", "it is not live's", []any{item("b", "Apply", m{"x": m{}}, "time", nil)}, nil,
-			`manager "b"`},
+			[]any{item("c", "Apply", m{"f:x": m{".": m{}}})}, []any{item("c", "Apply", m{"f:x": m{}})}, ""},
+		{"without fields, as live's", "", []any{none}, []any{none}, ""},
+		{"without fields, where live's has some", "", []any{item("c", "Apply", nil, "fieldsV1", nil)},
+			[]any{item("c", "Apply", m{})}, ""},
+		{"with fields, where live's has none", "", []any{item("n", "Apply", m{"f:x": m{".": m{}}})},
+			[]any{item("n", "Apply", m{"f:x": m{}})}, ""},
+		{"another that can't be decoded", nobody, []any{item("d", "Apply", m{"x": m{}})}, nil, `manager "d"`},
+		{"that, of another time", nobody, []any{item("b", "Apply", m{"x": m{}}, "time", nil)}, nil, `manager "b"`},
+		{"that, of another version", nobody, []any{item("b", "Apply", m{"x": m{}}, "apiVersion", "v2")}, nil, `manager "b"`},
+		{"that, with other bytes", nobody, []any{item("b", "Apply", m{"y": m{}})}, nil, `manager "b"`},
+		{"fields are a text", nobody, []any{item("c", "Apply", "text")}, nil, `manager "c"`},
 	} {
 		for name, form := range map[string]func(items ...any) runtime.Object{
 			"tree":   func(items ...any) runtime.Object { return objectWith(items...) },
@@ -352,11 +430,14 @@ func TestSent(t *testing.T) {
 			t.Run(row.name+"/"+name, func(t *testing.T) {
 				sent, err := managedfields.Read(form(row.sent...), nil)
 				require.NoError(t, err)
+				asked := 0
 				err = sent.Sent(func() managedfields.List {
+					asked++
 					l, err := managedfields.Read(form(live...), nil)
 					require.NoError(t, err)
 					return l
 				}, func(string) *typed.Type { return typed.Deduced() })
+				require.LessOrEqual(t, asked, 1, "live's entries are read once")
 				if row.err != "" {
 					require.ErrorContains(t, err, row.err, row.why)
 					return
@@ -369,6 +450,89 @@ func TestSent(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSentAsItWouldBeWritten: an entry of an unstructured object that is as it would be written is taken without a
+// look at live's entries. Any other is written anew, or refused.
+func TestSentAsItWouldBeWritten(t *testing.T) {
+	null := item("a", "Apply", nil)
+	null["fieldsV1"] = nil
+	for _, row := range []struct {
+		name string
+		sent m
+		want m // nil if it is sent
+		err  string
+	}{
+		{"with a time", item("a", "Apply", owning("x")), nil, ""},
+		{"without a time", item("a", "Apply", owning("x"), "time", nil), nil, ""},
+		{"of a subresource", item("a", "Apply", owning("x"), "subresource", "status"), nil, ""},
+		{"of a subresource, without a time", item("a", "Apply", owning("x"), "subresource", "status", "time", nil), nil, ""},
+		{"another member", item("a", "Apply", owning("x"), "more", "text"), item("a", "Apply", owning("x")), ""},
+		{"another member, and no time", item("a", "Apply", owning("x"), "more", "text", "time", nil),
+			item("a", "Apply", owning("x"), "time", nil), ""},
+		{"fields are null", null, item("a", "Apply", m{}), ""},
+		{"a member in place of the fields", item("a", "Apply", nil, "fieldsV1", nil, "more", "text"),
+			item("a", "Apply", m{}), ""},
+		{"no such time", item("a", "Apply", owning("x"), "time", "yesterday"), nil, "RFC 3339"},
+		{"a mark of its own beside no others", item("a", "Apply", m{"f:x": m{".": m{}}}), item("a", "Apply", m{"f:x": m{}}), ""},
+	} {
+		for name, typ := range map[string]*typed.Type{"known type": typed.Deduced(), "unknown type": nil} {
+			t.Run(row.name+"/"+name, func(t *testing.T) {
+				sent, err := managedfields.Read(objectWith(row.sent), nil)
+				require.NoError(t, err)
+				asked := false
+				err = sent.Sent(func() managedfields.List { asked = true; return nil },
+					func(string) *typed.Type { return typ })
+				if row.err != "" {
+					require.ErrorContains(t, err, row.err)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, row.want != nil, asked)
+				want := row.want
+				if want == nil {
+					want = row.sent
+				}
+				require.Equal(t, []any{want}, sent.EncodeTree())
+			})
+		}
+	}
+}
+
+// TestSentUnusual: entries that no server writes are compared by nothing, so that what is sent counts.
+func TestSentUnusual(t *testing.T) {
+	read := func(name string) managedfields.List {
+		l, _, err := managedfields.ReadTree(
+			objectWith(item("a", "Apply", owning(name), "time", "2026-01-02T03:04:05.678Z")).Object, nil)
+		require.NoError(t, err)
+		return l
+	}
+	sent := read("x")
+	require.NoError(t, sent.Sent(func() managedfields.List { return read("y") },
+		func(string) *typed.Type { return typed.Deduced() }))
+	require.Equal(t, []any{item("a", "Apply", owning("x"))}, sent.EncodeTree())
+}
+
+// TestSentInAnotherForm: entries of a Go struct are never live's own, and the other way round.
+func TestSentInAnotherForm(t *testing.T) {
+	for _, row := range []struct {
+		name       string
+		sent, live runtime.Object
+	}{
+		{"struct over tree", structOf(t, item("a", "Apply", m{"f:x": m{".": m{}}})), objectWith(item("a", "Apply", m{"f:y": m{}}))},
+		{"tree over struct", objectWith(item("a", "Apply", m{"f:x": m{".": m{}}})), structOf(t, item("a", "Apply", m{"f:y": m{}}))},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			sent, err := managedfields.Read(row.sent, nil)
+			require.NoError(t, err)
+			require.NoError(t, sent.Sent(func() managedfields.List {
+				l, err := managedfields.Read(row.live, nil)
+				require.NoError(t, err)
+				return l
+			}, func(string) *typed.Type { return typed.Deduced() }))
+			require.Equal(t, []any{item("a", "Apply", m{"f:x": m{}})}, sent.EncodeTree())
+		})
 	}
 }
 

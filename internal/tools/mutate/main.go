@@ -10,9 +10,9 @@
 //   - a case of a switch over a value or a type is left out;
 //   - a ! is left out.
 //
-// Each mutant meets the tests of its own package, then, if it lived, those of -tests,
-// one package after the other. One that makes a test fail, or run out of time, is
-// killed. Nothing is written to the tree: the go command is told of mutated files by
+// Each mutant meets the tests of its own package that reach it, then, if it lived, those of
+// -tests, one package after the other; see [stages]. One that makes a test fail, or run
+// out of time, is killed. Nothing is written to the tree: the go command is told of mutated files by
 // its -overlay. All mutants of a package are built at once, and turned on one by one;
 // only a case that is left out is built by itself, and is no mutant if it does not
 // compile.
@@ -33,7 +33,7 @@ import (
 )
 
 func main() {
-	lived, err := mutate(os.Args[1:], os.Stdout)
+	lived, err := mutate(os.Args[1:], os.Stdout, os.Stderr)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -45,12 +45,14 @@ func main() {
 
 // run is one run of the command.
 type run struct {
-	out     io.Writer
-	root    string
-	timeout time.Duration
-	wider   []string
-	matches *regexp.Regexp
-	known   map[site]string
+	out      io.Writer
+	progress io.Writer
+	root     string
+	timeout  time.Duration
+	wider    []string
+	matches  *regexp.Regexp
+	skip     *regexp.Regexp // nil for none
+	known    map[site]string
 
 	sum   summary
 	met   map[site]bool // the mutants that lived
@@ -59,19 +61,29 @@ type run struct {
 
 // mutate does what the command does, and returns whether a mutant lived that is
 // not allowed to.
-func mutate(args []string, out io.Writer) (lived bool, err error) {
+func mutate(args []string, out, progress io.Writer) (lived bool, err error) {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	only := flags.String("run", "", "only mutants whose line of output matches this `regexp`")
-	timeout := flags.Duration("timeout", time.Minute, "how long the tests of a package may take")
+	timeout := flags.Duration("timeout", 2*time.Second,
+		"processor time that tests may take, besides four times of what they take without a mutant")
 	wider := flags.String("tests", "", "`packages` whose tests the mutants meet that their own did not kill")
+	skip := flags.String("skip", "", "tests whose names match this `regexp` are not run")
 	root := flags.String("root", "../..", "the `directory` that packages are relative to")
 	allow := flags.String("allow", "mutate/survivors.txt", "the allow list")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
-	r := run{out: out, root: *root, timeout: *timeout, wider: strings.Fields(*wider), met: map[site]bool{}}
+	r := run{
+		out: out, progress: progress, root: *root, timeout: *timeout, wider: strings.Fields(*wider),
+		met: map[site]bool{},
+	}
 	if r.matches, err = regexp.Compile(*only); err != nil {
 		return false, err
+	}
+	if *skip != "" {
+		if r.skip, err = regexp.Compile(*skip); err != nil {
+			return false, err
+		}
 	}
 	file, err := os.Open(*allow)
 	if err != nil {
@@ -103,54 +115,82 @@ func (r *run) mutate(dir string) error {
 	if err != nil {
 		return err
 	}
-	all, err := newBuild(r.root, r.timeout, s.allAtOnce())
+	all, err := newBuild(r.root, s.allAtOnce())
 	if err != nil {
 		return err
 	}
 	defer all.remove()
-	packages := append([]string{"./" + dir}, r.wider...)
-	for _, pkg := range packages {
-		// Tests that fail anyway would kill every mutant.
-		if verdict, err := all.test(0, pkg); err != nil {
-			return err
-		} else if verdict != "" {
-			return fmt.Errorf("the tests of %s fail without a mutant: %s", pkg, verdict)
-		}
-	}
-	for _, m := range s.mutants {
-		line := fmt.Sprintf("%s:%d:%d %s: %s", m.file, m.line, m.column, m.function, m.mutation)
-		if !r.matches.MatchString(line) {
-			continue
-		}
-		b := all
-		if m.cut {
-			if b, err = newBuild(r.root, r.timeout, s.without(m)); err != nil {
-				return err
-			}
-		}
-		verdict := ""
-		for i := 0; i < len(packages) && err == nil && verdict == ""; i++ {
-			verdict, err = b.test(m.number, packages[i])
-		}
-		if m.cut {
-			b.remove()
-		}
+	var tests []test
+	for _, pkg := range append([]string{"./" + dir}, r.wider...) {
+		of, err := all.measure(pkg, r.skip)
 		if err != nil {
 			return err
 		}
-		r.report(m, line, verdict)
+		var sum time.Duration
+		for _, t := range of {
+			sum += t.cpu
+		}
+		fmt.Fprintf(r.progress, "%s: %d tests take %s\n", pkg, len(of), sum.Round(time.Second/10))
+		tests = append(tests, of...)
+	}
+	if len(tests) == 0 {
+		return fmt.Errorf("%s: no tests", dir)
+	}
+	for _, file := range s.names {
+		st := &stages{b: all, tests: tests, atLeast: r.timeout, progress: r.progress, verdicts: map[int]string{}}
+		if err := r.mutateFile(s, file, st); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (r *run) report(m mutant, line, verdict string) {
-	switch {
+// mutateFile tries the mutants of one file.
+func (r *run) mutateFile(s sources, file string, st *stages) error {
+	var of []mutant
+	for _, m := range s.mutants {
+		if m.file != file || !r.matches.MatchString(m.String()) {
+			continue
+		}
+		of = append(of, m)
+		var err error
+		if m.cut {
+			err = st.runCut(m, s)
+		} else {
+			err = st.runQuick(st.b, m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	fmt.Fprintf(r.progress, "%s: %d of %d left by quick tests\n", file, len(st.left), len(of))
+	if err := st.runSlow(); err != nil {
+		return err
+	}
+	for _, m := range of {
+		n := 0
+		for _, t := range st.tests {
+			if t.reaches[m.number] {
+				n++
+			}
+		}
+		r.report(m, st.verdicts[m.number], n)
+	}
+	return nil
+}
+
+// report prints the verdict on a mutant, and how many tests reach it if it lived.
+func (r *run) report(m mutant, verdict string, tests int) {
+	switch line := m.String(); {
 	case verdict != "":
 		fmt.Fprintf(r.out, "%s: %s\n", line, verdict)
 	case r.known[m.site] != "":
 		fmt.Fprintf(r.out, "%s: lived, %s\n", line, r.known[m.site])
 	default:
-		fmt.Fprintf(r.out, "%s: LIVED, not in the allow list\n%s", line, m.site)
+		fmt.Fprintf(r.out, "%s: LIVED, not in the allow list, reached by %d tests\n%s", line, tests, m.site)
 		r.lived = true
 	}
 	if verdict == "" {

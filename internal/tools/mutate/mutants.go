@@ -21,12 +21,18 @@ type mutant struct {
 	line, column int
 	start, end   int // the bytes of the condition, or of what is cut
 
-	cut bool
+	cut  bool
+	body int // of a cut, where the statements of its case begin
 	// number is what turns the mutant on, and after what stands behind the
 	// condition, which is put in parentheses, and before a closing one: %[1]s is
 	// true when the mutant is turned on.
 	number int
 	after  string
+}
+
+// String is the mutant's line of output, without the verdict.
+func (m mutant) String() string {
+	return fmt.Sprintf("%s:%d:%d %s: %s", m.file, m.line, m.column, m.function, m.mutation)
 }
 
 // site says which mutant it is, wherever in its file it stands.
@@ -171,9 +177,9 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 		after := fmt.Sprintf("(%s) == (%s)", f.text(n.X.Pos(), n.X.End()), f.text(n.Y.Pos(), n.Y.End()))
 		after = strings.ReplaceAll(after, "%", "%%")
 		if n.Op == token.LSS || n.Op == token.GTR {
-			after = ") || %[1]s && " + after
+			after = ") || " + after + " && %[1]s"
 		} else {
-			after = ") && !(%[1]s && " + after + ")"
+			after = ") && !(" + after + " && %[1]s)"
 		}
 		f.condition(n, after, fmt.Sprintf("%s becomes %s in", n.Op, op))
 	}
@@ -197,11 +203,11 @@ func (f *finder) cases(body *ast.BlockStmt, conditions bool) {
 			case conditions:
 				f.force(e)
 			case len(c.List) == 1:
-				f.cut(e, c.Pos(), c.End(), "without the case")
+				f.cut(c, e, c.Pos(), c.End(), "without the case")
 			case i > 0:
-				f.cut(e, c.List[i-1].End(), e.End(), "without the value")
+				f.cut(c, e, c.List[i-1].End(), e.End(), "without the value")
 			default:
-				f.cut(e, e.Pos(), c.List[1].Pos(), "without the value")
+				f.cut(c, e, e.Pos(), c.List[1].Pos(), "without the value")
 			}
 		}
 	}
@@ -228,9 +234,10 @@ func (f *finder) condition(e ast.Expr, after, what string) {
 	f.found = append(f.found, m)
 }
 
-func (f *finder) cut(e ast.Expr, start, end token.Pos, what string) {
+func (f *finder) cut(c *ast.CaseClause, e ast.Expr, start, end token.Pos, what string) {
 	m := f.mutant(e, start, end, what)
 	m.cut = true
+	m.body = f.file.Offset(c.Colon) + 1
 	f.found = append(f.found, m)
 }
 

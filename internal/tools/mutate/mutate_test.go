@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"go/format"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,7 @@ func TestMutate(t *testing.T) {
 	}
 	root := sample(t)
 	var out strings.Builder
-	lived, err := mutate([]string{"-root", root, "-allow", "testdata/survivors.txt", "-timeout", "5s", "-tests", "./user", "small"}, &out)
+	lived, err := mutate([]string{"-root", root, "-allow", "testdata/survivors.txt", "-tests", "./user", "small"}, &out, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestMutate(t *testing.T) {
 	const want = `small/small.go:6:7 Clamp: true for n > 9: killed by ./small
 small/small.go:6:7 Clamp: false for n > 9: killed by ./small
 small/small.go:6:7 Clamp: > becomes >= in n > 9: lived, clamping 9 gives 9
-small/small.go:13:36 Both: true for a: LIVED, not in the allow list
+small/small.go:13:36 Both: true for a: LIVED, not in the allow list, reached by 0 tests
 small/small.go Both
 	func Both(a, b bool) bool { return a && b }
 	true for a
@@ -60,12 +61,25 @@ func TestMutateWhatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"-root", root, "-allow", "testdata/survivors.txt"}
-	_, err := mutate(append(args, "small"), new(strings.Builder))
-	if err == nil || !strings.Contains(err.Error(), "fail without a mutant: killed by ./small") {
+	_, err := mutate(append(args, "small"), new(strings.Builder), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "TestFails of ./small fails without a mutant") {
 		t.Errorf("got %v: tests that fail anyway say nothing", err)
 	}
-	if _, err = mutate(append(args, "nowhere"), new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "no Go files") {
+	if _, err = mutate(append(args, "nowhere"), new(strings.Builder), io.Discard); err == nil || !strings.Contains(err.Error(), "no Go files") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A test that is skipped kills nothing.
+func TestSkip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs tests")
+	}
+	var out strings.Builder
+	args := []string{"-root", sample(t), "-allow", "testdata/survivors.txt", "-run", "Clamp: true", "-skip", "^TestClamp$", "small"}
+	lived, err := mutate(args, &out, io.Discard)
+	if err != nil || !lived || !strings.Contains(out.String(), "Clamp: true for n > 9: LIVED") {
+		t.Errorf("got %v, %v:\n%s", lived, err, out.String())
 	}
 }
 
@@ -86,10 +100,10 @@ func TestMutants(t *testing.T) {
 		cuts       []string // the body without what is cut
 	}{
 		{"negated", "return a == b", "return ((a == b) != mutantIs(1))", nil},
-		{"less", "return a < b%c", "return ((((a < b%c) != mutantIs(1))) || mutantIs(2) && (a) == (b%c))", nil},
-		{"greater", "return a > b", "return ((((a > b) != mutantIs(1))) || mutantIs(2) && (a) == (b))", nil},
-		{"at most", "return a <= b", "return ((((a <= b) != mutantIs(1))) && !(mutantIs(2) && (a) == (b)))", nil},
-		{"at least", "return a >= b", "return ((((a >= b) != mutantIs(1))) && !(mutantIs(2) && (a) == (b)))", nil},
+		{"less", "return a < b%c", "return ((((a < b%c) != mutantIs(1))) || (a) == (b%c) && mutantIs(2))", nil},
+		{"greater", "return a > b", "return ((((a > b) != mutantIs(1))) || (a) == (b) && mutantIs(2))", nil},
+		{"at most", "return a <= b", "return ((((a <= b) != mutantIs(1))) && !((a) == (b) && mutantIs(2)))", nil},
+		{"at least", "return a >= b", "return ((((a >= b) != mutantIs(1))) && !((a) == (b) && mutantIs(2)))", nil},
 		{"and", "return a && b", "return ((a) || mutantIs(1)) && ((b) || mutantIs(2))", nil},
 		{"or", "return a || b", "return ((a) && !mutantIs(1)) || ((b) && !mutantIs(2))", nil},
 		{"not", "return !a", "return ((!a) != mutantIs(1))", nil},
@@ -99,10 +113,12 @@ func TestMutants(t *testing.T) {
 		{"loop", "for ; a; {}", "for ; ((((a) || mutantIs(1))) && !mutantIs(2)); {}", nil},
 		{"endless loop", "for {}", "", nil},
 		{"conditions of a switch", "switch { case a: }", "switch { case ((((a) || mutantIs(1))) && !mutantIs(2)): }", nil},
-		{"values of a switch", "switch a { case 1, 2, 3: ; default: }", "", []string{
-			"switch a { case 2, 3: ; default: }", "switch a { case 1, 3: ; default: }", "switch a { case 1, 2: ; default: }"}},
-		{"only value of a switch", "switch a.(type) { case int: f()\ncase nil: }", "", []string{
-			"switch a.(type) { \ncase nil: }", "switch a.(type) { case int: f()\n }"}},
+		{"values of a switch", "switch a { case 1, 2, 3: ; default: }",
+			"switch a { case 1, 2, 3: _ = mutantIs(1); _ = mutantIs(2); _ = mutantIs(3); ; default: }", []string{
+				"switch a { case 2, 3: ; default: }", "switch a { case 1, 3: ; default: }", "switch a { case 1, 2: ; default: }"}},
+		{"only value of a switch", "switch a.(type) { case int: f()\ncase nil: }",
+			"switch a.(type) { case int: _ = mutantIs(1); f()\ncase nil: _ = mutantIs(2); }", []string{
+				"switch a.(type) { \ncase nil: }", "switch a.(type) { case int: f()\n }"}},
 		{"function literal", "f(func() bool { return !a })", "f(func() bool { return ((!a) != mutantIs(1)) })", nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {

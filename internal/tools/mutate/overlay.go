@@ -11,20 +11,48 @@ import (
 	"strings"
 )
 
-// variable is the environment variable that turns a mutant on, by its number.
-const variable = "MUTATE"
+// The environment variables of an instrumented package: numbers of mutants to turn on, separated by commas,
+// and a file to write the numbers of the mutants that are reached.
+const (
+	variable      = "MUTATE"
+	traceVariable = "MUTATE_TRACE"
+)
 
-// switchboard is the file that an instrumented package has besides its own.
+// switchboard is the file that an instrumented package has besides its own. A number is written when the
+// mutant is first reached; most mutants stand where they are reached only if they change the condition.
 const switchboard = `package %s
 
 import (
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
+	"sync/atomic"
 )
 
-var mutantNumber, _ = strconv.Atoi(os.Getenv("` + variable + `"))
+var (
+	mutantsOn      [%[2]d]bool
+	mutantsReached [%[2]d]atomic.Bool
+	mutantsTrace   *os.File
+)
 
-func mutantIs(n int) bool { return n == mutantNumber }
+func init() {
+	for _, n := range strings.Split(os.Getenv("` + variable + `"), ",") {
+		if n, err := strconv.Atoi(n); err == nil {
+			mutantsOn[n] = true
+		}
+	}
+	if name := os.Getenv("` + traceVariable + `"); name != "" {
+		mutantsTrace, _ = os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	}
+}
+
+func mutantIs(n int) bool {
+	if mutantsTrace != nil && !mutantsReached[n].Swap(true) {
+		fmt.Fprintln(mutantsTrace, n)
+	}
+	return mutantsOn[n]
+}
 `
 
 // instrumented returns a file with all its mutants in it that are not cuts, each
@@ -32,7 +60,8 @@ func mutantIs(n int) bool { return n == mutantNumber }
 //
 //	if a == b     becomes     if ((((a == b) || mutantIs(1))) && !mutantIs(2))
 //
-// Behind a condition stand its mutants, those of its parts first.
+// Behind a condition stand its mutants, those of its parts first. Of a cut, only the case tells that it is
+// reached.
 func instrumented(source []byte, mutants []mutant) []byte {
 	type insertion struct {
 		at, start int
@@ -41,6 +70,7 @@ func instrumented(source []byte, mutants []mutant) []byte {
 	var all []insertion
 	for _, m := range mutants {
 		if m.cut {
+			all = append(all, insertion{m.body, m.body, fmt.Sprintf(" _ = mutantIs(%d);", m.number)})
 			continue
 		}
 		on := fmt.Sprintf("mutantIs(%d)", m.number)
@@ -94,7 +124,7 @@ func (s sources) allAtOnce() map[string][]byte {
 		}
 		out[name] = instrumented(s.text[name], of)
 	}
-	out[path.Dir(s.names[0])+"/mutants_switchboard.go"] = fmt.Appendf(nil, switchboard, s.pkg)
+	out[path.Dir(s.names[0])+"/mutants_switchboard.go"] = fmt.Appendf(nil, switchboard, s.pkg, len(s.mutants)+1)
 	return out
 }
 
