@@ -133,12 +133,15 @@ func Fakes() Module {
 	}
 }
 
-// Merge are the patches of structured-merge-diff v4 for its own tests.
-func Merge() Module {
+// Merge are the patches of structured-merge-diff v4 and v6, each for its own tests.
+func Merge() []Module { return []Module{merge("v4", "v4.7.0"), merge("v6", "v6.4.2")} }
+
+func merge(major, version string) Module {
 	const values = "*typed.TypedValue, *typed.TypedValue, fieldpath.APIVersion, fieldpath.ManagedFields, string"
 	const results = " (*typed.TypedValue, fieldpath.ManagedFields, error)"
+	of := func(file []byte) []byte { return bytes.ReplaceAll(file, []byte("MAJOR"), []byte(major)) }
 	return Module{
-		Path: "sigs.k8s.io/structured-merge-diff/v4", Version: "v4.7.0",
+		Path: "sigs.k8s.io/structured-merge-diff/" + major, Version: version,
 		Why: "its Updater hands over",
 		Steps: []patch.Step{
 			patch.RenameFunc{
@@ -147,8 +150,8 @@ func Merge() Module {
 			patch.RenameFunc{
 				In: "merge", Receiver: "Updater", Name: "Apply", To: "upstreamApply", Signature: "func(" + values + ", bool)" + results,
 			},
-			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: mergeFile},
-			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: mergeLinkFile},
+			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: of(mergeFile)},
+			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: of(mergeLinkFile)},
 		},
 	}
 }
