@@ -12,14 +12,15 @@ import (
 // Unmarshal decodes YAML into the value that v points to.
 type Unmarshal = func(data []byte, v any) error
 
-var decodesIntents = sync.OnceValue(func() bool {
+// answers reports whether the mode of the process is Tenure.
+var answers = sync.OnceValue(func() bool {
 	mode, err := ModeFrom(os.Getenv)
 	return err == nil && mode == Tenure
 })
 
 // DecodesIntents reports whether intents are decoded by [NewIntentDecoder]: in the mode
 // Tenure.
-func DecodesIntents() bool { return decodesIntents() }
+func DecodesIntents() bool { return answers() }
 
 // NewIntentDecoder returns two functions in the place of a lenient and a strict decoder of
 // YAML, for the intent of one apply. A server calls lenient for the intent, and strict for

@@ -25,6 +25,8 @@ var (
 	linkFile []byte
 	//go:embed handlers.go.txt
 	handlersFile []byte
+	//go:embed coercer.go.txt
+	coercerFile []byte
 	//go:embed merge.go.txt
 	mergeFile []byte
 	//go:embed mergelink.go.txt
@@ -62,7 +64,7 @@ func Modules(version string) ([]Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Module{apimachinery(minor), apiserver()}, nil
+	return []Module{apimachinery(minor), apiserver(), apiextensions()}, nil
 }
 
 func minorOf(version string) (int, error) {
@@ -119,6 +121,21 @@ func apiserver() Module {
 				Signature: "func(*patcher, *managedfields.FieldManager, " + decoder + ", " + decoder + ") *applyPatcher",
 			},
 			patch.AddFile{In: handlers, Name: "zz_tenure.go", Source: handlersFile},
+		},
+	}
+}
+
+func apiextensions() Module {
+	const in = "pkg/apiserver"
+	return Module{
+		Path: "k8s.io/apiextensions-apiserver",
+		Why:  "managed fields of custom resources pass through it as they are",
+		Steps: []patch.Step{
+			patch.RenameFunc{
+				In: in, Receiver: "unstructuredSchemaCoercer", Name: "apply", To: "upstreamApply",
+				Signature: "func(*unstructured.Unstructured) ([]string, error)",
+			},
+			patch.AddFile{In: in, Name: "zz_tenure.go", Source: coercerFile},
 		},
 	}
 }
