@@ -1,6 +1,7 @@
 package smdv4
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/merge"
 	v4typed "sigs.k8s.io/structured-merge-diff/v4/typed"
 
+	"github.com/tenure-ssa/tenure/compat/internal/updater"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -34,157 +36,168 @@ type Updater struct {
 	Warn func(manager string, version v4fieldpath.APIVersion, err error)
 }
 
-// object is a value at a version, as both have it.
-type object struct {
-	v4      *v4typed.TypedValue
-	tree    any
-	typ     *typed.Type
-	version v4fieldpath.APIVersion
-}
-
-func (u *Updater) objectOf(v *v4typed.TypedValue, version v4fieldpath.APIVersion) (object, error) {
-	t, err := CachedType(v.Schema(), v.TypeRef())
+// Update returns now, which a create, update or patch is about to store in the
+// place of live, with the managers that follow: manager owns what it added or
+// changed along with what it owned before, others lose what was changed or
+// removed (spec rule 5). Both objects are at version; live is null before the
+// object is created. Neither the objects nor managers are changed.
+func (u *Updater) Update(live, now *v4typed.TypedValue, version v4fieldpath.APIVersion,
+	managers v4fieldpath.ManagedFields, manager string) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
+	w, before, err := u.start(live, now, version, managers, manager)
 	if err != nil {
-		return object{}, err
+		return nil, nil, err
 	}
-	tree, err := Tree(v)
-	return object{v, tree, t, version}, err
-}
-
-// with returns o with another tree.
-func (o object) with(tree any) object {
-	o.v4 = typedOf(tree, v4typed.ParseableType{Schema: o.v4.Schema(), TypeRef: o.v4.TypeRef()})
-	o.tree = tree
-	return o
-}
-
-// at returns o at another version.
-func (u *Updater) at(o object, version v4fieldpath.APIVersion) (object, error) {
-	if o.version == version {
-		return o, nil
-	}
-	converted, err := u.Converter.Convert(o.v4, version)
+	entries, err := w.Update()
 	if err != nil {
-		return object{}, err
+		return nil, nil, err
 	}
-	return u.objectOf(converted, version)
+	return now, managersOf(entries, before, managers), nil
 }
 
-// entry is what one manager owns.
-type entry struct {
-	name string
-	// v4 is the entry as it was given, with the set was; nil for one made here.
-	v4       v4fieldpath.VersionedSet
-	was, set *fieldpath.Set
-	version  v4fieldpath.APIVersion
-	applied  bool
-	// gone entries are of a version that can't be converted to: nothing is
-	// compared with them.
-	gone bool
+// Apply returns live with config, the intent of manager, merged into it, with
+// the managers that follow; nil for an object that equals live, unless the
+// Updater returns inputs. Both objects are at version; live is null before the
+// object is created. Neither the objects nor managers are changed.
+//
+// The error is v4's merge.Conflicts, sorted by manager and path, when others own
+// fields that the intent would change and force is false.
+func (u *Updater) Apply(live, config *v4typed.TypedValue, version v4fieldpath.APIVersion,
+	managers v4fieldpath.ManagedFields, manager string, force bool) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
+	w, before, err := u.start(live, config, version, managers, manager)
+	if err != nil {
+		return nil, nil, err
+	}
+	merged, changed, entries, err := w.Apply(force)
+	var lost updater.Conflicts
+	if errors.As(err, &lost) {
+		out := make(merge.Conflicts, len(lost))
+		for i, c := range lost {
+			out[i] = merge.Conflict{Manager: c.Manager, Path: Path(c.Path)}
+		}
+		return nil, nil, out
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if !changed && !u.ReturnInputOnNoop {
+		merged = nil
+	}
+	return merged, managersOf(entries, before, managers), nil
 }
 
-// write is one write on its way through the steps.
-type write struct {
-	u       *Updater
-	manager string
-	version v4fieldpath.APIVersion
-	live    object
-	entries []entry // sorted by manager
+// ExtractApply applies config on top of what manager owns already, by force: what
+// it applied before stays applied, whether config speaks of it or not. It fails
+// when the manager's entry is of another version.
+func (u *Updater) ExtractApply(live, config *v4typed.TypedValue, version v4fieldpath.APIVersion,
+	managers v4fieldpath.ManagedFields, manager string) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
+	if last := managers[manager]; last != nil {
+		if last.APIVersion() != version {
+			return nil, nil, fmt.Errorf("manager %q: its entry is of version %q, want %q", manager, last.APIVersion(), version)
+		}
+		extracted, err := u.ExtractItems(live, last.Set().Leaves(), true)
+		if err != nil {
+			return nil, nil, err
+		}
+		if config, err = updater.Merge(host{u}, extracted, config); err != nil {
+			return nil, nil, err
+		}
+	}
+	return u.Apply(live, config, version, managers, manager, true)
 }
 
-// start reads what a write is given, and brings the entries up to the topology
-// of today (spec rule 8).
-func (u *Updater) start(live, other *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields, manager string) (w *write, o object, err error) {
+// ExtractItems returns the part of v whose paths are in items; give it the leaves
+// of a manager's set. Items of keyed lists have their key fields when withKeys is
+// true, else only those that are in items (spec rule 7).
+func (u *Updater) ExtractItems(v *v4typed.TypedValue, items *v4fieldpath.Set, withKeys bool) (*v4typed.TypedValue, error) {
+	set, err := FromSet(items)
+	if err != nil {
+		return nil, err
+	}
+	return updater.Extract(host{u}, v, set, withKeys)
+}
+
+// start reads what a write is given. before are the entries as they were given.
+func (u *Updater) start(live, other *v4typed.TypedValue, version v4fieldpath.APIVersion,
+	managers v4fieldpath.ManagedFields, manager string) (
+	w *updater.Write[*v4typed.TypedValue], before []updater.Entry, err error) {
 	if u.IgnoredFields != nil && u.IgnoreFilter != nil {
-		return nil, object{}, fmt.Errorf("IgnoreFilter and IgnoredFields may not both be set")
+		return nil, nil, errors.New("IgnoreFilter and IgnoredFields may not both be set")
 	}
 	theirs, mine := other.TypeRef(), live.TypeRef()
 	if live.Schema() != other.Schema() || !mine.Equals(&theirs) {
-		return nil, object{}, fmt.Errorf("expected objects of one type of one schema")
-	}
-	w = &write{u: u, manager: manager, version: version}
-	if w.live, err = u.objectOf(live, version); err != nil {
-		return nil, object{}, fmt.Errorf("live object: %w", err)
-	}
-	if o, err = u.objectOf(other, version); err != nil {
-		return nil, object{}, fmt.Errorf("new object: %w", err)
+		return nil, nil, errors.New("expected objects of one type of one schema")
 	}
 	for _, name := range slices.Sorted(maps.Keys(managers)) {
-		e := entry{name: name, v4: managers[name], version: managers[name].APIVersion(), applied: managers[name].Applied()}
-		if e.was, err = FromSet(e.v4.Set()); err != nil {
-			return nil, object{}, below("manager "+quoted(name)+": ", err)
+		set, err := FromSet(managers[name].Set())
+		if err != nil {
+			return nil, nil, below("manager "+quoted(name)+": ", err)
 		}
-		e.set = e.was
-		if at, err := u.at(w.live, e.version); err != nil {
-			e.gone = true
-			w.warn(e, err)
-		} else {
-			e.set = at.typ.Reconcile(e.set)
+		before = append(before, updater.Entry{
+			Name: name, Version: string(managers[name].APIVersion()), Set: set, Applied: managers[name].Applied(),
+		})
+	}
+	w, err = updater.Start(host{u}, live, other, string(version), before, manager)
+	return w, before, err
+}
+
+// managersOf returns the entries that own something as v4 has them: those of managers where
+// they stayed as they were before.
+func managersOf(entries, before []updater.Entry, managers v4fieldpath.ManagedFields) v4fieldpath.ManagedFields {
+	out := make(v4fieldpath.ManagedFields, len(entries))
+	for _, e := range entries {
+		if e.Set.Empty() {
+			continue
 		}
-		w.entries = append(w.entries, e)
-	}
-	return w, o, nil
-}
-
-func (w *write) warn(e entry, err error) {
-	if w.u.Warn != nil {
-		w.u.Warn(e.name, e.version, err)
-	}
-}
-
-// mine returns the writer's entry, and where it is or belongs.
-func (w *write) mine() (i int, e entry, ok bool) {
-	i, ok = slices.BinarySearchFunc(w.entries, w.manager, func(e entry, name string) int {
-		switch {
-		case e.name < name:
-			return -1
-		case e.name > name:
-			return 1
+		set := managers[e.Name]
+		if !slices.ContainsFunc(before, func(b updater.Entry) bool {
+			return b.Name == e.Name && b.Set == e.Set && b.Version == e.Version && b.Applied == e.Applied
+		}) {
+			set = v4fieldpath.NewVersionedSet(Set(e.Set), v4fieldpath.APIVersion(e.Version), e.Applied)
 		}
-		return 0
-	})
-	if ok {
-		e = w.entries[i]
+		out[e.Name] = set
 	}
-	return i, e, ok
+	return out
 }
 
-// own makes set what the writer owns. An entry that owns nothing stands until
-// settle: pruning looks at its version too.
-func (w *write) own(set *fieldpath.Set, applied bool) {
-	i, _, ok := w.mine()
-	if ok {
-		w.entries = slices.Delete(w.entries, i, i+1)
+// host is what the steps of a write need of v4.
+type host struct{ u *Updater }
+
+func (host) Read(v *v4typed.TypedValue) (any, *typed.Type, error) {
+	t, err := CachedType(v.Schema(), v.TypeRef())
+	if err != nil {
+		return nil, nil, err
 	}
-	w.entries = slices.Insert(w.entries, i, entry{name: w.manager, set: set, version: w.version, applied: applied})
+	tree, err := Tree(v)
+	return tree, t, err
 }
 
-// filter returns set without what a write at a version leaves alone.
-func (w *write) filter(version v4fieldpath.APIVersion, set *fieldpath.Set) (*fieldpath.Set, error) {
-	if ignored := w.u.IgnoredFields[version]; ignored != nil {
+func (host) With(v *v4typed.TypedValue, tree any) *v4typed.TypedValue {
+	return typedOf(tree, v4typed.ParseableType{Schema: v.Schema(), TypeRef: v.TypeRef()})
+}
+
+func (h host) Convert(v *v4typed.TypedValue, version string) (*v4typed.TypedValue, error) {
+	return h.u.Converter.Convert(v, v4fieldpath.APIVersion(version))
+}
+
+func (h host) IsMissingVersionError(err error) bool { return h.u.Converter.IsMissingVersionError(err) }
+
+func (h host) Filter(version string, set *fieldpath.Set) (*fieldpath.Set, error) {
+	at := v4fieldpath.APIVersion(version)
+	if ignored := h.u.IgnoredFields[at]; ignored != nil {
 		ours, err := FromSet(ignored)
 		if err != nil {
 			return nil, below(fmt.Sprintf("ignored fields of %q: ", version), err)
 		}
 		return set.RecursiveDifference(ours), nil
 	}
-	if f := w.u.IgnoreFilter[version]; f != nil {
+	if f := h.u.IgnoreFilter[at]; f != nil {
 		return FromSet(f.Filter(Set(set)))
 	}
 	return set, nil
 }
 
-// managers returns the entries that own something as v4 has them.
-func (w *write) managers() v4fieldpath.ManagedFields {
-	out := make(v4fieldpath.ManagedFields, len(w.entries))
-	for _, e := range w.entries {
-		if e.set.Empty() {
-			continue
-		}
-		if e.v4 == nil || e.set != e.was {
-			e.v4 = v4fieldpath.NewVersionedSet(Set(e.set), e.version, e.applied)
-		}
-		out[e.name] = e.v4
+func (h host) Warn(manager, version string, err error) {
+	if h.u.Warn != nil {
+		h.u.Warn(manager, v4fieldpath.APIVersion(version), err)
 	}
-	return out
 }

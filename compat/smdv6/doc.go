@@ -1,6 +1,7 @@
 // Package smdv6 converts between the types of structured-merge-diff v6, which the
 // interfaces of k8s.io/apimachinery are made of since Kubernetes 1.34, and Tenure's:
-// path elements, paths, sets, filters, values and schemas.
+// path elements, paths, sets, filters, values and schemas. [Updater] answers what v6's
+// merge.Updater does, by Tenure.
 //
 //	set, err := smdv6.FromSet(v6set)                  // *fieldpath.Set
 //	filter, err := smdv6.FromFilter(v6filter)         // fieldpath.Filter

@@ -25,6 +25,7 @@ import (
 	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
+	"github.com/tenure-ssa/tenure/hosts/shadow"
 )
 
 func main() {
@@ -75,6 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	fmt.Fprintln(out, "| suite | run | passed | skipped | failed |")
 	fmt.Fprintln(out, "| --- | ---: | ---: | ---: | --- |")
 	var errs []error
+	var shadows []string
 	for _, s := range suites {
 		if *quick && !s.quick || !pattern.MatchString(s.name) {
 			continue
@@ -85,9 +87,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			continue
 		}
 		fmt.Fprintln(out, o.row(s))
+		if r.mode == string(engine.Shadow) {
+			shadows = append(shadows, fmt.Sprintf("Differences in %s: %s.", s.name, o.shadowRow()))
+			if n := o.shadow["unexplained"]; n > 0 {
+				errs = append(errs, fmt.Errorf("%s: %d differences without a number, see %s", s.name, n, o.log))
+			}
+		}
 		if unknown := o.unknown(s); len(unknown) > 0 {
 			errs = append(errs, fmt.Errorf("%s: failed without a numbered difference: %s", s.name, strings.Join(unknown, ", ")))
 		}
+	}
+	if len(shadows) > 0 {
+		fmt.Fprintf(out, "\n%s\n", strings.Join(shadows, "\n"))
 	}
 	return errors.Join(errs...)
 }
@@ -190,6 +201,10 @@ func (r *runner) test(ctx context.Context, s suite, path string) error {
 	}
 	defer log.Close()
 	env := []string{engine.ModeVariable + "=" + r.mode}
+	if r.mode == string(engine.Shadow) { // every write, and nothing is dropped
+		env = append(env, shadow.RateVariable+"=1", shadow.QueueVariable+"=1000000", shadow.TracesVariable+"=1000",
+			shadow.FolderVariable+"="+strings.TrimSuffix(path, ".log")+".traces")
+	}
 	if s.etcd {
 		dir, err := os.MkdirTemp("", "tenure-etcd-")
 		if err != nil {

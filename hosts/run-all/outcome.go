@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +19,8 @@ type outcome struct {
 	specs           bool
 	broken          string // a package that was not built, or that ended early
 	log             string
+	// shadow counts the differences of the mode shadow, by number in doc/differences.md.
+	shadow map[string]int
 }
 
 var (
@@ -28,13 +32,21 @@ var (
 	specFailed  = regexp.MustCompile(`(?m)^\s*\[FAIL\] (.*)$`)
 	// packageResult ends what a package printed.
 	packageResult = regexp.MustCompile(`(?m)^(?:ok|FAIL)\s+\S+\s+[0-9.]+s$`)
-	notBuilt      = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
+	// shadowLine is what package shadow logs of a difference.
+	shadowLine = regexp.MustCompile(`"Tenure differs from upstream" difference="([^"]*)"`)
+	notBuilt   = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
 )
 
 // parse reads what go test -v printed.
 func parse(text string) *outcome {
 	text = colors.ReplaceAllString(text, "")
 	o := &outcome{broken: notBuilt.FindString(text)}
+	for _, m := range shadowLine.FindAllStringSubmatch(text, -1) {
+		if o.shadow == nil {
+			o.shadow = map[string]int{}
+		}
+		o.shadow[m[1]]++
+	}
 	if found := specsResult.FindAllStringSubmatchIndex(text, -1); found != nil {
 		o.specs = true
 		for _, m := range found { // one for each package
@@ -123,6 +135,15 @@ func (o *outcome) row(s suite) string {
 		failed = strings.Join(names, "; ")
 	}
 	return fmt.Sprintf("| %s | %s | %d | %d | %s |", s.name, run, o.passed, o.skipped, failed)
+}
+
+// shadowRow is what Tenure made otherwise than upstream, in the mode shadow.
+func (o *outcome) shadowRow() string {
+	var out []string
+	for _, number := range slices.Sorted(maps.Keys(o.shadow)) {
+		out = append(out, fmt.Sprintf("%s (%d times)", number, o.shadow[number]))
+	}
+	return cmp.Or(strings.Join(out, ", "), "none")
 }
 
 // unknown returns the tests that failed without a numbered difference.

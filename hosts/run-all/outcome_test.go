@@ -45,6 +45,14 @@ FAIL	example.com/b	0.123s
 		run: 7, passed: 6, skipped: 1, specs: true, failed: []string{"TestOther/one", "c d"},
 	}, o, "two packages")
 
+	o = parse(`I1122 07:00:00.000000  1 compare.go:266] "Tenure differs from upstream" difference="19" of="error" operation="apply"
+I1122 07:00:00.000000  1 compare.go:266] "Tenure differs from upstream" difference="2" of="managedFields" operation="update"
+I1122 07:00:00.000000  1 compare.go:266] "Tenure differs from upstream" difference="19" of="object" operation="apply"
+--- PASS: TestA (0.0s)
+`)
+	require.Equal(t, "19 (2 times), 2 (1 times)", o.shadowRow())
+	require.Equal(t, "none", parse("--- PASS: TestA (0.0s)\n").shadowRow())
+
 	require.NotEmpty(t, parse("FAIL\texample.com/x [build failed]\n").broken)
 	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\npanic: gone\n").broken)
 	require.NotEmpty(t, parse("--- PASS: TestA (0.0s)\nsignal: terminated\n").broken)

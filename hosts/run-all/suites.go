@@ -93,6 +93,17 @@ var suites = []suite{
 		},
 	},
 	{
+		name: "structured-merge-diff v6's merge", tree: libraries, quick: true,
+		packages: []string{"sigs.k8s.io/structured-merge-diff/v6/merge"},
+		differences: map[string]string{
+			"TestUpdateLeaf/apply_remove_empty_set":                                   "1",
+			"TestMultipleAppliersNestedType/multiple_appliers_recursive_map":          "1",
+			"TestMultipleAppliersDeducedType/multiple_appliers_recursive_map_deduced": "1",
+			"TestUpdateNestedType/struct_apply_remove_all":                            "1",
+			"TestObsoleteVersions":                                                    "2",
+		},
+	},
+	{
 		name: "apimachinery's managedfields", tree: libraries, quick: true,
 		packages: []string{"k8s.io/apimachinery/pkg/util/managedfields"},
 	},

@@ -25,6 +25,8 @@ var (
 	linkFile []byte
 	//go:embed handlers.go.txt
 	handlersFile []byte
+	//go:embed coercer.go.txt
+	coercerFile []byte
 	//go:embed merge.go.txt
 	mergeFile []byte
 	//go:embed mergelink.go.txt
@@ -62,7 +64,7 @@ func Modules(version string) ([]Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Module{apimachinery(minor), apiserver()}, nil
+	return []Module{apimachinery(minor), apiserver(), apiextensions()}, nil
 }
 
 func minorOf(version string) (int, error) {
@@ -123,6 +125,21 @@ func apiserver() Module {
 	}
 }
 
+func apiextensions() Module {
+	const in = "pkg/apiserver"
+	return Module{
+		Path: "k8s.io/apiextensions-apiserver",
+		Why:  "managed fields of custom resources pass through it as they are",
+		Steps: []patch.Step{
+			patch.RenameFunc{
+				In: in, Receiver: "unstructuredSchemaCoercer", Name: "apply", To: "upstreamApply",
+				Signature: "func(*unstructured.Unstructured) ([]string, error)",
+			},
+			patch.AddFile{In: in, Name: "zz_tenure.go", Source: coercerFile},
+		},
+	}
+}
+
 // Fakes are the patches of client-go for programs without API handlers: its fakes, and all
 // that is built on them.
 func Fakes() Module {
@@ -133,12 +150,15 @@ func Fakes() Module {
 	}
 }
 
-// Merge are the patches of structured-merge-diff v4 for its own tests.
-func Merge() Module {
+// Merge are the patches of structured-merge-diff v4 and v6, each for its own tests.
+func Merge() []Module { return []Module{merge("v4", "v4.7.0"), merge("v6", "v6.4.2")} }
+
+func merge(major, version string) Module {
 	const values = "*typed.TypedValue, *typed.TypedValue, fieldpath.APIVersion, fieldpath.ManagedFields, string"
 	const results = " (*typed.TypedValue, fieldpath.ManagedFields, error)"
+	of := func(file []byte) []byte { return bytes.ReplaceAll(file, []byte("MAJOR"), []byte(major)) }
 	return Module{
-		Path: "sigs.k8s.io/structured-merge-diff/v4", Version: "v4.7.0",
+		Path: "sigs.k8s.io/structured-merge-diff/" + major, Version: version,
 		Why: "its Updater hands over",
 		Steps: []patch.Step{
 			patch.RenameFunc{
@@ -147,8 +167,8 @@ func Merge() Module {
 			patch.RenameFunc{
 				In: "merge", Receiver: "Updater", Name: "Apply", To: "upstreamApply", Signature: "func(" + values + ", bool)" + results,
 			},
-			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: mergeFile},
-			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: mergeLinkFile},
+			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: of(mergeFile)},
+			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: of(mergeLinkFile)},
 		},
 	}
 }

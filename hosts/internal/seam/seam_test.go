@@ -1,8 +1,10 @@
 package seam
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,9 +19,9 @@ func TestPatchesHold(t *testing.T) {
 	const version = "v0.36.3"
 	modules, err := Modules(version)
 	require.NoError(t, err)
-	for _, m := range modules {
+	for _, m := range slices.Concat(modules, Merge()) {
 		t.Run(m.Path, func(t *testing.T) {
-			from, err := gomod.Download(m.Path, version)
+			from, err := gomod.Download(m.Path, cmp.Or(m.Version, version))
 			require.NoError(t, err)
 			to := t.TempDir()
 			for _, step := range m.Steps {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
@@ -113,7 +114,7 @@ func (t *Tree) WriteLibraries(root string, require map[string]string) ([]Patched
 		return nil, err
 	}
 	modules[0].Steps = append(modules[0].Steps, seam.Tests()...)
-	return t.link(Linked, root, t.Version, append(modules, seam.Fakes(), seam.Merge()), require)
+	return t.link(Linked, root, t.Version, slices.Concat(modules, []seam.Module{seam.Fakes()}, seam.Merge()), require)
 }
 
 // WriteStockLibraries writes a main module of Kubernetes' libraries and others that require

@@ -1,9 +1,7 @@
-package smdv4
+package updater
 
 import (
 	"slices"
-
-	v4fieldpath "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -13,26 +11,27 @@ import (
 // owned, puts back what is owned at each version, and then what was removed
 // along with a candidate but never was last's. Where a conversion fails nothing
 // is removed.
-func (w *write) prune(merged object, last entry) object {
-	before, err := w.u.at(merged, last.version)
-	if err != nil {
-		w.warn(last, err)
+func (w *Write[V]) prune(merged object[V], last Entry) object[V] {
+	kept := func(err error) object[V] {
+		w.host.Warn(last.Name, last.Version, err)
 		return merged
 	}
-	candidates := before.typ.WithDeclared(last.set)
-	pruned, err := w.restoreOwned(before, before.less(candidates))
+	before, err := w.at(merged, last.Version)
+	if err != nil {
+		return kept(err)
+	}
+	candidates := before.typ.WithDeclared(last.Set)
+	pruned, err := w.restoreOwned(before, w.less(before, candidates))
 	if err == nil {
-		pruned, err = w.u.at(pruned, last.version)
+		pruned, err = w.at(pruned, last.Version)
 	}
 	if err != nil {
-		w.warn(last, err)
-		return merged
+		return kept(err)
 	}
 	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
-	pruned, err = w.u.at(before.with(before.typ.Remove(before.tree, gone)), w.version)
+	pruned, err = w.at(w.with(before, before.typ.Remove(before.tree, gone)), w.version)
 	if err != nil {
-		w.warn(last, err)
-		return merged
+		return kept(err)
 	}
 	return pruned
 }
@@ -40,43 +39,43 @@ func (w *write) prune(merged object, last entry) object {
 // restoreOwned puts back into pruned what it lacks of merged and some entry owns,
 // at one version after the other: first at that of pruned, so that fields which a
 // conversion needs are back before there is one.
-func (w *write) restoreOwned(merged, pruned object) (object, error) {
+func (w *Write[V]) restoreOwned(merged, pruned object[V]) (object[V], error) {
 	for _, version := range w.versions(pruned.version) {
-		at, err := w.u.at(merged, version)
+		at, err := w.at(merged, version)
 		if err != nil {
-			if w.u.Converter.IsMissingVersionError(err) {
+			if w.host.IsMissingVersionError(err) {
 				continue
 			}
-			return object{}, err
+			return object[V]{}, err
 		}
-		less, err := w.u.at(pruned, version)
+		less, err := w.at(pruned, version)
 		if err != nil {
-			return object{}, err
+			return object[V]{}, err
 		}
 		var owned *fieldpath.Set
 		for _, e := range w.entries {
-			if e.version == version {
-				owned = owned.Union(e.set)
+			if e.Version == version {
+				owned = owned.Union(e.Set)
 			}
 		}
 		keep := less.owned().Union(at.typ.WithDeclared(owned))
-		merged, pruned = at, at.less(at.owned().Difference(keep))
+		merged, pruned = at, w.less(at, at.owned().Difference(keep))
 	}
 	return pruned, nil
 }
 
 // versions returns the versions of the entries: the given one first, if there is
 // an entry of it, then the others in order.
-func (w *write) versions(first v4fieldpath.APIVersion) []v4fieldpath.APIVersion {
-	var out []v4fieldpath.APIVersion
+func (w *Write[V]) versions(first string) []string {
+	var out []string
 	for _, e := range w.entries {
-		if e.version != first && !e.gone {
-			out = append(out, e.version)
+		if e.Version != first && !e.gone {
+			out = append(out, e.Version)
 		}
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
-	if slices.ContainsFunc(w.entries, func(e entry) bool { return e.version == first }) {
+	if slices.ContainsFunc(w.entries, func(e Entry) bool { return e.Version == first }) {
 		out = slices.Insert(out, 0, first)
 	}
 	return out
@@ -84,12 +83,12 @@ func (w *write) versions(first v4fieldpath.APIVersion) []v4fieldpath.APIVersion 
 
 // owned returns the paths that an intent of the whole object would own, with the
 // declared fields around them.
-func (o object) owned() *fieldpath.Set {
+func (o object[V]) owned() *fieldpath.Set {
 	return o.typ.WithDeclared(o.typ.FieldSet(o.tree))
 }
 
 // less returns o without the paths of set, with nulls for containers that held
 // nothing else: they count as there.
-func (o object) less(set *fieldpath.Set) object {
-	return o.with(o.typ.RemoveToNull(o.tree, set))
+func (w *Write[V]) less(o object[V], set *fieldpath.Set) object[V] {
+	return w.with(o, o.typ.RemoveToNull(o.tree, set))
 }

@@ -1,0 +1,160 @@
+package updater
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Update returns the entries that follow when the new object is stored in the place of live:
+// the manager owns what it added or changed along with what it owned before, others lose what
+// was changed or removed (spec rule 5).
+func (w *Write[V]) Update() ([]Entry, error) {
+	change, err := w.settle(w.new, true)
+	if err != nil {
+		return nil, err
+	}
+	_, mine, _ := w.mine()
+	if mine.gone {
+		mine.Set = nil // paths of another version, which nothing can translate
+	}
+	owned, err := w.host.Filter(w.version, mine.Set.Difference(change.Removed).Union(change.Changed()))
+	if err != nil {
+		return nil, err
+	}
+	w.own(owned, false)
+	return w.entries, nil
+}
+
+// Apply returns live with the new object, an intent, merged into it, whether that is another
+// object than live, and the entries that follow. The error is [Conflicts] when others own
+// fields that the intent would change and force is false.
+func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, err error) {
+	fail := func(err error) (V, bool, []Entry, error) {
+		var none V
+		return none, false, nil, err
+	}
+	intent := w.new
+	_, last, _ := w.mine()
+	tree, err := intent.typ.Merge(w.live.tree, intent.tree)
+	if err != nil {
+		return fail(fmt.Errorf("merging: %w", err))
+	}
+	now := w.with(w.live, tree)
+	set, err := w.host.Filter(w.version, intent.typ.FieldSet(intent.tree))
+	if err != nil {
+		return fail(err)
+	}
+	w.own(set, true)
+	if !last.gone && !last.Set.Empty() {
+		now = w.prune(now, last)
+		// What the intent owns is as the intent has it, whatever removal made of it.
+		if owned := intent.typ.Extract(intent.tree, set.Leaves(), true); owned != nil {
+			if tree, err = intent.typ.Merge(now.tree, owned); err != nil {
+				return fail(fmt.Errorf("merging: %w", err))
+			}
+			now = w.with(now, tree)
+		}
+	}
+	if _, err = w.settle(now, force); err != nil {
+		return fail(err)
+	}
+	return now.value, !typed.Equal(w.live.tree, now.tree), w.entries, nil
+}
+
+// Extract returns the part of v whose paths are in items. Items of keyed lists have their key
+// fields when withKeys is true, else only those that are in items (spec rule 7).
+func Extract[V any](h Host[V], v V, items *fieldpath.Set, withKeys bool) (V, error) {
+	tree, t, err := h.Read(v)
+	if err != nil {
+		var none V
+		return none, err
+	}
+	return h.With(v, t.Extract(tree, items, withKeys)), nil
+}
+
+// Merge returns v with intent merged into it, as a value of the type of intent.
+func Merge[V any](h Host[V], v, intent V) (V, error) {
+	var none V
+	before, _, err := h.Read(v)
+	if err != nil {
+		return none, err
+	}
+	tree, t, err := h.Read(intent)
+	if err != nil {
+		return none, err
+	}
+	if tree, err = t.Merge(before, tree); err != nil {
+		return none, fmt.Errorf("merging: %w", err)
+	}
+	return h.With(intent, tree), nil
+}
+
+// settle takes from every manager but the writer what the write changed or
+// removed (spec rule 5), and drops entries that own nothing any more. What it
+// takes of changed fields is a conflict without force. It returns the change at
+// the write's own version.
+func (w *Write[V]) settle(now object[V], force bool) (typed.Comparison, error) {
+	changes := map[string]typed.Comparison{}
+	compare := func(version string) (typed.Comparison, error) {
+		if done, ok := changes[version]; ok {
+			return done, nil
+		}
+		change, err := w.compare(now, version)
+		if err == nil {
+			changes[version] = change
+		}
+		return change, err
+	}
+	own, err := compare(w.version)
+	if err != nil {
+		return own, err
+	}
+	var lost Conflicts
+	kept := make([]Entry, 0, len(w.entries))
+	for _, e := range w.entries {
+		if e.Name != w.manager && !e.gone {
+			change, err := compare(e.Version)
+			if err != nil {
+				w.host.Warn(e.Name, e.Version, err)
+			} else {
+				taken := e.Set.Intersection(change.Changed())
+				for p := range taken.All() {
+					lost = append(lost, Conflict{Manager: e.Name, Path: slices.Clone(p)})
+				}
+				e.Set = e.Set.Difference(taken).Difference(change.Removed)
+			}
+		}
+		if !e.Set.Empty() {
+			kept = append(kept, e)
+		}
+	}
+	if len(lost) > 0 && !force {
+		return own, lost
+	}
+	w.entries = kept
+	return own, nil
+}
+
+// compare returns what is other in now than in live at a version, but for what writes there
+// leave alone.
+func (w *Write[V]) compare(now object[V], version string) (typed.Comparison, error) {
+	before, err := w.at(w.live, version)
+	if err != nil {
+		return typed.Comparison{}, err
+	}
+	after, err := w.at(now, version)
+	if err != nil {
+		return typed.Comparison{}, err
+	}
+	change := before.typ.Compare(before.tree, after.tree).Map(func(s *fieldpath.Set) *fieldpath.Set {
+		kept, failed := w.host.Filter(version, s)
+		if failed != nil {
+			err = failed
+		}
+		return kept
+	})
+	return change, err
+}

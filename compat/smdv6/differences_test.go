@@ -1,0 +1,76 @@
+// Code generated from package smdv4 by TestTwins; DO NOT EDIT.
+
+package smdv6_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v6fieldpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/merge"
+
+	"github.com/tenure-ssa/tenure/compat/smdv6"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+)
+
+// difference is one from structured-merge-diff.
+type difference struct {
+	name, why string
+	shows     func(t *testing.T)
+}
+
+// differences are all in this table, but for those of one version of structured-merge-diff
+// alone, which are in ownDifferences. The code of the fuzzer names them where it allows them.
+var differences = []difference{
+	{"differenceEmptied", "a container that loses everything stays empty, and is null with v6 (doc/differences.md, 1)", func(t *testing.T) {
+		theirs, ours := both(t, "thing", nil, apply("a", `{labels: {x: b}}`), apply("b", `{labels: {}}`), apply("a", `{}`))
+		require.Equal(t, `{"labels":null}`, oracle.JSON(theirs.object))
+		require.Equal(t, `{"labels":{}}`, oracle.JSON(ours.object))
+	}},
+	{"differenceMissing", "an intent has what it owns although only empty lists are left in it; v6 brings it with the next apply (doc/differences.md, 25)", func(t *testing.T) {
+		theirs, ours := both(t, "thing", nil, apply("a", `{s: x, lists: {set: [z], other: []}}`), apply("a", `{s: x, lists: {}}`))
+		require.Equal(t, `{"s":"x"}`, oracle.JSON(theirs.object))
+		require.Equal(t, `{"lists":{},"s":"x"}`, oracle.JSON(ours.object))
+	}},
+	{"differenceGone", "entries of versions that are gone are kept, and dropped by v6 (doc/differences.md, 2)", func(t *testing.T) {
+		old := v6fieldpath.ManagedFields{"old": v6fieldpath.NewVersionedSet(v6fieldpath.NewSet(v6fieldpath.MakePathOrDie("num")), "gone", true)}
+		theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
+		require.NotContains(t, theirs.managers, "old")
+		require.Contains(t, ours.managers, "old")
+	}},
+	{"differenceFailing", "entries are kept too while the converter fails, where v6 fails the write (doc/differences.md, 2)", func(t *testing.T) {
+		old := v6fieldpath.ManagedFields{"old": v6fieldpath.NewVersionedSet(v6fieldpath.NewSet(v6fieldpath.MakePathOrDie("num")), "down", true)}
+		theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
+		require.Error(t, theirs.err)
+		require.NoError(t, ours.err)
+		require.Contains(t, ours.managers, "old")
+	}},
+	{"differenceAtomicRoot", "v6 makes an object null that is atomic as a whole when its manager applies again what a type without it owned; nobody owns a whole object", func(t *testing.T) {
+		theirs, ours := both(t, "anything", nil, apply("a", `{x: y}`), apply("a", `[1]`))
+		require.Equal(t, `null`, oracle.JSON(theirs.object))
+		require.Equal(t, `[1]`, oracle.JSON(ours.object))
+	}},
+	{"differenceIgnored", "v6 panics when IgnoredFields lacks the version of a write", func(t *testing.T) {
+		ignored := map[v6fieldpath.APIVersion]*v6fieldpath.Set{"other": v6fieldpath.NewSet()}
+		config, err := thing(t, "thing").FromYAML(`{s: x}`)
+		require.NoError(t, err)
+		theirs := (&merge.UpdaterBuilder{Converter: same{}, IgnoredFields: ignored}).BuildUpdater()
+		require.Panics(t, func() { _, _, _ = theirs.Apply(config.Empty(), config, "v1", nil, "a", false) })
+		ours := smdv6.Updater{Converter: same{}, IgnoredFields: ignored}
+		_, managers, err := ours.Apply(config.Empty(), config, "v1", nil, "a", false)
+		require.NoError(t, err)
+		require.Contains(t, managers, "a")
+	}},
+	{"differenceSorted", "conflicts are sorted by manager and path; v6's come in random order (doc/differences.md, 6)", func(t *testing.T) {
+		_, ours := both(t, "thing", nil, apply("b", `{s: x}`), apply("a", `{num: 1}`), apply("c", `{s: z, num: 2}`))
+		require.Equal(t, []string{`conflict with "a": .num`, `conflict with "b": .s`}, ours.conflicts)
+	}},
+}
+
+func TestDifferences(t *testing.T) {
+	for _, d := range slices.Concat(differences, ownDifferences) {
+		require.NotEmpty(t, d.why)
+		t.Run(d.name, d.shows)
+	}
+}

@@ -1,0 +1,108 @@
+// Code generated from package smdv4 by TestTwins; DO NOT EDIT.
+
+package smdv6_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v6fieldpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/merge"
+	v6typed "sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/tenure-ssa/tenure/compat/smdv6"
+)
+
+const thingSchema = `types:
+- name: thing
+  map:
+    fields:
+    - {name: s, type: {scalar: string}}
+    - {name: num, type: {scalar: numeric}}
+    - {name: labels, type: {map: {elementType: {scalar: string}}}}
+    - {name: lists, type: {namedType: lists}}
+    - {name: items, type: {list: {elementType: {namedType: item}, elementRelationship: associative, keys: [name, kind]}}}
+- name: lists
+  map:
+    fields:
+    - {name: set, type: {list: {elementType: {scalar: string}, elementRelationship: associative}}}
+    - {name: other, type: {list: {elementType: {scalar: string}, elementRelationship: associative}}}
+- name: item
+  map:
+    fields:
+    - {name: name, type: {scalar: string}}
+    - {name: kind, type: {scalar: string}}
+- name: anything
+  scalar: untyped
+  list: {elementType: {namedType: anything}, elementRelationship: atomic}
+  map: {elementType: {namedType: anything}}
+`
+
+var thingParser = func() *v6typed.Parser {
+	p, err := v6typed.NewParser(thingSchema)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}()
+
+func thing(t *testing.T, name string) v6typed.ParseableType {
+	t.Helper()
+	require.True(t, thingParser.Type(name).IsValid())
+	return thingParser.Type(name)
+}
+
+// same converts to every version but two: one is gone, the other down.
+type same struct{}
+
+func (same) Convert(v *v6typed.TypedValue, version v6fieldpath.APIVersion) (*v6typed.TypedValue, error) {
+	switch version {
+	case "gone":
+		return nil, errGone
+	case "down":
+		return nil, errors.New("the webhook is down")
+	}
+	return v, nil
+}
+
+func (same) IsMissingVersionError(err error) bool { return errors.Is(err, errGone) }
+
+type write struct{ manager, value string }
+
+func apply(manager, value string) write { return write{manager, value} }
+
+// both has both engines apply the writes one after the other, and returns what
+// each says to the last; up to there each goes on from its own answers.
+func both(t *testing.T, name string, managers v6fieldpath.ManagedFields, writes ...write) (theirs, ours answer) {
+	t.Helper()
+	builder := merge.UpdaterBuilder{Converter: same{}, ReturnInputOnNoop: true}
+	for i, u := range []updater{builder.BuildUpdater(), &smdv6.Updater{Converter: same{}, ReturnInputOnNoop: true}} {
+		live, err := thing(t, name).FromUnstructured(nil)
+		require.NoError(t, err)
+		now := managers.Copy()
+		var last answer
+		for _, w := range writes {
+			config, err := thing(t, name).FromYAML(v6typed.YAMLObject(w.value))
+			require.NoError(t, err)
+			object, managers, err := u.Apply(live, config, "v1", now.Copy(), w.manager, false)
+			var tree any
+			if err == nil {
+				live, now = object, managers
+				if tree, err = smdv6.Tree(object); err != nil {
+					require.NoError(t, err)
+				}
+			}
+			last = answerOf(nil, object, managers, err)
+			if last.err == nil && last.conflicts == nil {
+				last.object = tree
+			}
+		}
+		if i == 0 {
+			theirs = last
+		} else {
+			ours = last
+		}
+	}
+	return theirs, ours
+}

@@ -1,0 +1,213 @@
+// Code generated from package smdv4 by TestTwins; DO NOT EDIT.
+
+package smdv6_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	v6fieldpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	v6typed "sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/tenure-ssa/tenure/compat/smdv6"
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+const maxSteps = 16
+
+// FuzzUpdater has v6's Updater and Tenure's do the same random writes to the
+// same object of a random type with two versions, and compares what each makes
+// of every write. After each write both go on from v6's answer.
+func FuzzUpdater(f *testing.F) {
+	for _, seed := range oracle.Seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		require.NoError(t, run(data))
+	})
+}
+
+func run(data []byte) error {
+	g := oracle.NewGen(data)
+	root := g.Struct(4)
+	if g.Chance(5) {
+		root = g.Schema(3)
+	}
+	w := &world{specs: map[string]spec.Schema{"v1": root, "v2": root}, managers: v6fieldpath.ManagedFields{}}
+	if g.Chance(3) {
+		w.specs["v2"] = retype(g, root)
+	}
+	if g.Chance(4) {
+		name := []string{"a", "spec"}[g.Intn(2)]
+		w.ignored = map[v6fieldpath.APIVersion]*v6fieldpath.Set{
+			"v1": v6fieldpath.NewSet(v6fieldpath.MakePathOrDie(name)),
+			"v2": v6fieldpath.NewSet(), // differenceIgnored
+		}
+	}
+	story := &strings.Builder{}
+	if err := w.compile(story); err != nil {
+		return err
+	}
+	for range maxSteps {
+		if g.Done() {
+			return nil
+		}
+		if err := w.next(g, story); err != nil {
+			return fmt.Errorf("%s\nlive: %s\nmanagers:\n%v\n%w", story, oracle.JSON(w.live), w.managers, err)
+		}
+	}
+	return nil
+}
+
+// retype changes the topology of what is in s, but not that of s itself: see
+// differenceAtomicRoot.
+func retype(g *oracle.Gen, s spec.Schema) spec.Schema {
+	out := g.Retype(s)
+	out.Extensions = s.Extensions
+	return out
+}
+
+func (w *world) compile(story *strings.Builder) (err error) {
+	fmt.Fprintf(story, "schemas: %s\n", oracle.JSON(w.specs))
+	w.schema, err = v6Schema(w.specs)
+	return err
+}
+
+// next does one random step.
+func (w *world) next(g *oracle.Gen, story *strings.Builder) error {
+	switch {
+	case g.Chance(10):
+		before := w.specs
+		w.specs = map[string]spec.Schema{"v1": retype(g, before["v1"]), "v2": retype(g, before["v2"])}
+		if err := w.compile(story); err != nil {
+			return err
+		}
+		if !w.fits(w.live, true) {
+			w.specs = before
+			return w.compile(story)
+		}
+	case g.Chance(12):
+		w.gone = map[v6fieldpath.APIVersion]bool{"v2": w.gone == nil}
+		fmt.Fprintf(story, "gone: %v\n", w.gone)
+	}
+	s := step{
+		verb:    []string{"Apply", "Apply", "ForceApply", "Update"}[g.Intn(4)],
+		manager: []string{"a", "b", "c"}[g.Intn(3)],
+		version: versions[min(g.Intn(4), 1)],
+	}
+	if w.gone["v2"] {
+		s.version = "v1"
+	}
+	root := w.specs[string(s.version)]
+	if s.verb == "Update" {
+		s.value = g.Mutate(w.live, &root)
+	} else {
+		s.value = g.Value(&root, 0)
+	}
+	fmt.Fprintln(story, s)
+	if !w.fits(s.value, s.verb == "Update") {
+		return w.compareVerdicts(s)
+	}
+	return w.write(g, s, story)
+}
+
+// fits reports whether v6 takes v at both versions, since it fails every write
+// once an object does not fit.
+func (w *world) fits(v any, duplicates bool) bool {
+	for _, version := range versions {
+		var options []v6typed.ValidationOptions
+		if duplicates {
+			options = append(options, v6typed.AllowDuplicates)
+		}
+		if _, err := typeOf(w.schema, version).FromUnstructured(v, options...); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// compareVerdicts compares whether a value is valid, at the step's version.
+func (w *world) compareVerdicts(s step) error {
+	t := typeOf(w.schema, s.version)
+	_, theirs := t.FromUnstructured(s.value)
+	_, ours := smdv6.FromTree(s.value, t, typed.Rules{})
+	if theirs != nil && strings.Contains(theirs.Error(), "omits key field") {
+		return nil // differencePartialKeys
+	}
+	if (theirs == nil) != (ours == nil) {
+		return fmt.Errorf("v6's validation: %v\ntenure's validation: %v", theirs, ours)
+	}
+	return nil
+}
+
+func (w *world) write(g *oracle.Gen, s step, story *strings.Builder) error {
+	live, object, err := w.typedValues(s)
+	if err != nil {
+		return err
+	}
+	before := runtime.DeepCopyJSONValue([]any{w.live, s.value})
+	managers := w.managers.Copy()
+	own := w.do(w.tenure(), s, live, object)
+	if !typed.Equal(before, []any{w.live, s.value}) || !w.managers.Equals(managers) {
+		return fmt.Errorf("the write changed what it was given")
+	}
+	up := w.do(w.upstream(), s, live, object)
+	t, err := smdv6.Type(w.schema, live.TypeRef())
+	if err != nil {
+		return err
+	}
+	if err := w.compareAnswers(s, t, up, own); err != nil {
+		return err
+	}
+	if up.err != nil || len(up.conflicts) > 0 {
+		fmt.Fprintf(story, "  refused: %v %v\n", up.err, up.conflicts)
+		return nil
+	}
+	w.live, w.managers = up.object, up.managers
+	fmt.Fprintf(story, "  stored: %s\n", oracle.JSON(w.live))
+	return w.compareExtracted(s, []string{"a", "b", "c"}[g.Intn(3)])
+}
+
+// extractsOtherwise reports whether set reaches something in v that v6 extracts
+// in another way.
+func extractsOtherwise(t *typed.Type, v any, set *fieldpath.Set) bool {
+	for e, entry := range set.Level() {
+		child, there := t.Get(v, fieldpath.Path{e})
+		if !there {
+			return true
+		}
+		below := typed.Deduced()
+		name, isField := e.Field()
+		switch {
+		case isField && t.Map != nil:
+			if f, ok := t.Map.Fields[name]; ok {
+				below = f.Type
+			} else if t.Map.Elem != nil {
+				below = t.Map.Elem
+			}
+		case !isField && t.List != nil:
+			below = t.List.Elem
+		}
+		whole := false // whether v6 takes the child as it is
+		size := -1
+		switch c := child.(type) {
+		case map[string]any:
+			whole, size = below.Map != nil && below.Map.Atomic, len(c)
+		case []any:
+			whole, size = below.List != nil && below.List.Kind == typed.AtomicList, len(c)
+		}
+		if size == 0 || size > 0 && entry.Member && !whole {
+			return true
+		}
+		if extractsOtherwise(below, child, entry.Below) {
+			return true
+		}
+	}
+	return false
+}
