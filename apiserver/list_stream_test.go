@@ -6,14 +6,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
@@ -47,7 +51,7 @@ func (h *host) keepWatching(path string) {
 // A list that is sent in chunks has the bytes of one that is encoded as a whole, in every form,
 // from the store and from the watch cache. A list with a limit and selectors is encoded as a whole.
 func TestListsInChunks(t *testing.T) {
-	// Age columns show the same time.
+	// Age columns show the same time, also in what is kept for later lists.
 	now := time.Now()
 	store := memory.New(memory.Options{Progress: time.Hour})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -56,6 +60,12 @@ func TestListsInChunks(t *testing.T) {
 		`"spec":{"group":"x.io","scope":"Namespaced","names":{"plural":"crons","kind":"Cron"},"versions":[{"name":"v1",`+
 		`"served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",`+
 		`"x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+	h.must("POST", configMaps, "", `{"metadata":{"name":"escaped","annotations":{"a":"}\\\"}]\\\\","b":"<&>\u2028"}}}`)
+	h.must("POST", "/api/v1/namespaces/default/pods", "", `{"metadata":{"name":"p"},"spec":{"containers":[`+
+		`{"name":"c","image":"i"}]}}`)
+	h.must("PATCH", "/api/v1/namespaces/default/pods/p/status", mergePatch, `{"status":{"containerStatuses":[{"name":"c",`+
+		`"restartCount":3,"image":"i","imageID":"i","ready":true,"state":{"running":{}},"lastState":{"terminated":{`+
+		`"exitCode":1,"finishedAt":"2026-01-02T03:04:05Z"}}}]}}`)
 	const crons = "/apis/x.io/v1/namespaces/default/crons"
 	const scalers = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 	for i := range 520 {
@@ -72,6 +82,8 @@ func TestListsInChunks(t *testing.T) {
 			configMaps + "?", configMaps + "?labelSelector=t%3D1", configMaps + "?fieldSelector=metadata.name%3Dm0007",
 			configMaps + "?labelSelector=t%3Dnone", "/api/v1/namespaces/default/secrets?", crons + "?", scalers + "?",
 			"/apis/autoscaling/v2/horizontalpodautoscalers?", "/api/v1/configmaps?fieldSelector=metadata.namespace%3Ddefault",
+			"/api/v1/pods?", "/api/v1/pods?includeObject=Object&", "/api/v1/pods?includeObject=None&",
+			crons + "?includeObject=Object&",
 		} {
 			for _, accept := range []string{
 				listJSON, listTable, listJSON + metadataList, listProtobuf, listProtobuf + metadataList,
@@ -83,7 +95,7 @@ func TestListsInChunks(t *testing.T) {
 					// A selector that selects everything is not seen to do so.
 					whole := h.list(path+"&limit=100000"+allPaths(path), accept)
 					chunks := h.list(path+version, accept)
-					if accept == listJSON {
+					if !strings.HasPrefix(accept, listProtobuf) {
 						require.JSONEq(t, string(whole), string(chunks), "%s %s", path, accept)
 						continue
 					}
@@ -95,11 +107,15 @@ func TestListsInChunks(t *testing.T) {
 	}
 	compare(t)
 	for _, path := range []string{
-		"/api/v1/configmaps", "/api/v1/secrets", crons, "/apis/autoscaling/v1/horizontalpodautoscalers",
+		"/api/v1/configmaps", "/api/v1/secrets", "/api/v1/pods", crons, "/apis/autoscaling/v1/horizontalpodautoscalers",
 	} {
 		h.keepWatching(path + "?watch=1")
 	}
 	compare(t)
+	for range 2 {
+		now = now.Add(11 * time.Minute)
+		compare(t)
+	}
 	// What is encoded once is not used for later versions of the object.
 	for i := range 5 {
 		h.must("PATCH", configMaps+"/m0001", mergePatch, fmt.Sprintf(`{"data":{"k":"%d"}}`, i))
@@ -109,7 +125,7 @@ func TestListsInChunks(t *testing.T) {
 	list := &corev1.ConfigMapList{}
 	_, _, err := scheme.Codecs.UniversalDeserializer().Decode(h.list(configMaps, listProtobuf), nil, list)
 	require.NoError(t, err)
-	require.Len(t, list.Items, 520)
+	require.Len(t, list.Items, 521)
 }
 
 func allPaths(path string) string {
@@ -137,4 +153,52 @@ func TestListsReadTheirWrites(t *testing.T) {
 		require.Equal(t, want, list.GetResourceVersion())
 		require.Contains(t, names(list), name)
 	}
+}
+
+// A list of what the watch cache has decodes no object that another list of its form has decoded.
+func TestListsDecodeOnce(t *testing.T) {
+	const deployments = "/apis/apps/v1/namespaces/default/deployments"
+	var decoded atomic.Int64
+	hooks := admission.Hooks{Default: func(admission.Object) { decoded.Add(1) }}
+	h := newHost(t, apiserver.Options{Hooks: hooks})
+	for i := range 10 {
+		h.must("POST", deployments, "", fmt.Sprintf(`{"metadata":{"name":"d%d"},"spec":{"selector":{"matchLabels":{"a":"b"}},`+
+			`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`, i))
+	}
+	h.keepWatching(deployments + "?watch=1")
+	for _, accept := range []string{
+		listJSON, listTable, listJSON + metadataList, listProtobuf, listProtobuf + metadataList,
+	} {
+		first := h.list(deployments, accept)
+		before := decoded.Load()
+		h.list(deployments, accept)
+		require.Equal(t, before, decoded.Load(), accept)
+		h.must("PATCH", deployments+"/d3", mergePatch, fmt.Sprintf(`{"spec":{"replicas":%d}}`, before))
+		require.NotEqual(t, first, h.list(deployments, accept))
+	}
+}
+
+// A list of metadata reads nothing else of the stored objects.
+func TestMetadataIsReadAlone(t *testing.T) {
+	store := memory.New(memory.Options{Progress: time.Hour})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	h := newHost(t, apiserver.Options{Store: store})
+	_, err := store.Put(t.Context(), "/core/configmaps/default/a", []byte(`{"kind":"ConfigMap","apiVersion":"v1",`+
+		`"metadata":{"name":"a","namespace":"default","labels":{"x":"}"}},"data":"not a map"}`), 0)
+	require.NoError(t, err)
+	check := func() {
+		for _, accept := range []string{listJSON, listProtobuf} {
+			list := &metav1.PartialObjectMetadataList{}
+			data := h.list(configMaps, accept+metadataList)
+			_, _, err := metainternalversionscheme.Codecs.UniversalDeserializer().Decode(data, nil, list)
+			require.NoError(t, err)
+			require.Len(t, list.Items, 1)
+			require.Equal(t, "a", list.Items[0].Name)
+			require.Equal(t, map[string]string{"x": "}"}, list.Items[0].Labels)
+			require.Equal(t, list.ResourceVersion, list.Items[0].ResourceVersion)
+		}
+	}
+	check()
+	h.keepWatching(configMaps + "?watch=1")
+	check()
 }

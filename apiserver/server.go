@@ -112,7 +112,7 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 		},
 		Written: s.written, Objects: lru.New(verbs.Cached), Watches: watchcache.New(s.store, 0),
 		StrategyOf: builtin.Review,
-		ScaleOf:    func(parent resources.Strategy) resources.Strategy { return builtin.ScaleOf(parent, options.Now) },
+		ScaleOf:    builtin.ScaleOf,
 	}
 	if options.DisableNamespaceLifecycle {
 		s.verbs.Deleters["/namespaces"] = verbs.DeleteNamespaceOnly

@@ -37,8 +37,11 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// patience is how long a test waits for what is to come.
-const patience = time.Minute
+// patience is how long a test waits for what is to come, tick how often it looks.
+const (
+	patience = time.Minute
+	tick     = 5 * time.Millisecond
+)
 
 func deployment(name string, replicas int32, image string) *appsv1apply.DeploymentApplyConfiguration {
 	return appsv1apply.Deployment(name, metav1.NamespaceDefault).WithSpec(appsv1apply.DeploymentSpec().

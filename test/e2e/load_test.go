@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -51,17 +51,24 @@ type write struct {
 	object, version string
 	member          string
 	value           int
+	server          int
 }
 
 func configMaps(t testing.TB, config *rest.Config) typedcorev1.ConfigMapInterface {
-	set, err := kubernetes.NewForConfig(config)
+	maps, err := newConfigMaps(config)
 	require.NoError(t, err)
-	return set.CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	return maps
+}
+
+func newConfigMaps(config *rest.Config) (typedcorev1.ConfigMapInterface, error) {
+	set, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return set.CoreV1().ConfigMaps(metav1.NamespaceDefault), nil
 }
 
 func objectName(i int) string { return fmt.Sprintf("object-%d", i) }
-
-const counter = "count"
 
 // newLoad makes the objects.
 func newLoad(t testing.TB, config *rest.Config) *load {
@@ -78,30 +85,34 @@ func newLoad(t testing.TB, config *rest.Config) *load {
 	return l
 }
 
-// run writes through each of configs, by turns, until ctx ends, and each client in
-// each way at least once.
+// run writes through each of configs, by turns, until ctx ends, and each client in each way at least once. A client whose
+// write is interrupted goes on with the next one.
 func (l *load) run(t testing.TB, ctx context.Context, configs ...*rest.Config) {
 	var wait sync.WaitGroup
 	for c := range clients {
-		config := rest.CopyConfig(configs[c%len(configs)])
-		config.UserAgent = fmt.Sprintf("client-%d", c)
-		maps := configMaps(t, config)
+		var servers []typedcorev1.ConfigMapInterface
+		for _, config := range configs {
+			config = rest.CopyConfig(config)
+			config.UserAgent = fmt.Sprintf("client-%d", c)
+			servers = append(servers, configMaps(t, config))
+		}
 		wait.Go(func() {
+			at := c
 			for n := 0; n < ways || ctx.Err() == nil; n++ {
-				l.write(maps, c, n%ways, objectName((c+n/ways)%contended))
+				if !l.write(servers, at%len(servers), c, n%ways, objectName((c+n/ways)%contended)) {
+					at++
+				}
 			}
 		})
 	}
 	wait.Wait()
 }
 
-// member is a member of an object's data.
-type member struct{ object, name string }
-
 var errStale = errors.New("the object was changed")
 
-// write does one write.
-func (l *load) write(maps typedcorev1.ConfigMapInterface, client, way int, object string) {
+// write does one write through one of the servers. It returns false if that was interrupted.
+func (l *load) write(servers []typedcorev1.ConfigMapInterface, server, client, way int, object string) bool {
+	maps := servers[server]
 	name := fmt.Sprintf("c%d-%d", client, way)
 	value := int(l.count.Add(1))
 	ctx := context.Background()
@@ -123,12 +134,14 @@ func (l *load) write(maps typedcorev1.ConfigMapInterface, client, way int, objec
 	defer l.lock.Unlock()
 	switch {
 	case err == nil:
-		l.acknowledged = append(l.acknowledged, write{object, out.ResourceVersion, name, value})
+		l.acknowledged = append(l.acknowledged, write{object, out.ResourceVersion, name, value, server})
 	case l.excused(err):
 		l.interrupted++
+		return false
 	case !errors.Is(err, errStale):
 		l.failed = append(l.failed, fmt.Errorf("%s of %s: %w", name, object, err))
 	}
+	return true
 }
 
 // readAndWrite reads an object and writes it back, until nobody was faster; a few times.
@@ -151,60 +164,19 @@ func readAndWrite(ctx context.Context, maps typedcorev1.ConfigMapInterface, obje
 	return nil, errStale
 }
 
-// history is what a watcher saw: the data of objects, by the resourceVersion of
-// each write.
-type history struct {
-	order []string
-	data  map[string]seen
-}
-
-type seen struct {
-	object string
-	data   map[string]string
-}
-
-// watchAll sees the writes from a resourceVersion on, until it has seen the one of
-// a last version, which it is told on until.
-func watchAll(t testing.TB, config *rest.Config, from string, until <-chan string) *history {
-	w, err := configMaps(t, config).Watch(t.Context(), metav1.ListOptions{ResourceVersion: from})
-	require.NoError(t, err)
-	defer w.Stop()
-	h := &history{data: map[string]seen{}}
-	last := ""
-	for {
-		if last != "" && h.has(last) {
-			return h
-		}
-		select {
-		case last = <-until:
-			until = nil
-		case event, ok := <-w.ResultChan():
-			if !ok || event.Type == watch.Error {
-				t.Errorf("the watch ended: %v", event.Object)
-				return h
-			}
-			m := event.Object.(*corev1.ConfigMap)
-			h.order = append(h.order, m.ResourceVersion)
-			h.data[m.ResourceVersion] = seen{m.Name, m.Data}
-		}
+// last writes each object when the load is over, and returns the versions: who has seen those has seen everything.
+func (l *load) last(t testing.TB, config *rest.Config) (versions []string) {
+	for i := range contended {
+		m, err := configMaps(t, config).Patch(t.Context(), objectName(i), types.MergePatchType,
+			[]byte(`{"data":{"over":"true"}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		versions = append(versions, m.ResourceVersion)
 	}
+	return versions
 }
 
-func (h *history) has(version string) bool {
-	_, ok := h.data[version]
-	return ok
-}
-
-// last writes an object when the load is over, and returns its version: who has
-// seen that has seen everything.
-func last(t testing.TB, config *rest.Config) string {
-	m, err := configMaps(t, config).Patch(t.Context(), objectName(0), types.MergePatchType, []byte(`{"data":{"over":"true"}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
-	return m.ResourceVersion
-}
-
-// check holds what was acknowledged against what a watcher saw, and what is there.
-func (l *load) check(t testing.TB, config *rest.Config, h *history) {
+// check compares what was acknowledged, and what objects are in the end at each server, with a history.
+func (l *load) check(t testing.TB, h *history, configs ...*rest.Config) {
 	for i, err := range l.failed {
 		if i < 10 {
 			t.Errorf("a write failed: %v", err)
@@ -212,71 +184,48 @@ func (l *load) check(t testing.TB, config *rest.Config, h *history) {
 	}
 	require.Empty(t, l.failed)
 	require.Greater(t, len(l.acknowledged), clients)
-
-	// Every acknowledged write is in the history, at its version.
-	latest := map[member]int{}
+	require.Empty(t, h.faults)
+	updates := map[string]int{}
 	for _, w := range l.acknowledged {
-		require.True(t, h.has(w.version), "the write %v was not seen", w)
-		at := h.data[w.version]
+		at, ok := h.at(w.version)
+		require.True(t, ok, "the write %v is not in the history", w)
 		require.Equal(t, w.object, at.object)
-		require.Equal(t, strconv.Itoa(w.value), at.data[w.member], "the write %v was seen as something else", w)
-		key := member{w.object, w.member}
-		latest[key] = max(latest[key], w.value)
-	}
-	// No write undoes another one: nothing falls, and the counter takes no leap.
-	values := map[member]int{}
-	updates, counted := map[string]int{}, map[string]int{}
-	for _, w := range l.acknowledged {
-		if w.member[len(w.member)-1] == '3' {
+		require.Equal(t, strconv.Itoa(w.value), at.changed[w.member], "the write %v is in the history as %v", w, at)
+		if strings.HasSuffix(w.member, "-3") {
 			updates[w.object]++
 		}
 	}
-	before := 0
-	for _, version := range h.order {
-		n, err := strconv.Atoi(version)
-		require.NoError(t, err)
-		require.Greater(t, n, before, "versions are seen in their order, each once")
-		before = n
-		at := h.data[version]
-		for name, text := range at.data {
-			if name == "over" {
-				continue
-			}
-			value, err := strconv.Atoi(text)
-			require.NoError(t, err)
-			key := member{at.object, name}
-			require.GreaterOrEqual(t, value, values[key], "%s of %s was undone at %s", name, at.object, version)
-			if name == counter {
-				require.LessOrEqual(t, value, values[key]+1)
-				counted[at.object] = value
-			}
-			values[key] = value
-		}
-		for key := range values {
-			if key.object == at.object {
-				require.Contains(t, at.data, key.name, "%s was lost at %s", key.name, version)
-			}
-		}
-	}
-	maps := configMaps(t, config)
 	for i := range contended {
 		name := objectName(i)
-		m, err := maps.Get(t.Context(), name, metav1.GetOptions{})
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, counted[name], updates[name], "an update was lost")
-		if l.interrupted == 0 {
-			require.Equal(t, updates[name], counted[name])
+		for _, config := range configs {
+			m, err := configMaps(t, config).Get(t.Context(), name, metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, h.objects[name], m.Data, "the history ends with what is stored")
 		}
-		require.Equal(t, strconv.Itoa(counted[name]), m.Data[counter])
-		for key, value := range latest {
-			if key.object == name {
-				have, err := strconv.Atoi(m.Data[key.name])
-				require.NoError(t, err)
-				require.GreaterOrEqual(t, have, value, "the last write of %v was lost", key)
-			}
+		counted, err := strconv.Atoi(h.objects[name][counter])
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, counted, updates[name], "an update was lost")
+		if l.interrupted == 0 {
+			require.Equal(t, updates[name], counted)
 		}
 	}
-	t.Logf("%d writes acknowledged, %d interrupted", len(l.acknowledged), l.interrupted)
+	t.Logf("%d writes acknowledged, %d interrupted, %d events", len(l.acknowledged), l.interrupted, len(h.events))
+}
+
+// counts returns how many writes were acknowledged and interrupted by now.
+func (l *load) counts() (acknowledged, interrupted int) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return len(l.acknowledged), l.interrupted
+}
+
+// more waits until as many writes more were acknowledged.
+func (l *load) more(t *testing.T, count int) {
+	before, _ := l.counts()
+	require.Eventually(t, func() bool {
+		now, _ := l.counts()
+		return now >= before+count
+	}, patience, tick, "writes go on")
 }
 
 // unavailable are the errors of a server whose store does not answer.
@@ -294,3 +243,6 @@ func isStatus(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
 }
+
+// interrupted are the errors of a client whose server died: whether its write was done is not known.
+func interrupted(err error) bool { return !isStatus(err) || unavailable(err) }

@@ -2,15 +2,16 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 	"k8s.io/component-base/cli"
@@ -19,13 +20,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
-	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 )
 
 func TestMain(m *testing.M) {
-	if file := os.Getenv(servedFile); file != "" {
-		if err := serveFile(file); err != nil {
+	if value := os.Getenv(servedStore); value != "" {
+		var store served
+		err := json.Unmarshal([]byte(value), &store)
+		if err = errors.Join(err, store.run()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -34,8 +35,7 @@ func TestMain(m *testing.M) {
 	// testscript puts kubectl of go.mod in front.
 	machineKubectl, _ = exec.LookPath("kubectl")
 	// Clients log what they then return as an error.
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.SetLogger(logr.Discard())
 	testscript.Main(m, map[string]func(){"kubectl": kubectl})
 }
 
@@ -44,32 +44,10 @@ var machineKubectl string
 
 // kubectl is kubectl at the version of go.mod: this binary, called by that name.
 func kubectl() {
-	klog.LogToStderr(true)
+	klog.ClearLogger()
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
 	}
-}
-
-// servedFile, in the environment, makes this binary serve the objects of a file
-// until it is killed.
-const servedFile = "E2E_SERVE_FILE"
-
-// serveFile writes a kubeconfig beside the file, and then a line to its standard
-// output when it serves.
-func serveFile(file string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	store, err := bbolt.Open(file, bbolt.Options{Retention: storage.Retention{Revisions: -1}})
-	if err != nil {
-		return err
-	}
-	server, err := apiserver.Start(ctx, apiserver.Options{Store: store, Kubeconfig: file + ".kubeconfig"})
-	if err != nil {
-		return err
-	}
-	fmt.Println(server.URL())
-	<-server.Done()
-	return store.Close()
 }
 
 // start starts a server that ends with the test.

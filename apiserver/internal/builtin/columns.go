@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -90,13 +89,13 @@ var printers = map[schema.GroupKind]func() printer{
 // A column is a column of a Table; T is the Go type of the objects.
 type column[T any] struct {
 	definition metav1.TableColumnDefinition
-	cell       func(T, clock) any
+	cell       func(T, resources.Since) any
 }
 
 // A printer converts objects of one Go type to the rows of a Table.
 type printer struct {
 	definitions []metav1.TableColumnDefinition
-	cells       func(obj any, now clock) []any
+	cells       func(obj any, since resources.Since) []any
 	// conditions returns the conditions of a row; nil if rows of the kind have none.
 	conditions func(obj any) []metav1.TableRowCondition
 }
@@ -107,10 +106,10 @@ func newPrinter[T any](list ...column[T]) printer {
 	for _, c := range list {
 		p.definitions = append(p.definitions, c.definition)
 	}
-	p.cells = func(obj any, now clock) []any {
+	p.cells = func(obj any, since resources.Since) []any {
 		cells := make([]any, len(list))
 		for i, c := range list {
-			cells[i] = c.cell(obj.(T), now)
+			cells[i] = c.cell(obj.(T), since)
 		}
 		return cells
 	}
@@ -121,7 +120,7 @@ func newPrinter[T any](list ...column[T]) printer {
 func col[T any](name, typ, description string, cell func(T) any) column[T] {
 	return column[T]{
 		definition: metav1.TableColumnDefinition{Name: name, Type: typ, Description: description},
-		cell:       func(obj T, _ clock) any { return cell(obj) },
+		cell:       func(obj T, _ resources.Since) any { return cell(obj) },
 	}
 }
 
@@ -129,7 +128,7 @@ func col[T any](name, typ, description string, cell func(T) any) column[T] {
 func since[T any](name, description string, when func(T) time.Time) column[T] {
 	return column[T]{
 		definition: metav1.TableColumnDefinition{Name: name, Type: "string", Description: description},
-		cell:       func(obj T, now clock) any { return now.since(when(obj)) },
+		cell:       func(obj T, since resources.Since) any { return sinceKnown(since, when(obj)) },
 	}
 }
 
@@ -159,15 +158,12 @@ func age[T resources.Object]() column[T] {
 	return since("Age", metaDocs["creationTimestamp"], func(obj T) time.Time { return obj.GetCreationTimestamp().Time })
 }
 
-// clock returns the current time.
-type clock func() time.Time
-
-// since returns how long ago a time is, for example "5d" or "3h20m".
-func (now clock) since(t time.Time) string {
+// sinceKnown returns how long ago a time is, if it is known.
+func sinceKnown(since resources.Since, t time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
 	}
-	return duration.HumanDuration(now().Sub(t))
+	return since(t)
 }
 
 // columns are the columns of a kind that has a printer.
@@ -178,12 +174,12 @@ type columns struct {
 
 func (c *columns) Definitions() []metav1.TableColumnDefinition { return c.definitions }
 
-func (c *columns) Cells(obj resources.Object) ([]any, error) {
+func (c *columns) Cells(obj resources.Object, since resources.Since) ([]any, error) {
 	converted, err := c.kind.toStorageVersion(obj)
 	if err != nil {
 		return nil, err
 	}
-	return c.cells(converted, c.kind.options.Now), nil
+	return c.cells(converted, since), nil
 }
 
 // Conditions returns the conditions of the row of an object.
@@ -215,7 +211,7 @@ func (nameAndCreation) Definitions() []metav1.TableColumnDefinition {
 	}
 }
 
-func (nameAndCreation) Cells(obj resources.Object) ([]any, error) {
+func (nameAndCreation) Cells(obj resources.Object, _ resources.Since) ([]any, error) {
 	return []any{obj.GetName(), obj.GetCreationTimestamp().Time.UTC().Format(time.RFC3339)}, nil
 }
 

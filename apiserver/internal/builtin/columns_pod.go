@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 func pods() printer {
@@ -20,11 +22,11 @@ func pods() printer {
 			Description: "The number of times the containers in this pod have been restarted and when the last container in " +
 				"this pod has restarted.",
 		},
-		cell: func(p object, now clock) any {
+		cell: func(p object, since resources.Since) any {
 			s := summarize(p)
 			text := strconv.Itoa(s.restarts)
 			if s.restarts != 0 && !s.lastRestart.IsZero() {
-				text += " (" + now.since(s.lastRestart) + " ago)"
+				text += " (" + sinceKnown(since, s.lastRestart) + " ago)"
 			}
 			return text
 		},

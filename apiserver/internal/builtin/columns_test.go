@@ -42,7 +42,7 @@ func TestColumnsAgainstUpstream(t *testing.T) {
 		if o.Columns != nil {
 			compareColumns(t, o.Columns, columns.Definitions())
 		}
-		cells, err := columns.Cells(obj)
+		cells, err := columns.Cells(obj, resources.SinceAt(want.Now))
 		require.NoError(t, err)
 		require.JSONEq(t, string(encode(t, o.Cells)), string(encode(t, cells)), "%s", o.Object)
 		if c, ok := columns.(resources.RowConditioner); ok {
@@ -105,7 +105,7 @@ func TestColumnsOfAll(t *testing.T) {
 		obj := kind.New()
 		obj.SetName("n")
 		obj.SetCreationTimestamp(metav1.NewTime(now.Add(-90 * time.Minute)))
-		cells, err := kind.TableColumns().Cells(obj)
+		cells, err := kind.TableColumns().Cells(obj, resources.SinceAt(now))
 		require.NoError(t, err, r.GVK())
 		require.GreaterOrEqual(t, len(cells), len(kind.TableColumns().Definitions()), r.GVK())
 		require.Contains(t, cells, "n", r.GVK())

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 const readyOf = "Number of the pod with ready state"
@@ -143,12 +145,12 @@ func jobs() printer {
 	took := column[object]{
 		definition: metav1.TableColumnDefinition{Name: "Duration", Type: "string",
 			Description: "Time required to complete the job."},
-		cell: func(j object, now clock) any {
+		cell: func(j object, since resources.Since) any {
 			switch start, end := j.Status.StartTime, j.Status.CompletionTime; {
 			case start == nil:
 				return ""
 			case end == nil:
-				return duration.HumanDuration(now().Sub(start.Time))
+				return since(start.Time)
 			default:
 				return duration.HumanDuration(end.Sub(start.Time))
 			}
@@ -211,11 +213,11 @@ func cronJobs() printer {
 		return orZero(j.Status.LastScheduleTime).Time
 	})
 	sinceLast := last.cell
-	last.cell = func(j object, now clock) any {
+	last.cell = func(j object, since resources.Since) any {
 		if j.Status.LastScheduleTime == nil {
 			return none
 		}
-		return sinceLast(j, now)
+		return sinceLast(j, since)
 	}
 	list := []column[object]{
 		name[object](),

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -18,8 +17,8 @@ import (
 )
 
 // ScaleOf returns the strategy of the scale subresource of a resource.
-func ScaleOf(parent resources.Strategy, now func() time.Time) resources.Strategy {
-	return scale{parent, typesOfVersion(autoscalingv1.SchemeGroupVersion), now}
+func ScaleOf(parent resources.Strategy) resources.Strategy {
+	return scale{parent, typesOfVersion(autoscalingv1.SchemeGroupVersion)}
 }
 
 // scale is the strategy of a scale subresource. Request and response bodies are Scales; all
@@ -27,21 +26,19 @@ func ScaleOf(parent resources.Strategy, now func() time.Time) resources.Strategy
 type scale struct {
 	resources.Strategy
 	types *types
-	now   clock
 }
 
 // TableColumns returns the columns of a Scale.
-func (s scale) TableColumns() resources.Columns { return scaleColumns{scales(), s.now} }
+func (scale) TableColumns() resources.Columns { return scaleColumns{scales()} }
 
 // scaleColumns are the columns of a Scale.
-type scaleColumns struct {
-	printer
-	now clock
-}
+type scaleColumns struct{ printer }
 
 func (c scaleColumns) Definitions() []metav1.TableColumnDefinition { return c.definitions }
 
-func (c scaleColumns) Cells(obj resources.Object) ([]any, error) { return c.cells(obj, c.now), nil }
+func (c scaleColumns) Cells(obj resources.Object, since resources.Since) ([]any, error) {
+	return c.cells(obj, since), nil
+}
 
 func (scale) New() resources.Object                   { return resources.NewScale() }
 func (scale) PatchMetaStruct() any                    { return resources.NewScale() }

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -19,7 +17,6 @@ import (
 type columns struct {
 	definitions []metav1.TableColumnDefinition
 	paths       []*jsonPath
-	now         func() time.Time
 }
 
 // age is the default if there are no additionalPrinterColumns.
@@ -28,12 +25,12 @@ var age = apiextensionsv1.CustomResourceColumnDefinition{
 	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 }
 
-func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion, now func() time.Time) (*columns, error) {
+func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion) (*columns, error) {
 	asked := v.AdditionalPrinterColumns
 	if len(asked) == 0 {
 		asked = []apiextensionsv1.CustomResourceColumnDefinition{age}
 	}
-	c := &columns{now: now, definitions: []metav1.TableColumnDefinition{
+	c := &columns{definitions: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
 	}}
 	for _, col := range asked {
@@ -57,7 +54,7 @@ func (c *columns) Definitions() []metav1.TableColumnDefinition { return c.defini
 
 // Cells returns the values of the columns. A cell is null if its path fails, or if the paths
 // of the row have visited too many values.
-func (c *columns) Cells(obj resources.Object) ([]any, error) {
+func (c *columns) Cells(obj resources.Object, since resources.Since) ([]any, error) {
 	tree := obj.(*unstructured.Unstructured).Object
 	cells := []any{obj.GetName()}
 	visits := maxVisits
@@ -68,14 +65,14 @@ func (c *columns) Cells(obj resources.Object) ([]any, error) {
 			continue
 		}
 		// If a path has several results the first is shown.
-		cells = append(cells, c.cell(found[0], c.definitions[i+1].Type))
+		cells = append(cells, cellOf(found[0], c.definitions[i+1].Type, since))
 	}
 	return cells, nil
 }
 
-// cell converts a value to the type of its column, or returns nil if it is of another type.
+// cellOf converts a value to the type of its column, or returns nil if it is of another type.
 // String columns print any value.
-func (c *columns) cell(v any, of string) any {
+func cellOf(v any, of string, since resources.Since) any {
 	switch of {
 	case "string":
 		var text bytes.Buffer
@@ -103,14 +100,14 @@ func (c *columns) cell(v any, of string) any {
 		}
 	case "date":
 		if text, ok := v.(string); ok {
-			return c.since(text)
+			return sinceText(text, since)
 		}
 	}
 	return nil
 }
 
-// since returns how long ago a time is.
-func (c *columns) since(text string) string {
+// sinceText returns how long ago a time is.
+func sinceText(text string, since resources.Since) string {
 	var t metav1.Time
 	switch err := t.UnmarshalQueryParameter(text); {
 	case err != nil:
@@ -118,5 +115,5 @@ func (c *columns) since(text string) string {
 	case t.IsZero():
 		return "<unknown>"
 	}
-	return duration.HumanDuration(c.now().Sub(t.Time))
+	return since(t.Time)
 }

@@ -10,6 +10,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // TestColumnsAgainstUpstream shows one object through columns of all types, and
@@ -45,10 +47,10 @@ func TestColumnsAgainstUpstream(t *testing.T) {
 	want, err := upstream.ConvertToTable(context.Background(), u, nil)
 	require.NoError(t, err)
 
-	c, err := columnsOf(&apiextensionsv1.CustomResourceDefinitionVersion{AdditionalPrinterColumns: asked}, time.Now)
+	c, err := columnsOf(&apiextensionsv1.CustomResourceDefinitionVersion{AdditionalPrinterColumns: asked})
 	require.NoError(t, err)
 	require.Equal(t, want.ColumnDefinitions, c.Definitions())
-	cells, err := c.Cells(u)
+	cells, err := c.Cells(u, resources.SinceAt(time.Now()))
 	require.NoError(t, err)
 	require.Equal(t, jsonOf(t, want.Rows[0].Cells), jsonOf(t, cells))
 }
@@ -62,12 +64,12 @@ func jsonOf(t *testing.T, v any) string {
 // TestColumnsByDefault shows the columns of a definition that asks for none.
 func TestColumnsByDefault(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	c, err := columnsOf(&apiextensionsv1.CustomResourceDefinitionVersion{}, func() time.Time { return now })
+	c, err := columnsOf(&apiextensionsv1.CustomResourceDefinitionVersion{})
 	require.NoError(t, err)
 	require.Len(t, c.Definitions(), 2)
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "w",
 		"creationTimestamp": "2026-01-01T11:00:00Z"}}}
-	cells, err := c.Cells(u)
+	cells, err := c.Cells(u, resources.SinceAt(now))
 	require.NoError(t, err)
 	require.Equal(t, []any{"w", "60m"}, cells)
 }

@@ -55,7 +55,7 @@ func open(
 	for name, s := range schemas {
 		k.defaulters[name] = newDefaulter(s, d.options.MaxObject)
 	}
-	if k.columns, err = columnsOf(v, d.options.Now); err != nil {
+	if k.columns, err = columnsOf(v); err != nil {
 		return nil, err
 	}
 	if k.selectable, err = selectables(v); err != nil {

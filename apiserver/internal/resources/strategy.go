@@ -99,7 +99,7 @@ type Strategy interface {
 type Columns interface {
 	Definitions() []metav1.TableColumnDefinition
 	// Cells returns one value for each column.
-	Cells(obj Object) ([]any, error)
+	Cells(obj Object, since Since) ([]any, error)
 }
 
 // A RowConditioner is implemented by Columns whose rows have conditions: the row of a Pod

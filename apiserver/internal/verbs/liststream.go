@@ -46,9 +46,7 @@ func (c *Call) streamList(ctx context.Context, options *internalversion.ListOpti
 	} else if err != nil {
 		return false, err
 	}
-	if v.as == nil {
-		l.raw = c.rawKind()
-	}
+	l.setForm()
 	c.writeWarnings()
 	l.out = response.NewStream(c.Writer, c.Request, c.accepted.MediaType)
 	if err := l.run(ctx); err != nil {
@@ -73,11 +71,19 @@ type listStream struct {
 	selection watchcache.Selection
 	parts     *listParts
 	meta      metav1.ListMeta
-	raw       rawKind // not nil if elements are made of the stored JSON
 	out       *response.Stream
 	spool     spool
 	started   bool // an element was sent
-	buffer    []byte
+
+	// direct sends an item that need not be decoded and encoded for this list alone; nil if there is no way. It returns
+	// false, and has sent nothing, if it can't.
+	direct func(item, shown *watchcache.Item) (bool, error)
+	raw    rawKind // not nil if JSON can be made of what is stored
+	form   watchcache.Form
+	// of a Table
+	columns resources.Columns
+	since   resources.Since
+	buffer  []byte
 }
 
 func (l *listStream) run(ctx context.Context) error {
@@ -122,54 +128,36 @@ func (l *listStream) chunk(items []*watchcache.Item) error {
 		if !l.selection.Contains(item.Key) {
 			continue
 		}
+		shown := item
 		if !l.selection.IsEverything() {
-			shown := watchcache.NewItem(item.Record) // keeps the object that the selectors need
+			shown = watchcache.NewItem(item.Record) // keeps the object that the selectors need
 			if ok, err := l.selection.Matches(shown); err != nil {
 				return err
 			} else if !ok {
 				continue
 			}
-			if !l.parts.isProtobuf || !l.source.isCached {
-				item = shown
+		}
+		if l.direct != nil {
+			if done, err := l.direct(item, shown); err != nil {
+				return err
+			} else if done {
+				continue
 			}
 		}
-		done, err := l.encoded(item)
+		obj, err := l.decoded(item, shown)
 		if err != nil {
 			return err
 		}
-		if done {
-			continue
-		}
-		obj, err := item.Decoded(l.c.Strategy, l.c.decodeRecord)
-		if err != nil {
-			return err
-		}
-		if l.raw == nil {
+		if l.direct == nil {
 			objs = append(objs, obj)
 			continue
 		}
-		// It comes between items that are made of stored JSON.
+		// It comes between items that are sent directly.
 		if err := l.objects(obj); err != nil {
 			return err
 		}
 	}
 	return l.objects(objs...)
-}
-
-// encoded sends an item that need not be decoded and encoded for this list alone.
-func (l *listStream) encoded(item *watchcache.Item) (done bool, err error) {
-	switch {
-	case l.raw != nil:
-		data, ok := l.raw.AppendRaw(l.buffer[:0], item.Value, versionText(item.Revision))
-		l.buffer = data
-		if !ok {
-			return false, nil
-		}
-		return true, l.element(data)
-	case l.parts.isProtobuf && l.view.as == nil && l.source.isCached:
-		return true, l.cached(item)
-	}
-	return false, nil
 }
 
 // objects sends objects.
@@ -182,21 +170,6 @@ func (l *listStream) objects(objs ...resources.Object) error {
 		return l.spool.add(data, false)
 	}
 	return l.element(data)
-}
-
-// cached sends an item in protobuf, which is encoded once for all lists.
-func (l *listStream) cached(item *watchcache.Item) error {
-	data, kept, err := item.Encoded(l.c.Strategy, func() ([]byte, error) {
-		obj, err := l.c.decodeRecord(l.c.Strategy, item.Record)
-		if err != nil {
-			return nil, err
-		}
-		return l.parts.elements([]resources.Object{obj}, l.meta)
-	})
-	if err != nil {
-		return err
-	}
-	return l.spool.add(data, kept)
 }
 
 // element sends one or more elements in JSON.

@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -64,10 +65,11 @@ type view struct {
 	as       *schema.GroupVersionKind // nil: as they are
 	include  metav1.IncludeObjectPolicy
 	headers  bool // whether a Table includes the column definitions
+	now      func() time.Time
 }
 
 func (c *Call) newView() (*view, error) {
-	v := &view{ctx: c.Request.Context(), strategy: c.Strategy, as: c.accepted.As, headers: true}
+	v := &view{ctx: c.Request.Context(), strategy: c.Strategy, as: c.accepted.As, headers: true, now: c.Now}
 	if v.as == nil || v.as.Kind != "Table" {
 		return v, nil
 	}
@@ -120,28 +122,38 @@ func (v *view) table(items []resources.Object, list metav1.ListMeta) (runtime.Ob
 	if v.headers {
 		out.ColumnDefinitions = columns.Definitions()
 	}
+	since := resources.SinceAt(v.now())
 	for _, item := range items {
 		if err := v.ctx.Err(); err != nil {
 			return nil, err
 		}
-		cells, err := columns.Cells(item)
+		row, err := v.row(columns, item, since)
 		if err != nil {
 			return nil, err
-		}
-		row := metav1.TableRow{Cells: cells}
-		if c, ok := columns.(resources.RowConditioner); ok {
-			row.Conditions = c.Conditions(item)
-		}
-		switch v.include {
-		case metav1.IncludeObject:
-			row.Object.Object = item
-		case metav1.IncludeNone:
-		default:
-			row.Object.Object = partial(item, v.as.GroupVersion())
 		}
 		out.Rows = append(out.Rows, row)
 	}
 	return out, nil
+}
+
+// row returns an object as a row of a Table.
+func (v *view) row(
+	columns resources.Columns, obj resources.Object, since resources.Since,
+) (row metav1.TableRow, err error) {
+	if row.Cells, err = columns.Cells(obj, since); err != nil {
+		return row, err
+	}
+	if c, ok := columns.(resources.RowConditioner); ok {
+		row.Conditions = c.Conditions(obj)
+	}
+	switch v.include {
+	case metav1.IncludeObject:
+		row.Object.Object = obj
+	case metav1.IncludeNone:
+	default:
+		row.Object.Object = partial(obj, v.as.GroupVersion())
+	}
+	return row, nil
 }
 
 func partial(obj resources.Object, gv schema.GroupVersion) *metav1.PartialObjectMetadata {

@@ -88,7 +88,8 @@ func (w *watcher) setForm() {
 	}
 	if w.view.as != nil {
 		w.form.As = *w.view.as
-	} else if w.raw = w.c.rawKind(); w.raw != nil {
+	} else if w.c.acceptsJSON() {
+		w.raw = w.c.rawKind()
 		w.rawHead = rawHead(w.c.Resource.GVK())
 	}
 }

@@ -2,8 +2,10 @@ package watchcache
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -23,7 +25,7 @@ type Item struct {
 	warm    bool // whether decoded is kept
 	decoded []*decoded
 
-	// encoded is the item as an element of lists in protobuf. room is what the cache has left
+	// encoded is the item as an element of lists, by form. room is what the cache has left
 	// for such bytes; nil if the item is not a current one.
 	room    *atomic.Int64
 	encoded []encoded
@@ -32,40 +34,66 @@ type Item struct {
 // NewItem returns an item that is not in a cache. It keeps what is decoded.
 func NewItem(record storage.Record) *Item { return &Item{Record: record, warm: true} }
 
-type encoded struct {
-	strategy resources.Strategy
-	data     []byte
+// Encoded is an item as an element of lists. Where the gaps are, a list has how long ago times are.
+type Encoded struct {
+	Data []byte
+	Gaps []Gap
 }
 
-// Encoded returns the item as an element of lists at the version of a strategy. encode is called
-// once for each strategy while the item is current and the cache has room. Callers must not
-// change the bytes. kept is whether they are kept.
-func (i *Item) Encoded(strategy resources.Strategy, encode func() ([]byte, error)) (data []byte, kept bool, err error) {
+// A Gap is a place in the data, before the byte at At.
+type Gap struct {
+	At   int
+	Time time.Time
+}
+
+// size is the memory of what is kept.
+func (e Encoded) size() int64 {
+	const gap = 32
+	return int64(len(e.Data) + gap*len(e.Gaps))
+}
+
+type encoded struct {
+	form Form
+	Encoded
+}
+
+// Encoded returns the item as an element of lists in a form. encode is called once for each form while the item is
+// current and the cache has room. Callers must not change the bytes. kept is whether they are kept.
+func (i *Item) Encoded(form Form, encode func() (Encoded, error)) (e Encoded, kept bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, e := range i.encoded {
-		if e.strategy == strategy {
-			return e.data, true, nil
+		if e.form == form {
+			return e.Encoded, true, nil
 		}
 	}
-	if data, err = encode(); err != nil || i.room == nil {
-		return data, false, err
+	if e, err = encode(); err != nil || i.room == nil {
+		return e, false, err
 	}
-	size := int64(len(data))
+	size := e.size()
 	if i.room.Add(-size) < 0 {
 		i.room.Add(size)
-		return data, false, nil
+		return e, false, nil
 	}
-	i.encoded = append(i.encoded, encoded{strategy, bytes.Clone(data)})
-	return data, true, nil
+	e.Data = bytes.Clone(e.Data)
+	i.encoded = append(i.encoded, encoded{form, e})
+	if len(i.encoded) > maxForms {
+		i.room.Add(i.encoded[0].size())
+		i.encoded = slices.Delete(i.encoded, 0, 1)
+	}
+	return e, true, nil
 }
+
+// maxForms is the number of forms in which an item is kept. Those of a definition that was changed are not asked for
+// again.
+const maxForms = 8
 
 // leave drops the encoded item: it is no longer current.
 func (i *Item) leave() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, e := range i.encoded {
-		i.room.Add(int64(len(e.data)))
+		i.room.Add(e.size())
 	}
 	i.room, i.encoded = nil, nil
 }

@@ -64,8 +64,8 @@ type Store struct {
 	ctx     context.Context // canceled by Close
 	end     context.CancelFunc
 
-	progress atomic.Bool // whether all members order requested progress notifications
-	asking   atomic.Bool // whether a request for progress is being sent
+	progress atomic.Bool   // whether all members order requested progress notifications
+	every    time.Duration // interval of progress events
 
 	mu      sync.Mutex // makes running.Add and running.Wait exclusive
 	running sync.WaitGroup
@@ -96,12 +96,13 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	s := &Store{client: client, prefix: strings.TrimSuffix(prefix, "/"), timeout: timeout}
+	s.every = orElse(options.Progress, DefaultProgress)
 	s.ctx, s.end = context.WithCancel(context.Background())
 	if _, err := s.Revision(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
-	s.goRun(func() { s.askProgress(orElse(options.Progress, DefaultProgress)) })
+	s.goRun(s.findProgress)
 	if options.CompactEvery > 0 {
 		s.goRun(func() { s.compactEvery(options.CompactEvery) })
 	}

@@ -4,29 +4,20 @@ import (
 	"time"
 
 	"github.com/coreos/go-semver/semver"
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// askProgress regularly requests progress notifications for all watches.
-func (s *Store) askProgress(interval time.Duration) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
+// findProgress finds out whether progress can be requested, which it tries until all members respond.
+func (s *Store) findProgress() {
 	for {
-		if !s.progress.Load() {
-			can, err := s.canAskProgress()
-			if err == nil && !can {
-				return
-			}
+		can, err := s.canAskProgress()
+		if err == nil {
 			s.progress.Store(can)
+			return
 		}
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-tick.C:
-		}
-		if s.progress.Load() {
-			// It fails if there is no watch.
-			_ = s.client.RequestProgress(clientv3.WithRequireLeader(s.ctx))
+		case <-time.After(s.every):
 		}
 	}
 }

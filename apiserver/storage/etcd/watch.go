@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -31,6 +32,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) (storage.
 		store:  s,
 		prefix: prefix,
 		events: make(chan storage.Event, 32),
+		ask:    make(chan struct{}, 1),
 		told:   after,
 	}
 	if !s.goRun(func() { w.run(ctx) }) {
@@ -44,7 +46,9 @@ type watcher struct {
 	store  *Store
 	prefix string
 	events chan storage.Event
-	told   int64 // all events up to this revision were queued
+	ask    chan struct{} // progress is requested
+	asking atomic.Bool   // whether a request for progress is being sent
+	told   int64         // all events up to this revision were queued
 	err    error
 }
 
@@ -54,21 +58,15 @@ func (w *watcher) Events() <-chan storage.Event { return w.events }
 // Err implements [storage.Watcher].
 func (w *watcher) Err() error { return w.err }
 
-// RequestProgress implements [storage.Watcher]. It requests progress for all watches: they share
-// one stream. While the stream is down the request is dropped.
+// RequestProgress implements [storage.Watcher]. While the connection is down the request is dropped.
 func (w *watcher) RequestProgress() bool {
 	if !w.store.progress.Load() {
 		return false
 	}
-	// A goroutine, because the client may wait for its connection.
-	w.store.goRun(func() {
-		if w.store.asking.CompareAndSwap(false, true) {
-			defer w.store.asking.Store(false)
-			ctx, cancel := context.WithTimeout(w.store.ctx, pause)
-			defer cancel()
-			_ = w.store.client.RequestProgress(clientv3.WithRequireLeader(ctx))
-		}
-	})
+	select {
+	case w.ask <- struct{}{}:
+	default: // somebody has requested it already
+	}
 	return true
 }
 
@@ -77,8 +75,6 @@ var errAgain = errors.New("again")
 
 func (w *watcher) run(caller context.Context) {
 	defer close(w.events)
-	// Watches whose contexts have the same metadata share one gRPC stream, so this context is
-	// not derived from the caller's.
 	ctx, cancel := context.WithCancel(w.store.ctx)
 	defer cancel()
 	defer context.AfterFunc(caller, cancel)()
@@ -103,18 +99,29 @@ func (w *watcher) run(caller context.Context) {
 	}
 }
 
-// follow sends the events after told until ctx ends, the etcd watch ends, or the queue is
-// full.
+// follow sends the events after told until ctx ends, the etcd watch ends, or the queue is full.
+//
+// The etcd watch has a gRPC stream of its own. What etcd responds to a request for progress is for all watches of a
+// stream, also for one that was created behind the request, whose history it then overtakes: the watch would go on
+// behind events that it never got. For the same reason progress is requested only after etcd has responded that the
+// watch is created. And a watch that has much to catch up with does not hold back the progress of others.
 func (w *watcher) follow(ctx context.Context) error {
+	client := clientv3.NewWatcher(w.store.client)
+	defer client.Close()
 	watchCtx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	options := []clientv3.OpOption{clientv3.WithRev(w.told + 1), clientv3.WithPrevKV(), clientv3.WithProgressNotify()}
+	options := []clientv3.OpOption{
+		clientv3.WithRev(w.told + 1), clientv3.WithPrevKV(), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify(),
+	}
 	key := w.store.prefix // no record has this key
 	if start, end, ok := storage.Span(w.prefix, ""); ok {
 		key += start
 		options = append(options, clientv3.WithRange(w.store.prefix+end))
 	}
-	responses := w.store.client.Watch(watchCtx, key, options...)
+	responses := client.Watch(watchCtx, key, options...)
+	tick := time.NewTicker(w.store.every)
+	defer tick.Stop()
+	var asked <-chan struct{} // w.ask, if the watch is created
 	var queue []storage.Event
 	var err error // why reading stopped; the queue is sent first
 	for {
@@ -138,15 +145,38 @@ func (w *watcher) follow(ctx context.Context) error {
 			return ctx.Err()
 		case out <- first:
 			queue = queue[1:]
+		case <-asked:
+			w.askProgress(watchCtx, client)
+		case <-tick.C:
+			w.RequestProgress()
 		case response, ok := <-responses:
 			if !ok {
 				err = storage.ErrUnavailable
 				continue
 			}
+			if response.Created {
+				asked = w.ask
+			}
 			var events []storage.Event
 			events, err = w.read(response)
 			queue = append(queue, events...)
 		}
+	}
+}
+
+// askProgress requests progress from etcd. It does not wait, because the client may wait for its connection.
+func (w *watcher) askProgress(ctx context.Context, client clientv3.Watcher) {
+	if !w.asking.CompareAndSwap(false, true) {
+		return
+	}
+	isRunning := w.store.goRun(func() {
+		defer w.asking.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, pause)
+		defer cancel()
+		_ = client.RequestProgress(ctx)
+	})
+	if !isRunning {
+		w.asking.Store(false)
 	}
 }
 

@@ -1,0 +1,197 @@
+package verbs
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/watchcache"
+)
+
+// How an item becomes an element of a list that is streamed, the first way that there is:
+//
+//	JSON                       the stored bytes
+//	metadata, JSON             the metadata in the stored bytes
+//	Table                      cells that the cache keeps, and the object made of the stored bytes
+//	any other form             what the cache keeps
+//	without the watch cache    decoded and encoded, a chunk at a time
+//
+// The first three need a resource whose stored bytes are what it serves (rawKind).
+
+// setForm sets what the bytes of elements depend on, and the way to make them.
+func (l *listStream) setForm() {
+	isJSON := l.c.acceptsJSON()
+	l.raw = l.c.rawKind()
+	l.form = watchcache.Form{Strategy: l.c.Strategy, MediaType: l.c.accepted.MediaType}
+	if l.view.as != nil {
+		l.form.As = *l.view.as
+	}
+	isTable := l.form.As.Kind == "Table"
+	if isTable {
+		l.columns = l.c.Strategy.TableColumns()
+		l.since = resources.SinceAt(l.view.now())
+		if l.form.Include = l.view.include; l.raw != nil {
+			l.form.Include = metav1.IncludeNone // the object is added
+		}
+	}
+	switch {
+	case l.raw != nil && isJSON && !isTable:
+		l.direct = l.stored
+	case l.source.isCached:
+		l.direct = l.kept
+	}
+}
+
+// stored sends what is stored of an item.
+func (l *listStream) stored(item, _ *watchcache.Item) (bool, error) {
+	var ok bool
+	if l.view.as == nil {
+		l.buffer, ok = l.raw.AppendRaw(l.buffer[:0], item.Value, versionText(item.Revision))
+	} else {
+		l.buffer, ok = l.appendMetadata(l.buffer[:0], item)
+	}
+	if !ok {
+		return false, nil
+	}
+	return true, l.element(l.buffer)
+}
+
+// appendMetadata appends the PartialObjectMetadata of an item.
+func (l *listStream) appendMetadata(to []byte, item *watchcache.Item) (out []byte, ok bool) {
+	before := len(to)
+	to = append(to, `{"kind":"PartialObjectMetadata","apiVersion":"`...)
+	to = append(append(to, l.form.As.GroupVersion().String()...), `","metadata":`...)
+	if to, ok = l.raw.AppendRawMetadata(to, item.Value, versionText(item.Revision)); !ok {
+		return to[:before], false
+	}
+	return append(to, '}'), true
+}
+
+// kept sends an item that is encoded once for all lists, and that the cache keeps.
+func (l *listStream) kept(item, shown *watchcache.Item) (bool, error) {
+	e, isKept, err := item.Encoded(l.form, func() (watchcache.Encoded, error) { return l.encode(item, shown) })
+	if err != nil {
+		return false, err
+	}
+	if l.parts.isProtobuf {
+		return true, l.spool.add(e.Data, isKept)
+	}
+	l.buffer = l.fill(l.buffer[:0], e)
+	if l.columns != nil && l.raw != nil {
+		var ok bool
+		if l.buffer, ok = l.withObject(l.buffer, item); !ok {
+			return false, nil
+		}
+	}
+	return true, l.element(l.buffer)
+}
+
+// noObject is the end of a row without an object.
+const noObject = `null}`
+
+// withObject replaces the end of a row without an object by the one that the client wants.
+func (l *listStream) withObject(row []byte, item *watchcache.Item) (out []byte, ok bool) {
+	if !bytes.HasSuffix(row, []byte(noObject)) {
+		return row, false
+	}
+	switch l.view.include {
+	case metav1.IncludeNone:
+		return row, true
+	case metav1.IncludeObject:
+		start := len(row) - len(noObject)
+		object, ok := l.raw.AppendRaw(nil, item.Value, versionText(item.Revision))
+		if !ok {
+			return row, false
+		}
+		row = append(row[:start], rawHead(l.c.Resource.GVK())...)
+		row = append(row, object[1:]...)
+		return append(row, '}'), true
+	}
+	if row, ok = l.appendMetadata(row[:len(row)-len(noObject)], item); !ok {
+		return row, false
+	}
+	return append(row, '}'), true
+}
+
+// decoded returns the object of an item, or its metadata alone if the list has no more. shown is the item, or one that
+// keeps what was decoded of it.
+func (l *listStream) decoded(item, shown *watchcache.Item) (resources.Object, error) {
+	if l.raw != nil && l.form.As.Kind == "PartialObjectMetadataList" {
+		data, ok := l.raw.AppendRawMetadata(nil, item.Value, versionText(item.Revision))
+		out := &metav1.PartialObjectMetadata{}
+		if ok && utiljson.Unmarshal(data, &out.ObjectMeta) == nil {
+			return out, nil
+		}
+	}
+	if shown == item {
+		// Not through the item, which may be locked. A list would fill its memory, too.
+		return l.c.decodeRecord(l.c.Strategy, item.Record)
+	}
+	return shown.Decoded(l.c.Strategy, l.c.decodeRecord)
+}
+
+// encode encodes an item as an element.
+func (l *listStream) encode(item, shown *watchcache.Item) (watchcache.Encoded, error) {
+	obj, err := l.decoded(item, shown)
+	if err != nil {
+		return watchcache.Encoded{}, err
+	}
+	if l.columns != nil {
+		return l.encodeRow(obj)
+	}
+	data, err := l.parts.elements([]resources.Object{obj}, l.meta)
+	return watchcache.Encoded{Data: data}, err
+}
+
+// gapMark stands for how long ago a time is, before its number and a '.'. Nobody can write it into an object.
+var gapMark = "since-" + uuid.NewString() + "-"
+
+// encodeRow encodes a row of a Table. It has gaps in the place of ages, because they change every second.
+func (l *listStream) encodeRow(obj resources.Object) (e watchcache.Encoded, err error) {
+	var times []time.Time
+	v := *l.view
+	v.include = l.form.Include
+	row, err := v.row(l.columns, obj, func(t time.Time) string {
+		times = append(times, t)
+		return gapMark + strconv.Itoa(len(times)-1) + "."
+	})
+	if err != nil {
+		return e, err
+	}
+	data, err := json.Marshal(row)
+	if err != nil {
+		return e, err
+	}
+	for {
+		before, rest, found := bytes.Cut(data, []byte(gapMark))
+		e.Data = append(e.Data, before...)
+		if !found {
+			return e, nil
+		}
+		number, rest, _ := bytes.Cut(rest, []byte{'.'})
+		i, err := strconv.Atoi(string(number))
+		if err != nil || i >= len(times) {
+			return e, errParts
+		}
+		e.Gaps = append(e.Gaps, watchcache.Gap{At: len(e.Data), Time: times[i]})
+		data = rest
+	}
+}
+
+// fill appends an element, with its gaps filled.
+func (l *listStream) fill(to []byte, e watchcache.Encoded) []byte {
+	at := 0
+	for _, gap := range e.Gaps {
+		to = append(to, e.Data[at:gap.At]...)
+		text, _ := json.Marshal(l.since(gap.Time)) // a text can always be encoded
+		to = append(to, text[1:len(text)-1]...)
+		at = gap.At
+	}
+	return append(to, e.Data[at:]...)
+}

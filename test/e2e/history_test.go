@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tenure-ssa/tenure/apiserver/storage"
+)
+
+// A history is what a watcher saw of ConfigMaps. It keeps what each event changed, not the objects, so that a long load
+// has room for the histories of many watchers.
+type history struct {
+	events  []seen
+	index   map[int64]int                // of an event, by its version
+	objects map[string]map[string]string // the data of the objects as of the last event
+	sums    map[string]uint64
+	faults  []string
+}
+
+// seen is an event as a watcher saw it.
+type seen struct {
+	version int64
+	kind    watch.EventType
+	object  string
+	sum     uint64            // of the object's data
+	changed map[string]string // the members that differ from those in the object's event before
+}
+
+func newHistory() *history {
+	return &history{index: map[int64]int{}, objects: map[string]map[string]string{}, sums: map[string]uint64{}}
+}
+
+const (
+	counter = "count" // the member that every update raises by one
+	over    = "over"  // the member of the last write of an object
+)
+
+var seed = maphash.MakeSeed()
+
+func sumOf(name, value string) uint64 { return maphash.String(seed, name+"="+value) }
+
+func (h *history) fault(format string, args ...any) {
+	if len(h.faults) < 10 {
+		h.faults = append(h.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// add adds an event. Versions come in their order, each once. No write undoes another one: no member is lost or falls,
+// and the counter takes no leap.
+func (h *history) add(kind watch.EventType, name, resourceVersion string, data map[string]string) {
+	version, err := strconv.ParseInt(resourceVersion, 10, 64)
+	if err != nil {
+		h.fault("%s: %v", name, err)
+		return
+	}
+	if last := len(h.events) - 1; last >= 0 && version <= h.events[last].version {
+		h.fault("%s of %s at %d came after %d", kind, name, version, h.events[last].version)
+	}
+	before, known := h.objects[name]
+	// Contended objects may be older than the history.
+	if known && kind == watch.Added || !known && kind != watch.Added && strings.HasPrefix(name, passing) {
+		h.fault("%s of %s at %d: that it existed is %t", kind, name, version, known)
+	}
+	e := seen{version: version, kind: kind, object: name, sum: h.sums[name], changed: map[string]string{}}
+	for member, value := range data {
+		was, had := before[member]
+		if had && was == value {
+			continue
+		}
+		if had {
+			e.sum ^= sumOf(member, was)
+		}
+		e.sum ^= sumOf(member, value)
+		e.changed[member] = value
+		if member != over {
+			h.compare(e, member, was)
+		}
+	}
+	for member := range before {
+		if _, has := data[member]; !has {
+			h.fault("%s of %s was lost at %d", member, name, version)
+		}
+	}
+	if h.objects[name], h.sums[name] = data, e.sum; kind == watch.Deleted {
+		delete(h.objects, name)
+		delete(h.sums, name)
+	}
+	h.index[version] = len(h.events)
+	h.events = append(h.events, e)
+}
+
+func (h *history) compare(e seen, member, was string) {
+	before, value := 0, 0
+	_, err := fmt.Sscan(e.changed[member], &value)
+	if err == nil && was != "" {
+		_, err = fmt.Sscan(was, &before)
+	}
+	if err != nil || value < before || member == counter && was != "" && value > before+1 {
+		h.fault("%s of %s was %q and is %q at %d", member, e.object, was, e.changed[member], e.version)
+	}
+}
+
+// at returns the event of a version.
+func (h *history) at(resourceVersion string) (e seen, ok bool) {
+	version, err := strconv.ParseInt(resourceVersion, 10, 64)
+	if i, found := h.index[version]; err == nil && found {
+		return h.events[i], true
+	}
+	return e, false
+}
+
+// readHistory reads the history from the store itself: what happened after a resourceVersion, up to another one.
+func readHistory(t *testing.T, store storage.Store, from, to string) *history {
+	after, err := strconv.ParseInt(from, 10, 64)
+	require.NoError(t, err)
+	last, err := strconv.ParseInt(to, 10, 64)
+	require.NoError(t, err)
+	w, err := store.Watch(t.Context(), "/core/configmaps/default/", after)
+	require.NoError(t, err)
+	h := newHistory()
+	for e := range w.Events() {
+		if e.Key != "" && e.Revision <= last {
+			kind, value := watch.Modified, e.Value
+			if e.Previous == nil {
+				kind = watch.Added
+			} else if value == nil {
+				kind, value = watch.Deleted, e.Previous.Value
+			}
+			var m corev1.ConfigMap
+			require.NoError(t, json.Unmarshal(value, &m))
+			h.add(kind, path.Base(e.Key), strconv.FormatInt(e.Revision, 10), m.Data)
+		}
+		if e.Revision >= last {
+			return h
+		}
+	}
+	require.NoError(t, w.Err())
+	return h
+}
+
+// requireSame compares what a watcher saw after a version, of all objects or of one, with the history.
+func (h *history) requireSame(t *testing.T, got *history, after int64, object, who string) {
+	require.Empty(t, got.faults, who)
+	i := 0
+	for _, want := range h.events {
+		if want.version <= after || object != "" && want.object != object {
+			continue
+		}
+		require.Greater(t, len(got.events), i, "%s lost %v", who, want)
+		is := got.events[i]
+		require.Equal(t, want.version, is.version, "%s lost %v, or saw %v too often", who, want, is)
+		require.Equal(t, want.kind, is.kind, "%s: %v", who, want)
+		require.Equal(t, want.object, is.object, who)
+		require.Equal(t, want.sum, is.sum, "%s saw other data than %v: %v", who, want, is)
+		i++
+	}
+	require.Len(t, got.events, i, "%s saw too much: %v", who, got.events[i:])
+}
