@@ -110,7 +110,8 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 			"/namespaces": verbs.DeleteNamespace,
 			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
 		},
-		Written: s.written, Objects: lru.New(verbs.Cached), Watches: watchcache.New(s.store, 0),
+		Written: s.written, Objects: lru.New(verbs.Cached), UnchangedWrites: lru.New(verbs.Unchanged),
+		Watches:    watchcache.New(s.store, 0),
 		StrategyOf: builtin.Review,
 		ScaleOf:    builtin.ScaleOf,
 	}

@@ -47,15 +47,36 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 // more than its managed fields and the annotation of client-side apply.
 func (m *FieldManager) ApplyChanged(live, applied runtime.Object, manager string, force bool) (
 	out runtime.Object, changed bool, err error) {
-	w, err := m.startApply(live, applied, manager, force)
+	out, w, err := m.apply(live, applied, manager, force)
 	if err != nil {
 		return nil, false, err
 	}
-	if err := w.run(); err != nil {
+	return out, w.changed, nil
+}
+
+// ApplyIsNoOp is [FieldManager.Apply], and reports whether there is nothing to write: whether the
+// result equals live, with its managed fields.
+func (m *FieldManager) ApplyIsNoOp(live, applied runtime.Object, manager string, force bool) (
+	out runtime.Object, isNoOp bool, err error) {
+	out, w, err := m.apply(live, applied, manager, force)
+	if err != nil {
 		return nil, false, err
 	}
-	out, err = w.finish()
-	return out, w.changed, err
+	return out, w.isNoOp, nil
+}
+
+// apply is Apply, and returns how it went.
+func (m *FieldManager) apply(live, applied runtime.Object, manager string, force bool) (
+	runtime.Object, *applyWrite, error) {
+	w, err := m.startApply(live, applied, manager, force)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := w.run(); err != nil {
+		return nil, nil, err
+	}
+	out, err := w.finish()
+	return out, w, err
 }
 
 // applyWrite is one apply on its way through the pipeline.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -41,12 +42,34 @@ func (f flags) servers() ([]func(context.Context) (*server, error), error) {
 		out = append(out, func(ctx context.Context) (*server, error) { return f.startServer(ctx, s.name) })
 	}
 	if f.against != "" {
-		out = append(out, func(context.Context) (*server, error) {
-			return &server{Name: "against", URL: strings.TrimSuffix(f.against, "/"), Token: f.token,
-				stop: func() error { return nil }}, nil
-		})
+		out = append(out, f.startAgainst)
 	}
 	return out, nil
+}
+
+// againstName is the server of -against in tables.
+const againstName = "against"
+
+// startAgainst returns the server of -against. It starts a kube-apiserver, if -against is not a URL.
+func (f flags) startAgainst(ctx context.Context) (*server, error) {
+	if strings.Contains(f.against, "://") {
+		return &server{Name: againstName, URL: strings.TrimSuffix(f.against, "/"), Token: f.token, Etcd: f.etcd,
+			stop: func() error { return nil }}, nil
+	}
+	args := []string{"run", "github.com/tenure-ssa/tenure/hosts/kube-apiserver", "serve"}
+	if f.against != "build" {
+		path, err := filepath.Abs(f.against)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--binary", path)
+	}
+	s, err := startProcess(ctx, "kube-apiserver", "go", args...)
+	if err != nil {
+		return nil, err
+	}
+	s.Name = againstName
+	return s, nil
 }
 
 // compareWatches measures watches of all servers by turns, and prints a table.

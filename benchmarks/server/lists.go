@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tenure-ssa/tenure/benchmarks/internal/markdown"
-	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
 
 // List is what a list of all Pods costs.
@@ -44,28 +43,14 @@ const pods = "/api/v1/namespaces/default/pods"
 
 // fill creates Pods, several at a time.
 func (f flags) fill(ctx context.Context, s *server) error {
-	pod := objects.Intent(objects.Pod())
-	pod.SetNamespace("default")
-	pod.SetGenerateName("")
-	pod.SetName("@")
-	// What only a cluster has.
-	spec := pod.Object["spec"].(map[string]any)
-	for _, field := range []string{"serviceAccountName", "serviceAccount", "priorityClassName", "nodeName"} {
-		delete(spec, field)
-	}
-	spec["automountServiceAccountToken"] = false
-	body, err := json.Marshal(pod.Object)
-	if err != nil {
-		return err
-	}
 	var working sync.WaitGroup
 	errs := make([]error, f.clients)
 	for c := range f.clients {
 		over := transport()
 		working.Go(func() {
 			for i := c; i < f.objects && errs[c] == nil; i += f.clients {
-				text := strings.Replace(string(body), `"name":"@"`, fmt.Sprintf(`"name":"pod-%06d"`, i), 1)
-				errs[c] = s.write(ctx, over, http.MethodPost, pods+"?fieldManager=bench", "application/json", []byte(text))
+				errs[c] = s.write(ctx, over, http.MethodPost, pods+"?fieldManager=bench", "application/json",
+					podBody.with(fmt.Sprintf("pod-%06d", i), 0))
 			}
 		})
 	}

@@ -31,13 +31,14 @@ const own = 8
 
 // target is an object that a client writes.
 type target struct {
+	client         int
 	name           string
 	intent, status []byte
 }
 
 // loads measures each kind of write on a store.
 func (f flags) loads(ctx context.Context, s store) (out []Load, err error) {
-	records, closeRecords, err := s.open(ctx)
+	records, err := s.open(ctx)
 	if errors.Is(err, errAbsent) {
 		progress(s.name + ": " + err.Error())
 		return nil, nil
@@ -45,8 +46,8 @@ func (f flags) loads(ctx context.Context, s store) (out []Load, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, closeRecords()) }()
-	server, err := apiserver.Start(ctx, apiserver.Options{Store: records})
+	defer func() { err = errors.Join(err, records.close()) }()
+	server, err := apiserver.Start(ctx, apiserver.Options{Store: records.Store})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (f flags) loads(ctx context.Context, s store) (out []Load, err error) {
 			if err := c.apply(name, numbered(intent, 1)); err != nil {
 				return nil, err
 			}
-			targets[i] = append(targets[i], target{name, intent, status})
+			targets[i] = append(targets[i], target{i, name, intent, status})
 		}
 	}
 	for _, kind := range []struct {

@@ -4,11 +4,14 @@
 //
 //	go run ./benchmarks/server [-run DURATION] [-clients N] [-objects N] [-store REGEXP] [-json]
 //	go run ./benchmarks/server -store memory -cpuprofile FILE
-//	go run ./benchmarks/server -watchers 1000,10000 [-rates 5,20] [-store REGEXP] [-against URL -token TOKEN]
-//	go run ./benchmarks/server -lists [-objects N] [-unwatched] [-store REGEXP] [-against URL -token TOKEN]
+//	go run ./benchmarks/server -writes [-rounds N] [-only REGEXP] [-store REGEXP] [-against SERVER] [-schemas]
+//	go run ./benchmarks/server -watchers 1000,10000 [-rates 5,20] [-store REGEXP] [-against SERVER]
+//	go run ./benchmarks/server -lists [-objects N] [-unwatched] [-store REGEXP] [-against SERVER]
 //
-// With -watchers or -lists, servers run in processes of their own, by turns, and with the one of
-// -against; their CPU and memory come from their metrics.
+// With -writes, -watchers or -lists, servers run in processes of their own, by turns, and with the one of
+// -against; their CPU and memory come from their metrics. -against build builds a kube-apiserver, once, and
+// starts it on an etcd of its own; -against PATH starts the one at PATH; and -against URL measures one
+// that runs already. Built-in kinds are validated as kube-apiserver does, unless -schemas is given.
 //
 // Clients and server share one process and two cores and speak HTTP/2 over TLS, as
 // they do in a test. Start and memory are measured in processes of their own, so that
@@ -45,6 +48,11 @@ type flags struct {
 	accept     string
 	against    string
 	token      string
+	etcd       string
+	onlyWrites bool
+	rounds     int
+	only       string
+	schemas    bool
 	onlyLists  bool
 	unwatched  bool
 }
@@ -67,8 +75,14 @@ func main() {
 	flag.StringVar(&f.watchers, "watchers", "", "measure watches, and nothing else: `NUMBERS` of watchers, with commas")
 	flag.StringVar(&f.rates, "rates", "20", "`NUMBERS` of writes a second, with commas")
 	flag.StringVar(&f.accept, "accept", "application/json", "the media `TYPE` of watches and lists")
-	flag.StringVar(&f.against, "against", "", "measure the server at `URL`, too; its certificate is not checked")
-	flag.StringVar(&f.token, "token", "", "the bearer `TOKEN` for -against")
+	flag.StringVar(&f.against, "against", "", "measure another `SERVER`, too: a URL, whose certificate is not checked, "+
+		"the path of a kube-apiserver, or build, which builds one")
+	flag.StringVar(&f.token, "token", "", "the bearer `TOKEN` for the URL of -against")
+	flag.StringVar(&f.etcd, "etcd", "", "the `URL` of the metrics of the etcd behind the URL of -against")
+	flag.BoolVar(&f.onlyWrites, "writes", false, "measure the CPU of writes, and nothing else")
+	flag.StringVar(&f.only, "only", "", "measure with -writes only those whose names match `REGEXP`")
+	flag.IntVar(&f.rounds, "rounds", 3, "how many times -writes measures each server, by turns")
+	flag.BoolVar(&f.schemas, "schemas", false, "validate built-in kinds by their schemas alone")
 	flag.BoolVar(&f.onlyLists, "lists", false, "measure lists of -objects Pods, and nothing else")
 	flag.BoolVar(&f.unwatched, "unwatched", false, "measure lists of Pods that nobody watches")
 	flag.StringVar(&f.part, "part", "", "measure one `PART` in this process and print it as JSON: what the command starts itself for")
@@ -81,11 +95,14 @@ func main() {
 }
 
 func (f flags) main(ctx context.Context, out io.Writer) error {
-	if f.clients < 1 || f.objects < 1 || f.run <= 0 {
-		return fmt.Errorf("-clients, -objects and -run must be positive")
+	if f.clients < 1 || f.objects < 1 || f.rounds < 1 || f.run <= 0 {
+		return fmt.Errorf("-clients, -objects, -rounds and -run must be positive")
 	}
 	if name, ok := strings.CutPrefix(f.part, "serve:"); ok {
 		return f.serve(ctx, name, os.Stdin, out)
+	}
+	if f.onlyWrites {
+		return f.compareWrites(ctx, out)
 	}
 	if f.watchers != "" {
 		return f.compareWatches(ctx, out)

@@ -90,7 +90,7 @@ func startInProcesses(ctx context.Context) (Start, error) {
 	var first, next []time.Duration
 	for range 11 {
 		var took [2]time.Duration
-		if err := (flags{run: 1, clients: 1, objects: 1}).inProcess(ctx, "start", &took); err != nil {
+		if err := (flags{run: 1, clients: 1, objects: 1, rounds: 1}).inProcess(ctx, "start", &took); err != nil {
 			return Start{}, err
 		}
 		first, next = append(first, took[0]), append(next, took[1])
@@ -122,12 +122,12 @@ func (f flags) weigh(ctx context.Context, name string) (m Memory, err error) {
 	if err != nil {
 		return m, err
 	}
-	records, closeRecords, err := s.open(ctx)
+	records, err := s.open(ctx)
 	if err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, closeRecords()) }()
-	server, err := apiserver.New(ctx, apiserver.Options{Store: records, Token: "bench"})
+	defer func() { err = errors.Join(err, records.close()) }()
+	server, err := apiserver.New(ctx, apiserver.Options{Store: records.Store, Token: "bench"})
 	if err != nil {
 		return m, err
 	}

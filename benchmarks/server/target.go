@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 )
 
 // A server is one in a process of its own, whose CPU and memory its metrics tell.
@@ -23,7 +24,9 @@ type server struct {
 	Name  string `json:"name"`
 	URL   string `json:"url"`
 	Token string `json:"token"`
-	stop  func() error
+	// Etcd is the URL of the server's etcd; empty if it has none, or if it is not known.
+	Etcd string `json:"etcd,omitempty"`
+	stop func() error
 }
 
 // serve runs a server over a store in this process until its input ends.
@@ -32,19 +35,24 @@ func (f flags) serve(ctx context.Context, name string, in io.Reader, out io.Writ
 	if err != nil {
 		return err
 	}
-	records, closeRecords, err := s.open(ctx)
+	records, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeRecords()) }()
-	running, err := apiserver.Start(ctx, apiserver.Options{
-		Store: records, Limits: apiserver.Limits{Watches: 100_000, Connections: 100_000},
-	})
+	defer func() { err = errors.Join(err, records.close()) }()
+	options := apiserver.Options{
+		Store: records.Store, Limits: apiserver.Limits{Watches: 100_000, Connections: 100_000},
+	}
+	if !f.schemas {
+		options.Validation = kubernetes.Validate
+	}
+	running, err := apiserver.Start(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, running.Close()) }()
-	if err := json.NewEncoder(out).Encode(server{name, running.URL(), running.Config().BearerToken, nil}); err != nil {
+	here := server{Name: name, URL: running.URL(), Token: running.Config().BearerToken, Etcd: records.etcd}
+	if err := json.NewEncoder(out).Encode(here); err != nil {
 		return err
 	}
 	return profiled(f.cpuprofile, func() error {
@@ -59,8 +67,19 @@ func (f flags) startServer(ctx context.Context, name string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-part", "serve:"+name, "-cpuprofile", f.cpuprofile)
+	profile := f.cpuprofile
+	if profile != "" {
+		profile += "." + name
+	}
+	return startProcess(ctx, "server over "+name, self, "-part", "serve:"+name, "-cpuprofile", profile,
+		fmt.Sprintf("-schemas=%t", f.schemas))
+}
+
+// startProcess starts a program that prints a [server] and ends with its input.
+func startProcess(ctx context.Context, what, program string, args ...string) (*server, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", cores)) // the same for all
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -74,7 +93,7 @@ func (f flags) startServer(ctx context.Context, name string) (*server, error) {
 	}
 	s := &server{stop: func() error { return errors.Join(in.Close(), cmd.Wait()) }}
 	if err := json.NewDecoder(out).Decode(s); err != nil {
-		return nil, errors.Join(fmt.Errorf("server over %s: %w", name, err), s.stop())
+		return nil, errors.Join(fmt.Errorf("%s: %w", what, err), s.stop())
 	}
 	return s, nil
 }
@@ -140,7 +159,29 @@ func (s *server) usage(ctx context.Context, over http.RoundTripper) (u usage, er
 		return u, err
 	}
 	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
+	return usageIn(answer.Body)
+}
+
+// etcdUsage reads the metrics of the server's etcd. They are zero if it has none.
+func (s *server) etcdUsage(ctx context.Context) (u usage, err error) {
+	if s.Etcd == "" {
+		return u, nil
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Etcd+"/metrics", nil)
+	if err != nil {
+		return u, err
+	}
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return u, err
+	}
+	defer answer.Body.Close()
+	return usageIn(answer.Body)
+}
+
+// usageIn reads metrics.
+func usageIn(metrics io.Reader) (u usage, err error) {
+	lines := bufio.NewScanner(metrics)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		name, text, _ := strings.Cut(lines.Text(), " ")
@@ -153,8 +194,11 @@ func (s *server) usage(ctx context.Context, over http.RoundTripper) (u usage, er
 			u.memory = int64(value)
 		}
 	}
+	if err := lines.Err(); err != nil {
+		return u, err
+	}
 	if u.cpu == 0 {
 		return u, errors.New("the server has no metric process_cpu_seconds_total")
 	}
-	return u, lines.Err()
+	return u, nil
 }

@@ -130,6 +130,13 @@ func goName(gvk schema.GroupVersionKind) string {
 
 func (k *kind) DecodeStored(data []byte) (resources.Object, error) {
 	stored := k.resource.Stored
+	if fast, ok := k.decodeFast(data, stored); ok {
+		setDefaults(fast)
+		if stored == k.gvk {
+			return fast, nil
+		}
+		return convert(fast, k.gvk)
+	}
 	if stored == k.gvk {
 		obj := k.New()
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, obj); err != nil {

@@ -305,16 +305,23 @@ func setField(obj resources.Object, name string, from resources.Object) {
 func desiredStateChanged(obj, live resources.Object) bool {
 	a, b := reflect.ValueOf(obj).Elem(), reflect.ValueOf(live).Elem()
 	if spec := a.FieldByName("Spec"); spec.IsValid() {
-		return !equal(spec.Interface(), b.FieldByName("Spec").Interface())
+		return !equalFields(spec, b.FieldByName("Spec"))
 	}
 	for i := range a.NumField() {
 		switch a.Type().Field(i).Name {
 		case "TypeMeta", "ObjectMeta", "Status":
 		default:
-			if !equal(a.Field(i).Interface(), b.Field(i).Interface()) {
+			if !equalFields(a.Field(i), b.Field(i)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// equalFields is equal for fields of structs that are addressable. Most writes leave them as they are, down to the
+// memory of their numbers and times, which reflect.DeepEqual finds out sooner.
+func equalFields(a, b reflect.Value) bool {
+	x, y := a.Addr().Interface(), b.Addr().Interface()
+	return reflect.DeepEqual(x, y) || equal(x, y)
 }

@@ -109,15 +109,17 @@ func (c *Call) attributes(ctx context.Context, r admissionRequest) apiadmission.
 		c.Resource.GVR(), c.Info.Subresource, apiadmission.Operation(r.Operation), r.options(), r.dryRun, UserOf(ctx))
 }
 
+// mutates reports whether mutating admission is called for writes.
+func (c *Call) mutates() bool {
+	return !c.admitted && (c.Hooks.Mutate != nil || c.Plugins != nil && !c.noPlugins && c.Plugins.Mutating())
+}
+
 // mutate calls mutating admission, which changes r.obj in place.
 func (c *Call) mutate(ctx context.Context, r admissionRequest) error {
-	if c.admitted {
+	if !c.mutates() {
 		return nil
 	}
 	plugins := c.Plugins != nil && !c.noPlugins && c.Plugins.Mutating()
-	if c.Hooks.Mutate == nil && !plugins {
-		return nil
-	}
 	var before []metav1.ManagedFieldsEntry
 	if r.obj != nil {
 		before = r.obj.GetManagedFields()

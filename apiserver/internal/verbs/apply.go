@@ -19,14 +19,20 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// apply merges the applied configuration into live.
+// apply merges the applied configuration into live. It returns live itself if nothing changes.
 func (p *patcher) apply(live resources.Object) (resources.Object, error) {
+	if p.isKnown(live) {
+		return live, nil
+	}
+	if err := p.decodeIntent(); err != nil {
+		return nil, err
+	}
 	intent := p.intent
 	var before runtime.Object
 	if live != nil {
 		before = live
 	}
-	merged, err := p.fields.Apply(before, intent, p.manager, p.force)
+	merged, isNoOp, err := p.fields.ApplyIsNoOp(before, intent, p.manager, p.force)
 	if err != nil {
 		return nil, p.applyError(intent, err)
 	}
@@ -35,6 +41,10 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", p.duplicateFields))
 		}
 		p.c.warnStrict([]string{p.duplicateFields.Error()})
+	}
+	if isNoOp && p.mayKeep {
+		p.remember(live)
+		return live, nil
 	}
 	obj, err := copyAndDecode(p.strategy, merged)
 	if err != nil {
@@ -46,8 +56,11 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 	return obj, nil
 }
 
-// decodeIntent decodes the body of an apply.
+// decodeIntent decodes the body of an apply, once.
 func (p *patcher) decodeIntent() error {
+	if p.intent != nil {
+		return nil
+	}
 	p.intent = &unstructured.Unstructured{Object: map[string]any{}}
 	if p.patchType == types.ApplyCBORPatchType {
 		if err := direct.Unmarshal(p.body, &p.intent.Object); err != nil {

@@ -40,7 +40,8 @@ func (c *Call) create() error {
 	if err != nil {
 		return err
 	}
-	tracked, err := copyAndDecode(c.Strategy, m.UpdateNoErrors(nil, obj, c.managerOf(options.FieldManager)))
+	// It shares memory with obj, which nobody else has.
+	tracked, _, err := c.Strategy.Decode(m.UpdateNoErrors(nil, obj, c.managerOf(options.FieldManager)))
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (c *Call) create() error {
 	return c.respond(http.StatusCreated, out)
 }
 
-// insertNamed inserts an object. With generateName it retries with other names while the name
+// insertNamed inserts an object, and may change it. With generateName it retries with other names while the name
 // exists.
 func (c *Call) insertNamed(
 	ctx context.Context, obj resources.Object, options metav1.UpdateOptions,
@@ -68,7 +69,10 @@ func (c *Call) insertNamed(
 		attempts = nameAttempts
 	}
 	for {
-		named := obj.DeepCopyObject().(resources.Object)
+		named := obj
+		if attempts > 1 {
+			named = obj.DeepCopyObject().(resources.Object)
+		}
 		out, err := c.insert(ctx, named, options)
 		var conflict *storage.ConflictError
 		if !errors.As(err, &conflict) {

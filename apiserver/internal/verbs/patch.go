@@ -58,15 +58,21 @@ func (c *Call) patchWith(
 	isApply := of == types.ApplyYAMLPatchType || of == types.ApplyCBORPatchType
 	if !isApply {
 		p.manager = c.managerOf(p.manager)
-	} else if err := p.decodeIntent(); err != nil {
-		return nil, false, err
 	}
-	return run(write{
+	p.mayKeep = isApply && strategy == c.Strategy
+	obj, created, err := run(write{
 		name: c.Info.Name, mayCreate: isApply && subresource == "", change: p.newObject,
 		options: metav1.UpdateOptions{
 			DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation,
 		},
 	})
+	if err != nil && isApply {
+		// What is wrong with the body counts first.
+		if invalid := p.decodeIntent(); invalid != nil {
+			err = invalid
+		}
+	}
+	return obj, created, err
 }
 
 // patchTypes returns the patch media types that a resource supports.
@@ -93,7 +99,7 @@ func (c *Call) patchType(strategy resources.Strategy) (types.PatchType, error) {
 	return "", response.UnsupportedMediaType()
 }
 
-// newObject returns the patched object. live is nil if the object does not exist.
+// newObject returns the patched object, or live itself. live is nil if the object does not exist.
 func (p *patcher) newObject(ctx context.Context, live resources.Object) (resources.Object, error) {
 	if live == nil {
 		if err := p.c.authorize("create"); err != nil {
@@ -110,8 +116,8 @@ func (p *patcher) newObject(ctx context.Context, live resources.Object) (resourc
 	default:
 		obj, err = p.jsonPatch(ctx, live)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || obj == live {
+		return obj, err
 	}
 	if live == nil && obj.GetUID() != "" {
 		return nil, apierrors.NewConflict(p.c.Resource.GroupResource(), p.c.Info.Name,

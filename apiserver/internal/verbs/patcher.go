@@ -36,6 +36,7 @@ type patcher struct {
 	force           bool
 	fields          *fieldmanager.FieldManager
 	intent          *unstructured.Unstructured // of an apply; read-only
+	mayKeep         bool                       // an apply may return live itself
 	duplicateFields error                      // duplicate fields of the intent, which strict validation rejects
 }
 

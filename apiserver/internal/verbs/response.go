@@ -19,6 +19,9 @@ import (
 
 // respond writes an object in the form and media type that the client accepts.
 func (c *Call) respond(code int, obj resources.Object) error {
+	if c.respondStored(code, obj) {
+		return nil
+	}
 	view, err := c.newView()
 	if err != nil {
 		return err

@@ -90,6 +90,9 @@ type Server struct {
 
 	// Objects caches decoded objects by their state. They are shared and must not be changed.
 	Objects *lru.Cache
+
+	// UnchangedWrites caches what is known of writes that change nothing; see noop.go.
+	UnchangedWrites *lru.Cache
 }
 
 // A Deleter marks obj as being deleted, in place. stays is true if the object must stay in
@@ -112,6 +115,8 @@ type Call struct {
 
 	noPlugins bool // a write of the server itself, which admission plugins do not see
 	admitted  bool // admission was called already
+
+	stored stored // what the object of the response is stored as
 }
 
 // Serve handles a request for an API resource. It returns false, and has not responded, if the

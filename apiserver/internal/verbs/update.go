@@ -40,7 +40,7 @@ func (c *Call) update() error {
 		mayCreate: c.Strategy.AllowCreateOnUpdate() && c.Info.Subresource == "",
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 			if live != nil {
-				return copyAndDecode(c.Strategy, m.UpdateNoErrors(live, given.DeepCopyObject(), manager))
+				return copyAndDecode(c.Strategy, m.UpdateNoErrors(live, given, manager))
 			}
 			if err := c.authorize("create"); err != nil {
 				return nil, err
@@ -81,7 +81,8 @@ func markManagedFieldsReset(obj resources.Object) {
 	}
 }
 
-// copyAndDecode returns a deep copy of what a field manager returned. Callers may change it.
+// copyAndDecode returns a deep copy of what a field manager returned, which shares memory with what it was given.
+// Callers may change the copy.
 func copyAndDecode(strategy resources.Strategy, obj runtime.Object) (resources.Object, error) {
 	out, _, err := strategy.Decode(obj.DeepCopyObject())
 	return out, err

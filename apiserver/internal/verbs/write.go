@@ -30,8 +30,8 @@ type write struct {
 	mayCreate bool
 	// uid, if not empty, is the expected UID of the object.
 	uid string
-	// change returns the new object, which must not share memory with live. live is read-only,
-	// and nil if the object does not exist.
+	// change returns the new object, which must not share memory with live, or live itself if nothing
+	// changes. live is read-only, and nil if the object does not exist.
 	change func(ctx context.Context, live resources.Object) (resources.Object, error)
 	// subject, if not nil, returns what validating admission sees in the place of an object.
 	// change then calls mutating admission itself.
@@ -130,6 +130,7 @@ func (c *Call) insert(
 	if err := resources.CheckSize(data, c.MaxObject); err != nil {
 		return nil, err
 	}
+	c.storedAs(obj, data)
 	if obj, err = c.asStored(obj, data); err != nil {
 		return nil, err
 	}
@@ -145,13 +146,7 @@ func (c *Call) insert(
 		}
 		return obj, err
 	}
-	revision, err := c.Store.Put(ctx, key, data, 0)
-	if err != nil {
-		return nil, err
-	}
-	obj.SetResourceVersion(versionText(revision))
-	c.notifyWritten(obj)
-	return obj, nil
+	return obj, c.put(ctx, key, obj, data, 0)
 }
 
 // dropResourceVersion clears the resourceVersion of a new object. A create must not set it;
@@ -228,6 +223,15 @@ func (c *Call) replace(
 	if err != nil {
 		return nil, err
 	}
+	keeps := obj == live
+	if keeps {
+		if known := c.knownUnchanged(record.Key, record.Revision); known != nil {
+			return c.keep(ctx, w, known, live, record)
+		}
+		if obj, err = c.copyOf(live); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.matchNamespace(obj); err != nil {
 		return nil, err
 	}
@@ -245,9 +249,11 @@ func (c *Call) replace(
 		return nil, err
 	}
 	c.prepareChanged(obj, live)
+	from := len(c.warnings)
 	if err := c.validate(ctx, writeRequest(obj, live, w.options)); err != nil {
 		return nil, err
 	}
+	warned := c.warnings[from:]
 	if err := c.admitUpdate(ctx, w, obj, live); err != nil {
 		return nil, err
 	}
@@ -263,25 +269,45 @@ func (c *Call) replace(
 		return obj, c.deleteRecord(ctx, record, obj, dryRun)
 	}
 	if data == nil {
+		if keeps {
+			c.rememberUnchanged(record, warned)
+		}
+		c.storedAs(obj, record.Value)
 		return c.asStored(obj, record.Value)
 	}
 	// An object that exceeds the limit already must not grow.
 	if err := resources.CheckSize(data, max(c.MaxObject, int64(len(record.Value)))); err != nil {
 		return nil, err
 	}
+	c.storedAs(obj, data)
 	if obj, err = c.asStored(obj, data); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil || dryRun {
 		return obj, err
 	}
-	revision, err := c.Store.Put(ctx, record.Key, data, record.Revision)
+	return obj, c.put(ctx, record.Key, obj, data, record.Revision)
+}
+
+// put stores obj, whose JSON is data, and sets its resourceVersion.
+func (c *Call) put(ctx context.Context, key string, obj resources.Object, data []byte, expected int64) error {
+	revision, err := c.Store.Put(ctx, key, data, expected)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	obj.SetResourceVersion(versionText(revision))
+	c.cacheWritten(key, revision, obj, data)
 	c.notifyWritten(obj)
-	return obj, nil
+	return nil
+}
+
+// copyOf returns a copy of a stored object with its defaults.
+func (c *Call) copyOf(live resources.Object) (resources.Object, error) {
+	obj, err := copyAndDecode(c.Strategy, live)
+	if err == nil && c.Hooks.Default != nil {
+		c.Hooks.Default(obj)
+	}
+	return obj, err
 }
 
 // asStored returns obj as a read returns it after the write. Objects of built-in kinds at the

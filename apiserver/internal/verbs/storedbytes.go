@@ -1,0 +1,59 @@
+package verbs
+
+import (
+	"bytes"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/response"
+)
+
+// stored is an object and the JSON that it is stored as.
+type stored struct {
+	obj  resources.Object
+	data []byte
+}
+
+// storedAs records what an object that a write returns is stored as: the response is made of it.
+func (c *Call) storedAs(obj resources.Object, data []byte) { c.stored = stored{obj, data} }
+
+// versioner is implemented by strategies that can return the JSON of an object, made of the stored JSON.
+type versioner interface {
+	// WithVersion returns the JSON that an encoder makes of an object with a resourceVersion, if
+	// data is the JSON of the object without it.
+	WithVersion(data []byte, revision string) ([]byte, bool)
+}
+
+// respondStored writes obj as [Call.respond] does, without encoding it again. It returns false, and has written nothing,
+// if it cannot.
+func (c *Call) respondStored(code int, obj resources.Object) bool {
+	if c.stored.obj != obj || c.accepted.As != nil || c.accepted.Pretty ||
+		c.accepted.MediaType != runtime.ContentTypeJSON {
+		return false
+	}
+	strategy, ok := c.Strategy.(versioner)
+	if !ok {
+		return false
+	}
+	data, ok := strategy.WithVersion(c.stored.data, obj.GetResourceVersion())
+	if !ok {
+		return false
+	}
+	c.writeWarnings()
+	c.written = true
+	response.Bytes(c.Writer, c.Request, c.accepted.MediaType, code, data)
+	return true
+}
+
+// invalidText is what JSON has for bytes that are not UTF-8.
+var invalidText = []byte(`\ufffd`)
+
+// cacheWritten caches what a write stored, so that the next read need not decode it. obj is what a read
+// returns, but for text that is not UTF-8, which JSON does not preserve. It must not be changed any more.
+func (c *Call) cacheWritten(key string, revision int64, obj resources.Object, data []byte) {
+	if bytes.Contains(data, invalidText) {
+		return
+	}
+	c.Objects.Add(state{c.Strategy, key, revision}, obj)
+}

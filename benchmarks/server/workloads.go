@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
+)
+
+// request is what a client sends.
+type request struct {
+	method, path, contentType string
+	body                      []byte
+}
+
+// workload is one kind of write.
+type workload struct {
+	name string
+	// setUp, if not nil, returns what creates an object.
+	setUp func(name string) request
+	// request returns a client's write n of an object.
+	request func(name string, n int) request
+}
+
+const (
+	definitions   = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	widgetObjects = "/apis/bench.example/v1/namespaces/default/widgets/"
+	forced        = "?fieldManager=bench&force=true"
+)
+
+// created counts objects that were created, so that their names differ.
+var created atomic.Int64
+
+var (
+	deploymentIntent = marked(deploymentBody())
+	deploymentYAML   = inYAML(deploymentIntent)
+	deploymentStatus = marked(statusBody())
+	podBody          = marked(podToCreate())
+	widgetIntent     = marked(widget())
+)
+
+var workloads = []workload{
+	{"apply that changes nothing", applyDeployment, func(name string, _ int) request { return applyDeployment(name) }},
+	{"the same in YAML", applyDeployment, func(name string, _ int) request {
+		return request{http.MethodPatch, deployments + name + forced, string(types.ApplyYAMLPatchType),
+			deploymentYAML.with(name, 0)}
+	}},
+	{"apply that changes a label", applyDeployment, func(name string, n int) request {
+		return request{http.MethodPatch, deployments + name + forced, string(types.ApplyYAMLPatchType),
+			deploymentIntent.with(name, n)}
+	}},
+	{"update of the status", applyDeployment, func(name string, n int) request {
+		return request{http.MethodPut, deployments + name + "/status?fieldManager=controller", "application/json",
+			deploymentStatus.with(name, n)}
+	}},
+	{"create of a Pod", nil, func(string, int) request {
+		return request{http.MethodPost, pods + "?fieldManager=bench", "application/json",
+			podBody.with(fmt.Sprintf("pod-%d", created.Add(1)), 0)}
+	}},
+	{"apply that changes one of 1,000 items of a custom resource", applyWidget, func(name string, n int) request {
+		return request{http.MethodPatch, widgetObjects + name + forced, string(types.ApplyYAMLPatchType),
+			widgetIntent.with(name, n)}
+	}},
+}
+
+func applyDeployment(name string) request {
+	return request{http.MethodPatch, deployments + name + forced, string(types.ApplyYAMLPatchType),
+		deploymentIntent.with(name, 0)}
+}
+
+func applyWidget(name string) request {
+	return request{http.MethodPatch, widgetObjects + name + forced, string(types.ApplyYAMLPatchType),
+		widgetIntent.with(name, 0)}
+}
+
+// body is that of a request, cut where the name and the number of a write go.
+type body [][]byte
+
+// with returns the body with a name and a number.
+func (b body) with(name string, n int) []byte {
+	out := bytes.Join(b, []byte(name))
+	return bytes.ReplaceAll(out, []byte(number), fmt.Appendf(nil, "%09d", n%1_000_000_000))
+}
+
+// name and number are in a body where those of a write go.
+const (
+	nameMark = "name-of-object"
+	number   = "number-of-write"
+)
+
+// marked returns the JSON of a value that has marks.
+func marked(v any) body {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the value is a constant of this program
+	}
+	return bytes.Split(data, []byte(nameMark))
+}
+
+func inYAML(b body) body {
+	data, err := yaml.JSONToYAML(bytes.Join(b, []byte(nameMark)))
+	if err != nil {
+		panic(err)
+	}
+	return bytes.Split(data, []byte(nameMark))
+}
+
+func deploymentBody() any {
+	d := objects.Intent(objects.Deployment())
+	d.SetNamespace("default")
+	d.SetName(nameMark)
+	objects.Set(d, "n"+number, "metadata", "labels", "bench")
+	return d.Object
+}
+
+// statusBody is what a controller sends: the whole object.
+func statusBody() any {
+	d := objects.Deployment()
+	for _, field := range []string{"resourceVersion", "uid", "generation", "creationTimestamp", "managedFields"} {
+		delete(d.Object["metadata"].(map[string]any), field)
+	}
+	d.SetNamespace("default")
+	d.SetName(nameMark)
+	conditions := d.Object["status"].(map[string]any)["conditions"].([]any)
+	conditions[0].(map[string]any)["message"] = "write " + number
+	return d.Object
+}
+
+// podToCreate returns a Pod without what only a cluster has.
+func podToCreate() any {
+	pod := objects.Intent(objects.Pod())
+	pod.SetNamespace("default")
+	pod.SetGenerateName("")
+	pod.SetName(nameMark)
+	spec := pod.Object["spec"].(map[string]any)
+	for _, field := range []string{"priorityClassName", "nodeName"} {
+		delete(spec, field)
+	}
+	spec["automountServiceAccountToken"] = false
+	return pod.Object
+}
+
+func widget() any {
+	var items []any
+	for i := range 1000 {
+		item := map[string]any{"name": fmt.Sprintf("item-%04d", i), "value": i, "text": "some text"}
+		if i == 500 {
+			item["text"] = "write " + number
+		}
+		items = append(items, item)
+	}
+	return map[string]any{
+		"apiVersion": "bench.example/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": nameMark, "namespace": "default"},
+		"spec":     map[string]any{"items": items},
+	}
+}
+
+const widgets = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"widgets.bench.example"},"spec":{"group":"bench.example","scope":"Namespaced",
+"names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},
+"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
+"spec":{"type":"object","properties":{"items":{"type":"array","x-kubernetes-list-type":"map",
+"x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],"properties":{
+"name":{"type":"string"},"value":{"type":"integer"},"text":{"type":"string"}}}}}}}}}}]}}`
