@@ -61,11 +61,8 @@ func TestEndpoints(t *testing.T) {
 	_, err = s.AppsV1().Deployments(s.name).Create(t.Context(), deployment(2), metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.createNode(t)
-	for _, p := range s.waitForPods(t, 2) {
-		require.NoError(t, s.CoreV1().Pods(s.name).Bind(t.Context(), &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: s.name},
-		}, metav1.CreateOptions{}))
-	}
+	s.waitForPods(t, 2)
+	s.bindPods(t)
 	s.makePodsReady(t)
 	await(t, "the EndpointSlice has both Pods", func() (bool, error) {
 		slices, err := s.DiscoveryV1().EndpointSlices(s.name).List(t.Context(),

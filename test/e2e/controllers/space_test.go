@@ -88,6 +88,18 @@ func (s space) waitForPods(t *testing.T, n int) []corev1.Pod {
 	return pods.Items
 }
 
+// bindPods does what the scheduler does: the Pods are on the node of the space.
+func (s space) bindPods(t *testing.T) {
+	t.Helper()
+	pods, err := s.CoreV1().Pods(s.name).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, p := range pods.Items {
+		require.NoError(t, s.CoreV1().Pods(s.name).Bind(t.Context(), &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: s.name},
+		}, metav1.CreateOptions{}))
+	}
+}
+
 // makePodsReady does what kubelets do for Pods: they run and are ready.
 func (s space) makePodsReady(t *testing.T) {
 	t.Helper()

@@ -145,10 +145,15 @@ func TestDaemonSet(t *testing.T) {
 	require.NoError(t, err)
 	pod := s.waitForPods(t, 1)[0]
 	require.Contains(t, pod.Spec.Affinity.String(), s.name, "the Pod is for the node")
+	s.bindPods(t)
 	_, err = s.CoreV1().Nodes().Patch(t.Context(), s.name, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"kubernetes.io/hostname":null}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	s.waitForPods(t, 0)
+	await(t, "the node loses its Pod", func() (bool, error) {
+		s.finishDeletedPods(t)
+		pods, err := s.CoreV1().Pods(s.name).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(pods.Items) == 0, err
+	})
 }
 
 // TestReplicationController: it replaces a Pod that is deleted, and releases one that it no longer selects.
