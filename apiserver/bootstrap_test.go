@@ -2,12 +2,14 @@ package apiserver_test
 
 import (
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,10 +36,13 @@ func pathOf(key string) string {
 	return path + parts[1] + "/" + parts[len(parts)-1]
 }
 
+// advertised is an address for documentation: endpoints can't have one of loopback.
+var advertised = netip.MustParseAddr("192.0.2.7")
+
 // Recorded objects are valid, and stored in the form that this server stores: an update that
 // changes nothing writes nothing.
 func TestBootstrap(t *testing.T) {
-	h := newHost(t, apiserver.Options{Bootstrap: apiserver.BootstrapAll()})
+	h := newHost(t, apiserver.Options{Bootstrap: apiserver.BootstrapAll(), AdvertiseAddress: advertised})
 	count := map[string]int{}
 	for _, set := range []string{bootstrap.RBAC, bootstrap.PriorityClasses, bootstrap.FlowControl, bootstrap.Service} {
 		records, err := bootstrap.Records(set)
@@ -67,14 +72,16 @@ func TestBootstrapAgain(t *testing.T) {
 	for range 2 {
 		store, err := bbolt.Open(path, bbolt.Options{})
 		require.NoError(t, err)
-		server, err := apiserver.Start(t.Context(), apiserver.Options{Store: store, Bootstrap: apiserver.BootstrapAll()})
+		server, err := apiserver.Start(t.Context(), apiserver.Options{
+			Store: store, Bootstrap: apiserver.BootstrapAll(), AdvertiseAddress: advertised,
+		})
 		require.NoError(t, err)
 		client, err := kubernetes.NewForConfig(server.Config())
 		require.NoError(t, err)
 		slice, err := client.DiscoveryV1().EndpointSlices("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, discoveryv1.AddressTypeIPv4, slice.AddressType)
-		require.Contains(t, server.URL(), slice.Endpoints[0].Addresses[0])
+		require.Equal(t, []string{"192.0.2.7"}, slice.Endpoints[0].Addresses)
 		require.True(t, strings.HasSuffix(server.URL(), ":"+strconv.Itoa(int(*slice.Ports[0].Port))), "%s", server.URL())
 		uids, addresses = append(uids, string(slice.UID)), append(addresses, server.URL())
 		role, err := client.RbacV1().ClusterRoles().Get(t.Context(), "view", metav1.GetOptions{})
@@ -91,6 +98,89 @@ func TestBootstrapAgain(t *testing.T) {
 	}
 	require.Equal(t, uids[0], uids[1])
 	require.NotEqual(t, addresses[0], addresses[1])
+}
+
+// TestBootstrapOfNetworks: the Service has the first address of the range of cluster IPs and the port of the server.
+// Endpoints can't have addresses of loopback: there are none then, as on kube-apiserver.
+func TestBootstrapOfNetworks(t *testing.T) {
+	for name, test := range map[string]struct {
+		network, advertised string // of the options
+		clusterIP           string
+		family              corev1.IPFamily
+		endpoint            string // "" without endpoints
+		pattern             string // of the cluster IP of another Service
+	}{
+		"the default": {
+			clusterIP: "10.96.0.1", family: corev1.IPv4Protocol, pattern: `^10\.(9[6-9]|10\d|11[01])\.`,
+		},
+		"a range of the caller's, as envtest's": {
+			network: "10.0.0.0/24", advertised: "127.0.0.1", clusterIP: "10.0.0.1", family: corev1.IPv4Protocol,
+			pattern: `^10\.0\.0\.\d+$`,
+		},
+		"an address that endpoints can have": {
+			network: "10.0.0.77/29", advertised: "192.0.2.7", clusterIP: "10.0.0.73", family: corev1.IPv4Protocol,
+			endpoint: "192.0.2.7", pattern: `^10\.0\.0\.7[4-8]$`,
+		},
+		"a link's own address": {
+			advertised: "169.254.1.1", clusterIP: "10.96.0.1", family: corev1.IPv4Protocol, pattern: `^10\.`,
+		},
+		"IPv6": {
+			network: "fd00:10::/112", advertised: "2001:db8::7", clusterIP: "fd00:10::1", family: corev1.IPv6Protocol,
+			endpoint: "2001:db8::7", pattern: `^fd00:10::`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := apiserver.Options{Bootstrap: apiserver.Bootstrap{Service: true}}
+			if test.network != "" {
+				o.ServiceClusterIPRange = netip.MustParsePrefix(test.network)
+			}
+			if test.advertised != "" {
+				o.AdvertiseAddress = netip.MustParseAddr(test.advertised)
+			}
+			server, err := apiserver.Start(t.Context(), o)
+			require.NoError(t, err)
+			client, err := kubernetes.NewForConfig(server.Config())
+			require.NoError(t, err)
+			service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, test.clusterIP, service.Spec.ClusterIP)
+			require.Equal(t, []string{test.clusterIP}, service.Spec.ClusterIPs)
+			require.Equal(t, []corev1.IPFamily{test.family}, service.Spec.IPFamilies)
+			require.True(t, strings.HasSuffix(server.URL(), ":"+service.Spec.Ports[0].TargetPort.String()))
+
+			slices, err := client.DiscoveryV1().EndpointSlices("default").List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			endpoints, err := client.CoreV1().Endpoints("default").List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			if test.endpoint == "" {
+				require.Empty(t, slices.Items)
+				require.Empty(t, endpoints.Items)
+			} else {
+				require.Equal(t, test.endpoint, slices.Items[0].Endpoints[0].Addresses[0])
+				require.Equal(t, discoveryv1.AddressType(test.family), slices.Items[0].AddressType)
+				require.Equal(t, test.endpoint, endpoints.Items[0].Subsets[0].Addresses[0].IP)
+			}
+
+			other, err := client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Name: "other"},
+				Spec: corev1.ServiceSpec{
+					Selector: map[string]string{"app": "other"}, Ports: []corev1.ServicePort{{Port: 80}},
+				},
+			}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			require.Regexp(t, test.pattern, other.Spec.ClusterIP)
+			require.NotEqual(t, test.clusterIP, other.Spec.ClusterIP)
+			require.Equal(t, []corev1.IPFamily{test.family}, other.Spec.IPFamilies)
+		})
+	}
+}
+
+func TestNetworksThatDoNotFit(t *testing.T) {
+	_, err := apiserver.New(t.Context(), apiserver.Options{ServiceClusterIPRange: netip.MustParsePrefix("10.0.0.0/30")})
+	require.EqualError(t, err, "ServiceClusterIPRange: expected at least 8 addresses, got 10.0.0.0/30")
+	_, err = apiserver.New(t.Context(), apiserver.Options{AdvertiseAddress: netip.MustParseAddr("2001:db8::7")})
+	require.EqualError(t, err,
+		"AdvertiseAddress: expected the family of ServiceClusterIPRange 10.96.0.0/12, got 2001:db8::7")
 }
 
 // With RBAC the default roles say what users may do, and who may see health.

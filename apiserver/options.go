@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
@@ -49,6 +51,17 @@ type Options struct {
 	Scheme *runtime.Scheme
 	// Bootstrap says which objects of kube-apiserver's own the server creates.
 	Bootstrap Bootstrap
+
+	// ServiceClusterIPRange is the range of the cluster IPs of Services, of at least 8 addresses; the default is
+	// 10.96.0.0/12. The Service "kubernetes" has its first address.
+	ServiceClusterIPRange netip.Prefix
+	// AdvertiseAddress is the address of the server in the Endpoints and the EndpointSlice "kubernetes" of Bootstrap; the
+	// default is that of the first listener. They are not created for an address that endpoints can't have, such as one of
+	// loopback, as kube-apiserver does not.
+	AdvertiseAddress netip.Addr
+
+	// Version is the gitVersion that /version responds with; the default is that of the Kubernetes that the server is like.
+	Version string
 
 	// Validation validates writes of built-in kinds, in the place of their schemas alone, and returns the warnings for the
 	// client. It reports ok as false for kinds that it does not know. nil knows none. Package kubernetes, in a module of
@@ -152,8 +165,8 @@ type ServiceAccounts struct {
 // Bootstrap says which of the objects that kube-apiserver creates by itself a server creates,
 // unless they exist. They were recorded from kube-apiserver.
 type Bootstrap struct {
-	// Service is the Service "kubernetes" in namespace default with its Endpoints and
-	// EndpointSlice, which have the first listener of Start.
+	// Service is the Service "kubernetes" in namespace default with its Endpoints and EndpointSlice, which have
+	// Options.AdvertiseAddress and the port of the first listener of Start.
 	Service bool
 	// RBAC are the default ClusterRoles, Roles and bindings. Package auth/rbac creates them
 	// too.
@@ -251,6 +264,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
+	}
+	o.Version = cmp.Or(o.Version, kubernetesVersion)
+	if !o.ServiceClusterIPRange.IsValid() {
+		o.ServiceClusterIPRange = builtin.DefaultServiceClusterIPRange
 	}
 	o.Limits = o.Limits.withDefaults()
 	return o

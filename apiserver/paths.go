@@ -19,7 +19,7 @@ import (
 // paths are the paths that are not resources.
 func (s *Server) paths() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /version", serveVersion)
+	mux.HandleFunc("GET /version", s.serveVersion)
 	mux.Handle("GET /metrics", s.metrics)
 	others := []string{"/version", "/metrics"}
 	for _, check := range []string{"healthz", "livez", "readyz"} {
@@ -67,12 +67,12 @@ func minorOf(gitVersion string) int {
 	return minor
 }
 
-func serveVersion(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	minor := minorOf(kubernetesVersion)
 	data, err := json.MarshalIndent(version.Info{
 		Major: "1", Minor: strconv.Itoa(minor), EmulationMajor: "1", EmulationMinor: strconv.Itoa(minor),
 		MinCompatibilityMajor: "1", MinCompatibilityMinor: strconv.Itoa(minor - 1),
-		GitVersion: kubernetesVersion, GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
+		GitVersion: s.options.Version, GitTreeState: "clean", BuildDate: "1970-01-01T00:00:00Z",
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}, "", "  ")
 	if err != nil {

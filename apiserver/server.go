@@ -67,6 +67,9 @@ func New(ctx context.Context, options Options) (*Server, error) {
 
 // newServer is New with the CAs of client certificates, which may be nil.
 func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (*Server, error) {
+	if err := options.checkNetwork(); err != nil {
+		return nil, err
+	}
 	s := &Server{
 		options: options, store: options.Store,
 		requests: make(chan struct{}, options.Limits.Requests),
@@ -83,7 +86,7 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 		return nil, errors.Join(err, s.Close())
 	}
 	s.authenticator = newAuthenticator(options, s.accounts, clientCAs)
-	groups := builtin.Groups(builtin.Options{Now: options.Now})
+	groups := builtin.Groups(builtin.Options{Now: options.Now, ServiceClusterIPRange: options.ServiceClusterIPRange})
 	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
 	s.openapi = openapi.New(s.tables, kubernetesVersion)
 	limits := webhooks.Limits{

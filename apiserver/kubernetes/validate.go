@@ -23,11 +23,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	clientcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/kubernetes/pkg/capabilities"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-var strategies = sync.OnceValue(newStrategies)
+var strategies = sync.OnceValue(func() map[schema.GroupKind]strategy {
+	AllowPrivileged(true)
+	return newStrategies()
+})
+
+// AllowPrivileged says whether Pods may have privileged containers, as kube-apiserver's flag --allow-privileged does.
+// They may by default. It holds for the whole process; only the first call before the first [Validate] has an effect,
+// as Kubernetes has one global variable for it.
+func AllowPrivileged(allow bool) { capabilities.Setup(allow, 0) }
 
 // Validate returns the errors of a create or update of a built-in kind, and warnings for the client. ok is false for
 // other kinds. It is an apiserver.Options.Validation, safe for concurrent use, and changes neither object.

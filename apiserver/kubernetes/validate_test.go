@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/capabilities"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
@@ -98,6 +99,27 @@ var rows = []row{
 }
 
 // TestValidate: reason, cause and message are those of kube-apiserver. Each of these writes was accepted by schemas alone.
+// TestPrivileged: privileged containers are allowed, unless the process says otherwise.
+func TestPrivileged(t *testing.T) {
+	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
+		"spec":{"containers":[{"name":"c","image":"i","securityContext":{"privileged":true}}]}}`
+	server, err := apiserver.New(t.Context(), apiserver.Options{Token: "token", Validation: kubernetes.Validate})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, server.Close()) }()
+	w := send(server, http.MethodPatch, "/api/v1/namespaces/default/pods/p?dryRun=All&fieldManager=m", pod)
+	require.Equal(t, http.StatusCreated, w.Code, w.Body)
+
+	capabilities.ResetForTest()
+	kubernetes.AllowPrivileged(false)
+	defer func() {
+		capabilities.ResetForTest()
+		kubernetes.AllowPrivileged(true)
+	}()
+	w = send(server, http.MethodPatch, "/api/v1/namespaces/default/pods/p?dryRun=All&fieldManager=m", pod)
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body)
+	require.Contains(t, w.Body.String(), "privileged: Forbidden: disallowed by cluster policy")
+}
+
 func TestValidate(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

@@ -37,6 +37,6 @@ func main() {
 	klog.SetLogger(logr.Discard())
 	os.Exit(cli.Main(process.Env{
 		Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Validation: kubernetes.Validate,
+		Validation: kubernetes.Validate, AllowPrivileged: kubernetes.AllowPrivileged,
 	}, os.Args[1:]))
 }

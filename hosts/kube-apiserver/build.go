@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"strings"
 
-	"github.com/tenure-ssa/tenure/hosts/internal/gomod"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
 )
 
@@ -68,16 +66,8 @@ func build(ctx context.Context, args []string, out io.Writer) error {
 var binaries = map[string]string{tree.Linked: "kube-apiserver", tree.Stock: "kube-apiserver-stock"}
 
 func buildServer(ctx context.Context, t *tree.Tree, module, suffix string, procs int, out io.Writer) error {
-	major, minor, _ := strings.Cut(strings.TrimPrefix(t.Version, "v"), ".")
-	minor, _, _ = strings.Cut(minor, ".")
-	const pkg = "-X k8s.io/component-base/version."
-	args := []string{"build", "-o", t.Bin(binaries[module]), "-ldflags", strings.Join([]string{
-		pkg + "gitVersion=" + t.Version + suffix, pkg + "gitMajor=" + major, pkg + "gitMinor=" + minor,
-	}, " ")}
-	if procs > 0 {
-		args = append(args, "-p", fmt.Sprint(procs))
-	}
-	if err := t.Go(ctx, module, out, append(args, gomod.Kubernetes+"/cmd/kube-apiserver")...); err != nil {
+	err := t.Build(ctx, module, tree.Command{Name: "kube-apiserver", To: binaries[module], Suffix: suffix, Procs: procs}, out)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, t.Bin(binaries[module]))

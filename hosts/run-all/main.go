@@ -191,15 +191,18 @@ func (r *runner) run(ctx context.Context, s suite) (*outcome, error) {
 
 // test runs a suite, which prints into a file.
 func (r *runner) test(ctx context.Context, s suite, path string) error {
-	t, err := r.open(s.tree)
-	if err != nil {
-		return err
-	}
 	log, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	if s.run != nil {
+		return s.run(r, ctx, s, log)
+	}
+	t, err := r.open(s.tree)
+	if err != nil {
+		return err
+	}
 	env := []string{engine.ModeVariable + "=" + r.mode}
 	if r.mode == string(engine.Shadow) { // every write, and nothing is dropped
 		env = append(env, shadow.RateVariable+"=1", shadow.QueueVariable+"=1000000", shadow.TracesVariable+"=1000",

@@ -34,10 +34,16 @@ var (
 	packageResult = regexp.MustCompile(`(?m)^(?:ok|FAIL)\s+\S+\s+[0-9.]+s$`)
 	// shadowLine is what package shadow logs of a difference.
 	shadowLine = regexp.MustCompile(`"Tenure differs from upstream" difference="([^"]*)"`)
-	notBuilt   = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
+	// scriptResult is what Kubernetes' scripts print of a function, and scriptsEnded their last line.
+	scriptResult = regexp.MustCompile(`(?ms)^\+\+\+ Running case: test-cmd\.(\S+) .*?^\+\+\+ exit code: (\d+)`)
+	scriptsEnded = regexp.MustCompile(`(?m)^(?:FAILED TESTS: |\+\+\+ .*TESTS PASSED)`)
+	notBuilt     = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
 )
 
-// parse reads what go test -v printed.
+// canary is a function of Kubernetes' scripts that has to fail.
+const canary = "record_command_canary"
+
+// parse reads what go test -v printed, or Kubernetes' scripts.
 func parse(text string) *outcome {
 	text = colors.ReplaceAllString(text, "")
 	o := &outcome{broken: notBuilt.FindString(text)}
@@ -64,6 +70,22 @@ func parse(text string) *outcome {
 		}
 		for _, section := range packageResult.Split(text, -1) {
 			o.failed = append(o.failed, failedIn(section)...)
+		}
+		return o
+	}
+	if found := scriptResult.FindAllStringSubmatch(text, -1); found != nil {
+		for _, m := range found {
+			if m[1] == canary {
+				continue
+			}
+			if o.run++; m[2] == "0" {
+				o.passed++
+			} else {
+				o.failed = append(o.failed, m[1])
+			}
+		}
+		if o.broken == "" && !scriptsEnded.MatchString(text) {
+			o.broken = "the scripts ended early, after " + found[len(found)-1][1]
 		}
 		return o
 	}

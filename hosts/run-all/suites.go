@@ -1,5 +1,10 @@
 package main
 
+import (
+	"context"
+	"io"
+)
+
 // suite is a test suite of others, as it is in the module cache.
 type suite struct {
 	name string
@@ -12,6 +17,9 @@ type suite struct {
 	etcd bool
 	// envtest says that it runs on the servers of tenure envtest.
 	envtest bool
+	// run runs a suite of a cluster, on the server that on names; nil is go test in the tree.
+	run func(r *runner, ctx context.Context, s suite, log io.Writer) error
+	on  string
 	// quick suites run in CI.
 	quick bool
 	// differences are the numbers in doc/differences.md by the name of a test that fails for
@@ -81,6 +89,10 @@ var suites = []suite{
 			"TestLazyRestMapperProvider/aggregatedDiscovery=false": "downloads kube-apiserver v1.28",
 		},
 	},
+	{name: "controllers, tenure envtest", run: (*runner).testControllers, on: onTenure},
+	{name: "controllers, kube-apiserver", run: (*runner).testControllers, on: onKubeAPIServer},
+	{name: "kubectl, tenure envtest", run: (*runner).testKubectl, on: onTenure},
+	{name: "kubectl, kube-apiserver", run: (*runner).testKubectl, on: onKubeAPIServer},
 	{
 		name: "structured-merge-diff v4's merge", tree: libraries, quick: true,
 		packages: []string{"sigs.k8s.io/structured-merge-diff/v4/merge"},

@@ -39,6 +39,7 @@ const (
 	anyTime    = "1970-01-01T00:00:00Z"
 	anyAddress = `"192.0.2.1"`
 	anyPort    = `ort":6443` // of port and targetPort
+	anyService = `"10.0.0.1"`
 )
 
 // A Record is an object of a set.
@@ -70,8 +71,11 @@ type Creator struct {
 	Store  storage.Store
 	Now    func() time.Time
 	NewUID func() types.UID
-	// Endpoint is the address of the server, for the set Service.
+	// Endpoint is the address of the server, for the set Service. If endpoints can't have it, they are not created. The
+	// port may be 0, for that of the recorded objects.
 	Endpoint netip.AddrPort
+	// ClusterIP is the cluster IP of the Service.
+	ClusterIP netip.Addr
 }
 
 // Create creates the objects of a set that do not exist. It reports whether it created any.
@@ -81,6 +85,9 @@ func (c Creator) Create(ctx context.Context, set string) (created bool, err erro
 		return false, err
 	}
 	for _, r := range records {
+		if isEndpoint(r.Key) && !c.hasEndpoint() {
+			continue
+		}
 		live, _, err := c.Store.Get(ctx, r.Key, 0)
 		if err != nil {
 			return created, err
@@ -110,15 +117,24 @@ func (c Creator) fill(r Record) []byte {
 	text := string(r.Value)
 	text = strings.Replace(text, anyUID, string(c.NewUID()), 1)
 	text = strings.ReplaceAll(text, anyTime, c.Now().UTC().Format(time.RFC3339))
-	if c.Endpoint.IsValid() {
-		address := c.Endpoint.Addr()
-		text = strings.ReplaceAll(text, anyAddress, fmt.Sprintf("%q", address.String()))
-		text = strings.ReplaceAll(text, anyPort, fmt.Sprintf(`ort":%d`, c.Endpoint.Port()))
-		if address.Is6() {
-			text = strings.Replace(text, `"addressType":"IPv4"`, `"addressType":"IPv6"`, 1)
-		}
+	text = strings.ReplaceAll(text, anyService, fmt.Sprintf("%q", c.ClusterIP))
+	text = strings.ReplaceAll(text, anyAddress, fmt.Sprintf("%q", c.Endpoint.Addr()))
+	if port := c.Endpoint.Port(); port != 0 {
+		text = strings.ReplaceAll(text, anyPort, fmt.Sprintf(`ort":%d`, port))
+	}
+	if c.ClusterIP.Is6() {
+		text = strings.Replace(text, `"addressType":"IPv4"`, `"addressType":"IPv6"`, 1)
+		text = strings.Replace(text, `"ipFamilies":["IPv4"]`, `"ipFamilies":["IPv6"]`, 1)
 	}
 	return []byte(text)
+}
+
+// hasEndpoint reports whether endpoints can have the address of the server, which validation requires, and which must
+// be of the Service's family.
+func (c Creator) hasEndpoint() bool {
+	a := c.Endpoint.Addr()
+	return a.IsValid() && a.Is4() == c.ClusterIP.Is4() && !a.IsUnspecified() && !a.IsLoopback() &&
+		!a.IsLinkLocalUnicast() && !a.IsLinkLocalMulticast()
 }
 
 // isEndpoint reports whether an object has the address of the server, which changes.

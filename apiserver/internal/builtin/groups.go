@@ -23,6 +23,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -39,7 +40,13 @@ var resourcesJSON []byte
 // Options configure the built-in kinds.
 type Options struct {
 	Now func() time.Time
+	// ServiceClusterIPRange is the range of the cluster IPs that Services get; the default is
+	// [DefaultServiceClusterIPRange].
+	ServiceClusterIPRange netip.Prefix
 }
+
+// DefaultServiceClusterIPRange is the range that kubeadm sets.
+var DefaultServiceClusterIPRange = netip.MustParsePrefix("10.96.0.0/12")
 
 // Groups returns the built-in API groups, the core group first. Each call returns new
 // resources.

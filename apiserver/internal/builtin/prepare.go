@@ -18,7 +18,8 @@ import (
 // prepareForCreate sets what the strategies of single kinds set on create, beyond dropping
 // the status, and what the mutating admission plugins set that kube-apiserver enables by
 // default. No field manager owns these fields.
-func prepareForCreate(ctx context.Context, obj resources.Object, now metav1.Time) {
+func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
+	now := k.now()
 	switch o := obj.(type) {
 	case *certificatesv1.CertificateSigningRequest:
 		setRequester(ctx, &o.Spec)
@@ -30,7 +31,7 @@ func prepareForCreate(ctx context.Context, obj resources.Object, now metav1.Time
 	case *corev1.Pod:
 		admitPod(o, now)
 	case *corev1.Service:
-		allocate(&o.Spec, string(o.UID))
+		allocate(&o.Spec, string(o.UID), k.options.ServiceClusterIPRange)
 	case *corev1.ServiceAccount:
 		keepSecretNames(o)
 	case *corev1.PersistentVolume:
@@ -53,7 +54,7 @@ func prepareForCreate(ctx context.Context, obj resources.Object, now metav1.Time
 // prepareForUpdate is prepareForCreate for updates: fields that the server allocated keep
 // their live values if the update omits them. newGeneration is true if a change outside
 // the spec increments the generation.
-func prepareForUpdate(obj, live resources.Object) (newGeneration bool) {
+func (k *kind) prepareForUpdate(obj, live resources.Object) (newGeneration bool) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		return !equal(o.Annotations, live.GetAnnotations())
@@ -71,7 +72,7 @@ func prepareForUpdate(obj, live resources.Object) (newGeneration bool) {
 	case *corev1.Service:
 		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
 		dropForNewType(o, live.(*corev1.Service))
-		allocate(&o.Spec, string(live.GetUID()))
+		allocate(&o.Spec, string(live.GetUID()), k.options.ServiceClusterIPRange)
 	case *corev1.ServiceAccount:
 		keepSecretNames(o)
 	case *corev1.PersistentVolumeClaim:

@@ -3,40 +3,37 @@ package builtin
 import (
 	"encoding/binary"
 	"hash/fnv"
-	"net"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// serviceNetwork is the range of the cluster IPs. No traffic is routed to them: they only
-// have to be valid, distinct and stable.
-var serviceNetwork = net.IPv4(10, 96, 0, 0).To4()
-
-// The cluster IPs and node ports that are allocated.
+// The node ports that are allocated.
 const (
-	serviceIPs    = 1 << 20
 	firstNodePort = 30000
 	nodePorts     = 2768
 )
 
-// allocate sets the cluster IP and the node ports of a Service if they are not set. They are
-// derived from a hash of the UID, which needs no allocator.
-func allocate(s *corev1.ServiceSpec, uid string) {
+// allocate sets the cluster IP, of a range, and the node ports of a Service if they are not set. They are derived from a
+// hash of the UID, which needs no allocator. No traffic is routed to cluster IPs: they only have to be valid, distinct
+// and stable.
+func allocate(s *corev1.ServiceSpec, uid string, network netip.Prefix) {
+	if !network.IsValid() {
+		network = DefaultServiceClusterIPRange
+	}
 	if s.Type == corev1.ServiceTypeExternalName {
 		return
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid)) // never fails
 	if s.ClusterIP == "" {
-		ip := make(net.IP, 4)
-		binary.BigEndian.PutUint32(ip, binary.BigEndian.Uint32(serviceNetwork)+1+h.Sum32()%(serviceIPs-2))
-		s.ClusterIP = ip.String()
+		s.ClusterIP = clusterIP(network, h.Sum32()).String()
 	}
 	if len(s.ClusterIPs) == 0 {
 		s.ClusterIPs = []string{s.ClusterIP}
 	}
-	setIPFamilies(s)
+	setIPFamilies(s, network)
 	nodePort := func(i int) int32 { return firstNodePort + int32((h.Sum32()+uint32(i))%nodePorts) }
 	if needsHealthCheckNodePort(s) {
 		setDefault(&s.HealthCheckNodePort, nodePort(len(s.Ports)))
@@ -50,10 +47,21 @@ func allocate(s *corev1.ServiceSpec, uid string) {
 	}
 }
 
-// setIPFamilies sets ipFamilies and ipFamilyPolicy of a single-stack IPv4 cluster. A
-// headless Service without a selector gets both families, as on kube-apiserver: its
-// endpoints may be of any.
-func setIPFamilies(s *corev1.ServiceSpec) {
+// clusterIP returns an address of a network for a number. The network's own address, the first one, which is that of the
+// Service kubernetes, and the last one, the broadcast address, are left out.
+func clusterIP(network netip.Prefix, n uint32) netip.Addr {
+	ip := network.Masked().Addr().AsSlice()
+	size := uint32(1) << min(network.Addr().BitLen()-network.Bits(), 31)
+	offset := 2 + n%(size-3)
+	low := ip[len(ip)-4:]
+	binary.BigEndian.PutUint32(low, binary.BigEndian.Uint32(low)+offset)
+	address, _ := netip.AddrFromSlice(ip) // of 4 or 16 bytes
+	return address
+}
+
+// setIPFamilies sets ipFamilies and ipFamilyPolicy of a single-stack cluster of the network's family. A headless Service
+// without a selector gets both families, as on kube-apiserver: its endpoints may be of any.
+func setIPFamilies(s *corev1.ServiceSpec, network netip.Prefix) {
 	anyFamily := s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0
 	if anyFamily {
 		setPointer(&s.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
@@ -61,6 +69,9 @@ func setIPFamilies(s *corev1.ServiceSpec) {
 	setPointer(&s.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	if len(s.IPFamilies) == 0 {
 		s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+		if network.Addr().Is6() {
+			s.IPFamilies[0] = corev1.IPv6Protocol
+		}
 	}
 	if anyFamily && len(s.IPFamilies) == 1 && *s.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
 		other := corev1.IPv6Protocol

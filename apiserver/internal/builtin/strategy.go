@@ -219,7 +219,7 @@ func (k *kind) PrepareForCreate(ctx context.Context, obj resources.Object) {
 	if k.traits.hasGeneration {
 		obj.SetGeneration(1)
 	}
-	prepareForCreate(ctx, obj, k.now())
+	k.prepareForCreate(ctx, obj)
 	// Some defaults depend on fields that were set just now: a Job without labels gets the
 	// labels of its template.
 	setDefaults(obj)
@@ -248,7 +248,7 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 	default:
 		resetForSubresourceUpdate(obj, live, subresource)
 	}
-	newGeneration := prepareForUpdate(obj, live)
+	newGeneration := k.prepareForUpdate(obj, live)
 	if k.traits.hasGeneration && (newGeneration || desiredStateChanged(obj, live)) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}

@@ -9,14 +9,17 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -32,9 +35,10 @@ import (
 // serverFlags are the flags of kube-apiserver that have an effect.
 type serverFlags struct {
 	address, port              string
+	advertise, serviceRange    string
 	certDir, certFile, keyFile string
 	clientCA, tokens           string
-	anonymous                  bool
+	anonymous, privileged      bool
 	etcdPrefix                 string
 	etcdServers                []string
 	modes                      []string
@@ -43,11 +47,14 @@ type serverFlags struct {
 	disabledPlugins            []string
 	requests                   int
 	timeout                    time.Duration
-	showVersion                bool
+	version                    string
 }
 
 func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.address, "bind-address", "127.0.0.1", "address to listen on, of loopback")
+	set.StringVar(&f.advertise, "advertise-address", "",
+		"address in the Endpoints kubernetes, not of loopback (default: as kube-apiserver finds it)")
+	set.StringVar(&f.serviceRange, "service-cluster-ip-range", "10.0.0.0/24", "range of the cluster IPs of Services")
 	set.StringVar(&f.port, "secure-port", "6443", "port to listen on; 0 is any free port")
 	set.StringVar(&f.certDir, "cert-dir", "", "folder with apiserver.crt and apiserver.key")
 	set.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate")
@@ -55,6 +62,7 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.clientCA, "client-ca-file", "", "CAs of client certificates")
 	set.StringVar(&f.tokens, "token-auth-file", "", "CSV file with token, user, uid and groups")
 	set.BoolVar(&f.anonymous, "anonymous-auth", true, "let requests without credentials in, as system:anonymous")
+	set.BoolVar(&f.privileged, "allow-privileged", false, "allow privileged containers")
 	set.StringSliceVar(&f.etcdServers, "etcd-servers", nil, "URLs of etcd, or of its stand-in")
 	set.StringVar(&f.etcdPrefix, "etcd-prefix", "/registry", "prefix of keys in etcd")
 	set.StringSliceVar(&f.modes, "authorization-mode", []string{"AlwaysAllow"}, "RBAC or AlwaysAllow")
@@ -64,11 +72,10 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.disabledPlugins, "disable-admission-plugins", nil, "NamespaceLifecycle has an effect")
 	set.IntVar(&f.requests, "max-requests-inflight", 0, "limit of requests in flight; 0 is 400")
 	set.DurationVar(&f.timeout, "request-timeout", time.Minute, "time to process a request")
-	set.BoolVar(&f.showVersion, "version", false, "print the version of Kubernetes")
+	set.StringVar(&f.version, "version", "false",
+		"print the version of Kubernetes, or set the one that is reported, such as "+openapi.KubernetesVersion+"-custom")
+	set.Lookup("version").NoOptDefVal = "true"
 }
-
-// expected are flags that envtest always gives, and that need no effect here.
-var expected = []string{"advertise-address", "allow-privileged", "service-cluster-ip-range"}
 
 // RunAPIServer serves as kube-apiserver does, until it is interrupted, and returns the exit
 // status.
@@ -76,12 +83,17 @@ func RunAPIServer(env *process.Env, args []string) int {
 	var f serverFlags
 	set := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	f.register(set)
-	if done, status := parse(env, set, args, expected, serverHelp); done {
+	if done, status := parse(env, set, args, true, serverHelp); done {
 		return status
 	}
-	if f.showVersion {
-		fmt.Fprintln(env.Stdout, "Kubernetes "+openapi.KubernetesVersion)
+	if printed, err := f.printVersion(env.Stdout); err != nil {
+		fmt.Fprintln(env.Stderr, "kube-apiserver:", err)
+		return 1
+	} else if printed {
 		return 0
+	}
+	if env.AllowPrivileged != nil {
+		env.AllowPrivileged(f.privileged)
 	}
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -90,6 +102,25 @@ func RunAPIServer(env *process.Env, args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// printVersion prints the version if --version says so. It reports an error for a version that is not that of this
+// server with something behind it.
+func (f *serverFlags) printVersion(out io.Writer) (printed bool, err error) {
+	rest, ok := strings.CutPrefix(f.version, openapi.KubernetesVersion)
+	if ok && (rest == "" || strings.ContainsAny(rest[:1], "-+")) {
+		return false, nil
+	}
+	switch f.version {
+	case "false":
+		f.version = ""
+		return false, nil
+	case "true", "raw":
+		_, err := fmt.Fprintln(out, "Kubernetes "+openapi.KubernetesVersion)
+		return true, err
+	}
+	return false, fmt.Errorf("--version: expected %s or one such as %s-custom, got %q",
+		openapi.KubernetesVersion, openapi.KubernetesVersion, f.version)
 }
 
 const serverHelp = `kube-apiserver of Tenure serves the Kubernetes API to tests. It takes the flags of
@@ -133,10 +164,14 @@ func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
 func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error) {
 	o = apiserver.Options{
 		Bootstrap: apiserver.BootstrapAll(), Anonymous: f.anonymous, Now: env.Now, Validation: env.Validation,
+		Version:                   f.version,
 		Controllers:               true, // kube-apiserver leaves to them what is theirs, with none about too
 		DisableNamespaceLifecycle: slices.Contains(f.disabledPlugins, "NamespaceLifecycle"),
 		Limits:                    apiserver.Limits{Requests: f.requests, Request: f.timeout},
 		Log:                       slog.New(slog.NewTextHandler(env.Stderr, nil)),
+	}
+	if err := f.network(&o); err != nil {
+		return o, err
 	}
 	if o.Certificate, err = f.certificate(); err != nil {
 		return o, err
@@ -159,6 +194,28 @@ func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error)
 		o.Authenticator = bearertoken.New(tokens)
 	}
 	return o, f.readAccountKeys(&o.ServiceAccounts)
+}
+
+// network sets the options of the network. Of two ranges, one of each family, Services get addresses of the first.
+func (f *serverFlags) network(o *apiserver.Options) (err error) {
+	first, _, _ := strings.Cut(f.serviceRange, ",")
+	if o.ServiceClusterIPRange, err = netip.ParsePrefix(first); err != nil {
+		return fmt.Errorf("--service-cluster-ip-range: %w", err)
+	}
+	if f.advertise != "" {
+		if o.AdvertiseAddress, err = netip.ParseAddr(f.advertise); err != nil {
+			return fmt.Errorf("--advertise-address: %w", err)
+		}
+	}
+	if f.advertise == "" || o.AdvertiseAddress.IsUnspecified() {
+		o.AdvertiseAddress = netip.Addr{}
+		// Without a network there is no such address, and no endpoint.
+		if ip, err := utilnet.ResolveBindAddress(net.ParseIP(f.address)); err == nil {
+			found, _ := netip.AddrFromSlice(ip)
+			o.AdvertiseAddress = found.Unmap()
+		}
+	}
+	return nil
 }
 
 func (f *serverFlags) readAccountKeys(o *apiserver.ServiceAccounts) error {

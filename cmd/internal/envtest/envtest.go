@@ -38,11 +38,10 @@ func noKubectl(env *process.Env, _ []string) int {
 }
 
 // parse parses the flags of a program. Flags that it does not know are accepted, with a
-// warning unless they are in expected, or expected is nil. done is true if the program ends
-// here, after --help or an error.
-func parse(env *process.Env, set *pflag.FlagSet, args, expected []string, help string) (done bool, status int) {
+// warning if warns is true. done is true if the program ends here, after --help or an error.
+func parse(env *process.Env, set *pflag.FlagSet, args []string, warns bool, help string) (done bool, status int) {
 	for _, name := range unknownFlags(set, args) {
-		if expected != nil && !slices.Contains(expected, name) {
+		if warns {
 			warn(env.Stderr, set.Name(), "flag %s has no effect", name)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,12 +34,18 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // TestMain makes the test binary the programs, as links name it.
 func TestMain(m *testing.M) {
 	if program := Program(os.Args[0]); program != nil {
 		env := process.Env{Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now, Context: context.Background()}
+		env.AllowPrivileged = func(allow bool) {
+			if allow {
+				fmt.Fprintln(env.Stderr, "privileged containers are allowed")
+			}
+		}
 		os.Exit(program(&env, os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -234,13 +241,24 @@ func TestFlags(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens.csv")
 	require.NoError(t, os.WriteFile(tokens, []byte(`secret,ann,1,"system:masters,others"`+"\n"), 0o600))
 	p := startPlane(t, assets(t), "--token-auth-file", tokens, "--authorization-mode=Node,RBAC", "--bind-address=0.0.0.0",
-		"--feature-gates=Some=true", "--audit-log-path", "-", "-v", "5")
+		"--feature-gates=Some=true", "--audit-log-path", "-", "-v", "5", "--version="+openapi.KubernetesVersion+"-custom",
+		"--advertise-address=192.0.2.7", "--service-cluster-ip-range=10.7.0.0/24,fd00::/112")
 	config := &rest.Config{Host: p.url, BearerToken: "secret"}
 	config.CAData = p.serving.pem()
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	_, err = client.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
+	endpoints, err := client.CoreV1().Endpoints("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "192.0.2.7", endpoints.Subsets[0].Addresses[0].IP)
+	require.Equal(t, p.url[strings.LastIndex(p.url, ":")+1:], strconv.Itoa(int(endpoints.Subsets[0].Ports[0].Port)))
+	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "10.7.0.1", service.Spec.ClusterIP)
+	version, err := client.ServerVersion()
+	require.NoError(t, err)
+	require.Equal(t, openapi.KubernetesVersion+"-custom", version.GitVersion)
 	printed := p.stop()
 	for _, warning := range []string{
 		"flag feature-gates has no effect", "flag audit-log-path has no effect",
@@ -248,6 +266,7 @@ func TestFlags(t *testing.T) {
 	} {
 		require.Contains(t, printed, "kube-apiserver: warning: "+warning)
 	}
+	require.Contains(t, printed, "privileged containers are allowed")
 	require.NotContains(t, printed, "allow-privileged")
 }
 
@@ -282,6 +301,10 @@ func TestRefusedFlags(t *testing.T) {
 		{"no such tokens", "nobody could log in", []string{"--token-auth-file=missing"}, "--token-auth-file"},
 		{"no such key", "no token could be issued", []string{"--service-account-signing-key-file=missing"},
 			"signing-key-file"},
+		{"another version", "the API is that of one version", []string{"--version=v1.30.0"}, "--version: expected v1."},
+		{"no range", "there would be no cluster IPs", []string{"--service-cluster-ip-range=10.0.0.0"},
+			"--service-cluster-ip-range"},
+		{"no address", "nobody could reach it", []string{"--advertise-address=here"}, "--advertise-address"},
 		{"a number that is none", "it means nothing", []string{"--max-requests-inflight=many"}, "max-requests-inflight"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ const standIn = "Tenure-Stand-In"
 func RunEtcd(env *process.Env, args []string) int {
 	set := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
 	clients := set.StringSlice("listen-client-urls", []string{"http://127.0.0.1:2379"}, "URLs to listen on, of loopback")
-	if done, status := parse(env, set, args, nil, etcdHelp); done {
+	if done, status := parse(env, set, args, false, etcdHelp); done {
 		return status
 	}
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)

@@ -41,6 +41,9 @@ type Env struct {
 	StoreTimeout time.Duration
 	// Validation is that of the API servers of this process, apiserver.Options.Validation; nil for schemas alone.
 	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
+	// AllowPrivileged says to Validation whether Pods may have privileged containers, before it is called; nil if
+	// Validation does not ask.
+	AllowPrivileged func(allow bool)
 }
 
 // Path returns a path of the user, relative to Dir.

@@ -25,8 +25,8 @@ type Etcd struct {
 	cmd *exec.Cmd
 }
 
-// freePort returns a port of the loopback interface that nobody listens on.
-func freePort() (int, error) {
+// FreePort returns a port of the loopback interface that nobody listens on.
+func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
@@ -37,11 +37,11 @@ func freePort() (int, error) {
 
 // StartEtcd starts an etcd whose data is in dir.
 func StartEtcd(ctx context.Context, dir string) (*Etcd, error) {
-	client, err := freePort()
+	client, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
-	peer, err := freePort()
+	peer, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func StartAlone(ctx context.Context, name, binary, dir string, etcd *Etcd) (*Ser
 func start(
 	ctx context.Context, name, binary, dir string, etcd *Etcd, env []string, more ...string,
 ) (*Server, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -54,6 +55,21 @@ func TestNoProgram(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Start(t.Context(), "stock", filepath.Join(dir, "nosuch"), dir, &Etcd{URL: "http://127.0.0.1:1"})
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestControllersThatNeverAnswer: StartControllers ends with its context, and names the log. The kubeconfig and the
+// files that controllers sign with exist by then.
+func TestControllersThatNeverAnswer(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := StartControllers(ctx, "/bin/true", dir, &Server{URL: "https://127.0.0.1:1"})
+	require.Error(t, err)
+	data, err := os.ReadFile(filepath.Join(dir, "controllers.kubeconfig"))
+	require.NoError(t, err)
+	require.Contains(t, string(data), `server: "https://127.0.0.1:1"`)
+	_, err = tls.LoadX509KeyPair(filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key"))
+	require.NoError(t, err)
 }
 
 // TestWaitFor: only a 200 is ready; the error says what was answered last.

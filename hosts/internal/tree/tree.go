@@ -134,6 +134,24 @@ func (t *Tree) WriteStockLibraries(require map[string]string, tested string) err
 	})
 }
 
+// CopyFolders copies folders of the module of a Kubernetes version to a new folder, in which scripts may be run.
+func CopyFolders(version, to string, folders ...string) error {
+	from, err := gomod.Download(gomod.Kubernetes, version)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		folder = filepath.FromSlash(folder)
+		if err := copyFolder(filepath.Join(from, folder), filepath.Join(to, folder)); err != nil {
+			return err
+		}
+	}
+	return makeScriptsRun(to)
+}
+
 // makeScriptsRun sets the mode of the scripts in a folder.
 func makeScriptsRun(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -229,6 +247,28 @@ func (t *Tree) write(name string, main gomod.Main) error {
 		return err
 	}
 	return os.WriteFile(note, want, 0o644)
+}
+
+// Command is a command of Kubernetes, in its folder cmd.
+type Command struct {
+	Name   string
+	To     string // the name of what is built, in [Tree.Bin]; the default is Name
+	Suffix string // of the version that it has
+	Procs  int    // how many packages to build at a time; 0 as go build
+}
+
+// Build builds a command in a main module.
+func (t *Tree) Build(ctx context.Context, module string, c Command, out io.Writer) error {
+	major, minor, _ := strings.Cut(strings.TrimPrefix(t.Version, "v"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	const pkg = "-X k8s.io/component-base/version."
+	args := []string{"build", "-o", t.Bin(cmp.Or(c.To, c.Name)), "-ldflags", strings.Join([]string{
+		pkg + "gitVersion=" + t.Version + c.Suffix, pkg + "gitMajor=" + major, pkg + "gitMinor=" + minor,
+	}, " ")}
+	if c.Procs > 0 {
+		args = append(args, "-p", fmt.Sprint(c.Procs))
+	}
+	return t.Go(ctx, module, out, append(args, gomod.Kubernetes+"/cmd/"+c.Name)...)
 }
 
 // Go runs the go command in a main module, outside of any workspace.
