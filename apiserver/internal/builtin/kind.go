@@ -167,7 +167,7 @@ func (k *kind) newFieldManager(subresource string) (*fieldmanager.FieldManager, 
 		fieldmanager.WithConverter(converter{}),
 		fieldmanager.WithEmptyObject(k.New()),
 	}
-	if reset := k.resetFields(subresource); !reset.Empty() {
+	if reset := k.GetResetFields(subresource); !reset.Empty() {
 		options = append(options, fieldmanager.WithResetFields(map[string]fieldpath.Filter{
 			k.gvk.GroupVersion().String(): fieldpath.Excluding(reset),
 		}))
