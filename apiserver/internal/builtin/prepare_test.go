@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -156,4 +157,41 @@ func valueAt(t *testing.T, data []byte, path string) string {
 	out, err := json.Marshal(value)
 	require.NoError(t, err)
 	return string(out)
+}
+
+// TestOwnedBySubresources shows which fields a manager owns after an update through a subresource that changed all of
+// them: those that the strategy resets are not among them.
+func TestOwnedBySubresources(t *testing.T) {
+	const metadata = `"metadata":{"name":"n","namespace":"x","labels":{"a":"b"}},`
+	for _, r := range []struct{ name, kind, subresource, obj, want string }{
+		{"ephemeral containers", "/v1/pods", "ephemeralcontainers",
+			`{` + metadata + `"spec":{"nodeName":"a","ephemeralContainers":[{"name":"d"}]}}`,
+			"f:ephemeralContainers"},
+		{"resize", "/v1/pods", "resize",
+			`{` + metadata + `"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"1"}}}]}}`,
+			"f:limits"},
+		{"status of a FlowSchema", "flowcontrol.apiserver.k8s.io/v1/flowschemas", "status",
+			`{` + metadata + `"status":{"conditions":[{"type":"Dangling"}]}}`,
+			"f:conditions"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			name := strings.Split(r.kind, "/")
+			k := kindOf(t, name[0], name[1], name[2])
+			manager, err := k.FieldManager(r.subresource)
+			require.NoError(t, err)
+			live, obj := k.New(), k.New()
+			require.NoError(t, json.Unmarshal([]byte(`{"metadata":{"name":"n","namespace":"x"}}`), live))
+			require.NoError(t, json.Unmarshal([]byte(r.obj), obj))
+			updated, err := manager.Update(live, obj, "m")
+			require.NoError(t, err)
+			accessor, err := meta.Accessor(updated)
+			require.NoError(t, err)
+			require.Len(t, accessor.GetManagedFields(), 1)
+			owned := accessor.GetManagedFields()[0].FieldsV1.GetRawBytes()
+			for _, path := range []string{"f:metadata", "f:nodeName", "f:image"} {
+				require.NotContains(t, string(owned), path)
+			}
+			require.Contains(t, string(owned), r.want)
+		})
+	}
 }

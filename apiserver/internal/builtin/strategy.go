@@ -158,6 +158,26 @@ var resetForStatus = map[schema.GroupKind][]fieldpath.Path{
 		fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "ownerReferences"),
 	},
 	{Group: "apps", Kind: "Deployment"}: {fieldpath.Fields("metadata", "labels")},
+
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:  {fieldpath.Fields("metadata")},
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:                       {fieldpath.Fields("metadata")},
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 {fieldpath.Fields("metadata")},
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: {fieldpath.Fields("metadata")},
+	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:                           {fieldpath.Fields("metadata")},
+	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:                           {fieldpath.Fields("metadata")},
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                         {fieldpath.Fields("metadata")},
+}
+
+// writtenOfPod are the only fields that a write to a subresource of a Pod does not reset.
+var writtenOfPod = map[string]fieldpath.Filter{
+	"ephemeralcontainers": fieldpath.Including(fieldpath.Pattern(fieldpath.Fields("spec", "ephemeralContainers"))),
+	"resize": fieldpath.Including(ofContainers("containers", "resources"), ofContainers("containers", "resizePolicy"),
+		ofContainers("initContainers", "resources"), ofContainers("initContainers", "resizePolicy")),
+}
+
+// ofContainers matches a field of all containers in a list.
+func ofContainers(list, field string) fieldpath.Pattern {
+	return append(append(fieldpath.Pattern(fieldpath.Fields("spec", list)), fieldpath.Any()), fieldpath.Fields(field)...)
 }
 
 // resetForCSR are the fields, in addition to spec, that a write to a
@@ -169,6 +189,18 @@ var resetForCSR = map[string]fieldpath.Path{
 }
 
 var csrKind = schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}
+
+// GetResetFieldsFilter returns the filter of the fields that managers own by a write through a subresource, or nil if
+// they own all.
+func (k *kind) GetResetFieldsFilter(subresource string) fieldpath.Filter {
+	if filter, ok := writtenOfPod[subresource]; ok && k.gvk.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+		return filter
+	}
+	if reset := k.GetResetFields(subresource); !reset.Empty() {
+		return fieldpath.Excluding(reset)
+	}
+	return nil
+}
 
 // GetResetFields returns the fields that a write through a subresource resets to their live
 // values. Their managers never own them (as in registry/rest).
