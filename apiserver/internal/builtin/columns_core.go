@@ -115,10 +115,15 @@ func externalIP(s *corev1.Service) string {
 	case corev1.ServiceTypeLoadBalancer:
 		var list []string
 		for _, i := range s.Status.LoadBalancer.Ingress {
-			list = append(list, cmp.Or(i.IP, i.Hostname))
+			if address := cmp.Or(i.IP, i.Hostname); address != "" {
+				list = append(list, address)
+			}
 		}
 		list = append(uniqueSorted(list), s.Spec.ExternalIPs...)
-		return cmp.Or(strings.Join(list, ","), "<pending>")
+		if len(list) == 0 {
+			return "<pending>"
+		}
+		return strings.Join(list, ",")
 	case corev1.ServiceTypeExternalName:
 		return s.Spec.ExternalName
 	}

@@ -174,9 +174,9 @@ func (k *kind) newFieldManager(subresource string) (*fieldmanager.FieldManager, 
 		fieldmanager.WithConverter(converter{}),
 		fieldmanager.WithEmptyObject(k.New()),
 	}
-	if reset := k.resetFields(subresource); !reset.Empty() {
+	if filter := k.GetResetFieldsFilter(subresource); filter != nil {
 		options = append(options, fieldmanager.WithResetFields(map[string]fieldpath.Filter{
-			k.gvk.GroupVersion().String(): fieldpath.Excluding(reset),
+			k.gvk.GroupVersion().String(): filter,
 		}))
 	}
 	return fieldmanager.New(k.gvk, openapi.Builtin(), options...)

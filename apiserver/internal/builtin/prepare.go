@@ -4,13 +4,20 @@ import (
 	"context"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -29,7 +36,7 @@ func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
 			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
 		}
 	case *corev1.Pod:
-		admitPod(o, now)
+		admitPod(ctx, o, now)
 	case *corev1.Service:
 		allocate(&o.Spec, string(o.UID), k.options.ServiceClusterIPRange)
 	case *corev1.ServiceAccount:
@@ -38,10 +45,14 @@ func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
 		o.Status.Phase, o.Status.LastPhaseTransitionTime = corev1.VolumePending, &now
 	case *corev1.PersistentVolumeClaim:
 		o.Status.Phase = corev1.ClaimPending
-		if !isVolumeSource(o.Spec.DataSource) && o.Spec.DataSourceRef == nil {
-			o.Spec.DataSource = nil
-		}
+		dropOtherSource(&o.Spec, &corev1.PersistentVolumeClaimSpec{})
 		syncDataSources(&o.Spec)
+	case *discoveryv1.EndpointSlice:
+		dropTopology(o, nil)
+	case *apiregistrationv1.APIService:
+		if o.Spec.Service == nil {
+			o.Status.Conditions = []apiregistrationv1.APIServiceCondition{localIsAvailable(now)}
+		}
 	case *appsv1.DaemonSet:
 		setTemplateGeneration(o, max(templateGeneration(o), 1))
 	case *batchv1.Job:
@@ -54,14 +65,18 @@ func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
 // prepareForUpdate is prepareForCreate for updates: fields that the server allocated keep
 // their live values if the update omits them. newGeneration is true if a change outside
 // the spec increments the generation.
-func (k *kind) prepareForUpdate(obj, live resources.Object) (newGeneration bool) {
+func (k *kind) prepareForUpdate(obj, live resources.Object, subresource string) (newGeneration bool) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		return !equal(o.Annotations, live.GetAnnotations())
 	case *corev1.Pod:
-		admitPodUpdate(&o.Spec, &live.(*corev1.Pod).Spec)
+		if subresource == "" {
+			admitPodUpdate(&o.Spec, &live.(*corev1.Pod).Spec)
+		}
 	case *discoveryv1.EndpointSlice:
-		return !equal(o.Labels, live.GetLabels())
+		newGeneration = !equal(o.Labels, live.GetLabels()) || desiredStateChanged(obj, live)
+		dropTopology(o, live.(*discoveryv1.EndpointSlice))
+		return newGeneration
 	case *appsv1.DaemonSet:
 		before := live.(*appsv1.DaemonSet)
 		generation := templateGeneration(before)
@@ -76,6 +91,7 @@ func (k *kind) prepareForUpdate(obj, live resources.Object) (newGeneration bool)
 	case *corev1.ServiceAccount:
 		keepSecretNames(o)
 	case *corev1.PersistentVolumeClaim:
+		dropOtherSource(&o.Spec, &live.(*corev1.PersistentVolumeClaim).Spec)
 		syncDataSources(&o.Spec)
 	case *apiextensionsv1.CustomResourceDefinition:
 		addStoredVersion(o)
@@ -98,6 +114,14 @@ func resetForStatusUpdate(obj, live resources.Object, now metav1.Time) {
 		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
 		obj.SetOwnerReferences(live.GetOwnerReferences())
 		setDefault(&o.Status.QOSClass, live.(*corev1.Pod).Status.QOSClass)
+		keepObservedGenerations(&o.Status, &live.(*corev1.Pod).Status)
+	case *flowcontrolv1.FlowSchema, *flowcontrolv1.PriorityLevelConfiguration:
+		fields := obj.GetManagedFields()
+		setField(obj, "ObjectMeta", live)
+		obj.SetManagedFields(fields)
+	case *apiregistrationv1.APIService, *resourcev1.ResourceClaim, *storagev1.VolumeAttachment, *networkingv1.ServiceCIDR,
+		*admissionregistrationv1.ValidatingAdmissionPolicy:
+		metav1.ResetObjectMetaForStatus(obj, live)
 	}
 }
 
@@ -106,5 +130,35 @@ func resetForStatusUpdate(obj, live resources.Object, now metav1.Time) {
 func keepSecretNames(o *corev1.ServiceAccount) {
 	for i := range o.Secrets {
 		o.Secrets[i] = corev1.ObjectReference{Name: o.Secrets[i].Name}
+	}
+}
+
+// localIsAvailable is the condition of an APIService that the server itself serves.
+func localIsAvailable(now metav1.Time) apiregistrationv1.APIServiceCondition {
+	return apiregistrationv1.APIServiceCondition{
+		Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue, Reason: "Local",
+		Message: "Local APIServices are always available", LastTransitionTime: now,
+	}
+}
+
+// dropTopology drops deprecatedTopology, which v1 does not write, from endpoints that change; live is nil on create. A
+// node that live has there becomes the nodeName.
+func dropTopology(o, live *discoveryv1.EndpointSlice) {
+	nodes := map[string]bool{}
+	if live != nil {
+		if equal(o.Endpoints, live.Endpoints) {
+			return
+		}
+		for _, e := range live.Endpoints {
+			nodes[e.DeprecatedTopology[corev1.LabelHostname]] = true
+		}
+	}
+	for i := range o.Endpoints {
+		e := &o.Endpoints[i]
+		node := e.DeprecatedTopology[corev1.LabelHostname]
+		if e.NodeName == nil && nodes[node] && len(apivalidation.NameIsDNSSubdomain(node, false)) == 0 {
+			e.NodeName = &node
+		}
+		e.DeprecatedTopology = nil
 	}
 }

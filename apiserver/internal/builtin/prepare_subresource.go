@@ -5,6 +5,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -42,23 +43,32 @@ func resetForSubresourceUpdate(obj, live resources.Object, subresource string) {
 
 func resetPodForSubresource(o, live *corev1.Pod, subresource string) {
 	updated := o.Spec
+	if subresource == "resize" && (len(updated.Containers) != len(live.Spec.Containers) ||
+		len(updated.InitContainers) != len(live.Spec.InitContainers)) {
+		return // validation rejects it
+	}
 	o.Spec, o.Status = *live.Spec.DeepCopy(), *live.Status.DeepCopy()
+	metav1.ResetObjectMetaForStatus(o, live)
 	switch subresource {
 	case "ephemeralcontainers":
 		o.Spec.EphemeralContainers = updated.EphemeralContainers
 	case "resize":
-		copyResources(o.Spec.InitContainers, updated.InitContainers)
-		copyResources(o.Spec.Containers, updated.Containers)
+		o.Spec.Resources = updated.Resources
+		o.Spec.InitContainers = resized(o.Spec.InitContainers, updated.InitContainers)
+		o.Spec.Containers = resized(o.Spec.Containers, updated.Containers)
 	}
 }
 
-// copyResources copies resources and resizePolicy from the containers with the same names.
-func copyResources(containers, updated []corev1.Container) {
-	for i := range containers {
-		for _, from := range updated {
-			if from.Name == containers[i].Name {
-				containers[i].Resources, containers[i].ResizePolicy = from.Resources, from.ResizePolicy
-			}
+// resized returns the live containers with the resources and resizePolicy of updated, or updated itself if names
+// differ, which validation rejects.
+func resized(live, updated []corev1.Container) []corev1.Container {
+	for i := range updated {
+		if updated[i].Name != live[i].Name {
+			return updated
 		}
 	}
+	for i := range updated {
+		live[i].Resources, live[i].ResizePolicy = updated[i].Resources, updated[i].ResizePolicy
+	}
+	return live
 }

@@ -19,6 +19,13 @@ func isVolumeSource(s *corev1.TypedLocalObjectReference) bool {
 		group == "snapshot.storage.k8s.io" && s.Kind == "VolumeSnapshot"
 }
 
+// dropOtherSource drops a dataSource of another kind, unless live has a source already.
+func dropOtherSource(s, live *corev1.PersistentVolumeClaimSpec) {
+	if live.DataSource == nil && live.DataSourceRef == nil && s.DataSourceRef == nil && !isVolumeSource(s.DataSource) {
+		s.DataSource = nil
+	}
+}
+
 // syncDataSources copies dataSource to dataSourceRef or back if only one of them is set.
 // Only dataSourceRef can have a namespace; such a reference is not copied.
 func syncDataSources(s *corev1.PersistentVolumeClaimSpec) {

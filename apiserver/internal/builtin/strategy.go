@@ -29,6 +29,10 @@ var equal = equality.Semantic.DeepEqual
 type traits struct {
 	// hasGeneration: metadata.generation counts the changes of the desired state.
 	hasGeneration bool
+	// startsWithoutGeneration: only updates set the generation.
+	startsWithoutGeneration bool
+	// keepsGeneration: only a create sets the generation.
+	keepsGeneration bool
 	// requireResourceVersion is the opposite of registry/rest's AllowUnconditionalUpdate.
 	requireResourceVersion bool
 	// allowCreateOnUpdate: an update creates an object that does not exist.
@@ -92,11 +96,9 @@ var kindTraits = map[string]map[string]traits{
 		"PriorityLevelConfiguration": {hasGeneration: true},
 	},
 	"networking.k8s.io": {
-		"IPAddress":     {hasGeneration: true},
 		"Ingress":       {hasGeneration: true},
 		"IngressClass":  {hasGeneration: true},
 		"NetworkPolicy": {hasGeneration: true},
-		"ServiceCIDR":   {hasGeneration: true},
 	},
 	"node.k8s.io": {
 		"RuntimeClass": {requireResourceVersion: true, allowCreateOnUpdate: true},
@@ -117,10 +119,11 @@ var kindTraits = map[string]map[string]traits{
 		"ResourceSlice":         {hasGeneration: true, returnDeletedObject: true},
 	},
 	"scheduling.k8s.io": {
-		"PriorityClass": {hasGeneration: true},
+		"PriorityClass": {hasGeneration: true, keepsGeneration: true},
 	},
 	"storage.k8s.io": {
-		"CSIDriver":             {requireResourceVersion: true, returnDeletedObject: true},
+		"CSIDriver": {hasGeneration: true, startsWithoutGeneration: true, requireResourceVersion: true,
+			returnDeletedObject: true},
 		"CSINode":               {requireResourceVersion: true, returnDeletedObject: true},
 		"CSIStorageCapacity":    {requireResourceVersion: true},
 		"StorageClass":          {returnDeletedObject: true},
@@ -155,6 +158,26 @@ var resetForStatus = map[schema.GroupKind][]fieldpath.Path{
 		fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "ownerReferences"),
 	},
 	{Group: "apps", Kind: "Deployment"}: {fieldpath.Fields("metadata", "labels")},
+
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:  {fieldpath.Fields("metadata")},
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:                       {fieldpath.Fields("metadata")},
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 {fieldpath.Fields("metadata")},
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: {fieldpath.Fields("metadata")},
+	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:                           {fieldpath.Fields("metadata")},
+	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:                           {fieldpath.Fields("metadata")},
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                         {fieldpath.Fields("metadata")},
+}
+
+// writtenOfPod are the only fields that a write to a subresource of a Pod does not reset.
+var writtenOfPod = map[string]fieldpath.Filter{
+	"ephemeralcontainers": fieldpath.Including(fieldpath.Pattern(fieldpath.Fields("spec", "ephemeralContainers"))),
+	"resize": fieldpath.Including(ofContainers("containers", "resources"), ofContainers("containers", "resizePolicy"),
+		ofContainers("initContainers", "resources"), ofContainers("initContainers", "resizePolicy")),
+}
+
+// ofContainers matches a field of all containers in a list.
+func ofContainers(list, field string) fieldpath.Pattern {
+	return append(append(fieldpath.Pattern(fieldpath.Fields("spec", list)), fieldpath.Any()), fieldpath.Fields(field)...)
 }
 
 // resetForCSR are the fields, in addition to spec, that a write to a
@@ -167,9 +190,21 @@ var resetForCSR = map[string]fieldpath.Path{
 
 var csrKind = schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}
 
-// resetFields returns the fields that a write through a subresource resets to their live
-// values. Their managers never own them (GetResetFields in registry/rest).
-func (k *kind) resetFields(subresource string) *fieldpath.Set {
+// GetResetFieldsFilter returns the filter of the fields that managers own by a write through a subresource, or nil if
+// they own all.
+func (k *kind) GetResetFieldsFilter(subresource string) fieldpath.Filter {
+	if filter, ok := writtenOfPod[subresource]; ok && k.gvk.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+		return filter
+	}
+	if reset := k.GetResetFields(subresource); !reset.Empty() {
+		return fieldpath.Excluding(reset)
+	}
+	return nil
+}
+
+// GetResetFields returns the fields that a write through a subresource resets to their live
+// values. Their managers never own them (as in registry/rest).
+func (k *kind) GetResetFields(subresource string) *fieldpath.Set {
 	gk := k.gvk.GroupKind()
 	switch {
 	case gk == csrKind:
@@ -213,12 +248,18 @@ func (k *kind) GracefulDelete(obj resources.Object, requested *int64) (seconds i
 // PrepareForCreate drops the status if it is a subresource. Nodes keep theirs: the kubelet
 // reports its status when it registers the Node.
 func (k *kind) PrepareForCreate(ctx context.Context, obj resources.Object) {
-	if _, isNode := obj.(*corev1.Node); k.hasStatus && !isNode {
-		setField(obj, "Status", nil)
+	switch obj.(type) {
+	case *corev1.Node:
+	case *corev1.Pod: // admitPod sets the status, from that of the client
+	default:
+		if k.hasStatus {
+			setField(obj, "Status", nil)
+		}
 	}
-	if k.traits.hasGeneration {
+	if k.traits.hasGeneration && !k.traits.startsWithoutGeneration {
 		obj.SetGeneration(1)
 	}
+	dropDisabled(obj, nil)
 	k.prepareForCreate(ctx, obj)
 	// Some defaults depend on fields that were set just now: a Job without labels gets the
 	// labels of its template.
@@ -233,10 +274,12 @@ func (k *kind) now() metav1.Time { return metav1.NewTime(k.options.Now()).Rfc333
 // and increments the generation if the desired state changed.
 func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) {
 	defer dropEmptyLists(obj)
+	defer setDefaults(obj) // as in PrepareForCreate
 	obj.SetGeneration(live.GetGeneration())
 	switch subresource {
 	case "status":
 		resetForStatusUpdate(obj, live, k.now())
+		dropDisabled(obj, live)
 		return
 	case "binding":
 		return // the server writes spec.nodeName, which does not count as a new generation
@@ -248,8 +291,9 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 	default:
 		resetForSubresourceUpdate(obj, live, subresource)
 	}
-	newGeneration := k.prepareForUpdate(obj, live)
-	if k.traits.hasGeneration && (newGeneration || desiredStateChanged(obj, live)) {
+	dropDisabled(obj, live)
+	newGeneration := k.prepareForUpdate(obj, live, subresource)
+	if k.traits.hasGeneration && !k.traits.keepsGeneration && (newGeneration || desiredStateChanged(obj, live)) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}
 }
@@ -279,6 +323,11 @@ func (k *kind) validateName() apivalidation.ValidateNameFunc {
 		return f
 	}
 	return apivalidation.NameIsDNSSubdomain
+}
+
+// zeroOf returns an empty object of the same Go type.
+func zeroOf(obj resources.Object) resources.Object {
+	return reflect.New(reflect.TypeOf(obj).Elem()).Interface().(resources.Object)
 }
 
 // setField copies a field of a Go struct from another object, or zeroes it if from is nil.

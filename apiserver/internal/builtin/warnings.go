@@ -58,18 +58,20 @@ func warningsOf(obj, live resources.Object, subresource string) []string {
 	switch {
 	case subresource == "status":
 		w.status(obj)
-	case subresource != "":
+	case subresource != "" && subresource != "scale":
 	case live == nil:
 		w.name(obj)
 		w.created(obj)
 		w.podTemplate(obj)
+		w.claimTemplates(obj, nil)
 		w.always(obj)
 	default:
 		w.updated(obj, live)
 		_, isPod := obj.(*corev1.Pod) // controllers update Pods all the time
 		if !isPod && templateMayDiffer(obj, live) {
-			w.podTemplate(obj)
+			w.podTemplate(warnedTemplate(obj, live))
 		}
+		w.claimTemplates(obj, live)
 		w.always(obj)
 	}
 	return w.out
@@ -83,6 +85,15 @@ func templateMayDiffer(obj, live resources.Object) bool {
 		return !ok || !equal(o.Spec.Template, before.Spec.Template)
 	}
 	return obj.GetGeneration() != live.GetGeneration()
+}
+
+// warnedTemplate returns the object whose Pod template an update warns of: live for a ReplicationController, as on
+// kube-apiserver, the new object for others.
+func warnedTemplate(obj, live resources.Object) resources.Object {
+	if _, ok := obj.(*corev1.ReplicationController); ok {
+		return live
+	}
+	return obj
 }
 
 // name warns of names that are invalid as the names of Pods or as hostnames.
@@ -155,10 +166,21 @@ func (w *warner) created(obj resources.Object) {
 		}
 	case *storagev1.CSIDriver:
 		w.tokenRequests(o)
-	case *appsv1.StatefulSet:
-		for i := range o.Spec.VolumeClaimTemplates {
-			w.claim(field.NewPath("spec", "volumeClaimTemplates").Index(i), &o.Spec.VolumeClaimTemplates[i].Spec)
+	}
+}
+
+// claimTemplates warns of the volumeClaimTemplates of a StatefulSet. Updates have another path.
+func (w *warner) claimTemplates(obj, live resources.Object) {
+	o, ok := obj.(*appsv1.StatefulSet)
+	if !ok {
+		return
+	}
+	for i := range o.Spec.VolumeClaimTemplates {
+		path := field.NewPath("spec", "volumeClaimTemplates").Index(i)
+		if live != nil {
+			path = path.Child("Spec")
 		}
+		w.claim(path, &o.Spec.VolumeClaimTemplates[i].Spec)
 	}
 }
 
@@ -176,10 +198,6 @@ func (w *warner) updated(obj, live resources.Object) {
 		if strings.Contains(o.Spec.Schedule, "TZ") {
 			w.add(nil, "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, "+
 				"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")
-		}
-	case *appsv1.StatefulSet:
-		for i := range o.Spec.VolumeClaimTemplates {
-			w.claim(field.NewPath("spec", "volumeClaimTemplates").Index(i).Child("Spec"), &o.Spec.VolumeClaimTemplates[i].Spec)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (w *warner) pod(path *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpe
 	}
 	containers := containersOf(spec, s)
 	for _, c := range containers {
-		w.container(c, annotations, meta, s)
+		w.container(c, annotations, meta, s, path != nil)
 	}
 	w.ports(containers)
 	if n := s.TerminationGracePeriodSeconds; n != nil && *n < 0 {
@@ -157,7 +157,9 @@ func containersOf(spec *field.Path, s *corev1.PodSpec) (out []located) {
 	return out
 }
 
-func (w *warner) container(c located, annotations *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpec) {
+func (w *warner) container(
+	c located, annotations *field.Path, meta *metav1.ObjectMeta, s *corev1.PodSpec, isTemplate bool,
+) {
 	if c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil {
 		key := corev1.SeccompContainerAnnotationKeyPrefix + c.Name
 		if _, ok := meta.Annotations[key]; ok {
@@ -167,8 +169,9 @@ func (w *warner) container(c located, annotations *field.Path, meta *metav1.Obje
 	if c.SecurityContext == nil || c.SecurityContext.AppArmorProfile == nil {
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
 		annotation, ok := meta.Annotations[key]
-		if ok && (s.SecurityContext == nil || !isAppArmor(s.SecurityContext.AppArmorProfile, annotation)) {
-			w.add(annotations.Key(key), `deprecated since v1.30; use the "appArmorProfile" field instead`)
+		if ok && isTemplate && (s.SecurityContext == nil || s.SecurityContext.AppArmorProfile == nil ||
+			!equal(s.SecurityContext.AppArmorProfile, appArmorOf(annotation))) {
+			w.add(annotations.Key(key), deprecatedAppArmor)
 		}
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
@@ -186,23 +189,6 @@ func (w *warner) container(c located, annotations *field.Path, meta *metav1.Obje
 		}
 		seen[env.Name] = true
 	}
-}
-
-// isAppArmor reports whether a profile equals that of an annotation.
-func isAppArmor(p *corev1.AppArmorProfile, annotation string) bool {
-	if p == nil {
-		return false
-	}
-	name, isLocal := strings.CutPrefix(annotation, corev1.DeprecatedAppArmorBetaProfileNamePrefix)
-	switch {
-	case annotation == corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
-		return p.Type == corev1.AppArmorProfileTypeUnconfined
-	case annotation == corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:
-		return p.Type == corev1.AppArmorProfileTypeRuntimeDefault
-	case isLocal && name != "":
-		return p.Type == corev1.AppArmorProfileTypeLocalhost && p.LocalhostProfile != nil && *p.LocalhostProfile == name
-	}
-	return false
 }
 
 // ports warns of duplicate ports and port names across containers.

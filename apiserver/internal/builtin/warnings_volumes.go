@@ -47,19 +47,18 @@ func (w *warner) volumes(path *field.Path, volumes []corev1.Volume) {
 // overlaps warns of two files in a volume if their paths are equal or one is below the
 // other.
 func (w *warner) overlaps(v *corev1.Volume) {
-	f := files{w: w, volume: v.Name}
-	switch {
-	case v.ConfigMap != nil:
-		f.of = fmt.Sprintf("ConfigMap %q", v.ConfigMap.Name)
-		f.addKeys(v.ConfigMap.Items, "")
-	case v.Secret != nil:
-		f.of = fmt.Sprintf("Secret %q", v.Secret.SecretName)
-		f.addKeys(v.Secret.Items, "")
-	case v.DownwardAPI != nil:
-		f.of = "DownwardAPI"
-		f.addFields(v.DownwardAPI.Items, "")
-	case v.Projected != nil:
-		f.of = "Projected"
+	of := func(source string) *files { return &files{w: w, volume: v.Name, of: source} }
+	if v.ConfigMap != nil {
+		of(fmt.Sprintf("ConfigMap %q", v.ConfigMap.Name)).addKeys(v.ConfigMap.Items, "")
+	}
+	if v.Secret != nil {
+		of(fmt.Sprintf("Secret %q", v.Secret.SecretName)).addKeys(v.Secret.Items, "")
+	}
+	if v.DownwardAPI != nil {
+		of("DownwardAPI").addFields(v.DownwardAPI.Items, "")
+	}
+	if v.Projected != nil {
+		f := of("Projected")
 		for i := range v.Projected.Sources {
 			f.addSource(&v.Projected.Sources[i])
 		}

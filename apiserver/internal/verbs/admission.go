@@ -207,7 +207,7 @@ func (c *Call) invalid(r admissionRequest, errs field.ErrorList) error {
 	return apierrors.NewInvalid(c.Resource.GroupKind(), obj.GetName(), errs)
 }
 
-// recorder adds the warnings of plugins to those of a call. Plugins may run concurrently.
+// recorder adds the warnings of plugins and strategies to those of a call. Plugins may run concurrently.
 type recorder struct {
 	lock sync.Mutex
 	call *Call

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/tenure-ssa/tenure/managedfields"
 
@@ -110,7 +111,7 @@ func (c *Call) insert(
 	if c.Controllers {
 		addProtection(obj)
 	}
-	c.Strategy.PrepareForCreate(ctx, obj)
+	c.Strategy.PrepareForCreate(warning.WithWarningRecorder(ctx, &recorder{call: c}), obj)
 	if err := c.validate(ctx, writeRequest(obj, nil, options)); err != nil {
 		return nil, err
 	}
