@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
@@ -19,28 +19,20 @@ import (
 // the status, and what the mutating admission plugins set that kube-apiserver enables by
 // default. No field manager owns these fields.
 func prepareForCreate(ctx context.Context, obj resources.Object, now metav1.Time) {
+	defaults.Prepare(obj, nil)
 	switch o := obj.(type) {
 	case *certificatesv1.CertificateSigningRequest:
 		setRequester(ctx, &o.Spec)
 	case *corev1.Namespace:
 		o.Status.Phase = corev1.NamespaceActive
-		if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {
-			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
-		}
 	case *corev1.Pod:
 		admitPod(o, now)
 	case *corev1.Service:
 		allocate(&o.Spec, string(o.UID))
-	case *corev1.ServiceAccount:
-		keepSecretNames(o)
 	case *corev1.PersistentVolume:
 		o.Status.Phase, o.Status.LastPhaseTransitionTime = corev1.VolumePending, &now
 	case *corev1.PersistentVolumeClaim:
 		o.Status.Phase = corev1.ClaimPending
-		if !isVolumeSource(o.Spec.DataSource) && o.Spec.DataSourceRef == nil {
-			o.Spec.DataSource = nil
-		}
-		syncDataSources(&o.Spec)
 	case *appsv1.DaemonSet:
 		setTemplateGeneration(o, max(templateGeneration(o), 1))
 	case *batchv1.Job:
@@ -50,15 +42,12 @@ func prepareForCreate(ctx context.Context, obj resources.Object, now metav1.Time
 	}
 }
 
-// prepareForUpdate is prepareForCreate for updates: fields that the server allocated keep
-// their live values if the update omits them. newGeneration is true if a change outside
+// prepareForUpdate is prepareForCreate for updates, after defaults.Prepare. newGeneration is true if a change outside
 // the spec increments the generation.
 func prepareForUpdate(obj, live resources.Object) (newGeneration bool) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		return !equal(o.Annotations, live.GetAnnotations())
-	case *corev1.Pod:
-		admitPodUpdate(&o.Spec, &live.(*corev1.Pod).Spec)
 	case *discoveryv1.EndpointSlice:
 		return !equal(o.Labels, live.GetLabels())
 	case *appsv1.DaemonSet:
@@ -69,13 +58,10 @@ func prepareForUpdate(obj, live resources.Object) (newGeneration bool) {
 		}
 		setTemplateGeneration(o, generation)
 	case *corev1.Service:
-		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
-		dropForNewType(o, live.(*corev1.Service))
+		if o.Spec.Type != corev1.ServiceTypeLoadBalancer {
+			o.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+		}
 		allocate(&o.Spec, string(live.GetUID()))
-	case *corev1.ServiceAccount:
-		keepSecretNames(o)
-	case *corev1.PersistentVolumeClaim:
-		syncDataSources(&o.Spec)
 	case *apiextensionsv1.CustomResourceDefinition:
 		addStoredVersion(o)
 	}
@@ -97,13 +83,5 @@ func resetForStatusUpdate(obj, live resources.Object, now metav1.Time) {
 		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
 		obj.SetOwnerReferences(live.GetOwnerReferences())
 		setDefault(&o.Status.QOSClass, live.(*corev1.Pod).Status.QOSClass)
-	}
-}
-
-// keepSecretNames drops everything but the names from the Secrets of a ServiceAccount: they
-// are in its namespace.
-func keepSecretNames(o *corev1.ServiceAccount) {
-	for i := range o.Secrets {
-		o.Secrets[i] = corev1.ObjectReference{Name: o.Secrets[i].Name}
 	}
 }

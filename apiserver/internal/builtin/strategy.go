@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
@@ -148,38 +149,14 @@ func pathSegment(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// resetForStatus are the fields, in addition to spec, that a write to the status
-// subresource resets.
-var resetForStatus = map[schema.GroupKind][]fieldpath.Path{
-	{Kind: "Pod"}: {
-		fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "ownerReferences"),
-	},
-	{Group: "apps", Kind: "Deployment"}: {fieldpath.Fields("metadata", "labels")},
-}
-
-// resetForCSR are the fields, in addition to spec, that a write to a
-// CertificateSigningRequest resets, by subresource.
-var resetForCSR = map[string]fieldpath.Path{
-	"":         fieldpath.Fields("status"),
-	"status":   fieldpath.Fields("status", "conditions"),
-	"approval": fieldpath.Fields("status", "certificate"),
-}
-
-var csrKind = schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}
-
 // resetFields returns the fields that a write through a subresource resets to their live
 // values. Their managers never own them (GetResetFields in registry/rest).
 func (k *kind) resetFields(subresource string) *fieldpath.Set {
-	gk := k.gvk.GroupKind()
-	switch {
-	case gk == csrKind:
-		return fieldpath.NewSet(fieldpath.Fields("spec"), resetForCSR[subresource])
-	case subresource == "status":
-		return fieldpath.NewSet(append(resetForStatus[gk], fieldpath.Fields("spec"))...)
-	case subresource == "" && k.hasStatus, subresource == "finalize":
-		return fieldpath.NewSet(fieldpath.Fields("status"))
+	var paths []fieldpath.Path
+	for _, names := range defaults.ResetFields(k.gvk.GroupKind(), subresource, k.hasStatus) {
+		paths = append(paths, fieldpath.Fields(names...))
 	}
-	return nil
+	return fieldpath.NewSet(paths...)
 }
 
 // AllowUnconditionalUpdate reports whether an update may omit the resourceVersion.
@@ -245,6 +222,7 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 			setField(obj, "Status", live)
 		}
 		resetForMainUpdate(obj, live)
+		defaults.Prepare(obj, live)
 	default:
 		resetForSubresourceUpdate(obj, live, subresource)
 	}
