@@ -57,6 +57,15 @@ type PlanOptions struct {
 	// Defaulter does to both what a server of another process does in code when it decodes them; nil for nothing. Unlike
 	// that of [WithDefaulter] it has no say in the merged object.
 	Defaulter func(runtime.Object)
+	// Prepare does to the merged object what a server does in code before it stores an update, besides resetting the
+	// fields of [WithResetFields]: it puts back what such a write must not change, such as a Namespace's finalizers, and
+	// sets what follows from other fields. Both objects have their defaults; live must not be changed. Nil for nothing. It
+	// is not called for a subresource.
+	Prepare func(merged, live runtime.Object)
+	// Validate returns why a server refuses to store the merged object, which is as Prepare left it; live is nil for a
+	// create, and neither may be changed. The error is Plan's. It is not called for a conflict, which a server finds
+	// first. Nil refuses nothing.
+	Validate func(merged, live runtime.Object) error
 	// Semantics say which values are equal when live and the merged object are
 	// compared; nil for the FieldManager's own. It has no say in what is in conflict:
 	// a server raises conflicts before it looks what the values mean. For custom
@@ -65,9 +74,9 @@ type PlanOptions struct {
 	Semantics *typed.Semantics
 }
 
-// ErrPrecondition says that an intent names a resourceVersion or uid that is not
-// live's. A server answers 409, and a retry with the object as it is now may go
-// well.
+// ErrPrecondition says that an intent names a resourceVersion that is not live's, or a
+// uid although there is no object. A server answers 409, and a retry with the object as
+// it is now may go well.
 var ErrPrecondition = errors.New("precondition failed")
 
 // Plan is what an apply would do. Nothing in it may be changed: it shares memory
@@ -176,10 +185,7 @@ func (m *FieldManager) Plan(live, applied runtime.Object, manager string, option
 	if err := p.compare(w, live, options); err != nil {
 		return nil, err
 	}
-	same := false
-	if p.before.tree != nil {
-		same = p.semantics.Equal(m.typ, p.before.tree, p.after.tree)
-	}
+	same := p.before.tree != nil && p.semantics.Equal(m.typ, p.before.tree, p.after.tree)
 	switch {
 	case len(p.Conflicts) > 0 && !options.Force:
 		p.Outcome = Conflict
@@ -188,8 +194,27 @@ func (m *FieldManager) Plan(live, applied runtime.Object, manager string, option
 	case !p.sameEntries(live):
 		p.Outcome = OwnershipOnly
 	}
+	if options.Validate != nil && p.Outcome != Conflict {
+		if err := p.validate(options.Validate); err != nil {
+			return nil, err
+		}
+	}
 	p.Ownership, err = w.ownershipChanges(live)
 	return p, err
+}
+
+func (p *Plan) validate(validate func(merged, live runtime.Object) error) error {
+	merged, err := like(p.Merged, p.after.tree)
+	if err != nil {
+		return err
+	}
+	var before runtime.Object
+	if p.before.tree != nil {
+		if before, err = like(p.Merged, p.before.tree); err != nil {
+			return err
+		}
+	}
+	return validate(merged, before)
 }
 
 // checkPreconditions refuses an intent that is for another object than live. An
@@ -209,7 +234,12 @@ func (m *FieldManager) checkPreconditions(live, applied runtime.Object) error {
 	have, _ := stored["metadata"].(map[string]any)
 	for _, name := range [...]string{"resourceVersion", "uid"} {
 		v, _ := want[name].(string)
-		if now, _ := have[name].(string); v != "" && v != now {
+		now, _ := have[name].(string)
+		switch {
+		case v == "" || v == now:
+		case name == "uid" && now != "":
+			return fmt.Errorf("metadata.uid: expected %q, which is immutable, got %q", now, v)
+		default:
 			return fmt.Errorf("metadata.%s: %w: expected %q, the object has %q", name, ErrPrecondition, v, now)
 		}
 	}
@@ -232,6 +262,9 @@ func (p *Plan) compare(w *applyWrite, live runtime.Object, options PlanOptions) 
 	if p.after.tree, err = w.m.putBack(p.before.tree, p.after); err != nil {
 		return err
 	}
+	if p.before.tree != nil && typed.Equal(p.before.tree, p.after.tree) {
+		return nil // Equal objects have equal defaults, and most plans end here.
+	}
 	for _, o := range []*object{&p.before, &p.after} {
 		if o.tree == nil {
 			continue
@@ -240,20 +273,35 @@ func (p *Plan) compare(w *applyWrite, live runtime.Object, options PlanOptions) 
 			o.tree, _ = o.typ.Default(o.tree).(map[string]any)
 		}
 		for _, set := range []func(runtime.Object){w.m.defaulter, options.Defaulter} {
-			if set == nil {
-				continue
-			}
-			obj, err := like(p.Merged, trees.Copy(o.tree).(map[string]any))
-			if err != nil {
-				return err
-			}
-			set(obj)
-			if o.tree, err = treeOf(obj); err != nil {
+			if err := p.change(o, set); err != nil {
 				return fmt.Errorf("defaulting: %w", err)
 			}
-			o.tree = managedfields.With(o.tree, nil)
 		}
 	}
+	if options.Prepare == nil || p.before.tree == nil || w.m.subresource != "" {
+		return nil
+	}
+	before, err := like(p.Merged, trees.Copy(p.before.tree).(map[string]any))
+	if err != nil {
+		return err
+	}
+	return p.change(&p.after, func(merged runtime.Object) { options.Prepare(merged, before) })
+}
+
+// change calls a function, if it is not nil, with a copy of an object, and sets the object's tree to what comes of it.
+func (p *Plan) change(o *object, f func(runtime.Object)) error {
+	if f == nil {
+		return nil
+	}
+	obj, err := like(p.Merged, trees.Copy(o.tree).(map[string]any))
+	if err != nil {
+		return err
+	}
+	f(obj)
+	if o.tree, err = treeOf(obj); err != nil {
+		return err
+	}
+	o.tree = managedfields.With(o.tree, nil)
 	return nil
 }
 

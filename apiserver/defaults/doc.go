@@ -3,7 +3,8 @@
 //
 //	defaults.Set(&pod)                        // a Go struct, in place
 //	tree, err := defaults.Tree(gvk, tree)     // a tree, as a server decodes it
-//	fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(gvk)}
+//	fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(gvk),
+//		Prepare: defaults.PrepareOf(gvk)}
 //
 // With these options, plans are true for built-in kinds: live and the merged object are compared as a server stores
 // them, with all defaults, below atomic lists too, and without what the Go type leaves out, such as an empty value of

@@ -45,6 +45,16 @@ func New(gvk schema.GroupVersionKind) (obj runtime.Object, ok bool) {
 // defaults. A field that the Go type does not have, or a kind that k8s.io/api does not have, is an error. The result
 // shares no memory with tree.
 func Tree(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, error) {
+	obj, err := structOf(gvk, tree)
+	if err != nil {
+		return nil, err
+	}
+	Set(obj)
+	return treeOf(obj)
+}
+
+// structOf returns a tree as a Go struct. A field that the struct does not have is an error.
+func structOf(gvk schema.GroupVersionKind, tree map[string]any) (runtime.Object, error) {
 	obj, ok := New(gvk)
 	if !ok {
 		return nil, fmt.Errorf("%s: expected a kind of k8s.io/api", gvk)
@@ -60,8 +70,12 @@ func Tree(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", gvk.Kind, err)
 	}
-	Set(obj)
-	if data, err = json.Marshal(obj); err != nil {
+	return obj, nil
+}
+
+func treeOf(obj runtime.Object) (map[string]any, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
 		return nil, err
 	}
 	var out map[string]any
@@ -78,7 +92,9 @@ func Of(gvk schema.GroupVersionKind) func(runtime.Object) {
 			Set(obj)
 			return
 		}
-		if out, err := Tree(gvk, u.Object); err == nil {
+		if decode := ofExtensions[gvk]; decode != nil {
+			u.Object = decode(u.Object)
+		} else if out, err := Tree(gvk, u.Object); err == nil {
 			u.Object = out
 		}
 	}

@@ -7,13 +7,16 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -34,19 +37,33 @@ func TestPlansAreTrue(t *testing.T) {
 		t.Run(kind.kind, func(t *testing.T) {
 			require.GreaterOrEqual(t, len(kind.bodies), 5)
 			for i, body := range kind.bodies {
-				name := fmt.Sprintf("o%d", i)
+				name := kind.nameOf(i)
 				text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},%s}`, kind.apiVersion, kind.kind, name, body)
 				path := kind.path + "/" + name + "?fieldManager=m"
 				w := send(server, http.MethodPatch, path, text)
 				require.Equal(t, http.StatusCreated, w.Code, "%s: %s", text, w.Body)
 				live, intent := decode(t, w.Body.Bytes()), decode(t, []byte(text))
+				gvk := intent.GroupVersionKind()
 				plan, err := managerOf(t, kind).Plan(live, intent, "m", fieldmanager.PlanOptions{
-					Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(intent.GroupVersionKind()),
+					Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(gvk), Prepare: defaults.PrepareOf(gvk),
 				})
 				require.NoError(t, err)
-				require.Equal(t, fieldmanager.Unchanged, plan.Outcome, text)
 				w = send(server, http.MethodPatch, path, text)
+				require.Equal(t, http.StatusOK, w.Code, "%s: %s", text, w.Body)
+				if len(live.GetManagedFields()) == 0 {
+					// Nobody owns anything, so what is there without an intent has an owner from the second apply on.
+					owned := len(decode(t, w.Body.Bytes()).GetManagedFields()) > 0
+					require.Equal(t, owned, plan.Outcome == fieldmanager.OwnershipOnly, text)
+					if owned {
+						continue
+					}
+				}
+				require.Equal(t, fieldmanager.Unchanged, plan.Outcome, text)
 				again := decode(t, w.Body.Bytes())
+				if controlled[kind.kind] {
+					forgetControlled(live)
+					forgetControlled(again)
+				}
 				if os.Getenv("KUBE_APISERVER") != "" {
 					// It writes where bytes differ that no client sees, such as 1024Mi and 1Gi (doc/differences.md).
 					again.SetResourceVersion(live.GetResourceVersion())
@@ -56,6 +73,18 @@ func TestPlansAreTrue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// controlled are kinds whose status a server writes by itself, a moment after a write.
+var controlled = map[string]bool{"CustomResourceDefinition": true, "APIService": true, "FlowSchema": true}
+
+// forgetControlled removes what such a write changes.
+func forgetControlled(u *unstructured.Unstructured) {
+	delete(u.Object, "status")
+	u.SetResourceVersion("")
+	u.SetManagedFields(slices.DeleteFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "status"
+	}))
 }
 
 // plannedServer returns a server of this package, or the one at KUBE_APISERVER, a URL: a kube-apiserver of the same
@@ -79,17 +108,75 @@ func plannedServer(t *testing.T) http.Handler {
 func managerOf(t *testing.T, k plannedKind) *fieldmanager.FieldManager {
 	gv, err := schema.ParseGroupVersion(k.apiVersion)
 	require.NoError(t, err)
-	status := map[string]fieldpath.Filter{k.apiVersion: fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))}
+	var paths []fieldpath.Path
+	for _, names := range defaults.ResetFields(gv.WithKind(k.kind).GroupKind(), "", true) {
+		paths = append(paths, fieldpath.Fields(names...))
+	}
+	status := map[string]fieldpath.Filter{k.apiVersion: fieldpath.Excluding(fieldpath.NewSet(paths...))}
 	m, err := fieldmanager.New(gv.WithKind(k.kind), openapi.Builtin(), fieldmanager.WithClock(time.Now),
-		fieldmanager.WithResetFields(status))
+		fieldmanager.WithResetFields(status), withEmptyObject(gv.WithKind(k.kind)))
 	require.NoError(t, err)
 	return m
+}
+
+// withEmptyObject says what a server knows of the Go type of a kind before an object is created.
+func withEmptyObject(gvk schema.GroupVersionKind) fieldmanager.Option {
+	empty, ok := defaults.New(gvk)
+	if !ok {
+		return func(*fieldmanager.FieldManager) {}
+	}
+	return fieldmanager.WithEmptyObject(empty)
 }
 
 func decode(t *testing.T, data []byte) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	require.NoError(t, u.UnmarshalJSON(data), string(data))
 	return u
+}
+
+// TestPlannedKinds: every kind of the server that can be applied has planned objects.
+func TestPlannedKinds(t *testing.T) {
+	server, err := apiserver.New(t.Context(), apiserver.Options{Token: "token"})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, server.Close()) }()
+	client, err := discovery.NewDiscoveryClientForConfig(server.LoopbackConfig())
+	require.NoError(t, err)
+	_, lists, err := client.ServerGroupsAndResources()
+	require.NoError(t, err)
+	var served, planned []string
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "patch") && !strings.Contains(r.Name, "/") {
+				served = append(served, list.GroupVersion+" "+r.Kind)
+			}
+		}
+	}
+	for _, kind := range plannedKinds {
+		planned = append(planned, kind.apiVersion+" "+kind.kind)
+	}
+	require.ElementsMatch(t, served, planned)
+}
+
+// plannedKinds are all kinds, with objects.
+var plannedKinds = slices.Concat(plannedWorkloads, plannedCluster, plannedOthers)
+
+// plannedNames are the names of objects of kinds for which o0, o1 and so on are no names, or no others than those of
+// another kind's objects.
+var plannedNames = map[string]string{
+	"events.k8s.io/v1 Event":                           "n%d",
+	"autoscaling/v1 HorizontalPodAutoscaler":           "v%d",
+	"networking.k8s.io/v1 IPAddress":                   "10.3.0.%d",
+	"apiregistration.k8s.io/v1 APIService":             "v1.o%d.example.com",
+	"apiextensions.k8s.io/v1 CustomResourceDefinition": "o%ds.example.com",
+}
+
+// nameOf returns the name of the object of an index.
+func (k plannedKind) nameOf(i int) string {
+	name := plannedNames[k.apiVersion+" "+k.kind]
+	if name == "" {
+		name = "o%d"
+	}
+	return fmt.Sprintf(name, i)
 }
 
 // plannedKind is a kind with bodies of objects: all but apiVersion, kind and metadata.

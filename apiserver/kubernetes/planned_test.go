@@ -1,15 +1,21 @@
 package kubernetes_test
 
-var plannedKinds = []plannedKind{
-	{"v1", "Pod", "/api/v1" + inDefault + "pods", filled(`"spec":SPEC`, "")},
+// plannedWorkloads are workloads, and kinds that they use.
+var plannedWorkloads = []plannedKind{
+	{"v1", "Pod", "/api/v1" + inDefault + "pods", append(filled(`"spec":SPEC`, ""),
+		`"spec":{"serviceAccountName":"s","containers":[{"name":"c","image":"i"}],"tolerations":[{"key":"k",`+
+			`"operator":"Exists"}]}`,
+		`"spec":{"containers":[{"name":"c","image":"i"}],"tolerations":[],"priority":null,"dnsPolicy":""}`)},
 	{"v1", "PodTemplate", "/api/v1" + inDefault + "podtemplates", filled(`"template":{"metadata":{"labels":{"a":"b"}},`+
 		`"spec":SPEC}`, "")},
-	{"v1", "ReplicationController", "/api/v1" + inDefault + "replicationcontrollers", filled(`"spec":{"selector":{"a":"b"},`+
-		`"template":{"metadata":{"labels":{"a":"b"}},"spec":SPEC}}`, "")},
+	{"v1", "ReplicationController", "/api/v1" + inDefault + "replicationcontrollers",
+		filled(`"spec":{"selector":{"a":"b"},`+
+			`"template":{"metadata":{"labels":{"a":"b"}},"spec":SPEC}}`, "")},
 	{"apps/v1", "Deployment", "/apis/apps/v1" + inDefault + "deployments", filled(`"spec":{`+labelled+`}`, "")},
 	{"apps/v1", "ReplicaSet", "/apis/apps/v1" + inDefault + "replicasets", filled(`"spec":{`+labelled+`}`, "")},
 	{"apps/v1", "DaemonSet", "/apis/apps/v1" + inDefault + "daemonsets", filled(`"spec":{`+labelled+`}`, "")},
-	{"apps/v1", "StatefulSet", "/apis/apps/v1" + inDefault + "statefulsets", filled(`"spec":{`+labelled+`,`+claim+`}`, "")},
+	{"apps/v1", "StatefulSet", "/apis/apps/v1" + inDefault + "statefulsets", filled(`"spec":{`+labelled+`,`+claim+`}`,
+		"")},
 	{"batch/v1", "Job", "/apis/batch/v1" + inDefault + "jobs", filled(`"spec":{"template":{"spec":SPEC}}`,
 		`,"restartPolicy":"Never"`)},
 	{"batch/v1", "CronJob", "/apis/batch/v1" + inDefault + "cronjobs", filled(`"spec":{"schedule":"* * * * *",`+
@@ -19,6 +25,8 @@ var plannedKinds = []plannedKind{
 		`"spec":{"type":"NodePort","ports":[{"port":80,"protocol":"UDP"}]}`, `"spec":{"clusterIP":"None","ports":[]}`,
 		`"spec":{"sessionAffinity":"ClientIP","ports":[{"name":"a","port":80},{"name":"b","port":81}]}`,
 		`"spec":{"type":"ExternalName","externalName":"example.com"}`,
+		`"spec":{"clusterIP":"","ports":[{"port":80,"nodePort":0}]}`,
+		`"spec":{"type":"LoadBalancer","ports":[{"port":80,"nodePort":0}],"ipFamilies":[],"clusterIPs":[]}`,
 	}},
 	{"v1", "Secret", "/api/v1" + inDefault + "secrets", []string{
 		`"stringData":{"a":"b"}`, `"data":{"a":"Yg=="}`, `"data":{},"stringData":{}`, `"type":"Opaque","stringData":{"a":""}`,
@@ -30,7 +38,8 @@ var plannedKinds = []plannedKind{
 	{"v1", "LimitRange", "/api/v1" + inDefault + "limitranges", []string{
 		`"spec":{"limits":[{"type":"Container","max":{"cpu":"1"}}]}`, `"spec":{"limits":[{"type":"Container","default":{` +
 			`"memory":"1024Mi"}}]}`, `"spec":{"limits":[{"type":"Pod","max":{"cpu":"2000m"}}]}`,
-		`"spec":{"limits":[{"type":"Container","min":{"cpu":"0.0001"}}]}`, `"spec":{"limits":[{"type":"PersistentVolumeClaim",` +
+		`"spec":{"limits":[{"type":"Container","min":{"cpu":"0.0001"}}]}`,
+		`"spec":{"limits":[{"type":"PersistentVolumeClaim",` +
 			`"min":{"storage":"1Gi"}}]}`,
 	}},
 	{"v1", "PersistentVolumeClaim", "/api/v1" + inDefault + "persistentvolumeclaims", claims},
@@ -62,12 +71,14 @@ var plannedKinds = []plannedKind{
 		"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", webhooks},
 	{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy",
 		"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", policies},
-	{"autoscaling/v2", "HorizontalPodAutoscaler", "/apis/autoscaling/v2" + inDefault + "horizontalpodautoscalers", []string{
-		`"spec":{` + scaled + `}`, `"spec":{` + scaled + `,"minReplicas":2,"metrics":[]}`, `"spec":{` + scaled +
-			`,"behavior":{"scaleDown":{}}}`, `"spec":{` + scaled + `,"behavior":{"scaleUp":{"policies":[{"type":"Pods",` +
-			`"value":1,"periodSeconds":10}]}}}`, `"spec":{` + scaled + `,"metrics":[{"type":"Resource","resource":{"name":"cpu",` +
-			`"target":{"type":"AverageValue","averageValue":"1000m"}}}]}`,
-	}},
+	{"autoscaling/v2", "HorizontalPodAutoscaler", "/apis/autoscaling/v2" + inDefault + "horizontalpodautoscalers",
+		[]string{
+			`"spec":{` + scaled + `}`, `"spec":{` + scaled + `,"minReplicas":2,"metrics":[]}`, `"spec":{` + scaled +
+				`,"behavior":{"scaleDown":{}}}`, `"spec":{` + scaled + `,"behavior":{"scaleUp":{"policies":[{"type":"Pods",` +
+				`"value":1,"periodSeconds":10}]}}}`,
+			`"spec":{` + scaled + `,"metrics":[{"type":"Resource","resource":{"name":"cpu",` +
+				`"target":{"type":"AverageValue","averageValue":"1000m"}}}]}`,
+		}},
 	{"storage.k8s.io/v1", "StorageClass", "/apis/storage.k8s.io/v1/storageclasses", []string{
 		`"provisioner":"p/q"`, `"provisioner":"p/q","parameters":{}`, `"provisioner":"p/q","mountOptions":[]`,
 		`"provisioner":"p/q","allowVolumeExpansion":false`, `"provisioner":"p/q","parameters":{"a":""}`,
@@ -110,9 +121,11 @@ var policies = []string{
 		`"operations":["CREATE"],"resources":["deployments"]}]}}`,
 	`"spec":{"validations":[{"expression":"true","message":""}],"matchConstraints":{"resourceRules":[{"apiGroups":[""],` +
 		`"apiVersions":["v1"],"operations":["*"],"resources":["pods"]}],"namespaceSelector":{}}}`,
-	`"spec":{"failurePolicy":"Ignore","variables":[],` + validations + `,"matchConstraints":{"resourceRules":[{"apiGroups":[` +
+	`"spec":{"failurePolicy":"Ignore","variables":[],` + validations + `,` +
+		`"matchConstraints":{"resourceRules":[{"apiGroups":[` +
 		`""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"],"scope":"Namespaced"}]}}`,
-	`"spec":{"matchConditions":[{"name":"m","expression":"true"}],` + validations + `,"matchConstraints":{"resourceRules":[{` +
+	`"spec":{"matchConditions":[{"name":"m","expression":"true"}],` + validations + `,` +
+		`"matchConstraints":{"resourceRules":[{` +
 		`"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"],"resourceNames":[]}]}}`,
 	`"spec":{"auditAnnotations":[{"key":"k","valueExpression":"'v'"}],"matchConstraints":{"excludeResourceRules":[],` +
 		`"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"]}]}}`,

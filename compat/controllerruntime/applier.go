@@ -170,6 +170,7 @@ func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, error) {
 	plan := fieldmanager.PlanOptions{Defaults: true}
 	if openapi.Builtin().Versions(key.GroupKind()) != nil {
 		plan.Semantics, plan.Defaulter = typed.Canonical(nil), defaults.Of(key.GroupVersionKind)
+		plan.Prepare = defaults.PrepareOf(key.GroupVersionKind)
 	}
 	known = &kindApplier{
 		Applier: applier.New(manager, applier.Options{
@@ -188,22 +189,35 @@ func newManager(key kindKey, published Group) (*fieldmanager.FieldManager, error
 	if published.Types == nil || published.Types.TypeFor(key.GroupVersionKind) == nil {
 		return nil, nil
 	}
-	return fieldmanager.New(key.GroupVersionKind, published.Types,
+	options := []fieldmanager.Option{
 		fieldmanager.WithSubresource(key.subresource),
 		fieldmanager.WithResetFields(resetFields(key, published)),
-	)
+	}
+	if empty, ok := defaults.New(key.GroupVersionKind); ok {
+		options = append(options, fieldmanager.WithEmptyObject(empty))
+	}
+	return fieldmanager.New(key.GroupVersionKind, published.Types, options...)
 }
 
-// resetFields returns the fields that a write leaves alone: the status of a kind whose status is a
-// subresource, and all else when it writes the status.
+// resetFields returns the fields that a write leaves alone: those of built-in kinds; the status of a custom resource
+// whose status is a subresource, and all else when it writes the status.
 func resetFields(key kindKey, published Group) map[string]fieldpath.Filter {
-	if key.subresource != "" && key.subresource != "status" || !published.HasStatus(key.GroupVersionKind) {
+	var paths []fieldpath.Path
+	hasStatus := published.HasStatus(key.GroupVersionKind)
+	switch {
+	case openapi.Builtin().Versions(key.GroupKind()) != nil:
+		for _, names := range defaults.ResetFields(key.GroupKind(), key.subresource, hasStatus) {
+			paths = append(paths, fieldpath.Fields(names...))
+		}
+	case key.subresource == "status" && hasStatus:
+		paths = []fieldpath.Path{fieldpath.Fields("spec"), fieldpath.Fields("metadata")}
+	case key.subresource == "" && hasStatus:
+		paths = []fieldpath.Path{fieldpath.Fields("status")}
+	}
+	if len(paths) == 0 {
 		return nil
 	}
-	reset := fieldpath.NewSet(fieldpath.Fields("status"))
-	if key.subresource == "status" {
-		reset = fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("metadata"))
-	}
+	reset := fieldpath.NewSet(paths...)
 	out := map[string]fieldpath.Filter{}
 	for _, version := range published.Types.Versions(key.GroupKind()) {
 		out[schema.GroupVersion{Group: key.Group, Version: version}.String()] = fieldpath.Excluding(reset)

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
@@ -27,26 +27,20 @@ import (
 // default. No field manager owns these fields.
 func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
 	now := k.now()
+	defaults.Prepare(obj, nil)
 	switch o := obj.(type) {
 	case *certificatesv1.CertificateSigningRequest:
 		setRequester(ctx, &o.Spec)
 	case *corev1.Namespace:
 		o.Status.Phase = corev1.NamespaceActive
-		if !slices.Contains(o.Spec.Finalizers, corev1.FinalizerKubernetes) {
-			o.Spec.Finalizers = append(o.Spec.Finalizers, corev1.FinalizerKubernetes)
-		}
 	case *corev1.Pod:
 		admitPod(ctx, o, now)
 	case *corev1.Service:
 		allocate(&o.Spec, string(o.UID), k.options.ServiceClusterIPRange)
-	case *corev1.ServiceAccount:
-		keepSecretNames(o)
 	case *corev1.PersistentVolume:
 		o.Status.Phase, o.Status.LastPhaseTransitionTime = corev1.VolumePending, &now
 	case *corev1.PersistentVolumeClaim:
 		o.Status.Phase = corev1.ClaimPending
-		dropOtherSource(&o.Spec, &corev1.PersistentVolumeClaimSpec{})
-		syncDataSources(&o.Spec)
 	case *discoveryv1.EndpointSlice:
 		dropTopology(o, nil)
 	case *apiregistrationv1.APIService:
@@ -62,17 +56,12 @@ func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
 	}
 }
 
-// prepareForUpdate is prepareForCreate for updates: fields that the server allocated keep
-// their live values if the update omits them. newGeneration is true if a change outside
+// prepareForUpdate is prepareForCreate for updates, after defaults.Prepare. newGeneration is true if a change outside
 // the spec increments the generation.
-func (k *kind) prepareForUpdate(obj, live resources.Object, subresource string) (newGeneration bool) {
+func (k *kind) prepareForUpdate(obj, live resources.Object) (newGeneration bool) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		return !equal(o.Annotations, live.GetAnnotations())
-	case *corev1.Pod:
-		if subresource == "" {
-			admitPodUpdate(&o.Spec, &live.(*corev1.Pod).Spec)
-		}
 	case *discoveryv1.EndpointSlice:
 		newGeneration = !equal(o.Labels, live.GetLabels()) || desiredStateChanged(obj, live)
 		dropTopology(o, live.(*discoveryv1.EndpointSlice))
@@ -85,14 +74,10 @@ func (k *kind) prepareForUpdate(obj, live resources.Object, subresource string) 
 		}
 		setTemplateGeneration(o, generation)
 	case *corev1.Service:
-		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
-		dropForNewType(o, live.(*corev1.Service))
+		if o.Spec.Type != corev1.ServiceTypeLoadBalancer {
+			o.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+		}
 		allocate(&o.Spec, string(live.GetUID()), k.options.ServiceClusterIPRange)
-	case *corev1.ServiceAccount:
-		keepSecretNames(o)
-	case *corev1.PersistentVolumeClaim:
-		dropOtherSource(&o.Spec, &live.(*corev1.PersistentVolumeClaim).Spec)
-		syncDataSources(&o.Spec)
 	case *apiextensionsv1.CustomResourceDefinition:
 		addStoredVersion(o)
 	}
@@ -122,14 +107,6 @@ func resetForStatusUpdate(obj, live resources.Object, now metav1.Time) {
 	case *apiregistrationv1.APIService, *resourcev1.ResourceClaim, *storagev1.VolumeAttachment, *networkingv1.ServiceCIDR,
 		*admissionregistrationv1.ValidatingAdmissionPolicy:
 		metav1.ResetObjectMetaForStatus(obj, live)
-	}
-}
-
-// keepSecretNames drops everything but the names from the Secrets of a ServiceAccount: they
-// are in its namespace.
-func keepSecretNames(o *corev1.ServiceAccount) {
-	for i := range o.Secrets {
-		o.Secrets[i] = corev1.ObjectReference{Name: o.Secrets[i].Name}
 	}
 }
 

@@ -8,12 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// defaultTolerationSeconds is how long a Pod stays on a node that is not ready or not
-// reachable. It is the default of the DefaultTolerationSeconds admission plugin.
-const defaultTolerationSeconds = int64(300)
-
-// admitPod sets what the Priority and DefaultTolerationSeconds admission plugins set, and
-// the initial status: phase, QoS class and the condition for scheduling gates.
+// admitPod sets the initial status: phase, QoS class and the condition for scheduling gates.
 func admitPod(ctx context.Context, o *corev1.Pod, now metav1.Time) {
 	o.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosClass(o)}
 	if len(o.Spec.SchedulingGates) > 0 {
@@ -22,39 +17,8 @@ func admitPod(ctx context.Context, o *corev1.Pod, now metav1.Time) {
 			Reason: corev1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates",
 		}}
 	}
-	setPointer(&o.Spec.Priority, 0)
-	setPointer(&o.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
-	addDefaultTolerations(&o.Spec)
 	mergeLabelKeys(o)
 	copyAppArmor(ctx, o)
-}
-
-// admitPodUpdate is admitPod for an update, which keeps the live priority.
-func admitPodUpdate(s, live *corev1.PodSpec) {
-	if s.Priority == nil {
-		s.Priority = live.Priority
-	}
-	if s.PreemptionPolicy == nil {
-		s.PreemptionPolicy = live.PreemptionPolicy
-	}
-	addDefaultTolerations(s)
-}
-
-// addDefaultTolerations adds tolerations for the taints not-ready and unreachable, unless
-// the Pod has tolerations for them.
-func addDefaultTolerations(s *corev1.PodSpec) {
-	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		tolerated := slices.ContainsFunc(s.Tolerations, func(t corev1.Toleration) bool {
-			return (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
-		})
-		if !tolerated {
-			seconds := defaultTolerationSeconds
-			s.Tolerations = append(s.Tolerations, corev1.Toleration{
-				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-				TolerationSeconds: &seconds,
-			})
-		}
-	}
 }
 
 // qosClass returns the QoS class of a new Pod: BestEffort without requests and limits of CPU and memory, Guaranteed if

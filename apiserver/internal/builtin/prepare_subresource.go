@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"slices"
-
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,10 +11,7 @@ import (
 // resetForMainUpdate resets the fields, other than status, that an update of the main
 // resource must not change.
 func resetForMainUpdate(obj, live resources.Object) {
-	switch o := obj.(type) {
-	case *corev1.Namespace:
-		// The finalize subresource removes them when the namespace is empty.
-		o.Spec.Finalizers = slices.Clone(live.(*corev1.Namespace).Spec.Finalizers)
+	switch obj.(type) {
 	case *certificatesv1.CertificateSigningRequest:
 		setField(obj, "Spec", live) // the spec that was approved is the one that is signed
 	}

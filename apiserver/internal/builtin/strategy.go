@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
@@ -151,23 +152,6 @@ func pathSegment(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// resetForStatus are the fields, in addition to spec, that a write to the status
-// subresource resets.
-var resetForStatus = map[schema.GroupKind][]fieldpath.Path{
-	{Kind: "Pod"}: {
-		fieldpath.Fields("metadata", "deletionTimestamp"), fieldpath.Fields("metadata", "ownerReferences"),
-	},
-	{Group: "apps", Kind: "Deployment"}: {fieldpath.Fields("metadata", "labels")},
-
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:  {fieldpath.Fields("metadata")},
-	{Group: "apiregistration.k8s.io", Kind: "APIService"}:                       {fieldpath.Fields("metadata")},
-	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 {fieldpath.Fields("metadata")},
-	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: {fieldpath.Fields("metadata")},
-	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:                           {fieldpath.Fields("metadata")},
-	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:                           {fieldpath.Fields("metadata")},
-	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                         {fieldpath.Fields("metadata")},
-}
-
 // writtenOfPod are the only fields that a write to a subresource of a Pod does not reset.
 var writtenOfPod = map[string]fieldpath.Filter{
 	"ephemeralcontainers": fieldpath.Including(fieldpath.Pattern(fieldpath.Fields("spec", "ephemeralContainers"))),
@@ -179,16 +163,6 @@ var writtenOfPod = map[string]fieldpath.Filter{
 func ofContainers(list, field string) fieldpath.Pattern {
 	return append(append(fieldpath.Pattern(fieldpath.Fields("spec", list)), fieldpath.Any()), fieldpath.Fields(field)...)
 }
-
-// resetForCSR are the fields, in addition to spec, that a write to a
-// CertificateSigningRequest resets, by subresource.
-var resetForCSR = map[string]fieldpath.Path{
-	"":         fieldpath.Fields("status"),
-	"status":   fieldpath.Fields("status", "conditions"),
-	"approval": fieldpath.Fields("status", "certificate"),
-}
-
-var csrKind = schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}
 
 // GetResetFieldsFilter returns the filter of the fields that managers own by a write through a subresource, or nil if
 // they own all.
@@ -205,16 +179,11 @@ func (k *kind) GetResetFieldsFilter(subresource string) fieldpath.Filter {
 // GetResetFields returns the fields that a write through a subresource resets to their live
 // values. Their managers never own them (as in registry/rest).
 func (k *kind) GetResetFields(subresource string) *fieldpath.Set {
-	gk := k.gvk.GroupKind()
-	switch {
-	case gk == csrKind:
-		return fieldpath.NewSet(fieldpath.Fields("spec"), resetForCSR[subresource])
-	case subresource == "status":
-		return fieldpath.NewSet(append(resetForStatus[gk], fieldpath.Fields("spec"))...)
-	case subresource == "" && k.hasStatus, subresource == "finalize":
-		return fieldpath.NewSet(fieldpath.Fields("status"))
+	var paths []fieldpath.Path
+	for _, names := range defaults.ResetFields(k.gvk.GroupKind(), subresource, k.hasStatus) {
+		paths = append(paths, fieldpath.Fields(names...))
 	}
-	return nil
+	return fieldpath.NewSet(paths...)
 }
 
 // AllowUnconditionalUpdate reports whether an update may omit the resourceVersion.
@@ -288,11 +257,12 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 			setField(obj, "Status", live)
 		}
 		resetForMainUpdate(obj, live)
+		defaults.Prepare(obj, live)
 	default:
 		resetForSubresourceUpdate(obj, live, subresource)
 	}
 	dropDisabled(obj, live)
-	newGeneration := k.prepareForUpdate(obj, live, subresource)
+	newGeneration := k.prepareForUpdate(obj, live)
 	if k.traits.hasGeneration && !k.traits.keepsGeneration && (newGeneration || desiredStateChanged(obj, live)) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}

@@ -28,8 +28,4 @@ func TestStrategyTablesHoldServedKinds(t *testing.T) {
 	for kind := range nameValidators {
 		require.True(t, served[kind], kind)
 	}
-	for kind := range resetForStatus {
-		require.True(t, served[kind], kind)
-	}
-	require.True(t, served[csrKind])
 }

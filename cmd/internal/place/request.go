@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/cmd/internal/kinds"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -92,15 +93,21 @@ func (r *Request) options() []fieldmanager.Option {
 // resetFields returns the fields that the write resets, at every version, because entries of other
 // versions are compared as well.
 func (r *Request) resetFields() map[string]fieldpath.Filter {
-	var reset *fieldpath.Set
+	var paths []fieldpath.Path
 	switch {
+	case r.Subresource == "" && openapi.Builtin().Versions(r.Kind.GroupKind()) != nil:
+		for _, names := range defaults.ResetFields(r.Kind.GroupKind(), r.Subresource, r.Kind.hasStatus) {
+			paths = append(paths, fieldpath.Fields(names...))
+		}
 	case r.Subresource == "status":
-		reset = fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("metadata"))
+		paths = []fieldpath.Path{fieldpath.Fields("spec"), fieldpath.Fields("metadata")}
 	case r.Kind.hasStatus:
-		reset = fieldpath.NewSet(fieldpath.Fields("status"))
-	default:
+		paths = []fieldpath.Path{fieldpath.Fields("status")}
+	}
+	if len(paths) == 0 {
 		return nil
 	}
+	reset := fieldpath.NewSet(paths...)
 	filter := fieldpath.Excluding(reset)
 	out := map[string]fieldpath.Filter{}
 	for _, version := range r.Types.Versions(r.Kind.GroupKind()) {

@@ -88,6 +88,7 @@ func (t *Target) PlanOptions(plain bool) fieldmanager.PlanOptions {
 	o := fieldmanager.PlanOptions{Defaults: true}
 	if openapi.Builtin().Versions(t.Kind.GroupKind()) != nil {
 		o.Semantics, o.Defaulter = typed.Canonical(nil), defaults.Of(t.Kind.GroupVersionKind)
+		o.Prepare = defaults.PrepareOf(t.Kind.GroupVersionKind)
 	}
 	return o
 }
