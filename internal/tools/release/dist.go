@@ -128,7 +128,7 @@ func (w *workspace) prepareDist(d *distribution, scratch string) error {
 	}
 	d.date = time.Unix(seconds, 0).UTC()
 	extras := filepath.Join(scratch, "extras")
-	env := append(slices.Clone(w.env), "SOURCE_DATE_EPOCH="+stamp)
+	env := append(w.inWorkspace(), "SOURCE_DATE_EPOCH="+stamp)
 	for _, args := range [][]string{
 		{"run", "./cmd/playground", "build", "cmd/internal/playground/site/built"},
 		{"run", "./cmd/internal/man", extras},
@@ -160,12 +160,17 @@ func (w *workspace) prepareDist(d *distribution, scratch string) error {
 	return nil
 }
 
+// inWorkspace returns the environment of go commands on the modules of the tree, whatever this program runs with.
+func (w *workspace) inWorkspace() []string {
+	return append(slices.Clone(w.env), "GOWORK="+filepath.Join(w.root, "go.work"))
+}
+
 // buildFor builds the command for a platform, checks it, and writes its archive and SBOM.
 func (w *workspace) buildFor(p platform, d *distribution, scratch string) (*artifact, error) {
 	a := &artifact{platform: p, binary: filepath.Join(scratch, p.os, p.arch, p.executable())}
 	// Without cgo, package plugin, which kustomize imports for plugins in Go, is a stub, so that the linker does not keep
 	// every exported method for plugins.
-	env := append(slices.Clone(w.env), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch)
+	env := append(w.inWorkspace(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch)
 	flags := "-ldflags=-s -w -X " + releaseVariable + "=" + d.version
 	if _, err := capture(w.root, env, "go", "build", "-trimpath", "-tags", buildTags, flags, "-o", a.binary,
 		"./cmd/tenure"); err != nil {

@@ -136,6 +136,17 @@ func TestSBOM(t *testing.T) {
 	require.Equal(t, urls, *(*read.Dependencies)[0].Dependencies)
 }
 
+// A release is built in the workspace, though this program runs outside of it.
+func TestInWorkspace(t *testing.T) {
+	t.Setenv("GOWORK", "off")
+	root, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	w := &workspace{root: root}
+	got, err := capture(w.root, w.inWorkspace(), "go", "list", "./cmd/playground")
+	require.NoError(t, err)
+	require.Equal(t, "github.com/tenure-ssa/tenure/cmd/playground", got)
+}
+
 // A binary of another kind is rejected: this one is for tests, with other tags.
 func TestCheckBinary(t *testing.T) {
 	file, err := os.Executable()
