@@ -58,7 +58,7 @@ func TestEmptyIntentDropsEntry(t *testing.T) {
 			m{"text": "a", "count": int64(1)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			live := storedWith(t, "spec: {text: a, count: 1}", fieldsEntry("bob", "Apply", "v1", text), row.entry)
+			live := storedWith(t, "spec: {text: a, count: 1}", row.entry, fieldsEntry("bob", "Apply", "v1", text))
 			got, err := newManager(t, "v1").Apply(live, object(t, "v1", ""), "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, `bob Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n", owners(t, got))

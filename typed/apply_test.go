@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -175,5 +176,53 @@ func TestApplyUnowned(t *testing.T) {
 			live, applied, fields, unowned := tree(t, row.live), tree(t, row.applied), tree(t, row.fields).(map[string]any), set(t, row.unowned)
 			require.Equal(t, row.want, isNoOp(t, live, applied, fields, unowned), row.why)
 		})
+	}
+}
+
+// TestApplyNameLimits: an intent's names and keys are as long as Validate lets them be (spec rule 12.2).
+func TestApplyNameLimits(t *testing.T) {
+	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"k"},
+		Elem: &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}}}
+	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	labels := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}
+	for _, row := range []struct {
+		name   string
+		typ    *typed.Type
+		around int // bytes of a key besides the text
+		value  func(text string) any
+	}{
+		{"entry", labels, 0, func(text string) any { return map[string]any{text: "v"} }},
+		{"item of a set", set, len(`""`), func(text string) any { return []any{text} }},
+		{"key", keyed, len(`{"k":""}`), func(text string) any { return []any{map[string]any{"k": text}} }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for over, n := range []int{fieldpath.MaxElement - row.around, fieldpath.MaxElement - row.around + 1} {
+				v := row.value(strings.Repeat("x", n))
+				want := row.typ.Validate(v, typed.Rules{})
+				require.Equal(t, over == 0, want == nil, want)
+				_, err := row.typ.Apply(nil, v, typed.Owned{}, typed.ApplyOptions{})
+				if want == nil {
+					require.NoError(t, err)
+					continue
+				}
+				require.EqualError(t, err, want.Error())
+			}
+		})
+	}
+}
+
+// TestApplyAbsentUncompared: where an empty list counts as absent, adding one changes nothing, whether the changes are
+// asked for or not (spec rule 11.1).
+func TestApplyAbsentUncompared(t *testing.T) {
+	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"list": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
+		"text": {Type: &typed.Type{Scalar: typed.String}},
+	}}}
+	live, applied := map[string]any{"text": "a"}, map[string]any{"text": "a", "list": []any{}}
+	for _, compare := range []bool{false, true} {
+		got, err := typ.Apply(live, applied, typed.Owned{}, typed.ApplyOptions{Semantics: typed.Canonical(nil), Compare: compare})
+		require.NoError(t, err)
+		require.False(t, got.Changed)
+		require.Equal(t, live, got.Merged)
 	}
 }
