@@ -226,3 +226,36 @@ func TestApplyAbsentUncompared(t *testing.T) {
 		require.Equal(t, live, got.Merged)
 	}
 }
+
+// TestApplyGuessIsAsked: a guess is only used where nobody asks how live changes, and by compatible semantics.
+func TestApplyGuessIsAsked(t *testing.T) {
+	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"list": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
+		"text": {Type: &typed.Type{Scalar: typed.String}},
+	}}}
+	for name, row := range map[string]struct {
+		applied map[string]any
+		options typed.ApplyOptions
+	}{
+		"compared":  {map[string]any{"text": "a"}, typed.ApplyOptions{Compare: true}},
+		"canonical": {map[string]any{"list": []any{}}, typed.ApplyOptions{Semantics: typed.Canonical(nil)}},
+	} {
+		owned := typ.FieldSet(row.applied)
+		live, last := map[string]any{}, typed.Owned{Set: owned}
+		want, err := typ.Apply(live, row.applied, last, row.options)
+		require.NoError(t, err)
+		row.options.Guess = typ.GuessOwned(owned)
+		got, err := typ.Apply(live, row.applied, last, row.options)
+		require.NoError(t, err)
+		require.Equal(t, want.Changed, got.Changed, name)
+		requireSet(t, want.Comparison.Added, got.Comparison.Added, name)
+	}
+}
+
+// TestApplyLastCannotBeDecoded: what was dropped can't be told.
+func TestApplyLastCannotBeDecoded(t *testing.T) {
+	var undecodable *typed.LastError
+	last := typed.Owned{Tree: map[string]any{"x": map[string]any{}}}
+	_, err := typed.Deduced().Apply(map[string]any{}, map[string]any{"a": "x"}, last, typed.ApplyOptions{})
+	require.ErrorAs(t, err, &undecodable)
+}
