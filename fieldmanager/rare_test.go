@@ -1,13 +1,17 @@
 package fieldmanager_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
@@ -58,7 +62,7 @@ func TestEmptyIntentDropsEntry(t *testing.T) {
 			m{"text": "a", "count": int64(1)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			live := storedWith(t, "spec: {text: a, count: 1}", fieldsEntry("bob", "Apply", "v1", text), row.entry)
+			live := storedWith(t, "spec: {text: a, count: 1}", row.entry, fieldsEntry("bob", "Apply", "v1", text))
 			got, err := newManager(t, "v1").Apply(live, object(t, "v1", ""), "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, `bob Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n", owners(t, got))
@@ -165,6 +169,7 @@ func TestDropsAllOfMetadata(t *testing.T) {
 		"labels":            {"f:metadata": m{"f:labels": m{"f:a": m{}}}},
 		"metadata as well":  {"f:metadata": m{".": m{}, "f:labels": m{"f:a": m{}}}},
 		"metadata and name": {"f:metadata": m{".": m{}, "f:name": m{}, "f:labels": m{".": m{}, "f:a": m{}}}},
+		"metadata alone":    {"f:metadata": m{}, "f:spec": m{"f:count": m{}}},
 		"kind":              {"f:kind": m{}, "f:apiVersion": m{}, "f:metadata": m{"f:labels": m{"f:a": m{}}}},
 	} {
 		live := object(t, "v1", "")
@@ -179,8 +184,11 @@ func TestDropsAllOfMetadata(t *testing.T) {
 			metadata["managedFields"] = entries
 			got, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
 			require.NoError(t, err, name)
-			want := object(t, "v1", "spec: {text: a}").Object
 			delete(contents(got)["metadata"].(m), "managedFields")
+			want := object(t, "v1", "spec: {text: a}").Object
+			if name == "metadata alone" { // the labels in it were not owned
+				want["metadata"].(m)["labels"] = m{"a": "x"}
+			}
 			require.Equal(t, want, contents(got), name)
 		}
 	}
@@ -207,4 +215,72 @@ func TestUpdateRemovesOwn(t *testing.T) {
 		require.Equal(t, `alice Update example.dev/v1 {"f:spec":{".":{},"f:text":{}}}`+"\n", owners(t, got), name)
 		require.True(t, got.(metav1.Object).GetManagedFields()[0].Time.Equal(&metav1.Time{Time: start.Truncate(time.Second)}))
 	}
+}
+
+// TestDropsWhatAnotherOwns: what a manager drops of a Go struct stays where another owns it. The object does not change,
+// so that nobody's entry is dated, and the other loses nothing (spec rules 2.3 and 6.1).
+func TestDropsWhatAnotherOwns(t *testing.T) {
+	now := start
+	m := widgetManager(t, "v1", fieldmanager.WithClock(func() time.Time { return now }))
+	live, want := widgetOwnedBy(t, m, map[string]widgetSpec{
+		"alice": {Text: "a", Count: ptr(int64(1))}, "bob": {Text: "a"},
+	}), `bob Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n"+`alice Apply example.dev/v1 {"f:spec":{"f:count":{}}}`+"\n"+
+		`before-first-apply Update example.dev/v1 {"f:spec":{}}`+"\n"
+	now = start.Add(time.Hour)
+	got, err := m.Apply(live, widgetIntent(t, "v1", widgetSpec{Count: ptr(int64(1))}), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, want, owners(t, got))
+	require.Equal(t, live.Spec, got.(*widget).Spec)
+	for i, e := range got.(*widget).ManagedFields {
+		require.True(t, e.Time.Equal(live.ManagedFields[i].Time), e.Manager)
+	}
+}
+
+// TestConflictsOfStruct: conflicts over fields of a Go struct have both values, and force takes the fields, whatever the
+// version of the owner's entry (spec rules 5.1 and 5.6).
+func TestConflictsOfStruct(t *testing.T) {
+	m := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+	live := widgetOwnedBy(t, m, map[string]widgetSpec{"bob": {Text: "a", Labels: map[string]string{"k": "v"}},
+		"carol": {Count: ptr(int64(1))}})
+	for i := range live.ManagedFields {
+		if live.ManagedFields[i].Manager == "carol" {
+			live.ManagedFields[i].APIVersion = "example.dev/v2"
+		}
+	}
+	intent := widgetIntent(t, "v1", widgetSpec{Text: "b", Count: ptr(int64(2))})
+	_, err := m.Apply(live, intent, "alice", false)
+	var found conflicts.Conflicts
+	require.ErrorAs(t, err, &found)
+	values := map[string][2]any{}
+	for _, c := range found {
+		values[c.Owner.Manager+" "+c.Path.String()] = [2]any{c.Live, c.Applied}
+	}
+	require.Equal(t, map[string][2]any{"bob .spec.text": {"a", "b"}, "carol .spec.count": {int64(1), int64(2)}}, values)
+	got, err := m.Apply(live, intent, "alice", true)
+	require.NoError(t, err)
+	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}`+"\n"+
+		`bob Apply example.dev/v1 {"f:spec":{"f:labels":{"f:k":{}}}}`+"\n"+
+		`before-first-apply Update example.dev/v1 {"f:spec":{}}`+"\n", owners(t, got))
+}
+
+// widgetOwnedBy returns a stored widget to which managers applied specs.
+func widgetOwnedBy(t *testing.T, m *fieldmanager.FieldManager, specs map[string]widgetSpec) *widget {
+	t.Helper()
+	out := newWidget(widgetSpec{})
+	out.UID = "uid"
+	for _, manager := range slices.Sorted(maps.Keys(specs)) {
+		got, err := m.Apply(out, widgetIntent(t, "v1", specs[manager]), manager, false)
+		require.NoError(t, err)
+		out = got.(*widget)
+	}
+	return out
+}
+
+// widgetIntent returns a widget as a manager applies it.
+func widgetIntent(t *testing.T, version string, spec widgetSpec) *unstructured.Unstructured {
+	t.Helper()
+	out := asTree(t, newWidget(spec))
+	out.SetAPIVersion("example.dev/" + version)
+	delete(out.Object["metadata"].(map[string]any), "creationTimestamp")
+	return out
 }

@@ -1,6 +1,7 @@
 package fieldmanager_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -126,4 +127,23 @@ func plainTree(t *testing.T, obj runtime.Object) map[string]any {
 	tree := asTree(t, obj).Object
 	delete(tree["metadata"].(map[string]any), "creationTimestamp")
 	return tree
+}
+
+// TestManyManagersAreRemembered: there are more managers than places to remember what they owned at first, and each
+// gets an entry of its own.
+func TestManyManagersAreRemembered(t *testing.T) {
+	m := widgetManager(t, "v1")
+	intent := asTree(t, newWidget(widgetSpec{Text: "a"}))
+	delete(intent.Object["metadata"].(map[string]any), "creationTimestamp")
+	for i := range 24 {
+		manager := fmt.Sprint("manager-", i)
+		for range 3 {
+			tree, err := m.Apply(nil, intent, manager, false)
+			require.NoError(t, err)
+			require.Equal(t, manager+` Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n", owners(t, tree))
+			got, err := m.Update(nil, newWidget(widgetSpec{Text: "a"}), manager)
+			require.NoError(t, err)
+			require.Equal(t, manager+` Update example.dev/v1 {"f:spec":{".":{},"f:text":{}}}`+"\n", owners(t, got))
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -176,4 +177,85 @@ func TestApplyUnowned(t *testing.T) {
 			require.Equal(t, row.want, isNoOp(t, live, applied, fields, unowned), row.why)
 		})
 	}
+}
+
+// TestApplyNameLimits: an intent's names and keys are as long as Validate lets them be (spec rule 12.2).
+func TestApplyNameLimits(t *testing.T) {
+	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"k"},
+		Elem: &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}}}
+	set := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	labels := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Scalar: typed.Untyped}}}
+	for _, row := range []struct {
+		name   string
+		typ    *typed.Type
+		around int // bytes of a key besides the text
+		value  func(text string) any
+	}{
+		{"entry", labels, 0, func(text string) any { return map[string]any{text: "v"} }},
+		{"item of a set", set, len(`""`), func(text string) any { return []any{text} }},
+		{"key", keyed, len(`{"k":""}`), func(text string) any { return []any{map[string]any{"k": text}} }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			for over, n := range []int{fieldpath.MaxElement - row.around, fieldpath.MaxElement - row.around + 1} {
+				v := row.value(strings.Repeat("x", n))
+				want := row.typ.Validate(v, typed.Rules{})
+				require.Equal(t, over == 0, want == nil, want)
+				_, err := row.typ.Apply(nil, v, typed.Owned{}, typed.ApplyOptions{})
+				if want == nil {
+					require.NoError(t, err)
+					continue
+				}
+				require.EqualError(t, err, want.Error())
+			}
+		})
+	}
+}
+
+// TestApplyAbsentUncompared: where an empty list counts as absent, adding one changes nothing, whether the changes are
+// asked for or not (spec rule 11.1).
+func TestApplyAbsentUncompared(t *testing.T) {
+	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"list": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
+		"text": {Type: &typed.Type{Scalar: typed.String}},
+	}}}
+	live, applied := map[string]any{"text": "a"}, map[string]any{"text": "a", "list": []any{}}
+	for _, compare := range []bool{false, true} {
+		got, err := typ.Apply(live, applied, typed.Owned{}, typed.ApplyOptions{Semantics: typed.Canonical(nil), Compare: compare})
+		require.NoError(t, err)
+		require.False(t, got.Changed)
+		require.Equal(t, live, got.Merged)
+	}
+}
+
+// TestApplyGuessIsAsked: a guess is only used where nobody asks how live changes, and by compatible semantics.
+func TestApplyGuessIsAsked(t *testing.T) {
+	typ := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
+		"list": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
+		"text": {Type: &typed.Type{Scalar: typed.String}},
+	}}}
+	for name, row := range map[string]struct {
+		applied map[string]any
+		options typed.ApplyOptions
+	}{
+		"compared":  {map[string]any{"text": "a"}, typed.ApplyOptions{Compare: true}},
+		"canonical": {map[string]any{"list": []any{}}, typed.ApplyOptions{Semantics: typed.Canonical(nil)}},
+	} {
+		owned := typ.FieldSet(row.applied)
+		live, last := map[string]any{}, typed.Owned{Set: owned}
+		want, err := typ.Apply(live, row.applied, last, row.options)
+		require.NoError(t, err)
+		row.options.Guess = typ.GuessOwned(owned)
+		got, err := typ.Apply(live, row.applied, last, row.options)
+		require.NoError(t, err)
+		require.Equal(t, want.Changed, got.Changed, name)
+		requireSet(t, want.Comparison.Added, got.Comparison.Added, name)
+	}
+}
+
+// TestApplyLastCannotBeDecoded: what was dropped can't be told.
+func TestApplyLastCannotBeDecoded(t *testing.T) {
+	var undecodable *typed.LastError
+	last := typed.Owned{Tree: map[string]any{"x": map[string]any{}}}
+	_, err := typed.Deduced().Apply(map[string]any{}, map[string]any{"a": "x"}, last, typed.ApplyOptions{})
+	require.ErrorAs(t, err, &undecodable)
 }
