@@ -38,8 +38,10 @@ func TestWithoutManagedFields(t *testing.T) {
 		why            string
 	}{
 		{"an entry", `{"name":"a","labels":{"x":"y"},"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"v1",` +
-			`"time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"k:{\"a\":1}":{}}}}]}`, true, "as a server writes it"},
-		{"two entries", `{"managedFields":[{"manager":"m","fieldsV1":{}},{"manager":"n","subresource":"status","fieldsV1":{}}]}`, true, ""},
+			`"time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"k:{\"a\":1}":{}}}}]}`,
+			true, "as a server writes it"},
+		{"two entries", `{"managedFields":[{"manager":"m","fieldsV1":{}},{"manager":"n","subresource":"status","fieldsV1":{}}]}`,
+			true, "as a server writes them"},
 		{"an unknown field", `{"managedFields":[{"manager":"m","more":"x"}]}`, false, "structs drop it"},
 		{"an empty text", `{"managedFields":[{"manager":"m","subresource":""}]}`, false, "structs drop it"},
 		{"a null", `{"managedFields":[{"manager":null}]}`, false, "structs drop it"},
@@ -50,12 +52,13 @@ func TestWithoutManagedFields(t *testing.T) {
 		{"a broken time", `{"managedFields":[{"time":"yesterday"}]}`, false, "an error"},
 		{"a number", `{"managedFields":[{"fieldsV1":{"f:a":1.0}}]}`, false, "structs make it whole"},
 		{"null fields", `{"managedFields":[{"manager":"m","fieldsV1":null}]}`, false, "structs drop it"},
-		{"fields that are text", `{"managedFields":[{"fieldsV1":"x"}]}`, false, ""},
+		{"fields that are text", `{"managedFields":[{"fieldsV1":"x"}]}`, false, "no FieldsV1"},
 		{"no entries", `{"name":"a","managedFields":[]}`, false, "structs drop it"},
-		{"no managed fields", `{"name":"a"}`, false, ""},
+		{"no managed fields", `{"name":"a"}`, false, "nothing to set aside"},
 		{"an entry that is no map", `{"managedFields":["x"]}`, false, "an error"},
 		{"managed fields that are no list", `{"managedFields":{}}`, false, "an error"},
-		{"other metadata that is broken", `{"name":1,"managedFields":[{"manager":"m","fieldsV1":{"f:a":{}}}]}`, true, "an error"},
+		{"other metadata that is broken", `{"name":1,"managedFields":[{"manager":"m","fieldsV1":{"f:a":{}}}]}`,
+			true, "an error"},
 		{"metadata that is no map", `"x"`, false, "an error"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
