@@ -65,7 +65,8 @@ type Options struct {
 
 	// Validation validates writes of built-in kinds, in the place of their schemas alone, and returns the warnings for the
 	// client. It reports ok as false for kinds that it does not know. nil knows none. Package kubernetes, in a module of
-	// its own, has that of kube-apiserver.
+	// its own, has that of kube-apiserver. It must depend on the objects and the subresource of the write alone: an
+	// apply that is known to change nothing is not validated again. Hooks.Validate sees every write.
 	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
 
 	// Audit records requests.

@@ -47,6 +47,13 @@ var (
 
 var workloads = []workload{
 	{"apply that changes nothing", applyDeployment, func(name string, _ int) request { return applyDeployment(name) }},
+	{"the same with other white space", applyDeployment, func(name string, n int) request {
+		r := applyDeployment(name)
+		for ; n > 0; n /= 2 { // a number in binary digits, so that no body is like another
+			r.body = append(r.body, " \n"[n%2])
+		}
+		return r
+	}},
 	{"the same in YAML", applyDeployment, func(name string, _ int) request {
 		return request{http.MethodPatch, deployments + name + forced, string(types.ApplyYAMLPatchType),
 			deploymentYAML.with(name, 0)}
