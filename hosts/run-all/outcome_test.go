@@ -46,7 +46,7 @@ FAIL	example.com/b	0.123s
 	}, o, "two packages")
 
 	o = parse("+++ Running case: test-cmd.record_command_canary \n+++ working dir: /\n+++ exit code: 1\n" +
-		"+++ Running case: test-cmd.run_a \n+++ command: run_a\nok\n+++ exit code: 0\n" +
+		"+++ Running case: test-cmd.run_a \n+++ command: run_a\n\x1b[32mok\n\x1b(B\x1b[m+++ exit code: 0\n" +
 		"+++ Running case: test-cmd.run_b \n+++ exit code: 1\nFAILED TESTS: run_b, \n")
 	require.Equal(t, &outcome{run: 2, passed: 1, failed: []string{"run_b"}}, o, "scripts")
 	require.Equal(t, "the scripts ended early, after run_a",
