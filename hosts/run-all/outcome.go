@@ -24,7 +24,7 @@ type outcome struct {
 }
 
 var (
-	colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+	colors = regexp.MustCompile(`\x1b(?:\[[0-9;]*m|\(B)`)
 
 	testResult  = regexp.MustCompile(`(?m)^( *)--- (PASS|FAIL|SKIP): (\S+) \(`)
 	specsResult = regexp.MustCompile(`(?m)^Ran (\d+) of (\d+) Specs`)

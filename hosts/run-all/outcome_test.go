@@ -53,7 +53,7 @@ I1122 07:00:00.000000  1 compare.go:266] "Tenure differs from upstream" differen
 	require.Equal(t, "19 (2 times), 2 (1 times)", o.shadowRow())
 	require.Equal(t, "none", parse("--- PASS: TestA (0.0s)\n").shadowRow())
 	o = parse("+++ Running case: test-cmd.record_command_canary \n+++ working dir: /\n+++ exit code: 1\n" +
-		"+++ Running case: test-cmd.run_a \n+++ command: run_a\nok\n+++ exit code: 0\n" +
+		"+++ Running case: test-cmd.run_a \n+++ command: run_a\n\x1b[32mok\n\x1b(B\x1b[m+++ exit code: 0\n" +
 		"+++ Running case: test-cmd.run_b \n+++ exit code: 1\nFAILED TESTS: run_b, \n")
 	require.Equal(t, &outcome{run: 2, passed: 1, failed: []string{"run_b"}}, o, "scripts")
 	require.Equal(t, "the scripts ended early, after run_a",

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 
 	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 	"github.com/tenure-ssa/tenure/hosts/internal/tree"
@@ -128,7 +129,9 @@ func (r *runner) testKubectl(ctx context.Context, s suite, log io.Writer) error 
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the script ends its servers
+	// The servers that the script starts end with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	return cmd.Run()
 }
 

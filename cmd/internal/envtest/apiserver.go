@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/tenure-ssa/tenure/apiserver"
@@ -56,7 +58,7 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 		"address in the Endpoints kubernetes, not of loopback (default: as kube-apiserver finds it)")
 	set.StringVar(&f.serviceRange, "service-cluster-ip-range", "10.0.0.0/24", "range of the cluster IPs of Services")
 	set.StringVar(&f.port, "secure-port", "6443", "port to listen on; 0 is any free port")
-	set.StringVar(&f.certDir, "cert-dir", "", "folder with apiserver.crt and apiserver.key")
+	set.StringVar(&f.certDir, "cert-dir", "", "folder with apiserver.crt and apiserver.key, which are created")
 	set.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate")
 	set.StringVar(&f.keyFile, "tls-private-key-file", "", "its key")
 	set.StringVar(&f.clientCA, "client-ca-file", "", "CAs of client certificates")
@@ -250,8 +252,8 @@ func (f *serverFlags) certificate() (*tls.Certificate, error) {
 	certFile, keyFile := f.certFile, f.keyFile
 	if certFile == "" && f.certDir != "" {
 		certFile, keyFile = filepath.Join(f.certDir, "apiserver.crt"), filepath.Join(f.certDir, "apiserver.key")
-		if _, err := os.Stat(certFile); os.IsNotExist(err) {
-			return nil, nil
+		if err := writeCertificate(certFile, keyFile); err != nil {
+			return nil, fmt.Errorf("--cert-dir: %w", err)
 		}
 	}
 	if certFile == "" {
@@ -262,6 +264,19 @@ func (f *serverFlags) certificate() (*tls.Certificate, error) {
 		return nil, fmt.Errorf("serving certificate: %w", err)
 	}
 	return &certificate, nil
+}
+
+// writeCertificate writes a certificate that signs itself, and its key, unless both exist, as kube-apiserver does.
+func writeCertificate(certFile, keyFile string) error {
+	if ok, err := cert.CanReadCertAndKey(certFile, keyFile); ok || err != nil {
+		return err
+	}
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv6loopback},
+		[]string{"localhost", "kubernetes.default.svc", "kubernetes.default", "kubernetes"})
+	if err != nil {
+		return err
+	}
+	return errors.Join(cert.WriteCert(certFile, certificate), keyutil.WriteKey(keyFile, key))
 }
 
 // authorizer returns the authorizer of --authorization-mode; nil allows all.

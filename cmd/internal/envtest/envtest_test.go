@@ -287,6 +287,27 @@ func TestHelpOfPrograms(t *testing.T) {
 	require.Contains(t, string(out), "PATH")
 }
 
+// TestCertificateOfItsOwn: in a folder without a certificate the server creates one, and keeps it.
+func TestCertificateOfItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	f := serverFlags{certDir: dir}
+	first, err := f.certificate()
+	require.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(dir, "apiserver.crt"))
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(data))
+	leaf, err := x509.ParseCertificate(first.Certificate[0])
+	require.NoError(t, err)
+	_, err = leaf.Verify(x509.VerifyOptions{DNSName: "127.0.0.1", Roots: roots})
+	require.NoError(t, err)
+	again, err := f.certificate()
+	require.NoError(t, err)
+	require.Equal(t, first.Certificate, again.Certificate)
+	_, err = (&serverFlags{certDir: "/dev/null/certs"}).certificate()
+	require.ErrorContains(t, err, "--cert-dir: ")
+}
+
 func TestRefusedFlags(t *testing.T) {
 	folder := assets(t)
 	for _, row := range []struct {

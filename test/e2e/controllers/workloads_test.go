@@ -43,9 +43,10 @@ func TestDeployment(t *testing.T) {
 		pods, err := s.CoreV1().Pods(s.name).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(pods.Items) == 1 && pods.Items[0].Spec.Containers[0].Image == "example.com/web:2", err
 	})
-	d, err := deployments.Get(t.Context(), "web", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "2", d.Annotations["deployment.kubernetes.io/revision"])
+	await(t, "the Deployment has the revision", func() (bool, error) {
+		d, err := deployments.Get(t.Context(), "web", metav1.GetOptions{})
+		return err == nil && d.Annotations["deployment.kubernetes.io/revision"] == "2", err
+	})
 }
 
 // TestJob: a Job gets its Pods, one after the other, completes with them, and is deleted after its time.

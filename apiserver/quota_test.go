@@ -1,0 +1,34 @@
+package apiserver_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+)
+
+// TestQuotasHaveNoEffect shows difference 35.
+func TestQuotasHaveNoEffect(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	const in = "/api/v1/namespaces/default/"
+	h.must("POST", in+"resourcequotas", "", `{"metadata":{"name":"none"},"spec":{"hard":{"count/configmaps":"0"}}}`)
+	h.must("POST", in+"limitranges", "",
+		`{"metadata":{"name":"small"},"spec":{"limits":[{"type":"Container","default":{"cpu":"1"}}]}}`)
+	h.must("POST", in+"configmaps", "", `{"metadata":{"name":"one"}}`)
+	pod := h.must("POST", in+"pods", "", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	require.Equal(t, map[string]any{}, pod.Object["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["resources"])
+}
+
+// TestClusterIPsAreNotRecorded shows difference 36.
+func TestClusterIPsAreNotRecorded(t *testing.T) {
+	h := newHost(t, apiserver.Options{Bootstrap: apiserver.BootstrapAll()})
+	const in = "/api/v1/namespaces/default/services"
+	for _, name := range []string{"a", "b"} {
+		h.must("POST", in, "", `{"metadata":{"name":"`+name+`"},"spec":{"clusterIP":"10.96.0.9","ports":[{"port":80}]}}`)
+	}
+	for _, path := range []string{"ipaddresses/10.96.0.9", "servicecidrs/kubernetes"} {
+		require.Equal(t, http.StatusNotFound, h.ask("GET", "/apis/networking.k8s.io/v1/"+path, "", "").Code, path)
+	}
+}
