@@ -52,11 +52,28 @@ type Result struct {
 	Exception Exception
 }
 
-// Replay replays a trace over TLS on a new server whose clock is the recorded one. It compares
+// An Observer sees the requests of a trace and what a server does with them.
+type Observer struct {
+	// Before is called before a step, with the request as it will be sent, generated values replaced. read gets an object
+	// of the server by its path.
+	Before func(step int, sent Asked, read func(path string) (*Answer, error)) error
+	// After is called with the response to that request, which a change of the schema does not have.
+	After func(step int, answer *Answer) error
+}
+
+// Replay is Observe without an observer.
+func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (results []Result, err error) {
+	return Observe(ctx, trace, options, nil)
+}
+
+// Observe replays a trace over TLS on a new server whose clock is the recorded one. It compares
 // status code, warnings and body of every step. It stops at the first difference without an
 // exception, because later steps depend on it. Steps that change the schema succeed if the
 // server accepts the schema. The server has the Validation of options and their Hooks, and all else from here.
-func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (results []Result, err error) {
+// observer, if it is not nil, sees the requests; its error ends the replay.
+func Observe(
+	ctx context.Context, trace *Trace, options apiserver.Options, observer *Observer,
+) (results []Result, err error) {
 	now := new(atomic.Int64)
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
 	store := memory.New(memory.Options{})
@@ -93,7 +110,7 @@ func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (resul
 			}
 			now.Store(max(now.Load(), at.Unix()))
 		}
-		result, err := r.replay(ctx, store, step)
+		result, err := r.replay(ctx, store, step, observer.of(i))
 		if err != nil {
 			return results, fmt.Errorf("step %d: %w", i+1, err)
 		}
@@ -110,7 +127,14 @@ func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (resul
 
 // replay replays one step. If an exception explains that only the recorded server rejected the
 // write, it undoes the write.
-func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) (Result, error) {
+func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step, observer stepObserver) (Result, error) {
+	body, err := json.Marshal(step.Request.Body)
+	if err == nil {
+		err = r.observe(step, body, observer)
+	}
+	if err != nil {
+		return Result{}, err
+	}
 	if step.Request.Method == "CRD" {
 		crd, _ := step.Request.Body.(map[string]any)
 		return Result{}, r.define(crd)
@@ -127,11 +151,10 @@ func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) 
 	if step.Request.UserAgent != "" {
 		header["User-Agent"] = step.Request.UserAgent
 	}
-	body, err := json.Marshal(step.Request.Body)
-	if err != nil {
-		return Result{}, err
-	}
 	answer, err := r.Ask(Request{Method: step.Request.Method, Target: target, Header: header, Body: string(body)})
+	if err == nil {
+		err = observer.after(answer)
+	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -23,15 +23,16 @@ func newReplay(env *process.Env) *cobra.Command {
 		Short: "Replay recorded writes to kube-apiserver, and compare",
 		Long: `Replay sends the writes of recorded traces through the engine and compares the
 result of each with the recorded response: managed fields, byte for byte, conflicts,
-and the object. Every apply is planned as well, and the outcome of the plan compared
-with what the server did. PATH is a trace, or a folder of traces.
+and the object. Every apply is planned before it is sent, and what the plan says
+compared with what the server did: created, changed, ownership only, unchanged,
+conflict, precondition failed or refused. PATH is a trace, or a folder of traces.
 
 It prints how many steps agreed, differed and were skipped, by kind of write; the
 reasons of skips, which are decisions above the engine; and every difference, with -
 for the server's line and + for the engine's. Steps are counted from 1. The last
 lines are
 
-  P applies planned
+  plans: P agree, D differ
   N steps: A agreed, B differed, C skipped
 
 Schemas are those of the trace's own CustomResourceDefinition, then of the documents
@@ -39,10 +40,11 @@ of --openapi, then the embedded ones.
 
 With --server, each trace is replayed on an API server of its own instead, over
 HTTP, and whole responses are compared, except for what a server generates. The
-server has the namespaces that the trace writes to. There are no plans. Steps are
-skipped for three faults of the recorded server that this one does not have, each by
-name, for values that kube-apiserver validates in Go code, and for custom resources
-without a definition in the trace.
+server has the namespaces that the trace writes to. An apply is planned on the
+object that is read from this server, and compared with what this server does.
+Steps are skipped for three faults of the recorded server that this one does not
+have, each by name, for values that kube-apiserver validates in Go code, and for
+custom resources without a definition in the trace.
 
 Exit status: 0 if no step differed, 1 if any did, or on any error.`,
 		Example: `  tenure replay testdata/traces
@@ -61,7 +63,7 @@ Exit status: 0 if no step differed, 1 if any did, or on any error.`,
 			if len(traces) == 0 {
 				return errors.New("no traces found")
 			}
-			report := replay.Report{Verbose: verbose, Unplanned: server}
+			report := replay.Report{Verbose: verbose}
 			for _, trace := range traces {
 				if env.Dir != "" {
 					if rel, err := filepath.Rel(env.Dir, trace.Name); err == nil {
@@ -72,7 +74,7 @@ Exit status: 0 if no step differed, 1 if any did, or on any error.`,
 				if server {
 					results, err = replay.RunServer(env.Context, trace, apiserver.Options{Validation: env.Validation})
 				} else {
-					results, err = runTrace(trace, c.Types)
+					results, err = runTrace(trace, c.Types, env.Validation)
 				}
 				if err != nil {
 					return err
@@ -98,11 +100,11 @@ Exit status: 0 if no step differed, 1 if any did, or on any error.`,
 
 // runTrace replays a trace. A panic is the fault of a malformed trace, such as a response without the
 // object that it should have, and becomes an error.
-func runTrace(trace *replay.Trace, types *openapi.Registry) (results []replay.Result, err error) {
+func runTrace(trace *replay.Trace, types *openapi.Registry, validation replay.Validation) (results []replay.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%s: the trace can't be replayed: %v", trace.Name, v)
 		}
 	}()
-	return replay.RunEngine(trace, types), nil
+	return replay.RunEngine(trace, types, validation), nil
 }

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -28,10 +27,7 @@ func (w *write) checkApply() error {
 	if err != nil {
 		return err
 	}
-	if err := w.checkPlan(m, w.r.live); err != nil {
-		return err
-	}
-	got, err := m.Apply(w.liveObject(), wrap(w.body), w.manager, w.query.Get("force") == "true")
+	got, err := m.Apply(w.liveObject(), wrap(w.body), w.manager, w.force())
 	if w.s.Response.Code >= 300 {
 		return w.compareErrors(err)
 	}
@@ -207,31 +203,17 @@ func (w *write) checkScale(isApply bool) error {
 	if w.r.live == nil {
 		return skipHTTP
 	}
-	paths := w.scalePaths()
-	parent, err := entriesIn(w.r.live)
+	live, handler, err := w.liveScale()
 	if err != nil {
 		return err
 	}
-	handler := managedfields.NewScaleHandler(managedfields.Encode(parent), w.gv(), paths)
-	entries, err := handler.ToSubresource()
-	if err != nil {
-		return err
-	}
-	scaleEntries, err := managedfields.Decode(entries)
-	if err != nil {
-		return err
-	}
-	live := w.scaleOf(w.r.live, managedfields.EncodeTree(scaleEntries))
-	m, err := w.fieldManager(schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"})
+	m, err := w.fieldManager(scaleKind, true)
 	if err != nil {
 		return err
 	}
 	var got runtime.Object
 	if isApply {
-		if err := w.checkPlan(m, live); err != nil {
-			return err
-		}
-		got, err = m.Apply(wrap(live), wrap(w.body), w.manager, w.query.Get("force") == "true")
+		got, err = m.Apply(wrap(live), wrap(w.body), w.manager, w.force())
 		if w.s.Response.Code >= 300 {
 			return w.compareErrors(err)
 		}

@@ -225,14 +225,14 @@ func TestWorkOfTheServer(t *testing.T) {
 					require.Equal(t, want, got.Outcome, "step %d: %s", got.Step+1, got.Detail)
 				}
 			}
-			agrees(replay.RunEngine(trace, types))
+			agrees(replay.RunEngine(trace, types, nil))
 			results, err := replay.RunServer(t.Context(), trace, apiserver.Options{})
 			require.NoError(t, err)
 			agrees(results)
 
 			// Without the definition.
 			trace.CRD = nil
-			agrees(replay.RunEngine(trace, types))
+			agrees(replay.RunEngine(trace, types, nil))
 			if row.custom {
 				results, err := replay.RunServer(t.Context(), trace, apiserver.Options{})
 				require.NoError(t, err)

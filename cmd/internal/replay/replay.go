@@ -39,17 +39,30 @@ type Result struct {
 	Outcome Outcome
 	// Detail is the reason of a skip, or the difference.
 	Detail string
-	// Planned is true for an apply whose plan was compared as well.
-	Planned bool
+	// Plan is whether the plan of an apply agrees with what the server did.
+	Plan PlanResult
 }
 
+// PlanResult is what became of the plan of an apply.
+type PlanResult int
+
+// The results of plans.
+const (
+	NotPlanned PlanResult = iota // the step is no apply
+	PlanAgrees
+	PlanDiffers
+	// PlanOfFault: the recorded server has a fault that no plan repeats (isFault).
+	PlanOfFault
+)
+
 // RunEngine replays one trace by the engine alone. types holds the kinds that the trace's own
-// CustomResourceDefinition does not define.
-func RunEngine(t *Trace, types *openapi.Registry) []Result {
-	r := &replayer{builtin: types, types: types, objects: map[target]object{}}
+// CustomResourceDefinition does not define, and validation, if it is not nil, validates what plans of built-in kinds
+// would store.
+func RunEngine(t *Trace, types *openapi.Registry, validation Validation) []Result {
+	r := &replayer{builtin: types, types: types, objects: map[target]object{}, validation: validation}
 	out := make([]Result, 0, len(t.Steps))
 	add := func(i int, kind string, o Outcome, detail string) {
-		out = append(out, Result{t.Name, i, kind, o, detail, r.planned})
+		out = append(out, Result{t.Name, i, kind, o, detail, r.plan})
 	}
 	if t.CRD != nil {
 		if err := r.define(t.CRD); err != nil {
@@ -60,7 +73,7 @@ func RunEngine(t *Trace, types *openapi.Registry) []Result {
 	for i := range t.Steps {
 		step := &t.Steps[i]
 		kind := kindOf(step)
-		r.planned = false
+		r.plan = NotPlanned
 		err := r.replayStep(step)
 		var skip skipped
 		switch {
@@ -126,8 +139,10 @@ type replayer struct {
 	crd     *crd              // nil for built-in types
 	object                    // of the step
 	objects map[target]object
-	now     time.Time // of the latest step
-	planned bool      // the latest step was planned
+	now     time.Time  // of the latest step
+	plan    PlanResult // of the latest step
+
+	validation Validation
 }
 
 // object is the state of one object.
@@ -185,7 +200,13 @@ func (r *replayer) replayStep(s *Step) error {
 	if err != nil {
 		return err
 	}
-	err = w.checkWrite()
+	var planErr error
+	if w.isApply() {
+		planErr = w.comparePlan(w.planApply())
+	}
+	if err = w.checkWrite(); planErr != nil {
+		err = planErr
+	}
 	if s.Response.Code < 300 && !w.dryRun && w.subresource != "scale" {
 		r.live = s.Response.Body
 	}
@@ -261,7 +282,7 @@ func (r *replayer) newWrite(s *Step) (*write, error) {
 
 // checkWrite runs the write through the engine and compares the responses.
 func (w *write) checkWrite() error {
-	isApply := w.s.Request.Method == "PATCH" && w.s.Request.ContentType == applyPatch
+	isApply := w.isApply()
 	if w.s.Response.Code >= 300 && !isApply {
 		return w.rejectionReason()
 	}
@@ -272,6 +293,10 @@ func (w *write) checkWrite() error {
 		return w.checkApply()
 	}
 	return w.checkUpdate()
+}
+
+func (w *write) isApply() bool {
+	return w.s.Request.Method == "PATCH" && w.s.Request.ContentType == applyPatch
 }
 
 // rejectionReason names the layer that rejected a write other than an apply.
@@ -304,11 +329,12 @@ func (w *write) objectManager() (*fieldmanager.FieldManager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.fieldManager(kind)
+	return w.fieldManager(kind, true)
 }
 
-// fieldManager returns the field manager of a kind, with the options of kube-apiserver.
-func (w *write) fieldManager(kind schema.GroupVersionKind) (*fieldmanager.FieldManager, error) {
+// fieldManager returns the field manager of a kind, with the options of kube-apiserver. completes says that it fills in
+// what the server does when it decodes an object.
+func (w *write) fieldManager(kind schema.GroupVersionKind, completes bool) (*fieldmanager.FieldManager, error) {
 	now, err := w.r.clock(w.s)
 	if err != nil {
 		return nil, err
@@ -322,7 +348,7 @@ func (w *write) fieldManager(kind schema.GroupVersionKind) (*fieldmanager.FieldM
 	if empty := kinds.Empty(kind); empty != nil {
 		options = append(options, fieldmanager.WithEmptyObject(empty))
 	}
-	if w.subresource != "scale" {
+	if completes && w.subresource != "scale" {
 		options = append(options, fieldmanager.WithDefaulter(func(merged runtime.Object) {
 			if u, ok := merged.(*unstructured.Unstructured); ok {
 				u.Object = w.complete(kind, u.Object)

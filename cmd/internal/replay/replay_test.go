@@ -48,7 +48,7 @@ func TestTraces(t *testing.T) {
 			require.Len(t, loaded, row.traces)
 			agreed, planned := 0, 0
 			for _, trace := range loaded {
-				results := replay.RunEngine(trace, openapi.Builtin())
+				results := replay.RunEngine(trace, openapi.Builtin(), nil)
 				require.Len(t, results, len(trace.Steps), trace.Name)
 				for _, r := range results {
 					require.NotEqual(
@@ -66,7 +66,8 @@ func TestTraces(t *testing.T) {
 					} else {
 						agreed++
 					}
-					if r.Planned {
+					require.NotEqual(t, replay.PlanDiffers, r.Plan)
+					if r.Plan == replay.PlanAgrees {
 						planned++
 					}
 				}
@@ -130,7 +131,7 @@ func TestAlteredTraces(t *testing.T) {
 						altered++
 						// What comes after starts from the altered object.
 						trace.Steps = trace.Steps[:i+1]
-						got := replay.RunEngine(trace, openapi.Builtin())
+						got := replay.RunEngine(trace, openapi.Builtin(), nil)
 						require.Equal(t, replay.Differed, got[i].Outcome, "%s step %d (%s)", trace.Name, i, got[i].Kind)
 						require.NotEmpty(t, got[i].Detail)
 					}
@@ -144,7 +145,7 @@ func TestAlteredTraces(t *testing.T) {
 // lastAlterable alters the last apply of a trace that agrees and that has what is
 // to be altered, and returns its position; -1 for none.
 func lastAlterable(trace *replay.Trace, alter alteration) int {
-	results := replay.RunEngine(trace, openapi.Builtin())
+	results := replay.RunEngine(trace, openapi.Builtin(), nil)
 	for _, r := range slices.Backward(results) {
 		step := &trace.Steps[r.Step]
 		if r.Outcome != replay.Agreed || r.Kind != "apply" || step.Response.Body == nil {
@@ -259,7 +260,7 @@ func TestBeginsWithRead(t *testing.T) {
 			read := before
 			read.Request.Method, read.Request.Body, read.Response.Code = "GET", nil, 200
 			cut := &replay.Trace{Name: trace.Name, CRD: trace.CRD, Steps: []replay.Step{read, after}}
-			results := replay.RunEngine(cut, openapi.Builtin())
+			results := replay.RunEngine(cut, openapi.Builtin(), nil)
 			require.Equal(t, replay.Skipped, results[0].Outcome, "%s: %s", trace.Name, results[0].Detail)
 			require.Equal(t, replay.Agreed, results[1].Outcome, "%s step %d: %s", trace.Name, i, results[1].Detail)
 			// A later read is compared.
@@ -267,7 +268,7 @@ func TestBeginsWithRead(t *testing.T) {
 			altered.Response.Body = runtime.DeepCopyJSON(read.Response.Body)
 			altered.Response.Body["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": "nobody"}}
 			cut.Steps = []replay.Step{read, altered}
-			require.Equal(t, replay.Differed, replay.RunEngine(cut, openapi.Builtin())[1].Outcome)
+			require.Equal(t, replay.Differed, replay.RunEngine(cut, openapi.Builtin(), nil)[1].Outcome)
 			begun++
 		}
 	}
@@ -334,7 +335,7 @@ func TestAlteredOutcomes(t *testing.T) {
 				metadata["resourceVersion"] = said[j]
 				cut := *trace
 				cut.Steps = trace.Steps[:i+1]
-				got := replay.RunEngine(&cut, openapi.Builtin())[i]
+				got := replay.RunEngine(&cut, openapi.Builtin(), nil)[i]
 				metadata["resourceVersion"] = now
 				require.Equal(t, replay.Differed, got.Outcome, "%s step %d", trace.Name, i)
 				require.Contains(t, got.Detail, "the plan's outcome")
@@ -347,7 +348,7 @@ func TestAlteredOutcomes(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	results := []replay.Result{
-		{Trace: "a.json", Step: 0, Kind: "apply", Outcome: replay.Agreed, Planned: true},
+		{Trace: "a.json", Step: 0, Kind: "apply", Outcome: replay.Agreed, Plan: replay.PlanAgrees},
 		{Trace: "a.json", Step: 1, Kind: "apply", Outcome: replay.Differed, Detail: "object\n-  a\n+  b\n"},
 		{Trace: "b.json", Step: 0, Kind: "update", Outcome: replay.Skipped, Detail: "seldom"},
 		{Trace: "b.json", Step: 1, Kind: "update", Outcome: replay.Skipped, Detail: "often"},
@@ -366,7 +367,7 @@ SKIPPED  BECAUSE
       2  often
       1  seldom
 
-1 apply planned
+plans: 1 agree, 0 differ
 5 steps: 1 agreed, 1 differed, 3 skipped
 `
 	const verbose = `agreed   a.json step 1 (apply)

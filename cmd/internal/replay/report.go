@@ -14,8 +14,6 @@ import (
 type Report struct {
 	// Verbose adds a line for every step.
 	Verbose bool
-	// Unplanned leaves out how many applies were planned.
-	Unplanned bool
 
 	results []Result
 }
@@ -40,7 +38,8 @@ func (r *Report) count(kind string) (n [Skipped + 1]int) {
 // differences; the outcomes by kind of write; the reasons of the skips; and the
 // sums, in last lines of the fixed form
 //
-//	P applies planned                           unless Unplanned
+//	plans: A agree, B differ
+//	plans: C not compared, as ...               if there are any
 //	N steps: A agreed, B differed, C skipped
 //
 // Steps are counted from 1.
@@ -64,14 +63,13 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	r.writeKinds(&out)
 	r.writeSkips(&out)
-	planned := 0
+	plans := map[PlanResult]int{}
 	for _, result := range r.results {
-		if result.Planned {
-			planned++
-		}
+		plans[result.Plan]++
 	}
-	if !r.Unplanned {
-		fmt.Fprintf(&out, "%s planned\n", counted(planned, "apply", "applies"))
+	fmt.Fprintf(&out, "plans: %d agree, %d differ\n", plans[PlanAgrees], plans[PlanDiffers])
+	if n := plans[PlanOfFault]; n > 0 {
+		fmt.Fprintf(&out, "plans: %d not compared, as the recorded server has faults (differences 1 and 28)\n", n)
 	}
 	n := r.count("")
 	fmt.Fprintf(&out, "%s: %d agreed, %d differed, %d skipped\n",

@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,7 @@ func TestServer(t *testing.T) {
 		require.Len(t, results, len(trace.Steps))
 		for _, r := range results {
 			require.NotEqual(t, replay.Differed, r.Outcome, "%s step %d: %s", r.Trace, r.Step, r.Detail)
+			require.Equal(t, strings.HasPrefix(r.Kind, "apply"), r.Plan == replay.PlanAgrees, "%s step %d", r.Trace, r.Step)
 		}
 		for which, alter := range alterations {
 			for i := range trace.Steps {
