@@ -37,7 +37,9 @@ func prepareForCreate(ctx context.Context, obj resources.Object, now metav1.Time
 	case *corev1.Pod:
 		admitPod(ctx, o, now)
 	case *corev1.Service:
-		allocate(&o.Spec, string(o.UID))
+		shareNodePorts(&o.Spec)
+		setIPFamilies(&o.Spec)
+		allocate(&o.Spec, string(o.UID), true)
 	case *corev1.ServiceAccount:
 		keepSecretNames(o)
 	case *corev1.PersistentVolume:
@@ -84,9 +86,12 @@ func prepareForUpdate(obj, live resources.Object, subresource string) (newGenera
 		}
 		setTemplateGeneration(o, generation)
 	case *corev1.Service:
-		keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
+		keepsFamilies := keepAllocated(&o.Spec, &live.(*corev1.Service).Spec)
 		dropForNewType(o, live.(*corev1.Service))
-		allocate(&o.Spec, string(live.GetUID()))
+		if !keepsFamilies {
+			setIPFamilies(&o.Spec)
+		}
+		allocate(&o.Spec, string(live.GetUID()), false)
 	case *corev1.ServiceAccount:
 		keepSecretNames(o)
 	case *corev1.PersistentVolumeClaim:

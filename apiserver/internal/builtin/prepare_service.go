@@ -21,9 +21,14 @@ const (
 )
 
 // allocate sets the cluster IP and the node ports of a Service if they are not set. They are
-// derived from a hash of the UID, which needs no allocator.
-func allocate(s *corev1.ServiceSpec, uid string) {
+// derived from a hash of the UID, which needs no allocator. If shared is true, ports of the same number get the same.
+func allocate(s *corev1.ServiceSpec, uid string, shared bool) {
 	if s.Type == corev1.ServiceTypeExternalName {
+		// kube-apiserver does this when it reads the Service.
+		s.InternalTrafficPolicy = nil
+		if s.ClusterIP != "" && len(s.ClusterIPs) == 0 {
+			s.ClusterIPs = []string{s.ClusterIP}
+		}
 		return
 	}
 	h := fnv.New32a()
@@ -36,17 +41,19 @@ func allocate(s *corev1.ServiceSpec, uid string) {
 	if len(s.ClusterIPs) == 0 {
 		s.ClusterIPs = []string{s.ClusterIP}
 	}
-	setIPFamilies(s)
 	nodePort := func(i int) int32 { return firstNodePort + int32((h.Sum32()+uint32(i))%nodePorts) }
 	if needsHealthCheckNodePort(s) {
 		setDefault(&s.HealthCheckNodePort, nodePort(len(s.Ports)))
 	}
-	if !hasNodePorts(s) || s.Type == corev1.ServiceTypeLoadBalancer &&
-		s.AllocateLoadBalancerNodePorts != nil && !*s.AllocateLoadBalancerNodePorts {
+	if !allocatesNodePorts(s) {
 		return
 	}
 	for i := range s.Ports {
-		setDefault(&s.Ports[i].NodePort, nodePort(i))
+		at := i
+		if shared {
+			at = slices.IndexFunc(s.Ports, func(p corev1.ServicePort) bool { return p.Port == s.Ports[i].Port })
+		}
+		setDefault(&s.Ports[i].NodePort, nodePort(at))
 	}
 }
 
@@ -54,6 +61,9 @@ func allocate(s *corev1.ServiceSpec, uid string) {
 // headless Service without a selector gets both families, as on kube-apiserver: its
 // endpoints may be of any.
 func setIPFamilies(s *corev1.ServiceSpec) {
+	if s.Type == corev1.ServiceTypeExternalName {
+		return
+	}
 	anyFamily := s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0
 	if anyFamily {
 		setPointer(&s.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
@@ -71,32 +81,57 @@ func setIPFamilies(s *corev1.ServiceSpec) {
 	}
 }
 
-// keepAllocated copies allocated fields from the live Service if the update omits them.
-func keepAllocated(s, live *corev1.ServiceSpec) {
-	if s.Type == corev1.ServiceTypeExternalName || live.Type == corev1.ServiceTypeExternalName {
-		return
+// keepAllocated copies allocated fields from the live Service if the update omits them. keepsFamilies is true if the
+// update leaves a Service that prefers two families as it is: it keeps the families that it has.
+func keepAllocated(s, live *corev1.ServiceSpec) (keepsFamilies bool) {
+	external := s.Type == corev1.ServiceTypeExternalName || live.Type == corev1.ServiceTypeExternalName
+	if !external {
+		setDefault(&s.ClusterIP, live.ClusterIP)
 	}
-	if s.ClusterIP == "" {
-		s.ClusterIP = live.ClusterIP
+	if len(s.ClusterIPs) == 0 && (!external || s.ClusterIP == live.ClusterIP) {
+		s.ClusterIPs = slices.Clone(live.ClusterIPs)
 	}
-	switch {
-	case len(s.ClusterIPs) == 0 && s.ClusterIP == live.ClusterIP:
-		s.ClusterIPs = live.ClusterIPs
-	case s.ClusterIP != live.ClusterIP && slices.Equal(s.ClusterIPs, live.ClusterIPs):
-		s.ClusterIPs = []string{s.ClusterIP} // the client knows only the older field
+	// A client that knows only the older field changed it.
+	if s.ClusterIP != live.ClusterIP && slices.Equal(s.ClusterIPs, live.ClusterIPs) {
+		s.ClusterIPs = nil
+		if s.ClusterIP != "" || live.ClusterIP == "" {
+			s.ClusterIPs = []string{s.ClusterIP}
+		}
 	}
+	if external {
+		return false
+	}
+	keepsFamilies = prefersDualStack(s) && prefersDualStack(live) && s.Type == live.Type &&
+		slices.Equal(s.ClusterIPs, live.ClusterIPs) && slices.Equal(s.IPFamilies, live.IPFamilies)
 	if len(s.IPFamilies) == 0 {
 		s.IPFamilies = live.IPFamilies
 	}
 	if s.IPFamilyPolicy == nil {
 		s.IPFamilyPolicy = live.IPFamilyPolicy
 	}
-	if hasNodePorts(s) && hasNodePorts(live) {
+	if s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
+		s.ClusterIPs = firstIfEqual(s.ClusterIPs, live.ClusterIPs)
+		s.IPFamilies = firstIfEqual(s.IPFamilies, live.IPFamilies)
+	}
+	if allocatesNodePorts(s) && allocatesNodePorts(live) {
 		keepNodePorts(s, live)
 	}
 	if needsHealthCheckNodePort(s) && needsHealthCheckNodePort(live) {
 		setDefault(&s.HealthCheckNodePort, live.HealthCheckNodePort)
 	}
+	return keepsFamilies
+}
+
+func prefersDualStack(s *corev1.ServiceSpec) bool {
+	return s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == corev1.IPFamilyPolicyPreferDualStack
+}
+
+// firstIfEqual returns the first item of a list that an update did not change: its policy says that one is enough.
+func firstIfEqual[T comparable](list, live []T) []T {
+	if len(list) > 1 && slices.Equal(list, live) {
+		return list[:1]
+	}
+	return list
 }
 
 // keepNodePorts copies node ports from the live ports of the same names, unless the update
@@ -181,6 +216,28 @@ func nodePortsOf(s *corev1.ServiceSpec) map[int32]bool {
 // hasNodePorts reports whether Services of this type have node ports.
 func hasNodePorts(s *corev1.ServiceSpec) bool {
 	return s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// allocatesNodePorts reports whether a Service gets node ports that it does not name.
+func allocatesNodePorts(s *corev1.ServiceSpec) bool {
+	return s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer &&
+		(s.AllocateLoadBalancerNodePorts == nil || *s.AllocateLoadBalancerNodePorts)
+}
+
+// shareNodePorts copies node ports to ports of the same number without one: TCP and UDP share a node port on create.
+func shareNodePorts(s *corev1.ServiceSpec) {
+	if !allocatesNodePorts(s) {
+		return
+	}
+	byPort := map[int32]int32{}
+	for _, p := range s.Ports {
+		if byPort[p.Port] == 0 {
+			byPort[p.Port] = p.NodePort
+		}
+	}
+	for i := range s.Ports {
+		setDefault(&s.Ports[i].NodePort, byPort[s.Ports[i].Port])
+	}
 }
 
 // isExternallyAccessible reports whether a Service has an externalTrafficPolicy.
