@@ -253,6 +253,13 @@ func defaultService(o *corev1.Service) {
 		s.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
 	}
 	setDefault(&s.Type, corev1.ServiceTypeClusterIP)
+	if s.Type == corev1.ServiceTypeLoadBalancer {
+		for i := range o.Status.LoadBalancer.Ingress {
+			if balancer := &o.Status.LoadBalancer.Ingress[i]; balancer.IP != "" {
+				setPointer(&balancer.IPMode, corev1.LoadBalancerIPModeVIP)
+			}
+		}
+	}
 	for i := range s.Ports {
 		p := &s.Ports[i]
 		setDefault(&p.Protocol, corev1.ProtocolTCP)

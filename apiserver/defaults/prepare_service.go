@@ -8,17 +8,22 @@ import (
 
 // keepAllocated copies allocated fields from the live Service if the update omits them.
 func keepAllocated(s, live *corev1.ServiceSpec) {
-	if s.Type == corev1.ServiceTypeExternalName || live.Type == corev1.ServiceTypeExternalName {
+	external := s.Type == corev1.ServiceTypeExternalName || live.Type == corev1.ServiceTypeExternalName
+	if !external {
+		setDefault(&s.ClusterIP, live.ClusterIP)
+	}
+	if len(s.ClusterIPs) == 0 && (!external || s.ClusterIP == live.ClusterIP) {
+		s.ClusterIPs = slices.Clone(live.ClusterIPs)
+	}
+	// A client that knows only the older field changed it.
+	if s.ClusterIP != live.ClusterIP && slices.Equal(s.ClusterIPs, live.ClusterIPs) {
+		s.ClusterIPs = nil
+		if s.ClusterIP != "" || live.ClusterIP == "" {
+			s.ClusterIPs = []string{s.ClusterIP}
+		}
+	}
+	if external {
 		return
-	}
-	if s.ClusterIP == "" {
-		s.ClusterIP = live.ClusterIP
-	}
-	switch {
-	case len(s.ClusterIPs) == 0 && s.ClusterIP == live.ClusterIP:
-		s.ClusterIPs = live.ClusterIPs
-	case s.ClusterIP != live.ClusterIP && slices.Equal(s.ClusterIPs, live.ClusterIPs):
-		s.ClusterIPs = []string{s.ClusterIP} // the client knows only the older field
 	}
 	if len(s.IPFamilies) == 0 {
 		s.IPFamilies = live.IPFamilies
@@ -26,12 +31,24 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 	if s.IPFamilyPolicy == nil {
 		s.IPFamilyPolicy = live.IPFamilyPolicy
 	}
-	if HasNodePorts(s) && HasNodePorts(live) {
+	if s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
+		s.ClusterIPs = firstIfEqual(s.ClusterIPs, live.ClusterIPs)
+		s.IPFamilies = firstIfEqual(s.IPFamilies, live.IPFamilies)
+	}
+	if AllocatesNodePorts(s) && AllocatesNodePorts(live) {
 		keepNodePorts(s, live)
 	}
 	if NeedsHealthCheckNodePort(s) && NeedsHealthCheckNodePort(live) {
 		setDefault(&s.HealthCheckNodePort, live.HealthCheckNodePort)
 	}
+}
+
+// firstIfEqual returns the first item of a list that an update did not change: its policy says that one is enough.
+func firstIfEqual[T comparable](list, live []T) []T {
+	if len(list) > 1 && slices.Equal(list, live) {
+		return list[:1]
+	}
+	return list
 }
 
 // keepNodePorts copies node ports from the live ports of the same names, unless the update
@@ -62,7 +79,7 @@ func dropForNewType(o, live *corev1.Service) {
 			s.IPFamilies = nil
 		}
 	}
-	if HasNodePorts(before) && !HasNodePorts(s) {
+	if hasNodePorts(before) && !hasNodePorts(s) {
 		dropNodePorts(s, before)
 	}
 	if isExternallyAccessible(before) && !isExternallyAccessible(s) &&
@@ -112,14 +129,20 @@ func nodePortsOf(s *corev1.ServiceSpec) map[int32]bool {
 	return out
 }
 
-// HasNodePorts reports whether Services of this type have node ports.
-func HasNodePorts(s *corev1.ServiceSpec) bool {
+// hasNodePorts reports whether Services of this type have node ports.
+func hasNodePorts(s *corev1.ServiceSpec) bool {
 	return s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// AllocatesNodePorts reports whether a Service gets node ports that it does not name.
+func AllocatesNodePorts(s *corev1.ServiceSpec) bool {
+	return s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer &&
+		(s.AllocateLoadBalancerNodePorts == nil || *s.AllocateLoadBalancerNodePorts)
 }
 
 // isExternallyAccessible reports whether a Service has an externalTrafficPolicy.
 func isExternallyAccessible(s *corev1.ServiceSpec) bool {
-	return HasNodePorts(s) || s.Type == corev1.ServiceTypeClusterIP && len(s.ExternalIPs) > 0
+	return hasNodePorts(s) || s.Type == corev1.ServiceTypeClusterIP && len(s.ExternalIPs) > 0
 }
 
 // NeedsHealthCheckNodePort reports whether a Service has a healthCheckNodePort.

@@ -36,7 +36,9 @@ func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
 	case *corev1.Pod:
 		admitPod(ctx, o, now)
 	case *corev1.Service:
-		allocate(&o.Spec, string(o.UID), k.options.ServiceClusterIPRange)
+		shareNodePorts(&o.Spec)
+		setIPFamilies(&o.Spec, k.serviceNetwork())
+		allocate(&o.Spec, string(o.UID), k.serviceNetwork(), true)
 	case *corev1.PersistentVolume:
 		o.Status.Phase, o.Status.LastPhaseTransitionTime = corev1.VolumePending, &now
 	case *corev1.PersistentVolumeClaim:
@@ -58,7 +60,11 @@ func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
 
 // prepareForUpdate is prepareForCreate for updates, after defaults.Prepare. newGeneration is true if a change outside
 // the spec increments the generation.
-func (k *kind) prepareForUpdate(obj, live resources.Object) (newGeneration bool) {
+func (k *kind) prepareForUpdate(obj, live resources.Object, subresource string) (newGeneration bool) {
+	keepsFamilies := keepsFamilies(obj, live)
+	if subresource == "" || subresource == "scale" {
+		defaults.Prepare(obj, live)
+	}
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		return !equal(o.Annotations, live.GetAnnotations())
@@ -77,7 +83,10 @@ func (k *kind) prepareForUpdate(obj, live resources.Object) (newGeneration bool)
 		if o.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			o.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 		}
-		allocate(&o.Spec, string(live.GetUID()), k.options.ServiceClusterIPRange)
+		if !keepsFamilies {
+			setIPFamilies(&o.Spec, k.serviceNetwork())
+		}
+		allocate(&o.Spec, string(live.GetUID()), k.serviceNetwork(), false)
 	case *apiextensionsv1.CustomResourceDefinition:
 		addStoredVersion(o)
 	}

@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // The node ports that are allocated.
@@ -17,13 +19,15 @@ const (
 )
 
 // allocate sets the cluster IP, of a range, and the node ports of a Service if they are not set. They are derived from a
-// hash of the UID, which needs no allocator. No traffic is routed to cluster IPs: they only have to be valid, distinct
-// and stable.
-func allocate(s *corev1.ServiceSpec, uid string, network netip.Prefix) {
-	if !network.IsValid() {
-		network = DefaultServiceClusterIPRange
-	}
+// hash of the UID, which needs no allocator. If shared is true, ports of the same number get the same. No traffic is
+// routed to cluster IPs: they only have to be valid, distinct and stable.
+func allocate(s *corev1.ServiceSpec, uid string, network netip.Prefix, shared bool) {
 	if s.Type == corev1.ServiceTypeExternalName {
+		// kube-apiserver does this when it reads the Service.
+		s.InternalTrafficPolicy = nil
+		if s.ClusterIP != "" && len(s.ClusterIPs) == 0 {
+			s.ClusterIPs = []string{s.ClusterIP}
+		}
 		return
 	}
 	h := fnv.New32a()
@@ -34,17 +38,19 @@ func allocate(s *corev1.ServiceSpec, uid string, network netip.Prefix) {
 	if len(s.ClusterIPs) == 0 {
 		s.ClusterIPs = []string{s.ClusterIP}
 	}
-	setIPFamilies(s, network)
 	nodePort := func(i int) int32 { return firstNodePort + int32((h.Sum32()+uint32(i))%nodePorts) }
 	if defaults.NeedsHealthCheckNodePort(s) {
 		setDefault(&s.HealthCheckNodePort, nodePort(len(s.Ports)))
 	}
-	if !defaults.HasNodePorts(s) || s.Type == corev1.ServiceTypeLoadBalancer &&
-		s.AllocateLoadBalancerNodePorts != nil && !*s.AllocateLoadBalancerNodePorts {
+	if !defaults.AllocatesNodePorts(s) {
 		return
 	}
 	for i := range s.Ports {
-		setDefault(&s.Ports[i].NodePort, nodePort(i))
+		at := i
+		if shared {
+			at = slices.IndexFunc(s.Ports, func(p corev1.ServicePort) bool { return p.Port == s.Ports[i].Port })
+		}
+		setDefault(&s.Ports[i].NodePort, nodePort(at))
 	}
 }
 
@@ -63,6 +69,9 @@ func clusterIP(network netip.Prefix, n uint32) netip.Addr {
 // setIPFamilies sets ipFamilies and ipFamilyPolicy of a single-stack cluster of the network's family. A headless Service
 // without a selector gets both families, as on kube-apiserver: its endpoints may be of any.
 func setIPFamilies(s *corev1.ServiceSpec, network netip.Prefix) {
+	if s.Type == corev1.ServiceTypeExternalName {
+		return
+	}
 	anyFamily := s.ClusterIP == corev1.ClusterIPNone && len(s.Selector) == 0
 	if anyFamily {
 		setPointer(&s.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
@@ -80,5 +89,47 @@ func setIPFamilies(s *corev1.ServiceSpec, network netip.Prefix) {
 			other = corev1.IPv4Protocol
 		}
 		s.IPFamilies = append(s.IPFamilies, other)
+	}
+}
+
+// serviceNetwork returns the range of the cluster IPs.
+func (k *kind) serviceNetwork() netip.Prefix {
+	if network := k.options.ServiceClusterIPRange; network.IsValid() {
+		return network
+	}
+	return DefaultServiceClusterIPRange
+}
+
+// keepsFamilies reports whether an update leaves a Service that prefers two families as it is: it keeps the families
+// that it has.
+func keepsFamilies(obj, live resources.Object) bool {
+	service, ok := obj.(*corev1.Service)
+	if !ok {
+		return false
+	}
+	s, before := &service.Spec, &live.(*corev1.Service).Spec
+	return prefersDualStack(s) && prefersDualStack(before) && s.Type == before.Type &&
+		(s.ClusterIP == "" || s.ClusterIP == before.ClusterIP) &&
+		(len(s.ClusterIPs) == 0 || slices.Equal(s.ClusterIPs, before.ClusterIPs)) &&
+		slices.Equal(s.IPFamilies, before.IPFamilies)
+}
+
+func prefersDualStack(s *corev1.ServiceSpec) bool {
+	return s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == corev1.IPFamilyPolicyPreferDualStack
+}
+
+// shareNodePorts copies node ports to ports of the same number without one: TCP and UDP share a node port on create.
+func shareNodePorts(s *corev1.ServiceSpec) {
+	if !defaults.AllocatesNodePorts(s) {
+		return
+	}
+	byPort := map[int32]int32{}
+	for _, p := range s.Ports {
+		if byPort[p.Port] == 0 {
+			byPort[p.Port] = p.NodePort
+		}
+	}
+	for i := range s.Ports {
+		setDefault(&s.Ports[i].NodePort, byPort[s.Ports[i].Port])
 	}
 }

@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,6 +97,23 @@ var preparedRows = []prepared{
 		`{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"labels":{"a":"c"}}}`, "status", "metadata.labels", `{"a":"b"}`},
 	{"labels in the status of a FlowSchema", "", "flowcontrol.apiserver.k8s.io/v1/flowschemas",
 		`{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"labels":{"a":"c"}}}`, "status", "metadata.labels", `{"a":"b"}`},
+	{"mode of a load balancer's address", "its default", "/v1/services", `{"spec":{"type":"LoadBalancer"}}`,
+		`{"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"10.0.0.1"}]}}}`, "status",
+		"status.loadBalancer.ingress.0.ipMode", `"VIP"`},
+	{"UDP and TCP of one number", "they share a node port", "/v1/services", "",
+		`{"spec":{"type":"NodePort","ports":[{"name":"u","port":53,"protocol":"UDP"},{"name":"t","port":53,` +
+			`"nodePort":30053}]}}`, "", "spec.ports.0.nodePort", `30053`},
+	{"node ports that are not allocated", "an update does not restore them", "/v1/services",
+		`{"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,"ports":[{"port":80,"nodePort":30080}]}}`,
+		`{"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,"ports":[{"port":80}]}}`, "",
+		"spec.ports.0.nodePort", ""},
+	{"cluster IP of an external Service", "validation rejects both fields, not one", "/v1/services", "",
+		`{"spec":{"type":"ExternalName","clusterIP":"10.96.0.7"}}`, "", "spec.clusterIPs", `["10.96.0.7"]`},
+	{"traffic policy of an external Service", "nothing in the cluster receives it", "/v1/services", "",
+		`{"spec":{"type":"ExternalName","internalTrafficPolicy":"Cluster"}}`, "", "spec.internalTrafficPolicy", ""},
+	{"families after the second is released", "the policy says that one is enough", "/v1/services",
+		`{"spec":{"clusterIP":"None","clusterIPs":["None"],"ipFamilies":["IPv4","IPv6"]}}`,
+		`{"spec":{"clusterIP":"None","ipFamilyPolicy":"SingleStack"}}`, "", "spec.ipFamilies", `["IPv4"]`},
 	{"tolerations in a resize", "admission sees Pods only", "/v1/pods", `{"spec":{"containers":[{"name":"c"}]}}`,
 		`{"spec":{"containers":[{"name":"c"}]}}`, "resize", "spec.tolerations", ""},
 	{"resources of the Pod in a resize", "", "/v1/pods", `{"spec":{` + noTolerations + `}}`,
@@ -147,8 +165,10 @@ func valueAt(t *testing.T, data []byte, path string) string {
 		case map[string]any:
 			value = v[name]
 		case []any:
-			require.NotEmpty(t, v)
-			value = v[0]
+			i, err := strconv.Atoi(name)
+			require.NoError(t, err)
+			require.Greater(t, len(v), i)
+			value = v[i]
 		}
 	}
 	if value == nil {

@@ -257,12 +257,11 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 			setField(obj, "Status", live)
 		}
 		resetForMainUpdate(obj, live)
-		defaults.Prepare(obj, live)
 	default:
 		resetForSubresourceUpdate(obj, live, subresource)
 	}
 	dropDisabled(obj, live)
-	newGeneration := k.prepareForUpdate(obj, live)
+	newGeneration := k.prepareForUpdate(obj, live, subresource)
 	if k.traits.hasGeneration && !k.traits.keepsGeneration && (newGeneration || desiredStateChanged(obj, live)) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}

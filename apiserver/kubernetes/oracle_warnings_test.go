@@ -1,0 +1,63 @@
+package kubernetes
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// TestOracleWarnings compares the warnings of creates and of updates through each subresource.
+func TestOracleWarnings(t *testing.T) {
+	for _, s := range subjects(t) {
+		upstream := strategies()[s.GroupKind()]
+		t.Run(s.name(), func(t *testing.T) {
+			first, last := seeds(t, 8)
+			for seed := first; seed < last; seed++ {
+				obj, live := s.pair(t, seed)
+				var want, got recorder
+				ok := attempt(func() {
+					obj, ctx := s.internal(t, obj), want.record(s.request(obj, nil, ""))
+					s.prepareForCreate(t, ctx, obj)
+					want = append(want, upstream.WarningsOnCreate(ctx, obj)...)
+				})
+				if ok {
+					obj := obj.DeepCopyObject().(resources.Object)
+					ctx := got.record(s.request(obj, nil, ""))
+					s.strategy.PrepareForCreate(ctx, obj)
+					_, list := s.strategy.Validate(ctx, obj, nil, "")
+					require.Empty(t, difference(want.text(), append(got, list...).text()), "seed %d: create", seed)
+				}
+				for _, sub := range s.updates() {
+					ctx, list := s.request(obj, live, sub), recorder{}
+					ok := attempt(func() {
+						obj, live := s.internal(t, obj), s.internal(t, live)
+						s.prepareForUpdate(t, ctx, obj, live, sub)
+						list = upstream.update[sub].WarningsOnUpdate(ctx, obj, live)
+					})
+					if ok {
+						obj := obj.DeepCopyObject().(resources.Object)
+						s.strategy.PrepareForUpdate(obj, live, sub)
+						_, got := s.strategy.Validate(ctx, obj, live, sub)
+						require.Empty(t, difference(list.text(), recorder(got).text()), "seed %d: /%s", seed, sub)
+					}
+				}
+			}
+		})
+	}
+}
+
+// recorder records warnings.
+type recorder []string
+
+func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
+
+func (r *recorder) record(ctx context.Context) context.Context {
+	return warning.WithWarningRecorder(ctx, r)
+}
+
+func (r recorder) text() string { return strings.Join(r, "\n") }
