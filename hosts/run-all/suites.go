@@ -94,6 +94,11 @@ var suites = []suite{
 	{name: "kubectl, tenure envtest", run: (*runner).testKubectl, on: onTenure},
 	{name: "kubectl, kube-apiserver", run: (*runner).testKubectl, on: onKubeAPIServer},
 	{
+		// A part of the suite above, which is quick.
+		name: "controller-runtime's cache, envtest", tree: stock, envtest: true,
+		packages: []string{controllerRuntime + "/pkg/cache"}, args: []string{"-timeout=60m"},
+	},
+	{
 		name: "structured-merge-diff v4's merge", tree: libraries, quick: true,
 		packages: []string{"sigs.k8s.io/structured-merge-diff/v4/merge"},
 		differences: map[string]string{

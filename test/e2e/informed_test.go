@@ -24,11 +24,10 @@ import (
 type informed struct {
 	store cache.Store
 
-	lock    sync.Mutex
-	events  []seen
-	from    int64 // the last version of its first list
-	relists int   // after a watch that did not end regularly, as when its server is killed
-	faults  []string
+	lock   sync.Mutex
+	events []seen
+	from   int64 // the last version of its first list
+	faults []string
 }
 
 // inform starts an informer, and returns when it has listed the objects. Nobody writes meanwhile.
@@ -39,11 +38,6 @@ func inform(t *testing.T, config *rest.Config) *informed {
 	factory := informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithNamespace(metav1.NamespaceDefault))
 	informer := factory.Core().V1().ConfigMaps().Informer()
 	i := &informed{store: informer.GetStore()}
-	require.NoError(t, informer.SetWatchErrorHandler(func(*cache.Reflector, error) {
-		i.lock.Lock()
-		defer i.lock.Unlock()
-		i.relists++
-	}))
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(obj any, isInInitialList bool) { i.add(watch.Added, obj, isInInitialList) },
 		UpdateFunc: func(_, obj any) { i.add(watch.Modified, obj, false) },
@@ -60,7 +54,7 @@ func inform(t *testing.T, config *rest.Config) *informed {
 func (i *informed) add(kind watch.EventType, obj any, isFirst bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok && i.relists > 0 {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
 	m, ok := obj.(*corev1.ConfigMap)
@@ -79,9 +73,16 @@ func (i *informed) add(kind watch.EventType, obj any, isFirst bool) {
 	}
 }
 
-// requireSame waits until the informer holds what the history ends with, and compares what it told with the history. An
-// informer that lists again skips events, but goes back for no object, and tells nothing that did not happen.
+// requireSame waits until the informer holds what the history ends with, and requires that it told the whole history.
 func (i *informed) requireSame(t *testing.T, want *history) {
+	i.requireState(t, want)
+	want.requireSame(t, &history{events: i.events}, i.from, "", "an informer")
+}
+
+// requireState waits until the informer holds what the history ends with. An informer whose server is killed in the
+// midst of an event lists again, and skips what happened meanwhile; but it goes back for no object, and tells nothing
+// that did not happen.
+func (i *informed) requireState(t *testing.T, want *history) {
 	require.Eventually(t, func() bool {
 		held := 0
 		for _, obj := range i.store.List() {
@@ -94,10 +95,6 @@ func (i *informed) requireSame(t *testing.T, want *history) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	require.Empty(t, i.faults)
-	if i.relists == 0 {
-		want.requireSame(t, &history{events: i.events}, i.from, "", "an informer")
-		return
-	}
 	latest := map[string]int64{}
 	for _, e := range i.events {
 		if e.kind == watch.Deleted {

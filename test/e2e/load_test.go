@@ -221,11 +221,14 @@ func (l *load) counts() (acknowledged, interrupted int) {
 
 // more waits until as many writes more were acknowledged.
 func (l *load) more(t *testing.T, count int) {
-	before, _ := l.counts()
-	require.Eventually(t, func() bool {
-		now, _ := l.counts()
-		return now >= before+count
-	}, patience, tick, "writes go on")
+	now, _ := l.counts()
+	for wanted := now + count; now < wanted; {
+		before := now
+		require.Eventually(t, func() bool {
+			now, _ = l.counts()
+			return now > before
+		}, patience, tick, "writes go on")
+	}
 }
 
 // unavailable are the errors of a server whose store does not answer.

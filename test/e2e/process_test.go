@@ -42,7 +42,7 @@ func (s served) run() (err error) {
 	defer stop()
 	var store storage.Store
 	if s.Etcd != "" {
-		store, err = etcd.Open(ctx, etcdOptions(s.Etcd))
+		store, err = etcd.Open(ctx, etcdOptions(s.Etcd, patience))
 	} else {
 		store, err = bbolt.Open(s.File, bbolt.Options{Retention: everything})
 	}
@@ -65,8 +65,8 @@ func (s served) run() (err error) {
 	return nil
 }
 
-func etcdOptions(endpoint string) etcd.Options {
-	return etcd.Options{Config: clientv3.Config{Endpoints: []string{endpoint}}, Timeout: 2 * time.Second}
+func etcdOptions(endpoint string, timeout time.Duration) etcd.Options {
+	return etcd.Options{Config: clientv3.Config{Endpoints: []string{endpoint}}, Timeout: timeout}
 }
 
 // process is a server in a process of its own.

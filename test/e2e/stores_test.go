@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
@@ -23,8 +24,9 @@ func serve(t *testing.T, store storage.Store) *rest.Config {
 	return start(t, apiserver.Options{Store: store}).Config()
 }
 
-func openEtcd(t *testing.T, e *storagetest.Etcd) storage.Store {
-	store, err := etcd.Open(t.Context(), etcdOptions(e.Endpoint))
+// openEtcd opens the store in an etcd, which may be slow for as long as timeout.
+func openEtcd(t *testing.T, e *storagetest.Etcd, timeout time.Duration) storage.Store {
+	store, err := etcd.Open(t.Context(), etcdOptions(e.Endpoint, timeout))
 	return closing(t, store, err)
 }
 
@@ -49,7 +51,7 @@ func TestNothingLost(t *testing.T) {
 			store, err := bbolt.Open(filepath.Join(t.TempDir(), "store"), bbolt.Options{Retention: everything})
 			return closing(t, store, err)
 		}},
-		{"etcd", func(t *testing.T) storage.Store { return openEtcd(t, storagetest.StartEtcd(t)) }},
+		{"etcd", func(t *testing.T) storage.Store { return openEtcd(t, storagetest.StartEtcd(t), patience) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := c.open(t)
@@ -79,7 +81,7 @@ func TestKilled(t *testing.T) {
 			defer close(done)
 			l.run(t, ctx, server.config)
 		}()
-		l.more(t, 200+100*round)
+		l.more(t, 100+20*round)
 		server.kill()
 		cancel()
 		<-done
@@ -95,7 +97,7 @@ func TestKilled(t *testing.T) {
 // acknowledged is there. Watches and informers, which go on all the time, see it as well.
 func TestEtcdStopped(t *testing.T) {
 	e := storagetest.StartEtcd(t)
-	store := openEtcd(t, e)
+	store := openEtcd(t, e, 2*time.Second)
 	config := serve(t, store)
 	l := newLoad(t, config)
 	l.excused = unavailable

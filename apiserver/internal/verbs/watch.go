@@ -96,7 +96,7 @@ func (w *watcher) setForm() {
 
 // run sends the initial events, if requested, and then the changes.
 func (w *watcher) run(ctx context.Context, options *internalversion.ListOptions, wanted int64) error {
-	cache, release, err := w.c.Watches.Open(ctx, w.c.Resource.Prefix)
+	cache, release, err := w.c.Watches.Open(ctx, w.c.Resource.Prefix, wanted)
 	if err != nil {
 		return w.endReason(ctx, err)
 	}

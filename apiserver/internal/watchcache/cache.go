@@ -13,6 +13,7 @@ package watchcache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -98,10 +99,23 @@ func (c *Cache) run(ctx context.Context) {
 	c.wakeAll()
 }
 
-// load reads the current records and starts the stream behind them.
+// load reads the records and starts the stream behind them: at from, if it can start there, or at the current revision.
 func (c *Cache) load(ctx context.Context) error {
-	var options storage.ListOptions
-	options.Limit, options.SkipCount = page, true
+	if current, err := c.store.Revision(ctx); err != nil {
+		return err
+	} else if c.from > 0 && c.from <= current && current-c.from <= int64(c.limits.window) {
+		err := c.loadAt(ctx, c.from)
+		if !errors.Is(err, storage.ErrCompacted) {
+			return err
+		}
+		c.records.Clear()
+	}
+	return c.loadAt(ctx, 0)
+}
+
+// loadAt is load at a revision; 0 is the current one.
+func (c *Cache) loadAt(ctx context.Context, revision int64) error {
+	options := storage.ListOptions{Revision: revision, Limit: page, SkipCount: true}
 	for {
 		p, err := c.store.List(ctx, c.prefix, options)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
+	"github.com/tenure-ssa/tenure/apiserver/storage/storagetest"
 )
 
 // counting counts the streams that are open.
@@ -60,7 +61,7 @@ func TestWorkIsShared(t *testing.T) {
 		}
 		started.Add(1)
 		running.Go(func() {
-			cache, release, err := caches.Open(t.Context(), root)
+			cache, release, err := caches.Open(t.Context(), root, 0)
 			if err != nil {
 				t.Error(err)
 				return
@@ -112,7 +113,7 @@ func TestWorkIsShared(t *testing.T) {
 // A cache without watches ends, with its stream; the next watch starts another one.
 func TestIdleCachesEnd(t *testing.T) {
 	caches, store := newCaches(t, time.Millisecond)
-	_, release, err := caches.Open(t.Context(), root)
+	_, release, err := caches.Open(t.Context(), root, 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, store.streams.Load())
 	time.Sleep(5 * time.Millisecond)
@@ -121,13 +122,13 @@ func TestIdleCachesEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return store.streams.Load() == 0 }, timeout, time.Millisecond)
 	_, _, ok := caches.Running(root)
 	require.False(t, ok)
-	cache, release, err := caches.Open(t.Context(), root)
+	cache, release, err := caches.Open(t.Context(), root, 0)
 	require.NoError(t, err)
 	defer release()
 	require.EqualValues(t, 1, store.streams.Load())
 	caches.Close()
 	<-cache.ended
-	_, _, err = caches.Open(t.Context(), root)
+	_, _, err = caches.Open(t.Context(), root, 0)
 	require.ErrorIs(t, err, storage.ErrClosed)
 }
 
@@ -136,7 +137,7 @@ func TestStreamFails(t *testing.T) {
 	store := &failing{Store: memory.New(memory.Options{})}
 	caches := New(store, 0)
 	defer caches.Close()
-	cache, release, err := caches.Open(t.Context(), root)
+	cache, release, err := caches.Open(t.Context(), root, 0)
 	require.NoError(t, err)
 	_, sub := cache.SubscribeFromNow(selections(t, &plain{})[0])
 	b, err := sub.Next()
@@ -149,7 +150,7 @@ func TestStreamFails(t *testing.T) {
 	sub.Close()
 	release()
 	require.Eventually(t, func() bool {
-		cache, release, err := caches.Open(t.Context(), root)
+		cache, release, err := caches.Open(t.Context(), root, 0)
 		if err == nil {
 			_, err = cache.WaitFor(t.Context(), 1)
 			release()
@@ -181,7 +182,7 @@ func (failed) Err() error { return storage.ErrCompacted }
 // A waiter for a revision of another resource does not wait for the next event.
 func TestWaitForProgress(t *testing.T) {
 	caches, store := newCaches(t, 0)
-	cache, release, err := caches.Open(t.Context(), root)
+	cache, release, err := caches.Open(t.Context(), root, 0)
 	require.NoError(t, err)
 	defer release()
 	for i := range 10 {
@@ -201,7 +202,7 @@ func TestWaitForProgress(t *testing.T) {
 // An object that can't be decoded ends the watches whose selectors need it, and no others.
 func TestUndecodable(t *testing.T) {
 	caches, store := newCaches(t, 0)
-	cache, release, err := caches.Open(t.Context(), root)
+	cache, release, err := caches.Open(t.Context(), root, 0)
 	require.NoError(t, err)
 	defer release()
 	all := selections(t, &plain{})
@@ -219,4 +220,52 @@ func TestUndecodable(t *testing.T) {
 	b, err = indexed.Next()
 	require.NoError(t, err)
 	require.Error(t, b.Entries[0].Err)
+}
+
+// A cache that a watch of the past starts has what was written since in its window, if there is room.
+func TestOpenInThePast(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		window  int
+		compact int64 // the revision to compact at
+		from    int64 // of the window
+	}{
+		{"from the revision on", 100, 0, 5},
+		{"too long ago for the window", 10, 0, 21},
+		{"compacted", 100, 7, 21},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			caches, store := newCaches(t, 0)
+			caches.limits.window = c.window
+			storagetest.Fill(t, store, root+"a/", 20, []byte("{}"))
+			require.NoError(t, store.Compact(t.Context(), c.compact))
+			cache, release, err := caches.Open(t.Context(), root, 5)
+			require.NoError(t, err)
+			defer release()
+			require.Equal(t, c.from, cache.From())
+			subscription, ok := cache.Subscribe(selections(t, &plain{})[0], 5)
+			require.Equal(t, c.from == 5, ok)
+			ok, err = cache.WaitFor(t.Context(), 21)
+			require.NoError(t, err)
+			require.True(t, ok)
+			held := 0
+			cache.Snapshot().Items(root, "", func(*Item) bool {
+				held++
+				return true
+			})
+			require.Equal(t, 20, held)
+			if subscription == nil {
+				return
+			}
+			defer subscription.Close()
+			for revision := int64(6); revision <= 21; {
+				b, err := subscription.Next()
+				require.NoError(t, err)
+				for _, e := range b.Entries {
+					require.Equal(t, revision, e.Event.Revision)
+					revision++
+				}
+			}
+		})
+	}
 }

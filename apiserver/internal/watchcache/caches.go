@@ -57,7 +57,11 @@ func (cs *Caches) Close() {
 
 // Open returns the cache of a prefix, which it starts if it does not run, when it has read the
 // records. The caller calls release when it no longer uses the cache.
-func (cs *Caches) Open(ctx context.Context, prefix string) (c *Cache, release func(), err error) {
+//
+// A cache that Open starts has the events after a revision in its window, if that is not 0 and the store and the window
+// have room for what was written since: watches that resume at a new server, at about the same revision, need not read
+// the store, each for itself.
+func (cs *Caches) Open(ctx context.Context, prefix string, after int64) (c *Cache, release func(), err error) {
 	cs.mu.Lock()
 	if cs.closed {
 		cs.mu.Unlock()
@@ -65,7 +69,7 @@ func (cs *Caches) Open(ctx context.Context, prefix string) (c *Cache, release fu
 	}
 	c = cs.caches[prefix]
 	if c == nil {
-		c = cs.start(prefix)
+		c = cs.start(prefix, after)
 	}
 	release = cs.use(c)
 	cs.mu.Unlock()
@@ -104,10 +108,10 @@ func (cs *Caches) Running(prefix string) (c *Cache, release func(), ok bool) {
 	return c, cs.use(c), true
 }
 
-func (cs *Caches) start(prefix string) *Cache {
+func (cs *Caches) start(prefix string, after int64) *Cache {
 	ctx, cancel := context.WithCancel(cs.ctx)
 	c := &Cache{
-		store: cs.store, prefix: prefix, limits: cs.limits, cancel: cancel,
+		store: cs.store, prefix: prefix, from: after, limits: cs.limits, cancel: cancel,
 		ready: make(chan struct{}), ended: make(chan struct{}), scopes: map[string]*scope{},
 	}
 	c.room.Store(cs.limits.encoded)

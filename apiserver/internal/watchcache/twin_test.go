@@ -107,7 +107,7 @@ type client struct {
 
 func (c *client) run(ctx context.Context, caches *Caches, last func() int64) error {
 	for {
-		cache, release, err := caches.Open(ctx, root)
+		cache, release, err := caches.Open(ctx, root, c.reached)
 		if err != nil {
 			return err
 		}
@@ -305,7 +305,7 @@ func TestSnapshots(t *testing.T) {
 	defer func() { require.NoError(t, store.Close()) }()
 	caches := New(store, 0)
 	defer caches.Close()
-	cache, release, err := caches.Open(t.Context(), root)
+	cache, release, err := caches.Open(t.Context(), root, 0)
 	require.NoError(t, err)
 	defer release()
 	s := selections(t, &plain{})[0]

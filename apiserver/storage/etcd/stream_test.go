@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
 )
 
-// busyEtcd is an etcd at one revision, whose response to a request for progress waits until the next watch of the stream
-// is created, as it does in an etcd that has many events to send. There is an event at each revision.
+// busyEtcd is an etcd at one revision, whose response to a request for progress waits until the next watch of the
+// stream is created, as it does in an etcd that has many events to send. There is an event at each revision.
 type busyEtcd struct {
 	etcdserverpb.UnimplementedKVServer
 	etcdserverpb.UnimplementedMaintenanceServer
