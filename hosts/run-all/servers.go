@@ -35,7 +35,7 @@ func (r *runner) programs(ctx context.Context, log io.Writer, names ...string) (
 			return "", err
 		}
 	}
-	return filepath.Dir(t.Bin("")), nil
+	return t.Bin(""), nil
 }
 
 // server returns the path of the kube-apiserver that a suite runs on, beside other commands of Kubernetes, whose folder
