@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -245,26 +244,6 @@ func decodeYAML(all []chunk, decode decoder) []decodedYAML {
 		}
 	})
 	return out
-}
-
-// yaml decodes a chunk that is one YAML document.
-func (c chunk) yaml(decode decoder) (any, error) {
-	data, err := yaml.YAMLToJSONStrict([]byte(c.text))
-	if err != nil {
-		// Once more with the lines before it, for the numbers in the error.
-		_, err = yaml.YAMLToJSONStrict([]byte(strings.Repeat("\n", c.line-1) + c.text))
-	}
-	if err != nil {
-		text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-		text = strings.TrimPrefix(text, "yaml: ")
-		text = strings.TrimPrefix(text, "unmarshal errors:\n")
-		lines := strings.Split(text, "\n")
-		for i := range lines {
-			lines[i] = strings.TrimSpace(lines[i])
-		}
-		return nil, fmt.Errorf("not YAML: %s", strings.Join(lines, "; "))
-	}
-	return decode(data)
 }
 
 // values decodes a chunk that is JSON values one after the other. It ends at the
