@@ -98,16 +98,16 @@ func keepAllocated(s, live *corev1.ServiceSpec) (keepsFamilies bool) {
 			s.ClusterIPs = []string{s.ClusterIP}
 		}
 	}
+	keepsFamilies = !external && prefersDualStack(s) && prefersDualStack(live) && s.Type == live.Type &&
+		slices.Equal(s.ClusterIPs, live.ClusterIPs) && slices.Equal(s.IPFamilies, live.IPFamilies)
+	if s.IPFamilyPolicy == nil && s.Type != corev1.ServiceTypeExternalName {
+		s.IPFamilyPolicy = live.IPFamilyPolicy
+	}
 	if external {
 		return false
 	}
-	keepsFamilies = prefersDualStack(s) && prefersDualStack(live) && s.Type == live.Type &&
-		slices.Equal(s.ClusterIPs, live.ClusterIPs) && slices.Equal(s.IPFamilies, live.IPFamilies)
 	if len(s.IPFamilies) == 0 {
 		s.IPFamilies = live.IPFamilies
-	}
-	if s.IPFamilyPolicy == nil {
-		s.IPFamilyPolicy = live.IPFamilyPolicy
 	}
 	if s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
 		s.ClusterIPs = firstIfEqual(s.ClusterIPs, live.ClusterIPs)
