@@ -370,8 +370,8 @@ func TestDataSources(t *testing.T) {
 		{`"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}`, "x", "x", "as old clients say it"},
 		{`"dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"x"}`, "x", "x",
 			"as new clients say it"},
-		{`"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"x","namespace":"n"}`, "", "x",
-			"the old field knows no namespaces"},
+		{`"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"x","namespace":"n"}`, "", "",
+			"sources in other namespaces are an alpha feature, and dropped"},
 		{`"dataSource":{"kind":"ConfigMap","name":"x"}`, "", "", "the old field knows two kinds"},
 		{`"accessModes":[]`, "", "", "nothing is said"},
 	} {

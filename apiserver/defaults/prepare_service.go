@@ -22,14 +22,14 @@ func keepAllocated(s, live *corev1.ServiceSpec) {
 			s.ClusterIPs = []string{s.ClusterIP}
 		}
 	}
+	if s.IPFamilyPolicy == nil && s.Type != corev1.ServiceTypeExternalName {
+		s.IPFamilyPolicy = live.IPFamilyPolicy
+	}
 	if external {
 		return
 	}
 	if len(s.IPFamilies) == 0 {
 		s.IPFamilies = live.IPFamilies
-	}
-	if s.IPFamilyPolicy == nil {
-		s.IPFamilyPolicy = live.IPFamilyPolicy
 	}
 	if s.IPFamilyPolicy != nil && *s.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
 		s.ClusterIPs = firstIfEqual(s.ClusterIPs, live.ClusterIPs)
