@@ -51,7 +51,7 @@ func TestOracleTables(t *testing.T) {
 				require.Len(t, table.Rows, 1)
 				require.Empty(t, difference(described(t, s, table.ColumnDefinitions), described(t, s, columns.Definitions())))
 				row := metav1.TableRow{}
-				row.Cells, err = columns.Cells(obj)
+				row.Cells, err = columns.Cells(obj, resources.SinceAt(time.Now()))
 				require.NoError(t, err)
 				if c, ok := columns.(resources.RowConditioner); ok {
 					row.Conditions = c.Conditions(obj)
