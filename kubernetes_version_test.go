@@ -15,7 +15,9 @@ import (
 
 // kubernetesModule matches requirements of Kubernetes and of the modules that are released with it. The others of
 // k8s.io, such as klog, have versions of their own.
-var kubernetesModule = regexp.MustCompile(`(?m)^(?:require)?\s+k8s\.io/([a-z-]+) (v[01]\.[0-9]{2}\.[0-9]+)( // indirect)?$`)
+var kubernetesModule = regexp.MustCompile(
+	`(?m)^(?:require)?\s+k8s\.io/([a-z-]+) (v[01]\.[0-9]{2}\.[0-9]+)( // indirect)?$`,
+)
 
 // TestOneKubernetesVersion: the Go types that every module requires and the embedded documents are of one version of
 // Kubernetes. Otherwise a field of a Go type is not in the schemas, or the reverse, and a server treats a POST and an

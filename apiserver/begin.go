@@ -117,8 +117,8 @@ func (o Options) endpoint() netip.AddrPort {
 // minServiceIPs is how many addresses a range of cluster IPs must have.
 const minServiceIPs = 8
 
-// checkNetwork returns an error if the range of cluster IPs is too small, or of another family than the address that the
-// server advertises.
+// checkNetwork returns an error if the range of cluster IPs is too small, or of another family than the address that
+// the server advertises.
 func (o Options) checkNetwork() error {
 	network := o.ServiceClusterIPRange
 	if bits := network.Addr().BitLen() - network.Bits(); 1<<min(bits, 8) < minServiceIPs {

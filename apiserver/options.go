@@ -60,7 +60,8 @@ type Options struct {
 	// loopback, as kube-apiserver does not.
 	AdvertiseAddress netip.Addr
 
-	// Version is the gitVersion that /version responds with; the default is that of the Kubernetes that the server is like.
+	// Version is the gitVersion that /version responds with; the default is that of the Kubernetes that the server is
+	// like.
 	Version string
 
 	// Validation validates writes of built-in kinds, in the place of their schemas alone, and returns the warnings for the

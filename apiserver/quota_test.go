@@ -18,7 +18,11 @@ func TestQuotasHaveNoEffect(t *testing.T) {
 		`{"metadata":{"name":"small"},"spec":{"limits":[{"type":"Container","default":{"cpu":"1"}}]}}`)
 	h.must("POST", in+"configmaps", "", `{"metadata":{"name":"one"}}`)
 	pod := h.must("POST", in+"pods", "", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-	require.Equal(t, map[string]any{}, pod.Object["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["resources"])
+	require.Equal(
+		t,
+		map[string]any{},
+		pod.Object["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["resources"],
+	)
 }
 
 // TestClusterIPsAreNotRecorded shows difference 36.

@@ -94,19 +94,26 @@ func TestConvertersThatAreWrong(t *testing.T) {
 func TestConvertersThatFailLater(t *testing.T) {
 	first, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
-	second, err := newManager(t, "v1").Apply(stored(first), object(t, "v1", "spec: {text: a, labels: {a: x}}"), "bob", false)
+	second, err := newManager(
+		t,
+		"v1",
+	).Apply(stored(first), object(t, "v1", "spec: {text: a, labels: {a: x}}"), "bob", false)
 	require.NoError(t, err)
 	live := stored(second)
 	live.SetAPIVersion("example.dev/v2")
 	removed := 0
 	for fail := range 12 {
 		calls := 0
-		m := newManager(t, "v2", fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-			if calls++; calls == fail+1 {
-				return nil, errWebhook
-			}
-			return plainly(obj, to)
-		})))
+		m := newManager(
+			t,
+			"v2",
+			fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+				if calls++; calls == fail+1 {
+					return nil, errWebhook
+				}
+				return plainly(obj, to)
+			})),
+		)
 		out, err := m.Apply(live, object(t, "v2", "spec: {text: a}"), "alice", false)
 		require.NoError(t, err, "call %d fails", fail)
 		spec := contents(out)["spec"].(map[string]any)
@@ -123,12 +130,16 @@ func TestConvertersThatFailLater(t *testing.T) {
 	require.Less(t, removed, 12)
 
 	// A manager whose version is gone for good is passed over while others are looked at.
-	gone := newManager(t, "v2", fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-		if to.Version == "v1" {
-			return nil, runtime.NewNotRegisteredErrForKind("x", to.WithKind("Thing"))
-		}
-		return plainly(obj, to)
-	})))
+	gone := newManager(
+		t,
+		"v2",
+		fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+			if to.Version == "v1" {
+				return nil, runtime.NewNotRegisteredErrForKind("x", to.WithKind("Thing"))
+			}
+			return plainly(obj, to)
+		})),
+	)
 	atV2, err := newManager(t, "v2").Apply(live, object(t, "v2", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
 	out, err := gone.Apply(stored(atV2), object(t, "v2", "spec: {text: a}"), "alice", false)

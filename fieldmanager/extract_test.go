@@ -74,9 +74,23 @@ spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: 
 // owns what they owned.
 func TestExtractRestates(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "metadata: {name: x, labels: {a: b}}\nspec: {text: a, labels: {}, set: [x], ports: [{port: 80, name: web}]}"), "alice", false)
+	live, err := m.Apply(
+		nil,
+		object(
+			t,
+			"v1",
+			"metadata: {name: x, labels: {a: b}}\nspec: {text: a, labels: {}, set: [x], ports: [{port: 80, name: web}]}",
+		),
+		"alice",
+		false,
+	)
 	require.NoError(t, err)
-	live, err = m.Apply(stored(live), object(t, "v1", "spec: {count: 1, labels: {k: v}, set: [z], ports: [{port: 80}, {port: 90}]}"), "bob", false)
+	live, err = m.Apply(
+		stored(live),
+		object(t, "v1", "spec: {count: 1, labels: {k: v}, set: [z], ports: [{port: 80}, {port: 90}]}"),
+		"bob",
+		false,
+	)
 	require.NoError(t, err)
 	for _, e := range live.(metav1.Object).GetManagedFields() {
 		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes(), fieldpath.Strict)

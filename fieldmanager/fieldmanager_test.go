@@ -118,7 +118,9 @@ func owners(t testing.TB, obj runtime.Object) string {
 	t.Helper()
 	var b strings.Builder
 	for _, e := range obj.(metav1.Object).GetManagedFields() {
-		b.WriteString(e.Manager + " " + string(e.Operation) + " " + e.APIVersion + " " + string(e.FieldsV1.GetRawBytes()) + "\n")
+		b.WriteString(
+			e.Manager + " " + string(e.Operation) + " " + e.APIVersion + " " + string(e.FieldsV1.GetRawBytes()) + "\n",
+		)
 	}
 	return b.String()
 }
@@ -364,8 +366,13 @@ ctl Update example.dev/v1 {"f:spec":{"f:set":{"v:\"b\"":{}}}}
 func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	var warnings []fieldmanager.Warning
 	m := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-	broken := map[string]any{"manager": "x", "operation": "Apply", "apiVersion": "example.dev/v1",
-		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:text": map[string]any{}, "k:{": map[string]any{}}}}
+	broken := map[string]any{
+		"manager":    "x",
+		"operation":  "Apply",
+		"apiVersion": "example.dev/v1",
+		"fieldsType": "FieldsV1",
+		"fieldsV1":   map[string]any{"f:spec": map[string]any{"f:text": map[string]any{}, "k:{": map[string]any{}}},
+	}
 	live := stored(object(t, "v1", "spec: {text: a}"))
 	require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{broken}, "metadata", "managedFields"))
 	entries := func(obj runtime.Object) []any {
@@ -393,15 +400,27 @@ func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	got, err = m.Apply(live, object(t, "v1", "spec: {count: 1}"), "x", false)
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
-	require.Equal(t, "x Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n", owners(t, got), "its own manager replaces it")
-	require.Equal(t, "a", got.(*unstructured.Unstructured).Object["spec"].(map[string]any)["text"], "and removes nothing by it")
+	require.Equal(
+		t,
+		"x Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n",
+		owners(t, got),
+		"its own manager replaces it",
+	)
+	require.Equal(
+		t,
+		"a",
+		got.(*unstructured.Unstructured).Object["spec"].(map[string]any)["text"],
+		"and removes nothing by it",
+	)
 }
 
 // TestMalformedHeaders shows what becomes of lists of which not even the owners
 // can be told.
 func TestMalformedHeaders(t *testing.T) {
 	m := newManager(t, "v1")
-	broken := []any{map[string]any{"manager": "x", "operation": "Wrong", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1"}}
+	broken := []any{
+		map[string]any{"manager": "x", "operation": "Wrong", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1"},
+	}
 	live := stored(object(t, "v1", "spec: {text: a}"))
 	require.NoError(t, unstructured.SetNestedSlice(live.Object, broken, "metadata", "managedFields"))
 
@@ -459,7 +478,11 @@ func TestGoStructs(t *testing.T) {
 	require.NoError(t, err)
 	merged := got.(*metav1.PartialObjectMetadata)
 	require.Equal(t, map[string]string{"a": "b"}, merged.Labels)
-	require.Equal(t, "alice Apply meta.example.dev/v1 {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:a\":{}}}}\n", owners(t, merged))
+	require.Equal(
+		t,
+		"alice Apply meta.example.dev/v1 {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:a\":{}}}}\n",
+		owners(t, merged),
+	)
 
 	now := merged.DeepCopy()
 	now.Labels["a"] = "c"

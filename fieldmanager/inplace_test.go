@@ -85,7 +85,11 @@ func structOf(fields map[string]*typed.Type) *typed.Type {
 // objectType returns the type of an object with a spec and status of a type.
 func objectType(spec *typed.Type) oneType {
 	text := &typed.Type{Scalar: typed.String}
-	return oneType{structOf(map[string]*typed.Type{"apiVersion": text, "kind": text, "metadata": typed.Deduced(), "spec": spec, "status": spec})}
+	return oneType{
+		structOf(
+			map[string]*typed.Type{"apiVersion": text, "kind": text, "metadata": typed.Deduced(), "spec": spec, "status": spec},
+		),
+	}
 }
 
 func widgetTypes() oneType {
@@ -131,8 +135,19 @@ func ptr[T any](v T) *T { return &v }
 // in place must come to the same as what is read as a tree.
 func TestGoStructsInPlace(t *testing.T) {
 	m := widgetManager(t, "v1")
-	first := widgetSpec{Text: "a", Count: ptr(int64(1)), Labels: map[string]string{"k": "v"}, Args: []string{"x"}, Ports: []widgetPort{{1, "one"}, {2, "two"}}}
-	changed := widgetSpec{Text: "b", Labels: map[string]string{"k": "v", "l": "w"}, Args: []string{"x", "z"}, Ports: []widgetPort{{1, "one"}, {3, ""}}}
+	first := widgetSpec{
+		Text:   "a",
+		Count:  ptr(int64(1)),
+		Labels: map[string]string{"k": "v"},
+		Args:   []string{"x"},
+		Ports:  []widgetPort{{1, "one"}, {2, "two"}},
+	}
+	changed := widgetSpec{
+		Text:   "b",
+		Labels: map[string]string{"k": "v", "l": "w"},
+		Args:   []string{"x", "z"},
+		Ports:  []widgetPort{{1, "one"}, {3, ""}},
+	}
 	unread := widgetSpec{Text: "a", Ports: []widgetPort{{1, ""}, {1, ""}}}
 	var live *widget
 	for i, step := range []struct {
@@ -334,7 +349,9 @@ func TestSubresource(t *testing.T) {
 		for _, name := range names {
 			paths = append(paths, fieldpath.Fields(name))
 		}
-		return fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(paths...))})
+		return fieldmanager.WithResetFields(
+			map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(paths...))},
+		)
 	}
 	status := newManager(t, "v1", fieldmanager.WithSubresource("status"), reset("spec", "metadata"))
 	whole := newManager(t, "v1", reset("status"))
@@ -362,8 +379,13 @@ func TestSubresource(t *testing.T) {
 func TestRestatedInPlace(t *testing.T) {
 	type m = map[string]any
 	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/" + version,
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+		return metav1.ManagedFieldsEntry{
+			Manager:    manager,
+			Operation:  metav1.ManagedFieldsOperationApply,
+			APIVersion: "example.dev/" + version,
+			FieldsType: "FieldsV1",
+			FieldsV1:   metav1.NewFieldsV1(fields),
+		}
 	}
 	const args, text = `{"f:spec":{"f:args":{}}}`, `{"f:spec":{"f:text":{}}}`
 	alice := entry("alice", "v1", args)
@@ -402,7 +424,14 @@ func TestRestatedInPlace(t *testing.T) {
 				row.edit(live)
 			}
 			before := live.DeepCopyObject()
-			intent := &unstructured.Unstructured{Object: m{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": m{"name": "x"}, "spec": m{"args": []any{"x"}}}}
+			intent := &unstructured.Unstructured{
+				Object: m{
+					"apiVersion": "example.dev/v1",
+					"kind":       "Widget",
+					"metadata":   m{"name": "x"},
+					"spec":       m{"args": []any{"x"}},
+				},
+			}
 			out, err := fm.Apply(live, intent, row.manager, true)
 			require.NoError(t, err)
 			got := out.(*widget)
@@ -482,7 +511,12 @@ func TestWithoutACache(t *testing.T) {
 func TestEntriesOfGoStructs(t *testing.T) {
 	const odd, plain = ` { "f:spec" : {"f:text":{} } }`, `{"f:spec":{"f:text":{}}}`
 	entry := func(fields string) []metav1.ManagedFieldsEntry {
-		out := metav1.ManagedFieldsEntry{Manager: "alice", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/v1", FieldsType: "FieldsV1"}
+		out := metav1.ManagedFieldsEntry{
+			Manager:    "alice",
+			Operation:  metav1.ManagedFieldsOperationApply,
+			APIVersion: "example.dev/v1",
+			FieldsType: "FieldsV1",
+		}
 		if fields != "" {
 			out.FieldsV1 = metav1.NewFieldsV1(fields)
 		}
@@ -539,13 +573,24 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 		return out, nil
 	}))
 	m := widgetManager(t, "v1", whole)
-	live, now := newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))}), newWidget(widgetSpec{Text: "b", Count: ptr(int64(1))})
+	live, now := newWidget(
+		widgetSpec{Text: "a", Count: ptr(int64(1))},
+	), newWidget(
+		widgetSpec{Text: "b", Count: ptr(int64(1))},
+	)
 	live.UID, now.UID = "uid", "uid"
-	live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "alice", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/v2",
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:text":{}}}`)}}
+	live.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "alice", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/v2",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:text":{}}}`)},
+	}
 	out, err := m.Update(live, now, "ctl")
 	require.NoError(t, err)
-	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out), "alice's is compared at v2, where the whole object is needed")
+	require.Equal(
+		t,
+		"ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n",
+		owners(t, out),
+		"alice's is compared at v2, where the whole object is needed",
+	)
 
 	now.APIVersion = "example.dev/v2"
 	live.ManagedFields[0].APIVersion = "example.dev/v1"
@@ -558,10 +603,17 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 // is a write all the same where a write changes entries.
 func TestNothingAppliedToGoStructs(t *testing.T) {
 	type m = map[string]any
-	intent := &unstructured.Unstructured{Object: m{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": m{"name": "x"}}}
+	intent := &unstructured.Unstructured{
+		Object: m{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": m{"name": "x"}},
+	}
 	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/" + version,
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+		return metav1.ManagedFieldsEntry{
+			Manager:    manager,
+			Operation:  metav1.ManagedFieldsOperationApply,
+			APIVersion: "example.dev/" + version,
+			FieldsType: "FieldsV1",
+			FieldsV1:   metav1.NewFieldsV1(fields),
+		}
 	}
 	const text = `{"f:spec":{"f:text":{}}}`
 	for name, list := range map[string][]metav1.ManagedFieldsEntry{
@@ -596,7 +648,12 @@ func TestStructsThatAreNoObjects(t *testing.T) {
 	require.Equal(t, metav1.StatusReason("r"), out.(*metav1.Status).Reason)
 
 	m := widgetManager(t, "v1")
-	live, now := &counted{widget: *newWidget(widgetSpec{Text: "a"})}, &counted{widget: *newWidget(widgetSpec{Text: "b"}), Large: math.MaxUint64}
+	live, now := &counted{
+		widget: *newWidget(widgetSpec{Text: "a"}),
+	}, &counted{
+		widget: *newWidget(widgetSpec{Text: "b"}),
+		Large:  math.MaxUint64,
+	}
 	_, err = m.Update(live, now, "ctl")
 	var at *fieldmanager.ObjectError
 	require.ErrorAs(t, err, &at)

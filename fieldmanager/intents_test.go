@@ -17,11 +17,25 @@ func TestIntentsThatSayLittle(t *testing.T) {
 	require.NoError(t, err, "a null is no managed fields")
 	require.Contains(t, owners(t, got), "alice Apply")
 
-	everything := fieldpath.NewSet(fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata"), fieldpath.Fields("spec"))
-	m = newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(everything)}))
+	everything := fieldpath.NewSet(
+		fieldpath.Fields("apiVersion"),
+		fieldpath.Fields("kind"),
+		fieldpath.Fields("metadata"),
+		fieldpath.Fields("spec"),
+	)
+	m = newManager(
+		t,
+		"v1",
+		fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(everything)}),
+	)
 	got, err = m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
-	require.NotContains(t, contents(got)["metadata"], "managedFields", "who owns nothing has no entry, and an object without entries no list")
+	require.NotContains(
+		t,
+		contents(got)["metadata"],
+		"managedFields",
+		"who owns nothing has no entry, and an object without entries no list",
+	)
 
 	m = newManager(t, "v1", fieldmanager.WithUnknownFields(fieldmanager.WarnUnknown))
 	got, err = m.Apply(nil, object(t, "v1", "spec: {text: a, nope: 1}"), "alice", false)
@@ -33,8 +47,15 @@ func TestIntentsThatSayLittle(t *testing.T) {
 // and is not defaulted again.
 func TestAppliesThatChangeNothing(t *testing.T) {
 	defaulted := 0
-	filter := fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": opaque{fieldpath.Excluding(fieldpath.NewSet())}})
-	m, err := fieldmanager.New(thingKind, anyType{}, filter, fieldmanager.WithDefaulter(func(runtime.Object) { defaulted++ }))
+	filter := fieldmanager.WithResetFields(
+		map[string]fieldpath.Filter{"example.dev/v1": opaque{fieldpath.Excluding(fieldpath.NewSet())}},
+	)
+	m, err := fieldmanager.New(
+		thingKind,
+		anyType{},
+		filter,
+		fieldmanager.WithDefaulter(func(runtime.Object) { defaulted++ }),
+	)
 	require.NoError(t, err)
 	live := stored(object(t, "v1", ""))
 	live.Object["n"] = 1.0

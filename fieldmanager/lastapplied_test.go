@@ -70,7 +70,11 @@ func TestLastAppliedAndRemoval(t *testing.T) {
 	first.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: "{}"})
 	live, err := m.Apply(nil, first, "kubectl", false)
 	require.NoError(t, err)
-	require.Contains(t, live.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation], `"count":1`)
+	require.Contains(
+		t,
+		live.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation],
+		`"count":1`,
+	)
 	live, err = m.Apply(stored(live), object(t, "v1", "spec: {text: a}"), "kubectl", false)
 	require.NoError(t, err)
 	require.NotContains(t, contents(live)["spec"], "count")
@@ -122,6 +126,10 @@ func TestKeepLastApplied(t *testing.T) {
 	applied.SetAnnotations(map[string]string{name: "mine", "own": "z"})
 	out, err := m.Apply(live, applied, "kubectl", true)
 	require.NoError(t, err)
-	require.Equal(t, `{"apiVersion":"example.dev/v1","kind":"Thing","metadata":{"annotations":{"own":"z"},"name":"x"},"spec":{"text":"b"}}`+"\n",
-		out.(*unstructured.Unstructured).GetAnnotations()[name], "the intent is written without the annotation itself")
+	require.Equal(
+		t,
+		`{"apiVersion":"example.dev/v1","kind":"Thing","metadata":{"annotations":{"own":"z"},"name":"x"},"spec":{"text":"b"}}`+"\n",
+		out.(*unstructured.Unstructured).GetAnnotations()[name],
+		"the intent is written without the annotation itself",
+	)
 }

@@ -31,7 +31,11 @@ func entriesOf(n int, version func(i int) string) (out []any) {
 // refuse an apply and survive an update.
 func TestTooManyEntries(t *testing.T) {
 	var told []fieldmanager.Warning
-	m, err := fieldmanager.New(anyKind, anyType{}, fieldmanager.WithWarnings(func(w fieldmanager.Warning) { told = append(told, w) }))
+	m, err := fieldmanager.New(
+		anyKind,
+		anyType{},
+		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { told = append(told, w) }),
+	)
 	require.NoError(t, err)
 	live := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 1\n")
 	list := entriesOf(managedfields.MaxEntries+1, func(int) string { return "v1" })
@@ -70,8 +74,13 @@ func TestTooManyVersions(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var told []fieldmanager.Warning
-			m, err := fieldmanager.New(anyKind, anyType{}, fieldmanager.WithConverter(fieldmanager.NoneConverter{}), fieldmanager.WithCap(1000),
-				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { told = append(told, w) }))
+			m, err := fieldmanager.New(
+				anyKind,
+				anyType{},
+				fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
+				fieldmanager.WithCap(1000),
+				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { told = append(told, w) }),
+			)
 			require.NoError(t, err)
 			live := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 1\n")
 			live.Object["metadata"].(map[string]any)["managedFields"] = entriesOf(row.entries, row.version)
@@ -160,11 +169,22 @@ func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
 		for _, k := range ends {
 			spec = append(spec, map[string]any{"k": k})
 		}
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": map[string]any{"name": "x"}, "spec": spec}}
+		return &unstructured.Unstructured{
+			Object: map[string]any{
+				"apiVersion": "example.dev/v1",
+				"kind":       "Widget",
+				"metadata":   map[string]any{"name": "x"},
+				"spec":       spec,
+			},
+		}
 	}
 	out, err := m.Update(large("a", "b"), large("c", "a"), "ctl")
 	require.NoError(t, err)
-	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"k:{\\\"k\\\":\\\"c\\\"}\":{\".\":{},\"f:k\":{}}}}\n", owners(t, out))
+	require.Equal(
+		t,
+		"ctl Update example.dev/v1 {\"f:spec\":{\"k:{\\\"k\\\":\\\"c\\\"}\":{\".\":{},\"f:k\":{}}}}\n",
+		owners(t, out),
+	)
 
 	free, err := fieldmanager.New(anyKind, anyType{})
 	require.NoError(t, err)

@@ -51,7 +51,10 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 
 // ownershipChange compares two records of one manager, one of which may be the
 // zero record. ok is false when it owns what it owned.
-func (w *applyWrite) ownershipChange(old, now *managedfields.Record, changes *comparisons) (c OwnershipChange, ok bool) {
+func (w *applyWrite) ownershipChange(
+	old, now *managedfields.Record,
+	changes *comparisons,
+) (c OwnershipChange, ok bool) {
 	c.Manager, c.Version = now.Key, now.APIVersion
 	if c.Version == "" {
 		c.Manager, c.Version = old.Key, old.APIVersion

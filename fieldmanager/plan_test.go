@@ -53,7 +53,12 @@ func TestPlan(t *testing.T) {
 	day := start.Add(24 * time.Hour)
 	live := func(t *testing.T) *unstructured.Unstructured {
 		m := newManager(t, "v1")
-		out, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}]}"), "alice", false)
+		out, err := m.Apply(
+			nil,
+			object(t, "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}]}"),
+			"alice",
+			false,
+		)
 		require.NoError(t, err)
 		return stored(out)
 	}
@@ -171,7 +176,12 @@ func TestPlanPutsBack(t *testing.T) {
 			p, err := m.Plan(live, object(t, "v1", row.intent), "alice", fieldmanager.PlanOptions{})
 			require.NoError(t, err)
 			require.Equal(t, "unchanged", oneLine(p))
-			p, err = m.Plan(live, object(t, "v1", strings.Replace(row.intent, "count: 1", "count: 2", 1)), "alice", fieldmanager.PlanOptions{Force: true})
+			p, err = m.Plan(
+				live,
+				object(t, "v1", strings.Replace(row.intent, "count: 1", "count: 2", 1)),
+				"alice",
+				fieldmanager.PlanOptions{Force: true},
+			)
 			require.NoError(t, err)
 			require.Contains(t, oneLine(p), "changed\nmodified .spec.count 1 2\n", "and nothing else")
 		})
@@ -218,7 +228,12 @@ func TestPlanWithADefaulter(t *testing.T) {
 	require.NoError(t, err)
 	p, err := m.Plan(stored(live), object(t, "v1", "spec: {text: a}"), "alice", fieldmanager.PlanOptions{})
 	require.NoError(t, err)
-	require.Equal(t, "ownership only\nalice loses .spec.count removes .spec.count", oneLine(p), "what was given up comes back as the default")
+	require.Equal(
+		t,
+		"ownership only\nalice loses .spec.count removes .spec.count",
+		oneLine(p),
+		"what was given up comes back as the default",
+	)
 }
 
 // What a server's code puts back before it stores an update is no change, and what it refuses is an error.
@@ -351,7 +366,9 @@ func TestPlanOfWhatAServerKeeps(t *testing.T) {
 			fieldpath.Fields("status", "at"), "status: {at: x}", "status: [x]", "unchanged"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			kind := fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(row.reset))})
+			kind := fieldmanager.WithResetFields(
+				map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(row.reset))},
+			)
 			m := newManager(t, "v1", kind)
 			object := object
 			if strings.HasPrefix(row.live, "status") {
@@ -374,7 +391,12 @@ func TestPlanOfABrokenEntry(t *testing.T) {
 	broken := fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"k:{": m{}}})
 	var warnings []fieldmanager.Warning
 	fm := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-	live := storedWith(t, "spec: {text: a, count: 1}", broken, fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:count": m{}}}))
+	live := storedWith(
+		t,
+		"spec: {text: a, count: 1}",
+		broken,
+		fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:count": m{}}}),
+	)
 	p, err := fm.Plan(live, object(t, "v1", "spec: {text: a}"), "alice", fieldmanager.PlanOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "ownership only\nalice gains .spec.text", oneLine(p))
@@ -416,7 +438,10 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 			}
 		})
 	}
-	options := fieldmanager.PlanOptions{Force: true, Defaulter: func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }}
+	options := fieldmanager.PlanOptions{
+		Force:     true,
+		Defaulter: func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 },
+	}
 	_, err := widgetManager(t, "v1").Plan(live, newWidget(widgetSpec{Text: "b"}), "alice", options)
 	require.ErrorContains(t, err, "defaulting: ", "an apply does not default it; the plan does, to compare it")
 }

@@ -123,7 +123,12 @@ func TestPruneConvertsInOrder(t *testing.T) {
 			var warnings []fieldmanager.Warning
 			m := anyManager(t, "v2", fieldmanager.WithConverter(changing(row.change)),
 				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-			out, err := m.Apply(atVersion(t, fieldmanager.NoneConverter{}, live, "v2"), anyAt(t, "v2", "keep: x"), "alice", false)
+			out, err := m.Apply(
+				atVersion(t, fieldmanager.NoneConverter{}, live, "v2"),
+				anyAt(t, "v2", "keep: x"),
+				"alice",
+				false,
+			)
 			require.NoError(t, err)
 			require.NotContains(t, contents(out), "drop", "%s: %s", row.name, row.why)
 			for _, name := range []string{"keep", "a", "b", "c", "d"} {
@@ -194,5 +199,9 @@ func TestWhatStoodBelow(t *testing.T) {
 	require.NoError(t, err)
 	out, err := m.Apply(stored(live), intent("{either: z}"), "bob", false)
 	require.NoError(t, err)
-	require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\nbob Apply example.dev/v1 {\"f:spec\":{\"f:either\":{}}}\n", owners(t, out))
+	require.Equal(
+		t,
+		"alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\nbob Apply example.dev/v1 {\"f:spec\":{\"f:either\":{}}}\n",
+		owners(t, out),
+	)
 }

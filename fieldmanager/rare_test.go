@@ -194,8 +194,8 @@ func TestDropsAllOfMetadata(t *testing.T) {
 	}
 }
 
-// TestUpdateRemovesOwn: a manager that removes its own field by an update, and changes nothing else, does not own it any
-// more (spec rule 5.5). Its entry keeps its time, as with nothing to own there is nothing to date.
+// TestUpdateRemovesOwn: a manager that removes its own field by an update, and changes nothing else, does not own it
+// any more (spec rule 5.5). Its entry keeps its time, as with nothing to own there is nothing to date.
 func TestUpdateRemovesOwn(t *testing.T) {
 	now := start
 	m := widgetManager(t, "v1", fieldmanager.WithClock(func() time.Time { return now }))
@@ -217,8 +217,8 @@ func TestUpdateRemovesOwn(t *testing.T) {
 	}
 }
 
-// TestDropsWhatAnotherOwns: what a manager drops of a Go struct stays where another owns it. The object does not change,
-// so that nobody's entry is dated, and the other loses nothing (spec rules 2.3 and 6.1).
+// TestDropsWhatAnotherOwns: what a manager drops of a Go struct stays where another owns it. The object does not
+// change, so that nobody's entry is dated, and the other loses nothing (spec rules 2.3 and 6.1).
 func TestDropsWhatAnotherOwns(t *testing.T) {
 	now := start
 	m := widgetManager(t, "v1", fieldmanager.WithClock(func() time.Time { return now }))
@@ -236,8 +236,8 @@ func TestDropsWhatAnotherOwns(t *testing.T) {
 	}
 }
 
-// TestConflictsOfStruct: conflicts over fields of a Go struct have both values, and force takes the fields, whatever the
-// version of the owner's entry (spec rules 5.1 and 5.6).
+// TestConflictsOfStruct: conflicts over fields of a Go struct have both values, and force takes the fields, whatever
+// the version of the owner's entry (spec rules 5.1 and 5.6).
 func TestConflictsOfStruct(t *testing.T) {
 	m := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
 	live := widgetOwnedBy(t, m, map[string]widgetSpec{"bob": {Text: "a", Labels: map[string]string{"k": "v"}},

@@ -142,7 +142,11 @@ func TestCarriedEntries(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			fm := newManager(t, "v1")
-			live, now := stored(object(t, "v1", "spec: {text: a, count: 1}")), stored(object(t, "v1", "spec: {text: a, count: 1}"))
+			live, now := stored(
+				object(t, "v1", "spec: {text: a, count: 1}"),
+			), stored(
+				object(t, "v1", "spec: {text: a, count: 1}"),
+			)
 			live.Object["metadata"].(m)["managedFields"] = row.live
 			now.Object["metadata"].(m)["managedFields"] = row.given
 			out, err := fm.Update(live, now, "ctl")
@@ -163,10 +167,18 @@ func TestCarriedEntries(t *testing.T) {
 func TestUnusualEntriesLose(t *testing.T) {
 	type m = map[string]any
 	fields := m{"f:spec": m{"f:count": m{}, "f:text": m{}}}
-	live := storedWith(t, "spec: {text: a, count: 1}", fieldsEntry("bob", "Apply", "v1", fields, "time", "2026-01-02T03:04:05.678Z"))
+	live := storedWith(
+		t,
+		"spec: {text: a, count: 1}",
+		fieldsEntry("bob", "Apply", "v1", fields, "time", "2026-01-02T03:04:05.678Z"),
+	)
 	out, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: b}"), "alice", true)
 	require.NoError(t, err)
-	require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\nbob Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n", owners(t, out))
+	require.Equal(
+		t,
+		"alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\nbob Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n",
+		owners(t, out),
+	)
 
 	fields["f:spec"].(m)["f:set"] = m{`v:"x"`: m{}}
 	live.Object["spec"] = m{"text": "a", "count": int64(1), "set": []any{"x"}}
@@ -174,7 +186,11 @@ func TestUnusualEntriesLose(t *testing.T) {
 	now.Object["spec"] = m{"text": "b", "set": []any{"x"}}
 	out, err = newManager(t, "v1").Update(live, now, "ctl")
 	require.NoError(t, err)
-	require.Equal(t, "bob Apply example.dev/v1 {\"f:spec\":{\"f:set\":{\"v:\\\"x\\\"\":{}}}}\nctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out))
+	require.Equal(
+		t,
+		"bob Apply example.dev/v1 {\"f:spec\":{\"f:set\":{\"v:\\\"x\\\"\":{}}}}\nctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n",
+		owners(t, out),
+	)
 }
 
 // TestWhatCannotBeDecodedBlocksNoRemoval: an entry that can't be brought up to the
@@ -184,7 +200,12 @@ func TestWhatCannotBeDecodedBlocksNoRemoval(t *testing.T) {
 	var warnings []fieldmanager.Warning
 	fm := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
 	broken := fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:labels": "x"}})
-	live := storedWith(t, "spec: {text: a, count: 1}", fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}}), broken)
+	live := storedWith(
+		t,
+		"spec: {text: a, count: 1}",
+		fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}}),
+		broken,
+	)
 	out, err := fm.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	require.NotContains(t, contents(out)["spec"], "count")
@@ -197,11 +218,23 @@ func TestWhatCannotBeDecodedBlocksNoRemoval(t *testing.T) {
 // decoded and one that can't be.
 func TestCapOfUpdates(t *testing.T) {
 	var warnings []fieldmanager.Warning
-	fm := newManager(t, "v1", fieldmanager.WithCap(3), fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	fm := newManager(
+		t,
+		"v1",
+		fieldmanager.WithCap(3),
+		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }),
+	)
 	live := stored(object(t, "v1", "spec: {text: a, count: 1, labels: {a: x}}"))
 	type m = map[string]any
 	update := func(manager, at string, fields m) any {
-		return m{"manager": manager, "operation": "Update", "apiVersion": "example.dev/v1", "fieldsType": "FieldsV1", "time": "2026-01-01T00:00:0" + at + "Z", "fieldsV1": fields}
+		return m{
+			"manager":    manager,
+			"operation":  "Update",
+			"apiVersion": "example.dev/v1",
+			"fieldsType": "FieldsV1",
+			"time":       "2026-01-01T00:00:0" + at + "Z",
+			"fieldsV1":   fields,
+		}
 	}
 	list := []any{
 		update("one", "1", m{"f:spec": m{"f:text": m{}}}),
@@ -240,13 +273,23 @@ four Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}
 	now.Object["spec"].(m)["labels"].(m)["b"] = "z"
 	out, err = fm.Update(stored(out), now, "three")
 	require.NoError(t, err)
-	require.Contains(t, owners(t, out), `three Update example.dev/v1 {"f:spec":{"f:labels":{"f:b":{}},"f:set":{".":{},"v:\"x\"":{}}}}`)
+	require.Contains(
+		t,
+		owners(t, out),
+		`three Update example.dev/v1 {"f:spec":{"f:labels":{"f:b":{}},"f:set":{".":{},"v:\"x\"":{}}}}`,
+	)
 	require.Empty(t, warnings)
 
 	// Those that are merged are decoded, and others stay as they are.
 	odd := m{"f:spec": m{"f:text": m{}, "q:new": m{}}}
 	live.Object["metadata"].(m)["managedFields"] = []any{
-		update("ancient-changes", "1", m{"f:spec": m{"f:text": m{}}}), update("two", "2", m{"f:spec": m{"f:count": m{}}}), update("three", "3", odd),
+		update(
+			"ancient-changes",
+			"1",
+			m{"f:spec": m{"f:text": m{}}},
+		),
+		update("two", "2", m{"f:spec": m{"f:count": m{}}}),
+		update("three", "3", odd),
 	}
 	now = live.DeepCopy()
 	now.Object["spec"].(m)["set"] = []any{"x"}

@@ -218,7 +218,11 @@ func withVersionOf(intent, live map[string]any) map[string]any {
 // force them all, to give them all up, to share them all. The arguments are Plan's;
 // what names the object, such as deployment.apps/nginx. A way that there is not, see
 // [FieldManager.Resolve], is left out, and all three are when there is no conflict.
-func (m *FieldManager) WaysOut(live, applied runtime.Object, manager, what string, options PlanOptions) (conflicts.Report, error) {
+func (m *FieldManager) WaysOut(
+	live, applied runtime.Object,
+	manager, what string,
+	options PlanOptions,
+) (conflicts.Report, error) {
 	report := conflicts.Report{Object: what, Manager: manager}
 	options.Force = false
 	plan, err := m.Plan(live, applied, manager, options)
@@ -231,7 +235,10 @@ func (m *FieldManager) WaysOut(live, applied runtime.Object, manager, what strin
 		if err != nil {
 			continue
 		}
-		report.Ways = append(report.Ways, conflicts.WayOut{Way: way, Intent: r.Intent, Force: r.Force, Losses: r.Forced.Losses()})
+		report.Ways = append(
+			report.Ways,
+			conflicts.WayOut{Way: way, Intent: r.Intent, Force: r.Force, Losses: r.Forced.Losses()},
+		)
 	}
 	return report, nil
 }

@@ -22,7 +22,9 @@ func configMap(t *testing.T) (m *fieldmanager.FieldManager, live, intent *unstru
 	m = builtinManager(t, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
 		fieldmanager.WithClock(func() time.Time { now = now.Add(time.Second); return now }))
 	text := func(data string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: test-cm, namespace: default}\ndata: "+data)}
+		return &unstructured.Unstructured{
+			Object: parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: test-cm, namespace: default}\ndata: "+data),
+		}
 	}
 	out, err := m.Apply(nil, text("{key: some value, color: red}"), "alice", false)
 	require.NoError(t, err)
@@ -151,13 +153,24 @@ func TestShareWhatIsNotThere(t *testing.T) {
 		r, err := m.Resolve(live, object(t, "v1", "spec: {text: b, set: [x], ports: [{port: 80, name: nn}]}"), "bob",
 			func(conflicts.Conflict) conflicts.Way { return way }, fieldmanager.PlanOptions{})
 		require.NoError(t, err)
-		require.Equal(t, map[string]any{"set": []any{"x"}}, r.Intent.Object["spec"], "an item goes where its key is in conflict")
+		require.Equal(
+			t,
+			map[string]any{"set": []any{"x"}},
+			r.Intent.Object["spec"],
+			"an item goes where its key is in conflict",
+		)
 	}
 }
 
 func TestResolveWithoutConflict(t *testing.T) {
 	m, live, intent := configMap(t)
-	r, err := m.Resolve(live, intent, "alice", func(conflicts.Conflict) conflicts.Way { panic("there is none") }, fieldmanager.PlanOptions{Force: true})
+	r, err := m.Resolve(
+		live,
+		intent,
+		"alice",
+		func(conflicts.Conflict) conflicts.Way { panic("there is none") },
+		fieldmanager.PlanOptions{Force: true},
+	)
 	require.NoError(t, err)
 	require.Equal(t, intent.Object, r.Intent.Object)
 	require.False(t, r.Force)
@@ -283,7 +296,11 @@ func TestResolveAcrossVersions(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := changing(row.change)
-			live, err := anyManager(t, "v2", fieldmanager.WithConverter(c)).Apply(nil, anyAt(t, "v2", row.theirs), "alice", false)
+			live, err := anyManager(
+				t,
+				"v2",
+				fieldmanager.WithConverter(c),
+			).Apply(nil, anyAt(t, "v2", row.theirs), "alice", false)
 			require.NoError(t, err)
 			m := anyManager(t, "v1", fieldmanager.WithConverter(c))
 			atV1 := atVersion(t, c, live, "v1")
@@ -320,12 +337,18 @@ func TestResolvedFor(t *testing.T) {
 			if row.version != "" {
 				obj.SetResourceVersion(row.version)
 			}
-			r, err := m.Resolve(obj, object(t, "v1", "spec: {text: b, count: 2}"), "bob", func(c conflicts.Conflict) conflicts.Way {
-				if row.all || c.Path.String() == ".spec.text" {
-					return conflicts.Force
-				}
-				return conflicts.GiveUp
-			}, fieldmanager.PlanOptions{})
+			r, err := m.Resolve(
+				obj,
+				object(t, "v1", "spec: {text: b, count: 2}"),
+				"bob",
+				func(c conflicts.Conflict) conflicts.Way {
+					if row.all || c.Path.String() == ".spec.text" {
+						return conflicts.Force
+					}
+					return conflicts.GiveUp
+				},
+				fieldmanager.PlanOptions{},
+			)
 			require.NoError(t, err)
 			require.True(t, r.Force)
 			require.Equal(t, row.want, r.Intent.Object["metadata"].(map[string]any)["resourceVersion"], row.why)

@@ -12,7 +12,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-func builtinManager(t testing.TB, kind schema.GroupVersionKind, options ...fieldmanager.Option) *fieldmanager.FieldManager {
+func builtinManager(
+	t testing.TB,
+	kind schema.GroupVersionKind,
+	options ...fieldmanager.Option,
+) *fieldmanager.FieldManager {
 	t.Helper()
 	m, err := fieldmanager.New(kind, openapi.Builtin(), options...)
 	require.NoError(t, err)
@@ -68,14 +72,23 @@ func TestUnknownFields(t *testing.T) {
 		fieldmanager.IgnoreUnknown: nil,
 	} {
 		var got []string
-		m := newManager(t, "v1", fieldmanager.WithUnknownFields(policy), fieldmanager.WithWarnings(func(w fieldmanager.Warning) {
-			require.Equal(t, "alice", w.Manager.Manager)
-			got = append(got, w.String())
-		}))
+		m := newManager(
+			t,
+			"v1",
+			fieldmanager.WithUnknownFields(policy),
+			fieldmanager.WithWarnings(func(w fieldmanager.Warning) {
+				require.Equal(t, "alice", w.Manager.Manager)
+				got = append(got, w.String())
+			}),
+		)
 		merged, err := m.Apply(nil, intent, "alice", false)
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, got)
-		require.Equal(t, map[string]any{"text": "a", "ports": []any{map[string]any{"port": int64(1)}}}, merged.(*unstructured.Unstructured).Object["spec"])
+		require.Equal(
+			t,
+			map[string]any{"text": "a", "ports": []any{map[string]any{"port": int64(1)}}},
+			merged.(*unstructured.Unstructured).Object["spec"],
+		)
 		require.NotContains(t, owners(t, merged), "nope")
 	}
 

@@ -21,8 +21,14 @@ import (
 // fieldsEntry is an entry as it stands in an unstructured object, with changes: names
 // and values by turns, nil for none.
 func fieldsEntry(manager, op, version string, fields map[string]any, change ...any) map[string]any {
-	out := map[string]any{"manager": manager, "operation": op, "apiVersion": "example.dev/" + version, "fieldsType": "FieldsV1",
-		"time": "2026-01-02T03:04:05Z", "fieldsV1": fields}
+	out := map[string]any{
+		"manager":    manager,
+		"operation":  op,
+		"apiVersion": "example.dev/" + version,
+		"fieldsType": "FieldsV1",
+		"time":       "2026-01-02T03:04:05Z",
+		"fieldsV1":   fields,
+	}
 	for i := 0; i < len(change); i += 2 {
 		out[change[i].(string)] = change[i+1]
 		if change[i+1] == nil {
@@ -164,7 +170,11 @@ func TestNoShortCutPastARefusal(t *testing.T) {
 	// An entry from before a field was reset, by a filter that can't be looked into.
 	filter := opaque{fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count")))}
 	fm := newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": filter}))
-	live := storedWith(t, "spec: {text: a, count: 1}", fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}}))
+	live := storedWith(
+		t,
+		"spec: {text: a, count: 1}",
+		fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}}),
+	)
 	out, err := fm.Apply(live, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out))
@@ -174,7 +184,11 @@ func TestNoShortCutPastARefusal(t *testing.T) {
 	live.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: "{}"})
 	out, err = newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: a}"), "kubectl", false)
 	require.NoError(t, err)
-	require.Contains(t, out.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation], `"text":"a"`)
+	require.Contains(
+		t,
+		out.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation],
+		`"text":"a"`,
+	)
 
 	// A version that is gone is told of at every write.
 	var warnings []fieldmanager.Warning
@@ -247,7 +261,9 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	fm := newManager(t, "v1")
 	var none *unstructured.Unstructured
 	entry := fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:text": m{}}})
-	bare := &unstructured.Unstructured{Object: m{"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": m{"managedFields": []any{entry}}}}
+	bare := &unstructured.Unstructured{
+		Object: m{"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": m{"managedFields": []any{entry}}},
+	}
 	odd := &unstructured.Unstructured{Object: m{"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": "x"}}
 	for _, row := range []struct {
 		name, why string
@@ -277,7 +293,12 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	require.Same(t, runtime.Object(carrying), fm.UpdateNoErrors(none, carrying, "ctl"))
 	noText := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{}, "operation", m{}))
 	w := newWidget(widgetSpec{Text: "a"})
-	require.Same(t, runtime.Object(w), widgetManager(t, "v1").UpdateNoErrors(noText, w, "ctl"), "a Go struct can't hold live's entries")
+	require.Same(
+		t,
+		runtime.Object(w),
+		widgetManager(t, "v1").UpdateNoErrors(noText, w, "ctl"),
+		"a Go struct can't hold live's entries",
+	)
 }
 
 // TestNoShortCutPastManagedFields: an intent has no managed fields, not even live's,
@@ -314,7 +335,11 @@ func TestObjectsOfTwoFields(t *testing.T) {
 		"no kind":    {"apiVersion": "example.dev/v1", "spec": m{"text": "a"}},
 		"no version": {"kind": "Thing", "spec": m{"text": "a"}},
 	} {
-		out, err := newManager(t, "v1", fieldmanager.WithConverter(nil)).Apply(&unstructured.Unstructured{Object: live}, object(t, "v1", "spec: {text: a}"), "alice", false)
+		out, err := newManager(
+			t,
+			"v1",
+			fieldmanager.WithConverter(nil),
+		).Apply(&unstructured.Unstructured{Object: live}, object(t, "v1", "spec: {text: a}"), "alice", false)
 		require.NoError(t, err, name)
 		require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"+
 			"before-first-apply Update example.dev/v1 {\"f:spec\":{\".\":{},\"f:text\":{}}}\n", owners(t, out), name)

@@ -81,7 +81,12 @@ func TestShapesThatDoNotFit(t *testing.T) {
 			require.ErrorAs(t, err, &violations)
 			require.Len(t, violations, 1)
 			require.Equal(t, row.path, violations[0].Path.String())
-			require.Equal(t, owners(t, out), owners(t, m.UpdateNoErrors(before, now, "ctl")), "who stores it all the same loses no entry")
+			require.Equal(
+				t,
+				owners(t, out),
+				owners(t, m.UpdateNoErrors(before, now, "ctl")),
+				"who stores it all the same loses no entry",
+			)
 		})
 	}
 }

@@ -319,8 +319,12 @@ func TestRecordChanges(t *testing.T) {
 	const later = "2027-01-02T03:04:05Z"
 	given := []any{item("a", "Apply", owning("x")), item("b", "Apply", owning("x")), item("c", "Apply", owning("x")),
 		item("d", "Apply", m{"x": m{}})} // d can't be decoded
-	want := []any{given[0], item("b", "Apply", m{"f:z": m{}}, "time", later), item("c", "Apply", owning("x"), "time", later),
-		item("d", "Apply", m{"x": m{}}, "time", later)}
+	want := []any{
+		given[0],
+		item("b", "Apply", m{"f:z": m{}}, "time", later),
+		item("c", "Apply", owning("x"), "time", later),
+		item("d", "Apply", m{"x": m{}}, "time", later),
+	}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
 		l, err := managedfields.Read(from, nil)
 		require.NoError(t, err, name)
@@ -338,7 +342,11 @@ func TestRecordChanges(t *testing.T) {
 		require.NoError(t, err)
 		entries, err := l[:2].Entries()
 		require.NoError(t, err)
-		require.Equal(t, managedfields.Entries{{Key: l[0].Key, APIVersion: "v1", Time: l[0].Time, Fields: fields}, entry}, entries)
+		require.Equal(
+			t,
+			managedfields.Entries{{Key: l[0].Key, APIVersion: "v1", Time: l[0].Time, Fields: fields}, entry},
+			entries,
+		)
 		require.Equal(t, "b", l[1].Header().Manager)
 		require.Nil(t, l[1].Header().Fields)
 		require.Equal(t, `{"f:z":{}}`, string(entry.Fields.AppendJSON(nil)))

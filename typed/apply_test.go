@@ -173,7 +173,16 @@ func TestApplyUnowned(t *testing.T) {
 		{"map entry", "an entry that is no declared field, unowned itself", `{maps: {a: {b: x, c: z}}}`, `{maps: {a: {b: x, c: z}}}`, `{f:maps: {f:a: {f:c: {}}}}`, `{f:maps: {f:a: {.: {}, f:b: {}}}}`, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			live, applied, fields, unowned := tree(t, row.live), tree(t, row.applied), tree(t, row.fields).(map[string]any), set(t, row.unowned)
+			live, applied, fields, unowned := tree(
+				t,
+				row.live,
+			), tree(
+				t,
+				row.applied,
+			), tree(t, row.fields).(map[string]any), set(
+				t,
+				row.unowned,
+			)
 			require.Equal(t, row.want, isNoOp(t, live, applied, fields, unowned), row.why)
 		})
 	}
@@ -220,7 +229,12 @@ func TestApplyAbsentUncompared(t *testing.T) {
 	}}}
 	live, applied := map[string]any{"text": "a"}, map[string]any{"text": "a", "list": []any{}}
 	for _, compare := range []bool{false, true} {
-		got, err := typ.Apply(live, applied, typed.Owned{}, typed.ApplyOptions{Semantics: typed.Canonical(nil), Compare: compare})
+		got, err := typ.Apply(
+			live,
+			applied,
+			typed.Owned{},
+			typed.ApplyOptions{Semantics: typed.Canonical(nil), Compare: compare},
+		)
 		require.NoError(t, err)
 		require.False(t, got.Changed)
 		require.Equal(t, live, got.Merged)

@@ -88,8 +88,10 @@ func TestWithDeclared(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	v := tree(t,
-		`{s: a, args: [x, z], named: [{name: a, port: 1}, {name: a, port: 2}], set: [q], maps: {a: {b: c}}, free: {a: [{b: 1}]}, template: null}`)
+	v := tree(
+		t,
+		`{s: a, args: [x, z], named: [{name: a, port: 1}, {name: a, port: 2}], set: [q], maps: {a: {b: c}}, free: {a: [{b: 1}]}, template: null}`,
+	)
 	for _, row := range []struct {
 		name, why, path string
 		want            any

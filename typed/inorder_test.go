@@ -208,13 +208,17 @@ func TestDepthOfOperations(t *testing.T) {
 
 // TestPairs compares Pairs with Get for many items, and stops the iteration at every step.
 func TestPairs(t *testing.T) {
-	old := tree(t,
-		`{s: a, named: [{name: a, port: 1}, {name: b, port: 1}, {name: c, port: 1}, {name: c, port: 2}, {name: d}], set: [x, q], args: [p], free: {l: [1], m: {k: v}}, nope: {a: 1}}`)
+	old := tree(
+		t,
+		`{s: a, named: [{name: a, port: 1}, {name: b, port: 1}, {name: c, port: 1}, {name: c, port: 2}, {name: d}], set: [x, q], args: [p], free: {l: [1], m: {k: v}}, nope: {a: 1}}`,
+	)
 	now := tree(t, `{s: b, named: [{name: b, port: 2}, {name: c, port: 3}], set: [], labels: {a: x}}`)
-	paths := set(t,
+	paths := set(
+		t,
 		`{f:s: {}, f:x: {f:y: {}}, f:nope: {f:a: {}}, f:args: {'i:0': {}}, f:labels: {f:a: {}}, f:free: {f:l: {'i:0': {}, 'v:1': {}}, f:m: {f:k: {}}},
 		f:set: {'v:"q"': {}, 'v:"x"': {}, 'v:"y"': {}, 'v:"z"': {}},
-		f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}, 'k:{"name":"b"}': {.: {}, f:port: {}}, 'k:{"name":"c"}': {.: {}, f:port: {}}, 'k:{"name":"d"}': {f:port: {}}, 'k:{"name":"e"}': {.: {}, f:port: {}}}}`)
+		f:named: {'k:{"name":"a"}': {.: {}, f:port: {}}, 'k:{"name":"b"}': {.: {}, f:port: {}}, 'k:{"name":"c"}': {.: {}, f:port: {}}, 'k:{"name":"d"}': {f:port: {}}, 'k:{"name":"e"}': {.: {}, f:port: {}}}}`,
+	)
 	var all []string
 	var finder typed.Finder
 	for range 2 { // the second time the lists have been searched before

@@ -20,8 +20,13 @@ var validateRows = []struct {
 	rules     typed.Rules
 	want      []string // reason: error
 }{
-	{"everything", "one value of every topology is valid",
-		`{s: a, num: 1, t: true, either: 1.5, labels: {a: b}, selector: {a: b}, args: [a, a], set: [a, b], nums: [1, 2.5], ports: [{port: 1}], template: {s: a}, free: {a: [1]}, raw: {a: 1}}`, typed.Rules{}, nil},
+	{
+		"everything",
+		"one value of every topology is valid",
+		`{s: a, num: 1, t: true, either: 1.5, labels: {a: b}, selector: {a: b}, args: [a, a], set: [a, b], nums: [1, 2.5], ports: [{port: 1}], template: {s: a}, free: {a: [1]}, raw: {a: 1}}`,
+		typed.Rules{},
+		nil,
+	},
 	{"nulls", "a null is a value of every type",
 		`{s: null, labels: null, selector: null, args: null, set: null, ports: null, template: null}`, typed.Rules{}, nil},
 	{"null", "also of the whole", `null`, typed.Rules{}, nil},

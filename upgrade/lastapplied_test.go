@@ -46,8 +46,11 @@ func TestSetAndView(t *testing.T) {
 	require.Equal(t, "1", tree["data"].(map[string]any)["a"])
 	text, err := upgrade.ViewLastApplied(out, upgrade.YAML)
 	require.NoError(t, err)
-	require.Equal(t,
-		"apiVersion: v1\ndata:\n  a: \"1\"\n  b: \"2\"\nkind: ConfigMap\nmetadata:\n  annotations: {}\n  name: settings\n  namespace: default\n", string(text))
+	require.Equal(
+		t,
+		"apiVersion: v1\ndata:\n  a: \"1\"\n  b: \"2\"\nkind: ConfigMap\nmetadata:\n  annotations: {}\n  name: settings\n  namespace: default\n",
+		string(text),
+	)
 	text, err = upgrade.ViewLastApplied(out, upgrade.JSON)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "{\n  \"apiVersion\": \"v1\",\n  \"data\": {\n    \"a\": \"1\"")
@@ -60,7 +63,8 @@ func TestSetAndView(t *testing.T) {
 // TestEmptyAnnotation: an empty annotation counts as missing, as for kubectl and servers.
 func TestEmptyAnnotation(t *testing.T) {
 	live := manifest(
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: ""}}}`)
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: ""}}}`,
+	)
 	_, err := upgrade.LastApplied(live)
 	require.ErrorIs(t, err, upgrade.ErrNoLastApplied)
 }

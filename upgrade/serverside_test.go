@@ -60,16 +60,26 @@ var whatMovesRows = []struct {
 	{"release", "what is left is nobody's", nil,
 		upgrade.ServerSideOptions{Manager: "flux", Release: true},
 		[]string{`flux Apply {"f:data":{".":{},"f:a":{},"f:b":{}},` + annotated + `}`}},
-	{"keep the annotation", "as kubectl does for its own manager", nil,
+	{
+		"keep the annotation",
+		"as kubectl does for its own manager",
+		nil,
 		upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
 		[]string{
 			`kubectl-last-applied Apply {"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`,
-			`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`, injected}},
+			`kubectl Apply {"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{}}}`,
+			injected,
+		},
+	},
 	{"keep what is kept", "another applier owns the annotation already",
 		func(s *server) {
-			s.apply("keeper",
+			s.apply(
+				"keeper",
 				`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations: {kubectl.kubernetes.io/last-applied-configuration: `+
-					quote(s.live.GetAnnotations()[fieldmanager.LastAppliedAnnotation])+`}}}`)
+					quote(
+						s.live.GetAnnotations()[fieldmanager.LastAppliedAnnotation],
+					)+`}}}`,
+			)
 		},
 		upgrade.ServerSideOptions{Manager: "kubectl", KeepLastApplied: true},
 		[]string{
@@ -222,8 +232,11 @@ func TestHalfOwned(t *testing.T) {
 		"of log legacy owns everything, so that nothing would be missing")
 	var out bytes.Buffer
 	require.NoError(t, r.Preview.Render(&out, "deployment.apps/web"))
-	require.Contains(t, out.String(),
-		"items that would stay in part when they are no longer applied\n  half-owned by legacy (Update at apps/v1)\n    .spec.template.spec.containers[name=\"web\"]\n")
+	require.Contains(
+		t,
+		out.String(),
+		"items that would stay in part when they are no longer applied\n  half-owned by legacy (Update at apps/v1)\n    .spec.template.spec.containers[name=\"web\"]\n",
+	)
 
 	r = moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", From: []string{"legacy"}})
 	require.Empty(t, r.Preview.Half)

@@ -209,7 +209,10 @@ var volumes = []string{
 func podSpecs(more string) []string {
 	var out []string
 	for i := range containers {
-		out = append(out, fmt.Sprintf(`{"serviceAccountName":"s","containers":%s,"volumes":%s%s}`, containers[i], volumes[i], more))
+		out = append(
+			out,
+			fmt.Sprintf(`{"serviceAccountName":"s","containers":%s,"volumes":%s%s}`, containers[i], volumes[i], more),
+		)
 	}
 	return out
 }

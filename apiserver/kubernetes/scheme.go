@@ -48,9 +48,9 @@ import (
 	storagev1 "k8s.io/kubernetes/pkg/apis/storage/v1"
 )
 
-// scheme returns the scheme that the strategies use, with the internal types of the built-in kinds, the served versions,
-// and their conversions, defaults and declarative validation. Importing the install packages would do that at the start
-// of every program, for all versions that ever were.
+// scheme returns the scheme that the strategies use, with the internal types of the built-in kinds, the served
+// versions, and their conversions, defaults and declarative validation. Importing the install packages would do that at
+// the start of every program, for all versions that ever were.
 var scheme = sync.OnceValue(func() *runtime.Scheme {
 	s := legacyscheme.Scheme
 	for _, add := range []func(*runtime.Scheme) error{

@@ -122,21 +122,42 @@ func newStrategies() map[schema.GroupKind]strategy {
 		{Kind: "Secret"}:         of(secret.Strategy, nil),
 		{Kind: "Service"}:        of(service.Strategy, subresources{"status": service.StatusStrategy}),
 		{Kind: "ServiceAccount"}: of(serviceaccount.Strategy, nil),
-		{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}:        of(mutatingadmissionpolicy.NewStrategy(nil, nil), subresources{}),
-		{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}: of(mutatingadmissionpolicybinding.NewStrategy(nil, nil, nil), subresources{}),
-		{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   of(mutatingwebhookconfiguration.Strategy, subresources{}),
+		{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}: of(
+			mutatingadmissionpolicy.NewStrategy(nil, nil),
+			subresources{},
+		),
+		{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}: of(
+			mutatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
+			subresources{},
+		),
+		{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}: of(
+			mutatingwebhookconfiguration.Strategy,
+			subresources{},
+		),
 		{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}: of(validatingPolicies, subresources{
 			"status": validatingadmissionpolicy.NewStatusStrategy(validatingPolicies),
 		}),
-		{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: of(validatingadmissionpolicybinding.NewStrategy(nil, nil, nil), subresources{}),
-		{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   of(validatingwebhookconfiguration.Strategy, subresources{}),
+		{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: of(
+			validatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
+			subresources{},
+		),
+		{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: of(
+			validatingwebhookconfiguration.Strategy,
+			subresources{},
+		),
 		{Group: "apiregistration.k8s.io", Kind: "APIService"}: of(apiservice.NewStrategy(s), subresources{
 			"status": apiservice.NewStatusStrategy(s),
 		}),
 		{Group: "apps", Kind: "ControllerRevision"}: of(controllerrevision.Strategy, nil),
 		{Group: "apps", Kind: "DaemonSet"}:          of(daemonset.Strategy, subresources{"status": daemonset.StatusStrategy}),
-		{Group: "apps", Kind: "Deployment"}:         of(deployment.Strategy, subresources{"status": deployment.StatusStrategy}),
-		{Group: "apps", Kind: "ReplicaSet"}:         of(replicaset.Strategy, subresources{"status": replicaset.StatusStrategy}),
+		{Group: "apps", Kind: "Deployment"}: of(
+			deployment.Strategy,
+			subresources{"status": deployment.StatusStrategy},
+		),
+		{Group: "apps", Kind: "ReplicaSet"}: of(
+			replicaset.Strategy,
+			subresources{"status": replicaset.StatusStrategy},
+		),
 		{Group: "apps", Kind: "StatefulSet"}: of(statefulset.Strategy, subresources{
 			"status": statefulset.StatusStrategy,
 		}),
@@ -155,9 +176,12 @@ func newStrategies() map[schema.GroupKind]strategy {
 		{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}: of(flowschema.Strategy, subresources{
 			"status": flowschema.StatusStrategy,
 		}),
-		{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: of(prioritylevelconfiguration.Strategy, subresources{
-			"status": prioritylevelconfiguration.StatusStrategy,
-		}),
+		{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: of(
+			prioritylevelconfiguration.Strategy,
+			subresources{
+				"status": prioritylevelconfiguration.StatusStrategy,
+			},
+		),
 		{Group: "networking.k8s.io", Kind: "IPAddress"}: of(ipaddress.Strategy, nil),
 		{Group: "networking.k8s.io", Kind: "Ingress"}: of(ingress.Strategy, subresources{
 			"status": ingress.StatusStrategy,
@@ -179,13 +203,16 @@ func newStrategies() map[schema.GroupKind]strategy {
 		{Group: "resource.k8s.io", Kind: "ResourceClaim"}: of(claims, subresources{
 			"status": resourceclaim.NewStatusStrategy(claims),
 		}),
-		{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: of(resourceclaimtemplate.NewStrategy(namespaces{}), subresources{}),
-		{Group: "resource.k8s.io", Kind: "ResourceSlice"}:         of(resourceslice.Strategy, nil),
-		{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:       of(priorityclass.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "CSIDriver"}:              of(csidriver.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "CSINode"}:                of(csinode.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}:     of(csistoragecapacity.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "StorageClass"}:           of(storageclass.Strategy, nil),
+		{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: of(
+			resourceclaimtemplate.NewStrategy(namespaces{}),
+			subresources{},
+		),
+		{Group: "resource.k8s.io", Kind: "ResourceSlice"}:     of(resourceslice.Strategy, nil),
+		{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:   of(priorityclass.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "CSIDriver"}:          of(csidriver.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "CSINode"}:            of(csinode.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}: of(csistoragecapacity.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "StorageClass"}:       of(storageclass.Strategy, nil),
 		{Group: "storage.k8s.io", Kind: "VolumeAttachment"}: of(volumeattachment.Strategy, subresources{
 			"status": volumeattachment.StatusStrategy,
 		}),

@@ -31,9 +31,16 @@ var rows = []row{
 	{"no containers", "a Pod runs something", coreV1 + "/pods/p", "",
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[]}}`,
 		"spec.containers", "Required value", ""},
-	{"image of a Pod", "few fields of a Pod may change", coreV1 + "/pods/p", somePod,
+	{
+		"image of a Pod",
+		"few fields of a Pod may change",
+		coreV1 + "/pods/p",
+		somePod,
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"hostname":"h","containers":[{"name":"c","image":"i"}]}}`,
-		"spec", "Forbidden: pod updates may not change fields other than", ""},
+		"spec",
+		"Forbidden: pod updates may not change fields other than",
+		"",
+	},
 	{"selector that does not match", "it would create Pods for ever", appsV1 + "/deployments/d", "",
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"x":"y"}},` +
 			template + `}}`, "spec.template.metadata.labels", "`selector` does not match template `labels`", ""},
@@ -69,10 +76,17 @@ var rows = []row{
 	{"port 99999", "", coreV1 + "/services/s", "",
 		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":99999}]}}`,
 		"spec.ports[0].port", "must be between 1 and 65535", ""},
-	{"schedule", "", "/apis/batch/v1/namespaces/default/cronjobs/c", "",
+	{
+		"schedule",
+		"",
+		"/apis/batch/v1/namespaces/default/cronjobs/c",
+		"",
 		`{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"c"},"spec":{"schedule":"never","jobTemplate":{"spec":{` +
 			`"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}}}`,
-		"spec.schedule", "expected exactly 5 fields", ""},
+		"spec.schedule",
+		"expected exactly 5 fields",
+		"",
+	},
 	{"path of an Ingress", "", "/apis/networking.k8s.io/v1/namespaces/default/ingresses/i", "",
 		`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"i"},"spec":{"rules":[{"http":{"paths":[{` +
 			`"path":"x","pathType":"Prefix","backend":{"service":{"name":"s","port":{"number":80}}}}]}}]}}`,
@@ -81,10 +95,17 @@ var rows = []row{
 		`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"h"},"spec":{"minReplicas":5,` +
 			`"maxReplicas":2,"scaleTargetRef":{"kind":"Deployment","name":"d","apiVersion":"apps/v1"}}}`,
 		"spec.maxReplicas", "must be greater than or equal to `minReplicas`", ""},
-	{"the same at v1", "validation knows one version", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/h",
-		"", `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"h"},"spec":{"minReplicas":5,` +
+	{
+		"the same at v1",
+		"validation knows one version",
+		"/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/h",
+		"",
+		`{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"h"},"spec":{"minReplicas":5,` +
 			`"maxReplicas":2,"scaleTargetRef":{"kind":"Deployment","name":"d","apiVersion":"apps/v1"}}}`,
-		"spec.maxReplicas", "must be greater than or equal to `minReplicas`", ""},
+		"spec.maxReplicas",
+		"must be greater than or equal to `minReplicas`",
+		"",
+	},
 	{"key of a ConfigMap", "", coreV1 + "/configmaps/c", "",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a/b":"c"}}`,
 		"data[a/b]", "a valid config key must consist of", ""},
@@ -98,8 +119,8 @@ var rows = []row{
 		`299 - "spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \"kubernetes.io/os\" instead"`},
 }
 
-// TestValidate: reason, cause and message are those of kube-apiserver. Each of these writes was accepted by schemas alone.
-// TestPrivileged: privileged containers are allowed, unless the process says otherwise.
+// TestValidate: reason, cause and message are those of kube-apiserver. Each of these writes was accepted by schemas
+// alone. TestPrivileged: privileged containers are allowed, unless the process says otherwise.
 func TestPrivileged(t *testing.T) {
 	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
 		"spec":{"containers":[{"name":"c","image":"i","securityContext":{"privileged":true}}]}}`

@@ -23,7 +23,11 @@ func (r *Replayer) observe(step *Step, body []byte, o stepObserver) error {
 		return nil
 	}
 	sent := step.Request
-	err := unmarshalWhole([]byte(`{"body":`+r.translate(string(body))+`}`), &struct{}{}, func(body any) { sent.Body = body })
+	err := unmarshalWhole(
+		[]byte(`{"body":`+r.translate(string(body))+`}`),
+		&struct{}{},
+		func(body any) { sent.Body = body },
+	)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,15 @@ func draw(w io.Writer, series []growth.Series) error {
 	}
 	canvas := vgsvg.New(panelWidth*vg.Length(len(series)), height)
 	page := vgdraw.New(canvas)
-	tiles := vgdraw.Tiles{Rows: 1, Cols: len(series), PadX: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap, PadRight: gap}
+	tiles := vgdraw.Tiles{
+		Rows:      1,
+		Cols:      len(series),
+		PadX:      gap,
+		PadTop:    gap / 2,
+		PadBottom: gap / 2,
+		PadLeft:   gap,
+		PadRight:  gap,
+	}
 	for i, c := range plot.Align([][]*plot.Plot{panels}, tiles, page)[0] {
 		panels[i].Draw(c)
 	}

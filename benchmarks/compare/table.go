@@ -59,7 +59,10 @@ func memoryTable(w io.Writer, kept []measure.Retained, wire int) error {
 	rows := [][]string{{fmt.Sprintf("managed fields of %d Pods", memoryPods), "heap", "a Pod", "heap objects"}}
 	rows = append(rows, []string{"FieldsV1 on the wire", size(float64(wire)), size(float64(wire) / memoryPods), "–"})
 	for _, k := range kept {
-		rows = append(rows, []string{k.Engine, size(float64(k.Bytes)), size(float64(k.Bytes) / memoryPods), count(float64(k.Objects))})
+		rows = append(
+			rows,
+			[]string{k.Engine, size(float64(k.Bytes)), size(float64(k.Bytes) / memoryPods), count(float64(k.Objects))},
+		)
 	}
 	return markdown.Table(w, rows)
 }
@@ -76,10 +79,23 @@ func parallelTable(w io.Writer, scaling []measure.Scaling) error {
 
 // attackTable prints what attacks on a cache cost, and come to.
 func attackTable(w io.Writer, attacked []measure.Attacked) error {
-	rows := [][]string{{
-		fmt.Sprintf("FieldsV1 sent to a cache of %s", size(measure.AttackedCache)), "upstream", "no cache", "cache", "cache ÷ none", "quartiles",
-		"sent", "cached", "heap", "bystander kept",
-	}}
+	rows := [][]string{
+		{
+			fmt.Sprintf(
+				"FieldsV1 sent to a cache of %s",
+				size(measure.AttackedCache),
+			),
+			"upstream",
+			"no cache",
+			"cache",
+			"cache ÷ none",
+			"quartiles",
+			"sent",
+			"cached",
+			"heap",
+			"bystander kept",
+		},
+	}
 	for _, a := range attacked {
 		rows = append(rows, []string{
 			a.Name, duration(a.Upstream), duration(a.Plain), duration(a.Cached),

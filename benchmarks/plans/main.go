@@ -69,9 +69,19 @@ func measure(ctx context.Context, count, namespaces, runs int) (err error) {
 			}
 		}
 	}
-	rows := [][]string{{
-		fmt.Sprintf("%d Deployments, %d changed", count, (count+9)/10), "time", "objects a second", "CPU of the client", "memory",
-	}}
+	rows := [][]string{
+		{
+			fmt.Sprintf(
+				"%d Deployments, %d changed",
+				count,
+				(count+9)/10,
+			),
+			"time",
+			"objects a second",
+			"CPU of the client",
+			"memory",
+		},
+	}
 	for _, c := range commands {
 		elapsed, cpu := median(c.elapsed), median(c.cpu)
 		rows = append(rows, []string{

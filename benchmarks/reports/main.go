@@ -105,7 +105,12 @@ func (w *writer) fillOne(f flags, i int) error {
 		d.SetName(name)
 		d.SetNamespace("default")
 		path, tree = "/apis/apps/v1/namespaces/default/deployments/", d.Object
-		part = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": map[string]any{"replicas": 3}}
+		part = map[string]any{
+			"apiVersion": "apps/v1",
+			"kind":       "Deployment",
+			"metadata":   meta,
+			"spec":       map[string]any{"replicas": 3},
+		}
 	case 1:
 		path = "/api/v1/namespaces/default/configmaps/"
 		tree = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data(20)}
@@ -113,7 +118,12 @@ func (w *writer) fillOne(f flags, i int) error {
 	default:
 		path = fmt.Sprintf("/apis/example.com/v1/namespaces/default/kind%ds/", kind-2)
 		of := func(n int) map[string]any {
-			return map[string]any{"apiVersion": "example.com/v1", "kind": fmt.Sprintf("Kind%d", kind-2), "metadata": meta, "spec": data(n)}
+			return map[string]any{
+				"apiVersion": "example.com/v1",
+				"kind":       fmt.Sprintf("Kind%d", kind-2),
+				"metadata":   meta,
+				"spec":       data(n),
+			}
 		}
 		tree, part = of(30), of(4)
 	}

@@ -49,7 +49,12 @@ func (c *client) write(method, path, contentType string, body []byte) error {
 }
 
 func (c *client) apply(name string, intent []byte) error {
-	return c.write(http.MethodPatch, deployments+name+"?fieldManager=bench&force=true", string(types.ApplyPatchType), intent)
+	return c.write(
+		http.MethodPatch,
+		deployments+name+"?fieldManager=bench&force=true",
+		string(types.ApplyPatchType),
+		intent,
+	)
 }
 
 // mark stands in a body for its number.

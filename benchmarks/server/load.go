@@ -131,7 +131,11 @@ func cpuTime() (time.Duration, error) {
 }
 
 // during returns how long each write took, and all of them.
-func during(run time.Duration, targets [][]target, do func(t target, n int) error) ([]time.Duration, time.Duration, error) {
+func during(
+	run time.Duration,
+	targets [][]target,
+	do func(t target, n int) error,
+) ([]time.Duration, time.Duration, error) {
 	took := make([][]time.Duration, len(targets))
 	errs := make([]error, len(targets))
 	var clients sync.WaitGroup

@@ -85,7 +85,12 @@ func main() {
 	flag.BoolVar(&f.schemas, "schemas", false, "validate built-in kinds by their schemas alone")
 	flag.BoolVar(&f.onlyLists, "lists", false, "measure lists of -objects Pods, and nothing else")
 	flag.BoolVar(&f.unwatched, "unwatched", false, "measure lists of Pods that nobody watches")
-	flag.StringVar(&f.part, "part", "", "measure one `PART` in this process and print it as JSON: what the command starts itself for")
+	flag.StringVar(
+		&f.part,
+		"part",
+		"",
+		"measure one `PART` in this process and print it as JSON: what the command starts itself for",
+	)
 	flag.Parse()
 	runtime.GOMAXPROCS(cores)
 	if err := f.main(context.Background(), os.Stdout); err != nil {

@@ -145,7 +145,11 @@ func (f flags) weigh(ctx context.Context, name string) (m Memory, err error) {
 		if err != nil {
 			return m, err
 		}
-		q := httptest.NewRequest(http.MethodPatch, "/api/v1/namespaces/default/pods/"+pod.GetName()+"?fieldManager=bench", bytes.NewReader(body))
+		q := httptest.NewRequest(
+			http.MethodPatch,
+			"/api/v1/namespaces/default/pods/"+pod.GetName()+"?fieldManager=bench",
+			bytes.NewReader(body),
+		)
 		q.Header.Set("Content-Type", string(types.ApplyPatchType))
 		if err := serve(server, q, http.StatusCreated); err != nil {
 			return m, err

@@ -21,12 +21,32 @@ func (r Results) write(w io.Writer, objects int) error {
 	if len(r.Loads) > 0 {
 		rows := [][]string{{"write", "store", "a second", "p50", "p99", "CPU"}}
 		for _, l := range r.Loads {
-			rows = append(rows, []string{l.Write, l.Store, fmt.Sprintf("%.0f", l.Rate), milliseconds(l.P50), milliseconds(l.P99), hundredths(l.CPU)})
+			rows = append(
+				rows,
+				[]string{
+					l.Write,
+					l.Store,
+					fmt.Sprintf("%.0f", l.Rate),
+					milliseconds(l.P50),
+					milliseconds(l.P99),
+					hundredths(l.CPU),
+				},
+			)
 		}
 		tables = append(tables, rows)
 	}
 	if len(r.Memory) > 0 {
-		rows := [][]string{{fmt.Sprintf("memory with %d Pods", objects), "heap without", "with", "a Pod", "as stored", "process", "list of all"}}
+		rows := [][]string{
+			{
+				fmt.Sprintf("memory with %d Pods", objects),
+				"heap without",
+				"with",
+				"a Pod",
+				"as stored",
+				"process",
+				"list of all",
+			},
+		}
 		for _, m := range r.Memory {
 			rows = append(rows, []string{
 				m.Store, mebibytes(m.Empty), mebibytes(m.Full), kibibytes((m.Full - m.Empty) / int64(objects)),

@@ -171,7 +171,10 @@ func TestPlan(t *testing.T) {
 func TestComment(t *testing.T) {
 	r := newRunner(t)
 	r.write("tenure-plan.md", "### plan\n")
-	r.write("bin/gh", "#!/bin/sh\necho \"$*\" >>\""+r.dir+"/calls\"\ncase \"$*\" in *--jq*) cat \""+r.dir+"/found\" ;; esac\n")
+	r.write(
+		"bin/gh",
+		"#!/bin/sh\necho \"$*\" >>\""+r.dir+"/calls\"\ncase \"$*\" in *--jq*) cat \""+r.dir+"/found\" ;; esac\n",
+	)
 	for _, found := range []string{"", "17\n18\n"} {
 		r.write("found", found)
 		out, err := r.script("comment.sh", "PULL_REQUEST=5", "FIELD_MANAGER=a -->b")

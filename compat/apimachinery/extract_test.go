@@ -80,7 +80,13 @@ func TestExtractIntoErrors(t *testing.T) {
 	typ := upstreamType(t, "v1")
 	obj := intent("v1", tree{"note": "x"})
 	entry := func(fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: "m", Operation: "Apply", APIVersion: "example.dev/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+		return metav1.ManagedFieldsEntry{
+			Manager:    "m",
+			Operation:  "Apply",
+			APIVersion: "example.dev/v1",
+			FieldsType: "FieldsV1",
+			FieldsV1:   metav1.NewFieldsV1(fields),
+		}
 	}
 	rows := []struct {
 		name, why string
@@ -88,7 +94,13 @@ func TestExtractIntoErrors(t *testing.T) {
 		into      any
 		want      string
 	}{
-		{"wrong type", "what is extracted would be wrong as well", func() runtime.Object { return intent("v1", tree{"note": int64(1)}) }, &configuration{}, "object: .spec.note: "},
+		{
+			"wrong type",
+			"what is extracted would be wrong as well",
+			func() runtime.Object { return intent("v1", tree{"note": int64(1)}) },
+			&configuration{},
+			"object: .spec.note: ",
+		},
 		{"no managed fields that parse", "the manager is named", func() runtime.Object {
 			o := obj.DeepCopy()
 			o.SetManagedFields([]metav1.ManagedFieldsEntry{entry(`{"x": {}}`)})
@@ -190,11 +202,33 @@ func scribbleTree(v any) {
 
 func TestConstructorErrors(t *testing.T) {
 	h := structs()
-	_, err := apimachinery.NewDefaultFieldManager(nil, h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nil)
+	_, err := apimachinery.NewDefaultFieldManager(
+		nil,
+		h.converter,
+		h.defaulter,
+		h.creater,
+		widgetKind("v1"),
+		gv("v1"),
+		"",
+		nil,
+	)
 	require.EqualError(t, err, "no type converter, want one for the kind's versions")
 	nothing := map[smd.APIVersion]smd.Filter{"example.dev/v1": smd.NewExcludeSetFilter(smd.NewSet(smd.Path{{}}))}
-	_, err = apimachinery.NewDefaultFieldManager(tenureTypes(), h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nothing)
-	require.EqualError(t, err, `reset fields: filter of "example.dev/v1": the path element selects nothing, want a field, key, value or index`)
+	_, err = apimachinery.NewDefaultFieldManager(
+		tenureTypes(),
+		h.converter,
+		h.defaulter,
+		h.creater,
+		widgetKind("v1"),
+		gv("v1"),
+		"",
+		nothing,
+	)
+	require.EqualError(
+		t,
+		err,
+		`reset fields: filter of "example.dev/v1": the path element selects nothing, want a field, key, value or index`,
+	)
 	_, err = apimachinery.NewTypeConverter(nil, false)
 	require.NoError(t, err)
 	require.NotNil(t, apimachinery.Types(apimachinery.NewDeducedTypeConverter()).TypeFor(widgetKind("v9")))
@@ -203,7 +237,11 @@ func TestConstructorErrors(t *testing.T) {
 		func() error { _, err := h2.ToSubresource(); return err },
 		func() error { _, err := h2.ToParent(nil); return err },
 	} {
-		require.EqualError(t, f(), "path of replicas at v1: the path element selects nothing, want a field, key, value or index")
+		require.EqualError(
+			t,
+			f(),
+			"path of replicas at v1: the path element selects nothing, want a field, key, value or index",
+		)
 	}
 	var into configuration
 	require.EqualError(t, apimachinery.ExtractInto(intent("v1", tree{}), smdtyped.ParseableType{}, "m", &into, ""),
@@ -217,8 +255,14 @@ func TestValidateManagedFields(t *testing.T) {
 	for _, text := range []string{"", " \n"} {
 		fields := &metav1.FieldsV1{}
 		fields.SetRawBytes([]byte(text))
-		list := []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields}}
-		require.EqualError(t, apimachinery.ValidateManagedFields(list), `managedFields[0] of manager "m": fieldsV1: expected an object, got no bytes`)
+		list := []metav1.ManagedFieldsEntry{
+			{Manager: "m", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fields},
+		}
+		require.EqualError(
+			t,
+			apimachinery.ValidateManagedFields(list),
+			`managedFields[0] of manager "m": fieldsV1: expected an object, got no bytes`,
+		)
 		require.Error(t, managedfields.ValidateManagedFields(list), "upstream")
 	}
 }

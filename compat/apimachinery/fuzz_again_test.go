@@ -57,10 +57,13 @@ func (h host) laws(version string) oracle.Laws {
 	if h.schemaless {
 		types = apimachinery.Types(apimachinery.NewDeducedTypeConverter())
 	}
-	l := oracle.Laws{Type: types.TypeFor(widgetKind(version)), At: func(now time.Time) (*fieldmanager.FieldManager, error) {
-		return fieldmanager.New(widgetKind(version), types, fieldmanager.WithConverter(versioned{h.converter}),
-			fieldmanager.WithClock(func() time.Time { return now }))
-	}}
+	l := oracle.Laws{
+		Type: types.TypeFor(widgetKind(version)),
+		At: func(now time.Time) (*fieldmanager.FieldManager, error) {
+			return fieldmanager.New(widgetKind(version), types, fieldmanager.WithConverter(versioned{h.converter}),
+				fieldmanager.WithClock(func() time.Time { return now }))
+		},
+	}
 	if !h.crd {
 		l.Through = func(obj runtime.Object) (runtime.Object, error) {
 			u, ok := obj.(*unstructured.Unstructured)

@@ -95,7 +95,16 @@ func (h host) run(g *oracle.Gen) error {
 			fmt.Fprintf(story, "  refused: %v\n", upErr)
 			continue
 		}
-		if up, own := fmt.Sprintf("%T %v", up, up.GetObjectKind()), fmt.Sprintf("%T %v", own, own.GetObjectKind()); h.name == "structs" && up != own {
+		if up, own := fmt.Sprintf(
+			"%T %v",
+			up,
+			up.GetObjectKind(),
+		), fmt.Sprintf(
+			"%T %v",
+			own,
+			own.GetObjectKind(),
+		); h.name == "structs" &&
+			up != own {
 			return differ(fmt.Errorf("upstream returns a %s, tenure a %s", up, own))
 		}
 		if err := h.compare(w, live, up, own); err != nil {

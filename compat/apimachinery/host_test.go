@@ -200,7 +200,18 @@ func (h host) upstream(version, subresource string) manager {
 	if h.crd {
 		construct = managedfields.NewDefaultCRDFieldManager
 	}
-	return must(construct(types, h.converter, h.defaulter, h.creater, widgetKind(version), h.hub(version), subresource, filters(subresource)))
+	return must(
+		construct(
+			types,
+			h.converter,
+			h.defaulter,
+			h.creater,
+			widgetKind(version),
+			h.hub(version),
+			subresource,
+			filters(subresource),
+		),
+	)
 }
 
 func (h host) tenure(version, subresource string, now time.Time) manager {
@@ -215,8 +226,20 @@ func (h host) tenure(version, subresource string, now time.Time) manager {
 	if h.crd {
 		construct = apimachinery.NewDefaultCRDFieldManager
 	}
-	return must(construct(types, h.converter, h.defaulter, h.creater, widgetKind(version), h.hub(version), subresource, filters(subresource),
-		fieldmanager.WithClock(func() time.Time { return now }), fieldmanager.WithWarnings(h.warn)))
+	return must(
+		construct(
+			types,
+			h.converter,
+			h.defaulter,
+			h.creater,
+			widgetKind(version),
+			h.hub(version),
+			subresource,
+			filters(subresource),
+			fieldmanager.WithClock(func() time.Time { return now }),
+			fieldmanager.WithWarnings(h.warn),
+		),
+	)
 }
 
 // empty returns what live is before an object is created.
@@ -285,7 +308,9 @@ func aged(obj runtime.Object, by func() int) runtime.Object {
 	entries := slices.Clone(o.GetManagedFields())
 	for i := range entries {
 		if entries[i].Time != nil {
-			entries[i].Time = &metav1.Time{Time: entries[i].Time.Add(-time.Duration(by()) * time.Second).Truncate(time.Second).Local()}
+			entries[i].Time = &metav1.Time{
+				Time: entries[i].Time.Add(-time.Duration(by()) * time.Second).Truncate(time.Second).Local(),
+			}
 		}
 	}
 	if len(entries) > 0 {

@@ -27,7 +27,14 @@ func TestEveryName(t *testing.T) {
 			for _, name := range slices.Sorted(maps.Keys(theirs)) {
 				require.Contains(t, own, name)
 				if want, got := theirs[name], own[name]; want >= 0 {
-					require.True(t, got == want || got == want+1, "%s has %d parameters, upstream %d and ours may have options", name, got, want)
+					require.True(
+						t,
+						got == want || got == want+1,
+						"%s has %d parameters, upstream %d and ours may have options",
+						name,
+						got,
+						want,
+					)
 				}
 			}
 		})

@@ -19,7 +19,9 @@ func TestNumbersOfGoEverywhere(t *testing.T) {
 		for _, h := range []host{customs(), servedCustoms(), schemaless()} {
 			t.Run(fmt.Sprintf("%T, %s", n, h.name), func(t *testing.T) {
 				widget := func(n any) *unstructured.Unstructured {
-					u := &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "w", "uid": "u"}, "spec": tree{"look": tree{"size": n}}}}
+					u := &unstructured.Unstructured{
+						Object: tree{"metadata": tree{"name": "w", "uid": "u"}, "spec": tree{"look": tree{"size": n}}},
+					}
 					u.SetGroupVersionKind(widgetKind("v2"))
 					return u
 				}

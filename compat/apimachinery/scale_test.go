@@ -47,7 +47,10 @@ func (scaleHost) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (
 	if _, ok := in.(*scale); ok {
 		return in, nil
 	}
-	return nil, fmt.Errorf("request to convert CR from an invalid group/version: %s", in.GetObjectKind().GroupVersionKind().GroupVersion())
+	return nil, fmt.Errorf(
+		"request to convert CR from an invalid group/version: %s",
+		in.GetObjectKind().GroupVersionKind().GroupVersion(),
+	)
 }
 
 // TestScaleOfCustomResources: writes to /scale are tracked as upstream tracks them; an
@@ -78,8 +81,12 @@ func TestScaleOfCustomResources(t *testing.T) {
 			live := object(2)
 			live.ManagedFields = row.live
 			up, own := object(row.replicas), object(row.replicas)
-			upstream := must(managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil))
-			tenure := must(apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil))
+			upstream := must(
+				managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
+			)
+			tenure := must(
+				apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
+			)
 			oracle.WithinSecond(func() {
 				_, err := upstream.Update(live.DeepCopyObject(), up, "editor")
 				require.NoError(t, err)
@@ -97,11 +104,15 @@ func TestScaleOfCustomResources(t *testing.T) {
 
 	intent := &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "w"}, "spec": tree{"replicas": int64(5)}}}
 	intent.SetGroupVersionKind(scaleKind)
-	upstream := must(managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil))
+	upstream := must(
+		managedfields.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
+	)
 	_, err := upstream.Apply(object(2), intent.DeepCopy(), "a", true)
 	require.Error(t, err, "upstream")
 	for _, live := range []*scale{object(0), object(2)} {
-		tenure := must(apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil))
+		tenure := must(
+			apimachinery.NewDefaultCRDFieldManager(types, h, h, h, scaleKind, scaleKind.GroupVersion(), "scale", nil),
+		)
 		out, err := tenure.Apply(live, intent, "a", true)
 		require.NoError(t, err)
 		require.EqualValues(t, 5, out.(*scale).Spec.Replicas)
@@ -119,14 +130,27 @@ func TestScaleHandler(t *testing.T) {
 		"example.dev/v3": nil,
 	}
 	entry := func(manager, operation, version, subresource, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), APIVersion: version,
-			Subresource: subresource, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Time: &metav1.Time{Time: time.Unix(1, 0)}}
+		return metav1.ManagedFieldsEntry{
+			Manager:     manager,
+			Operation:   metav1.ManagedFieldsOperationType(operation),
+			APIVersion:  version,
+			Subresource: subresource,
+			FieldsType:  "FieldsV1",
+			FieldsV1:    metav1.NewFieldsV1(fields),
+			Time:        &metav1.Time{Time: time.Unix(1, 0)},
+		}
 	}
 	parents := [][]metav1.ManagedFieldsEntry{
 		nil,
 		{entry("a", "Apply", "example.dev/v1", "", `{"f:spec":{"f:replicas":{},"f:x":{}}}`)},
-		{entry("a", "Apply", "example.dev/v2", "", `{"f:spec":{"f:scaling":{"f:count":{}}}}`), entry("b", "Update", "example.dev/v1", "", `{"f:spec":{"f:replicas":{}}}`)},
-		{entry("a", "Apply", "example.dev/v3", "", `{"f:spec":{"f:replicas":{}}}`), entry("b", "Update", "example.dev/v9", "", `{"f:spec":{}}`)},
+		{
+			entry("a", "Apply", "example.dev/v2", "", `{"f:spec":{"f:scaling":{"f:count":{}}}}`),
+			entry("b", "Update", "example.dev/v1", "", `{"f:spec":{"f:replicas":{}}}`),
+		},
+		{
+			entry("a", "Apply", "example.dev/v3", "", `{"f:spec":{"f:replicas":{}}}`),
+			entry("b", "Update", "example.dev/v9", "", `{"f:spec":{}}`),
+		},
 	}
 	scales := [][]metav1.ManagedFieldsEntry{
 		nil,

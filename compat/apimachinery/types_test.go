@@ -58,7 +58,13 @@ func TestTypesOfConverters(t *testing.T) {
 				a, b := widget(g, "v1").Object, widget(g, "v1").Object
 				require.True(t, want.FieldSet(a).Equal(found.FieldSet(a)), "%v", a)
 				x, y := want.Compare(a, b), found.Compare(a, b)
-				require.True(t, x.Added.Equal(y.Added) && x.Removed.Equal(y.Removed) && x.Modified.Equal(y.Modified), "%v and %v", a, b)
+				require.True(
+					t,
+					x.Added.Equal(y.Added) && x.Removed.Equal(y.Removed) && x.Modified.Equal(y.Modified),
+					"%v and %v",
+					a,
+					b,
+				)
 				require.Equal(t, want.Validate(a, typed.Rules{}) == nil, found.Validate(a, typed.Rules{}) == nil)
 			}
 		})
@@ -66,10 +72,15 @@ func TestTypesOfConverters(t *testing.T) {
 	h := schema.GroupVersionKind{Group: "other.dev", Version: "v1", Kind: "Thing"}
 	require.Nil(t, apimachinery.Types(upstreamTypes()).TypeFor(h))
 	require.Nil(t, apimachinery.Types(apimachinery.Union(upstreamTypes(), tenureTypes())).TypeFor(h))
-	require.NotNil(t, apimachinery.Types(apimachinery.Union(upstreamTypes(), managedfields.NewDeducedTypeConverter())).TypeFor(h))
-	_, err := apimachinery.Union(upstreamTypes()).ObjectToTyped(&unstructured.Unstructured{Object: tree{"apiVersion": "other.dev/v1", "kind": "Thing"}})
+	require.NotNil(
+		t,
+		apimachinery.Types(apimachinery.Union(upstreamTypes(), managedfields.NewDeducedTypeConverter())).TypeFor(h),
+	)
+	_, err := apimachinery.Union(upstreamTypes()).
+		ObjectToTyped(&unstructured.Unstructured{Object: tree{"apiVersion": "other.dev/v1", "kind": "Thing"}})
 	require.EqualError(t, err, "no type for other.dev/v1, Kind=Thing")
-	_, err = apimachinery.FromTypes(apimachinery.Types(tenureTypes())).ObjectToTyped(&unstructured.Unstructured{Object: tree{"apiVersion": "other.dev/v1", "kind": "Thing"}})
+	_, err = apimachinery.FromTypes(apimachinery.Types(tenureTypes())).
+		ObjectToTyped(&unstructured.Unstructured{Object: tree{"apiVersion": "other.dev/v1", "kind": "Thing"}})
 	require.Error(t, err)
 }
 

@@ -34,11 +34,15 @@ func TestUpdateInPlace(t *testing.T) {
 			u.SetUID("uid")
 			return h.at(u, h.hub("v1"))
 		}},
-		{"without managed fields", "those of live count, and are put into it", func(h host, now runtime.Object) runtime.Object {
-			now.(metav1.Object).SetManagedFields(nil)
-			now.(metav1.Object).SetLabels(map[string]string{"l": "v"})
-			return now
-		}},
+		{
+			"without managed fields",
+			"those of live count, and are put into it",
+			func(h host, now runtime.Object) runtime.Object {
+				now.(metav1.Object).SetManagedFields(nil)
+				now.(metav1.Object).SetLabels(map[string]string{"l": "v"})
+				return now
+			},
+		},
 		{"managed fields reset", "nobody owns anything any more", func(h host, now runtime.Object) runtime.Object {
 			now.(metav1.Object).SetManagedFields([]metav1.ManagedFieldsEntry{{}})
 			return now
@@ -98,11 +102,22 @@ func TestUpdateNoErrorsReports(t *testing.T) {
 	h := customs()
 	live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
 	var reported []error
-	m := must(apimachinery.NewDefaultCRDFieldManager(tenureTypes(), h.converter, h.defaulter, h.creater, widgetKind("v1"), h.hub("v1"), "", nil,
-		fieldmanager.WithErrors(func(obj runtime.Object, err error) {
-			require.Equal(t, "w", obj.(metav1.Object).GetName())
-			reported = append(reported, err)
-		})))
+	m := must(
+		apimachinery.NewDefaultCRDFieldManager(
+			tenureTypes(),
+			h.converter,
+			h.defaulter,
+			h.creater,
+			widgetKind("v1"),
+			h.hub("v1"),
+			"",
+			nil,
+			fieldmanager.WithErrors(func(obj runtime.Object, err error) {
+				require.Equal(t, "w", obj.(metav1.Object).GetName())
+				reported = append(reported, err)
+			}),
+		),
+	)
 	broken := live.DeepCopyObject().(*unstructured.Unstructured)
 	broken.Object["spec"] = tree{"remark": int64(1)}
 	broken.SetManagedFields(nil)
@@ -164,8 +179,21 @@ func TestUnknownKind(t *testing.T) {
 	u.SetGroupVersionKind(kind)
 	live := u.DeepCopy()
 	c := converts{}
-	up := must(managedfields.NewDefaultCRDFieldManager(upstreamTypes(), c, h.defaulter, h.creater, kind, kind.GroupVersion(), "", nil))
-	own := must(apimachinery.NewDefaultCRDFieldManager(tenureTypes(), c, h.defaulter, h.creater, kind, kind.GroupVersion(), "", nil))
+	up := must(
+		managedfields.NewDefaultCRDFieldManager(
+			upstreamTypes(),
+			c,
+			h.defaulter,
+			h.creater,
+			kind,
+			kind.GroupVersion(),
+			"",
+			nil,
+		),
+	)
+	own := must(
+		apimachinery.NewDefaultCRDFieldManager(tenureTypes(), c, h.defaulter, h.creater, kind, kind.GroupVersion(), "", nil),
+	)
 	for name, m := range map[string]manager{"upstream": up, "tenure": own} {
 		_, err := m.Apply(live, u.DeepCopy(), "a", false)
 		require.Error(t, err, name)
@@ -208,11 +236,33 @@ func TestBrokenRawExtension(t *testing.T) {
 	}
 	for _, data := range []string{`"`, `{`, `[`, `1z`, `z`} {
 		t.Run(data, func(t *testing.T) {
-			up := must(managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(), converts{}, &custom{}, creates{}, kind, kind.GroupVersion(), "", nil))
+			up := must(
+				managedfields.NewDefaultFieldManager(
+					managedfields.NewDeducedTypeConverter(),
+					converts{},
+					&custom{},
+					creates{},
+					kind,
+					kind.GroupVersion(),
+					"",
+					nil,
+				),
+			)
 			require.Panics(t, func() { _, _ = up.Update(object("{}"), object(data), "a") }, "upstream")
 			var reported error
-			own := must(apimachinery.NewDefaultFieldManager(apimachinery.NewDeducedTypeConverter(), converts{}, &custom{}, creates{}, kind, kind.GroupVersion(), "", nil,
-				fieldmanager.WithErrors(func(_ runtime.Object, err error) { reported = err })))
+			own := must(
+				apimachinery.NewDefaultFieldManager(
+					apimachinery.NewDeducedTypeConverter(),
+					converts{},
+					&custom{},
+					creates{},
+					kind,
+					kind.GroupVersion(),
+					"",
+					nil,
+					fieldmanager.WithErrors(func(_ runtime.Object, err error) { reported = err }),
+				),
+			)
 			now := object(data)
 			_, err := own.Update(object("{}"), now, "a")
 			require.Error(t, err)
@@ -246,7 +296,18 @@ func TestUpdateReadsInPlace(t *testing.T) {
 			Manager: "a", Operation: "Apply", APIVersion: "example.dev/v1", FieldsType: "FieldsV1",
 			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:note":{}}}`),
 		}}
-		m := must(apimachinery.NewDefaultFieldManager(tenureTypes(), converts{}, &custom{}, &custom{}, widgetKind("v1"), gv("v1"), "", nil))
+		m := must(
+			apimachinery.NewDefaultFieldManager(
+				tenureTypes(),
+				converts{},
+				&custom{},
+				&custom{},
+				widgetKind("v1"),
+				gv("v1"),
+				"",
+				nil,
+			),
+		)
 		now := live.DeepCopyObject().(*WidgetV1)
 		now.Labels = map[string]string{"l": "v"}
 		return testing.AllocsPerRun(20, func() {

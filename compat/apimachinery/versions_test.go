@@ -54,7 +54,8 @@ func applied(t *testing.T, h host, steps ...step) runtime.Object {
 		var err error
 		up, err = h.upstream(s.version, "").Apply(h.at(up, h.hub(s.version)), intent(s.version, s.spec), s.manager, false)
 		require.NoError(t, err)
-		own, err = h.tenure(s.version, "", start).Apply(h.at(own, h.hub(s.version)), intent(s.version, s.spec), s.manager, false)
+		own, err = h.tenure(s.version, "", start).
+			Apply(h.at(own, h.hub(s.version)), intent(s.version, s.spec), s.manager, false)
 		require.NoError(t, err)
 		require.Equal(t, owned(up), owned(own))
 		require.Equal(t, specAt(h, up, "v1"), specAt(h, own, "v1"))
@@ -78,16 +79,44 @@ func TestVersionsOfDifferentShape(t *testing.T) {
 		{"renamed, dropped", "what v1 called note goes when v2 no longer has remark",
 			[]step{{"v1", "a", tree{"note": "x", "color": "c"}}, {"v2", "a", tree{"look": tree{"paint": "c"}}}},
 			tree{"color": "c"}, []string{`a Apply example.dev/v2 {"f:spec":{"f:look":{"f:paint":{}}}}`}},
-		{"dropped, owned by another at v1", "ownership at any version keeps a field",
-			[]step{{"v1", "a", tree{"note": "x"}}, {"v1", "b", tree{"note": "x"}}, {"v2", "a", tree{"look": tree{"size": int64(1)}}}},
-			tree{"note": "x", "size": int64(1)}, []string{`a Apply example.dev/v2 {"f:spec":{"f:look":{"f:size":{}}}}`, `b Apply example.dev/v1 {"f:spec":{"f:note":{}}}`}},
-		{"list at v1, map at v2", "an item of the list is an entry of the map",
-			[]step{{"v1", "a", tree{"ports": []any{tree{"name": "x", "protocol": "UDP"}, tree{"name": "y", "protocol": "UDP"}}}}, {"v2", "a", tree{"ports": tree{"y": tree{"protocol": "UDP"}}}}},
+		{
+			"dropped, owned by another at v1",
+			"ownership at any version keeps a field",
+			[]step{
+				{"v1", "a", tree{"note": "x"}},
+				{"v1", "b", tree{"note": "x"}},
+				{"v2", "a", tree{"look": tree{"size": int64(1)}}},
+			},
+			tree{
+				"note": "x",
+				"size": int64(1),
+			},
+			[]string{
+				`a Apply example.dev/v2 {"f:spec":{"f:look":{"f:size":{}}}}`,
+				`b Apply example.dev/v1 {"f:spec":{"f:note":{}}}`,
+			},
+		},
+		{
+			"list at v1, map at v2",
+			"an item of the list is an entry of the map",
+			[]step{
+				{"v1", "a", tree{"ports": []any{tree{"name": "x", "protocol": "UDP"}, tree{"name": "y", "protocol": "UDP"}}}},
+				{"v2", "a", tree{"ports": tree{"y": tree{"protocol": "UDP"}}}},
+			},
 			tree{"ports": []any{tree{"name": "y", "protocol": "UDP"}}},
-			[]string{`a Apply example.dev/v2 {"f:spec":{"f:ports":{"f:y":{".":{},"f:protocol":{}}}}}`}},
-		{"removal follows the version last applied at", "v2 was last, so that its names count and not v1's",
-			[]step{{"v1", "a", tree{"note": "x", "size": int64(1)}}, {"v2", "a", tree{"remark": "x", "look": tree{"size": int64(1)}}}, {"v1", "a", tree{"size": int64(1)}}},
-			tree{"size": int64(1)}, []string{`a Apply example.dev/v1 {"f:spec":{"f:size":{}}}`}},
+			[]string{`a Apply example.dev/v2 {"f:spec":{"f:ports":{"f:y":{".":{},"f:protocol":{}}}}}`},
+		},
+		{
+			"removal follows the version last applied at",
+			"v2 was last, so that its names count and not v1's",
+			[]step{
+				{"v1", "a", tree{"note": "x", "size": int64(1)}},
+				{"v2", "a", tree{"remark": "x", "look": tree{"size": int64(1)}}},
+				{"v1", "a", tree{"size": int64(1)}},
+			},
+			tree{"size": int64(1)},
+			[]string{`a Apply example.dev/v1 {"f:spec":{"f:size":{}}}`},
+		},
 	}
 	for _, row := range rows {
 		for _, h := range []host{structs(), customs(), servedCustoms()} {
@@ -108,7 +137,8 @@ func TestConflictAtAnotherVersion(t *testing.T) {
 	for _, h := range []host{structs(), customs(), servedCustoms()} {
 		live := applied(t, h, step{"v1", "a", tree{"color": "red"}})
 		at2 := h.at(live, h.hub("v2"))
-		_, upErr := h.upstream("v2", "").Apply(at2.DeepCopyObject(), intent("v2", tree{"look": tree{"paint": "blue"}}), "b", false)
+		_, upErr := h.upstream("v2", "").
+			Apply(at2.DeepCopyObject(), intent("v2", tree{"look": tree{"paint": "blue"}}), "b", false)
 		_, err := h.tenure("v2", "", start).Apply(at2, intent("v2", tree{"look": tree{"paint": "blue"}}), "b", false)
 		require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "a": .spec.color`)
 		require.EqualError(t, err, upErr.Error())
@@ -161,7 +191,12 @@ func TestOutage(t *testing.T) {
 // converter does not say so by the right type of error, as that of custom resources
 // does not (kubernetes#111937), and is dropped otherwise.
 func TestVersionGone(t *testing.T) {
-	live := applied(t, servedCustoms(), step{"v1", "a", tree{"note": "x"}}, step{"v2", "b", tree{"look": tree{"size": int64(1)}}})
+	live := applied(
+		t,
+		servedCustoms(),
+		step{"v1", "a", tree{"note": "x"}},
+		step{"v2", "b", tree{"look": tree{"size": int64(1)}}},
+	)
 	h := servedCustoms()
 	withoutV1 := runtime.NewScheme()
 	withoutV1.AddKnownTypeWithName(widgetKind(runtime.APIVersionInternal), &Widget{})
@@ -210,7 +245,14 @@ func TestConverterThatRefusesHalfObjects(t *testing.T) {
 	own, err := h.tenure("v1", "", start).Apply(live, by("v1"), "a", false)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"note": "x"}`, text(treeOf(own)["spec"]))
-	require.ElementsMatch(t, []string{`a Apply example.dev/v1 {"f:metadata":{"f:labels":{"f:l":{}}}}`, `b Apply example.dev/v2 {"f:metadata":{"f:labels":{"f:l":{}}}}`}, owned(own))
+	require.ElementsMatch(
+		t,
+		[]string{
+			`a Apply example.dev/v1 {"f:metadata":{"f:labels":{"f:l":{}}}}`,
+			`b Apply example.dev/v2 {"f:metadata":{"f:labels":{"f:l":{}}}}`,
+		},
+		owned(own),
+	)
 	require.Len(t, warnings, 1)
 	require.ErrorContains(t, warnings[0].Err, "missing metadata or spec")
 }
@@ -248,7 +290,16 @@ func TestTypesThatChange(t *testing.T) {
 
 	current := openapi.NewCurrent(first)
 	construct := func() *apimachinery.FieldManager {
-		m, err := apimachinery.NewDefaultCRDFieldManager(apimachinery.FromTypes(current.Registry()), h.converter, h.defaulter, h.creater, widgetKind("v1"), gv("v1"), "", nil)
+		m, err := apimachinery.NewDefaultCRDFieldManager(
+			apimachinery.FromTypes(current.Registry()),
+			h.converter,
+			h.defaulter,
+			h.creater,
+			widgetKind("v1"),
+			gv("v1"),
+			"",
+			nil,
+		)
 		require.NoError(t, err)
 		return m
 	}

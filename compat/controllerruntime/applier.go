@@ -234,7 +234,11 @@ type resource struct {
 
 // read reads the object with a reader; nil if there is none. A kind of the client's scheme is a Go
 // struct, so that the informer of the struct is asked.
-func (r resource) read(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind) (applier.Object, error) {
+func (r resource) read(
+	ctx context.Context,
+	reader client.Reader,
+	kind schema.GroupVersionKind,
+) (applier.Object, error) {
 	var obj client.Object = &unstructured.Unstructured{}
 	if known, err := r.client.Scheme().New(kind); err == nil {
 		if typedObject, ok := known.(client.Object); ok {

@@ -115,7 +115,11 @@ func (t *tracker) Patch(gvr schema.GroupVersionResource, obj runtime.Object, nam
 	return t.ObjectTracker.Patch(gvr, obj, namespace, o)
 }
 
-func (t *tracker) update(gvr schema.GroupVersionResource, obj runtime.Object, namespace, manager string) (runtime.Object, error) {
+func (t *tracker) update(
+	gvr schema.GroupVersionResource,
+	obj runtime.Object,
+	namespace, manager string,
+) (runtime.Object, error) {
 	w, err := t.startWrite(gvr, obj, namespace)
 	if err != nil || w.live == nil {
 		return obj, err // an object that does not exist is refused when it is stored
@@ -176,7 +180,11 @@ type write struct {
 }
 
 // startWrite finds out what a write of obj is to. The caller holds mu.
-func (t *tracker) startWrite(gvr schema.GroupVersionResource, obj runtime.Object, namespace string) (w write, err error) {
+func (t *tracker) startWrite(
+	gvr schema.GroupVersionResource,
+	obj runtime.Object,
+	namespace string,
+) (w write, err error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return write{}, err

@@ -4,8 +4,8 @@
 //	a := applier.New(manager, applier.Options{Manager: "my-controller", Force: true})
 //	result, err := a.Apply(ctx, dynamicClient.Resource(gvr).Namespace(ns), cached, intent)
 //
-// The Applier plans the apply on the cached object ([fieldmanager.FieldManager.Plan]), and sends it unless the
-// outcome of the plan is Unchanged. It also sends conflicts without a policy, invalid intents, and what can't be planned, so
+// The Applier plans the apply on the cached object ([fieldmanager.FieldManager.Plan]), and sends it unless the outcome
+// of the plan is Unchanged. It also sends conflicts without a policy, invalid intents, and what can't be planned, so
 // that every error is the server's own.
 //
 // # Conflicts

@@ -56,8 +56,13 @@ type clientResource[O any] struct {
 
 var errSubresource = errors.New("a controller-runtime client applies to subresources through another client")
 
-func (r clientResource[O]) Apply(ctx context.Context, _ string, obj *unstructured.Unstructured, options metav1.ApplyOptions,
-	subresources ...string) (*unstructured.Unstructured, error) {
+func (r clientResource[O]) Apply(
+	ctx context.Context,
+	_ string,
+	obj *unstructured.Unstructured,
+	options metav1.ApplyOptions,
+	subresources ...string,
+) (*unstructured.Unstructured, error) {
 	if len(subresources) > 0 {
 		return nil, errSubresource
 	}

@@ -177,9 +177,12 @@ func TestPatch(t *testing.T) {
 	require.NoError(t, err)
 	patch, err = r.Patch()
 	require.NoError(t, err)
-	require.JSONEq(t,
-		`[{"op":"replace","path":"/metadata/managedFields","value":[{}]},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`, string(patch),
-		"one empty entry drops them all")
+	require.JSONEq(
+		t,
+		`[{"op":"replace","path":"/metadata/managedFields","value":[{}]},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`,
+		string(patch),
+		"one empty entry drops them all",
+	)
 
 	untracked := r.Object.(*unstructured.Unstructured)
 	r, err = mover.Do(untracked, ownership.Adopt{Fields: set(t, `{"f:spec":{"f:replicas":{}}}`), To: manager("b")})

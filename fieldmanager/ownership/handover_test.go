@@ -128,8 +128,11 @@ func TestHandoverOfAnItem(t *testing.T) {
 	for _, step := range steps {
 		w.apply(step.Manager, step.Intent)
 	}
-	require.Contains(t, owners(t, w.live),
-		`tmp Apply apps/v1  never {"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`)
+	require.Contains(
+		t,
+		owners(t, w.live),
+		`tmp Apply apps/v1  never {"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`,
+	)
 	require.Contains(t, owners(t, w.live), `"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:name":{},`)
 }
 

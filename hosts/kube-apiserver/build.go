@@ -66,7 +66,12 @@ func build(ctx context.Context, args []string, out io.Writer) error {
 var binaries = map[string]string{tree.Linked: "kube-apiserver", tree.Stock: "kube-apiserver-stock"}
 
 func buildServer(ctx context.Context, t *tree.Tree, module, suffix string, procs int, out io.Writer) error {
-	err := t.Build(ctx, module, tree.Command{Name: "kube-apiserver", To: binaries[module], Suffix: suffix, Procs: procs}, out)
+	err := t.Build(
+		ctx,
+		module,
+		tree.Command{Name: "kube-apiserver", To: binaries[module], Suffix: suffix, Procs: procs},
+		out,
+	)
 	if err != nil {
 		return err
 	}

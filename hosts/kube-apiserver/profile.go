@@ -22,8 +22,10 @@ type shares struct {
 
 var (
 	// Package value of structured-merge-diff is the unstructured converter's as well.
-	ofIntents   = regexp.MustCompile(`hosts/engine\.(NewIntentDecoder|decodeJSON|\(\*jsonReader\))`)
-	ofEngine    = regexp.MustCompile(`structured-merge-diff/v6/(typed|merge|fieldpath|schema)|util/managedfields|tenure-ssa/tenure/`)
+	ofIntents = regexp.MustCompile(`hosts/engine\.(NewIntentDecoder|decodeJSON|\(\*jsonReader\))`)
+	ofEngine  = regexp.MustCompile(
+		`structured-merge-diff/v6/(typed|merge|fieldpath|schema)|util/managedfields|tenure-ssa/tenure/`,
+	)
 	ofYAML      = regexp.MustCompile(`sigs\.k8s\.io/yaml|go\.yaml\.in/`)
 	ofCollector = regexp.MustCompile(`runtime\.(gcBgMarkWorker|gcAssist|bgsweep|bgscavenge|gcStart)`)
 	traceHead   = regexp.MustCompile(`^\s*([\d.]+)(ns|us|ms|s|mins)\s+(.*)`)

@@ -42,9 +42,15 @@ func podSpec() string {
 }
 
 func deployment(name, label string) []byte {
-	return fmt.Appendf(nil, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"labels":{"app":"web","rev":%q},`+
-		`"annotations":{"example.com/a":"1","example.com/b":"2"}},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},`+
-		`"template":{"metadata":{"labels":{"app":"web"}},"spec":%s}}}`, name, label, podSpec())
+	return fmt.Appendf(
+		nil,
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"labels":{"app":"web","rev":%q},`+
+			`"annotations":{"example.com/a":"1","example.com/b":"2"}},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},`+
+			`"template":{"metadata":{"labels":{"app":"web"}},"spec":%s}}}`,
+		name,
+		label,
+		podSpec(),
+	)
 }
 
 func pod(name string) []byte {
@@ -160,7 +166,11 @@ const message = "@@@@"
 func setUpStatuses(t *target) error {
 	return each("p", func(name string) error {
 		path := pods + "/" + name
-		labels := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"labels":{"extra":"1","more":"2"}}}`, name)
+		labels := fmt.Appendf(
+			nil,
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"labels":{"extra":"1","more":"2"}}}`,
+			name,
+		)
 		for _, r := range []request{
 			{"PATCH", path + forced("creator"), applyPatch, pod(name)},
 			{"PATCH", path + forced("labeller"), applyPatch, labels},

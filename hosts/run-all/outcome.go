@@ -37,7 +37,9 @@ var (
 	// scriptResult is what Kubernetes' scripts print of a function, and scriptsEnded their last line.
 	scriptResult = regexp.MustCompile(`(?ms)^\+\+\+ Running case: test-cmd\.(\S+) .*?^\+\+\+ exit code: (\d+)`)
 	scriptsEnded = regexp.MustCompile(`(?m)^(?:FAILED TESTS: |\+\+\+ .*TESTS PASSED)`)
-	notBuilt     = regexp.MustCompile(`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`)
+	notBuilt     = regexp.MustCompile(
+		`(?m)^(?:FAIL\s+\S+ \[(?:build|setup) failed\]|panic: .*|fatal error: .*|signal: .*)$`,
+	)
 )
 
 // canary is a function of Kubernetes' scripts that has to fail.

@@ -22,8 +22,10 @@ FAIL
 	require.Equal(t, "| suite | 4 (2 subtests) | 1 | 1 | `TestA/two` (no number); `TestD` (19) |", o.row(s))
 	require.Equal(t, []string{"TestA/two"}, o.unknown(s))
 
-	o = parse("\x1b[1mRan 361 of 361 Specs in 0.5 seconds\x1b[0m\n\x1b[1mFAIL!\x1b[0m -- \x1b[32m360 Passed\x1b[0m | \x1b[31m1 Failed\x1b[0m | 0 Pending | 0 Skipped\n" +
-		"  \x1b[38;5;9m[FAIL]\x1b[0m a b\n--- FAIL: TestSource (0.6s)\n")
+	o = parse(
+		"\x1b[1mRan 361 of 361 Specs in 0.5 seconds\x1b[0m\n\x1b[1mFAIL!\x1b[0m -- \x1b[32m360 Passed\x1b[0m | \x1b[31m1 Failed\x1b[0m | 0 Pending | 0 Skipped\n" +
+			"  \x1b[38;5;9m[FAIL]\x1b[0m a b\n--- FAIL: TestSource (0.6s)\n",
+	)
 	require.Equal(t, 361, o.run)
 	require.Equal(t, 360, o.passed)
 	require.Equal(t, 0, o.skipped)
@@ -45,11 +47,13 @@ FAIL	example.com/b	0.123s
 		run: 7, passed: 6, skipped: 1, specs: true, failed: []string{"TestOther/one", "c d"},
 	}, o, "two packages")
 
-	o = parse(`I1122 07:00:00.000000  1 compare.go:266] "Tenure differs from upstream" difference="19" of="error" operation="apply"
+	o = parse(
+		`I1122 07:00:00.000000  1 compare.go:266] "Tenure differs from upstream" difference="19" of="error" operation="apply"
 I1122 07:00:00.000000  1 compare.go:266] "Tenure differs from upstream" difference="2" of="managedFields" operation="update"
 I1122 07:00:00.000000  1 compare.go:266] "Tenure differs from upstream" difference="19" of="object" operation="apply"
 --- PASS: TestA (0.0s)
-`)
+`,
+	)
 	require.Equal(t, "19 (2 times), 2 (1 times)", o.shadowRow())
 	require.Equal(t, "none", parse("--- PASS: TestA (0.0s)\n").shadowRow())
 	o = parse("+++ Running case: test-cmd.record_command_canary \n+++ working dir: /\n+++ exit code: 1\n" +

@@ -40,7 +40,12 @@ func (r *runner) programs(ctx context.Context, log io.Writer, names ...string) (
 
 // server returns the path of the kube-apiserver that a suite runs on, beside other commands of Kubernetes, whose folder
 // it returns too. Its name is kube-apiserver: managed fields have it.
-func (r *runner) server(ctx context.Context, log io.Writer, on string, others ...string) (server, bin string, err error) {
+func (r *runner) server(
+	ctx context.Context,
+	log io.Writer,
+	on string,
+	others ...string,
+) (server, bin string, err error) {
 	if on == onKubeAPIServer {
 		bin, err = r.programs(ctx, log, append(others, "kube-apiserver")...)
 		return filepath.Join(bin, "kube-apiserver"), bin, err

@@ -236,7 +236,8 @@ func compareErrors(upstream, tenure error) string {
 // causes returns the causes of a conflict, sorted: upstream has them in no fixed order.
 func causes(err error) []string {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict || status.Status().Details == nil {
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict ||
+		status.Status().Details == nil {
 		return nil
 	}
 	var out []string

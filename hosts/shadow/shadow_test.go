@@ -51,7 +51,12 @@ func types(t *testing.T) upstream.TypeConverter {
 		"value": {SchemaProps: spec.SchemaProps{Type: []string{"integer"}}},
 	}}
 	list := func(kind string, items spec.SchemaProps, keys ...any) spec.Schema {
-		out := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"array"}, Items: &spec.SchemaOrArray{Schema: &spec.Schema{SchemaProps: items}}}}
+		out := spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Type:  []string{"array"},
+				Items: &spec.SchemaOrArray{Schema: &spec.Schema{SchemaProps: items}},
+			},
+		}
 		out.Extensions = spec.Extensions{"x-kubernetes-list-type": kind}
 		if len(keys) > 0 {
 			out.Extensions["x-kubernetes-list-map-keys"] = keys
@@ -60,18 +65,32 @@ func types(t *testing.T) upstream.TypeConverter {
 	}
 	word := spec.SchemaProps{Type: []string{"string"}}
 	properties := map[string]spec.Schema{
-		"text":   {SchemaProps: word},
-		"count":  {SchemaProps: spec.SchemaProps{Type: []string{"integer"}}},
-		"labels": {SchemaProps: spec.SchemaProps{Type: []string{"object"}, AdditionalProperties: &spec.SchemaOrBool{Schema: &spec.Schema{SchemaProps: word}}}},
-		"items":  list("map", item, "name"),
-		"tags":   list("set", word),
-		"args":   list("atomic", word),
+		"text":  {SchemaProps: word},
+		"count": {SchemaProps: spec.SchemaProps{Type: []string{"integer"}}},
+		"labels": {
+			SchemaProps: spec.SchemaProps{
+				Type:                 []string{"object"},
+				AdditionalProperties: &spec.SchemaOrBool{Schema: &spec.Schema{SchemaProps: word}},
+			},
+		},
+		"items": list("map", item, "name"),
+		"tags":  list("set", word),
+		"args":  list("atomic", word),
 	}
 	metadata := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
-		"name": {SchemaProps: word}, "namespace": {SchemaProps: word}, "uid": {SchemaProps: word},
-		"resourceVersion": {SchemaProps: word}, "creationTimestamp": {SchemaProps: word},
-		"labels":        properties["labels"],
-		"managedFields": list("atomic", spec.SchemaProps{Type: []string{"object"}, AdditionalProperties: &spec.SchemaOrBool{Allows: true, Schema: &spec.Schema{}}}),
+		"name":              {SchemaProps: word},
+		"namespace":         {SchemaProps: word},
+		"uid":               {SchemaProps: word},
+		"resourceVersion":   {SchemaProps: word},
+		"creationTimestamp": {SchemaProps: word},
+		"labels":            properties["labels"],
+		"managedFields": list(
+			"atomic",
+			spec.SchemaProps{
+				Type:                 []string{"object"},
+				AdditionalProperties: &spec.SchemaOrBool{Allows: true, Schema: &spec.Schema{}},
+			},
+		),
 	}}}
 	root := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{
 		"apiVersion": {SchemaProps: word}, "kind": {SchemaProps: word}, "metadata": metadata,
@@ -97,7 +116,16 @@ func newServer(t *testing.T, o Options) *server {
 	recorder, err := New(o)
 	require.NoError(t, err)
 	converter := types(t)
-	theirs, err := upstream.NewDefaultCRDFieldManager(converter, host{}, host{}, host{}, kind, kind.GroupVersion(), "", nil)
+	theirs, err := upstream.NewDefaultCRDFieldManager(
+		converter,
+		host{},
+		host{},
+		host{},
+		kind,
+		kind.GroupVersion(),
+		"",
+		nil,
+	)
 	require.NoError(t, err)
 	writer, err := recorder.Wrap(theirs, func(options ...fieldmanager.Option) (Writer, error) {
 		return apimachinery.NewDefaultCRDFieldManager(converter, host{}, host{}, host{}, kind, kind.GroupVersion(), "",
@@ -124,7 +152,13 @@ func (s *server) traces(t *testing.T) []string {
 
 func widget(t *testing.T, text string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	require.NoError(t, yaml.Unmarshal([]byte("apiVersion: shop.example/v1\nkind: Widget\nmetadata: {name: w, namespace: shop}\n"+text), &u.Object))
+	require.NoError(
+		t,
+		yaml.Unmarshal(
+			[]byte("apiVersion: shop.example/v1\nkind: Widget\nmetadata: {name: w, namespace: shop}\n"+text),
+			&u.Object,
+		),
+	)
 	return u
 }
 
@@ -144,7 +178,12 @@ func empty() runtime.Object {
 // play writes a life of an object: creates, applies, updates, a conflict. It returns how many
 // writes there were.
 func (s *server) play(t *testing.T) int {
-	live, err := s.writer.Apply(empty(), widget(t, "spec: {text: a, count: 3, labels: {x: one}, items: [{name: i, value: 1}], tags: [t], args: [z]}"), "one", false)
+	live, err := s.writer.Apply(
+		empty(),
+		widget(t, "spec: {text: a, count: 3, labels: {x: one}, items: [{name: i, value: 1}], tags: [t], args: [z]}"),
+		"one",
+		false,
+	)
 	require.NoError(t, err)
 	live = stored(live)
 	_, err = s.writer.Apply(live, widget(t, "spec: {text: b}"), "two", false)
@@ -253,7 +292,12 @@ func TestAnswersAreUpstreams(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, len(want.(*unstructured.Unstructured).GetManagedFields()), len(now.GetManagedFields()))
 	_, err = s.writer.Apply(live, &unstructured.Unstructured{Object: map[string]any{"a": make(chan int)}}, "m", false)
-	_, wantErr := s.without.Apply(live, &unstructured.Unstructured{Object: map[string]any{"a": make(chan int)}}, "m", false)
+	_, wantErr := s.without.Apply(
+		live,
+		&unstructured.Unstructured{Object: map[string]any{"a": make(chan int)}},
+		"m",
+		false,
+	)
 	require.Equal(t, wantErr.Error(), err.Error(), "what can't be copied is answered all the same")
 }
 
@@ -290,9 +334,15 @@ func TestNumbers(t *testing.T) {
 		require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{"t", "t"}, "spec", "tags"))
 	}
 	broken := func(live *unstructured.Unstructured) {
-		require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{map[string]any{
-			"manager": "x", "operation": "Update", "apiVersion": "shop.example/v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"bad": map[string]any{}},
-		}}, "metadata", "managedFields"))
+		require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{
+			map[string]any{
+				"manager":    "x",
+				"operation":  "Update",
+				"apiVersion": "shop.example/v1",
+				"fieldsType": "FieldsV1",
+				"fieldsV1":   map[string]any{"bad": map[string]any{}},
+			},
+		}, "metadata", "managedFields"))
 	}
 	wrong := func(live *unstructured.Unstructured) {
 		require.NoError(t, unstructured.SetNestedField(live.Object, "three", "spec", "count"))
@@ -356,7 +406,10 @@ func TestClock(t *testing.T) {
 			result := widget(t, "spec: {text: a}")
 			var entries []metav1.ManagedFieldsEntry
 			for i, after := range test.entries {
-				entries = append(entries, metav1.ManagedFieldsEntry{Manager: fmt.Sprint(i), Time: &metav1.Time{Time: second.Add(after)}})
+				entries = append(
+					entries,
+					metav1.ManagedFieldsEntry{Manager: fmt.Sprint(i), Time: &metav1.Time{Time: second.Add(after)}},
+				)
 			}
 			result.SetManagedFields(entries)
 			w := &write{result: result, at: at, ended: at.Add(test.took)}
@@ -372,7 +425,13 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 0.01, o.Rate)
 	require.True(t, strings.HasPrefix(o.Folder, os.TempDir()))
-	env = map[string]string{RateVariable: "1", QueueVariable: "5", FolderVariable: "/x", TracesVariable: "0", FaultVariable: "lose-field"}
+	env = map[string]string{
+		RateVariable:   "1",
+		QueueVariable:  "5",
+		FolderVariable: "/x",
+		TracesVariable: "0",
+		FaultVariable:  "lose-field",
+	}
 	o, err = OptionsFrom(get)
 	require.NoError(t, err)
 	require.Equal(t, Options{Rate: 1, Queue: 5, Folder: "/x", Fault: LoseField}, o)

@@ -108,7 +108,14 @@ var changes = []attack{
 			mover := ownership.New(types{thing}, nil)
 			fields := fieldpath.NewSet(half...)
 			return func() error {
-				r, err := mover.Do(live, ownership.Transfer{Fields: fields, From: managedfields.Key{Manager: "bob"}, To: managedfields.Key{Manager: "alice"}})
+				r, err := mover.Do(
+					live,
+					ownership.Transfer{
+						Fields: fields,
+						From:   managedfields.Key{Manager: "bob"},
+						To:     managedfields.Key{Manager: "alice"},
+					},
+				)
 				if err != nil {
 					return err
 				}
@@ -128,7 +135,9 @@ var changes = []attack{
 		},
 	},
 	{
-		name: "a converter that returns nothing, another kind, or what is no JSON", why: "what the host's code does wrong", size: 1,
+		name: "a converter that returns nothing, another kind, or what is no JSON",
+		why:  "what the host's code does wrong",
+		size: 1,
 		gets: "the entry is kept as it is, and the host is told; of values of another shape than the type's, ownership follows what is there",
 		build: func(int) func() error {
 			return all(
@@ -158,7 +167,10 @@ var changes = []attack{
 				live := stored(object(nil), entry("bob", "Update", "example.dev/v2", tree{"f:spec": tree{"f:number": tree{}}}))
 				before := js(live.Object)
 				defer func() {
-					err = check(recover() == any("the host's") && js(live.Object) == before, "the panic was swallowed, or live changed")
+					err = check(
+						recover() == any("the host's") && js(live.Object) == before,
+						"the panic was swallowed, or live changed",
+					)
 				}()
 				_, err = manager(fieldmanager.WithConverter(c)).Apply(live, object(tree{"number": int64(1)}), "alice", false)
 				return err
@@ -179,7 +191,10 @@ var changes = []attack{
 					if err != nil {
 						return err
 					}
-					return check(fieldsOf(out, "mallory") == nil && fieldsOf(out, "alice") != nil, "the defaulter's managed fields were stored")
+					return check(
+						fieldsOf(out, "mallory") == nil && fieldsOf(out, "alice") != nil,
+						"the defaulter's managed fields were stored",
+					)
 				},
 				refused("metadata: expected a map", apply(manager(defaulter("x")), nil, object(tree{"number": int64(1)}), false)),
 			)

@@ -74,7 +74,9 @@ type types struct{ *typed.Type }
 func (t types) TypeFor(schema.GroupVersionKind) *typed.Type { return t.Type }
 
 func manager(options ...fieldmanager.Option) *fieldmanager.FieldManager {
-	options = append([]fieldmanager.Option{fieldmanager.WithClock(func() time.Time { return time.Unix(1e9, 0) })}, options...)
+	options = append(
+		[]fieldmanager.Option{fieldmanager.WithClock(func() time.Time { return time.Unix(1e9, 0) })},
+		options...)
 	m, err := fieldmanager.New(kind, types{thing}, options...)
 	if err != nil {
 		panic(err)

@@ -56,7 +56,10 @@ var duplicates = []attack{
 		build: func(n int) func() error { return apply(manager(), nil, object(tree{"list": pairs(n, "a")}), false) },
 	},
 	{
-		name: "200,000 values of another kind", why: "an error for each, with its path", size: 50_000, want: "more errors are not listed",
+		name: "200,000 values of another kind",
+		why:  "an error for each, with its path",
+		size: 50_000,
+		want: "more errors are not listed",
 		gets: "the same",
 		build: func(n int) func() error {
 			m := tree{}
@@ -113,7 +116,10 @@ var duplicates = []attack{
 			for i := range list {
 				turned[n-1-i] = list[i]
 			}
-			return all(changed(list, turned), apply(manager(), stored(object(tree{"list": list})), object(tree{"list": turned}), true))
+			return all(
+				changed(list, turned),
+				apply(manager(), stored(object(tree{"list": list})), object(tree{"list": turned}), true),
+			)
 		},
 	},
 }

@@ -10,7 +10,9 @@ import (
 
 var keys = []attack{
 	{
-		name: "100,000 keys alike but for their ends", why: "comparisons that take as long as the keys, and hashes that collide", size: 10_000,
+		name: "100,000 keys alike but for their ends",
+		why:  "comparisons that take as long as the keys, and hashes that collide",
+		size: 10_000,
 		gets: "a result: Go's maps are seeded, and what is sorted is sorted once",
 		build: func(n int) func() error {
 			list := items(n, "a")
@@ -21,28 +23,40 @@ var keys = []attack{
 		},
 	},
 	{
-		name: "a key of a megabyte", why: "it stands in every path, and in the managed fields again", size: 1 << 20, want: "expected at most 262144",
+		name: "a key of a megabyte",
+		why:  "it stands in every path, and in the managed fields again",
+		size: 1 << 20,
+		want: "expected at most 262144",
 		gets: "an error with the place",
 		build: func(n int) func() error {
 			return apply(manager(), nil, object(tree{"list": []any{tree{"name": strings.Repeat("k", n)}}}), false)
 		},
 	},
 	{
-		name: "a key that is long once it is escaped", why: "it could be written and not read again", size: 100_000, want: "expected at most 262144",
+		name: "a key that is long once it is escaped",
+		why:  "it could be written and not read again",
+		size: 100_000,
+		want: "expected at most 262144",
 		gets: "an error",
 		build: func(n int) func() error {
 			return apply(manager(), nil, object(tree{"set": []any{strings.Repeat("\x01", n)}}), false)
 		},
 	},
 	{
-		name: "a field's name of a megabyte", why: "the same, in a map with free keys", size: 1 << 20, want: "expected at most 262144",
+		name: "a field's name of a megabyte",
+		why:  "the same, in a map with free keys",
+		size: 1 << 20,
+		want: "expected at most 262144",
 		gets: "an error",
 		build: func(n int) func() error {
 			return apply(manager(), nil, object(tree{"map": tree{strings.Repeat("k", n): "x"}}), false)
 		},
 	},
 	{
-		name: "a member of FieldsV1 with a name of a megabyte", why: "the decoder", size: 1 << 20, want: "expected at most 262144",
+		name: "a member of FieldsV1 with a name of a megabyte",
+		why:  "the decoder",
+		size: 1 << 20,
+		want: "expected at most 262144",
 		gets: "an error with the byte",
 		build: func(n int) func() error {
 			return func() error { return parse(`{"f:` + strings.Repeat("k", n) + `":{}}`) }
@@ -83,7 +97,10 @@ var keys = []attack{
 		},
 	},
 	{
-		name: "a list of a million and one items", why: "room for as many elements", size: 1, want: "1000001 items, expected at most 1000000",
+		name: "a list of a million and one items",
+		why:  "room for as many elements",
+		size: 1,
+		want: "1000001 items, expected at most 1000000",
 		gets: "an error",
 		build: func(int) func() error {
 			list := make([]any, 1_000_001)

@@ -12,7 +12,10 @@ import (
 
 var loops = []attack{
 	{
-		name: "a map that holds itself, as an intent", why: "a walk without end, that twice as many ways lead to at each level", size: 1, want: tooDeep,
+		name:  "a map that holds itself, as an intent",
+		why:   "a walk without end, that twice as many ways lead to at each level",
+		size:  1,
+		want:  tooDeep,
 		gets:  "an error",
 		build: func(int) func() error { return apply(manager(), nil, object(tree{"any": loop()}), false) },
 	},
@@ -25,7 +28,10 @@ var loops = []attack{
 		},
 	},
 	{
-		name: "a map that holds itself, in an atomic map of live and intent", why: "what equals live's is not validated again", size: 1, want: tooDeep,
+		name: "a map that holds itself, in an atomic map of live and intent",
+		why:  "what equals live's is not validated again",
+		size: 1,
+		want: tooDeep,
 		gets: "an error",
 		build: func(int) func() error {
 			fields := entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:atomic": tree{}}})
@@ -54,12 +60,18 @@ var loops = []attack{
 		},
 	},
 	{
-		name: "sixty levels that share what is in them", why: "a few maps that are 2^60 values when written out", size: 1, want: "more than 4194304 values",
+		name:  "sixty levels that share what is in them",
+		why:   "a few maps that are 2^60 values when written out",
+		size:  1,
+		want:  "more than 4194304 values",
 		gets:  "an error, after as many values as are allowed",
 		build: func(int) func() error { return apply(manager(), nil, object(tree{"any": bomb(60)}), false) },
 	},
 	{
-		name: "sixty shared levels, in live and intent", why: "the short cut for intents that change nothing", size: 1, want: "more than 4194304 values",
+		name: "sixty shared levels, in live and intent",
+		why:  "the short cut for intents that change nothing",
+		size: 1,
+		want: "more than 4194304 values",
 		gets: "the same",
 		build: func(int) func() error {
 			fields := entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:atomic": tree{}}})

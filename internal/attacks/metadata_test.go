@@ -33,7 +33,9 @@ var metadata = []attack{
 		},
 	},
 	{
-		name: "managed fields that are a map or a string", why: "what is not a list, or a list of what are no entries", size: 1,
+		name: "managed fields that are a map or a string",
+		why:  "what is not a list, or a list of what are no entries",
+		size: 1,
 		gets: "an apply is refused; an update keeps a list as it is, and drops what is none",
 		build: func(int) func() error {
 			var steps []func() error
@@ -82,7 +84,10 @@ var metadata = []attack{
 				m["k"+strings.Repeat("x", i%7)+js(i)], fields["f:k"+strings.Repeat("x", i%7)+js(i)] = "v", tree{}
 			}
 			last := tree{"apiVersion": "example.dev/v1", "kind": "Thing", "spec": tree{"map": m}}
-			live := stored(object(tree{"map": m}), entry("bob", "Update", "example.dev/v1", tree{"f:spec": tree{"f:map": fields}}))
+			live := stored(
+				object(tree{"map": m}),
+				entry("bob", "Update", "example.dev/v1", tree{"f:spec": tree{"f:map": fields}}),
+			)
 			live.Object["metadata"].(tree)["annotations"] = tree{fieldmanager.LastAppliedAnnotation: js(last)}
 			other := tree{}
 			for k := range m {

@@ -37,20 +37,32 @@ var nesting = []attack{
 		name: "a million nested lists in live", why: "what looks at all of live", size: 250_000,
 		gets: "they are replaced: an apply does not look into what its intent does not mention",
 		build: func(n int) func() error {
-			live := stored(object(tree{"any": lists(n)}), entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:any": tree{}}}))
+			live := stored(
+				object(tree{"any": lists(n)}),
+				entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:any": tree{}}}),
+			)
 			return apply(manager(), live, object(tree{"any": "x"}), true)
 		},
 	},
 	{
-		name: "a million nested lists in live and intent", why: "the short cut for intents that change nothing", size: 250_000, want: tooDeep,
+		name: "a million nested lists in live and intent",
+		why:  "the short cut for intents that change nothing",
+		size: 250_000,
+		want: tooDeep,
 		gets: "an error",
 		build: func(n int) func() error {
-			live := stored(object(tree{"any": lists(n)}), entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:any": tree{}}}))
+			live := stored(
+				object(tree{"any": lists(n)}),
+				entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:any": tree{}}}),
+			)
 			return apply(manager(), live, object(tree{"any": lists(n)}), true)
 		},
 	},
 	{
-		name: "a million nested lists in live and the new object", why: "the short cut for updates that change nothing", size: 250_000, want: tooDeep,
+		name: "a million nested lists in live and the new object",
+		why:  "the short cut for updates that change nothing",
+		size: 250_000,
+		want: tooDeep,
 		gets: "an error; `UpdateNoErrors` stores the object with live's managed fields",
 		build: func(n int) func() error {
 			fields := entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:any": tree{}}})
@@ -59,7 +71,9 @@ var nesting = []attack{
 		},
 	},
 	{
-		name: "every operation on a million nested lists", why: "the operations of package typed, on what nobody validated", size: 250_000,
+		name: "every operation on a million nested lists",
+		why:  "the operations of package typed, on what nobody validated",
+		size: 250_000,
 		gets: "a comparison says that they differ, a merge fails, the others take the rest as a leaf",
 		build: func(n int) func() error {
 			a, b := lists(n), lists(n)
@@ -84,7 +98,10 @@ var nesting = []attack{
 		build: func(n int) func() error { s := strings.Repeat(`{"f:a":`, n); return func() error { return parse(s) } },
 	},
 	{
-		name: "a million nested lists in a member that is passed over", why: "what a later version may have added", size: 250_000, want: tooDeep,
+		name: "a million nested lists in a member that is passed over",
+		why:  "what a later version may have added",
+		size: 250_000,
+		want: tooDeep,
 		gets: "an error",
 		build: func(n int) func() error {
 			s := `{".":` + strings.Repeat(`[`, n)
@@ -92,7 +109,10 @@ var nesting = []attack{
 		},
 	},
 	{
-		name: "a million nested lists in a member's name", why: "JSON inside of names", size: 300_000, want: "bytes, expected at most",
+		name: "a million nested lists in a member's name",
+		why:  "JSON inside of names",
+		size: 300_000,
+		want: "bytes, expected at most",
 		gets: "an error: the name is too long",
 		build: func(n int) func() error {
 			s := `{"v:` + strings.Repeat(`[`, n) + `":{}}`
@@ -128,11 +148,22 @@ var nesting = []attack{
 		},
 	},
 	{
-		name: "nested last-applied annotation", why: "an annotation is decoded when there are conflicts", size: 250_000, want: "conflict",
+		name: "nested last-applied annotation",
+		why:  "an annotation is decoded when there are conflicts",
+		size: 250_000,
+		want: "conflict",
 		gets: "it excuses nothing: the conflict stays",
 		build: func(n int) func() error {
-			live := stored(object(tree{"number": int64(1)}), entry("bob", "Update", "example.dev/v1", tree{"f:spec": tree{"f:number": tree{}}}))
-			live.Object["metadata"].(tree)["annotations"] = tree{fieldmanager.LastAppliedAnnotation: `{"apiVersion":"example.dev/v1","kind":"Thing","spec":` + strings.Repeat("[", n)}
+			live := stored(
+				object(tree{"number": int64(1)}),
+				entry("bob", "Update", "example.dev/v1", tree{"f:spec": tree{"f:number": tree{}}}),
+			)
+			live.Object["metadata"].(tree)["annotations"] = tree{
+				fieldmanager.LastAppliedAnnotation: `{"apiVersion":"example.dev/v1","kind":"Thing","spec":` + strings.Repeat(
+					"[",
+					n,
+				),
+			}
 			return func() error {
 				_, err := manager().Apply(live, object(tree{"number": int64(2)}), "kubectl", false)
 				return err
@@ -166,7 +197,10 @@ var nesting = []attack{
 		},
 	},
 	{
-		name: "conflicts over many fields, nested deep", why: "a path for each field, as long as the nesting: megabytes become gigabytes", size: 5_000, want: "conflict",
+		name: "conflicts over many fields, nested deep",
+		why:  "a path for each field, as long as the nesting: megabytes become gigabytes",
+		size: 5_000,
+		want: "conflict",
 		gets: "the first conflicts, as many as the limits allow",
 		build: func(n int) func() error {
 			nested := func(value string) any {
@@ -188,7 +222,9 @@ var nesting = []attack{
 		},
 	},
 	{
-		name: "lists of lists of lists, one item changed", why: "a comparison in order that looks at every level twice", size: 5_000,
+		name: "lists of lists of lists, one item changed",
+		why:  "a comparison in order that looks at every level twice",
+		size: 5_000,
 		gets: "a result",
 		build: func(n int) func() error {
 			nested := func(value string) any {
@@ -200,11 +236,17 @@ var nesting = []attack{
 				return list
 			}
 			fields := entry("ctl", "Update", "example.dev/v1", tree{"f:spec": tree{"f:list": tree{}}})
-			return updating(manager(), stored(object(tree{"list": nested("a")}), fields), stored(object(tree{"list": nested("b")}), fields))
+			return updating(
+				manager(),
+				stored(object(tree{"list": nested("a")}), fields),
+				stored(object(tree{"list": nested("b")}), fields),
+			)
 		},
 	},
 	{
-		name: "lists of lists of lists, items moved at every level", why: "a guess where items stand that is wrong at every level, behind all that is nested", size: 5,
+		name: "lists of lists of lists, items moved at every level",
+		why:  "a guess where items stand that is wrong at every level, behind all that is nested",
+		size: 5,
 		gets: "a result",
 		build: func(n int) func() error {
 			nested := func(a, b string) any {
@@ -215,7 +257,12 @@ var nesting = []attack{
 				return list
 			}
 			fields := entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:list": tree{}}})
-			return apply(manager(), stored(object(tree{"list": nested("a", "b")}), fields), object(tree{"list": nested("b", "a")}), true)
+			return apply(
+				manager(),
+				stored(object(tree{"list": nested("a", "b")}), fields),
+				object(tree{"list": nested("b", "a")}),
+				true,
+			)
 		},
 	},
 }
@@ -223,7 +270,9 @@ var nesting = []attack{
 // definition returns a CustomResourceDefinition with a schema.
 func definition(schema any) tree {
 	return tree{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": tree{"name": "things.example.dev"},
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   tree{"name": "things.example.dev"},
 		"spec": tree{"group": "example.dev", "names": tree{"kind": "Thing"}, "versions": []any{
 			tree{"name": "v1", "schema": tree{"openAPIV3Schema": schema}},
 		}},

@@ -52,7 +52,10 @@ var owners = []attack{
 		},
 	},
 	{
-		name: "a million managers", why: "entries are found by their keys", size: 25_000, want: "entries, expected at most 10000",
+		name: "a million managers",
+		why:  "entries are found by their keys",
+		size: 25_000,
+		want: "entries, expected at most 10000",
 		gets: "an apply is refused; an update keeps them as they are, and the host is told",
 		build: func(n int) func() error {
 			list := managers(n, "Update")
@@ -118,13 +121,27 @@ var owners = []attack{
 		build: func(n int) func() error {
 			var list []any
 			for i := range n {
-				list = append(list, entry(fmt.Sprint("m", i), "Update", fmt.Sprintf("example.dev/v%d", i+2), tree{"f:spec": tree{"f:number": tree{}}}))
+				list = append(
+					list,
+					entry(fmt.Sprint("m", i), "Update", fmt.Sprintf("example.dev/v%d", i+2), tree{"f:spec": tree{"f:number": tree{}}}),
+				)
 			}
-			list = append(list, entry("alice", "Apply", "example.dev/v1", tree{"f:spec": tree{"f:list": tree{`k:{"name":"item-0000000"}`: tree{".": tree{}}}}}))
+			list = append(
+				list,
+				entry(
+					"alice",
+					"Apply",
+					"example.dev/v1",
+					tree{"f:spec": tree{"f:list": tree{`k:{"name":"item-0000000"}`: tree{".": tree{}}}}},
+				),
+			)
 			live := stored(object(tree{"number": int64(1), "list": items(1000, "a")}), list...)
 			return func() error {
 				told := 0
-				m := manager(fieldmanager.WithConverter(fieldmanager.NoneConverter{}), fieldmanager.WithWarnings(func(fieldmanager.Warning) { told++ }))
+				m := manager(
+					fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
+					fieldmanager.WithWarnings(func(fieldmanager.Warning) { told++ }),
+				)
 				_, err := m.Apply(live, object(tree{"number": int64(2)}), "alice", true)
 				if err != nil {
 					return err

@@ -46,7 +46,9 @@ var numbers = []attack{
 		},
 	},
 	{
-		name: "-0, and whole numbers of every Go type", why: "two spellings of one number; a copy that panics for Go types that JSON does not use", size: 1,
+		name: "-0, and whole numbers of every Go type",
+		why:  "two spellings of one number; a copy that panics for Go types that JSON does not use",
+		size: 1,
 		gets: "one element, and a result",
 		build: func(int) func() error {
 			all32 := []any{math.Copysign(0, -1), int8(1), uint64(math.MaxUint64), float32(1.5), 7, 1e308, int64(math.MinInt64)}
@@ -61,7 +63,11 @@ var numbers = []attack{
 		name: "quantities with an exponent of a billion", why: "to compare 1e1000000000 is to write out its digits", size: 50,
 		gets: "they are equal only to themselves",
 		build: func(n int) func() error {
-			return all(quantities("1e1000000000", "1", n), quantities("1e-1000000000", "1E+999999999", n), quantities("1e999999999", "1e999999998", n))
+			return all(
+				quantities("1e1000000000", "1", n),
+				quantities("1e-1000000000", "1E+999999999", n),
+				quantities("1e999999999", "1e999999998", n),
+			)
 		},
 	},
 	{
@@ -73,7 +79,9 @@ var numbers = []attack{
 
 var values = []attack{
 	{
-		name: "Go values that are no JSON", why: "trees that a program made: channels, structs, json.Number, maps of other types", size: 1,
+		name: "Go values that are no JSON",
+		why:  "trees that a program made: channels, structs, json.Number, maps of other types",
+		size: 1,
 		gets: "an error with the path and the Go type",
 		build: func(int) func() error {
 			var steps []func() error
@@ -108,7 +116,10 @@ var values = []attack{
 				func() error {
 					var s *fieldpath.Set
 					s.Union(nil).Intersection(s).Difference(s).RecursiveDifference(s).Leaves()
-					return check(s.Empty() && s.Len() == 0 && len(s.Tree()) == 0 && !s.IntersectsTree(nil) && s.String() == "", "nil is empty")
+					return check(
+						s.Empty() && s.Len() == 0 && len(s.Tree()) == 0 && !s.IntersectsTree(nil) && s.String() == "",
+						"nil is empty",
+					)
 				},
 			)
 		},

@@ -159,17 +159,31 @@ func newPod(n int) *pod {
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", UID: "77aa", Controller: ptr(true),
 			}},
-			ManagedFields: []metav1.ManagedFieldsEntry{{
-				Manager: "controller", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", Time: &started,
-				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:tier":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c0\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}},"f:restartPolicy":{}}}`),
-			}},
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{
+					Manager:    "controller",
+					Operation:  "Update",
+					APIVersion: "v1",
+					FieldsType: "FieldsV1",
+					Time:       &started,
+					FieldsV1: metav1.NewFieldsV1(
+						`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:tier":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c0\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}},"f:restartPolicy":{}}}`,
+					),
+				},
+			},
 		},
 		Spec: podSpec{
-			RestartPolicy: "Always", DNSPolicy: "ClusterFirst", SchedulerName: "default-scheduler",
-			ServiceAccountName: "web", NodeName: "node-1", TerminationGracePeriodSeconds: ptr(int64(30)),
-			SecurityContext: &securityContext{RunAsUser: ptr(int64(1000)), Groups: []int64{1, 2}},
-			NodeSelector:    map[string]string{"disk": "ssd"},
-			Tolerations:     []toleration{{Key: "a", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr(int64(300))}},
+			RestartPolicy:                 "Always",
+			DNSPolicy:                     "ClusterFirst",
+			SchedulerName:                 "default-scheduler",
+			ServiceAccountName:            "web",
+			NodeName:                      "node-1",
+			TerminationGracePeriodSeconds: ptr(int64(30)),
+			SecurityContext:               &securityContext{RunAsUser: ptr(int64(1000)), Groups: []int64{1, 2}},
+			NodeSelector:                  map[string]string{"disk": "ssd"},
+			Tolerations: []toleration{
+				{Key: "a", Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr(int64(300))},
+			},
 			Volumes: []volume{
 				{"config", volumeSource{ConfigMap: &mapRef{"web", ptr(int32(420))}}},
 				{"tmp", volumeSource{EmptyDir: &emptyDir{SizeLimit: ptr(resource.MustParse("1Gi"))}}},

@@ -127,7 +127,12 @@ func (c compiler) form(t reflect.Type) *form {
 	f := &form{typ: t}
 	c[t] = f // before what it refers to, which may be itself
 	// A pointer has the methods of what it points to, which is asked in its place.
-	if byValue, byPointer := converts(t), converts(reflect.PointerTo(t)); t.Kind() != reflect.Pointer && (byValue || byPointer) {
+	if byValue, byPointer := converts(
+		t,
+	), converts(
+		reflect.PointerTo(t),
+	); t.Kind() != reflect.Pointer &&
+		(byValue || byPointer) {
 		f.kind, f.onlyPtr = convertKind, !byValue
 		f.marshals = !shortcut(t) && !shortcut(reflect.PointerTo(t))
 		f.bitwise = bitwise(t)

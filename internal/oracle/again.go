@@ -84,7 +84,12 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 
 // checkAgain applies an intent to what its first apply stored. It returns the object
 // to which another apply would change nothing, nil for a conflict over an empty list.
-func (l Laws) checkAgain(m *fieldmanager.FieldManager, first, intent runtime.Object, manager string, force bool) (runtime.Object, error) {
+func (l Laws) checkAgain(
+	m *fieldmanager.FieldManager,
+	first, intent runtime.Object,
+	manager string,
+	force bool,
+) (runtime.Object, error) {
 	second, err := l.apply(m, first, intent, manager, force)
 	if l.overEmptyLists(err, first, intent) {
 		return nil, nil
@@ -290,7 +295,12 @@ func clientsOf(tree map[string]any) map[string]any {
 	return tree
 }
 
-func (l Laws) apply(m *fieldmanager.FieldManager, live, intent runtime.Object, manager string, force bool) (runtime.Object, error) {
+func (l Laws) apply(
+	m *fieldmanager.FieldManager,
+	live, intent runtime.Object,
+	manager string,
+	force bool,
+) (runtime.Object, error) {
 	out, err := m.Apply(live.DeepCopyObject(), intent.DeepCopyObject(), manager, force)
 	if err != nil {
 		return nil, err

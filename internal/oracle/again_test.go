@@ -27,7 +27,12 @@ func TestAppliedAgainAroundAnEmptyList(t *testing.T) {
 		"fieldsV1": map[string]any{"f:spec": map[string]any{}},
 	}}}, map[string]any{"on": true, "set": []any{}})
 
-	write := Write{Apply: true, Version: "v1", Manager: "a", Object: thing(map[string]any{"name": "thing"}, map[string]any{})}
+	write := Write{
+		Apply:   true,
+		Version: "v1",
+		Manager: "a",
+		Object:  thing(map[string]any{"name": "thing"}, map[string]any{}),
+	}
 	up, now, err := w.Upstream(write)
 	require.NoError(t, err)
 	require.NotContains(t, up.Object, "spec", "upstream")

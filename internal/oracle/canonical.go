@@ -110,7 +110,16 @@ func newCanonicalWorld() (*canonicalWorld, error) {
 	}
 	kind := Kind("v1")
 	c := &canonicalWorld{}
-	c.upstream, err = managedfields.NewDefaultCRDFieldManager(converter, none{}, none{}, none{}, kind, kind.GroupVersion(), "", nil)
+	c.upstream, err = managedfields.NewDefaultCRDFieldManager(
+		converter,
+		none{},
+		none{},
+		none{},
+		kind,
+		kind.GroupVersion(),
+		"",
+		nil,
+	)
 	if err != nil {
 		return nil, err
 	}

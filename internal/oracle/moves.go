@@ -106,7 +106,11 @@ func (w *World) move(g *Gen, story *strings.Builder) (done bool, err error) {
 }
 
 // checkMoved compares the entries before and after a transfer.
-func (w *World) checkMoved(transfer ownership.Transfer, from managedfields.Entry, before, after managedfields.Entries) error {
+func (w *World) checkMoved(
+	transfer ownership.Transfer,
+	from managedfields.Entry,
+	before, after managedfields.Entries,
+) error {
 	left, _ := after.Get(from.Key)
 	var gained managedfields.Entry
 	for _, e := range after {
@@ -146,7 +150,10 @@ func (w *World) checkMoved(transfer ownership.Transfer, from managedfields.Entry
 	}
 	// What an applier gained is what an intent owns that says the same.
 	old, _ := before.Get(gained.Key)
-	m, err := fieldmanager.New(Kind(strings.TrimPrefix(gained.APIVersion, group+"/")), w.types, w.options(Write{Subresource: gained.Subresource})...)
+	m, err := fieldmanager.New(
+		Kind(strings.TrimPrefix(gained.APIVersion, group+"/")),
+		w.types,
+		w.options(Write{Subresource: gained.Subresource})...)
 	if err != nil {
 		return err
 	}

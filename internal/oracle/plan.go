@@ -66,7 +66,12 @@ func RunPlans(data []byte) (seen map[fieldmanager.Outcome]int, err error) {
 }
 
 // comparePlan compares the plan of a write with out and err, what Apply returned.
-func (w *World) comparePlan(write Write, now time.Time, out *unstructured.Unstructured, err error) (fieldmanager.Outcome, error) {
+func (w *World) comparePlan(
+	write Write,
+	now time.Time,
+	out *unstructured.Unstructured,
+	err error,
+) (fieldmanager.Outcome, error) {
 	m, newErr := w.manager(write, now)
 	if newErr != nil {
 		return 0, newErr
@@ -221,7 +226,13 @@ func compareOwnership(plan *fieldmanager.Plan, live, now map[string]any) error {
 
 // compareWays resolves the conflicts of a write in each way, and compares what comes
 // of applying the resolution with what the way promises.
-func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Unstructured, write Write, all conflicts.Conflicts, now time.Time) error {
+func (w *World) compareWays(
+	m *fieldmanager.FieldManager,
+	live *unstructured.Unstructured,
+	write Write,
+	all conflicts.Conflicts,
+	now time.Time,
+) error {
 	t := w.types.TypeFor(Kind(write.Version))
 	decisions := map[string]func(conflicts.Conflict) conflicts.Way{
 		"force":   func(conflicts.Conflict) conflicts.Way { return conflicts.Force },
@@ -270,9 +281,10 @@ func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Uns
 			wanted, _ := t.Get(write.Object.Object, c.Path)
 			owner, _ := entries.Get(c.Owner)
 			// What is in it may have been decided otherwise, or have been the manager's.
-			whole := mine.RecursiveDifference(fieldpath.NewSet(c.Path)).Len() == mine.Len() && !slices.ContainsFunc(all, func(o conflicts.Conflict) bool {
-				return len(o.Path) > len(c.Path) && o.Path[:len(c.Path)].Equal(c.Path)
-			})
+			whole := mine.RecursiveDifference(fieldpath.NewSet(c.Path)).Len() == mine.Len() &&
+				!slices.ContainsFunc(all, func(o conflicts.Conflict) bool {
+					return len(o.Path) > len(c.Path) && o.Path[:len(c.Path)].Equal(c.Path)
+				})
 			if list, ok := had.([]any); ok && len(list) == 0 && way != conflicts.Force {
 				continue // it goes with a struct of which all else was dropped, as upstream has it
 			}
@@ -282,8 +294,17 @@ func (w *World) compareWays(m *fieldmanager.FieldManager, live *unstructured.Uns
 					return fmt.Errorf("%s: %s is %s of %v, want %s", name, c.Path, JSON(got), owner.Fields, JSON(wanted))
 				}
 			default:
-				if hadOK != gotOK || whole && t.FieldSet(had) == nil && !typed.Equal(got, had) || hadOK && !owner.Fields.Has(c.Path) {
-					return fmt.Errorf("%s: %s is %s of %v, had %s; intent %s", name, c.Path, JSON(got), owner.Fields, JSON(had), JSON(r.Intent.Object))
+				if hadOK != gotOK || whole && t.FieldSet(had) == nil && !typed.Equal(got, had) ||
+					hadOK && !owner.Fields.Has(c.Path) {
+					return fmt.Errorf(
+						"%s: %s is %s of %v, had %s; intent %s",
+						name,
+						c.Path,
+						JSON(got),
+						owner.Fields,
+						JSON(had),
+						JSON(r.Intent.Object),
+					)
 				}
 			}
 		}

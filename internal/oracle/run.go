@@ -130,7 +130,9 @@ func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bo
 		return false
 	}
 	kind := Kind(write.Version)
-	last, _ := entries.Get(managedfields.KeyOf(write.Manager, managedfields.Apply, kind.GroupVersion().String(), write.Subresource))
+	last, _ := entries.Get(
+		managedfields.KeyOf(write.Manager, managedfields.Apply, kind.GroupVersion().String(), write.Subresource),
+	)
 	m, err := w.manager(write, time.Time{})
 	if err != nil {
 		return false

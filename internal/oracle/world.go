@@ -107,7 +107,15 @@ func (w Write) String() string {
 	if w.Apply {
 		verb = "apply"
 	}
-	return fmt.Sprintf("%s %s by %q at %s, force=%v: %s", verb, w.Subresource, w.Manager, w.Version, w.Force, JSON(w.Object.Object))
+	return fmt.Sprintf(
+		"%s %s by %q at %s, force=%v: %s",
+		verb,
+		w.Subresource,
+		w.Manager,
+		w.Version,
+		w.Force,
+		JSON(w.Object.Object),
+	)
 }
 
 // reset returns what a write through a subresource leaves as it is.
@@ -213,7 +221,11 @@ func (w *World) Tenure(write Write, now time.Time) (*unstructured.Unstructured, 
 var ErrChangedInput = errors.New("what the write was given was changed")
 
 // Do does the write to live through m.
-func Do(m *fieldmanager.FieldManager, live *unstructured.Unstructured, write Write) (*unstructured.Unstructured, error) {
+func Do(
+	m *fieldmanager.FieldManager,
+	live *unstructured.Unstructured,
+	write Write,
+) (*unstructured.Unstructured, error) {
 	var out runtime.Object
 	var err error
 	if write.Apply {

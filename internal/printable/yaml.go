@@ -50,8 +50,8 @@ func YAML(data []byte) ([]byte, error) {
 // quote behind a brace or a comma begins a name, as quotes inside of strings are escaped.
 var mergeKey = regexp.MustCompile(`([{,]\s*)"(?:<|\\u003c){2}"(\s*:)`)
 
-// jsonToYAML is yaml.JSONToYAML, which parses JSON as YAML, and rejects names of more than 1,024 characters, as YAML has
-// them in a map in braces. Such JSON is parsed as JSON.
+// jsonToYAML is yaml.JSONToYAML, which parses JSON as YAML, and rejects names of more than 1,024 characters, as YAML
+// has them in a map in braces. Such JSON is parsed as JSON.
 func jsonToYAML(data []byte) ([]byte, error) {
 	out, err := yaml.JSONToYAML(data)
 	if err == nil {

@@ -58,5 +58,10 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.True(t, bytes.Equal(want, got), "%s is another: run go test ./managedfields/blame -update and look at the difference", path)
+	require.True(
+		t,
+		bytes.Equal(want, got),
+		"%s is another: run go test ./managedfields/blame -update and look at the difference",
+		path,
+	)
 }

@@ -86,7 +86,13 @@ func FuzzNew(f *testing.F) {
 func checkLines(t *testing.T, r *Report) {
 	for i, line := range r.Lines {
 		require.Equal(t, i+1, line.Number)
-		require.True(t, len(line.Fields) > 0 || len(r.Lines) == 1 && line.Text == "{}", "line %d shows nothing: %q", i+1, line.Text)
+		require.True(
+			t,
+			len(line.Fields) > 0 || len(r.Lines) == 1 && line.Text == "{}",
+			"line %d shows nothing: %q",
+			i+1,
+			line.Text,
+		)
 		for _, f := range line.Fields {
 			require.Equal(t, f.State == Owned || f.State == Whole, len(f.Owners) > 0)
 			require.NotEmpty(t, f.Kind)

@@ -190,8 +190,15 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		e := &r.Entries[i]
 		class := managers[e.Manager].Class
 		shown := pageEntry{
-			Class: class, Name: webpage.ManagerName(e.Manager), How: printable.Text(e.how()), Version: printable.Text(e.APIVersion),
-			Time: e.when(), Age: e.Age, Fields: e.Fields, Lines: e.Lines, Problem: e.Problem != "",
+			Class:   class,
+			Name:    webpage.ManagerName(e.Manager),
+			How:     printable.Text(e.how()),
+			Version: printable.Text(e.APIVersion),
+			Time:    e.when(),
+			Age:     e.Age,
+			Fields:  e.Fields,
+			Lines:   e.Lines,
+			Problem: e.Problem != "",
 		}
 		o.Entries = append(o.Entries, shown)
 		d.Entries = append(d.Entries, dataEntry{
@@ -236,7 +243,12 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 func (p *page) addFacts(l *Line, line *pageLine, facts *dataLine, managers map[string]*pageManager) {
 	for i := range l.Fields {
 		f := &l.Fields[i]
-		field := dataField{Path: printable.Text(f.Path.String()), Kind: f.Kind, State: f.State, Owners: make([]int, 0, len(f.Owners))}
+		field := dataField{
+			Path:   printable.Text(f.Path.String()),
+			Kind:   f.Kind,
+			State:  f.State,
+			Owners: make([]int, 0, len(f.Owners)),
+		}
 		for j := range f.Owners {
 			field.Owners = append(field.Owners, f.Owners[j].Entry)
 		}

@@ -26,7 +26,9 @@ func page(t *testing.T, reports ...*blame.Report) string {
 
 func TestPageLoadsNothing(t *testing.T) {
 	p := page(t, report(t, readFile(t, "deployment.yaml"), blame.Options{}))
-	policy := html.UnescapeString(regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(p)[1])
+	policy := html.UnescapeString(
+		regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(p)[1],
+	)
 	require.True(t, strings.HasPrefix(policy, "default-src 'none'; "))
 	require.NotContains(t, policy, "unsafe")
 	for name, pattern := range map[string]string{"style-src": `(?s)<style>(.*?)</style>`, "script-src": `(?s)<script>(.*?)</script>`} {

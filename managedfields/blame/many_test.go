@@ -18,10 +18,21 @@ func TestManyOwners(t *testing.T) {
 	type m = map[string]any
 	var entries []any
 	for i := range 200 {
-		entries = append(entries, m{"manager": fmt.Sprintf("m%03d", i), "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
-			"fieldsV1": m{"f:data": m{"f:a": m{}, "f:b": m{}}}})
+		entries = append(
+			entries,
+			m{"manager": fmt.Sprintf("m%03d", i), "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+				"fieldsV1": m{"f:data": m{"f:a": m{}, "f:b": m{}}}},
+		)
 	}
-	report, err := blame.New(m{"apiVersion": "v1", "kind": "ConfigMap", "metadata": m{"name": "x", "managedFields": entries}, "data": m{"a": "x", "b": "y"}}, blame.Options{})
+	report, err := blame.New(
+		m{
+			"apiVersion": "v1",
+			"kind":       "ConfigMap",
+			"metadata":   m{"name": "x", "managedFields": entries},
+			"data":       m{"a": "x", "b": "y"},
+		},
+		blame.Options{},
+	)
 	require.NoError(t, err)
 	var lists [][]blame.Owner
 	for i := range report.Lines {
@@ -84,7 +95,12 @@ func TestFieldsAsText(t *testing.T) {
 			entries = append(entries, m{"manager": fmt.Sprintf("m%d", i), "operation": "Update", "apiVersion": "v1",
 				"fieldsType": "FieldsV1", "fieldsV1": fields})
 		}
-		return m{"apiVersion": "v1", "kind": "ConfigMap", "data": m{"a": "x"}, "metadata": m{"name": "x", "managedFields": entries}}
+		return m{
+			"apiVersion": "v1",
+			"kind":       "ConfigMap",
+			"data":       m{"a": "x"},
+			"metadata":   m{"name": "x", "managedFields": entries},
+		}
 	}
 	text := func(s string) *metav1.FieldsV1 {
 		f := &metav1.FieldsV1{}
@@ -97,10 +113,25 @@ func TestFieldsAsText(t *testing.T) {
 	}
 	for _, shown := range []bool{false, true} {
 		o := blame.Options{ManagedFields: shown}
-		given := object(text(fields), text(fields), text(`{"f:data":{"f:a":{}}}`), tree(`{"f:data":{"f:a":{}}}`), text(`{"f:data":7}`))
+		given := object(
+			text(fields),
+			text(fields),
+			text(`{"f:data":{"f:a":{}}}`),
+			tree(`{"f:data":{"f:a":{}}}`),
+			text(`{"f:data":7}`),
+		)
 		got, err := blame.New(given, o)
 		require.NoError(t, err)
-		want, err := blame.New(object(tree(fields), tree(fields), tree(`{"f:data":{"f:a":{}}}`), tree(`{"f:data":{"f:a":{}}}`), tree(`{"f:data":7}`)), o)
+		want, err := blame.New(
+			object(
+				tree(fields),
+				tree(fields),
+				tree(`{"f:data":{"f:a":{}}}`),
+				tree(`{"f:data":{"f:a":{}}}`),
+				tree(`{"f:data":7}`),
+			),
+			o,
+		)
 		require.NoError(t, err)
 		require.NotEmpty(t, got.Entries[4].Problem)
 		got.Entries[4].Problem = want.Entries[4].Problem // one names the offset, the other the path

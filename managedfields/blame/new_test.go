@@ -48,9 +48,16 @@ func TestOwners(t *testing.T) {
 	ofSpec := func(spec *typed.Type) *typed.Type {
 		return &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"spec": {Type: spec}}}}
 	}
-	ports := ofSpec(&typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port", "protocol"}, Elem: &typed.Type{
-		Map: &typed.Map{Fields: map[string]typed.Field{"port": {Type: &typed.Type{Scalar: typed.Numeric}}, "protocol": {Type: str, Default: "TCP"}}},
-	}}})
+	ports := ofSpec(
+		&typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"port", "protocol"}, Elem: &typed.Type{
+			Map: &typed.Map{
+				Fields: map[string]typed.Field{
+					"port":     {Type: &typed.Type{Scalar: typed.Numeric}},
+					"protocol": {Type: str, Default: "TCP"},
+				},
+			},
+		}}},
+	)
 	for _, tt := range []struct {
 		name   string
 		spec   string
@@ -160,8 +167,15 @@ func TestProblems(t *testing.T) {
 	r := report(t, read(t, `metadata: {managedFields: {manager: a}}`), blame.Options{})
 	require.Equal(t, []string{"metadata.managedFields: expected a list, got map[string]interface {}"}, r.Notes())
 
-	r = report(t, read(t, `metadata: {managedFields: [{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"x:": {}, "f:gone": {}}},
-		{manager: b, operation: Apply, apiVersion: v1, time: yesterday, fieldsType: FieldsV1}]}`), blame.Options{})
+	r = report(
+		t,
+		read(
+			t,
+			`metadata: {managedFields: [{manager: a, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"x:": {}, "f:gone": {}}},
+		{manager: b, operation: Apply, apiVersion: v1, time: yesterday, fieldsType: FieldsV1}]}`,
+		),
+		blame.Options{},
+	)
 	require.Equal(t, 1, r.Entries[0].AbsentCount)
 	require.Equal(t, `time: expected RFC 3339, got "yesterday"`, r.Entries[1].Problem)
 	require.Len(t, r.Notes(), 2)

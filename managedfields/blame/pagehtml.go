@@ -70,9 +70,24 @@ func (p *page) writeHeader(out *rows) {
 </div>
 <div class="legend" role="group" aria-label="Show only the lines of">`)
 	for _, m := range p.Managers {
-		out.write("\n", `<button type="button" class="manager `, webpage.Escape(m.Class), `" data-manager="`,
-			strconv.Itoa(m.Index), `" aria-pressed="false" title="`, webpage.Escape(m.Tip), `"><i class="dot"></i><b>`, webpage.Escape(m.Name), `</b><small>`,
-			webpage.Escape(m.How), `</small><span class="count">`, strconv.Itoa(m.Lines), `</span></button>`)
+		out.write(
+			"\n",
+			`<button type="button" class="manager `,
+			webpage.Escape(m.Class),
+			`" data-manager="`,
+			strconv.Itoa(
+				m.Index,
+			),
+			`" aria-pressed="false" title="`,
+			webpage.Escape(m.Tip),
+			`"><i class="dot"></i><b>`,
+			webpage.Escape(m.Name),
+			`</b><small>`,
+			webpage.Escape(m.How),
+			`</small><span class="count">`,
+			strconv.Itoa(m.Lines),
+			`</span></button>`,
+		)
 	}
 	count := func(name, title, text string, lines int) {
 		if lines > 0 {
@@ -129,9 +144,24 @@ func (o *pageObject) writeEntries(out *rows) {
 		if e.Problem {
 			class = ` class="broken"`
 		}
-		out.write("\n", `<tr`, class, `><td><span class="chip `, webpage.Escape(e.Class), `">`, webpage.Escape(e.Name),
-			`</span></td><td>`, webpage.Escape(e.How), `</td><td>`, webpage.Escape(e.Version), `</td><td>`, webpage.Escape(e.Time), `</td><td>`,
-			webpage.Escape(e.Age), `</td>`)
+		out.write(
+			"\n",
+			`<tr`,
+			class,
+			`><td><span class="chip `,
+			webpage.Escape(e.Class),
+			`">`,
+			webpage.Escape(e.Name),
+			`</span></td><td>`,
+			webpage.Escape(e.How),
+			`</td><td>`,
+			webpage.Escape(e.Version),
+			`</td><td>`,
+			webpage.Escape(e.Time),
+			`</td><td>`,
+			webpage.Escape(e.Age),
+			`</td>`,
+		)
 		if e.Problem {
 			out.write(`<td colspan="2">can’t be read</td>`)
 		} else {

@@ -40,7 +40,15 @@ func TestPageTemplate(t *testing.T) {
 	}
 	all.WriteString("\u2028\ufffd\U0001f600\xff\x80</span></script><!--'\" onload=x \\u003c")
 	hostile := all.String()
-	entry := pageEntry{Class: hostile, Name: hostile, How: hostile, Version: hostile, Time: hostile, Age: hostile, Fields: 1}
+	entry := pageEntry{
+		Class:   hostile,
+		Name:    hostile,
+		How:     hostile,
+		Version: hostile,
+		Time:    hostile,
+		Age:     hostile,
+		Fields:  1,
+	}
 	broken := entry
 	broken.Problem = true
 	object := pageObject{

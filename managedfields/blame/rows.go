@@ -51,7 +51,9 @@ func (r *rows) add(l *pageLine) {
 	r.write("\n"+`<div class="line `, webpage.Escape(class), `" role="listitem" tabindex="-1"><a class="no" href="#`,
 		webpage.EscapeFragment(l.Anchor), `" tabindex="-1">`, strconv.Itoa(l.Number), `</a>`, r.who, `<code>`)
 	if l.Foldable {
-		r.write(`<button type="button" class="fold" tabindex="-1" aria-expanded="true" aria-label="Collapse or expand"></button>`)
+		r.write(
+			`<button type="button" class="fold" tabindex="-1" aria-expanded="true" aria-label="Collapse or expand"></button>`,
+		)
 	}
 	for _, t := range l.Tokens {
 		if t.Class == "" {

@@ -134,7 +134,11 @@ func (l *Line) rows(columns int) [][]cell {
 		if len(rows) > 0 {
 			name = "+ " + name
 		}
-		row := []cell{{Manager, o.Manager, name}, {Detail, o.Manager, printable.Text(o.how())}, {Detail, o.Manager, printable.Text(o.Age)}}
+		row := []cell{
+			{Manager, o.Manager, name},
+			{Detail, o.Manager, printable.Text(o.how())},
+			{Detail, o.Manager, printable.Text(o.Age)},
+		}
 		if columns > 3 {
 			row = append(row, cell{Detail, o.Manager, printable.Text(o.APIVersion)})
 		}
@@ -216,7 +220,10 @@ func (r *Report) Notes() []string {
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		if e.Problem != "" {
-			notes = append(notes, printable.Text(fmt.Sprintf("managedFields[%d] of manager %q can't be read: %s", e.Entry, e.Manager, e.Problem)))
+			notes = append(
+				notes,
+				printable.Text(fmt.Sprintf("managedFields[%d] of manager %q can't be read: %s", e.Entry, e.Manager, e.Problem)),
+			)
 		}
 		if e.AbsentCount == 0 {
 			continue
@@ -230,7 +237,10 @@ func (r *Report) Notes() []string {
 		if more := e.AbsentCount - len(paths); more > 0 {
 			list = fmt.Sprintf("%s and %d more", list, more)
 		}
-		notes = append(notes, printable.Text(fmt.Sprintf("manager %q (%s) owns what is not in the object: %s", e.Manager, e.how(), list)))
+		notes = append(
+			notes,
+			printable.Text(fmt.Sprintf("manager %q (%s) owns what is not in the object: %s", e.Manager, e.how(), list)),
+		)
 	}
 	return notes
 }

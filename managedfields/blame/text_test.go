@@ -17,7 +17,9 @@ func TestTextNeutralises(t *testing.T) {
 	obj["spec"] = map[string]any{"x\x1b[2J": "\u009b31m \u202e right to left \u2028 \x7f"}
 	entry := obj["metadata"].(map[string]any)["managedFields"].([]any)[0].(map[string]any)
 	entry["manager"] = "evil\x1b]0;title\x07\u2066\n"
-	entry["fieldsV1"] = map[string]any{"f:spec": map[string]any{"f:x\x1b[2J": map[string]any{}, "f:gone\x1b": map[string]any{}}}
+	entry["fieldsV1"] = map[string]any{
+		"f:spec": map[string]any{"f:x\x1b[2J": map[string]any{}, "f:gone\x1b": map[string]any{}},
+	}
 	r := report(t, obj, blame.Options{})
 	var text, doc bytes.Buffer
 	require.NoError(t, blame.Text(&text, nil, r, r))
@@ -47,7 +49,15 @@ func TestStyle(t *testing.T) {
 }
 
 func TestSeveral(t *testing.T) {
-	a, b := report(t, readFile(t, "deployment.yaml"), blame.Options{}), report(t, readFile(t, "widget.yaml"), blame.Options{})
+	a, b := report(
+		t,
+		readFile(t, "deployment.yaml"),
+		blame.Options{},
+	), report(
+		t,
+		readFile(t, "widget.yaml"),
+		blame.Options{},
+	)
 	var text bytes.Buffer
 	require.NoError(t, blame.Text(&text, nil, a, b))
 	require.True(t, strings.HasPrefix(text.String(), "Deployment shop/web\nMANAGER"))

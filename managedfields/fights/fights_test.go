@@ -64,7 +64,10 @@ func (c *cluster) update(manager string, change func(tree map[string]any)) {
 }
 
 func (c *cluster) set(manager string, value any, path ...string) {
-	c.update(manager, func(tree map[string]any) { require.NoError(c.t, unstructured.SetNestedField(tree, value, path...)) })
+	c.update(
+		manager,
+		func(tree map[string]any) { require.NoError(c.t, unstructured.SetNestedField(tree, value, path...)) },
+	)
 }
 
 func (c *cluster) remove(manager string, path ...string) {
@@ -88,9 +91,12 @@ var (
 )
 
 func deployment(replicas int, image string) string {
-	return fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: %d,
+	return fmt.Sprintf(
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: %d,
 		selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: main, image: %q}]}}}}`,
-		replicas, image)
+		replicas,
+		image,
+	)
 }
 
 const withoutReplicas = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default},
@@ -279,7 +285,11 @@ func TestFinding(t *testing.T) {
 	f := c.found[1]
 	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
 	require.Equal(t, fights.Fight, f.Kind)
-	require.Equal(t, fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"}, f.Object)
+	require.Equal(
+		t,
+		fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"},
+		f.Object,
+	)
 	require.Equal(t, at(1), f.Since, "when the first change of it was observed")
 	require.Equal(t, at(5), f.Last)
 	require.Equal(t, 4, f.Returns)

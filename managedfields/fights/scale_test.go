@@ -57,7 +57,11 @@ func TestObserveScale(t *testing.T) {
 
 	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "other"},
 		"spec": map[string]any{"replicas": int64(9)}}, "hpa", c.now))
-	require.Empty(t, seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "u"}}, "hpa", c.now), "no replicas")
+	require.Empty(
+		t,
+		seen.ObserveScale(map[string]any{"metadata": map[string]any{"uid": "u"}}, "hpa", c.now),
+		"no replicas",
+	)
 	seen.Forget(fights.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web", UID: "u"})
 	c.scale("hpa", 6, seen)
 	require.Empty(t, seen.Findings(c.now), "of an object that was deleted")

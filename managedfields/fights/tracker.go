@@ -273,7 +273,11 @@ func (s Side) String() string {
 }
 
 func (s Side) compare(o Side) int {
-	return cmp.Or(cmp.Compare(s.Manager, o.Manager), cmp.Compare(s.Operation, o.Operation), cmp.Compare(s.Subresource, o.Subresource))
+	return cmp.Or(
+		cmp.Compare(s.Manager, o.Manager),
+		cmp.Compare(s.Operation, o.Operation),
+		cmp.Compare(s.Subresource, o.Subresource),
+	)
 }
 
 func sideOf(k managedfields.Key) Side { return Side{k.Manager, k.Operation, k.Subresource} }

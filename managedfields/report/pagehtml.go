@@ -181,7 +181,11 @@ func (o *pageObject) write(w pageWriter) {
 		w.element(`<span>`, o.Namespace, `/</span>`)
 	}
 	w.element("", o.Name, `</span> <button type="button" class="close">Close</button></h2>`)
-	w.element("\n"+`<p class="command"><code>`, o.Command, `</code><button type="button" class="copy">Copy</button></p></div>`)
+	w.element(
+		"\n"+`<p class="command"><code>`,
+		o.Command,
+		`</code><button type="button" class="copy">Copy</button></p></div>`,
+	)
 	w.raw("\n", `<div class="lines" role="list" aria-label="`, title, `, line by line">`)
 	for i := range o.Lines {
 		o.Lines[i].write(w)

@@ -31,7 +31,17 @@ func TestPageTemplate(t *testing.T) {
 	}
 	all.WriteString("\u2028\ufffd\U0001f600\xff\x80</span></script><!--'\" onload=x \\u003c")
 	hostile := all.String()
-	hostileBar := bar{Name: hostile, Figure: hostile, Tip: hostile, Class: hostile, Y: 1, TextY: 2, Width: 3, Back: 4, FigureX: 5}
+	hostileBar := bar{
+		Name:    hostile,
+		Figure:  hostile,
+		Tip:     hostile,
+		Class:   hostile,
+		Y:       1,
+		TextY:   2,
+		Width:   3,
+		Back:    4,
+		FigureX: 5,
+	}
 	plainBar := hostileBar
 	plainBar.Back = 0
 	for _, row := range []struct {

@@ -33,10 +33,13 @@ func checkAgain(t *testing.T, m *maker) {
 	if _, ok := m.empty().(metav1.Object); !ok || openapi.Builtin().TypeFor(m.kind) == nil {
 		return
 	}
-	laws := oracle.Laws{Type: openapi.Builtin().TypeFor(m.kind), At: func(now time.Time) (*fieldmanager.FieldManager, error) {
-		return fieldmanager.New(m.kind, openapi.Builtin(), fieldmanager.WithEmptyObject(m.empty()),
-			fieldmanager.WithClock(func() time.Time { return now }))
-	}}
+	laws := oracle.Laws{
+		Type: openapi.Builtin().TypeFor(m.kind),
+		At: func(now time.Time) (*fieldmanager.FieldManager, error) {
+			return fieldmanager.New(m.kind, openapi.Builtin(), fieldmanager.WithEmptyObject(m.empty()),
+				fieldmanager.WithClock(func() time.Time { return now }))
+		},
+	}
 	structs := laws
 	structs.Semantics = typed.Canonical(nil)
 	structs.Through = func(obj runtime.Object) (runtime.Object, error) {

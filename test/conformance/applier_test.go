@@ -60,7 +60,9 @@ func (s *oneObject) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.live != nil {
 		live = s.live
 	}
-	out, err := deployments(s.t).Apply(live, intent, r.URL.Query().Get("fieldManager"), r.URL.Query().Get("force") == "true")
+	out, err := deployments(
+		s.t,
+	).Apply(live, intent, r.URL.Query().Get("fieldManager"), r.URL.Query().Get("force") == "true")
 	require.NoError(s.t, err)
 	s.versions++
 	s.live = out.(*unstructured.Unstructured).DeepCopy()

@@ -30,7 +30,11 @@ var kinds = func() (out []schema.GroupVersionKind) {
 		}
 	}
 	slices.SortFunc(out, func(a, b schema.GroupVersionKind) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
+		return cmp.Or(
+			strings.Compare(a.Group, b.Group),
+			strings.Compare(a.Version, b.Version),
+			strings.Compare(a.Kind, b.Kind),
+		)
 	})
 	return out
 }()
@@ -62,7 +66,16 @@ func ownFuncs(serializer.CodecFactory) []any {
 			}
 		},
 		func(r *runtime.RawExtension, c randfill.Continue) {
-			texts := []string{`{"a":1}`, `{"a":{"b":[1,2.5,null,"x"]}}`, `{}`, `null`, `"text"`, `[1]`, `12`, `{"a":18446744073709551615}`}
+			texts := []string{
+				`{"a":1}`,
+				`{"a":{"b":[1,2.5,null,"x"]}}`,
+				`{}`,
+				`null`,
+				`"text"`,
+				`[1]`,
+				`12`,
+				`{"a":18446744073709551615}`,
+			}
 			*r = runtime.RawExtension{Raw: []byte(texts[c.Intn(len(texts))])}
 			switch c.Intn(8) {
 			case 0:

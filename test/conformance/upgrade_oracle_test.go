@@ -114,7 +114,10 @@ func TestPublishedUpgrades(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			theirs := c.live.DeepCopy()
-			require.NoError(t, csaupgrade.UpgradeManagedFields(theirs, sets.New(c.from...), c.to, csaupgrade.Subresource(c.subresource)))
+			require.NoError(
+				t,
+				csaupgrade.UpgradeManagedFields(theirs, sets.New(c.from...), c.to, csaupgrade.Subresource(c.subresource)),
+			)
 			ours, err := upgrade.ToServerSide(c.live, upgrade.ServerSideOptions{
 				Manager: c.to, From: c.from, Subresource: c.subresource, Everything: true,
 			})
@@ -139,7 +142,12 @@ func TestPublishedUpgrades(t *testing.T) {
 				require.Equal(t, sorted(t, theirs), sorted(t, kept), c.why)
 			}
 
-			theirPatch, err := csaupgrade.UpgradeManagedFieldsPatch(c.live, sets.New(c.from...), c.to, csaupgrade.Subresource(c.subresource))
+			theirPatch, err := csaupgrade.UpgradeManagedFieldsPatch(
+				c.live,
+				sets.New(c.from...),
+				c.to,
+				csaupgrade.Subresource(c.subresource),
+			)
 			require.NoError(t, err)
 			if c.differs == "" {
 				require.Equal(t, theirPatch == nil, ours.Patch == nil)
@@ -293,7 +301,9 @@ func FuzzUpgrade(f *testing.F) {
 				held[name] = "x"
 			}
 		}
-		text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "test"}, "data": held})
+		text, err := json.Marshal(
+			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "test"}, "data": held},
+		)
 		require.NoError(t, err)
 		live.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: string(text)})
 		o.Everything, o.Types = false, openapi.Builtin()

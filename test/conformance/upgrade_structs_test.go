@@ -76,7 +76,10 @@ func TestUpgradeOfStructs(t *testing.T) {
 
 	live := clientSide(nil, webManifest)
 	before := live.DeepCopy()
-	there, err := upgrade.ToServerSide(live, upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "kubectl", KeepLastApplied: true})
+	there, err := upgrade.ToServerSide(
+		live,
+		upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "kubectl", KeepLastApplied: true},
+	)
 	require.NoError(t, err)
 	require.NoError(t, there.Preview.Next)
 	require.Equal(t, before, live, "inputs are never changed")
@@ -89,7 +92,10 @@ func TestUpgradeOfStructs(t *testing.T) {
 	applied := stored(m.Apply(upgraded, &unstructured.Unstructured{Object: intent}, "kubectl", false))
 	require.Equal(t, before.Spec, applied.Spec)
 
-	back, err := upgrade.ToClientSide(applied, upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "kubectl", Empty: empty})
+	back, err := upgrade.ToClientSide(
+		applied,
+		upgrade.ClientSideOptions{Types: openapi.Builtin(), Manager: "kubectl", Empty: empty},
+	)
 	require.NoError(t, err)
 	got := back.Object.(*appsv1.Deployment)
 	require.Equal(t, before.Spec, got.Spec)
@@ -102,6 +108,10 @@ func TestUpgradeOfStructs(t *testing.T) {
 	require.Equal(t, corev1.DNSClusterFirst, now.Spec.Template.Spec.DNSPolicy)
 
 	now.Spec.Template.Spec.Containers[0].Image = "drifted"
-	_, err = upgrade.ClientSideApply(now, fromYAML(t, []byte(webManifest)), upgrade.ApplyOptions{Meta: meta, NoOverwrite: true})
+	_, err = upgrade.ClientSideApply(
+		now,
+		fromYAML(t, []byte(webManifest)),
+		upgrade.ApplyOptions{Meta: meta, NoOverwrite: true},
+	)
 	require.True(t, mergepatch.IsConflict(err))
 }

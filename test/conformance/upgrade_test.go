@@ -152,7 +152,9 @@ func (s *scenario) next(live runtime.Object, manager string) runtime.Object {
 	return out
 }
 
-var lastApplied = upstreampath.NewSet(upstreampath.MakePathOrDie("metadata", "annotations", fieldmanager.LastAppliedAnnotation))
+var lastApplied = upstreampath.NewSet(
+	upstreampath.MakePathOrDie("metadata", "annotations", fieldmanager.LastAppliedAnnotation),
+)
 
 // TestFaultsOfUpgrade shows the faults of csaupgrade that the issue trackers of its
 // users tell of: the object before, with csaupgrade, and with Tenure.
@@ -232,7 +234,10 @@ func requireAccepted(t *testing.T, live *unstructured.Unstructured, moved upgrad
 	patched := fromYAML(t, data)
 	want := moved.Object.(*unstructured.Unstructured)
 	require.Equal(t, text(want.Object), text(patched.Object), "the patch and the object are the same move")
-	require.Empty(t, validation.ValidateManagedFields(patched.GetManagedFields(), field.NewPath("metadata", "managedFields")))
+	require.Empty(
+		t,
+		validation.ValidateManagedFields(patched.GetManagedFields(), field.NewPath("metadata", "managedFields")),
+	)
 
 	// The server tracks the patch as an update, which must leave the move as it is.
 	m, err := fieldmanager.New(live.GroupVersionKind(), openapi.Builtin())

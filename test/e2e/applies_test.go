@@ -115,7 +115,8 @@ func TestAppliesOfStatus(t *testing.T) {
 	a := c.applier(t, c, controllerruntime.Options{})
 	_, err := a.Apply(t.Context(), web(1))
 	require.NoError(t, err)
-	status := appsv1apply.Deployment("web", metav1.NamespaceDefault).WithStatus(appsv1apply.DeploymentStatus().WithReplicas(1))
+	status := appsv1apply.Deployment("web", metav1.NamespaceDefault).
+		WithStatus(appsv1apply.DeploymentStatus().WithReplicas(1))
 	for i := range 2 {
 		result, err := a.Apply(t.Context(), status, "status")
 		require.NoError(t, err)
@@ -137,7 +138,8 @@ func TestAppliesInConflict(t *testing.T) {
 		c := newCountingClient(t)
 		_, err := c.applier(t, c, controllerruntime.Options{}).Apply(t.Context(), web(1))
 		require.NoError(t, err)
-		scaled := appsv1apply.Deployment("web", metav1.NamespaceDefault).WithSpec(appsv1apply.DeploymentSpec().WithReplicas(5))
+		scaled := appsv1apply.Deployment("web", metav1.NamespaceDefault).
+			WithSpec(appsv1apply.DeploymentSpec().WithReplicas(5))
 		require.NoError(t, c.Apply(t.Context(), scaled, client.FieldOwner("autoscaler"), client.ForceOwnership))
 
 		changed := web(1)

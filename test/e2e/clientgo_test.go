@@ -75,7 +75,11 @@ func TestTyped(t *testing.T) {
 			cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldManagerConflict)
 			require.True(t, ok)
 			require.Equal(t, ".spec.replicas", cause.Field)
-			_, err = deployments.Apply(ctx, deployment(name, 2, "image:1"), metav1.ApplyOptions{FieldManager: "bob", Force: true})
+			_, err = deployments.Apply(
+				ctx,
+				deployment(name, 2, "image:1"),
+				metav1.ApplyOptions{FieldManager: "bob", Force: true},
+			)
 			require.NoError(t, err)
 
 			// What alice owns can be extracted and applied again.
@@ -117,7 +121,10 @@ func TestTyped(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, list.Items, 1)
 			require.Len(t, list.Items[0].Spec.Template.Spec.Containers, 2)
-			require.NoError(t, deployments.Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(live.UID))}))
+			require.NoError(
+				t,
+				deployments.Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(live.UID))}),
+			)
 			_, err = deployments.Get(ctx, name, metav1.GetOptions{})
 			require.True(t, apierrors.IsNotFound(err))
 		})
@@ -157,8 +164,13 @@ var (
 func defineWidgets(t *testing.T, client dynamic.Interface) {
 	crd := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(widgetDefinition), &crd.Object))
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	_, err := client.Resource(definitions).Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "test"})
+	definitions := schema.GroupVersionResource{
+		Group:    "apiextensions.k8s.io",
+		Version:  "v1",
+		Resource: "customresourcedefinitions",
+	}
+	_, err := client.Resource(definitions).
+		Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "test"})
 	require.NoError(t, err)
 }
 
@@ -205,7 +217,12 @@ func TestDynamic(t *testing.T) {
 	require.NotEmpty(t, document.Definitions.AdditionalProperties)
 
 	things := client.Resource(widgets).Namespace(metav1.NamespaceDefault)
-	made, err := things.Apply(t.Context(), "one", widget("one", map[string]any{"color": "red"}), metav1.ApplyOptions{FieldManager: "alice"})
+	made, err := things.Apply(
+		t.Context(),
+		"one",
+		widget("one", map[string]any{"color": "red"}),
+		metav1.ApplyOptions{FieldManager: "alice"},
+	)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"color": "red", "size": int64(1)}, made.Object["spec"])
 	_, err = things.ApplyStatus(t.Context(), "one", func() *unstructured.Unstructured {
@@ -238,7 +255,11 @@ func TestInformers(t *testing.T) {
 	defineWidgets(t, client)
 	maps := set.CoreV1().ConfigMaps(metav1.NamespaceDefault)
 	apply := func(name, value string) {
-		_, err := maps.Apply(t.Context(), corev1apply.ConfigMap(name, metav1.NamespaceDefault).WithData(map[string]string{"k": value}), metav1.ApplyOptions{FieldManager: "m"})
+		_, err := maps.Apply(
+			t.Context(),
+			corev1apply.ConfigMap(name, metav1.NamespaceDefault).WithData(map[string]string{"k": value}),
+			metav1.ApplyOptions{FieldManager: "m"},
+		)
 		require.NoError(t, err)
 	}
 	for i := range 20 {
@@ -266,7 +287,9 @@ func TestInformers(t *testing.T) {
 
 	apply("m-1", "after")
 	require.NoError(t, maps.Delete(t.Context(), "m-2", metav1.DeleteOptions{}))
-	_, err = client.Resource(widgets).Namespace(metav1.NamespaceDefault).Create(t.Context(), widget("one", map[string]any{}), metav1.CreateOptions{})
+	_, err = client.Resource(widgets).
+		Namespace(metav1.NamespaceDefault).
+		Create(t.Context(), widget("one", map[string]any{}), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		m, err := lister.ConfigMaps(metav1.NamespaceDefault).Get("m-1")
@@ -293,7 +316,10 @@ func TestLeaderElection(t *testing.T) {
 				Client:     set.CoordinationV1(),
 				LockConfig: resourcelock.ResourceLockConfig{Identity: fmt.Sprint(id)},
 			},
-			LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 20 * time.Millisecond, ReleaseOnCancel: true,
+			LeaseDuration:   15 * time.Second,
+			RenewDeadline:   10 * time.Second,
+			RetryPeriod:     20 * time.Millisecond,
+			ReleaseOnCancel: true,
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: func(context.Context) { leads <- id }, OnStoppedLeading: func() {},
 			},

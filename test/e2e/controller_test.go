@@ -39,7 +39,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if w.GetDeletionTimestamp() != nil {
-		err := r.Delete(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: w.GetName(), Namespace: w.GetNamespace()}})
+		err := r.Delete(
+			ctx,
+			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: w.GetName(), Namespace: w.GetNamespace()}},
+		)
 		if client.IgnoreNotFound(err) == nil && controllerutil.RemoveFinalizer(w, finalizer) {
 			err = r.Update(ctx, w)
 		}
@@ -65,7 +68,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		"metadata": map[string]any{"name": w.GetName(), "namespace": w.GetNamespace()},
 		"status":   map[string]any{"seen": size, "generation": w.GetGeneration()},
 	}}
-	return ctrl.Result{}, r.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("widgets"), client.ForceOwnership)
+	return ctrl.Result{}, r.Status().
+		Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("widgets"), client.ForceOwnership)
 }
 
 // TestController runs a reconciler of controller-runtime against the server.
@@ -78,8 +82,12 @@ func TestController(t *testing.T) {
 	types := runtime.NewScheme()
 	require.NoError(t, scheme.AddToScheme(types))
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: types, Metrics: server.Options{BindAddress: "0"},
-		LeaderElection: true, LeaderElectionID: "widgets", LeaderElectionNamespace: metav1.NamespaceDefault, LeaderElectionReleaseOnCancel: true,
+		Scheme:                        types,
+		Metrics:                       server.Options{BindAddress: "0"},
+		LeaderElection:                true,
+		LeaderElectionID:              "widgets",
+		LeaderElectionNamespace:       metav1.NamespaceDefault,
+		LeaderElectionReleaseOnCancel: true,
 	})
 	require.NoError(t, err)
 	kind := &unstructured.Unstructured{}
@@ -126,7 +134,10 @@ func TestController(t *testing.T) {
 	before := d.DeepCopy()
 	*d.Spec.Replicas = 9
 	require.NoError(t, c.Patch(ctx, &d, client.MergeFrom(before)))
-	require.NoError(t, c.Delete(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "w-2", Namespace: metav1.NamespaceDefault}}))
+	require.NoError(
+		t,
+		c.Delete(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "w-2", Namespace: metav1.NamespaceDefault}}),
+	)
 	require.NoError(t, c.Delete(ctx, widget("w-3", nil)))
 	require.Eventually(t, all(func(i int) int32 {
 		if i == 3 {

@@ -20,7 +20,11 @@ import (
 // what it does on its own, with managed fields.
 func TestControllerRuntimesFake(t *testing.T) {
 	ctx := t.Context()
-	tracker := fake.NewFieldManagedObjectTracker(scheme.Scheme, serializer.NewCodecFactory(scheme.Scheme).UniversalDecoder(), nil)
+	tracker := fake.NewFieldManagedObjectTracker(
+		scheme.Scheme,
+		serializer.NewCodecFactory(scheme.Scheme).UniversalDecoder(),
+		nil,
+	)
 	for name, c := range map[string]client.Client{
 		"upstream": crfake.NewClientBuilder().WithScheme(scheme.Scheme).WithReturnManagedFields().Build(),
 		"tenure":   crfake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjectTracker(tracker).WithReturnManagedFields().Build(),
@@ -33,14 +37,20 @@ func TestControllerRuntimesFake(t *testing.T) {
 			err := c.Apply(ctx, config(map[string]string{"a": "2"}), client.FieldOwner("two"))
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			require.ErrorContains(t, err, `conflict with "one": .data.a`)
-			require.NoError(t, c.Apply(ctx, config(map[string]string{"a": "2"}), client.FieldOwner("two"), client.ForceOwnership))
+			require.NoError(
+				t,
+				c.Apply(ctx, config(map[string]string{"a": "2"}), client.FieldOwner("two"), client.ForceOwnership),
+			)
 			require.NoError(t, c.Apply(ctx, config(nil), client.FieldOwner("one")))
 			got := &corev1.ConfigMap{}
 			require.NoError(t, c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "applied"}, got))
 			require.Equal(t, map[string]string{"a": "2"}, got.Data, "what one dropped is gone")
 			require.Equal(t, []string{"two Apply"}, owners(got.ManagedFields))
 
-			created := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "created", Namespace: "default"}, Data: map[string]string{"k": "v"}}
+			created := &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: "created", Namespace: "default"},
+				Data:       map[string]string{"k": "v"},
+			}
 			require.NoError(t, c.Create(ctx, created, client.FieldOwner("creator")))
 			require.Equal(t, []string{"creator Update"}, owners(created.ManagedFields), "the object of the caller has them, too")
 			before := created.DeepCopy()
@@ -51,7 +61,10 @@ func TestControllerRuntimesFake(t *testing.T) {
 			require.NoError(t, c.Update(ctx, created, client.FieldOwner("updater")))
 			require.Equal(t, []string{"creator Update", "patcher Update", "updater Update"}, owners(created.ManagedFields))
 
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
+			}
 			require.NoError(t, c.Create(ctx, pod))
 			pod.Status.Phase = corev1.PodRunning
 			require.NoError(t, c.Status().Update(ctx, pod, client.FieldOwner("kubelet")))

@@ -73,7 +73,8 @@ func (f *fighter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		if f.scales {
 			scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: live.Name, Namespace: live.Namespace},
 				Spec: autoscalingv1.ScaleSpec{Replicas: f.replicas}}
-			return ctrl.Result{}, f.SubResource("scale").Update(ctx, live, client.WithSubResourceBody(scale), client.FieldOwner(f.name))
+			return ctrl.Result{}, f.SubResource("scale").
+				Update(ctx, live, client.WithSubResourceBody(scale), client.FieldOwner(f.name))
 		}
 		return ctrl.Result{}, f.Apply(ctx, intent.WithSpec(appsv1apply.DeploymentSpec().WithReplicas(f.replicas)), owner...)
 	case "web-1":
@@ -115,20 +116,33 @@ func writeCalmly(ctx context.Context, c client.Client, writer int, rounds chan<-
 			var err error
 			switch live := (&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: object, Namespace: "default"}}); writer % 4 {
 			case 0:
-				err = c.Apply(ctx, deployment(object, 1, fmt.Sprint("image:", round)), client.FieldOwner(name), client.ForceOwnership)
+				err = c.Apply(
+					ctx,
+					deployment(object, 1, fmt.Sprint("image:", round)),
+					client.FieldOwner(name),
+					client.ForceOwnership,
+				)
 			case 1:
-				scale := &autoscalingv1.Scale{ObjectMeta: live.ObjectMeta, Spec: autoscalingv1.ScaleSpec{Replicas: int32(round % 7)}}
+				scale := &autoscalingv1.Scale{
+					ObjectMeta: live.ObjectMeta,
+					Spec:       autoscalingv1.ScaleSpec{Replicas: int32(round % 7)},
+				}
 				err = c.SubResource("scale").Update(ctx, live, client.WithSubResourceBody(scale), client.FieldOwner(name))
 			case 2:
 				patch := fmt.Sprintf(`{"status":{"observedGeneration":%d,"readyReplicas":%d}}`, round+1, round%3)
-				err = c.Status().Patch(ctx, live, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner(name))
+				err = c.Status().
+					Patch(ctx, live, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner(name))
 			case 3:
 				to := name
 				if round > 2 {
 					to += "-successor"
 				}
-				err = c.Apply(ctx, appsv1apply.Deployment(object, "default").WithAnnotations(map[string]string{"round": fmt.Sprint(round)}),
-					client.FieldOwner(to), client.ForceOwnership)
+				err = c.Apply(
+					ctx,
+					appsv1apply.Deployment(object, "default").WithAnnotations(map[string]string{"round": fmt.Sprint(round)}),
+					client.FieldOwner(to),
+					client.ForceOwnership,
+				)
 			}
 			if err != nil && ctx.Err() == nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -206,10 +220,23 @@ func TestFights(t *testing.T) {
 	c, err := client.New(config, client.Options{})
 	require.NoError(t, err)
 	for i := range watchedObjects {
-		require.NoError(t, c.Apply(t.Context(), deployment(fmt.Sprintf("web-%d", i), 1, "image:0"), client.FieldOwner("install")))
+		require.NoError(
+			t,
+			c.Apply(t.Context(), deployment(fmt.Sprintf("web-%d", i), 1, "image:0"), client.FieldOwner("install")),
+		)
 	}
 
-	watch := exec.Command(tenure, "watch", "-A", "-o", "json", "--kubeconfig", kubeconfig, "--cache-dir", filepath.Join(dir, "cache"))
+	watch := exec.Command(
+		tenure,
+		"watch",
+		"-A",
+		"-o",
+		"json",
+		"--kubeconfig",
+		kubeconfig,
+		"--cache-dir",
+		filepath.Join(dir, "cache"),
+	)
 	stdout, err := watch.StdoutPipe()
 	require.NoError(t, err)
 	var errs bytes.Buffer

@@ -85,8 +85,8 @@ func newLoad(t testing.TB, config *rest.Config) *load {
 	return l
 }
 
-// run writes through each of configs, by turns, until ctx ends, and each client in each way at least once. A client whose
-// write is interrupted goes on with the next one.
+// run writes through each of configs, by turns, until ctx ends, and each client in each way at least once. A client
+// whose write is interrupted goes on with the next one.
 func (l *load) run(t testing.TB, ctx context.Context, configs ...*rest.Config) {
 	var wait sync.WaitGroup
 	for c := range clients {
@@ -124,9 +124,21 @@ func (l *load) write(servers []typedcorev1.ConfigMapInterface, server, client, w
 		intent := corev1apply.ConfigMap(object, metav1.NamespaceDefault).WithData(map[string]string{name: text})
 		out, err = maps.Apply(ctx, intent, metav1.ApplyOptions{FieldManager: fmt.Sprintf("applier-%d", client)})
 	case 1:
-		out, err = maps.Patch(ctx, object, types.MergePatchType, fmt.Appendf(nil, `{"data":{%q:%q}}`, name, text), metav1.PatchOptions{})
+		out, err = maps.Patch(
+			ctx,
+			object,
+			types.MergePatchType,
+			fmt.Appendf(nil, `{"data":{%q:%q}}`, name, text),
+			metav1.PatchOptions{},
+		)
 	case 2:
-		out, err = maps.Patch(ctx, object, types.JSONPatchType, fmt.Appendf(nil, `[{"op":"add","path":"/data/%s","value":%q}]`, name, text), metav1.PatchOptions{})
+		out, err = maps.Patch(
+			ctx,
+			object,
+			types.JSONPatchType,
+			fmt.Appendf(nil, `[{"op":"add","path":"/data/%s","value":%q}]`, name, text),
+			metav1.PatchOptions{},
+		)
 	default:
 		out, err = readAndWrite(ctx, maps, object, name, text)
 	}
@@ -145,7 +157,11 @@ func (l *load) write(servers []typedcorev1.ConfigMapInterface, server, client, w
 }
 
 // readAndWrite reads an object and writes it back, until nobody was faster; a few times.
-func readAndWrite(ctx context.Context, maps typedcorev1.ConfigMapInterface, object, name, text string) (*corev1.ConfigMap, error) {
+func readAndWrite(
+	ctx context.Context,
+	maps typedcorev1.ConfigMapInterface,
+	object, name, text string,
+) (*corev1.ConfigMap, error) {
 	for range 20 {
 		m, err := maps.Get(ctx, object, metav1.GetOptions{})
 		if err != nil {

@@ -103,8 +103,8 @@ func TestUnbalanced(t *testing.T) {
 	require.False(t, many.IntersectsTree(map[string]any{"x:y": nil, ".": nil}), "a member of a kind that is not known")
 }
 
-// TestParseManyDuplicates unites 30,000 members of one name. It bounds the memory: uniting them one after the other would
-// copy 20 GB.
+// TestParseManyDuplicates unites 30,000 members of one name. It bounds the memory: uniting them one after the other
+// would copy 20 GB.
 func TestParseManyDuplicates(t *testing.T) {
 	const n = 30_000
 	var b strings.Builder

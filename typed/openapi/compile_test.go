@@ -56,29 +56,34 @@ var topologies = []struct {
 		why:    "topology knows one kind of number",
 		models: `{"M": {"type": "object", "properties": {"i": {"type": "integer", "format": "int32"}, "n": {"type": "number"}}}}`,
 		want:   structOf(map[string]typed.Field{"i": {Type: number}, "n": {Type: number}}),
-	}, {
+	},
+	{
 		name:   "boolean",
 		why:    "the only scalar without variants",
 		models: `{"M": {"type": "boolean"}}`,
 		want:   boolean,
-	}, {
+	},
+	{
 		name:   "string formats",
 		why:    "byte is text on the wire; a value with any other format may be written in another way",
 		models: `{"M": {"type": "object", "properties": {"s": {"type": "string"}, "b": {"type": "string", "format": "byte"}, "d": {"type": "string", "format": "date-time"}, "i": {"type": "string", "format": "int-or-string"}, "x": {"type": "string", "format": "made-up"}}}}`,
 		want: structOf(
 			map[string]typed.Field{"s": {Type: text}, "b": {Type: text}, "d": {Type: dateTimeType}, "i": {Type: untyped},
 				"x": {Type: untyped}}),
-	}, {
+	},
+	{
 		name:   "no type",
 		why:    "it says nothing, so that all three shapes are allowed",
 		models: `{"M": {}}`,
 		want:   typed.Deduced(),
-	}, {
+	},
+	{
 		name:   "int or string",
 		why:    "the API server leaves out the type of such a field, which makes it anything",
 		models: `{"M": {"type": "object", "properties": {"port": {"x-kubernetes-int-or-string": true}}}}`,
 		want:   structOf(map[string]typed.Field{"port": {Type: typed.Deduced()}}),
-	}, {
+	},
+	{
 		name:   "no type but properties and items",
 		why:    "the shapes that are described are used, the scalar stays possible",
 		models: `{"M": {"properties": {"a": {"type": "string"}}, "items": {"type": "integer"}}}`,
@@ -87,58 +92,69 @@ var topologies = []struct {
 			List:   &typed.List{Elem: number},
 			Map:    &typed.Map{Fields: map[string]typed.Field{"a": {Type: text}}},
 		},
-	}, {
+	},
+	{
 		name:   "free-form object",
 		why:    "an object without properties accepts anything",
 		models: `{"M": {"type": "object"}}`,
 		want:   &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}},
-	}, {
+	},
+	{
 		name:   "struct",
 		why:    "declared fields close the object",
 		models: `{"M": {"type": "object", "properties": {"a": {"type": "string"}}}}`,
 		want:   structOf(map[string]typed.Field{"a": {Type: text}}),
-	}, {
+	},
+	{
 		name:   "additionalProperties schema",
 		why:    "a map with free keys",
 		models: `{"M": {"type": "object", "additionalProperties": {"type": "string"}}}`,
 		want:   mapOf(text),
-	}, {
+	},
+	{
 		name:   "additionalProperties true",
 		why:    "a schema is no more needed than a word that there are others",
 		models: `{"M": {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": true}}`,
 		want:   &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{"a": {Type: text}}, Elem: typed.Deduced()}},
-	}, {
+	},
+	{
 		name:   "additionalProperties false",
 		why:    "an object that allows nothing at all is not free-form",
 		models: `{"M": {"type": "object", "additionalProperties": false}}`,
 		want:   &typed.Type{Map: &typed.Map{}},
-	}, {
+	},
+	{
 		name:   "entries that are inline and untyped",
 		why:    "upstream does not reconcile such a map, although its entries are not deduced",
 		models: `{"M": {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": true}}}`,
 		want:   &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}},
-	}, {
+	},
+	{
 		name:   "entries that are dates",
 		why:    "a formatted string is an untyped scalar too",
 		models: `{"M": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}}`,
 		want:   &typed.Type{Map: &typed.Map{Elem: dateTimeType, Untyped: true}},
-	}, {
+	},
+	{
 		name:   "entries that are quantities",
 		why:    "a type that is referred to does not count as untyped",
 		models: `{"M": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}}, "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"}}`,
 		want:   mapOf(quantityType),
-	}, {
+	},
+	{
 		name:   "quantities of custom resources",
 		why:    "generators write their pattern beside int-or-string",
 		models: `{"M": {"x-kubernetes-int-or-string": true, "pattern": ` + strconv.Quote(quantityPattern) + `}}`,
 		want: &typed.Type{Scalar: typed.Untyped, List: typed.Deduced().List, Map: typed.Deduced().Map,
 			Format: typed.Quantity},
-	}, {
+	},
+	{
 		name:   "raw extension",
 		why:    "its schema says object, but it is owned as a whole",
 		models: `{"M": {"$ref": "x"}, "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"}, "N": {"type": "array", "items": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.runtime.RawExtension"}}}`,
 		want:   &typed.Type{},
-	}, {
+	},
+	{
 		name:   "preserve unknown fields",
 		why:    "opens a struct, and all that is inline below, but nothing beside it",
 		models: `{"M": {"type": "object", "properties": {"open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"in": {"type": "object", "properties": {"a": {"type": "string"}}}}}, "shut": {"type": "object", "properties": {"a": {"type": "string"}}}}}}`,
@@ -149,67 +165,79 @@ var topologies = []struct {
 			}}}},
 			"shut": {Type: structOf(map[string]typed.Field{"a": {Type: text}})},
 		}),
-	}, {
+	},
+	{
 		name:   "preserve unknown fields, not of what is referred to",
 		why:    "a model has one type, wherever it is used",
 		models: `{"M": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"n": {"$ref": "N"}}}, "N": {"type": "object", "properties": {"a": {"type": "string"}}}}`,
 		want: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{
 			"n": {Type: structOf(map[string]typed.Field{"a": {Type: text}})},
 		}}},
-	}, {
+	},
+	{
 		name:     "preserve unknown fields everywhere",
 		why:      "the argument opens every struct of every model",
 		preserve: true,
 		models:   `{"M": {"type": "object", "properties": {"a": {"type": "string"}}}}`,
 		want:     &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Fields: map[string]typed.Field{"a": {Type: text}}}},
-	}, {
+	},
+	{
 		name:   "preserve unknown fields: false",
 		why:    "only true is an opt-in",
 		models: `{"M": {"type": "object", "x-kubernetes-preserve-unknown-fields": false, "properties": {"a": {"type": "string"}}}}`,
 		want:   structOf(map[string]typed.Field{"a": {Type: text}}),
-	}, {
+	},
+	{
 		name:   "list without a list type",
 		why:    "lists are atomic unless something is said",
 		models: `{"M": {"type": "array", "items": {"type": "string"}}}`,
 		want:   listOf(typed.AtomicList, text),
-	}, {
+	},
+	{
 		name:   "list type atomic",
 		why:    "the list type comes before the patch strategy",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic", "x-kubernetes-patch-strategy": "merge"}}`,
 		want:   listOf(typed.AtomicList, text),
-	}, {
+	},
+	{
 		name:   "list type set",
 		why:    "items are their own keys",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
 		want:   listOf(typed.SetList, text),
-	}, {
+	},
+	{
 		name:   "list type map",
 		why:    "keys keep their order, and their defaults are whole numbers",
 		models: `{"M": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"], "items": {"type": "object", "properties": {"port": {"type": "integer", "default": 80}, "protocol": {"type": "string", "default": "TCP"}}}}}`,
 		want: listOf(typed.KeyedList, structOf(map[string]typed.Field{
 			"port": {Type: number, Default: int64(80)}, "protocol": {Type: text, Default: "TCP"},
 		}), "port", "protocol"),
-	}, {
+	},
+	{
 		name:   "list type map without keys",
 		why:    "upstream treats an associative list without keys as a set",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [1]}}`,
 		want:   listOf(typed.SetList, text),
-	}, {
+	},
+	{
 		name:   "patch strategy merge with a key",
 		why:    "types older than list types say it so",
 		models: `{"M": {"type": "array", "items": {"type": "object"}, "x-kubernetes-patch-strategy": "merge,retainKeys", "x-kubernetes-patch-merge-key": "name"}}`,
 		want:   listOf(typed.KeyedList, &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}}, "name"),
-	}, {
+	},
+	{
 		name:   "patch strategy merge without a key",
 		why:    "finalizers: a set",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}`,
 		want:   listOf(typed.SetList, text),
-	}, {
+	},
+	{
 		name:   "patch strategy retainKeys",
 		why:    "it says nothing of items",
 		models: `{"M": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "retainKeys", "x-kubernetes-patch-merge-key": "name"}}`,
 		want:   listOf(typed.AtomicList, text),
-	}, {
+	},
+	{
 		name:   "map type atomic and granular",
 		why:    "granular is also the default",
 		models: `{"M": {"type": "object", "properties": {"a": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "string"}}, "g": {"type": "object", "x-kubernetes-map-type": "granular", "additionalProperties": {"type": "string"}}}}}`,
@@ -217,7 +245,8 @@ var topologies = []struct {
 			"a": {Type: &typed.Type{Map: &typed.Map{Elem: text, Atomic: true}}},
 			"g": {Type: mapOf(text)},
 		}),
-	}, {
+	},
+	{
 		name:   "map type beside a reference",
 		why:    "it concerns that use only, both ways, through allOf as well",
 		models: `{"M": {"type": "object", "properties": {"plain": {"$ref": "N"}, "atomic": {"$ref": "N", "x-kubernetes-map-type": "atomic"}, "granular": {"allOf": [{"$ref": "A"}], "x-kubernetes-map-type": "granular"}}}, "N": {"type": "object", "additionalProperties": {"type": "string"}}, "A": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic"}}`,
@@ -226,14 +255,16 @@ var topologies = []struct {
 			"atomic":   {Type: &typed.Type{Map: &typed.Map{Elem: text, Atomic: true}}},
 			"granular": {Type: mapOf(text)},
 		}),
-	}, {
+	},
+	{
 		name:   "map type beside a reference to a list",
 		why:    "atomic makes the list atomic, granular has no meaning for it",
 		models: `{"M": {"type": "object", "properties": {"atomic": {"$ref": "L", "x-kubernetes-map-type": "atomic"}, "granular": {"$ref": "L", "x-kubernetes-map-type": "granular"}}}, "L": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
 		want: structOf(map[string]typed.Field{
 			"atomic": {Type: listOf(typed.AtomicList, text)}, "granular": {Type: listOf(typed.SetList, text)},
 		}),
-	}, {
+	},
+	{
 		name:   "map type beside a reference to anything",
 		why:    "where there is a map, the list keeps its kind",
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "N", "x-kubernetes-map-type": "atomic"}}}, "N": {"items": {"type": "string"}, "x-kubernetes-list-type": "set"}}`,
@@ -242,17 +273,20 @@ var topologies = []struct {
 			List:   &typed.List{Kind: typed.SetList, Elem: text},
 			Map:    &typed.Map{Elem: typed.Deduced(), Untyped: true, Atomic: true},
 		}}}),
-	}, {
+	},
+	{
 		name:   "map type beside a reference to a scalar",
 		why:    "upstream finds no such type when an object uses it",
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "S", "x-kubernetes-map-type": "atomic"}}}, "S": {"type": "string"}}`,
 		want:   structOf(map[string]typed.Field{"a": {Type: &typed.Type{}}}),
-	}, {
+	},
+	{
 		name:   "reference to nothing, and to an alias",
 		why:    "both resolve to no type, which concerns only objects that use it",
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "#/components/schemas/Missing"}, "b": {"$ref": "Alias"}}}, "Alias": {"$ref": "M"}}`,
 		want:   structOf(map[string]typed.Field{"a": {Type: &typed.Type{}}, "b": {Type: &typed.Type{}}}),
-	}, {
+	},
+	{
 		name:   "references to upstream's own names",
 		why:    "a model of that name does not hide them",
 		models: `{"M": {"type": "object", "properties": {"a": {"$ref": "__untyped_atomic_"}, "d": {"type": "object", "additionalProperties": {"$ref": "__untyped_deduced_"}}}}, "__untyped_deduced_": {"type": "string"}}`,
@@ -260,12 +294,14 @@ var topologies = []struct {
 			"a": {Type: typed.UntypedAtomic()},
 			"d": {Type: &typed.Type{Map: &typed.Map{Elem: typed.Deduced(), Untyped: true}}},
 		}),
-	}, {
+	},
+	{
 		name:   "allOf of two references",
 		why:    "only a single one is a reference; the field is then inline and without a type",
 		models: `{"M": {"type": "object", "properties": {"a": {"allOf": [{"$ref": "M"}, {"$ref": "M"}]}}}}`,
 		want:   structOf(map[string]typed.Field{"a": {Type: typed.Deduced()}}),
-	}, {
+	},
+	{
 		name:   "list without a type or items",
 		why:    "only an array must say what its items are",
 		models: `{"M": {"x-kubernetes-list-type": "set"}}`,
@@ -274,7 +310,8 @@ var topologies = []struct {
 			List:   &typed.List{Kind: typed.SetList, Elem: typed.UntypedAtomic()},
 			Map:    &typed.Map{Elem: typed.Deduced(), Untyped: true},
 		},
-	}, {
+	},
+	{
 		name:   "defaults",
 		why:    "kept as plain JSON, whole numbers as integers at any depth",
 		models: `{"M": {"type": "object", "properties": {"a": {"type": "number", "default": 1.5}, "b": {"default": {"x": [1, "y", null]}}, "c": {"type": "boolean", "default": false}, "d": {"default": null}}}}`,
@@ -304,42 +341,54 @@ func TestTopologyOfSchemas(t *testing.T) {
 func TestRefusedSchemas(t *testing.T) {
 	rows := []struct{ name, why, models, want string }{
 		{
-			"unknown type", "the error tells the place, what is there and what may be",
+			"unknown type",
+			"the error tells the place, what is there and what may be",
 			`{"M": {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a.b": {"type": "map"}}}}}}`,
 			`M: properties.spec.properties["a.b"].type: unrecognized type "map", want object, array, string, integer, number or boolean`,
-		}, {
+		},
+		{
 			"unknown list type", "a typing error must not make a list atomic in silence",
 			`{"M": {"type": "array", "items": {}, "x-kubernetes-list-type": "sets"}}`,
 			`M: x-kubernetes-list-type: unknown list type "sets", want atomic, set or map`,
-		}, {
+		},
+		{
 			"no keys", "a list of type map must have them",
 			`{"M": {"type": "object", "additionalProperties": {"type": "array", "items": {}, "x-kubernetes-list-type": "map"}}}`,
 			`M: additionalProperties.x-kubernetes-list-map-keys: missing, want the key fields of a list of type map`,
-		}, {
+		},
+		{
 			"keys are no list", "one key is also written as a list",
 			`{"M": {"type": "array", "items": {}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": "name"}}`,
 			`M: x-kubernetes-list-map-keys: got "name", want a list of field names`,
-		}, {
-			"unknown patch strategy", "$patch strategies such as replace have no topology",
+		},
+		{
+			"unknown patch strategy",
+			"$patch strategies such as replace have no topology",
 			`{"M": {"type": "array", "items": {}, "x-kubernetes-patch-strategy": "replace"}}`,
 			`M: x-kubernetes-patch-strategy: unknown patch strategy "replace", want merge, retainKeys or both as "merge,retainKeys"`,
-		}, {
-			"merge key is no name", "there is only one",
+		},
+		{
+			"merge key is no name",
+			"there is only one",
 			`{"M": {"type": "array", "items": {}, "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": ["a"]}}`,
 			`M: x-kubernetes-patch-merge-key: got []interface {}{"a"}, want the name of a field`,
-		}, {
+		},
+		{
 			"unknown map type", "also beside a reference",
 			`{"M": {"type": "object", "properties": {"a": {"$ref": "M", "x-kubernetes-map-type": 1}}}}`,
 			`M: properties.a.x-kubernetes-map-type: unknown map type 1, want atomic or granular`,
-		}, {
+		},
+		{
 			"array without items", "the items' type cannot be guessed",
 			`{"M": {"type": "array", "items": {"type": "array"}}}`,
 			`M: items.items: missing, want the schema of the array's items`,
-		}, {
+		},
+		{
 			"tuple", "items must be all alike",
 			`{"M": {"type": "array", "items": [{"type": "string"}, {}]}}`,
 			`M: items: got a list of 2 schemas, want one schema`,
-		}, {
+		},
+		{
 			"several faults", "all are told, by model and field",
 			`{"B": {"type": "x"}, "A": {"type": "object", "properties": {"z": {"type": "y"}, "a": {"type": "array"}}}}`,
 			"A: properties.a.items: missing, want the schema of the array's items\n" +

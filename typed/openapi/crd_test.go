@@ -124,14 +124,19 @@ func TestCompileCRD(t *testing.T) {
 				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
 				require.Nil(t, m.Elem)
 			},
-		}, {
-			"metadata in the schema", "it may only restrict names; its topology is the built-in one",
-			crdOf(`{"type": "object", "properties": {"kind": {"type": "integer"}, "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}}}`),
+		},
+		{
+			"metadata in the schema",
+			"it may only restrict names; its topology is the built-in one",
+			crdOf(
+				`{"type": "object", "properties": {"kind": {"type": "integer"}, "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}}}`,
+			),
 			func(t *testing.T, m *typed.Map) {
 				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
 				require.Equal(t, text, m.Fields["kind"].Type)
 			},
-		}, {
+		},
+		{
 			"embedded resources", "also in items, in entries, and in one another",
 			crdOf(`{"type": "object", "properties": {
 				"one": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true},
@@ -147,43 +152,56 @@ func TestCompileCRD(t *testing.T) {
 				require.Same(t, objectMeta(false), item.Fields["in"].Type.Map.Fields["metadata"].Type)
 				require.Same(t, objectMeta(false), m.Fields["named"].Type.Map.Elem.Map.Fields["metadata"].Type)
 			},
-		}, {
+		},
+		{
 			"no schema", "the server then publishes an object without properties, so that even metadata is free",
 			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1"}]}}`,
 			func(t *testing.T, m *typed.Map) {
 				require.Equal(t, &typed.Map{Elem: typed.Deduced(), Untyped: true}, m)
 			},
-		}, {
+		},
+		{
 			"null schema", "null is absent",
 			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1", "schema": null}]}}`,
 			func(t *testing.T, m *typed.Map) { require.True(t, m.Untyped) },
-		}, {
-			"preserveUnknownFields of the definition", "opens every struct, metadata too",
+		},
+		{
+			"preserveUnknownFields of the definition",
+			"opens every struct, metadata too",
 			`{"spec": {"group": "example.com", "names": {"kind": "Thing"}, "preserveUnknownFields": true, "versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}}}}]}}`,
 			func(t *testing.T, m *typed.Map) {
 				require.Equal(t, typed.Deduced(), m.Elem)
 				require.Equal(t, typed.Deduced(), m.Fields["spec"].Type.Map.Elem)
 				require.Equal(t, typed.Deduced(), m.Fields["metadata"].Type.Map.Elem)
 			},
-		}, {
+		},
+		{
 			"preserve unknown fields at the root", "the declared fields stay what they are",
 			crdOf(`{"type": "object", "x-kubernetes-preserve-unknown-fields": true}`),
 			func(t *testing.T, m *typed.Map) {
 				require.Equal(t, typed.Deduced(), m.Elem)
 				require.Same(t, objectMeta(false), m.Fields["metadata"].Type)
 			},
-		}, {
-			"int-or-string, nullable, formats, defaults", "as in any schema",
-			crdOf(`{"type": "object", "properties": {"size": {"x-kubernetes-int-or-string": true}, "maybe": {"type": "string", "nullable": true}, "at": {"type": "string", "format": "date-time"}, "n": {"type": "integer", "default": 3}}}`),
+		},
+		{
+			"int-or-string, nullable, formats, defaults",
+			"as in any schema",
+			crdOf(
+				`{"type": "object", "properties": {"size": {"x-kubernetes-int-or-string": true}, "maybe": {"type": "string", "nullable": true}, "at": {"type": "string", "format": "date-time"}, "n": {"type": "integer", "default": 3}}}`,
+			),
 			func(t *testing.T, m *typed.Map) {
 				require.Equal(t, typed.Deduced(), m.Fields["size"].Type)
 				require.Equal(t, text, m.Fields["maybe"].Type)
 				require.Equal(t, dateTimeType, m.Fields["at"].Type)
 				require.Equal(t, int64(3), m.Fields["n"].Default)
 			},
-		}, {
-			"list types, map types", "the three extensions of topology",
-			crdOf(`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "string"}}}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "object", "additionalProperties": true, "x-kubernetes-map-type": "atomic"}}}`),
+		},
+		{
+			"list types, map types",
+			"the three extensions of topology",
+			crdOf(
+				`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "string"}}}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "object", "additionalProperties": true, "x-kubernetes-map-type": "atomic"}}}`,
+			),
 			func(t *testing.T, m *typed.Map) {
 				require.Equal(t, typed.SetList, m.Fields["a"].Type.List.Kind)
 				require.Equal(t, []string{"k"}, m.Fields["b"].Type.List.Keys)
@@ -207,7 +225,8 @@ func TestCompileCRD(t *testing.T) {
 func TestCRDDropsPatchStrategy(t *testing.T) {
 	r, err := CompileCRD(
 		treeOf(t, crdOf(
-			`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}}`)))
+			`{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"}}}`,
+		)))
 	require.NoError(t, err)
 	require.Equal(t, typed.AtomicList, r.TypeFor(thing).Map.Fields["a"].Type.List.Kind)
 }
@@ -216,20 +235,25 @@ func TestCompileCRDErrors(t *testing.T) {
 	const at = "things.example.com: spec.versions[0].schema.openAPIV3Schema"
 	rows := []struct{ name, why, crd, want string }{
 		{
-			"v1beta1", "its schemas are elsewhere",
+			"v1beta1",
+			"its schemas are elsewhere",
 			`{"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}]}}`,
 			`CustomResourceDefinition: apiVersion: got "apiextensions.k8s.io/v1beta1", want "apiextensions.k8s.io/v1"`,
-		}, {
+		},
+		{
 			"another kind", "the mistake of a list of manifests",
 			`{"kind": "Pod", "spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}]}}`,
 			`CustomResourceDefinition: kind: got "Pod", want "CustomResourceDefinition"`,
-		}, {
+		},
+		{
 			"nothing", "every name that is needed is asked for at once", `{}`,
 			"CustomResourceDefinition: spec.group: missing, want a name\n" +
 				"CustomResourceDefinition: spec.names.kind: missing, want a name\n" +
 				"CustomResourceDefinition: spec.versions: missing, want at least one version",
-		}, {
-			"wrong types", "the place and the kind that is there",
+		},
+		{
+			"wrong types",
+			"the place and the kind that is there",
 			`{"spec": {"group": 1, "names": {"kind": "K"}, "preserveUnknownFields": "no", "versions": ["v1", {"name": null}, {"name": "v2", "schema": "none"}, {"name": "v3", "schema": {"openAPIV3Schema": true}}]}}`,
 			"CustomResourceDefinition: spec.group: got a number, want a string\n" +
 				"CustomResourceDefinition: spec.preserveUnknownFields: got a string, want true or false\n" +
@@ -237,23 +261,30 @@ func TestCompileCRDErrors(t *testing.T) {
 				"CustomResourceDefinition: spec.versions[1].name: missing, want a name\n" +
 				"CustomResourceDefinition: spec.versions[2].schema: got a string, want an object\n" +
 				"CustomResourceDefinition: spec.versions[3].schema.openAPIV3Schema: got a boolean, want an object",
-		}, {
+		},
+		{
 			"a version twice", "one would hide the other",
 			`{"spec": {"group": "g", "names": {"kind": "K"}, "versions": [{"name": "v1"}, {"name": "v1"}]}}`,
 			`CustomResourceDefinition: spec.versions[1].name: version "v1" is listed twice`,
-		}, {
+		},
+		{
 			"$ref", "the API server refuses it", crdOf(`{"type": "object", "properties": {"a": {"$ref": "#/x"}}}`),
 			at + `.properties.a.$ref: not allowed in a CustomResourceDefinition, want the schema itself`,
-		}, {
-			"wrong types in the schema", "all of them",
-			crdOf(`{"type": "object", "properties": {"a": "string", "b": {"type": 1}, "c": {"items": []}, "d": {"additionalProperties": "x"}, "e": {"x-kubernetes-list-map-keys": ["a", 1]}, "f": {"x-kubernetes-map-type": true}}}`),
+		},
+		{
+			"wrong types in the schema",
+			"all of them",
+			crdOf(
+				`{"type": "object", "properties": {"a": "string", "b": {"type": 1}, "c": {"items": []}, "d": {"additionalProperties": "x"}, "e": {"x-kubernetes-list-map-keys": ["a", 1]}, "f": {"x-kubernetes-map-type": true}}}`,
+			),
 			at + ".properties.a: got a string, want a schema\n" +
 				at + ".properties.b.type: got a number, want a string\n" +
 				at + ".properties.c.items: got a list, want an object\n" +
 				at + ".properties.d.additionalProperties: got a string, want a schema, true or false\n" +
 				at + ".properties.e.x-kubernetes-list-map-keys[1]: got a number, want the name of a field\n" +
 				at + ".properties.f.x-kubernetes-map-type: got a boolean, want a string",
-		}, {
+		},
+		{
 			"faults of topology", "found by the compiler, placed in the definition",
 			crdOf(`{"type": "object", "properties": {"a": {"type": "array", "items": {}, "x-kubernetes-list-type": "map"}}}`),
 			at + `.properties.a.x-kubernetes-list-map-keys: missing, want the key fields of a list of type map`,

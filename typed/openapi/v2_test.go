@@ -158,36 +158,72 @@ var topologiesV2 = []struct{ name, why, definitions string }{
 	{"object", "a map of anything", `{"M": {"type": "object"}}`},
 	{"properties and additionalProperties", "the latter counts for nothing",
 		`{"M": {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "string"}}}`},
-	{"additionalProperties", "a schema, true, false",
-		`{"M": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}, "N": {"type": "object", "additionalProperties": true}, "O": {"type": "object", "additionalProperties": false}}`},
+	{
+		"additionalProperties",
+		"a schema, true, false",
+		`{"M": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}, "N": {"type": "object", "additionalProperties": true}, "O": {"type": "object", "additionalProperties": false}}`,
+	},
 	{"map without a type", "additionalProperties alone make no map",
 		`{"M": {"additionalProperties": {"type": "string"}}}`},
-	{"preserve in a struct", "inherited by what is inline below, not by what is referred to",
-		`{"M": {"x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {"properties": {"b": {"type": "string"}}}, "l": {"type": "array", "items": {"properties": {"c": {}}}}, "m": {"type": "object", "additionalProperties": {"properties": {"d": {}}}}, "r": {"$ref": "#/definitions/N"}}}, "N": {"properties": {"e": {}}}}`},
-	{"preserve in a map", "only a struct can say so",
-		`{"M": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "additionalProperties": {"properties": {"a": {}}}}, "N": {"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {"properties": {"a": {}}}}}`},
+	{
+		"preserve in a struct",
+		"inherited by what is inline below, not by what is referred to",
+		`{"M": {"x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {"properties": {"b": {"type": "string"}}}, "l": {"type": "array", "items": {"properties": {"c": {}}}}, "m": {"type": "object", "additionalProperties": {"properties": {"d": {}}}}, "r": {"$ref": "#/definitions/N"}}}, "N": {"properties": {"e": {}}}}`,
+	},
+	{
+		"preserve in a map",
+		"only a struct can say so",
+		`{"M": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "additionalProperties": {"properties": {"a": {}}}}, "N": {"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {"properties": {"a": {}}}}}`,
+	},
 	{"preserve and no properties", "a map that is untyped",
 		`{"M": {"properties": {}, "x-kubernetes-preserve-unknown-fields": true}}`},
-	{"raw extension", "its model does not count",
-		`{"M": {"properties": {"a": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.runtime.RawExtension", "x-kubernetes-map-type": "granular"}}}, "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"}}`},
-	{"quantity", "a number as well as a string; an object stays one",
-		`{"M": {"properties": {"a": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.api.resource.Quantity"}}}, "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"}}`},
+	{
+		"raw extension",
+		"its model does not count",
+		`{"M": {"properties": {"a": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.runtime.RawExtension", "x-kubernetes-map-type": "granular"}}}, "io.k8s.apimachinery.pkg.runtime.RawExtension": {"type": "object"}}`,
+	},
+	{
+		"quantity",
+		"a number as well as a string; an object stays one",
+		`{"M": {"properties": {"a": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.api.resource.Quantity"}}}, "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"}}`,
+	},
 	{"quantity of another shape", "only a scalar is special",
 		`{"io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "array", "items": {"type": "string"}}}`},
-	{"overrides", "a map type beside a reference",
-		`{"M": {"properties": {"a": {"$ref": "#/definitions/N", "x-kubernetes-map-type": "atomic"}, "b": {"$ref": "#/definitions/N", "x-kubernetes-map-type": "granular"}, "c": {"$ref": "#/definitions/N"}}}, "N": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"x": {}}}}`},
-	{"lists", "every list type",
-		`{"M": {"properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"$ref": "#/definitions/I"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "array", "items": {"$ref": "#/definitions/I"}, "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "k"}, "d": {"type": "array", "items": {}}}}, "I": {"properties": {"k": {"type": "string", "default": "x"}}}}`},
-	{"defaults", "of every kind",
-		`{"M": {"properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "number", "default": 1.5}, "c": {"default": {"d": [1, "x", null]}}, "e": {"type": "string", "default": "x: y"}}}}`},
-	{"recursion", "a cycle",
-		`{"M": {"properties": {"m": {"$ref": "#/definitions/M"}, "l": {"type": "array", "items": {"$ref": "#/definitions/M"}}}}}`},
-	{"an alias", "resolves to nothing",
-		`{"M": {"$ref": "#/definitions/N"}, "N": {"type": "string"}, "O": {"properties": {"a": {"$ref": "#/definitions/M"}}}}`},
-	{"formats", "byte is a string, others are any scalar",
-		`{"M": {"properties": {"a": {"type": "string", "format": "byte"}, "b": {"type": "string", "format": "int-or-string"}, "c": {"type": "integer", "format": "int64"}, "d": {"type": "boolean"}}}}`},
-	{"kinds", "one without a kind is no kind",
-		`{"M": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "M"}, {"group": "", "version": "v1", "kind": ""}, {"group": "g", "version": "v1", "kind": "O"}]}}`},
+	{
+		"overrides",
+		"a map type beside a reference",
+		`{"M": {"properties": {"a": {"$ref": "#/definitions/N", "x-kubernetes-map-type": "atomic"}, "b": {"$ref": "#/definitions/N", "x-kubernetes-map-type": "granular"}, "c": {"$ref": "#/definitions/N"}}}, "N": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"x": {}}}}`,
+	},
+	{
+		"lists",
+		"every list type",
+		`{"M": {"properties": {"a": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, "b": {"type": "array", "items": {"$ref": "#/definitions/I"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, "c": {"type": "array", "items": {"$ref": "#/definitions/I"}, "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "k"}, "d": {"type": "array", "items": {}}}}, "I": {"properties": {"k": {"type": "string", "default": "x"}}}}`,
+	},
+	{
+		"defaults",
+		"of every kind",
+		`{"M": {"properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "number", "default": 1.5}, "c": {"default": {"d": [1, "x", null]}}, "e": {"type": "string", "default": "x: y"}}}}`,
+	},
+	{
+		"recursion",
+		"a cycle",
+		`{"M": {"properties": {"m": {"$ref": "#/definitions/M"}, "l": {"type": "array", "items": {"$ref": "#/definitions/M"}}}}}`,
+	},
+	{
+		"an alias",
+		"resolves to nothing",
+		`{"M": {"$ref": "#/definitions/N"}, "N": {"type": "string"}, "O": {"properties": {"a": {"$ref": "#/definitions/M"}}}}`,
+	},
+	{
+		"formats",
+		"byte is a string, others are any scalar",
+		`{"M": {"properties": {"a": {"type": "string", "format": "byte"}, "b": {"type": "string", "format": "int-or-string"}, "c": {"type": "integer", "format": "int64"}, "d": {"type": "boolean"}}}}`,
+	},
+	{
+		"kinds",
+		"one without a kind is no kind",
+		`{"M": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "M"}, {"group": "", "version": "v1", "kind": ""}, {"group": "g", "version": "v1", "kind": "O"}]}}`,
+	},
 }
 
 func TestV2TopologiesAreAsUpstreamHasThem(t *testing.T) {
@@ -204,7 +240,8 @@ func TestV2TopologiesAreAsUpstreamHasThem(t *testing.T) {
 // true. What the document says is JSON.
 func TestWordsOfYAML(t *testing.T) {
 	document := definitionsOf(
-		`{"M": {"properties": {"e": {"type": "string", "default": "on"}}, "x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "N"}]}}`)
+		`{"M": {"properties": {"e": {"type": "string", "default": "on"}}, "x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "N"}]}}`,
+	)
 	k := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "N"}
 	r, err := CompileV2(document)
 	require.NoError(t, err)
@@ -262,7 +299,8 @@ func TestCompileV2Errors(t *testing.T) {
 			`M: properties.a.x-kubernetes-list-type: unknown list type "bag"`},
 		{"one kind twice", "upstream refuses it",
 			string(definitionsOf(
-				`{"M": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}, "N": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}}`)), "N: x-kubernetes-group-version-kind: g/v1, Kind=K is described twice, the first time by M"},
+				`{"M": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}, "N": {"x-kubernetes-group-version-kind": [{"group": "g", "version": "v1", "kind": "K"}]}}`,
+			)), "N: x-kubernetes-group-version-kind: g/v1, Kind=K is described twice, the first time by M"},
 		{"too deep", "nothing may exhaust the stack", strings.Repeat(`{"definitions":`, 2000), "nested too deep"},
 	}
 	for _, row := range rows {

@@ -18,8 +18,8 @@ const (
 	nodePorts     = 2768
 )
 
-// allocate sets the cluster IP, of a range, and the node ports of a Service if they are not set. They are derived from a
-// hash of the UID, which needs no allocator. If shared is true, ports of the same number get the same. No traffic is
+// allocate sets the cluster IP, of a range, and the node ports of a Service if they are not set. They are derived from
+// a hash of the UID, which needs no allocator. If shared is true, ports of the same number get the same. No traffic is
 // routed to cluster IPs: they only have to be valid, distinct and stable.
 func allocate(s *corev1.ServiceSpec, uid string, network netip.Prefix, shared bool) {
 	if s.Type == corev1.ServiceTypeExternalName {
@@ -54,8 +54,8 @@ func allocate(s *corev1.ServiceSpec, uid string, network netip.Prefix, shared bo
 	}
 }
 
-// clusterIP returns an address of a network for a number. The network's own address, the first one, which is that of the
-// Service kubernetes, and the last one, the broadcast address, are left out.
+// clusterIP returns an address of a network for a number. The network's own address, the first one, which is that of
+// the Service kubernetes, and the last one, the broadcast address, are left out.
 func clusterIP(network netip.Prefix, n uint32) netip.Addr {
 	ip := network.Masked().Addr().AsSlice()
 	size := uint32(1) << min(network.Addr().BitLen()-network.Bits(), 31)
@@ -66,8 +66,8 @@ func clusterIP(network netip.Prefix, n uint32) netip.Addr {
 	return address
 }
 
-// setIPFamilies sets ipFamilies and ipFamilyPolicy of a single-stack cluster of the network's family. A headless Service
-// without a selector gets both families, as on kube-apiserver: its endpoints may be of any.
+// setIPFamilies sets ipFamilies and ipFamilyPolicy of a single-stack cluster of the network's family. A headless
+// Service without a selector gets both families, as on kube-apiserver: its endpoints may be of any.
 func setIPFamilies(s *corev1.ServiceSpec, network netip.Prefix) {
 	if s.Type == corev1.ServiceTypeExternalName {
 		return

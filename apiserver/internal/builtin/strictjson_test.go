@@ -17,17 +17,26 @@ var strictBodies = []struct {
 	name, why, body string
 	accepted        bool
 }{
-	{"Pod", "what clients send", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"a":"b"},"creationTimestamp":null,` +
-		`"managedFields":[{"fieldsV1":{"f:a": {} }}]},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"0.10",` +
-		`"memory":1}},"ports":[{"containerPort":80}],"livenessProbe":{"httpGet":{"port":"http"}},"env":[]}],` +
-		`"nodeSelector":{},"activeDeadlineSeconds":3},"status":{"startTime":"2026-01-01T00:00:00Z"}}`, true},
+	{
+		"Pod",
+		"what clients send",
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"a":"b"},"creationTimestamp":null,` +
+			`"managedFields":[{"fieldsV1":{"f:a": {} }}]},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"0.10",` +
+			`"memory":1}},"ports":[{"containerPort":80}],"livenessProbe":{"httpGet":{"port":"http"}},"env":[]}],` +
+			`"nodeSelector":{},"activeDeadlineSeconds":3},"status":{"startTime":"2026-01-01T00:00:00Z"}}`,
+		true,
+	},
 	{"null", "it means nothing", `{"apiVersion":"v1","kind":"Pod","metadata":null,"spec":{"containers":null,` +
 		`"hostNetwork":null,"nodeName":null,"securityContext":null,"overhead":{"cpu":null}}}`, true},
 	{"no kind", "a serializer fills it in", `{"metadata":{"name":"a"}}`, false},
 	{"another kind", "it is an error", `{"apiVersion":"v1","kind":"Widget"}`, false},
 	{"duplicate name", "clients are told", `{"apiVersion":"v1","kind":"Pod","kind":"Pod"}`, false},
-	{"duplicate key of a map", "clients are told", `{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b","a":"c"}}}`,
-		false},
+	{
+		"duplicate key of a map",
+		"clients are told",
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b","a":"c"}}}`,
+		false,
+	},
 	{"unknown field", "clients are told", `{"apiVersion":"v1","kind":"Pod","spec":{"x":1}}`, false},
 	{"another case", "it is an unknown field", `{"apiVersion":"v1","kind":"Pod","Spec":{}}`, false},
 	{"not UTF-8", "it is replaced", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + "\xff" + `"}}`, false},
@@ -46,11 +55,21 @@ var strictBodies = []struct {
 		`"additionalProperties":true,"maximum":1e3,"enum":[null,"a"],"x-kubernetes-int-or-string":true}}}]}}`, true},
 	{"Deployment", "it is common", `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":2,"strategy":{` +
 		`"rollingUpdate":{"maxSurge":"25%","maxUnavailable":1}},"template":{"spec":{"containers":[]}}}}`, true},
-	{"Event", "it has microseconds", `{"apiVersion":"events.k8s.io/v1","kind":"Event","eventTime":"2026-01-01T00:00:00.500000Z"}`, true},
+	{
+		"Event",
+		"it has microseconds",
+		`{"apiVersion":"events.k8s.io/v1","kind":"Event","eventTime":"2026-01-01T00:00:00.500000Z"}`,
+		true,
+	},
 	{"ControllerRevision", "it has any JSON", `{"apiVersion":"apps/v1","kind":"ControllerRevision","data":{"a": [ 1 ]},` +
 		`"revision":1}`, true},
-	{"policy", "it has a duration", `{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","spec":{"minAvailable":"50%"},` +
-		`"status":{"disruptedPods":{"a":"2026-01-01T00:00:00Z","b":null}}}`, true},
+	{
+		"policy",
+		"it has a duration",
+		`{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","spec":{"minAvailable":"50%"},` +
+			`"status":{"disruptedPods":{"a":"2026-01-01T00:00:00Z","b":null}}}`,
+		true,
+	},
 }
 
 // strategiesByKind are all strategies of stored kinds.

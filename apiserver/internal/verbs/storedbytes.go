@@ -25,8 +25,8 @@ type versioner interface {
 	WithVersion(data []byte, revision string) ([]byte, bool)
 }
 
-// respondStored writes obj as [Call.respond] does, without encoding it again. It returns false, and has written nothing,
-// if it cannot.
+// respondStored writes obj as [Call.respond] does, without encoding it again. It returns false, and has written
+// nothing, if it cannot.
 func (c *Call) respondStored(code int, obj resources.Object) bool {
 	if c.stored.obj != obj || c.accepted.As != nil || c.accepted.Pretty ||
 		c.accepted.MediaType != runtime.ContentTypeJSON {

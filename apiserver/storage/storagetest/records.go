@@ -70,9 +70,34 @@ func testCompareAndSwap(t *testing.T, s storage.Store) {
 
 // oddKeys are sorted bytewise.
 var oddKeys = []string{
-	"/", "/\x00", "/\x00\x00", "/\x01", "//", "/a", "/a\x00", "/a\x00b", "/a\x01", "/a ", "/a.b", "/a/", "/a/\x00",
-	"/a//", "/a/b", "/a/b/c", "/a0", "/ab", "/a\x7f", "/a\u0080", "/aé", "/a\U0010ffff", "/b", "/é", "/\U0010fffe", "/\U0010ffff",
-	"/\U0010ffff/a", "/\U0010ffff\U0010ffff",
+	"/",
+	"/\x00",
+	"/\x00\x00",
+	"/\x01",
+	"//",
+	"/a",
+	"/a\x00",
+	"/a\x00b",
+	"/a\x01",
+	"/a ",
+	"/a.b",
+	"/a/",
+	"/a/\x00",
+	"/a//",
+	"/a/b",
+	"/a/b/c",
+	"/a0",
+	"/ab",
+	"/a\x7f",
+	"/a\u0080",
+	"/aé",
+	"/a\U0010ffff",
+	"/b",
+	"/é",
+	"/\U0010fffe",
+	"/\U0010ffff",
+	"/\U0010ffff/a",
+	"/\U0010ffff\U0010ffff",
 }
 
 func testKeys(t *testing.T, s storage.Store) {

@@ -143,7 +143,11 @@ func upstreamEntries(list []metav1.ManagedFieldsEntry) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		kept.fields[string(name)] = smd.NewVersionedSet(set, smd.APIVersion(entry.APIVersion), entry.Operation == metav1.ManagedFieldsOperationApply)
+		kept.fields[string(name)] = smd.NewVersionedSet(
+			set,
+			smd.APIVersion(entry.APIVersion),
+			entry.Operation == metav1.ManagedFieldsOperationApply,
+		)
 		kept.times[string(name)] = entry.Time
 	}
 	return kept, nil

@@ -49,12 +49,24 @@ func Measure(progress func(string)) ([]Series, error) {
 		{"apply, no-op", "items", []int{100, 1_000, 10_000, 100_000}, 10_000, func(n int) (*workloads.Case, error) {
 			return workloads.FleetApply(by, n)
 		}},
-		{"update, one label changes", "items", []int{100, 1_000, 10_000, 100_000}, 10_000, func(n int) (*workloads.Case, error) {
-			return workloads.FleetUpdate(by, n)
-		}},
-		{fmt.Sprintf("apply of 2 of %d items, no-op", ItemsOfManagers), "managers", []int{1, 10, 100, 1_000}, 1_000, func(n int) (*workloads.Case, error) {
-			return workloads.Managers(ItemsOfManagers, n, 2)
-		}},
+		{
+			"update, one label changes",
+			"items",
+			[]int{100, 1_000, 10_000, 100_000},
+			10_000,
+			func(n int) (*workloads.Case, error) {
+				return workloads.FleetUpdate(by, n)
+			},
+		},
+		{
+			fmt.Sprintf("apply of 2 of %d items, no-op", ItemsOfManagers),
+			"managers",
+			[]int{1, 10, 100, 1_000},
+			1_000,
+			func(n int) (*workloads.Case, error) {
+				return workloads.Managers(ItemsOfManagers, n, 2)
+			},
+		},
 	}
 	var out []Series
 	for _, f := range families {

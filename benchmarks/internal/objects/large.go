@@ -39,7 +39,13 @@ func Node() *unstructured.Unstructured {
 		"podCIDR": "10.4.17.0/24", "podCIDRs": []any{"10.4.17.0/24"}, "providerID": "cloud:///zone-a/worker-17",
 	}
 	capacity := func(cpu, memory string) map[string]any {
-		return map[string]any{"cpu": cpu, "memory": memory, "pods": "110", "ephemeral-storage": "203070420Ki", "hugepages-2Mi": "0"}
+		return map[string]any{
+			"cpu":               cpu,
+			"memory":            memory,
+			"pods":              "110",
+			"ephemeral-storage": "203070420Ki",
+			"hugepages-2Mi":     "0",
+		}
 	}
 	var conditions, images, volumes []any
 	for i, name := range []string{"MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable", "KernelDeadlock",
@@ -126,7 +132,12 @@ func CRD() *unstructured.Unstructured {
 		}},
 	}
 	u.Object["status"] = map[string]any{
-		"acceptedNames":  map[string]any{"kind": "Cluster", "listKind": "ClusterList", "plural": "clusters", "singular": "cluster"},
+		"acceptedNames": map[string]any{
+			"kind":     "Cluster",
+			"listKind": "ClusterList",
+			"plural":   "clusters",
+			"singular": "cluster",
+		},
 		"storedVersions": []any{"v1"},
 		"conditions": []any{map[string]any{
 			"type": "Established", "status": "True", "reason": "InitialNamesAccepted",
@@ -142,7 +153,8 @@ func schemaOf(depth int) map[string]any {
 	properties := map[string]any{}
 	for i := range 6 {
 		properties[fmt.Sprintf("text%d", i)] = map[string]any{
-			"type": "string", "maxLength": int64(253),
+			"type":        "string",
+			"maxLength":   int64(253),
 			"description": "What a user reads about the field, which is most of what a schema weighs. More: https://example.dev/docs.",
 		}
 		properties[fmt.Sprintf("count%d", i)] = map[string]any{"type": "integer", "format": "int32", "minimum": int64(0)}

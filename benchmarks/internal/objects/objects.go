@@ -43,7 +43,15 @@ func Fresh(obj *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // serverSet are the fields of metadata that no intent has.
-var serverSet = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "generateName", "ownerReferences", "managedFields"}
+var serverSet = []string{
+	"uid",
+	"resourceVersion",
+	"generation",
+	"creationTimestamp",
+	"generateName",
+	"ownerReferences",
+	"managedFields",
+}
 
 // defaulted are the fields, wherever they stand, that nobody writes and that a
 // server adds. The protocol of a port is among them although it is part of a key:

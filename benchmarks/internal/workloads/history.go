@@ -49,7 +49,10 @@ func (h *history) status(manager string, obj *unstructured.Unstructured) *histor
 	})
 }
 
-func (h *history) add(k engines.Kind, write func(engines.FieldManager, *unstructured.Unstructured) (any, error)) *history {
+func (h *history) add(
+	k engines.Kind,
+	write func(engines.FieldManager, *unstructured.Unstructured) (any, error),
+) *history {
 	if h.err != nil {
 		return h
 	}
@@ -83,7 +86,11 @@ func (h *history) live(obj *unstructured.Unstructured) (*unstructured.Unstructur
 
 // stored returns obj as stored after the intent made from it was applied and its
 // status, if it has any, updated.
-func stored(k engines.Kind, obj *unstructured.Unstructured, applier, updater string) (*unstructured.Unstructured, error) {
+func stored(
+	k engines.Kind,
+	obj *unstructured.Unstructured,
+	applier, updater string,
+) (*unstructured.Unstructured, error) {
 	h := (&history{kind: k}).apply(applier, objects.Intent(obj))
 	if _, ok := obj.Object["status"]; ok {
 		h = h.status(updater, obj)

@@ -23,7 +23,11 @@ func PodEntries(n int) ([][]metav1.ManagedFieldsEntry, error) {
 		ipv4, ipv6 := fmt.Sprintf("10.4.%d.%d", i/250, i%250+1), fmt.Sprintf("2001:db8:4::%x", i+1)
 		objects.Set(pod, ipv4, "status", "podIP")
 		objects.Set(pod, []any{map[string]any{"ip": ipv4}, map[string]any{"ip": ipv6}}, "status", "podIPs")
-		h := history{kind: engines.Pod, entries: created.entries[:len(created.entries):len(created.entries)], err: created.err}
+		h := history{
+			kind:    engines.Pod,
+			entries: created.entries[:len(created.entries):len(created.entries)],
+			err:     created.err,
+		}
 		if h.status(updater, pod); h.err != nil {
 			return nil, h.err
 		}

@@ -85,7 +85,11 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	completions(cmd, func(cmd *cobra.Command, _ []string, text string) []string {
 		return f.completeNamespaces(env, cmd, text)
 	}, "namespace")
-	completions(cmd, func(_ *cobra.Command, _ []string, text string) []string { return f.completeContexts(text) }, "context")
+	completions(
+		cmd,
+		func(_ *cobra.Command, _ []string, text string) []string { return f.completeContexts(text) },
+		"context",
+	)
 }
 
 // changedClusterFlag returns the first cluster flag on the command line.

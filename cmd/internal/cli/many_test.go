@@ -97,7 +97,12 @@ func (c *countingCluster) manifests(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
 		namespace, name, _ := strings.Cut(name, "/")
-		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {k: \"0\"}\n", name, namespace)
+		fmt.Fprintf(
+			&b,
+			"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {k: \"0\"}\n",
+			name,
+			namespace,
+		)
 	}
 	path := filepath.Join(c.t.TempDir(), "manifests.yaml")
 	require.NoError(c.t, os.WriteFile(path, []byte(b.String()), 0o600))
@@ -147,7 +152,11 @@ func TestManyPlans(t *testing.T) {
 	require.Zero(t, c.gets.Load())
 	require.Contains(t, out, "82 objects: 40 with conflicts, 42 without, 0 failed\n")
 	require.NotContains(t, out, "no conflict")
-	require.Contains(t, c.run(0, "conflicts", "-f", c.manifests("a/c-0"), "--field-manager", "other"), "configmap/c-0 in a: no conflict")
+	require.Contains(
+		t,
+		c.run(0, "conflicts", "-f", c.manifests("a/c-0"), "--field-manager", "other"),
+		"configmap/c-0 in a: no conflict",
+	)
 }
 
 // Many objects are written at the same time, but no more than --concurrency says.

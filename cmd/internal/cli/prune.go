@@ -31,7 +31,12 @@ type pruneFlags struct {
 
 func (f *pruneFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.prune, "prune", false, "also list the objects that are not in the input any more; needs -l, --all or --applyset")
+	flags.BoolVar(
+		&f.prune,
+		"prune",
+		false,
+		"also list the objects that are not in the input any more; needs -l, --all or --applyset",
+	)
 	flags.StringVarP(&f.selector, "selector", "l", "", "prune only objects with these `LABELS`, as in a=b,c!=d")
 	flags.BoolVar(&f.all, "all", false, "prune objects with any labels")
 	flags.StringArrayVar(&f.kinds, "prune-allowlist", nil,

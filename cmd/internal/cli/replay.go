@@ -100,7 +100,11 @@ Exit status: 0 if no step differed, 1 if any did, or on any error.`,
 
 // runTrace replays a trace. A panic is the fault of a malformed trace, such as a response without the
 // object that it should have, and becomes an error.
-func runTrace(trace *replay.Trace, types *openapi.Registry, validation replay.Validation) (results []replay.Result, err error) {
+func runTrace(
+	trace *replay.Trace,
+	types *openapi.Registry,
+	validation replay.Validation,
+) (results []replay.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%s: the trace can't be replayed: %v", trace.Name, v)

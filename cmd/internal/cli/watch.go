@@ -239,7 +239,11 @@ func (w *watcher) observe(e cluster.Event, at time.Time) error {
 	if e.IsDeleted {
 		u := e.Object
 		w.tracker.Forget(fights.Object{
-			APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
+			APIVersion: u.GetAPIVersion(),
+			Kind:       u.GetKind(),
+			Namespace:  u.GetNamespace(),
+			Name:       u.GetName(),
+			UID:        string(u.GetUID()),
 		})
 		return nil
 	}

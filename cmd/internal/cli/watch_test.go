@@ -73,8 +73,13 @@ func (w *watched) apply(ctx context.Context, manager, name, key, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.audit.Encode(map[string]any{
-		"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse", "stage": "ResponseComplete", "verb": "patch",
-		"stageTimestamp": time.Now().UTC().Format(time.RFC3339Nano), "objectRef": map[string]any{"resource": "configmaps"},
+		"kind":           "Event",
+		"apiVersion":     "audit.k8s.io/v1",
+		"level":          "RequestResponse",
+		"stage":          "ResponseComplete",
+		"verb":           "patch",
+		"stageTimestamp": time.Now().UTC().Format(time.RFC3339Nano),
+		"objectRef":      map[string]any{"resource": "configmaps"},
 		"responseObject": stored.Object,
 	}); err != nil {
 		w.t.Error(err)
@@ -150,7 +155,12 @@ func TestWatch(t *testing.T) {
 		status <- Main(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx, Getenv: func(string) string { return "" }},
 			[]string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"})
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "/metrics") }, time.Minute, 10*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return strings.Contains(errs.String(), "/metrics") },
+		time.Minute,
+		10*time.Millisecond,
+	)
 	for round := 0; len(fightsIn(t, out.String())) < 3; round++ {
 		require.Less(t, round, 500, "%s%s", out.String(), errs.String())
 		w.writeRound(ctx, round)
@@ -163,27 +173,53 @@ func TestWatch(t *testing.T) {
 	defer response.Body.Close()
 	metrics, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	require.Regexp(t, `tenure_fight_returns\{api_version="v1",field="\.data\.color",kind="ConfigMap",name="fought-0",namespace="default"\} \d`,
-		string(metrics))
+	require.Regexp(
+		t,
+		`tenure_fight_returns\{api_version="v1",field="\.data\.color",kind="ConfigMap",name="fought-0",namespace="default"\} \d`,
+		string(metrics),
+	)
 	cancel()
 	require.Equal(t, 1, <-status, errs.String())
 
 	var past bytes.Buffer
-	require.Equal(t, 1, Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
-		[]string{"watch", "--audit-log", log.Name(), "-o", "json"}), errs.String())
+	require.Equal(
+		t,
+		1,
+		Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+			[]string{"watch", "--audit-log", log.Name(), "-o", "json"}),
+		errs.String(),
+	)
 	require.ElementsMatch(t, threeFields, fightsIn(t, past.String()))
 
 	past.Reset()
-	require.Equal(t, 1, Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
-		[]string{"watch", "--audit-log", log.Name()}), errs.String())
-	require.Regexp(t, `(?m)^Fight +default +configmap/fought-1 +\.data\.color +blue \(apply\)="blue" red \(apply\)="red" +\d`, past.String())
+	require.Equal(
+		t,
+		1,
+		Main(process.Env{Name: "tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+			[]string{"watch", "--audit-log", log.Name()}),
+		errs.String(),
+	)
+	require.Regexp(
+		t,
+		`(?m)^Fight +default +configmap/fought-1 +\.data\.color +blue \(apply\)="blue" red \(apply\)="red" +\d`,
+		past.String(),
+	)
 	require.NotContains(t, past.String(), `\u000a`, "advice has lines of its own")
 	require.Contains(t, past.String(), "\n    tenure handover -f MANIFEST --field-manager blue --field .data.color\n")
 
 	past.Reset()
-	require.Equal(t, 1, Main(process.Env{Name: "kubectl-tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
-		[]string{"watch", "--audit-log", log.Name()}), errs.String())
-	require.Contains(t, past.String(), "\n    kubectl tenure handover -f MANIFEST --field-manager blue --field .data.color\n")
+	require.Equal(
+		t,
+		1,
+		Main(process.Env{Name: "kubectl-tenure", Stdout: &past, Stderr: &errs, Getenv: func(string) string { return "" }},
+			[]string{"watch", "--audit-log", log.Name()}),
+		errs.String(),
+	)
+	require.Contains(
+		t,
+		past.String(),
+		"\n    kubectl tenure handover -f MANIFEST --field-manager blue --field .data.color\n",
+	)
 }
 
 func TestWatchErrors(t *testing.T) {
@@ -211,8 +247,16 @@ func TestWatchErrors(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out, errs syncBuffer
-			status := Main(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Context: t.Context(), Getenv: func(string) string { return "" }},
-				append([]string{"watch"}, row.args...))
+			status := Main(
+				process.Env{
+					Name:    "tenure",
+					Stdout:  &out,
+					Stderr:  &errs,
+					Context: t.Context(),
+					Getenv:  func(string) string { return "" },
+				},
+				append([]string{"watch"}, row.args...),
+			)
 			require.Equal(t, row.status, status, errs.String())
 			require.Contains(t, errs.String(), row.want)
 		})

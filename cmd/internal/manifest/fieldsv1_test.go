@@ -18,11 +18,23 @@ var sharing = []struct {
 }{
 	{"a single value", `{"managedFields":[{"fieldsV1":{"f:a":{}}}]}`, false},
 	{"two that are the same", `{"managedFields":[{"fieldsV1":{"f:a":{}}},{"fieldsV1":{"f:a":{}}}]}`, true},
-	{"others, and the first again", `{"managedFields":[{"fieldsV1":{"f:a":{}}}, {"fieldsV1" : {"f:b":{}}},{"fieldsV1":` + "\n\t" + `{"f:a":{}}}]}`, true},
-	{"values that look like our numbers", `[{"fieldsV1":{"1":0}},{"fieldsV1":{"0":0}},{"fieldsV1":{}},{"fieldsV1":{"7":0,"8":0}}]`, true},
+	{
+		"others, and the first again",
+		`{"managedFields":[{"fieldsV1":{"f:a":{}}}, {"fieldsV1" : {"f:b":{}}},{"fieldsV1":` + "\n\t" + `{"f:a":{}}}]}`,
+		true,
+	},
+	{
+		"values that look like our numbers",
+		`[{"fieldsV1":{"1":0}},{"fieldsV1":{"0":0}},{"fieldsV1":{}},{"fieldsV1":{"7":0,"8":0}}]`,
+		true,
+	},
 	{"other values", `[{"fieldsV1":null},{"fieldsV1":[{"fieldsV1":{"0":0}}]},{"fieldsV1":7},{"fieldsV1":"{"}]`, true},
 	{"one in another", `[{"fieldsV1":{"fieldsV1":{"0":0}}},{"fieldsV1":{"0":0}}]`, true},
-	{"a name with escapes", `[{"fields\u00561":{"0":0}},{"fieldsV1":{"f:a":{}}},{"\u0066\u0069\u0065\u006c\u0064\u0073\u0056\u0031":{}},{"fieldsV1":{}}]`, true},
+	{
+		"a name with escapes",
+		`[{"fields\u00561":{"0":0}},{"fieldsV1":{"f:a":{}}},{"\u0066\u0069\u0065\u006c\u0064\u0073\u0056\u0031":{}},{"fieldsV1":{}}]`,
+		true,
+	},
 	{"strings of the same text", `["fieldsV1",{"a":"fieldsV1","b":{"fieldsV1":{"f:a":{}}}},"fieldsV1"]`, true},
 	{"names in quotes, braces and backslashes in names",
 		`[{"fieldsV1":{"k:{\"name\":\"a}\"}":{},"\\":{},"\\\"}":{"}":{}}}},{"fieldsV1":{"k:{\"name\":\"a}\"}":{}}}]`, true},

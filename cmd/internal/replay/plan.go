@@ -215,8 +215,8 @@ func (r *replayer) compared(plan planned, want string) error {
 	return fmt.Errorf("the plan's outcome is %s, the server's %s; the plan's error: %v", plan.got, want, plan.err)
 }
 
-// isFault reports whether a response is one of the faults of kube-apiserver in doc/differences.md that no plan repeats: an
-// apply to /scale of a custom resource fails (difference 28), and an empty map or list that becomes null fails the
+// isFault reports whether a response is one of the faults of kube-apiserver in doc/differences.md that no plan repeats:
+// an apply to /scale of a custom resource fails (difference 28), and an empty map or list that becomes null fails the
 // validation of a custom resource (difference 1).
 func isFault(custom bool, subresource string, code int, body map[string]any) bool {
 	message, _ := body["message"].(string)

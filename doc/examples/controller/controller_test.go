@@ -76,7 +76,8 @@ func testController(t *testing.T, config *rest.Config) {
 	deployed := func(replicas int32, image string) func() bool {
 		return func() bool {
 			var d appsv1.Deployment
-			return c.Get(ctx, key, &d) == nil && *d.Spec.Replicas == replicas && d.Spec.Template.Spec.Containers[0].Image == image
+			return c.Get(ctx, key, &d) == nil && *d.Spec.Replicas == replicas &&
+				d.Spec.Template.Spec.Containers[0].Image == image
 		}
 	}
 	eventually := func(is func() bool, why string) {

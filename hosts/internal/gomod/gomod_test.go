@@ -51,6 +51,10 @@ func TestStaged(t *testing.T) {
 func TestUnexpected(t *testing.T) {
 	_, err := parse([]byte(`{"Go":"1.26.0"}`), "v1.36.3", "v0.36.3")
 	require.ErrorContains(t, err, "replaced by folders")
-	_, err = parse([]byte(`{"Replace":[{"Old":{"Path":"a"},"New":{"Path":"b","Version":"v1.0.0"}}]}`), "v1.36.3", "v0.36.3")
+	_, err = parse(
+		[]byte(`{"Replace":[{"Old":{"Path":"a"},"New":{"Path":"b","Version":"v1.0.0"}}]}`),
+		"v1.36.3",
+		"v0.36.3",
+	)
 	require.ErrorContains(t, err, "expected replacements by folders only")
 }

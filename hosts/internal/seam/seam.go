@@ -165,7 +165,11 @@ func merge(major, version string) Module {
 				In: "merge", Receiver: "Updater", Name: "Update", To: "upstreamUpdate", Signature: "func(" + values + ")" + results,
 			},
 			patch.RenameFunc{
-				In: "merge", Receiver: "Updater", Name: "Apply", To: "upstreamApply", Signature: "func(" + values + ", bool)" + results,
+				In:        "merge",
+				Receiver:  "Updater",
+				Name:      "Apply",
+				To:        "upstreamApply",
+				Signature: "func(" + values + ", bool)" + results,
 			},
 			patch.AddFile{In: "merge", Name: "zz_tenure.go", Source: of(mergeFile)},
 			patch.AddFile{In: "merge", Name: "zz_tenure_test.go", Source: of(mergeLinkFile)},
@@ -179,7 +183,9 @@ func Tests() []patch.Step {
 	const testing = internal + "/testing"
 	return []patch.Step{
 		patch.RenameFunc{
-			In: testing, Name: "NewTestFieldManagerImpl", To: "newUpstreamTestFieldManagerImpl",
+			In:   testing,
+			Name: "NewTestFieldManagerImpl",
+			To:   "newUpstreamTestFieldManagerImpl",
 			Signature: "func(managedfields.TypeConverter, schema.GroupVersionKind, string, func(internal.Manager) internal.Manager) " +
 				"*TestFieldManagerImpl",
 		},

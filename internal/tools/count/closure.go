@@ -208,7 +208,10 @@ func binarySize(root string) (size int64, err error) {
 	out := filepath.Join(dir, "tenure")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "./cmd/tenure")
 	build.Dir = root
-	build.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOWORK=") }), "CGO_ENABLED=0")
+	build.Env = append(
+		slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOWORK=") }),
+		"CGO_ENABLED=0",
+	)
 	if text, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("%w: %s", err, text)
 	}

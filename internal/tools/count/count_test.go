@@ -35,7 +35,12 @@ type u struct{}
 
 const A, b = 1, 2
 `)
-	writeFile(t, root, "typed/a_test.go", "package typed\n\nvar rows = []string{\n\t\""+strings.Repeat("x", 130)+"\",\n}\n")
+	writeFile(
+		t,
+		root,
+		"typed/a_test.go",
+		"package typed\n\nvar rows = []string{\n\t\""+strings.Repeat("x", 130)+"\",\n}\n",
+	)
 	writeFile(t, root, "internal/b/b.go", "package b\n\nfunc Long() {\n"+strings.Repeat("\tprintln()\n", 90)+"}\n")
 	writeFile(t, root, "benchmarks/c.go", "package benchmarks\n\nvar S = \""+strings.Repeat("x", 130)+"\"\n")
 	writeFile(t, root, "typed/testdata/d.go", "package broken {\n")

@@ -242,7 +242,10 @@ func (t sourceTree) rows() []row {
 		{"exported identifiers", number(exported)},
 		{"longest function, lines", fmt.Sprintf("%d (%s)", longest.lines, longest.name)},
 		{"functions above 80 lines", number(t.sum(isProduct, func(f sourceFile) int { return f.long }))},
-		{"lines above 120 columns that are not data, tests too", number(t.sum(func(sourceFile) bool { return true }, func(f sourceFile) int { return f.wide }))},
+		{
+			"lines above 120 columns that are not data, tests too",
+			number(t.sum(func(sourceFile) bool { return true }, func(f sourceFile) int { return f.wide })),
+		},
 	}
 	return append(rows, t.moduleRows(isProduct, code)...)
 }

@@ -89,7 +89,13 @@ type result struct {
 // execute runs some tests of a package with mutants turned on. The limit is one of
 // processor time: on a busy machine, tests take longer and do not compute more. A limit of
 // none is for measuring.
-func (b *build) execute(pkg string, tests []string, limit time.Duration, trace bool, on ...int) (out result, err error) {
+func (b *build) execute(
+	pkg string,
+	tests []string,
+	limit time.Duration,
+	trace bool,
+	on ...int,
+) (out result, err error) {
 	name, output, err := b.binary(pkg)
 	if err != nil {
 		return out, err
@@ -126,7 +132,8 @@ func (b *build) execute(pkg string, tests []string, limit time.Duration, trace b
 	case err == nil:
 	case !errors.As(err, &exit):
 		return out, err
-	case exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, strings.Contains(out.output, "panic: test timed out"):
+	case exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL,
+		strings.Contains(out.output, "panic: test timed out"):
 		out.outcome = outOfTime
 	default:
 		out.outcome = failed

@@ -19,7 +19,11 @@ func TestMutate(t *testing.T) {
 	}
 	root := sample(t)
 	var out strings.Builder
-	lived, err := mutate([]string{"-root", root, "-allow", "testdata/survivors.txt", "-tests", "./user", "small"}, &out, io.Discard)
+	lived, err := mutate(
+		[]string{"-root", root, "-allow", "testdata/survivors.txt", "-tests", "./user", "small"},
+		&out,
+		io.Discard,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +69,12 @@ func TestMutateWhatFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "TestFails of ./small fails without a mutant") {
 		t.Errorf("got %v: tests that fail anyway say nothing", err)
 	}
-	if _, err = mutate(append(args, "nowhere"), new(strings.Builder), io.Discard); err == nil || !strings.Contains(err.Error(), "no Go files") {
+	if _, err = mutate(
+		append(args, "nowhere"),
+		new(strings.Builder),
+		io.Discard,
+	); err == nil ||
+		!strings.Contains(err.Error(), "no Go files") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -76,7 +85,17 @@ func TestSkip(t *testing.T) {
 		t.Skip("builds and runs tests")
 	}
 	var out strings.Builder
-	args := []string{"-root", sample(t), "-allow", "testdata/survivors.txt", "-run", "Clamp: true", "-skip", "^TestClamp$", "small"}
+	args := []string{
+		"-root",
+		sample(t),
+		"-allow",
+		"testdata/survivors.txt",
+		"-run",
+		"Clamp: true",
+		"-skip",
+		"^TestClamp$",
+		"small",
+	}
 	lived, err := mutate(args, &out, io.Discard)
 	if err != nil || !lived || !strings.Contains(out.String(), "Clamp: true for n > 9: LIVED") {
 		t.Errorf("got %v, %v:\n%s", lived, err, out.String())

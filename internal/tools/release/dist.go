@@ -230,8 +230,8 @@ func checkBinary(file string, p platform) error {
 // canaryMethod is in a binary only if the linker keeps methods that nothing calls.
 const canaryMethod = "main.canary.KeptByReflection"
 
-// checkMethods checks that the linker removed methods that nothing calls. Names of functions are in a stripped binary too,
-// for stack traces.
+// checkMethods checks that the linker removed methods that nothing calls. Names of functions are in a stripped binary
+// too, for stack traces.
 func checkMethods(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

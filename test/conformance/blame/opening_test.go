@@ -22,10 +22,18 @@ func TestOpening(t *testing.T) {
 		env, fields := []any{}, map[string]any{}
 		for j := range 8 {
 			env = append(env, map[string]any{"name": fmt.Sprintf("SETTING_%d", j), "value": "on"})
-			fields[fmt.Sprintf(`k:{"name":"SETTING_%d"}`, j)] = map[string]any{".": map[string]any{}, "f:name": map[string]any{}, "f:value": map[string]any{}}
+			fields[fmt.Sprintf(`k:{"name":"SETTING_%d"}`, j)] = map[string]any{
+				".":       map[string]any{},
+				"f:name":  map[string]any{},
+				"f:value": map[string]any{},
+			}
 		}
 		containers = append(containers, map[string]any{"name": name, "image": "registry.example/worker:1", "env": env})
-		owned[fmt.Sprintf(`k:{"name":%q}`, name)] = map[string]any{".": map[string]any{}, "f:name": map[string]any{}, "f:env": fields}
+		owned[fmt.Sprintf(`k:{"name":%q}`, name)] = map[string]any{
+			".":      map[string]any{},
+			"f:name": map[string]any{},
+			"f:env":  fields,
+		}
 	}
 	entry := func(manager string) any {
 		return map[string]any{"manager": manager, "operation": "Apply", "apiVersion": "v1", "time": "2026-01-03T09:00:00Z",
@@ -46,7 +54,13 @@ func TestOpening(t *testing.T) {
 			Painted: list.getEntriesByName("first-contentful-paint")[0].startTime,
 		});
 	}).observe({type: "paint", buffered: true}))`)
-	t.Logf("%d lines: ready after %.0f ms, loaded after %.0f ms, painted after %.0f ms", len(r.Lines), times.Ready, times.Loaded, times.Painted)
+	t.Logf(
+		"%d lines: ready after %.0f ms, loaded after %.0f ms, painted after %.0f ms",
+		len(r.Lines),
+		times.Ready,
+		times.Loaded,
+		times.Painted,
+	)
 	for _, ms := range []float64{times.Ready, times.Loaded, times.Painted} {
 		require.Positive(t, ms)
 		require.Less(t, ms, float64(limit.Milliseconds()))

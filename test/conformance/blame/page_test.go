@@ -14,7 +14,10 @@ import (
 
 // row finds the row of a path's line in the page, in JavaScript.
 func row(path string) string {
-	return fmt.Sprintf(`[...document.querySelectorAll(".line")].find(l => decodeURIComponent(l.querySelector(".no").hash.slice(1)) === %q)`, path)
+	return fmt.Sprintf(
+		`[...document.querySelectorAll(".line")].find(l => decodeURIComponent(l.querySelector(".no").hash.slice(1)) === %q)`,
+		path,
+	)
 }
 
 const (
@@ -50,7 +53,10 @@ func TestPage(t *testing.T) {
 				{port8080 + ".protocol", []string{}, "the default of a key is nobody's, although the item is owned by it"},
 				{container + ".args", []string{"gitops", "mesh-injector·item"}, "the item that begins in the line is shared, the field is not"},
 			} {
-				chips := eval[[]string](b, `[...`+row(tt.path)+`.querySelectorAll(".chip")].map(c => [...c.childNodes].map(n => n.textContent).join("·"))`)
+				chips := eval[[]string](
+					b,
+					`[...`+row(tt.path)+`.querySelectorAll(".chip")].map(c => [...c.childNodes].map(n => n.textContent).join("·"))`,
+				)
 				require.Equal(t, tt.chips, chips, "%s: %s", tt.path, tt.why)
 			}
 
@@ -79,7 +85,12 @@ func TestPage(t *testing.T) {
 		b := open(t, browser, "", deployment(t))
 		type point struct{ X, Y float64 }
 		over := func(path string) {
-			p := eval[point](b, `(() => { const r = `+row(path)+`; r.scrollIntoView({block: "center"}); const b = r.getBoundingClientRect(); return {X: b.x + b.width / 2, Y: b.y + b.height / 2}; })()`)
+			p := eval[point](
+				b,
+				`(() => { const r = `+row(
+					path,
+				)+`; r.scrollIntoView({block: "center"}); const b = r.getBoundingClientRect(); return {X: b.x + b.width / 2, Y: b.y + b.height / 2}; })()`,
+			)
 			b.do(chromedp.MouseEvent("mouseMoved", p.X, p.Y))
 		}
 		over(port8080 + ".containerPort")
@@ -104,7 +115,10 @@ func TestPage(t *testing.T) {
 		b := open(t, browser, "", deployment(t))
 		all := len(b.visible())
 		button := func(name string) string {
-			return fmt.Sprintf(`[...document.querySelectorAll(".manager")].find(m => m.querySelector("b").textContent === %q)`, name)
+			return fmt.Sprintf(
+				`[...document.querySelectorAll(".manager")].find(m => m.querySelector("b").textContent === %q)`,
+				name,
+			)
 		}
 		b.script(button("hpa") + `.click()`)
 		require.Equal(t, []string{"spec:", "  replicas: 5"}, b.visible(), "one line, and what it is in")
@@ -149,7 +163,14 @@ func TestPage(t *testing.T) {
 	t.Run("has an address for every path", func(t *testing.T) {
 		b := open(t, browser, port8080+".name", deployment(t))
 		require.Equal(t, "          name: http", eval[string](b, `document.querySelector(".line.kept code").textContent`))
-		require.True(t, eval[bool](b, `(() => { const b = document.querySelector(".line.kept").getBoundingClientRect(); return b.top >= document.querySelector("header").getBoundingClientRect().bottom && b.bottom <= innerHeight; })()`), "in view, not below the header")
+		require.True(
+			t,
+			eval[bool](
+				b,
+				`(() => { const b = document.querySelector(".line.kept").getBoundingClientRect(); return b.top >= document.querySelector("header").getBoundingClientRect().bottom && b.bottom <= innerHeight; })()`,
+			),
+			"in view, not below the header",
+		)
 		require.Equal(t, "  replicas: 5", eval[string](b, `new Promise(done => {
 			addEventListener("hashchange", () => done(document.querySelector(".line.kept code").textContent), {once: true});
 			location.hash = "#" + encodeURIComponent(".spec.replicas");
@@ -169,8 +190,11 @@ func TestPage(t *testing.T) {
 		for i := range 40 {
 			key := fmt.Sprintf("k%02d", i)
 			data[key] = "v"
-			entries = append(entries, map[string]any{"manager": key, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
-				"fieldsV1": map[string]any{"f:data": map[string]any{"f:" + key: map[string]any{}}}})
+			entries = append(
+				entries,
+				map[string]any{"manager": key, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+					"fieldsV1": map[string]any{"f:data": map[string]any{"f:" + key: map[string]any{}}}},
+			)
 		}
 		obj["data"] = data
 		obj["metadata"].(map[string]any)["managedFields"] = entries
@@ -192,10 +216,18 @@ func TestPage(t *testing.T) {
 			"apiVersion": evil, "kind": evil,
 			"metadata": map[string]any{
 				"name": evil, "annotations": map[string]any{evil: evil + "\u202e\x1b[2J"},
-				"managedFields": []any{map[string]any{
-					"manager": evil + "\x1b]0;x\x07", "operation": "Apply", "apiVersion": evil, "fieldsType": "FieldsV1",
-					"fieldsV1": map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + evil: map[string]any{}}}, "f:" + evil: map[string]any{}},
-				}},
+				"managedFields": []any{
+					map[string]any{
+						"manager":    evil + "\x1b]0;x\x07",
+						"operation":  "Apply",
+						"apiVersion": evil,
+						"fieldsType": "FieldsV1",
+						"fieldsV1": map[string]any{
+							"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + evil: map[string]any{}}},
+							"f:" + evil:  map[string]any{},
+						},
+					},
+				},
 			},
 		}
 		r := report(t, obj)
@@ -209,16 +241,30 @@ func TestPage(t *testing.T) {
 	t.Run("can be read without scripts", func(t *testing.T) {
 		r := deployment(t)
 		b := open(t, browser, "", r)
-		_, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := chromedp.Call(
+			b.ctx,
+			emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true},
+		)
 		require.NoError(t, err)
 		b.do(chromedp.Reload())
 		require.False(t, eval[bool](b, `document.documentElement.classList.contains("js")`))
 		require.Equal(t, r.YAML(), strings.Join(b.visible(), "\n")+"\n")
-		require.Equal(t, "none", eval[string](b, `getComputedStyle(document.querySelector("aside")).display`), "what would do nothing is not shown")
+		require.Equal(
+			t,
+			"none",
+			eval[string](b, `getComputedStyle(document.querySelector("aside")).display`),
+			"what would do nothing is not shown",
+		)
 	})
 
 	t.Run("says when nobody is known", func(t *testing.T) {
-		b := open(t, browser, "", report(t, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}}))
+		b := open(
+			t,
+			browser,
+			"",
+			report(t, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}}),
+		)
 		require.Contains(t, eval[string](b, `document.querySelector(".note").textContent`), "no managed fields")
 	})
 }

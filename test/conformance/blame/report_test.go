@@ -30,10 +30,19 @@ func openReport(t *testing.T, browser context.Context, fragment string, more ...
 		}
 		objects = append(objects, map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{
-				"name": fmt.Sprintf("c-%02d", i), "namespace": "shop", "managedFields": []any{map[string]any{
-					"manager": fmt.Sprintf("writer-%d", i%5), "operation": "Update", "apiVersion": "v1", "time": "2020-01-01T00:00:00Z",
-					"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:data": fields},
-				}},
+				"name": fmt.Sprintf("c-%02d", i), "namespace": "shop", "managedFields": []any{
+					map[string]any{
+						"manager": fmt.Sprintf(
+							"writer-%d",
+							i%5,
+						),
+						"operation":  "Update",
+						"apiVersion": "v1",
+						"time":       "2020-01-01T00:00:00Z",
+						"fieldsType": "FieldsV1",
+						"fieldsV1":   map[string]any{"f:data": fields},
+					},
+				},
 			},
 		})
 	}
@@ -109,11 +118,18 @@ func TestReportPage(t *testing.T) {
 		b := openReport(t, browser, "")
 		require.Zero(t, eval[int](b, `[...document.querySelectorAll(".blame")].filter(s => s.offsetHeight).length`))
 		b.script(`[...document.querySelectorAll("#objects a")].find(a => a.textContent === "configmap/c-29").click()`)
-		lines := eval[[]string](b, `new Promise(done => setTimeout(() => done([...document.querySelectorAll(".blame.opened .line")]
-			.map(l => l.querySelector(".who").textContent + "|" + l.querySelector("code").textContent)), 100))`)
+		lines := eval[[]string](
+			b,
+			`new Promise(done => setTimeout(() => done([...document.querySelectorAll(".blame.opened .line")]
+			.map(l => l.querySelector(".who").textContent + "|" + l.querySelector("code").textContent)), 100))`,
+		)
 		require.Contains(t, lines, "writer-4|  k0: v")
 		require.Contains(t, lines, "|metadata:")
-		require.Equal(t, "tenure blame configmap/c-29 -n shop", eval[string](b, `document.querySelector(".blame.opened .command code").textContent`))
+		require.Equal(
+			t,
+			"tenure blame configmap/c-29 -n shop",
+			eval[string](b, `document.querySelector(".blame.opened .command code").textContent`),
+		)
 		b.screenshot("report-object")
 		b.do(chromedp.KeyEvent(kb.Escape))
 		require.Zero(t, eval[int](b, `document.querySelectorAll(".blame.opened").length`))
@@ -126,10 +142,16 @@ func TestReportPage(t *testing.T) {
 		const evil = `</script><script>document.title="pwned"</script><img src=x onerror=alert(1)>`
 		b := openReport(t, browser, "", map[string]any{
 			"apiVersion": evil + "/v1", "kind": evil, "data": map[string]any{evil: evil + "\u202e"},
-			"metadata": map[string]any{"name": evil, "namespace": evil, "managedFields": []any{map[string]any{
-				"manager": evil + "\x1b]0;x\x07", "operation": "Apply", "apiVersion": evil, "fieldsType": "FieldsV1", "time": "2020-01-01T00:00:00Z",
-				"fieldsV1": map[string]any{"f:data": map[string]any{"f:" + evil: map[string]any{}}},
-			}}},
+			"metadata": map[string]any{"name": evil, "namespace": evil, "managedFields": []any{
+				map[string]any{
+					"manager":    evil + "\x1b]0;x\x07",
+					"operation":  "Apply",
+					"apiVersion": evil,
+					"fieldsType": "FieldsV1",
+					"time":       "2020-01-01T00:00:00Z",
+					"fieldsV1":   map[string]any{"f:data": map[string]any{"f:" + evil: map[string]any{}}},
+				},
+			}},
 		})
 		require.NotContains(t, eval[string](b, `document.title`), "pwned")
 		require.Zero(t, eval[int](b, `document.images.length`))

@@ -142,7 +142,10 @@ func testPage(t *testing.T, chromium context.Context, command, address string, i
 			document.querySelector("#type").dispatchEvent(new Event("change"));
 		})()`)
 		b.settle()
-		link := eval[string](b, `new Promise(done => { const look = () => location.hash.startsWith("#s=") ? done(location.hash) : setTimeout(look, 10); look(); })`)
+		link := eval[string](
+			b,
+			`new Promise(done => { const look = () => location.hash.startsWith("#s=") ? done(location.hash) : setTimeout(look, 10); look(); })`,
+		)
 		other := open(t, chromium, address, link)
 		state := `[document.querySelector("#type").value, ...[...document.querySelectorAll("#steps textarea")].map(t => t.value)]`
 		require.Equal(t, eval[[]string](b, state), eval[[]string](other, state))
@@ -164,7 +167,12 @@ func testPage(t *testing.T, chromium context.Context, command, address string, i
 		b.do(chromedp.KeyEvent(kb.Enter))
 		b.settle()
 		require.Len(t, b.texts("#steps > li"), steps+1)
-		require.Equal(t, "manager", eval[string](b, `document.activeElement.dataset.field`), "the new write is to be filled in")
+		require.Equal(
+			t,
+			"manager",
+			eval[string](b, `document.activeElement.dataset.field`),
+			"the new write is to be filled in",
+		)
 		require.Empty(t, eval[[]string](b, `[...document.querySelectorAll("button, select, input, textarea")]
 			.filter(e => !(e.textContent.trim() && e.tagName === "BUTTON") && !e.labels?.length && !e.ariaLabel).map(e => e.outerHTML)`),
 			"every control has a name")
@@ -248,7 +256,14 @@ func checkShown(t *testing.T, b *tab, e *example, answer string) {
 			fields = append(fields, c.Field)
 		}
 		if len(fields) > 0 {
-			require.Equal(t, fields, b.texts("#result table:first-of-type tbody td:first-child > code"), "%s, step %d", e.Name, i+1)
+			require.Equal(
+				t,
+				fields,
+				b.texts("#result table:first-of-type tbody td:first-child > code"),
+				"%s, step %d",
+				e.Name,
+				i+1,
+			)
 		}
 	}
 }

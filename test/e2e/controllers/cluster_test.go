@@ -127,7 +127,10 @@ func TestGarbageCollectionOfCustomResources(t *testing.T) {
 		}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.NoError(t, client.Resource(shops).Namespace(s.name).Delete(t.Context(), owner.GetName(), metav1.DeleteOptions{}))
+	require.NoError(
+		t,
+		client.Resource(shops).Namespace(s.name).Delete(t.Context(), owner.GetName(), metav1.DeleteOptions{}),
+	)
 	await(t, "the ConfigMap is deleted with its owner", func() (bool, error) {
 		_, err := s.CoreV1().ConfigMaps(s.name).Get(t.Context(), "settings", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
