@@ -63,8 +63,11 @@ func Example() {
 		panic(err)
 	}
 	fmt.Println(string(patch))
-	// Output: alice gains [] and loses [.spec.replicas] bob gains [.spec.replicas] and loses [] the next apply of alice
-	// deletes [] and regains [.spec.replicas] the next apply of bob deletes [.spec.replicas] and regains []
+	// Output:
+	// alice gains [] and loses [.spec.replicas]
+	// bob gains [.spec.replicas] and loses []
+	// the next apply of alice deletes [] and regains [.spec.replicas]
+	// the next apply of bob deletes [.spec.replicas] and regains []
 	// [{"op":"replace","path":"/metadata/managedFields","value":[{"manager":"alice","operation":"Apply","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:paused":{}}}},{"manager":"bob","operation":"Apply","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]
 }
 

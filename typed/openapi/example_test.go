@@ -34,6 +34,5 @@ func ExampleCompileCRD() {
 	}
 	_, err := openapi.CompileCRD(crd)
 	fmt.Println(err)
-	// Output: CustomResourceDefinition: spec.versions[0].schema.openAPIV3Schema.properties.members.x-kubernetes-list-type:
-	// unknown list type "sets", want atomic, set or map
+	// Output: CustomResourceDefinition: spec.versions[0].schema.openAPIV3Schema.properties.members.x-kubernetes-list-type: unknown list type "sets", want atomic, set or map
 }

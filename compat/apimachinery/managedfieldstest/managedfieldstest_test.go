@@ -61,10 +61,7 @@ func TestSameAsUpstream(t *testing.T) {
 			}
 			for i := range 15 { // more updaters than the cap
 				both(func(m upstream.TestFieldManager) error {
-					return m.Update(
-						deployment(`{"metadata": {"labels": {"l%d": "v"}}, "spec": {"replicas": %d}}`, i, i),
-						fmt.Sprint("m", i),
-					)
+					return m.Update(deployment(`{"metadata": {"labels": {"l%d": "v"}}, "spec": {"replicas": %d}}`, i, i), fmt.Sprint("m", i))
 				})
 			}
 			both(func(m upstream.TestFieldManager) error {
