@@ -81,7 +81,8 @@ func (m *FieldManager) apply(live, applied runtime.Object, manager string, force
 
 // applyWrite is one apply on its way through the pipeline.
 //
-//	startApply   read both objects and live's entries; before-first-apply
+//	startApply   read both objects and live's entries; before-first-apply; it calls the next three
+//	reconcile    bring the entries up to today's topology
 //	walk         validate and merge the intent; what it owns, drops and changes
 //	prune        remove what was dropped and nobody else owns
 //	take         take what changed from others, or find the conflicts

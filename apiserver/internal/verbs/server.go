@@ -4,7 +4,8 @@
 // watch.go, create.go, update.go, patch.go, delete.go, or to a subresource: scale.go, pods.go.
 // create, update and patch end in write.go, which has the steps that every write passes:
 // mutating admission, PrepareForCreate or PrepareForUpdate of the resource's strategy,
-// validation, validating admission, storage. admission.go calls hooks and plugins. loopback.go
+// validation, validating admission, storage. apply.go hands an apply to the engine, and noop.go
+// answers one that is known to change nothing. admission.go calls hooks and plugins. loopback.go
 // is for writes by the server itself.
 package verbs
 
