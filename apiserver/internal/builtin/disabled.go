@@ -30,6 +30,7 @@ func dropDisabled(obj, live resources.Object) {
 	case *corev1.Node:
 		//lint:ignore SA1019 dynamic configuration of the kubelet was removed
 		if live := live.(*corev1.Node); live.Spec.ConfigSource == nil {
+			//lint:ignore SA1019 the same
 			o.Spec.ConfigSource = nil
 		}
 		if live.(*corev1.Node).Status.Config == nil {
