@@ -143,7 +143,7 @@ var escapes = [256]byte{'"': '"', '\\': '\\', 'b': '\b', 'f': '\f', 'n': '\n', '
 
 func (r *jsonReader) string() (s string, ok bool) {
 	start := r.at + 1
-	var unescaped []byte // what stands before start; nil without an escape
+	var unescaped []byte // the text before start; nil without an escape
 	for i := start; i < len(r.text); i++ {
 		switch c := r.text[i]; {
 		case c == '"':

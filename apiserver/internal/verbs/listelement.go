@@ -149,7 +149,8 @@ func (l *listStream) encode(item, shown *watchcache.Item) (watchcache.Encoded, e
 	return watchcache.Encoded{Data: data}, err
 }
 
-// gapMark stands for how long ago a time is, before its number and a '.'. Nobody can write it into an object.
+// gapMark marks a place in a kept row where the list writes how long ago a time is. A number and a '.' follow it. No
+// object can have it, because it is random.
 var gapMark = "since-" + uuid.NewString() + "-"
 
 // encodeRow encodes a row of a Table. It has gaps in the place of ages, because they change every second.

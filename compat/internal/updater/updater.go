@@ -134,8 +134,8 @@ func (w *Write[V]) mine() (i int, e Entry, ok bool) {
 	return i, e, ok
 }
 
-// own makes set what the writer owns. An entry that owns nothing stands until
-// settle: pruning looks at its version too.
+// own makes set what the writer owns. An entry that owns nothing is kept until
+// settle removes it: pruning looks at its version too.
 func (w *Write[V]) own(set *fieldpath.Set, applied bool) {
 	i, _, ok := w.mine()
 	if ok {

@@ -19,7 +19,7 @@ const (
 )
 
 // switchboard is the file that an instrumented package has besides its own. A number is written when the
-// mutant is first reached; most mutants stand where they are reached only if they change the condition.
+// mutant is first reached. Most mutants are reached only if they change the condition.
 const switchboard = `package %s
 
 import (
