@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -51,6 +52,8 @@ type form struct {
 	bitwise  bool         // convertKind: equal in Go means equal in JSON, and == can't panic
 	scalarIs typed.Scalar // convertKind: always such a scalar, or null; NoScalar if that is not known
 	decodes  bool         // convertKind: a struct that is decoded by its UnmarshalJSON alone
+
+	verdict atomic.Pointer[verdict] // structKind: see alwaysValid
 }
 
 // field is a field of a struct, or one that it has from a struct embedded in it.
@@ -63,6 +66,8 @@ type field struct {
 	omitZero  func(reflect.Value) bool
 	// isPlain says that before and omitZero are nil, and that no step of outer is a pointer or has an omitZero.
 	isPlain bool
+	// isDirect says that isPlain is true and outer is empty.
+	isDirect bool
 	// before has the same name and comes earlier in the source: it counts when
 	// this one is left out.
 	before *field
@@ -127,12 +132,8 @@ func (c compiler) form(t reflect.Type) *form {
 	f := &form{typ: t}
 	c[t] = f // before what it refers to, which may be itself
 	// A pointer has the methods of what it points to, which is asked in its place.
-	if byValue, byPointer := converts(
-		t,
-	), converts(
-		reflect.PointerTo(t),
-	); t.Kind() != reflect.Pointer &&
-		(byValue || byPointer) {
+	byValue, byPointer := converts(t), converts(reflect.PointerTo(t))
+	if t.Kind() != reflect.Pointer && (byValue || byPointer) {
 		f.kind, f.onlyPtr = convertKind, !byValue
 		f.marshals = !shortcut(t) && !shortcut(reflect.PointerTo(t))
 		f.bitwise = bitwise(t)
@@ -271,6 +272,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 func (f *form) add(next *field) {
 	next.isPlain = f.byName[next.name] == nil && next.omitZero == nil &&
 		!slices.ContainsFunc(next.outer, func(s step) bool { return s.pointer || s.omitZero != nil })
+	next.isDirect = next.isPlain && len(next.outer) == 0
 	if before, ok := f.byName[next.name]; ok {
 		next.before = before
 		for i := range f.fields {
@@ -362,6 +364,12 @@ func (f *field) at(v reflect.Value) reflect.Value {
 // in returns the value of the field in a struct, and how to read it; ok is false
 // when the field is left out.
 func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
+	if f.isDirect {
+		if value = v.Field(f.index); f.omitEmpty && f.isEmpty(value) {
+			return reflect.Value{}, nil, false
+		}
+		return value, f.form, true
+	}
 	if f.isPlain {
 		if value = f.at(v); f.omitEmpty && f.isEmpty(value) {
 			return reflect.Value{}, nil, false

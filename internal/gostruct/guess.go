@@ -48,8 +48,8 @@ func fitsStruct(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
 	next := 0
 	for _, field := range f.fields {
 		fv, ff, ok := reflect.Value{}, field.form, true
-		if field.isPlain { // as nearly all are
-			fv = field.at(v)
+		if field.isDirect { // as nearly all are
+			fv = v.Field(field.index)
 			ok = !field.omitEmpty || !field.isEmpty(fv)
 		} else {
 			fv, ff, ok = field.in(v)
@@ -281,6 +281,10 @@ func isValid(f *form, v reflect.Value, t *typed.Type, depth int, left *int) bool
 		if t.Map == nil {
 			return false
 		}
+		if n := alwaysValid(f, t); n > 0 {
+			*left -= n
+			return *left >= 0
+		}
 		for _, field := range f.fields {
 			fv, ff, ok := field.in(v)
 			if !ok {
@@ -311,4 +315,53 @@ func isValid(f *form, v reflect.Value, t *typed.Type, depth int, left *int) bool
 		return true
 	}
 	return false
+}
+
+// A verdict says of a struct's form and a type whether each value is valid, and of at most how many values: 0 if not.
+type verdict struct {
+	t      *typed.Type
+	values int
+}
+
+// alwaysValid returns of how many values at most a struct is that is valid for t whatever is in it, or 0: it has
+// scalars and such structs only. A form remembers the last type that it was asked about.
+func alwaysValid(f *form, t *typed.Type) int {
+	if known := f.verdict.Load(); known != nil && known.t == t {
+		return known.values
+	}
+	n := valuesOf(f, t, 0)
+	f.verdict.Store(&verdict{t, n})
+	return n
+}
+
+// valuesOf is alwaysValid without a memory. depth ends the way into structs that are in themselves.
+func valuesOf(f *form, t *typed.Type, depth int) int {
+	if depth > 4 {
+		return 0
+	}
+	for f.kind == pointerKind {
+		if !isValidScalar(null, t) {
+			return 0
+		}
+		f = f.elem
+	}
+	if isValidScalar(f, t) {
+		return 1
+	}
+	if f.kind != structKind || t.Map == nil {
+		return 0
+	}
+	sum := 1
+	for _, field := range f.fields {
+		child, known := t.Map.Fields[field.name]
+		if !known || field.before != nil {
+			return 0
+		}
+		n := valuesOf(field.form, child.Type, depth+1)
+		if n == 0 {
+			return 0
+		}
+		sum += n
+	}
+	return sum
 }

@@ -131,17 +131,43 @@ func patchStruct(f *form, old, out reflect.Value, tree map[string]any) error {
 // newStruct makes out, which is zero, the value of tree. It is patchStruct where there
 // is nothing to keep.
 func newStruct(f *form, out reflect.Value, tree map[string]any) error {
+	// To look for each field of a small struct takes less than to go through a map.
+	if len(f.fields) <= 2*len(tree)+2 {
+		found := 0
+		for _, field := range f.fields {
+			want, ok := tree[field.name]
+			if !ok {
+				continue
+			}
+			if err := newField(field, out, want); err != nil {
+				return err
+			}
+			if found++; found == len(tree) {
+				break
+			}
+		}
+		return nil
+	}
 	for name, want := range tree {
-		field := f.byName[name]
-		if field == nil || isError(want) {
-			continue
+		if field := f.byName[name]; field != nil {
+			if err := newField(field, out, want); err != nil {
+				return err
+			}
 		}
-		if field.before != nil {
-			return ErrNoPatch
-		}
-		if err := patch(field.form, field.place(out), reflect.Value{}, want); err != nil {
-			return atField(name, err)
-		}
+	}
+	return nil
+}
+
+// newField sets a field of out, which is zero, to want.
+func newField(f *field, out reflect.Value, want any) error {
+	if isError(want) {
+		return nil
+	}
+	if f.before != nil {
+		return ErrNoPatch
+	}
+	if err := patch(f.form, f.place(out), reflect.Value{}, want); err != nil {
+		return atField(f.name, err)
 	}
 	return nil
 }
