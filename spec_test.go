@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -21,34 +20,24 @@ var engine = []string{"conflicts", "fieldmanager", "managedfields", "typed", "up
 
 var (
 	ruleInSpec = regexp.MustCompile(`(?m)^- \*\*\[?(\d+\.\d+)\]?\*\*`)
-	lineBreak  = regexp.MustCompile(`\s*\n\s*(//)?\s*`)
-	citation   = regexp.MustCompile(`spec rules? (\d+\.\d+(?:(?:, | and |, and | to )\d+\.\d+)*)`)
-	cited      = regexp.MustCompile(`(,| and| to)? ?(\d+)\.(\d+)`)
+	citation   = regexp.MustCompile(`spec rules? (\d+\.\d+(?:(?:, | and |, and )\d+\.\d+)*)`)
+	cited      = regexp.MustCompile(`\d+\.\d+`)
+	// A citation that a search for its number would miss, or that citationsIn reads only half of.
+	badCitation = regexp.MustCompile(`(?m)\bspec(?: rules?(?: [\d., and]*\d(?:,| and)?)?)?\n\s*// *(?:rules? )?\d+\.\d|` +
+		`spec rules? [\d., and]*\d to \d+\.\d.*$`)
 	inScenario = regexp.MustCompile(`(?m)^rules:(.*)$`)
 )
 
-// citationsIn returns the rules that a text cites. It cites a rule in one of
-// these ways, which may be broken over lines of a comment:
+// citationsIn returns the rules that a text cites. It cites a rule in one of these ways, on one line, so that a search for
+// the number finds it:
 //
 //	spec rule 5.2
 //	spec rules 3.4, 3.5 and 3.7
-//	spec rules 1.1 to 1.3        all between, of one section
 //
 // A section alone (spec rule 5) is no citation of what is in it.
 func citationsIn(text string) (out []string) {
-	text = lineBreak.ReplaceAllString(text, " ")
 	for _, list := range citation.FindAllStringSubmatch(text, -1) {
-		section, last := "", 0
-		for _, m := range cited.FindAllStringSubmatch(list[1], -1) {
-			n, _ := strconv.Atoi(m[3])
-			if m[1] == " to" && m[2] == section {
-				for i := last + 1; i < n; i++ {
-					out = append(out, section+"."+strconv.Itoa(i))
-				}
-			}
-			section, last = m[2], n
-			out = append(out, m[2]+"."+m[3])
-		}
+		out = append(out, cited.FindAllString(list[1], -1)...)
 	}
 	return out
 }
@@ -83,11 +72,19 @@ func TestCitationsIn(t *testing.T) {
 	}{
 		{"(spec rule 5.2)", []string{"5.2"}, "one rule"},
 		{"spec rules 3.4, 3.5 and 10.1.", []string{"3.4", "3.5", "10.1"}, "an enumeration"},
-		{"spec rules 1.1 to 1.4", []string{"1.1", "1.2", "1.3", "1.4"}, "a range"},
-		{"// as the (spec\n\t// rule 6.1) says", []string{"6.1"}, "broken over two lines"},
 		{"spec rule 5 and rule 5.2", nil, "a section, and a rule of nothing"},
 	} {
 		require.Equal(t, c.want, citationsIn(c.text), c.why)
+		require.Empty(t, badCitation.FindString(c.text), c.why)
+	}
+	for text, why := range map[string]string{
+		"spec rules 1.1 to 1.4":                "a range",
+		"// as the (spec\n\t// rule 6.1) says": "broken before the word rule",
+		"// (spec rule\n// 6.1)":               "broken before the number",
+		"// (spec rules 5.1 and\n// 6.1)":      "broken within an enumeration",
+		"// (spec rules 5.1,\n// 6.1)":         "broken after a comma",
+	} {
+		require.NotEmpty(t, badCitation.FindString(text), why)
 	}
 }
 
@@ -114,6 +111,9 @@ func TestEveryRuleIsCited(t *testing.T) {
 		}
 	}
 	for path, text := range filesUnder(t, ".go", engine...) {
+		for _, bad := range badCitation.FindAllString(text, -1) {
+			t.Errorf("%s: a range, or a citation broken over lines: %q", path, bad)
+		}
 		switch {
 		case strings.HasSuffix(path, "_test.go"):
 			cites(byTests, path, citationsIn(text))

@@ -49,8 +49,8 @@ func (c Conflicts) Sort() {
 	slices.SortStableFunc(c, func(a, b Conflict) int { return places[a.Owner] - places[b.Owner] })
 }
 
-// MaxText is the length of the longest message, in bytes. The conflicts beyond are counted, but not listed (spec rule
-// 12.7): each one names its path and its owner, so a list of them can be far longer than the objects.
+// MaxText is the length of the longest message, in bytes. The conflicts beyond are counted, but not listed
+// (spec rule 12.7): each one names its path and its owner, so a list of them can be far longer than the objects.
 const MaxText = 4 << 20
 
 // Error returns the message of the Status.

@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestTextLimit shows that a message counts the conflicts beyond the limit (spec rule
-// 12.7), and that a table has no row as long as the longest path.
+// TestTextLimit shows that a message counts the conflicts beyond the limit
+// (spec rule 12.7), and that a table has no row as long as the longest path.
 func TestTextLimit(t *testing.T) {
 	var c conflicts.Conflicts
 	name, value := strings.Repeat("a", 10_000), strings.Repeat("v", 1<<20)

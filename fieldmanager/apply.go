@@ -115,7 +115,7 @@ type applyWrite struct {
 	unlisted  bool        // there are conflicts that the error does not list
 }
 
-// startApply checks the request and takes it apart (spec rules 1.1 to 1.3).
+// startApply checks the request and takes it apart (spec rules 1.1, 1.2 and 1.3).
 func (m *FieldManager) startApply(live, applied runtime.Object, manager string, force bool) (*applyWrite, error) {
 	if applied == nil {
 		return nil, apierrors.NewBadRequest("no object to apply")
@@ -431,8 +431,8 @@ func (w *applyWrite) take(force bool) error {
 
 func isEmpty(r managedfields.Record) bool { return r.IsEmpty() }
 
-// ownRecord returns the manager's entry. It is dated only if the object changed (spec
-// rule 2.3).
+// ownRecord returns the manager's entry. It is dated only if the object changed
+// (spec rule 2.3).
 func (w *applyWrite) ownRecord() managedfields.Record {
 	mine := managedfields.Record{Key: w.key}
 	if w.own != nil {

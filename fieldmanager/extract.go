@@ -50,7 +50,7 @@ func (m *FieldManager) Extract(obj runtime.Object, set *fieldpath.Set) (*unstruc
 	return &unstructured.Unstructured{Object: out}, nil
 }
 
-// Owned returns what an apply of obj comes to own (spec rules 4.1 to 4.3): not what
+// Owned returns what an apply of obj comes to own (spec rules 4.1, 4.2 and 4.3): not what
 // the write resets, and not what nobody owns. obj is converted to the version of the
 // FieldManager. The error is an [ObjectError].
 func (m *FieldManager) Owned(obj runtime.Object) (*fieldpath.Set, error) {

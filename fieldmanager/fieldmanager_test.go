@@ -138,7 +138,7 @@ func TestApplyToNothing(t *testing.T) {
 	require.Equal(t, "2026-01-02 03:04:05 +0000 UTC", got.(metav1.Object).GetManagedFields()[0].Time.UTC().String())
 }
 
-// TestBadIntents checks what is refused (spec rules 1.1 to 1.3) and how a server
+// TestBadIntents checks what is refused (spec rules 1.1, 1.2 and 1.3) and how a server
 // can tell.
 func TestBadIntents(t *testing.T) {
 	m := newManager(t, "v1")

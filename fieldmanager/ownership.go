@@ -56,8 +56,8 @@ func known(o object) func() (object, error) {
 	return func() (object, error) { return o, nil }
 }
 
-// maxVersions is how many versions besides that of the write a write compares (spec
-// rule 12.5): for each of them the whole object is converted.
+// maxVersions is how many versions besides that of the write a write compares
+// (spec rule 12.5): for each of them the whole object is converted.
 const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)

@@ -48,7 +48,7 @@ func oneLine(p *fieldmanager.Plan) string {
 	return strings.TrimSpace(b.String())
 }
 
-// TestPlan shows what a plan says of each outcome (spec rules 13.1 to 13.3).
+// TestPlan shows what a plan says of each outcome (spec rules 13.1, 13.2 and 13.3).
 func TestPlan(t *testing.T) {
 	day := start.Add(24 * time.Hour)
 	live := func(t *testing.T) *unstructured.Unstructured {

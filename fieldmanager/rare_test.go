@@ -129,8 +129,8 @@ func TestStructWithoutEntries(t *testing.T) {
 	}
 }
 
-// TestOwnEntryOfOtherVersionCannotBeDecoded: nothing is removed because of it, and the host is told once (spec rule
-// 10.1).
+// TestOwnEntryOfOtherVersionCannotBeDecoded: nothing is removed because of it, and the host is told once
+// (spec rule 10.1).
 func TestOwnEntryOfOtherVersionCannotBeDecoded(t *testing.T) {
 	type m = map[string]any
 	told := 0

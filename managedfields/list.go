@@ -235,7 +235,7 @@ func ownsAny(tree map[string]any) bool {
 	return false
 }
 
-// Reconcile adapts the record to the topology of t (spec rules 8.1 to 8.3). It must be called before the methods
+// Reconcile adapts the record to the topology of t (spec rules 8.1, 8.2 and 8.3). It must be called before the methods
 // below.
 func (r *Record) Reconcile(t *typed.Type) error {
 	if tree, ok := r.Tree(); ok && (r.current || t.IsReconciled(tree)) {

@@ -2,7 +2,7 @@ package typed
 
 import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
-// FieldSet returns the paths that an intent with value v owns (spec rules 4.1 to 4.3): every scalar, null, atomic
+// FieldSet returns the paths that an intent with value v owns (spec rules 4.1, 4.2 and 4.3): every scalar, null, atomic
 // list or map and empty map, every item of a set or keyed list, every entry of a map that is not a declared field,
 // and what is owned below them. It holds neither a declared field that is a granular container with content, nor an
 // empty granular list.

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestItems says which items of a set and of a keyed list can be selected (spec
-// rules 3.4 and 3.5), by what Validate has to say of them.
+// TestItems says which items of a set and of a keyed list can be selected
+// (spec rules 3.4 and 3.5), by what Validate has to say of them.
 func TestItems(t *testing.T) {
 	type m = map[string]any
 	scalars := setOf(&typed.Type{Scalar: typed.Untyped})

@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Merge returns live with applied merged into it (spec rules 3.1 to 3.3). It removes nothing from live, takes the
+// Merge returns live with applied merged into it (spec rules 3.1, 3.2 and 3.3). It removes nothing from live, takes the
 // leaves of applied, and merges containers by their topology. A set or keyed list keeps the order of live if applied
 // has the shared items in that order, and has the order of applied otherwise. For example, with ports keyed by port:
 //

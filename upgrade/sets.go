@@ -7,7 +7,7 @@ import (
 )
 
 // heldBy returns the paths of an intent: those that it would own, plus containers that it creates (those that are not
-// in empty), which an update would own (spec rules 4.1 to 4.3 and 5.5).
+// in empty), which an update would own (spec rules 4.1, 4.2, 4.3 and 5.5).
 func heldBy(t *typed.Type, empty, intent map[string]any) *fieldpath.Set {
 	made := t.Compare(empty, intent).Changed()
 	return managedfields.Strip(made.Union(t.FieldSet(intent)))

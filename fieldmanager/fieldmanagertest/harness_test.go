@@ -189,8 +189,8 @@ func (c renamer) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Ob
 	return &unstructured.Unstructured{Object: tree}, nil
 }
 
-// TestConverter shows conflicts and removals through a real conversion (spec
-// rules 5.6 and 6.3), and that ownership survives its failure (spec rule 10.1).
+// TestConverter shows conflicts and removals through a real conversion
+// (spec rules 5.6 and 6.3), and that ownership survives its failure (spec rule 10.1).
 func TestConverter(t *testing.T) {
 	broken := false
 	h := fieldmanagertest.New(t,

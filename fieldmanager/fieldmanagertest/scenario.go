@@ -282,8 +282,8 @@ func sequencesOf(steps []*step) (out [][]Write) {
 	return out
 }
 
-// extract returns the intent of a manager: what its Apply entry owns, or its Update entry if it has none (spec rule
-// 7.1).
+// extract returns the intent of a manager: what its Apply entry owns, or its Update entry if it has none
+// (spec rule 7.1).
 func (r *runner) extract(st *step) (map[string]any, error) {
 	entries, err := r.state.entries()
 	if err != nil {

@@ -26,7 +26,7 @@
 //
 // # Rules
 //
-// See spec rules 14.1 to 14.4. In short:
+// See spec rules 14.1, 14.2, 14.3 and 14.4. In short:
 //
 //   - An applier owns a closed set: every item and map entry around its fields, with the item's key fields. If a field
 //     moves out of an item in which the manager owns other fields, both own the item. With its last field, the item

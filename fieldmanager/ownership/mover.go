@@ -127,8 +127,8 @@ func (m *Mover) start(live runtime.Object) (*state, error) {
 	return s, nil
 }
 
-// readable returns the entries that a move selects and that can be decoded. It is an error if there are none (spec
-// rule 14.5).
+// readable returns the entries that a move selects and that can be decoded. It is an error if there are none
+// (spec rule 14.5).
 func (s *state) readable(from managedfields.Key) (readable []managedfields.Entry, err error) {
 	keys, err := s.from(from)
 	if err != nil {

@@ -146,7 +146,7 @@ const (
 )
 
 // TestMoves makes each move on one Deployment, and shows its whole managed fields and
-// what comes next (spec rules 14.1 to 14.4).
+// what comes next (spec rules 14.1, 14.2, 14.3 and 14.4).
 func TestMoves(t *testing.T) {
 	rest := kubectlOwns + "\n" + controlOwns
 	const container = `"f:spec":{"f:template":{"f:spec":{"f:containers":`

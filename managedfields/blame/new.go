@@ -39,10 +39,9 @@ type Options struct {
 // with it. The fieldsV1 of an entry may be a *[metav1.FieldsV1] instead of a map: text is
 // decoded in a tenth of the time.
 //
-// It returns a typed.Errors for an object beyond a limit (spec rules 12.1 and
-// 12.2) or with values that JSON has not, and another error for one that can't be
-// written as YAML. Malformed managed fields are no error: see Entry.Problem and
-// Report.Problem.
+// It returns a typed.Errors for an object beyond a limit (spec rules 12.1 and 12.2) or with values that JSON has not,
+// and another error for one that can't be written as YAML. Malformed managed fields are no error: see Entry.Problem
+// and Report.Problem.
 func New(obj map[string]any, o Options) (*Report, error) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	managed := metadata["managedFields"]

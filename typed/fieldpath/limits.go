@@ -1,7 +1,7 @@
 package fieldpath
 
-// The limits of decoding (spec rules 12.1 to 12.3). They are far above what a server can store, and bound the cost of
-// hostile input. A FieldsV1 that exceeds one is a *[SyntaxError] that names the limit.
+// The limits of decoding (spec rules 12.1, 12.2 and 12.3). They are far above what a server can store, and bound the
+// cost of hostile input. A FieldsV1 that exceeds one is a *[SyntaxError] that names the limit.
 const (
 	// MaxDepth is the largest number of elements of a path. It also bounds the nesting of a JSON value in an element.
 	MaxDepth = 1000

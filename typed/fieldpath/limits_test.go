@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestFieldsLimits shows the limits of one FieldsV1 (spec rules 12.1 to 12.3).
+// TestFieldsLimits shows the limits of one FieldsV1 (spec rules 12.1, 12.2 and 12.3).
 func TestFieldsLimits(t *testing.T) {
 	for _, c := range []struct{ why, text, want string }{
 		{"bytes", strings.Repeat(" ", fieldpath.MaxBytes+1),
