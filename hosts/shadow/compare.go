@@ -98,7 +98,12 @@ func (r *Recorder) answer(w *write) (*answers, error) {
 	if exists(w.live) {
 		a.live = tree(w.live)
 	}
-	a.obj = tree(w.obj)
+	if intent, ok := w.obj.(runtime.Unstructured); ok && w.operation == apply {
+		// As the client sent it, also where its version is one that both refuse.
+		a.obj = runtime.DeepCopyJSON(intent.UnstructuredContent())
+	} else {
+		a.obj = tree(w.obj)
+	}
 	if w.err == nil {
 		a.upstream = tree(w.result)
 		r.seed(w, a)

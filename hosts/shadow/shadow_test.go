@@ -32,6 +32,9 @@ type host struct{}
 
 func (host) Convert(_, _, _ any) error { return errors.New("not called") }
 func (host) ConvertToVersion(obj runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	if from := obj.GetObjectKind().GroupVersionKind(); from.GroupVersion() != kind.GroupVersion() {
+		return nil, fmt.Errorf("no kind %q is registered for version %q", from.Kind, from.GroupVersion())
+	}
 	return obj, nil
 }
 func (host) ConvertFieldLabel(schema.GroupVersionKind, string, string) (string, string, error) {
@@ -206,7 +209,11 @@ func (s *server) play(t *testing.T) int {
 	require.NoError(t, err)
 	_, err = s.writer.Update(empty(), widget(t, "spec: {text: a}"), "creator")
 	require.NoError(t, err)
-	return 8
+	other := widget(t, "spec: {text: a}")
+	other.SetAPIVersion("shop.example/v0") // a version that does not exist
+	_, err = s.writer.Apply(live, other, "one", false)
+	require.ErrorContains(t, err, "invalid object type")
+	return 9
 }
 
 func compares(t *testing.T) float64 {
