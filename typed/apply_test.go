@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -262,4 +263,69 @@ func TestApplyLastCannotBeDecoded(t *testing.T) {
 	last := typed.Owned{Tree: map[string]any{"x": map[string]any{}}}
 	_, err := typed.Deduced().Apply(map[string]any{}, map[string]any{"a": "x"}, last, typed.ApplyOptions{})
 	require.ErrorAs(t, err, &undecodable)
+}
+
+// TestApplyRareItems holds the walk of lists against the plain operations, for items that few intents have.
+func TestApplyRareItems(t *testing.T) {
+	number := typed.Field{Type: &typed.Type{Scalar: typed.Numeric}}
+	keyed := func(fields map[string]typed.Field) *typed.Type {
+		return &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"a", "b"},
+			Elem: &typed.Type{Map: &typed.Map{Fields: fields}}}}
+	}
+	optional := keyed(map[string]typed.Field{"a": number, "b": number, "c": number})
+	untyped := &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.Untyped}}}
+	deduced := keyed(map[string]typed.Field{"a": {Type: typed.Deduced()}, "b": {Type: typed.Deduced()}})
+	item := func(pairs ...any) any {
+		out := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			out[pairs[i].(string)] = pairs[i+1]
+		}
+		return out
+	}
+	one, two, list := int64(1), int64(2), func(items ...any) []any { return items }
+	many := make([]any, typed.MaxItems+1)
+	for i := range many {
+		many[i] = strconv.Itoa(1e6 + i) // in ascending order
+	}
+	for _, row := range []struct {
+		name          string
+		typ           *typed.Type
+		live, applied []any
+		why           string
+	}{
+		{"a key field is missing", optional, nil, list(item("a", one), item("a", one, "b", two)),
+			"an item has the key fields that it has"},
+		{"a key field is missing, again", optional, list(item("a", one, "c", one)), list(item("a", one, "c", one)), "the same"},
+		{"the other key field is missing", optional, list(item("b", one)), list(item("b", one, "c", two)), "the same"},
+		{"a key field is null", optional, nil, list(item("a", nil, "b", one)), "null is a value of a key"},
+		{"no key field", optional, nil, list(item("c", one)), "such an item can't be selected"},
+		{"keys that are no scalars", deduced, nil, list(item("a", list(two)), item("a", list(one))),
+			"they are compared by what is in them"},
+		{"keys that are no scalars, twice", deduced, nil,
+			list(item("a", list(two)), item("a", list(one)), item("a", list(two))), "the first and the last are the same"},
+		{"no item of a keyed list", optional, list(item("a", one)), list(one), "a number has no keys"},
+		{"numbers of two kinds", untyped, nil, list(int64(2), 1.5, "x", true, int64(1)), "each is an item of its own"},
+		{"equal numbers of two kinds", untyped, nil, list(int64(2), 1.5, 2.0), "2 and 2.0 are the same"},
+		{"as many items as may be", untyped, nil, many[1:], "at the limit"},
+		{"too many items", untyped, nil, many, "one beyond the limit"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var live any
+			if row.live != nil {
+				live = row.live
+			}
+			owned := fieldpath.NewSet()
+			if row.typ.Validate(row.applied, typed.Rules{}) == nil {
+				owned = row.typ.FieldSet(row.applied)
+			}
+			if len(row.applied) >= typed.MaxItems { // the twins take seconds
+				_, err := row.typ.Apply(live, row.applied, typed.Owned{}, typed.ApplyOptions{ValuesOnly: true})
+				require.Equal(t, len(row.applied) <= typed.MaxItems, err == nil, row.why)
+				return
+			}
+			for _, last := range []*fieldpath.Set{fieldpath.NewSet(), owned} {
+				requireTwins(t, row.typ, live, row.applied, last, typed.ApplyOptions{Compare: true})
+			}
+		})
+	}
 }
