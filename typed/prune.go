@@ -6,10 +6,11 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Prune returns v, the result of a merge, without the values that the intent's manager dropped and nobody owns (spec rule 6.1, and
-// spec rule 6.2 for what is in them). last is what the manager's intent before owned, dropped is the part of it that the intent does not own,
-// and owners are what every manager owns now, the intent's included; all at the version of v. ok is false if one walk
-// can't decide it; the caller then uses upstream's definition on whole objects.
+// Prune returns v, the result of a merge, without the values that the intent's manager dropped and nobody owns
+// (spec rule 6.1, and spec rule 6.2 for what is in them). last is what the manager's intent before owned, dropped is
+// the part of it that the intent does not own, and owners are what every manager owns now, the intent's included; all
+// at the version of v. ok is false if one walk can't decide it; the caller then uses upstream's definition on whole
+// objects.
 //
 // The definition, with C = t.WithDeclared(last), K = t.WithDeclared(all owners), and own(x) =
 // t.WithDeclared(t.FieldSet(x)):

@@ -22,7 +22,8 @@ func NewTypeConverter(definitions ...runtime.Object) (apimachinery.TypeConverter
 		}
 		// A Go struct may leave both out.
 		tree = maps.Clone(tree)
-		for name, value := range map[string]string{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"} {
+		identity := map[string]string{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+		for name, value := range identity {
 			if v, _ := tree[name].(string); v == "" {
 				tree[name] = value
 			}

@@ -21,7 +21,9 @@ func (g *Gen) oddEntries(list []any) []any {
 		case 1:
 			slices.Reverse(list)
 		case 2:
-			e["time"] = []any{"2199-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2026-01-02T03:04:05.5Z", "2026-01-02T03:04:05+02:00", nil}[g.Intn(5)]
+			e["time"] = []any{
+				"2199-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2026-01-02T03:04:05.5Z", "2026-01-02T03:04:05+02:00", nil,
+			}[g.Intn(5)]
 		case 3:
 			e["subresource"] = []any{"", "status", nil}[g.Intn(3)]
 		case 4:
@@ -55,8 +57,12 @@ func (g *Gen) oddFields(fields map[string]any) {
 			}
 			below["."] = map[string]any{}
 		default:
-			member := []string{"f:z", "x:z", `k:{"n": "a"}`, `k:{"p":1.0,"n":"a"}`, "v:7.0", `v:"\u007a"`, "i:007", "v: 8"}[g.Intn(8)]
-			fields[member] = []any{map[string]any{}, map[string]any{".": map[string]any{}}, map[string]any{"f:y": map[string]any{}}}[g.Intn(3)]
+			member := []string{
+				"f:z", "x:z", `k:{"n": "a"}`, `k:{"p":1.0,"n":"a"}`, "v:7.0", `v:"\u007a"`, "i:007", "v: 8",
+			}[g.Intn(8)]
+			fields[member] = []any{
+				map[string]any{}, map[string]any{".": map[string]any{}}, map[string]any{"f:y": map[string]any{}},
+			}[g.Intn(3)]
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 // upstream, it differs from v3 in a few places:
 //
 //   - a schema without a type is a struct if it has properties, even empty ones, and anything otherwise;
-//   - additionalProperties beside properties is ignored: undeclared fields are allowed only where unknown fields are kept;
+//   - additionalProperties beside properties is ignored: undeclared fields are allowed only where unknown fields are
+//     kept;
 //   - a reference is a $ref, never an allOf; its model must exist, and it must have no type or properties beside it;
 //   - a reference to a RawExtension is a value of any kind that is owned as a whole, whatever the model says;
 //   - no two models may describe the same kind.

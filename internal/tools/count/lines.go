@@ -258,8 +258,8 @@ func (t sourceTree) moduleRows(is func(sourceFile) bool, of func(sourceFile) int
 	}{
 		{"apiserver", []string{"apiserver"}},
 		{"cmd", []string{"cmd"}},
-		{"the engine", []string{"typed", "fieldpath", "managedfields", "conflicts", "fieldmanager", "upgrade", "ownership", "applier",
-			"blame", "harness", "internal/gostruct", "internal/trees", "internal/printable", "internal/folder"}},
+		{"the engine", []string{"typed", "fieldpath", "managedfields", "conflicts", "fieldmanager", "upgrade", "ownership",
+			"applier", "blame", "harness", "internal/gostruct", "internal/trees", "internal/printable", "internal/folder"}},
 		{"compatibility with upstream", []string{"compat", "dropin", "smdv4"}},
 		{"tools of the project", []string{"tools", "internal/tools"}},
 	} {
