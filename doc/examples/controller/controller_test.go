@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
@@ -59,7 +60,11 @@ func testController(t *testing.T, config *rest.Config) {
 	c, err := client.New(config, client.Options{Scheme: newScheme()})
 	require.NoError(t, err)
 	defineSites(t, c)
-	m, r, err := newManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
+	// Tests of one process have a controller each, of the same name.
+	skip := true
+	m, r, err := newManager(config, ctrl.Options{
+		Metrics: server.Options{BindAddress: "0"}, Controller: controllerconfig.Controller{SkipNameValidation: &skip},
+	})
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- m.Start(ctx) }()
