@@ -2,6 +2,7 @@ package typed_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -45,6 +46,13 @@ func TestCompareAndValidate(t *testing.T) {
 		{"an atomic list", "", `{args: [a]}`, `{args: [a, b]}`, true},
 		{"an atomic list, bad", "it is a value of its own", `{args: [a]}`, `{args: [a, 1]}`, false},
 		{"an atomic map, bad", "", `{selector: {a: x}}`, `{selector: {a: 1}}`, false},
+		{"an atomic list, added and bad", "", `{}`, `{args: [1]}`, false},
+		{"an atomic map, added and bad", "", `{}`, `{selector: {a: 1}}`, false},
+		{"an atomic list, bad and removed", "", `{args: [1]}`, `{}`, true},
+		{"a string for a number, added", "", `{}`, `{num: a}`, false},
+		{"a string for a number, removed", "", `{num: a}`, `{}`, true},
+		{"a string for a boolean in a new struct", "", `{}`, `{template: {t: a}}`, false},
+		{"a string for a struct, added", "", `{}`, `{template: a}`, false},
 		{"emptied", "", `{labels: {a: x}}`, `{labels: {}}`, true},
 		{"unknown field", "what is stored may have them", `{}`, `{nope: {a: 1}}`, true},
 		{"unknown field of a map's entry", "", `{ports: [{port: 1}]}`, `{ports: [{port: 1, nope: 1}]}`, true},
@@ -80,6 +88,19 @@ func TestCompareAndValidate(t *testing.T) {
 				require.Equal(t, root.Validate(now, typed.Rules{Duplicates: true, Unknown: true}) == nil, ok, "all of it is new")
 			}
 		})
+	}
+}
+
+// TestCompareAndValidateNumbers shows that a number that JSON does not have is refused where it is new.
+func TestCompareAndValidateNumbers(t *testing.T) {
+	for _, n := range []any{math.NaN(), math.Inf(1)} {
+		for _, name := range []string{"num", "free"} {
+			bad, none := map[string]any{name: n}, map[string]any{}
+			_, ok := (*typed.Semantics)(nil).CompareAndValidate(root, none, bad)
+			require.False(t, ok, "%T %v added", n, n)
+			_, ok = (*typed.Semantics)(nil).CompareAndValidate(root, bad, none)
+			require.True(t, ok, "%T %v removed", n, n)
+		}
 	}
 }
 
