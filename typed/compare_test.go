@@ -1,7 +1,9 @@
 package typed_test
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +13,19 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
+
+// manyPorts returns the paths of what [ports] returns with n ports that differ, of which the port 1 is there twice.
+func manyPorts(n int) (paths []string) {
+	var below []string
+	for i := range n {
+		item := fmt.Sprintf(`.ports[port=%d,proto="TCP"]`, i)
+		paths = append(paths, item)
+		if i != 1 {
+			below = append(below, item+".port")
+		}
+	}
+	return append(paths, below...)
+}
 
 func TestCompare(t *testing.T) {
 	for _, row := range []struct {
@@ -59,6 +74,16 @@ func TestCompare(t *testing.T) {
 			removed: []string{`.named[name="a"]`, `.named[name="a"].name`, `.named[name="a"].port`}},
 		{name: "duplicates from nothing", why: "", old: `{named: [{name: b}]}`,
 			now: `{named: [{name: b}, {name: a}, {name: a}]}`, added: []string{`.named[name="a"]`}},
+		{name: "a new list with duplicates", why: "what is in other items is told", old: `{}`,
+			now:   `{named: [{name: a}, {name: b, port: 1}, {name: a, port: 1}]}`,
+			added: []string{".named", `.named[name="a"]`, `.named[name="b"]`, `.named[name="b"].name`, `.named[name="b"].port`}},
+		{name: "a new list of many, with duplicates", why: "which are found by hashes", old: `{}`,
+			now: `{set: [a, b, c, d, e, f, g, h, i, j, k, l, m, r, o, p, q, a]}`,
+			added: []string{".set", `.set[="a"]`, `.set[="b"]`, `.set[="c"]`, `.set[="d"]`, `.set[="e"]`, `.set[="f"]`,
+				`.set[="g"]`, `.set[="h"]`, `.set[="i"]`, `.set[="j"]`, `.set[="k"]`, `.set[="l"]`, `.set[="m"]`,
+				`.set[="o"]`, `.set[="p"]`, `.set[="q"]`, `.set[="r"]`}},
+		{name: "an old list of many, with duplicates", why: "the same", old: ports(20, "port: 1, name: a"), now: `{}`,
+			removed: slices.Concat([]string{".ports"}, manyPorts(19))},
 		{name: "duplicates go", why: "where only the old one has them it is removed, and what is left is added",
 			old: `{named: [{name: a}, {name: a}]}`, now: `{named: [{name: a, port: 1}]}`,
 			added:   []string{`.named[name="a"]`, `.named[name="a"].name`, `.named[name="a"].port`},

@@ -76,6 +76,9 @@ func TestCompareAndValidate(t *testing.T) {
 		{"a name that is longer", "no path can have it", `{labels: {}}`, `{labels: {? ` + long + `x : x}}`, false},
 		{"a name that is longer, and was there", "", `{labels: {? ` + long + `x : x}}`, `{labels: {? ` + long + `x : z}}`,
 			true},
+		{"a name as long as may be in a new map", "", `{}`, `{labels: {? ` + long + ` : x}}`, true},
+		{"a name that is longer in a new map", "", `{}`, `{labels: {? ` + long + `x : x}}`, false},
+		{"a name that is longer, removed", "", `{labels: {? ` + long + `x : x}}`, `{}`, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			old, now := tree(t, row.old), tree(t, row.now)
@@ -89,6 +92,13 @@ func TestCompareAndValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCompareAndValidateItems shows that a new list is at most as long as any.
+func TestCompareAndValidateItems(t *testing.T) {
+	many := map[string]any{"set": make([]any, typed.MaxItems+1)}
+	_, ok := (*typed.Semantics)(nil).CompareAndValidate(root, map[string]any{}, many)
+	require.False(t, ok)
 }
 
 // TestCompareAndValidateNumbers shows that a number that JSON does not have is refused where it is new.
@@ -133,6 +143,11 @@ func TestCompareAndValidateExcept(t *testing.T) {
 		{name: "added", why: "", old: `{template: {}}`, now: `{template: {s: 1, t: true}}`, added: []string{".template.t"}},
 		{name: "removed", why: "", old: `{template: {s: a, t: true}}`, now: `{template: {}}`,
 			removed: []string{".template.t"}},
+		{name: "added with the struct around it", why: "what is in a new struct is validated", old: `{}`,
+			now: `{template: {s: a, t: true}}`, added: []string{".template", ".template.t"}},
+		{name: "added with the struct around it, bad", why: "", old: `{}`, now: `{template: {s: 1}}`, bad: true},
+		{name: "removed with the struct around it", why: "", old: `{template: {s: 1, t: true}}`, now: `{}`,
+			removed: []string{".template", ".template.t"}},
 		{name: "its namesake above", why: "", old: `{s: a, template: {s: a}}`, now: `{s: b, template: {s: b}}`,
 			modified: []string{".s"}},
 		{name: "its namesake beside", why: "", old: `{labels: {s: a}, template: {s: a}}`,
