@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	f.StringVar(&r.mode, "mode", string(engine.Tenure), "`mode` of field management: tenure, upstream or shadow")
 	f.IntVar(&r.procs, "p", 0, "how many `packages` to build at a time (default: as go test)")
 	f.BoolVar(&r.read, "read", false, "print the table of the logs of an earlier run, which --logs has")
-	quick := f.Bool("quick", false, "only suites that need no etcd and take little time")
+	quick := f.Bool("quick", false, "only suites of small modules, which take a minute")
 	only := f.String("only", "", "`pattern` of the suites to run")
 	if err := f.Parse(args); err != nil {
 		return err

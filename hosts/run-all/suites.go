@@ -20,7 +20,7 @@ type suite struct {
 	// run runs a suite of a cluster, on the server that on names; nil is go test in the tree.
 	run func(r *runner, ctx context.Context, s suite, log io.Writer) error
 	on  string
-	// quick suites run in CI.
+	// quick suites run in CI: of small modules, for which little of Kubernetes is compiled again.
 	quick bool
 	// differences are the numbers in doc/differences.md by the name of a test that fails for
 	// them, or other reasons in a few words.
@@ -57,20 +57,20 @@ var suites = []suite{
 		packages: []string{"k8s.io/apiextensions-apiserver/test/integration"}, args: []string{"-timeout=60m"},
 	},
 	{
-		name: "apiserver's endpoints and handlers", tree: libraries, quick: true,
+		name: "apiserver's endpoints and handlers", tree: libraries,
 		packages: []string{
 			"k8s.io/apiserver/pkg/endpoints", "k8s.io/apiserver/pkg/endpoints/handlers",
 			"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager",
 		},
 	},
 	{
-		name: "apiextensions' custom resources", tree: libraries, quick: true,
+		name: "apiextensions' custom resources", tree: libraries,
 		packages: []string{
 			"k8s.io/apiextensions-apiserver/pkg/apiserver", "k8s.io/apiextensions-apiserver/pkg/registry/customresource",
 		},
 	},
 	{
-		name: "client-go's testing and fakes", tree: libraries, quick: true,
+		name: "client-go's testing and fakes", tree: libraries,
 		packages: []string{
 			"k8s.io/client-go/testing", "k8s.io/client-go/kubernetes/fake", "k8s.io/client-go/dynamic/fake",
 			"k8s.io/client-go/metadata/fake",
@@ -78,7 +78,7 @@ var suites = []suite{
 		},
 	},
 	{
-		name: "controller-runtime's fake client", tree: libraries, quick: true,
+		name: "controller-runtime's fake client", tree: libraries,
 		packages: []string{controllerRuntime + "/pkg/client/fake"},
 	},
 	{
