@@ -3,8 +3,10 @@ package seam
 import (
 	"cmp"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,4 +62,38 @@ func TestVersions(t *testing.T) {
 	require.Len(t, before[0].Steps, len(after[0].Steps)+1, "FieldsV1 has no accessors before 1.36")
 	_, err = Modules("v1.36.3")
 	require.EqualError(t, err, `version "v1.36.3": expected v0.MINOR.PATCH`)
+}
+
+// TestAccessors runs the accessors of FieldsV1 that versions before 1.36 get: callers rely on what 1.36 says of them.
+func TestAccessors(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module accessors\n\ngo 1.24\n",
+		"copy.go": strings.Replace(string(fieldsV1File), "package v1", "package main", 1),
+		"main.go": `package main
+
+import "fmt"
+
+type FieldsV1 struct{ Raw []byte }
+
+func main() {
+	raw := []byte("{}")
+	a, b := &FieldsV1{}, &FieldsV1{}
+	a.SetRawBytes(raw)
+	raw[0] = 'x'
+	b.SetRawBytes(raw[:0])
+	var none *FieldsV1
+	none.SetRawBytes(raw)
+	fmt.Printf("%s %s %s %v", a.GetRawBytes(), b.GetRawBytes(), NewFieldsV1("{}").Raw, none.GetRawBytes() == nil)
+}
+`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	cmd := exec.Command("go", "run", ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "{}  {} true", string(out), "SetRawBytes keeps a copy")
 }
