@@ -143,12 +143,15 @@ func (x *matcher) lookUp(live any, n int, applied []any) bool {
 // item at i of applied. It has one cursor in each list:
 //
 //	live     a b c d        applied  d x b
-//	shared   d b            the applied items that live has, in applied's order
+//	shared   d b            the applied items that live has and that are not taken, in applied's order
 //	merged   a c d x b
 //
 // An item of live only is taken when the cursor in live reaches it. Shared items are taken in applied's order; the
 // cursor in live skips those that are not next. An item of applied only follows the item before it in applied. Each
 // iteration moves a cursor, so the cost is O(n + len(applied)).
+//
+// A shared item is taken where the cursor in live meets it, or at the end of live if it was skipped. So what the cursor
+// meets is not taken yet, and shared has it.
 func (x *matcher) order(n, applied int) []int {
 	appliedAt := slices.Repeat([]int{-1}, n)
 	var shared []int
@@ -159,43 +162,27 @@ func (x *matcher) order(n, applied int) []int {
 		}
 	}
 	out := make([]int, 0, max(n, applied))
-	taken := make([]bool, applied)
 	i, j := 0, 0
 	for i < applied || j < n {
-		if j < n && i < applied {
-			if appliedAt[j] == i {
-				taken[i] = true
-				out = append(out, -1-i)
-				if len(shared) > 0 {
-					shared = shared[1:]
-				}
-				i++
-				j++
-				continue
-			}
-			if appliedAt[j] >= 0 && len(shared) > 0 && shared[0] != appliedAt[j] {
-				j++
-				continue
-			}
-		}
 		if j < n {
-			if appliedAt[j] < 0 {
+			switch at := appliedAt[j]; {
+			case at < 0:
 				out = append(out, j)
 				j++
 				continue
-			}
-			if taken[appliedAt[j]] {
+			case at == i:
+				out, shared = append(out, -1-i), shared[1:]
+				i++
 				j++
+				continue
+			case at != shared[0]:
+				j++
+				continue
 			}
 		}
-		if i < applied {
-			taken[i] = true
-			out = append(out, -1-i)
-			if len(shared) > 0 && shared[0] == i {
-				shared = shared[1:]
-			}
-			i++
-		}
+		// Live does not have this item, or has no more items.
+		out = append(out, -1-i)
+		i++
 	}
 	return out
 }
