@@ -269,7 +269,7 @@ func TestApplyLastCannotBeDecoded(t *testing.T) {
 func TestApplyRareItems(t *testing.T) {
 	number := typed.Field{Type: &typed.Type{Scalar: typed.Numeric}}
 	keyed := func(fields map[string]typed.Field) *typed.Type {
-		return &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"a", "b"},
+		return &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"b", "a"},
 			Elem: &typed.Type{Map: &typed.Map{Fields: fields}}}}
 	}
 	optional := keyed(map[string]typed.Field{"a": number, "b": number, "c": number})
@@ -283,6 +283,11 @@ func TestApplyRareItems(t *testing.T) {
 		return out
 	}
 	one, two, list := int64(1), int64(2), func(items ...any) []any { return items }
+	var lists, reversed []any // keys that are no scalars, of more items than are searched for one by one
+	for i := range 20 {
+		lists = append(lists, item("a", list(int64(i))))
+		reversed = append([]any{lists[i]}, reversed...)
+	}
 	many := make([]any, typed.MaxItems+1)
 	for i := range many {
 		many[i] = strconv.Itoa(1e6 + i) // in ascending order
@@ -298,6 +303,11 @@ func TestApplyRareItems(t *testing.T) {
 		{"a key field is missing, again", optional, list(item("a", one, "c", one)), list(item("a", one, "c", one)), "the same"},
 		{"the other key field is missing", optional, list(item("b", one)), list(item("b", one, "c", two)), "the same"},
 		{"a key field is null", optional, nil, list(item("a", nil, "b", one)), "null is a value of a key"},
+		{"a key field is null, and missing in live", optional, list(item("b", one)), list(item("a", nil, "b", one)),
+			"null and nothing are two keys"},
+		{"a key field is missing, and null in live", optional, list(item("a", nil, "b", one)), list(item("b", one), item("b", two)),
+			"the same"},
+		{"many keys that are no scalars", deduced, lists, reversed, "they are in live already"},
 		{"no key field", optional, nil, list(item("c", one)), "such an item can't be selected"},
 		{"keys that are no scalars", deduced, nil, list(item("a", list(two)), item("a", list(one))),
 			"they are compared by what is in them"},
