@@ -2,11 +2,8 @@ package kubernetes
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,13 +34,16 @@ import (
 //	objects after PrepareForUpdate                TestOracleUpdate, for the kind itself and for each subresource
 //	columns, cells and conditions of Tables       TestOracleTables
 //	warnings of creates and updates               TestOracleWarnings
+//	responses to creates and updates              TestOracleValidation, over HTTP
 //
 // Objects of upstream go through its protobuf storage, Services through its allocators. Objects that make upstream
 // panic, which its validation would have refused, are left out. Each kind has objects of its own seeds:
 //
 //	SEEDS=1000:200000 go test ./apiserver/kubernetes -run TestOracle
+//	ORACLE_TIME=10m   go test ./apiserver/kubernetes -run TestOracle -timeout 0
 //
-// runs more of them, in the form FIRST:NUMBER.
+// SEEDS, in the form FIRST:NUMBER, names others. ORACLE_TIME is for how much CPU time each fuzzer runs for each kind;
+// it goes on where the last such run ended, and adds what it did to testdata/oracle.txt.
 
 // now is the time of all fields of random objects, later that of writes.
 var (
@@ -219,30 +219,17 @@ func difference(want, got string) string {
 	return out
 }
 
-// seeds are the seeds of a run.
-func seeds(t *testing.T, number int64) (first, last int64) {
-	if text := os.Getenv("SEEDS"); text != "" {
-		from, count, _ := strings.Cut(text, ":")
-		first, err := strconv.ParseInt(from, 10, 64)
-		require.NoError(t, err)
-		number, err := strconv.ParseInt(count, 10, 64)
-		require.NoError(t, err)
-		return first, first + number
-	}
-	return 0, number
-}
-
 // TestOracleDefaults compares defaults.
 func TestOracleDefaults(t *testing.T) {
 	for _, s := range subjects(t) {
-		t.Run(fmt.Sprintf("%s.%s", s.Kind, s.GroupVersion()), func(t *testing.T) {
-			first, last := seeds(t, 60)
-			for seed := first; seed < last; seed++ {
+		t.Run(s.name(), func(t *testing.T) {
+			fuzz(t, 60, 1, func(t *testing.T, seed int64) bool {
 				obj := s.random(t, seed)
 				ours, _, err := s.strategy.Decode(obj.DeepCopyObject())
 				require.NoError(t, err)
 				require.Empty(t, difference(s.text(t, s.decoded(t, obj)), s.text(t, ours)), "seed %d", seed)
-			}
+				return true
+			})
 		})
 	}
 }
@@ -251,8 +238,7 @@ func TestOracleDefaults(t *testing.T) {
 func TestOracleImages(t *testing.T) {
 	parts := strings.Split("a|b.c|UPPER|localhost|:|/|//|@|:80|:latest|latest|_|__|-|.|@sha256:| |://|[::1]", "|")
 	parts = append(parts, strings.Repeat("0f", 32))
-	first, last := seeds(t, 20000)
-	for seed := first; seed < last; seed++ {
+	fuzz(t, 20000, 1, func(t *testing.T, seed int64) bool {
 		r := rand.New(rand.NewSource(seed))
 		image := ""
 		for range 1 + r.Intn(6) {
@@ -264,5 +250,6 @@ func TestOracleImages(t *testing.T) {
 			want = corev1.PullAlways
 		}
 		require.Equal(t, want, defaults.PullPolicyOf(image), "seed %d: %q", seed, image)
-	}
+		return true
+	})
 }

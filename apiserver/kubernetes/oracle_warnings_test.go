@@ -16,8 +16,7 @@ func TestOracleWarnings(t *testing.T) {
 	for _, s := range subjects(t) {
 		upstream := strategies()[s.GroupKind()]
 		t.Run(s.name(), func(t *testing.T) {
-			first, last := seeds(t, 8)
-			for seed := first; seed < last; seed++ {
+			fuzz(t, 8, 1, func(t *testing.T, seed int64) (compared bool) {
 				obj, live := s.pair(t, seed)
 				var want, got recorder
 				ok := attempt(func() {
@@ -25,7 +24,7 @@ func TestOracleWarnings(t *testing.T) {
 					s.prepareForCreate(t, ctx, obj)
 					want = append(want, upstream.WarningsOnCreate(ctx, obj)...)
 				})
-				if ok {
+				if compared = ok; ok {
 					obj := obj.DeepCopyObject().(resources.Object)
 					ctx := got.record(s.request(obj, nil, ""))
 					s.strategy.PrepareForCreate(ctx, obj)
@@ -39,14 +38,15 @@ func TestOracleWarnings(t *testing.T) {
 						s.prepareForUpdate(t, ctx, obj, live, sub)
 						list = upstream.update[sub].WarningsOnUpdate(ctx, obj, live)
 					})
-					if ok {
+					if compared = compared || ok; ok {
 						obj := obj.DeepCopyObject().(resources.Object)
 						s.strategy.PrepareForUpdate(obj, live, sub)
 						_, got := s.strategy.Validate(ctx, obj, live, sub)
 						require.Empty(t, difference(list.text(), recorder(got).text()), "seed %d: /%s", seed, sub)
 					}
 				}
-			}
+				return compared
+			})
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package kubernetes_test
+package kubernetes
 
 import (
 	"path/filepath"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 )
 
@@ -23,7 +22,7 @@ func TestRecordedTraces(t *testing.T) {
 			continue
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(trace.Name), ".json"), func(t *testing.T) {
-			results, err := recorded.Replay(t.Context(), trace, apiserver.Options{Validation: kubernetes.Validate})
+			results, err := recorded.Replay(t.Context(), trace, apiserver.Options{Validation: Validate})
 			require.NoError(t, err)
 			require.Len(t, results, len(trace.Steps))
 			for i, result := range results {

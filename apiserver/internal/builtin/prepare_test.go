@@ -139,6 +139,7 @@ func TestPrepare(t *testing.T) {
 			} else {
 				k.PrepareForUpdate(obj, decodedAs(t, k, r.live), r.subresource)
 			}
+			k.Canonicalize(obj)
 			data, err := json.Marshal(obj)
 			require.NoError(t, err)
 			require.Equal(t, r.wantOfPath, valueAt(t, data, r.path), "%s: %s", r.why, data)

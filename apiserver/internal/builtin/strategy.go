@@ -230,8 +230,14 @@ func (k *kind) PrepareForCreate(ctx context.Context, obj resources.Object) {
 	}
 	dropDisabled(obj, nil)
 	k.prepareForCreate(ctx, obj)
-	// Some defaults depend on fields that were set just now: a Job without labels gets the
-	// labels of its template.
+}
+
+// Canonicalize sets defaults again: a Job without labels gets the labels of its template, which PrepareForCreate set.
+// kube-apiserver does so when it reads the object, after validation.
+func (k *kind) Canonicalize(obj resources.Object) {
+	if s, ok := obj.(*corev1.Service); ok {
+		canonicalizeService(&s.Spec)
+	}
 	setDefaults(obj)
 	dropEmptyLists(obj)
 }
@@ -242,8 +248,6 @@ func (k *kind) now() metav1.Time { return metav1.NewTime(k.options.Now()).Rfc333
 // PrepareForUpdate resets the fields that a write through the subresource must not change,
 // and increments the generation if the desired state changed.
 func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) {
-	defer dropEmptyLists(obj)
-	defer setDefaults(obj) // as in PrepareForCreate
 	obj.SetGeneration(live.GetGeneration())
 	switch subresource {
 	case "status":
