@@ -26,9 +26,9 @@ import (
 // TestOracleTraits compares what strategies allow.
 func TestOracleTraits(t *testing.T) {
 	for _, s := range subjects(t) {
-		upstream := strategies()[s.GroupKind()]
-		update := upstream.update[""]
-		require.Equal(t, upstream.NamespaceScoped(), s.Namespaced, s.name())
+		theirs := upstream()[s.GroupKind()]
+		update := theirs.update[""]
+		require.Equal(t, theirs.NamespaceScoped(), s.Namespaced, s.name())
 		require.Equal(t, update.AllowCreateOnUpdate(), s.strategy.AllowCreateOnUpdate(), s.name())
 		require.Equal(t, update.AllowUnconditionalUpdate(), s.strategy.AllowUnconditionalUpdate(), s.name())
 	}
@@ -51,27 +51,27 @@ func TestOracleResetFields(t *testing.T) {
 			if sub == "scale" {
 				continue
 			}
-			var upstream smd.Filter
-			switch strategy := strategies()[s.GroupKind()].update[sub].(type) {
+			var filter smd.Filter
+			switch strategy := upstream()[s.GroupKind()].update[sub].(type) {
 			case rest.ResetFieldsFilterStrategy:
-				upstream = strategy.GetResetFieldsFilter()[version]
+				filter = strategy.GetResetFieldsFilter()[version]
 			case rest.ResetFieldsStrategy:
 				if set := strategy.GetResetFields()[version]; set != nil {
-					upstream = smd.NewExcludeSetFilter(set)
+					filter = smd.NewExcludeSetFilter(set)
 				}
 			}
 			want := &smd.Set{}
 			require.NoError(t, want.FromJSON(strings.NewReader(owned)))
 			got, err := fieldpath.Parse([]byte(owned), fieldpath.Strict)
 			require.NoError(t, err)
-			if upstream != nil {
-				want = upstream.Filter(want)
+			if filter != nil {
+				want = filter.Filter(want)
 			}
 			ours := s.strategy.(interface {
 				GetResetFieldsFilter(subresource string) fieldpath.Filter
 			})
-			if filter := ours.GetResetFieldsFilter(sub); filter != nil {
-				got = filter.Filter(got)
+			if own := ours.GetResetFieldsFilter(sub); own != nil {
+				got = own.Filter(got)
 			}
 			data, err := want.ToJSON()
 			require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestOracleUpdate(t *testing.T) {
 func (s subject) prepareForCreate(t *testing.T, ctx context.Context, obj runtime.Object) {
 	s.admit(t, obj, nil, "")
 	s.begin(t, ctx, obj, nil)
-	strategy := strategies()[s.GroupKind()]
+	strategy := upstream()[s.GroupKind()]
 	strategy.PrepareForCreate(ctx, obj)
 	strategy.Canonicalize(obj)
 	s.setTimes(obj)
@@ -143,7 +143,7 @@ func (s subject) prepareForUpdate(t *testing.T, ctx context.Context, obj, live r
 	if subresource == "" {
 		s.begin(t, ctx, obj, live)
 	}
-	strategy := strategies()[s.GroupKind()].update[subresource]
+	strategy := upstream()[s.GroupKind()].update[subresource]
 	strategy.PrepareForUpdate(ctx, obj, live)
 	strategy.Canonicalize(obj)
 	s.setTimes(obj)

@@ -10,7 +10,10 @@ import (
 
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,9 +69,7 @@ func subjectsAt(t *testing.T, clock func() time.Time) []subject {
 	for _, g := range builtin.Groups(builtin.Options{Now: clock}) {
 		for _, v := range g.Versions {
 			for _, r := range v.Resources {
-				// HorizontalPodAutoscalers of v1 keep other fields in annotations of other types (doc/differences.md).
-				if _, ok := strategies()[r.GroupKind()]; !ok || r.Prefix == "" ||
-					r.Kind == "HorizontalPodAutoscaler" && r.Version == "v1" {
+				if _, ok := upstream()[r.GroupKind()]; !ok || r.Prefix == "" {
 					continue
 				}
 				s, err := r.Open()
@@ -138,6 +139,7 @@ func filler(seed int64) *randfill.Filler {
 			}
 		},
 		func(v *[]byte, c randfill.Continue) { *v = []byte("b") },
+		func(v *apiextensionsv1.JSONSchemaProps, c randfill.Continue) { fillSchema(v, c, 0) },
 	)
 }
 
@@ -145,6 +147,13 @@ func filler(seed int64) *randfill.Filler {
 func (s subject) random(t *testing.T, seed int64) runtime.Object {
 	obj := s.strategy.New()
 	filler(seed).Fill(obj)
+	if _, ok := obj.(*autoscalingv1.HorizontalPodAutoscaler); ok && seed%3 > 0 {
+		stored := &autoscalingv2.HorizontalPodAutoscaler{}
+		filler(seed).Fill(stored)
+		internal, err := scheme().ConvertToVersion(stored, internalVersions) // its annotations are fields of v2
+		require.NoError(t, err)
+		require.NoError(t, scheme().Convert(internal, obj, nil))
+	}
 	replaceStrings(reflect.ValueOf(obj), rand.New(rand.NewSource(seed)))
 	obj.GetObjectKind().SetGroupVersionKind(s.GVK())
 	obj.SetName("n")
@@ -195,7 +204,8 @@ func (s subject) decoded(t *testing.T, obj runtime.Object) runtime.Object {
 func (s subject) text(t *testing.T, obj runtime.Object) string {
 	obj = obj.DeepCopyObject()
 	if strings.HasPrefix(reflect.TypeOf(obj).Elem().PkgPath(), "k8s.io/kubernetes/") ||
-		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/kube-aggregator/pkg/apis/apiregistration" {
+		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/kube-aggregator/pkg/apis/apiregistration" ||
+		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions" {
 		external := s.strategy.New()
 		require.NoError(t, scheme().Convert(obj, external, nil))
 		obj = external
