@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/registry/core/persistentvolume"
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
 	"k8s.io/utils/ptr"
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -154,6 +155,11 @@ func (s subject) admit(t *testing.T, obj, live runtime.Object, subresource strin
 	plugin.InspectFeatureGates(utilfeature.DefaultFeatureGate)
 	require.NoError(t, plugin.Admit(t.Context(), admission.NewAttributesRecord(obj, live, s.GVK(), "default", "n", s.GVR(),
 		subresource, admission.Update, nil, false, requester), nil))
+	if live == nil {
+		plugin := nodetaint.NewPlugin()
+		require.NoError(t, plugin.Admit(t.Context(), admission.NewAttributesRecord(obj, nil, s.GVK(), "", "n", s.GVR(),
+			subresource, admission.Create, nil, false, requester), nil))
+	}
 	pod, ok := obj.(*core.Pod)
 	if !ok || subresource != "" {
 		return

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -95,6 +96,9 @@ func (c *Call) prepareMutation(ctx context.Context, obj resources.Object, option
 		return err
 	}
 	if err := c.checkNamespace(ctx, obj); err != nil {
+		return err
+	}
+	if err := c.admitPriority(ctx, obj, nil); err != nil {
 		return err
 	}
 	return c.mutate(ctx, writeRequest(obj, nil, options))
@@ -243,6 +247,9 @@ func (c *Call) replace(
 	}
 	c.warnDuplicateOwners(obj)
 	if w.subject == nil {
+		if err := c.admitPriority(ctx, obj, live); err != nil {
+			return nil, err
+		}
 		if err := c.mutate(ctx, writeRequest(obj, live, w.options)); err != nil {
 			return nil, err
 		}
@@ -532,8 +539,11 @@ func (c *Call) deleteRecord(ctx context.Context, record *storage.Record, obj res
 	return nil
 }
 
-// notifyWritten calls Written.
+// notifyWritten calls Written, and forgets what was read before.
 func (c *Call) notifyWritten(obj resources.Object) {
+	if _, ok := obj.(*schedulingv1.PriorityClass); ok {
+		c.priorities.changed()
+	}
 	if c.Written != nil && !c.noNotify {
 		c.Written(c.Request.Context(), c.Resource, obj)
 	}
