@@ -101,7 +101,9 @@ func behaviorToV1(in *autoscalingv2.HorizontalPodAutoscalerBehavior) *internalBe
 		if in == nil {
 			return nil
 		}
-		policies := convertAll(in.Policies, func(p autoscalingv2.HPAScalingPolicy) internalPolicy { return internalPolicy(p) })
+		policies := convertAll(in.Policies, func(p autoscalingv2.HPAScalingPolicy) internalPolicy {
+			return internalPolicy(p)
+		})
 		return &internalRules{in.StabilizationWindowSeconds, in.SelectPolicy, policies, in.Tolerance}
 	}
 	if in == nil {

@@ -27,7 +27,8 @@ func setTemplateGeneration(o *appsv1.DaemonSet, n int64) {
 }
 
 // generateSelector adds the labels of a Job's controller to the Pod template and selects
-// the Pods by UID, unless spec.manualSelector is true. Labels of the client stay: validation refuses those of another Job.
+// the Pods by UID, unless spec.manualSelector is true. Labels of the client stay: validation refuses those of another
+// Job.
 func generateSelector(o *batchv1.Job) {
 	if o.Spec.ManualSelector != nil && *o.Spec.ManualSelector {
 		return
