@@ -112,6 +112,7 @@ var serverLayers = []layer{
 	}},
 	// recorded imports builtin for the defaults of objects that the engine alone replayed.
 	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},
+	{"internal/exchanges", []string{".", "recorded", "storage/memory"}},
 }
 
 // fakeLayers are the layers of the module compat/fake.

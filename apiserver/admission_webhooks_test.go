@@ -395,9 +395,9 @@ func TestHooksAndWebhooks(t *testing.T) {
 			}
 			return nil
 		},
-		Validate: func(_ context.Context, w *admission.Write) (field.ErrorList, []string) {
+		Validate: func(_ context.Context, w *admission.Write) ([]string, error) {
 			if w.Resource.Resource == "configmaps" && w.Object.GetAnnotations()["hook"] == "" {
-				return field.ErrorList{field.Required(field.NewPath("hook"), "the webhook was not called")}, nil
+				return nil, field.Required(field.NewPath("hook"), "the webhook was not called")
 			}
 			return nil, nil
 		},

@@ -222,3 +222,12 @@ func TestDeprecatedVersion(t *testing.T) {
 	require.Empty(t, warned(widgetsV2))
 	require.Contains(t, warned("/api/v1/endpoints"), "v1 Endpoints is deprecated")
 }
+
+// TestMetadataOfUpdates: metadata that a create would refuse is refused in an update too.
+func TestMetadataOfUpdates(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", gateDefinition)
+	h.must("POST", gates, "", gate("a", ""))
+	text := h.refused(422, "PATCH", gates+"/a", "application/merge-patch+json", `{"metadata":{"labels":{"a":"b c"}}}`)
+	require.Contains(t, text, "metadata.labels")
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/tenure-ssa/tenure/apiserver"
@@ -42,11 +43,18 @@ func TestHooks(t *testing.T) {
 			}
 			return nil
 		},
-		Validate: func(_ context.Context, w *admission.Write) (field.ErrorList, []string) {
+		Validate: func(_ context.Context, w *admission.Write) ([]string, error) {
 			if m, ok := w.Object.(*corev1.ConfigMap); ok && m.Data["bad"] != "" {
-				return field.ErrorList{field.Forbidden(field.NewPath("data").Key("bad"), "the host says so")}, nil
+				errs := field.ErrorList{field.Forbidden(field.NewPath("data").Key("bad"), "the host says so")}
+				return nil, errs.ToAggregate()
 			}
-			return nil, []string{"looked at"}
+			switch m, ok := w.Object.(*corev1.ConfigMap); {
+			case ok && m.Data["busy"] != "":
+				return nil, apierrors.NewTooManyRequests("the host is busy", 7)
+			case ok && m.Data["other"] != "":
+				return nil, errors.New("it is another one's")
+			}
+			return []string{"looked at"}, nil
 		},
 	}})
 	w := h.ask("POST", configMaps+"?fieldManager=m", "", `{"metadata":{"name":"kept"},"data":{"a":"b"}}`)
@@ -60,6 +68,11 @@ func TestHooks(t *testing.T) {
 
 	message := h.refused(http.StatusUnprocessableEntity, "PATCH", configMaps+"/kept", mergePatch, `{"data":{"bad":"x"}}`)
 	require.Contains(t, message, "data[bad]: Forbidden: the host says so")
+	w = h.ask("PATCH", configMaps+"/kept", mergePatch, `{"data":{"busy":"x"}}`)
+	require.Equal(t, http.StatusTooManyRequests, w.Code, "a Status is returned as it is: %s", w.Body)
+	require.Equal(t, "7", w.Header().Get("Retry-After"))
+	message = h.refused(http.StatusForbidden, "PATCH", configMaps+"/kept", mergePatch, `{"data":{"other":"x"}}`)
+	require.Contains(t, message, "it is another one's")
 	require.Contains(t, h.refused(http.StatusForbidden, "DELETE", configMaps+"/kept", "", ""), "it is kept")
 	require.Contains(t, h.refused(http.StatusForbidden, "DELETE", configMaps, "", ""), "it is kept")
 	lock.Lock()

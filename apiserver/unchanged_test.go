@@ -50,11 +50,11 @@ func newObserved(t *testing.T) *observed {
 			}
 			return nil, []string{"validation"}, true
 		},
-		Hooks: admission.Hooks{Validate: func(context.Context, *admission.Write) (field.ErrorList, []string) {
+		Hooks: admission.Hooks{Validate: func(context.Context, *admission.Write) ([]string, error) {
 			if o.admitted.Add(1); o.forbidden.Load() {
-				return field.ErrorList{field.Forbidden(field.NewPath("spec"), "no")}, nil
+				return nil, field.Forbidden(field.NewPath("spec"), "no")
 			}
-			return nil, []string{"admission"}
+			return []string{"admission"}, nil
 		}},
 	})
 	return o

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
@@ -62,8 +61,7 @@ type Hooks struct {
 	// storage.
 	Default func(obj Object)
 	// Mutate changes w.Object in place. As with mutating webhooks of kube-apiserver no manager
-	// becomes the owner of the changes. An error rejects the write: an API status error is
-	// returned to the client as it is, any other error is a 403.
+	// becomes the owner of the changes. An error rejects the write, as one of Validate does.
 	Mutate func(ctx context.Context, w *Write) error
 	// ResolveService returns the URL of a Service that a webhook names in its clientConfig. If it
 	// is nil only Services of type ExternalName can be reached.
@@ -71,8 +69,10 @@ type Hooks struct {
 	// Convert replaces the conversion webhooks of CustomResourceDefinitions with strategy
 	// Webhook. If it is nil the webhooks are called.
 	Convert Converter
-	// Validate returns the errors of a write, which reject it, and warnings for the client.
-	Validate func(ctx context.Context, w *Write) (errs field.ErrorList, warnings []string)
+	// Validate rejects a write by an error, or returns warnings for the client. A field.ErrorList,
+	// by its ToAggregate, is a 422 with its causes. An API status error is returned to the client as
+	// it is, any other error is a 403.
+	Validate func(ctx context.Context, w *Write) (warnings []string, err error)
 }
 
 // A Converter converts custom resources of CustomResourceDefinitions with strategy Webhook. It

@@ -24,9 +24,9 @@ func Example() {
 			}
 			return nil
 		},
-		Validate: func(_ context.Context, w *admission.Write) (field.ErrorList, []string) {
+		Validate: func(_ context.Context, w *admission.Write) ([]string, error) {
 			if settings, ok := w.Object.(*corev1.ConfigMap); ok && settings.Data["key"] == "" {
-				return field.ErrorList{field.Required(field.NewPath("data").Key("key"), "settings have a key")}, nil
+				return nil, field.Required(field.NewPath("data").Key("key"), "settings have a key")
 			}
 			return nil, nil
 		},

@@ -37,6 +37,10 @@ func Prepare(obj, live runtime.Object) {
 		}
 		dropOtherSource(&o.Spec, &before.Spec)
 		syncDataSources(&o.Spec)
+	case *corev1.Node:
+		if live == nil {
+			addNotReadyTaint(&o.Spec)
+		}
 	case *corev1.Pod:
 		if before, ok := live.(*corev1.Pod); ok {
 			keepPriority(&o.Spec, &before.Spec)
@@ -51,7 +55,7 @@ func Prepare(obj, live runtime.Object) {
 // isPrepared are the kinds that Prepare does something to.
 var isPrepared = map[schema.GroupKind]bool{
 	{Kind: "Namespace"}: true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true,
-	{Kind: "PersistentVolumeClaim"}: true, {Kind: "Pod"}: true,
+	{Kind: "PersistentVolumeClaim"}: true, {Kind: "Pod"}: true, {Kind: "Node"}: true,
 }
 
 // PrepareOf returns a function for fieldmanager.PlanOptions.Prepare that does what Prepare does, to Go structs and to
@@ -81,6 +85,17 @@ func PrepareOf(gvk schema.GroupVersionKind) func(obj, live runtime.Object) {
 			u.Object = out
 		}
 	}
+}
+
+// addNotReadyTaint keeps Pods from a new Node until a controller finds it ready.
+func addNotReadyTaint(s *corev1.NodeSpec) {
+	notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+	for _, t := range s.Taints {
+		if t.MatchTaint(&notReady) {
+			return
+		}
+	}
+	s.Taints = append(s.Taints, notReady)
 }
 
 // keepSecretNames drops everything but the names from the Secrets of a ServiceAccount: they

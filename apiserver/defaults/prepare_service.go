@@ -65,13 +65,22 @@ func keepNodePorts(s, live *corev1.ServiceSpec) {
 	}
 }
 
+// dropInternalTrafficPolicy drops the internal traffic policy of a Service of type ExternalName. An unknown one stays,
+// for validation to refuse.
+func dropInternalTrafficPolicy(s *corev1.ServiceSpec) {
+	if p := s.InternalTrafficPolicy; p != nil &&
+		(*p == corev1.ServiceInternalTrafficPolicyCluster || *p == corev1.ServiceInternalTrafficPolicyLocal) {
+		s.InternalTrafficPolicy = nil
+	}
+}
+
 // dropForNewType drops allocated fields that a Service of the new type must not have. It
 // keeps fields that the same update changes: validation judges them.
 func dropForNewType(o, live *corev1.Service) {
 	s, before := &o.Spec, &live.Spec
 	if s.Type == corev1.ServiceTypeExternalName && before.Type != corev1.ServiceTypeExternalName {
 		dropUnchanged(&s.IPFamilyPolicy, before.IPFamilyPolicy)
-		s.InternalTrafficPolicy = nil
+		dropInternalTrafficPolicy(s)
 		if s.ClusterIP == before.ClusterIP && slices.Equal(s.ClusterIPs, before.ClusterIPs) {
 			s.ClusterIP, s.ClusterIPs = "", nil
 		}

@@ -1,4 +1,4 @@
-package kubernetes_test
+package kubernetes
 
 import (
 	"net/http"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 )
 
 const somePod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},` +
@@ -35,7 +34,7 @@ func send(server http.Handler, method, path, body string) *httptest.ResponseReco
 // The first validation registers the internal types.
 func BenchmarkFirstApply(b *testing.B) {
 	for name, options := range map[string]apiserver.Options{
-		"with": {Token: "token", Validation: kubernetes.Validate}, "without": {Token: "token"},
+		"with": {Token: "token", Validation: Validate}, "without": {Token: "token"},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

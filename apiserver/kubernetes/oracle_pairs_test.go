@@ -134,7 +134,7 @@ func attempt(f func()) (ok bool) {
 func (s subject) updates() []string {
 	out := []string{""}
 	for _, sub := range s.Subresources {
-		if _, ok := strategies()[s.GroupKind()].update[sub.Name]; ok {
+		if _, ok := upstream()[s.GroupKind()].update[sub.Name]; ok {
 			out = append(out, sub.Name)
 		}
 	}

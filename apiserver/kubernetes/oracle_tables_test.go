@@ -26,8 +26,7 @@ func TestOracleTables(t *testing.T) {
 	for _, s := range subjectsAt(t, time.Now) {
 		t.Run(s.name(), func(t *testing.T) {
 			columns := s.strategy.TableColumns()
-			first, last := seeds(t, 8)
-			for seed := first; seed < last; seed++ {
+			fuzz(t, 8, 1, func(t *testing.T, seed int64) bool {
 				obj := s.object(t, s.random(t, seed))
 				spread(reflect.ValueOf(obj), rand.New(rand.NewSource(seed)))
 				var table *metav1.Table
@@ -41,12 +40,12 @@ func TestOracleTables(t *testing.T) {
 					table, err = generator.GenerateTable(internal, wide)
 				})
 				if !ok {
-					continue
+					return false
 				}
 				if err != nil {
 					// A kind without a printer has two columns of registry/rest.
 					require.Len(t, columns.Definitions(), 2)
-					continue
+					return true
 				}
 				require.Len(t, table.Rows, 1)
 				require.Empty(t, difference(described(t, s, table.ColumnDefinitions), described(t, s, columns.Definitions())))
@@ -60,7 +59,8 @@ func TestOracleTables(t *testing.T) {
 				if text := difference(indented(t, table.Rows[0]), indented(t, row)); text != "" {
 					require.Fail(t, text, "seed %d: %s", seed, s.text(t, obj))
 				}
-			}
+				return true
+			})
 		})
 	}
 }

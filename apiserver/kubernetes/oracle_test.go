@@ -2,18 +2,18 @@ package kubernetes
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,13 +37,16 @@ import (
 //	objects after PrepareForUpdate                TestOracleUpdate, for the kind itself and for each subresource
 //	columns, cells and conditions of Tables       TestOracleTables
 //	warnings of creates and updates               TestOracleWarnings
+//	responses to creates and updates              TestOracleValidation, over HTTP
 //
 // Objects of upstream go through its protobuf storage, Services through its allocators. Objects that make upstream
 // panic, which its validation would have refused, are left out. Each kind has objects of its own seeds:
 //
 //	SEEDS=1000:200000 go test ./apiserver/kubernetes -run TestOracle
+//	ORACLE_TIME=10m   go test ./apiserver/kubernetes -run TestOracle -timeout 0
 //
-// runs more of them, in the form FIRST:NUMBER.
+// SEEDS, in the form FIRST:NUMBER, names others. ORACLE_TIME is for how much CPU time each fuzzer runs for each kind;
+// it goes on where the last such run ended, and adds what it did to testdata/oracle.txt.
 
 // now is the time of all fields of random objects, later that of writes.
 var (
@@ -66,9 +69,7 @@ func subjectsAt(t *testing.T, clock func() time.Time) []subject {
 	for _, g := range builtin.Groups(builtin.Options{Now: clock}) {
 		for _, v := range g.Versions {
 			for _, r := range v.Resources {
-				// HorizontalPodAutoscalers of v1 keep other fields in annotations of other types (doc/differences.md).
-				if _, ok := strategies()[r.GroupKind()]; !ok || r.Prefix == "" ||
-					r.Kind == "HorizontalPodAutoscaler" && r.Version == "v1" {
+				if _, ok := upstream()[r.GroupKind()]; !ok || r.Prefix == "" {
 					continue
 				}
 				s, err := r.Open()
@@ -138,6 +139,7 @@ func filler(seed int64) *randfill.Filler {
 			}
 		},
 		func(v *[]byte, c randfill.Continue) { *v = []byte("b") },
+		func(v *apiextensionsv1.JSONSchemaProps, c randfill.Continue) { fillSchema(v, c, 0) },
 	)
 }
 
@@ -145,6 +147,13 @@ func filler(seed int64) *randfill.Filler {
 func (s subject) random(t *testing.T, seed int64) runtime.Object {
 	obj := s.strategy.New()
 	filler(seed).Fill(obj)
+	if _, ok := obj.(*autoscalingv1.HorizontalPodAutoscaler); ok && seed%3 > 0 {
+		stored := &autoscalingv2.HorizontalPodAutoscaler{}
+		filler(seed).Fill(stored)
+		internal, err := scheme().ConvertToVersion(stored, internalVersions) // its annotations are fields of v2
+		require.NoError(t, err)
+		require.NoError(t, scheme().Convert(internal, obj, nil))
+	}
 	replaceStrings(reflect.ValueOf(obj), rand.New(rand.NewSource(seed)))
 	obj.GetObjectKind().SetGroupVersionKind(s.GVK())
 	obj.SetName("n")
@@ -195,7 +204,8 @@ func (s subject) decoded(t *testing.T, obj runtime.Object) runtime.Object {
 func (s subject) text(t *testing.T, obj runtime.Object) string {
 	obj = obj.DeepCopyObject()
 	if strings.HasPrefix(reflect.TypeOf(obj).Elem().PkgPath(), "k8s.io/kubernetes/") ||
-		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/kube-aggregator/pkg/apis/apiregistration" {
+		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/kube-aggregator/pkg/apis/apiregistration" ||
+		reflect.TypeOf(obj).Elem().PkgPath() == "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions" {
 		external := s.strategy.New()
 		require.NoError(t, scheme().Convert(obj, external, nil))
 		obj = external
@@ -219,30 +229,17 @@ func difference(want, got string) string {
 	return out
 }
 
-// seeds are the seeds of a run.
-func seeds(t *testing.T, number int64) (first, last int64) {
-	if text := os.Getenv("SEEDS"); text != "" {
-		from, count, _ := strings.Cut(text, ":")
-		first, err := strconv.ParseInt(from, 10, 64)
-		require.NoError(t, err)
-		number, err := strconv.ParseInt(count, 10, 64)
-		require.NoError(t, err)
-		return first, first + number
-	}
-	return 0, number
-}
-
 // TestOracleDefaults compares defaults.
 func TestOracleDefaults(t *testing.T) {
 	for _, s := range subjects(t) {
-		t.Run(fmt.Sprintf("%s.%s", s.Kind, s.GroupVersion()), func(t *testing.T) {
-			first, last := seeds(t, 60)
-			for seed := first; seed < last; seed++ {
+		t.Run(s.name(), func(t *testing.T) {
+			fuzz(t, 60, 1, func(t *testing.T, seed int64) bool {
 				obj := s.random(t, seed)
 				ours, _, err := s.strategy.Decode(obj.DeepCopyObject())
 				require.NoError(t, err)
 				require.Empty(t, difference(s.text(t, s.decoded(t, obj)), s.text(t, ours)), "seed %d", seed)
-			}
+				return true
+			})
 		})
 	}
 }
@@ -251,8 +248,7 @@ func TestOracleDefaults(t *testing.T) {
 func TestOracleImages(t *testing.T) {
 	parts := strings.Split("a|b.c|UPPER|localhost|:|/|//|@|:80|:latest|latest|_|__|-|.|@sha256:| |://|[::1]", "|")
 	parts = append(parts, strings.Repeat("0f", 32))
-	first, last := seeds(t, 20000)
-	for seed := first; seed < last; seed++ {
+	fuzz(t, 20000, 1, func(t *testing.T, seed int64) bool {
 		r := rand.New(rand.NewSource(seed))
 		image := ""
 		for range 1 + r.Intn(6) {
@@ -264,5 +260,6 @@ func TestOracleImages(t *testing.T) {
 			want = corev1.PullAlways
 		}
 		require.Equal(t, want, defaults.PullPolicyOf(image), "seed %d: %q", seed, image)
-	}
+		return true
+	})
 }

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,39 +15,40 @@ import (
 // TestOracleWarnings compares the warnings of creates and of updates through each subresource.
 func TestOracleWarnings(t *testing.T) {
 	for _, s := range subjects(t) {
-		upstream := strategies()[s.GroupKind()]
+		theirs := upstream()[s.GroupKind()]
 		t.Run(s.name(), func(t *testing.T) {
-			first, last := seeds(t, 8)
-			for seed := first; seed < last; seed++ {
+			fuzz(t, 8, 1, func(t *testing.T, seed int64) (compared bool) {
 				obj, live := s.pair(t, seed)
 				var want, got recorder
 				ok := attempt(func() {
 					obj, ctx := s.internal(t, obj), want.record(s.request(obj, nil, ""))
 					s.prepareForCreate(t, ctx, obj)
-					want = append(want, upstream.WarningsOnCreate(ctx, obj)...)
+					want = append(want, theirs.WarningsOnCreate(ctx, obj)...)
 				})
-				if ok {
+				if compared = ok; ok {
 					obj := obj.DeepCopyObject().(resources.Object)
 					ctx := got.record(s.request(obj, nil, ""))
 					s.strategy.PrepareForCreate(ctx, obj)
 					_, list := s.strategy.Validate(ctx, obj, nil, "")
-					require.Empty(t, difference(want.text(), append(got, list...).text()), "seed %d: create", seed)
+					got = append(got, list...)
+					require.Empty(t, difference(want.sorted(s), got.sorted(s)), "seed %d: create", seed)
 				}
 				for _, sub := range s.updates() {
 					ctx, list := s.request(obj, live, sub), recorder{}
 					ok := attempt(func() {
 						obj, live := s.internal(t, obj), s.internal(t, live)
 						s.prepareForUpdate(t, ctx, obj, live, sub)
-						list = upstream.update[sub].WarningsOnUpdate(ctx, obj, live)
+						list = theirs.update[sub].WarningsOnUpdate(ctx, obj, live)
 					})
-					if ok {
+					if compared = compared || ok; ok {
 						obj := obj.DeepCopyObject().(resources.Object)
 						s.strategy.PrepareForUpdate(obj, live, sub)
 						_, got := s.strategy.Validate(ctx, obj, live, sub)
-						require.Empty(t, difference(list.text(), recorder(got).text()), "seed %d: /%s", seed, sub)
+						require.Empty(t, difference(list.sorted(s), recorder(got).sorted(s)), "seed %d: /%s", seed, sub)
 					}
 				}
-			}
+				return compared
+			})
 		})
 	}
 }
@@ -58,6 +60,14 @@ func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
 
 func (r *recorder) record(ctx context.Context) context.Context {
 	return warning.WithWarningRecorder(ctx, r)
+}
+
+// sorted is text, with the warnings about CustomResourceDefinitions sorted: upstream finds them in the order of a map.
+func (r recorder) sorted(s subject) string {
+	if s.Kind == "CustomResourceDefinition" {
+		slices.Sort(r)
+	}
+	return r.text()
 }
 
 func (r recorder) text() string { return strings.Join(r, "\n") }

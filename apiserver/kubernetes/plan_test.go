@@ -1,4 +1,4 @@
-package kubernetes_test
+package kubernetes
 
 import (
 	"crypto/tls"
@@ -25,7 +25,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 )
 
 // TestPlansAreTrue applies objects to a server that validates as kube-apiserver, and plans the same apply again: it is
@@ -99,7 +98,7 @@ func plannedServer(t *testing.T) http.Handler {
 		proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // of loopback
 		return proxy
 	}
-	server, err := apiserver.New(t.Context(), apiserver.Options{Token: "token", Validation: kubernetes.Validate})
+	server, err := apiserver.New(t.Context(), apiserver.Options{Token: "token", Validation: Validate})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	return server

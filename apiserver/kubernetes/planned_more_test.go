@@ -1,4 +1,4 @@
-package kubernetes_test
+package kubernetes
 
 // plannedCluster are kinds of the core group and of those that clusters are made of.
 var plannedCluster = []plannedKind{

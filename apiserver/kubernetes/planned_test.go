@@ -1,4 +1,4 @@
-package kubernetes_test
+package kubernetes
 
 // plannedWorkloads are workloads, and kinds that they use.
 var plannedWorkloads = []plannedKind{

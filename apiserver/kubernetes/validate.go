@@ -14,6 +14,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,6 +65,7 @@ func Validate(ctx context.Context, w *admission.Write) (errs field.ErrorList, wa
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}, nil, true
 	}
+	dropEmpty(reflect.ValueOf(live))
 	if errs = update.ValidateUpdate(ctx, obj, live); len(errs) > 0 {
 		return errs, nil, true
 	}
@@ -91,6 +93,30 @@ func withRequest(ctx context.Context, w *admission.Write) context.Context {
 // what it was converted from, and because some conversions change it.
 func toInternal(obj runtime.Object) (runtime.Object, error) {
 	return scheme().ConvertToVersion(obj.DeepCopyObject(), internalVersions)
+}
+
+// dropEmpty replaces empty lists and maps of a live object by null, which is what kube-apiserver reads from its storage:
+// protobuf can't tell them apart. Messages that compare two objects show it.
+func dropEmpty(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			dropEmpty(v.Elem())
+		}
+	case reflect.Slice, reflect.Map:
+		if v.Len() == 0 && v.CanSet() && v.Type().Elem().Kind() != reflect.Uint8 {
+			v.SetZero()
+		}
+		for i := 0; v.Kind() == reflect.Slice && i < v.Len(); i++ {
+			dropEmpty(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				dropEmpty(v.Field(i))
+			}
+		}
+	}
 }
 
 // internalVersions picks the internal version of a kind, which for events is that of the core group.

@@ -1,4 +1,4 @@
-package kubernetes_test
+package kubernetes
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 	"k8s.io/kubernetes/pkg/capabilities"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 )
 
 const (
@@ -124,17 +123,17 @@ var rows = []row{
 func TestPrivileged(t *testing.T) {
 	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},
 		"spec":{"containers":[{"name":"c","image":"i","securityContext":{"privileged":true}}]}}`
-	server, err := apiserver.New(t.Context(), apiserver.Options{Token: "token", Validation: kubernetes.Validate})
+	server, err := apiserver.New(t.Context(), apiserver.Options{Token: "token", Validation: Validate})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 	w := send(server, http.MethodPatch, "/api/v1/namespaces/default/pods/p?dryRun=All&fieldManager=m", pod)
 	require.Equal(t, http.StatusCreated, w.Code, w.Body)
 
 	capabilities.ResetForTest()
-	kubernetes.AllowPrivileged(false)
+	AllowPrivileged(false)
 	defer func() {
 		capabilities.ResetForTest()
-		kubernetes.AllowPrivileged(true)
+		AllowPrivileged(true)
 	}()
 	w = send(server, http.MethodPatch, "/api/v1/namespaces/default/pods/p?dryRun=All&fieldManager=m", pod)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body)
@@ -144,7 +143,7 @@ func TestPrivileged(t *testing.T) {
 func TestValidate(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			server, err := apiserver.New(t.Context(), apiserver.Options{Token: "token", Validation: kubernetes.Validate})
+			server, err := apiserver.New(t.Context(), apiserver.Options{Token: "token", Validation: Validate})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, server.Close()) }()
 			if r.first != "" {

@@ -45,6 +45,9 @@ var required = map[string]string{
 	"k8s.io/api":                     librariesVersion,
 }
 
+// offline are the functions of kubectl's tests that need a network.
+var offline = map[string]string{"run_multi_resources_tests": "downloads a file"}
+
 const librariesVersion = "v0.37.2"
 
 var suites = []suite{
@@ -91,8 +94,8 @@ var suites = []suite{
 	},
 	{name: "controllers, tenure envtest", run: (*runner).testControllers, on: onTenure},
 	{name: "controllers, kube-apiserver", run: (*runner).testControllers, on: onKubeAPIServer},
-	{name: "kubectl, tenure envtest", run: (*runner).testKubectl, on: onTenure},
-	{name: "kubectl, kube-apiserver", run: (*runner).testKubectl, on: onKubeAPIServer},
+	{name: "kubectl, tenure envtest", run: (*runner).testKubectl, on: onTenure, differences: offline},
+	{name: "kubectl, kube-apiserver", run: (*runner).testKubectl, on: onKubeAPIServer, differences: offline},
 	{
 		// A part of the suite above, which is quick.
 		name: "controller-runtime's cache, envtest", tree: stock, envtest: true,

@@ -28,11 +28,7 @@ func convert(obj runtime.Object, to schema.GroupVersionKind) (resources.Object, 
 		}
 	case *autoscalingv1.HorizontalPodAutoscaler:
 		if to == autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler") {
-			converted, err := autoscalerToV2(o)
-			if err != nil {
-				return nil, err
-			}
-			out = converted
+			out = autoscalerToV2(o)
 		}
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		if to == autoscalingv1.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler") {

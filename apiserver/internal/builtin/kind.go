@@ -112,7 +112,8 @@ func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error
 	}
 	obj.GetObjectKind().SetGroupVersionKind(k.gvk)
 	setDefaults(obj)
-	return obj, nil, nil
+	obj, err := throughStorage(obj)
+	return obj, nil, err
 }
 
 // goName returns the package and Go type of a kind, which kube-apiserver's errors name:

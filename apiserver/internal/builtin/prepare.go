@@ -37,6 +37,9 @@ func (k *kind) prepareForCreate(ctx context.Context, obj resources.Object) {
 		admitPod(ctx, o, now)
 	case *corev1.Service:
 		shareNodePorts(&o.Spec)
+		if o.Spec.ClusterIP != "" && len(o.Spec.ClusterIPs) == 0 {
+			o.Spec.ClusterIPs = []string{o.Spec.ClusterIP}
+		}
 		setIPFamilies(&o.Spec, k.serviceNetwork())
 		allocate(&o.Spec, string(o.UID), k.serviceNetwork(), true)
 	case *corev1.PersistentVolume:

@@ -23,11 +23,6 @@ const (
 // routed to cluster IPs: they only have to be valid, distinct and stable.
 func allocate(s *corev1.ServiceSpec, uid string, network netip.Prefix, shared bool) {
 	if s.Type == corev1.ServiceTypeExternalName {
-		// kube-apiserver does this when it reads the Service.
-		s.InternalTrafficPolicy = nil
-		if s.ClusterIP != "" && len(s.ClusterIPs) == 0 {
-			s.ClusterIPs = []string{s.ClusterIP}
-		}
 		return
 	}
 	h := fnv.New32a()
@@ -51,6 +46,16 @@ func allocate(s *corev1.ServiceSpec, uid string, network netip.Prefix, shared bo
 			at = slices.IndexFunc(s.Ports, func(p corev1.ServicePort) bool { return p.Port == s.Ports[i].Port })
 		}
 		setDefault(&s.Ports[i].NodePort, nodePort(at))
+	}
+}
+
+// canonicalizeService does what kube-apiserver does when it reads a Service.
+func canonicalizeService(s *corev1.ServiceSpec) {
+	if s.ClusterIP != "" && len(s.ClusterIPs) == 0 {
+		s.ClusterIPs = []string{s.ClusterIP}
+	}
+	if s.Type == corev1.ServiceTypeExternalName {
+		s.InternalTrafficPolicy = nil
 	}
 }
 

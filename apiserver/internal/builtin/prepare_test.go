@@ -45,7 +45,7 @@ var preparedRows = []prepared{
 	{"scheduling without a driver", "VolumeLimitScaling is alpha", "storage.k8s.io/v1/csidrivers", "",
 		`{"spec":{"preventPodSchedulingIfMissing":true}}`, "", "spec.preventPodSchedulingIfMissing", ""},
 	{"config of a Node", "the feature was removed", "/v1/nodes", "",
-		`{"spec":{"configSource":{}},"status":{"config":{}}}`, "", "spec", `{}`},
+		`{"spec":{"configSource":{}},"status":{"config":{}}}`, "", "spec.configSource", ""},
 	{"source in another namespace", "CrossNamespaceVolumeDataSource is alpha", "/v1/persistentvolumeclaims", "",
 		`{"spec":{"dataSourceRef":{"kind":"K","name":"n","namespace":"x"}}}`, "", "spec.dataSourceRef", ""},
 	{"source of another kind in an update", "as in a create", "/v1/persistentvolumeclaims", `{}`,
@@ -139,6 +139,7 @@ func TestPrepare(t *testing.T) {
 			} else {
 				k.PrepareForUpdate(obj, decodedAs(t, k, r.live), r.subresource)
 			}
+			k.Canonicalize(obj)
 			data, err := json.Marshal(obj)
 			require.NoError(t, err)
 			require.Equal(t, r.wantOfPath, valueAt(t, data, r.path), "%s: %s", r.why, data)

@@ -27,24 +27,27 @@ func setTemplateGeneration(o *appsv1.DaemonSet, n int64) {
 }
 
 // generateSelector adds the labels of a Job's controller to the Pod template and selects
-// the Pods by UID, unless spec.manualSelector is true.
+// the Pods by UID, unless spec.manualSelector is true. Labels of the client stay: validation refuses those of another
+// Job.
 func generateSelector(o *batchv1.Job) {
 	if o.Spec.ManualSelector != nil && *o.Spec.ManualSelector {
 		return
 	}
-	labels := map[string]string{
+	o.Spec.Template.Labels = withMissing(o.Spec.Template.Labels, map[string]string{
 		"controller-uid": string(o.UID), batchv1.ControllerUidLabel: string(o.UID),
 		"job-name": o.Name, batchv1.JobNameLabel: o.Name,
-	}
-	if o.Spec.Template.Labels == nil {
-		o.Spec.Template.Labels = map[string]string{}
-	}
-	maps.Copy(o.Spec.Template.Labels, labels)
+	})
 	if o.Spec.Selector == nil {
 		o.Spec.Selector = &metav1.LabelSelector{}
 	}
-	if o.Spec.Selector.MatchLabels == nil {
-		o.Spec.Selector.MatchLabels = map[string]string{}
-	}
-	o.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(o.UID)
+	o.Spec.Selector.MatchLabels = withMissing(o.Spec.Selector.MatchLabels, map[string]string{
+		batchv1.ControllerUidLabel: string(o.UID),
+	})
+}
+
+// withMissing adds entries to a map, but for keys that it has.
+func withMissing(to, from map[string]string) map[string]string {
+	from = maps.Clone(from)
+	maps.Copy(from, to)
+	return from
 }

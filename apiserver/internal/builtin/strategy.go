@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -217,6 +218,10 @@ func (k *kind) GracefulDelete(obj resources.Object, requested *int64) (seconds i
 // PrepareForCreate drops the status if it is a subresource. Nodes keep theirs: the kubelet
 // reports its status when it registers the Node.
 func (k *kind) PrepareForCreate(ctx context.Context, obj resources.Object) {
+	if o, ok := obj.(*autoscalingv1.HorizontalPodAutoscaler); ok {
+		prepareAutoscaler(o, nil, func(obj, _ resources.Object) { k.PrepareForCreate(ctx, obj) })
+		return
+	}
 	switch obj.(type) {
 	case *corev1.Node:
 	case *corev1.Pod: // admitPod sets the status, from that of the client
@@ -230,8 +235,17 @@ func (k *kind) PrepareForCreate(ctx context.Context, obj resources.Object) {
 	}
 	dropDisabled(obj, nil)
 	k.prepareForCreate(ctx, obj)
-	// Some defaults depend on fields that were set just now: a Job without labels gets the
-	// labels of its template.
+}
+
+// Canonicalize sets defaults again: a Job without labels gets the labels of its template, which PrepareForCreate set.
+// kube-apiserver does so when it reads the object, after validation.
+func (k *kind) Canonicalize(obj resources.Object) {
+	if s, ok := obj.(*corev1.Service); ok {
+		canonicalizeService(&s.Spec)
+	}
+	if o, ok := obj.(*autoscalingv1.HorizontalPodAutoscaler); ok { // the defaults of the storage version
+		prepareAutoscaler(o, nil, func(obj, _ resources.Object) { k.Canonicalize(obj) })
+	}
 	setDefaults(obj)
 	dropEmptyLists(obj)
 }
@@ -242,8 +256,12 @@ func (k *kind) now() metav1.Time { return metav1.NewTime(k.options.Now()).Rfc333
 // PrepareForUpdate resets the fields that a write through the subresource must not change,
 // and increments the generation if the desired state changed.
 func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) {
-	defer dropEmptyLists(obj)
-	defer setDefaults(obj) // as in PrepareForCreate
+	if o, ok := obj.(*autoscalingv1.HorizontalPodAutoscaler); ok {
+		prepareAutoscaler(o, live.(*autoscalingv1.HorizontalPodAutoscaler), func(obj, live resources.Object) {
+			k.PrepareForUpdate(obj, live, subresource)
+		})
+		return
+	}
 	obj.SetGeneration(live.GetGeneration())
 	switch subresource {
 	case "status":
@@ -273,7 +291,7 @@ func (k *kind) Validate(
 ) (field.ErrorList, []string) {
 	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
 		before, _ := live.(*apiextensionsv1.CustomResourceDefinition)
-		return validateCRD(ctx, crd, before, subresource), nil
+		return validateCRD(ctx, crd, before, subresource)
 	}
 	path := field.NewPath("metadata")
 	var errs field.ErrorList

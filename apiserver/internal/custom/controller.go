@@ -90,6 +90,7 @@ func (c *Controller) Add(
 	if errs, _ := strategy.Validate(ctx, obj, nil, ""); len(errs) > 0 {
 		return apierrors.NewInvalid(r.GroupKind(), crd.Name, errs)
 	}
+	strategy.Canonicalize(obj)
 	crd = obj.(*apiextensionsv1.CustomResourceDefinition)
 	crd.Status.AcceptedNames = crd.Spec.Names
 	options := c.options

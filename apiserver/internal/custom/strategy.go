@@ -218,6 +218,9 @@ func (k *kind) hasStatusSubresource() bool {
 	return k.version.Subresources != nil && k.version.Subresources.Status != nil
 }
 
+// Canonicalize does nothing: defaults do not depend on what the server sets.
+func (k *kind) Canonicalize(resources.Object) {}
+
 // PrepareForUpdate resets the status or, for the status subresource, everything else.
 func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) {
 	u, before := obj.(*unstructured.Unstructured), live.(*unstructured.Unstructured)

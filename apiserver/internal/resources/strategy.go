@@ -65,6 +65,9 @@ type Strategy interface {
 	// resource): fields that the subresource must not write keep their live values. It
 	// changes obj and leaves live alone.
 	PrepareForUpdate(obj, live Object, subresource string)
+	// Canonicalize gives an object that was validated the form that a read returns after it was stored: defaults that
+	// depend on what PrepareForCreate or PrepareForUpdate set, null in the place of empty lists.
+	Canonicalize(obj Object)
 
 	// AllowUnconditionalUpdate reports whether an update may omit the resourceVersion.
 	AllowUnconditionalUpdate() bool

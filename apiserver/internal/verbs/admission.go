@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
@@ -152,10 +153,40 @@ func (c *Call) callMutateHook(ctx context.Context, r admissionRequest) error {
 		return nil
 	}
 	err := c.Hooks.Mutate(ctx, c.write(ctx, r))
-	if _, ok := err.(apierrors.APIStatus); ok || err == nil {
+	if err != nil {
+		return c.rejected(r, err)
+	}
+	return nil
+}
+
+// rejected returns what the client gets for an error of a hook.
+func (c *Call) rejected(r admissionRequest, err error) error {
+	if _, ok := err.(apierrors.APIStatus); ok {
 		return err
 	}
+	if errs := fieldErrors(err); len(errs) > 0 {
+		return c.invalid(r, errs)
+	}
 	return apierrors.NewForbidden(c.Resource.GroupResource(), c.Info.Name, err)
+}
+
+// fieldErrors returns the list that an error is made of, or nil if it has other errors.
+func fieldErrors(err error) (list field.ErrorList) {
+	if one, ok := err.(*field.Error); ok {
+		return field.ErrorList{one}
+	}
+	many, ok := err.(utilerrors.Aggregate)
+	if !ok {
+		return nil
+	}
+	for _, e := range many.Errors() {
+		one, ok := e.(*field.Error)
+		if !ok {
+			return nil
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // mutateWithPlugins calls the hook and the plugins, and both a second time if a plugin changed
@@ -185,9 +216,9 @@ func (c *Call) admit(ctx context.Context, r admissionRequest) error {
 		return nil
 	}
 	if c.Hooks.Validate != nil {
-		errs, warnings := c.Hooks.Validate(ctx, c.write(ctx, r))
-		if len(errs) > 0 {
-			return c.invalid(r, errs)
+		warnings, err := c.Hooks.Validate(ctx, c.write(ctx, r))
+		if err != nil {
+			return c.rejected(r, err)
 		}
 		c.warnings = append(c.warnings, warnings...)
 	}

@@ -92,6 +92,7 @@ func (c *Call) prepareGiven(ctx context.Context, given resources.Object) (resour
 	if len(errs) > 0 {
 		return nil, apierrors.NewInvalid(c.Resource.GroupKind(), obj.GetName(), errs)
 	}
+	c.Strategy.Canonicalize(obj)
 	return obj, nil
 }
 

@@ -49,6 +49,8 @@ type Server struct {
 	Now    func() time.Time
 	NewUID func() types.UID
 	Suffix func() string
+
+	priorities priorityClasses
 	// Body limits the size of request bodies.
 	Body request.Limits
 	// MaxObject limits the size of a stored object, in bytes.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -97,6 +98,9 @@ func (c *Call) prepareMutation(ctx context.Context, obj resources.Object, option
 	if err := c.checkNamespace(ctx, obj); err != nil {
 		return err
 	}
+	if err := c.admitPriority(ctx, obj, nil); err != nil {
+		return err
+	}
 	return c.mutate(ctx, writeRequest(obj, nil, options))
 }
 
@@ -124,6 +128,7 @@ func (c *Call) insert(
 	if err := c.dropResourceVersion(obj, dryRun); err != nil {
 		return nil, err
 	}
+	c.Strategy.Canonicalize(obj)
 	data, err := c.Strategy.EncodeStored(obj)
 	if err != nil {
 		return nil, err
@@ -242,6 +247,9 @@ func (c *Call) replace(
 	}
 	c.warnDuplicateOwners(obj)
 	if w.subject == nil {
+		if err := c.admitPriority(ctx, obj, live); err != nil {
+			return nil, err
+		}
 		if err := c.mutate(ctx, writeRequest(obj, live, w.options)); err != nil {
 			return nil, err
 		}
@@ -262,6 +270,7 @@ func (c *Call) replace(
 		return nil, err
 	}
 	dryRun := isDryRun(w.options.DryRun)
+	c.Strategy.Canonicalize(obj)
 	data, err := c.encodeChanged(obj, live, record)
 	if err != nil {
 		return nil, err
@@ -423,16 +432,24 @@ func (c *Call) admitUpdate(ctx context.Context, w write, obj, live resources.Obj
 // validate validates the metadata and the object of a create or update.
 func (c *Call) validate(ctx context.Context, r admissionRequest) error {
 	var errs field.ErrorList
+	metadata := field.NewPath("metadata")
 	if r.live != nil {
-		errs = apivalidation.ValidateObjectMetaAccessorUpdate(r.obj, r.live, field.NewPath("metadata"))
+		// Strategies validate most of this again, and the errors are there twice, as on kube-apiserver.
+		errs = apivalidation.ValidateObjectMetaAccessor(r.obj, c.Resource.Namespaced, anyName, metadata)
+		errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(r.obj, r.live, metadata)...)
 	}
 	more, warnings := c.validateByStrategy(ctx, r)
 	errs = append(errs, more...)
 	if r.live == nil && len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(r.obj, c.Resource.Namespaced, anyName, field.NewPath("metadata"))
+		errs = apivalidation.ValidateObjectMetaAccessor(r.obj, c.Resource.Namespaced, anyName, metadata)
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(c.Resource.GroupKind(), r.obj.GetName(), errs)
+		// Errors are about the kind that validation knows, which for Events of events.k8s.io is that of the core group.
+		kind := c.Resource.GroupKind()
+		if !c.Resource.Custom {
+			kind = c.Resource.Stored.GroupKind()
+		}
+		return apierrors.NewInvalid(kind, r.obj.GetName(), errs)
 	}
 	c.warnings = append(c.warnings, warnings...)
 	return nil
@@ -522,8 +539,11 @@ func (c *Call) deleteRecord(ctx context.Context, record *storage.Record, obj res
 	return nil
 }
 
-// notifyWritten calls Written.
+// notifyWritten calls Written, and forgets what was read before.
 func (c *Call) notifyWritten(obj resources.Object) {
+	if _, ok := obj.(*schedulingv1.PriorityClass); ok {
+		c.priorities.changed()
+	}
 	if c.Written != nil && !c.noNotify {
 		c.Written(c.Request.Context(), c.Resource, obj)
 	}

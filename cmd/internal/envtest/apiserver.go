@@ -140,7 +140,7 @@ func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
 		return err
 	}
 	defer options.Store.Close()
-	if options.Authorizer, err = f.authorizer(ctx, env.Stderr, options.Store); err != nil {
+	if err := f.authorize(ctx, env.Stderr, &options); err != nil {
 		return err
 	}
 	listener, err := f.listen(ctx, env.Stderr)
@@ -277,6 +277,16 @@ func writeCertificate(certFile, keyFile string) error {
 		return err
 	}
 	return errors.Join(cert.WriteCert(certFile, certificate), keyutil.WriteKey(keyFile, key))
+}
+
+// authorize sets the authorizer of the flags.
+func (f *serverFlags) authorize(ctx context.Context, warnings io.Writer, o *apiserver.Options) (err error) {
+	o.Authorizer, err = f.authorizer(ctx, warnings, o.Store)
+	if err == nil && o.Authorizer == nil && o.Anonymous {
+		warn(warnings, "kube-apiserver", "--anonymous-auth has no effect with --authorization-mode=AlwaysAllow")
+		o.Anonymous = false // it would make everybody an administrator
+	}
+	return err
 }
 
 // authorizer returns the authorizer of --authorization-mode; nil allows all.

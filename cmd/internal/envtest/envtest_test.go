@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +35,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -268,6 +271,31 @@ func TestFlags(t *testing.T) {
 	}
 	require.Contains(t, printed, "privileged containers are allowed")
 	require.NotContains(t, printed, "allow-privileged")
+}
+
+// TestAlwaysAllow: as on kube-apiserver, requests without credentials are refused where all users may do everything.
+func TestAlwaysAllow(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens.csv")
+	require.NoError(t, os.WriteFile(tokens, []byte("secret,ann,1\n"), 0o600))
+	var f serverFlags
+	set := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
+	f.register(set)
+	require.NoError(t, set.Parse([]string{"--authorization-mode=RBAC,AlwaysAllow", "--token-auth-file=" + tokens}))
+	o, err := f.options(&process.Env{Stderr: io.Discard})
+	require.NoError(t, err)
+	require.NoError(t, f.authorize(t.Context(), io.Discard, &o))
+	server, err := apiserver.New(t.Context(), o)
+	require.NoError(t, err)
+	defer server.Close()
+	for authorization, want := range map[string]int{
+		"": http.StatusUnauthorized, "Basic YmFkOndyb25n": http.StatusUnauthorized, "Bearer secret": http.StatusOK,
+	} {
+		q := httptest.NewRequest(http.MethodGet, "/api/v1/namespaces/kube-system", nil)
+		q.Header.Set("Authorization", authorization)
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, q)
+		require.Equal(t, want, w.Code, "%s: %s", authorization, w.Body)
+	}
 }
 
 // envtest asks for flags by --help, and stops at any failure.

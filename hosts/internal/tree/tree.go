@@ -9,6 +9,7 @@
 package tree
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -126,7 +127,7 @@ func (t *Tree) WriteStockLibraries(require map[string]string, tested string) err
 		return err
 	}
 	to := filepath.Join(t.Dir, "stock-modules", strings.ReplaceAll(tested, "/", "-"))
-	if err := errors.Join(os.RemoveAll(to), copyFolder(from, to), makeScriptsRun(to)); err != nil {
+	if err := errors.Join(os.RemoveAll(to), copyFolder(from, to)); err != nil {
 		return err
 	}
 	return t.write(Stock, gomod.Main{
@@ -149,17 +150,7 @@ func CopyFolders(version, to string, folders ...string) error {
 			return err
 		}
 	}
-	return makeScriptsRun(to)
-}
-
-// makeScriptsRun sets the mode of the scripts in a folder.
-func makeScriptsRun(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".sh" {
-			return err
-		}
-		return os.Chmod(path, 0o755)
-	})
+	return nil
 }
 
 // link patches modules at a version and writes a main module with Tenure.
@@ -307,6 +298,10 @@ func copyFolder(from, to string) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(target, data, 0o644)
+		mode := fs.FileMode(0o644)
+		if bytes.HasPrefix(data, []byte("#!")) {
+			mode = 0o755 // of scripts, which modules do not keep
+		}
+		return os.WriteFile(target, data, mode)
 	})
 }

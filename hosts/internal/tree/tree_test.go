@@ -92,3 +92,16 @@ func TestOpenErrors(t *testing.T) {
 	_, err := Open(t.TempDir(), "1.36")
 	require.ErrorContains(t, err, `"1.36"`)
 }
+
+// TestScriptsRun: scripts may be run, whatever their names are, and nothing else.
+func TestScriptsRun(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, CopyFolders("v1.36.3", dir, "test/fixtures/pkg/kubectl/plugins", "hack/lib"))
+	for name, want := range map[string]os.FileMode{
+		"test/fixtures/pkg/kubectl/plugins/kubectl-foo": 0o755, "hack/lib/init.sh": 0o755, "hack/lib/.gitattributes": 0o644,
+	} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode().Perm(), name)
+	}
+}

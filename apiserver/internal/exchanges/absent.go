@@ -1,8 +1,6 @@
-package apiserver_test
+package exchanges
 
-import (
-	"regexp"
-)
+import "regexp"
 
 // absent lists, by story and number, the items of recorded responses that this server does not
 // have: groups of CustomResourceDefinitions that existed before the story, and paths of
