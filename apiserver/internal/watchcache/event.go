@@ -171,6 +171,9 @@ type Event struct {
 
 	hotBytes *atomic.Int64 // of the cache: the size of all frames that are kept
 
+	// latest is the frame that was encoded last; nil if none are kept. Most watches send this one.
+	latest atomic.Pointer[frame]
+
 	mu     sync.Mutex
 	cold   bool // no frames are kept
 	frames []*frame
@@ -208,6 +211,15 @@ func newEvent(stored storage.Event) *Event {
 	return e
 }
 
+// Latest returns the bytes of an event in a form, if they were encoded last. Callers must not change the bytes.
+func (e *Event) Latest(of apiwatch.EventType, form Form) (data []byte, ok bool) {
+	f := e.latest.Load()
+	if f == nil || f.of != of || f.form != form {
+		return nil, false
+	}
+	return f.data, true
+}
+
 // Frame returns the bytes of an event in a form. encode is called once for each form while the
 // event is among the latest. Callers must not change the bytes.
 func (e *Event) Frame(of apiwatch.EventType, form Form, encode func() ([]byte, error)) ([]byte, error) {
@@ -217,7 +229,7 @@ func (e *Event) Frame(of apiwatch.EventType, form Form, encode func() ([]byte, e
 	}
 	f.once.Do(func() {
 		f.data, f.err = encode()
-		e.account(len(f.data))
+		e.account(f)
 	})
 	return f.data, f.err
 }
@@ -240,12 +252,18 @@ func (e *Event) frame(of apiwatch.EventType, form Form) *frame {
 }
 
 // account counts the bytes of a frame that is kept.
-func (e *Event) account(size int) {
+func (e *Event) account(f *frame) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.cold && e.hotBytes != nil {
-		e.kept += int64(size)
-		e.hotBytes.Add(int64(size))
+	if e.cold {
+		return
+	}
+	if f.err == nil {
+		e.latest.Store(f)
+	}
+	if e.hotBytes != nil {
+		e.kept += int64(len(f.data))
+		e.hotBytes.Add(int64(len(f.data)))
 	}
 }
 
@@ -255,6 +273,7 @@ func (e *Event) cool() {
 	defer e.mu.Unlock()
 	e.hotBytes.Add(-e.kept)
 	e.cold, e.frames, e.kept = true, nil, 0
+	e.latest.Store(nil)
 }
 
 // size is what an event adds to the window: its value. The previous one is that of the event
