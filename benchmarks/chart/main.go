@@ -54,7 +54,7 @@ func run(in, out string) error {
 
 // panels returns a panel for each series.
 func panels(series []growth.Series) (out []charts.Panel) {
-	for i, s := range series {
+	for _, s := range series {
 		curves := []charts.Curve{{Name: "upstream"}, {Name: "Tenure"}}
 		add := func(curve, size int, took time.Duration) {
 			curves[curve].Points = append(curves[curve].Points, charts.Point{X: float64(size), Y: float64(took)})
@@ -66,9 +66,12 @@ func panels(series []growth.Series) (out []charts.Panel) {
 			}
 		}
 		out = append(out, charts.Panel{
-			Title: s.Name, X: s.Unit, Curves: curves, Legend: i == 0,
+			Title: s.Name, X: s.Unit, Curves: curves,
 			Y: func(v float64) string { return time.Duration(v).String() },
 		})
+	}
+	if len(out) > 0 {
+		out[0].Legend = charts.TopLeft
 	}
 	return out
 }

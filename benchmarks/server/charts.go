@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -23,15 +24,15 @@ func (c Comparison) draw(path string) error {
 	took := func(v float64) string { return time.Duration(v).String() }
 	panels := []charts.Panel{
 		{Title: "CPU of an event", X: "watchers", Y: took, Curves: c.watchCurves()},
-		{Title: "CPU of a list, JSON", X: "Pods", Y: took, Curves: c.listCurves("JSON"), Legend: true},
+		{Title: "CPU of a list, JSON", X: "Pods", Y: took, Curves: c.listCurves("JSON")},
 		{Title: "CPU of a list, protobuf", X: "Pods", Y: took, Curves: c.listCurves("protobuf")},
 		{Title: "Memory", X: "Pods", Y: func(v float64) string { return fmt.Sprintf("%.0f MiB", v) }, Curves: c.sizeCurves()},
 	}
 	panels = slices.DeleteFunc(panels, func(p charts.Panel) bool {
 		return !slices.ContainsFunc(p.Curves, func(c charts.Curve) bool { return len(c.Points) > 0 })
 	})
-	if !slices.ContainsFunc(panels, func(p charts.Panel) bool { return p.Legend }) && len(panels) > 0 {
-		panels[0].Legend = true
+	if len(panels) > 0 {
+		panels[0].Legend = charts.TopMiddle
 	}
 	file, err := os.Create(path)
 	if err != nil {
@@ -52,7 +53,7 @@ func curves(points func(server string) []charts.Point) (out []charts.Curve) {
 	return out
 }
 
-// watchCurves shows each number of watchers once: at the lowest rate, at which no event waits for another.
+// watchCurves shows each number of watchers once, at the rate that was measured first.
 func (c Comparison) watchCurves() []charts.Curve {
 	return curves(func(server string) (out []charts.Point) {
 		for _, w := range c.Watches {
@@ -62,6 +63,7 @@ func (c Comparison) watchCurves() []charts.Curve {
 				out = append(out, charts.Point{X: x, Y: float64(w.CPU)})
 			}
 		}
+		slices.SortFunc(out, func(a, b charts.Point) int { return cmp.Compare(a.X, b.X) })
 		return out
 	})
 }

@@ -24,7 +24,7 @@ func (f flags) compareWatches(ctx context.Context, out io.Writer, results *Compa
 	if err != nil {
 		return err
 	}
-	if f.floor {
+	if f.floor > 0 {
 		start = append(start, func(ctx context.Context) (*server, error) { return f.startServer(ctx, floorName) })
 	}
 	for _, n := range numbers {

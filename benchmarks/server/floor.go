@@ -16,16 +16,14 @@ const floorName = "floor"
 // floor is a server over HTTP/2 and TLS, of net/http alone, that writes the body of each PATCH to all watches: what
 // a watch costs at least. Its handlers do nothing but wait for bytes, write and flush them.
 type floor struct {
+	size    int // of an event
 	mu      sync.Mutex
 	watches map[chan []byte]struct{}
 }
 
-// floorEvent is the size of an event of the Deployment that other servers send.
-const floorEvent = 9708
-
 // serveFloor runs a floor in this process until its input ends.
 func (f flags) serveFloor(in io.Reader, out io.Writer) error {
-	s := httptest.NewUnstartedServer(&floor{watches: map[chan []byte]struct{}{}})
+	s := httptest.NewUnstartedServer(&floor{size: f.floor, watches: map[chan []byte]struct{}{}})
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer func() {
@@ -56,7 +54,7 @@ func (f *floor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		f.send(append(body, bytes.Repeat([]byte{' '}, max(0, floorEvent-len(body)))...))
+		f.send(append(body, bytes.Repeat([]byte{' '}, max(0, f.size-len(body)))...))
 	case r.URL.Query().Has("watch"):
 		f.watch(w, r)
 	default:

@@ -75,7 +75,7 @@ func (f flags) startServer(ctx context.Context, name string) (*server, error) {
 		profile += "." + name
 	}
 	return startProcess(ctx, "server over "+name, self, "-part", "serve:"+name, "-cpuprofile", profile,
-		fmt.Sprintf("-schemas=%t", f.schemas))
+		fmt.Sprintf("-schemas=%t", f.schemas), fmt.Sprintf("-floor=%d", f.floor))
 }
 
 // startProcess starts a program that prints a [server] and ends with its input.

@@ -24,8 +24,17 @@ type Panel struct {
 	Y     func(float64) string // a power of ten, as the y axis shows it
 	// Curves that have no points are left out. Those at the same place in different panels have the same color.
 	Curves []Curve
-	Legend bool // whether the names of the curves are shown, at the top left
+	Legend Legend
 }
+
+// A Legend is where the names of the curves are.
+type Legend int
+
+const (
+	NoLegend Legend = iota
+	TopLeft
+	TopMiddle
+)
 
 // A Curve connects points, whose coordinates are positive.
 type Curve struct {
@@ -144,13 +153,16 @@ func (p Panel) plot() (*plot.Plot, error) {
 		line.Color, line.Width = look.color, vg.Points(2)
 		points.Color, points.Shape, points.Radius = look.color, look.glyph, vg.Points(3)
 		out.Add(line, points)
-		if p.Legend {
+		if p.Legend != NoLegend {
 			out.Legend.Add(curve.Name, line, points)
 		}
 	}
 	out.Y.Min, out.Y.Max = decade(out.Y.Min, math.Floor), decade(out.Y.Max, math.Ceil)
 	out.Legend.Top, out.Legend.Left = true, true
 	out.Legend.XOffs, out.Legend.YOffs = vg.Points(8), vg.Points(-4)
+	if p.Legend == TopMiddle {
+		out.Legend.XOffs = vg.Points(70)
+	}
 	out.Legend.Padding = vg.Points(3)
 	out.Legend.TextStyle.Color = ink
 	return out, nil

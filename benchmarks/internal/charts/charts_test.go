@@ -14,7 +14,7 @@ import (
 func TestDraw(t *testing.T) {
 	y := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + " units" }
 	panels := []charts.Panel{
-		{Title: "one", X: "objects", Y: y, Legend: true, Curves: []charts.Curve{
+		{Title: "one", X: "objects", Y: y, Legend: charts.TopLeft, Curves: []charts.Curve{
 			{Name: "first", Points: []charts.Point{{X: 1, Y: 10}, {X: 1000, Y: 30}}},
 			{Name: "absent"},
 		}},
