@@ -178,6 +178,36 @@ func TestListsDecodeOnce(t *testing.T) {
 	}
 }
 
+// Pages of a list use what lists have left in the watch cache, and have the objects of their revision.
+func TestPagesDecodeOnce(t *testing.T) {
+	const deployments = "/apis/apps/v1/namespaces/default/deployments"
+	var decoded atomic.Int64
+	hooks := admission.Hooks{Default: func(admission.Object) { decoded.Add(1) }}
+	now := time.Now() // ages are the same in all lists
+	h := newHost(t, apiserver.Options{Hooks: hooks, Now: func() time.Time { return now }})
+	for i := range 10 {
+		h.must("POST", deployments, "", fmt.Sprintf(`{"metadata":{"name":"d%d"},"spec":{`+
+			`"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[`+
+			`{"name":"c","image":"i"}]}}}}`, i))
+	}
+	h.keepWatching(deployments + "?watch=1")
+	for _, accept := range []string{
+		listJSON, listTable, listJSON + metadataList, listProtobuf, listProtobuf + metadataList,
+	} {
+		h.list(deployments, accept)
+		const first = deployments + "?limit=5"
+		next := first + "&continue=" + h.must("GET", first, "", "").GetContinue()
+		before := decoded.Load()
+		h.list(first, accept)
+		page := h.list(next, accept)
+		require.Equal(t, before, decoded.Load(), accept)
+		h.must("PATCH", deployments+"/d7", mergePatch, fmt.Sprintf(`{"spec":{"replicas":%d}}`, before))
+		require.Equal(t, string(page), string(h.list(next, accept)), "of the revision of the first page")
+		h.list(deployments, accept)
+		require.Equal(t, string(page), string(h.list(next, accept)), "also when the new object is kept")
+	}
+}
+
 // A list of metadata reads nothing else of the stored objects.
 func TestMetadataIsReadAlone(t *testing.T) {
 	store := memory.New(memory.Options{Progress: time.Hour})

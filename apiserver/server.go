@@ -51,8 +51,8 @@ type Server struct {
 	requests chan struct{} // semaphore of the requests in flight
 	watches  chan struct{}
 
-	done   chan struct{} // closed to end watches and tasks
-	stop   func()        // closes done once
+	done   <-chan struct{} // closed to end watches and tasks
+	stop   func()          // closes done
 	close  sync.Once
 	closed error
 	tasks  sync.WaitGroup
@@ -74,10 +74,10 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 		options: options, store: options.Store,
 		requests: make(chan struct{}, options.Limits.Requests),
 		watches:  make(chan struct{}, options.Limits.Watches),
-		done:     make(chan struct{}),
 		queue:    newTaskQueue(),
 	}
-	s.stop = sync.OnceFunc(func() { close(s.done) })
+	running, stop := context.WithCancel(context.Background())
+	s.done, s.stop = running.Done(), stop
 	if s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
@@ -106,7 +106,7 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 		Now:        options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
 		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
 		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
-		BookmarkInterval: options.Limits.Bookmarks, Done: s.done,
+		BookmarkInterval: options.Limits.Bookmarks, Running: running,
 		Handlers: maps.Clone(verbs.Pods), DisableNamespaceLifecycle: options.DisableNamespaceLifecycle,
 		Controllers: options.Controllers,
 		Deleters: map[string]verbs.Deleter{

@@ -7,6 +7,7 @@
 //	go run ./benchmarks/compare -parallel what one and two goroutines do
 //	go run ./benchmarks/compare -attack   a cache that is sent ever new FieldsV1
 //	go run ./benchmarks/server            the API server: start, writes, memory
+//	go run ./benchmarks/server -help      the API server beside kube-apiserver; doc/server.svg
 //	go run ./benchmarks/chart             draws doc/growth.svg
 //	go test -bench . ./benchmarks/...     the same workloads as Go benchmarks
 //	benchmarks/compare-branches.sh BASE   this tree's Tenure against another's

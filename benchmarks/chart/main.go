@@ -13,7 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
+	"github.com/tenure-ssa/tenure/benchmarks/internal/charts"
 	"github.com/tenure-ssa/tenure/benchmarks/internal/growth"
 )
 
@@ -44,10 +46,34 @@ func run(in, out string) error {
 		return err
 	}
 	defer file.Close()
-	if err := draw(file, series); err != nil {
+	if err := charts.Draw(file, true, panels(series)...); err != nil {
 		return err
 	}
 	return file.Close()
+}
+
+// panels returns a panel for each series.
+func panels(series []growth.Series) (out []charts.Panel) {
+	for _, s := range series {
+		curves := []charts.Curve{{Name: "upstream"}, {Name: "Tenure"}}
+		add := func(curve, size int, took time.Duration) {
+			curves[curve].Points = append(curves[curve].Points, charts.Point{X: float64(size), Y: float64(took)})
+		}
+		for _, point := range s.Points {
+			add(1, point.Size, point.Tenure.Time)
+			if point.Upstream != nil {
+				add(0, point.Size, point.Upstream.Time)
+			}
+		}
+		out = append(out, charts.Panel{
+			Title: s.Name, X: s.Unit, Curves: curves,
+			Y: func(v float64) string { return time.Duration(v).String() },
+		})
+	}
+	if len(out) > 0 {
+		out[0].Legend = charts.TopLeft
+	}
+	return out
 }
 
 func read(in string) (series []growth.Series, err error) {

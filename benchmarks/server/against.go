@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/tenure-ssa/tenure/benchmarks/internal/markdown"
 )
 
 // numbersOf parses numbers with commas.
@@ -47,16 +44,43 @@ func (f flags) servers() ([]func(context.Context) (*server, error), error) {
 	return out, nil
 }
 
+// startAll starts all servers. The caller calls stopAll, also if there is an error.
+func (f flags) startAll(ctx context.Context) (out []*server, err error) {
+	start, err := f.servers()
+	if err != nil {
+		return nil, err
+	}
+	for _, start := range start {
+		s, err := start(ctx)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func stopAll(servers []*server) (err error) {
+	for _, s := range servers {
+		err = errors.Join(err, s.stop())
+	}
+	return err
+}
+
 // againstName is the server of -against in tables.
 const againstName = "against"
 
 // startAgainst returns the server of -against. It starts a kube-apiserver, if -against is not a URL.
 func (f flags) startAgainst(ctx context.Context) (*server, error) {
-	if strings.Contains(f.against, "://") {
+	if f.asURL() {
 		return &server{Name: againstName, URL: strings.TrimSuffix(f.against, "/"), Token: f.token, Etcd: f.etcd,
 			stop: func() error { return nil }}, nil
 	}
-	args := []string{"run", "github.com/tenure-ssa/tenure/hosts/kube-apiserver", "serve"}
+	program, err := f.host.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"serve"}
 	if f.against != "build" {
 		path, err := filepath.Abs(f.against)
 		if err != nil {
@@ -64,7 +88,7 @@ func (f flags) startAgainst(ctx context.Context) (*server, error) {
 		}
 		args = append(args, "--binary", path)
 	}
-	s, err := startProcess(ctx, "kube-apiserver", "go", args...)
+	s, err := startProcess(ctx, "kube-apiserver", program, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -72,58 +96,31 @@ func (f flags) startAgainst(ctx context.Context) (*server, error) {
 	return s, nil
 }
 
-// compareWatches measures watches of all servers by turns, and prints a table.
-func (f flags) compareWatches(ctx context.Context, out io.Writer) error {
-	numbers, err := numbersOf(f.watchers)
+// A host is the command that starts a kube-apiserver. It is built once, so that its start is not that of a build.
+type host struct{ dir string }
+
+// build returns the path of the command.
+func (h *host) build(ctx context.Context) (string, error) {
+	if h.dir != "" {
+		return filepath.Join(h.dir, "host"), nil
+	}
+	dir, err := os.MkdirTemp("", "tenure-bench-")
 	if err != nil {
-		return err
+		return "", err
 	}
-	rates, err := numbersOf(f.rates)
-	if err != nil {
-		return err
-	}
-	start, err := f.servers()
-	if err != nil {
-		return err
-	}
-	var results []Watches
-	for _, n := range numbers {
-		for _, rate := range rates {
-			for _, start := range start {
-				w, err := f.measureWatches(ctx, start, int(n), rate)
-				if err != nil {
-					return err
-				}
-				results = append(results, w)
-			}
-		}
-	}
-	if f.asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(results)
-	}
-	rows := [][]string{{
-		"watchers", "server", "writes a second", "bytes", "CPU an event", "p50", "p99", "a watcher", "lost",
-	}}
-	for _, w := range results {
-		rows = append(rows, []string{
-			strconv.Itoa(w.Watchers), w.Server, fmt.Sprintf("%.1f", w.Rate), strconv.Itoa(w.Event),
-			fmt.Sprintf("%.1f µs", float64(w.CPU.Nanoseconds())/1e3), milliseconds(w.P50), milliseconds(w.P99),
-			kibibytes(w.Watcher), strconv.Itoa(w.Lost),
-		})
-	}
-	return markdown.Table(out, rows)
+	h.dir = dir
+	path := filepath.Join(dir, "host")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/tenure-ssa/tenure/hosts/kube-apiserver")
+	cmd.Stderr = os.Stderr
+	return path, cmd.Run()
 }
 
-func (f flags) measureWatches(
-	ctx context.Context, start func(context.Context) (*server, error), n int, rate float64,
-) (w Watches, err error) {
-	s, err := start(ctx)
-	if err != nil {
-		return w, err
+func (h *host) remove() error {
+	if h.dir == "" {
+		return nil
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	progress(fmt.Sprintf("%d watchers of %s, %.0f writes a second", n, s.Name, rate))
-	return f.watches(ctx, s, n, rate, f.accept)
+	return os.RemoveAll(h.dir)
 }
+
+// asURL reports whether -against is a server that runs already.
+func (f flags) asURL() bool { return strings.Contains(f.against, "://") }

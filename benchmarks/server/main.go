@@ -5,13 +5,21 @@
 //	go run ./benchmarks/server [-run DURATION] [-clients N] [-objects N] [-store REGEXP] [-json]
 //	go run ./benchmarks/server -store memory -cpuprofile FILE
 //	go run ./benchmarks/server -writes [-rounds N] [-only REGEXP] [-store REGEXP] [-against SERVER] [-schemas]
-//	go run ./benchmarks/server -watchers 1000,10000 [-rates 5,20] [-store REGEXP] [-against SERVER]
-//	go run ./benchmarks/server -lists [-objects N] [-unwatched] [-store REGEXP] [-against SERVER]
+//	go run ./benchmarks/server -watchers 1000,10000 [-rates 5,20] [-streams N] [-http1] [-floor N] [-store REGEXP] \
+//		[-against SERVER]
+//	go run ./benchmarks/server -lists 10000,100000 [-rounds N] [-only REGEXP] [-unwatched] [-store REGEXP] \
+//		[-against SERVER]
+//	go run ./benchmarks/server -starts [-rounds N] [-store REGEXP] [-against SERVER]
+//	go run ./benchmarks/server -chart FILE [-in FILE] [-watchers NUMBERS] [-lists NUMBERS] [-against SERVER]
 //
-// With -writes, -watchers or -lists, servers run in processes of their own, by turns, and with the one of
+// With -starts, -writes, -watchers or -lists, servers run in processes of their own, by turns, and with the one of
 // -against; their CPU and memory come from their metrics. -against build builds a kube-apiserver, once, and
 // starts it on an etcd of its own; -against PATH starts the one at PATH; and -against URL measures one
 // that runs already. Built-in kinds are validated as kube-apiserver does, unless -schemas is given.
+// -floor measures a server that writes bytes to its watches and does nothing else: what net/http takes. The events of
+// the others have 9,708 bytes.
+// -chart draws how the cost grows with watchers and objects: doc/server.svg. -in adds what an earlier run printed with
+// -json.
 //
 // Clients and server share one process and two cores and speak HTTP/2 over TLS, as
 // they do in a test. Start and memory are measured in processes of their own, so that
@@ -53,8 +61,15 @@ type flags struct {
 	rounds     int
 	only       string
 	schemas    bool
-	onlyLists  bool
+	lists      string
 	unwatched  bool
+	starts     bool
+	streams    int
+	http1      bool
+	floor      int
+	chart      string
+	in         string
+	host       *host
 }
 
 // Results is what -json prints. Times are nanoseconds, sizes bytes.
@@ -65,7 +80,7 @@ type Results struct {
 }
 
 func main() {
-	var f flags
+	f := flags{host: &host{}}
 	flag.DurationVar(&f.run, "run", 3*time.Second, "how long each load lasts")
 	flag.IntVar(&f.clients, "clients", 8, "how many clients write at the same time")
 	flag.IntVar(&f.objects, "objects", 10_000, "how many objects to weigh")
@@ -80,11 +95,17 @@ func main() {
 	flag.StringVar(&f.token, "token", "", "the bearer `TOKEN` for the URL of -against")
 	flag.StringVar(&f.etcd, "etcd", "", "the `URL` of the metrics of the etcd behind the URL of -against")
 	flag.BoolVar(&f.onlyWrites, "writes", false, "measure the CPU of writes, and nothing else")
-	flag.StringVar(&f.only, "only", "", "measure with -writes only those whose names match `REGEXP`")
-	flag.IntVar(&f.rounds, "rounds", 3, "how many times -writes measures each server, by turns")
+	flag.StringVar(&f.only, "only", "", "measure only writes, and forms of lists, whose names match `REGEXP`")
+	flag.IntVar(&f.rounds, "rounds", 3, "how many times -starts, -writes and -lists measure each server, by turns")
 	flag.BoolVar(&f.schemas, "schemas", false, "validate built-in kinds by their schemas alone")
-	flag.BoolVar(&f.onlyLists, "lists", false, "measure lists of -objects Pods, and nothing else")
+	flag.StringVar(&f.lists, "lists", "", "measure lists of Pods, and nothing else: `NUMBERS` of Pods, with commas")
 	flag.BoolVar(&f.unwatched, "unwatched", false, "measure lists of Pods that nobody watches")
+	flag.BoolVar(&f.starts, "starts", false, "measure how long servers take to start, and nothing else")
+	flag.IntVar(&f.streams, "streams", 100, "how many watches share a connection")
+	flag.BoolVar(&f.http1, "http1", false, "watch over HTTP/1.1: a connection for each watch")
+	flag.IntVar(&f.floor, "floor", 0, "measure watches of a server that only writes events of `N` bytes, too")
+	flag.StringVar(&f.chart, "chart", "", "draw the costs of watchers and objects to `FILE`")
+	flag.StringVar(&f.in, "in", "", "add to the results that `FILE` has, in JSON")
 	flag.StringVar(
 		&f.part,
 		"part",
@@ -100,20 +121,14 @@ func main() {
 }
 
 func (f flags) main(ctx context.Context, out io.Writer) error {
-	if f.clients < 1 || f.objects < 1 || f.rounds < 1 || f.run <= 0 {
-		return fmt.Errorf("-clients, -objects, -rounds and -run must be positive")
+	if f.clients < 1 || f.objects < 1 || f.rounds < 1 || f.streams < 1 || f.run <= 0 {
+		return fmt.Errorf("-clients, -objects, -rounds, -streams and -run must be positive")
 	}
 	if name, ok := strings.CutPrefix(f.part, "serve:"); ok {
 		return f.serve(ctx, name, os.Stdin, out)
 	}
-	if f.onlyWrites {
-		return f.compareWrites(ctx, out)
-	}
-	if f.watchers != "" {
-		return f.compareWatches(ctx, out)
-	}
-	if f.onlyLists {
-		return f.compareLists(ctx, out)
+	if f.starts || f.onlyWrites || f.watchers != "" || f.lists != "" || f.chart != "" {
+		return f.compare(ctx, out)
 	}
 	if f.part != "" {
 		result, err := f.measurePart(ctx)

@@ -90,7 +90,7 @@ func startInProcesses(ctx context.Context) (Start, error) {
 	var first, next []time.Duration
 	for range 11 {
 		var took [2]time.Duration
-		if err := (flags{run: 1, clients: 1, objects: 1, rounds: 1}).inProcess(ctx, "start", &took); err != nil {
+		if err := (flags{run: 1, clients: 1, objects: 1, rounds: 1, streams: 1}).inProcess(ctx, "start", &took); err != nil {
 			return Start{}, err
 		}
 		first, next = append(first, took[0]), append(next, took[1])

@@ -31,6 +31,9 @@ type server struct {
 
 // serve runs a server over a store in this process until its input ends.
 func (f flags) serve(ctx context.Context, name string, in io.Reader, out io.Writer) (err error) {
+	if name == floorName {
+		return f.serveFloor(in, out)
+	}
 	s, err := storeOf(name)
 	if err != nil {
 		return err
@@ -72,7 +75,7 @@ func (f flags) startServer(ctx context.Context, name string) (*server, error) {
 		profile += "." + name
 	}
 	return startProcess(ctx, "server over "+name, self, "-part", "serve:"+name, "-cpuprofile", profile,
-		fmt.Sprintf("-schemas=%t", f.schemas))
+		fmt.Sprintf("-schemas=%t", f.schemas), fmt.Sprintf("-floor=%d", f.floor))
 }
 
 // startProcess starts a program that prints a [server] and ends with its input.
@@ -100,9 +103,13 @@ func startProcess(ctx context.Context, what, program string, args ...string) (*s
 
 // transport returns the client of one HTTP/2 connection. The certificate is not checked: the
 // benchmark is not about it.
-func transport() http.RoundTripper {
+func transport() http.RoundTripper { return transportOf(false) }
+
+// transportOf returns the client of one HTTP/2 connection, or of HTTP/1.1.
+func transportOf(http1 bool) http.RoundTripper {
 	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true)
+	protocols.SetHTTP1(http1)
+	protocols.SetHTTP2(!http1)
 	return &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableCompression: true, //nolint:gosec // loopback
 		Protocols: protocols, HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true},

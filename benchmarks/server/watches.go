@@ -21,9 +21,10 @@ import (
 type Watches struct {
 	Server   string `json:"server"`
 	Watchers int    `json:"watchers"`
-	// Rate is how many writes a second were sent, Event the size of an event.
-	Rate  float64 `json:"rate"`
-	Event int     `json:"event"`
+	// Wanted is how many writes a second were to be sent, Rate how many were, Event the size of an event.
+	Wanted float64 `json:"wanted"`
+	Rate   float64 `json:"rate"`
+	Event  int     `json:"event"`
 	// CPU is what the server took of the cores for each event to each watcher, writes included.
 	CPU time.Duration `json:"cpu"`
 	// P50 and P99 are the times from before a write to its event at a watcher; Lost is how many
@@ -34,9 +35,6 @@ type Watches struct {
 	// Watcher is what a watcher adds to the server's resident memory.
 	Watcher int64 `json:"watcher"`
 }
-
-// streams is the number of watches in a connection.
-const streams = 100
 
 // sentKey is the annotation with the time of a write. Its value has a fixed length, so that it is
 // found in any form of the object.
@@ -76,8 +74,8 @@ func (f flags) watches(
 	query := "?watch=1&timeoutSeconds=3600&resourceVersion=" + from
 	var over http.RoundTripper
 	for i := range watchers {
-		if i%streams == 0 {
-			over = transport()
+		if i%f.streams == 0 {
+			over = transportOf(f.http1)
 		}
 		answer, err := s.request(ctx, over, http.MethodGet, watched+query, accept, "", nil)
 		if err != nil {
@@ -85,7 +83,7 @@ func (f flags) watches(
 		}
 		r.running.Go(func() { r.read(answer.Body) })
 	}
-	w = Watches{Server: s.Name, Watchers: watchers}
+	w = Watches{Server: s.Name, Watchers: watchers, Wanted: rate}
 	before, err := s.usage(ctx, writer)
 	if err != nil {
 		return w, err

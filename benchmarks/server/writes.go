@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,29 +113,24 @@ func (w *Write) add(count int, elapsed, cpu, etcd time.Duration) {
 }
 
 // compareWrites measures writes of all servers by turns, and prints a table.
-func (f flags) compareWrites(ctx context.Context, out io.Writer) (err error) {
+func (f flags) compareWrites(ctx context.Context, out io.Writer, results *Comparison) (err error) {
 	matching, err := regexp.Compile(f.only)
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	start, err := f.servers()
+	servers, err := f.startAll(ctx)
+	defer func() { err = errors.Join(err, stopAll(servers)) }()
 	if err != nil {
 		return err
 	}
 	var all []*writer
-	for _, start := range start {
-		s, err := start(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.stop()) }()
+	for _, s := range servers {
 		w := &writer{server: s}
 		if err := w.setUp(ctx, f); err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 		all = append(all, w)
 	}
-	var results []Write
 	for _, load := range workloads {
 		if !matching.MatchString(load.name) {
 			continue
@@ -152,14 +146,9 @@ func (f flags) compareWrites(ctx context.Context, out io.Writer) (err error) {
 				}
 			}
 		}
-		results = append(results, of...)
+		results.Writes = append(results.Writes, of...)
 	}
-	if f.asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(results)
-	}
-	return markdown.Table(out, writeRows(results))
+	return markdown.Table(out, writeRows(results.Writes))
 }
 
 // writeRows are the rows of a table. The last two columns divide what the server of -against took by
@@ -183,6 +172,10 @@ func writeRows(results []Write) [][]string {
 	return rows
 }
 
+// ratio returns a divided by b, as text.
 func ratio(a, b time.Duration) string {
+	if b == 0 {
+		return ""
+	}
 	return strconv.FormatFloat(float64(a)/float64(b), 'f', 1, 64) + "×"
 }

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,13 +21,19 @@ type Limits struct {
 	Nesting int // of lists and maps
 }
 
+// maxTrusted is how much memory a Content-Length gets before the body is there.
+const maxTrusted = 64 << 10
+
 // Body reads the request body. The error is a 400, a 408 if it does not arrive in time, or a
 // 413.
 func Body(r *http.Request, limits Limits) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(r.Body, limits.Bytes+1))
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), maxTrusted)) + bytes.MinRead) // for ReadFrom to see the end
+	_, err := body.ReadFrom(io.LimitReader(r.Body, limits.Bytes+1))
+	data := body.Bytes()
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge), int64(len(data)) > limits.Bytes:

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -124,9 +125,10 @@ func (l *listStream) withObject(row []byte, item *watchcache.Item) (out []byte, 
 func (l *listStream) decoded(item, shown *watchcache.Item) (resources.Object, error) {
 	if l.raw != nil && l.form.As.Kind == "PartialObjectMetadataList" {
 		data, ok := l.raw.AppendRawMetadata(nil, item.Value, versionText(item.Revision))
-		out := &metav1.PartialObjectMetadata{}
-		if ok && utiljson.Unmarshal(data, &out.ObjectMeta) == nil {
-			return out, nil
+		if ok {
+			if meta, ok := decodeMetadata(data); ok {
+				return &metav1.PartialObjectMetadata{ObjectMeta: meta}, nil
+			}
 		}
 	}
 	if shown == item {
@@ -134,6 +136,16 @@ func (l *listStream) decoded(item, shown *watchcache.Item) (resources.Object, er
 		return l.c.decodeRecord(l.c.Strategy, item.Record)
 	}
 	return shown.Decoded(l.c.Strategy, l.c.decodeRecord)
+}
+
+// decodeMetadata decodes metadata by the faster library, and what it does not accept by that of apimachinery, as the
+// strategies do with objects.
+func decodeMetadata(data []byte) (metav1.ObjectMeta, bool) {
+	var fast, slow metav1.ObjectMeta
+	if jsonv2.Unmarshal(data, &fast) == nil {
+		return fast, true
+	}
+	return slow, utiljson.Unmarshal(data, &slow) == nil
 }
 
 // encode encodes an item as an element.

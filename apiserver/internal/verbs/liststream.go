@@ -187,7 +187,7 @@ func (l *listStream) element(data []byte) error {
 // A listSource reads the items of a list at one revision, in chunks.
 type listSource struct {
 	meta     metav1.ListMeta
-	isCached bool // the items are those of the watch cache
+	isCached bool // the items are those of the watch cache, if they are current
 	next     func() ([]*watchcache.Item, error)
 	release  func()
 }
@@ -210,7 +210,13 @@ func (c *Call) listSource(
 			return source, err
 		}
 	}
-	source := &listSource{release: func() {}}
+	// What is kept of current items is right for any revision at which they are listed: pages of a list use it.
+	itemOf := watchcache.NewItem
+	cache, release, isCached := c.Watches.Running(c.Resource.Prefix)
+	source := &listSource{isCached: isCached, release: func() {}}
+	if isCached {
+		itemOf, source.release = cache.Item, release
+	}
 	read := storage.ListOptions{Revision: at, After: after, Limit: listChunk, SkipCount: true}
 	if options.Limit > 0 {
 		read.Limit, read.SkipCount = int(options.Limit), false
@@ -229,7 +235,7 @@ func (c *Call) listSource(
 		source.meta.ResourceVersion = versionText(page.Revision)
 		for _, record := range page.Records {
 			read.After = record.Key
-			items = append(items, watchcache.NewItem(record))
+			items = append(items, itemOf(record))
 		}
 		if options.Limit > 0 && page.Remaining > 0 && len(items) > 0 {
 			source.meta.Continue = continueToken(page.Revision, read.After, s.prefix)
@@ -239,6 +245,7 @@ func (c *Call) listSource(
 	}
 	first, err := next() // for the revision
 	if err != nil {
+		source.release()
 		return nil, err
 	}
 	source.next = func() ([]*watchcache.Item, error) {

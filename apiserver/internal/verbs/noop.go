@@ -2,7 +2,9 @@ package verbs
 
 import (
 	"context"
-	"crypto/sha256"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
 	"slices"
 	"sync"
 
@@ -48,7 +50,32 @@ type intentKey struct {
 	validation string
 	manager    string
 	force      bool
-	sum        [sha256.Size]byte // of the body
+	sum        sum // of the body
+}
+
+// sum is a GMAC under a key that only this process knows. Two bodies have the same one with a probability of their
+// size in blocks divided by 2^128, whoever chose them: sums are never shown. It takes a tenth of the time of SHA-256.
+type sum [16]byte
+
+var gmac = sync.OnceValue(func() cipher.AEAD {
+	var key [32]byte
+	_, _ = rand.Read(key[:]) // does not fail
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // the size of the key is right
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // the size of the block is right
+	}
+	return aead
+})
+
+func sumOf(body []byte) (s sum) {
+	// The same nonce each time: it hides sums, which stay here.
+	var nonce [12]byte
+	gmac().Seal(s[:0], nonce[:], nil, body)
+	return s
 }
 
 func (u *unchanged) has(k intentKey) bool {
@@ -112,7 +139,7 @@ func (c *Call) keep(
 
 // intentKey returns the key of the intent of an apply.
 func (p *patcher) intentKey() intentKey {
-	return intentKey{p.patchType, p.validation, p.manager, p.force, sha256.Sum256(p.body)}
+	return intentKey{p.patchType, p.validation, p.manager, p.force, sumOf(p.body)}
 }
 
 // isKnown reports whether the intent is known to leave live as it is.

@@ -66,8 +66,8 @@ type Server struct {
 	WatchTimeout time.Duration
 	// BookmarkInterval is the interval of watch bookmarks.
 	BookmarkInterval time.Duration
-	// Done ends all watches when it is closed.
-	Done <-chan struct{}
+	// Running ends all watches when it ends.
+	Running context.Context
 	// Handlers maps "group/plural/subresource" and, for whole resources, "group/plural" to
 	// handlers. They handle subresources that are not a part of their object, such as
 	// pods/eviction.

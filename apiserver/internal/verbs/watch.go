@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,6 +46,7 @@ func (c *Call) watch() error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), timeout)
 	defer cancel()
+	defer context.AfterFunc(c.Running, cancel)()
 	// What a watch encodes is for all watches, also when its own request has ended.
 	view.ctx = context.WithoutCancel(ctx)
 	w := &watcher{c: c, selection: c.watched(s), view: view, bookmarks: options.AllowWatchBookmarks}
@@ -247,17 +249,22 @@ func (w *watcher) catchUp(ctx context.Context) (done bool, err error) {
 			events.RequestProgress()
 		case <-ctx.Done():
 			return true, nil
-		case <-w.c.Done:
-			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// sendEvents sends the changes until the watch ends.
+// sendEvents sends the changes until the watch ends. It waits for one channel, because a select of several is a good
+// part of what a watch does for an event: the end of ctx and the time of a bookmark wake the watch as events do.
 func (w *watcher) sendEvents(ctx context.Context, s *watchcache.Subscription) error {
-	ticker := time.NewTicker(w.c.BookmarkInterval)
-	defer ticker.Stop()
+	defer context.AfterFunc(ctx, s.Rouse)()
+	var due atomic.Bool
+	interval := w.c.BookmarkInterval
+	bookmark := time.AfterFunc(interval, func() {
+		due.Store(true)
+		s.Rouse()
+	})
+	defer bookmark.Stop()
 	for {
 		b, err := s.Next()
 		if errors.Is(err, watchcache.ErrTooSlow) {
@@ -270,36 +277,22 @@ func (w *watcher) sendEvents(ctx context.Context, s *watchcache.Subscription) er
 			return err
 		}
 		w.reached = max(w.reached, b.Reached)
+		// Next has noted that the watch waits: what ends or becomes due after it was looked at here rouses the watch.
+		if ctx.Err() != nil {
+			return nil
+		}
 		if !b.Waits {
-			if ended(ctx, w.c.Done) {
-				return nil
-			}
 			continue
 		}
-		select {
-		case <-s.Wake:
-		case <-ticker.C:
+		if due.CompareAndSwap(true, false) {
+			bookmark.Reset(interval)
 			if w.bookmarks && w.reached > w.marked {
 				if err := w.sendBookmark(false); err != nil {
 					return err
 				}
 			}
-		case <-ctx.Done():
-			return nil
-		case <-w.c.Done:
-			return nil
 		}
-	}
-}
-
-func ended(ctx context.Context, done <-chan struct{}) bool {
-	select {
-	case <-ctx.Done():
-		return true
-	case <-done:
-		return true
-	default:
-		return false
+		<-s.Wake
 	}
 }
 
@@ -318,7 +311,7 @@ func (w *watcher) endSlow(ctx context.Context) error {
 // well.
 func (w *watcher) endReason(ctx context.Context, err error) error {
 	switch {
-	case ended(ctx, w.c.Done), err == nil: // the server stops, and its storage with it
+	case ctx.Err() != nil, w.c.Running.Err() != nil, err == nil: // the server stops, and its storage with it
 		return nil
 	case errors.Is(err, storage.ErrCompacted):
 		return w.tooOldError(ctx)
@@ -356,6 +349,9 @@ func (w *watcher) frameOf(e watchcache.Entry) ([]byte, error) {
 	}
 	if w.form.As.Kind == "Table" {
 		w.form.Second = w.c.Now().Unix()
+	}
+	if frame, ok := e.Event.Latest(e.Type, w.form); ok {
+		return frame, nil
 	}
 	return e.Event.Frame(e.Type, w.form, func() ([]byte, error) {
 		if e.Type == apiwatch.Deleted {

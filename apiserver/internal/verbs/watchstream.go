@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +24,15 @@ type stream struct {
 	json    bool
 
 	// expiry breaks the connection when a write takes longer than timeout. A write deadline
-	// for each event costs more: HTTP/2 sets it in another goroutine.
+	// for each event costs more: HTTP/2 sets it in another goroutine. A timer that each write
+	// starts and stops costs more, too.
+	//
+	//	armed    expiry runs: the write that starts it does so for all until it fires
+	//	writing  when the current write began, since start; 0 if there is none
 	timeout time.Duration
+	start   time.Time
+	writing atomic.Int64
+	armed   atomic.Bool
 	expiry  *time.Timer
 	mu      sync.Mutex
 	ended   bool
@@ -73,27 +81,48 @@ func (c *Call) newStream() (*stream, error) {
 	// deadlines returns an error here, which does not matter.
 	_ = s.control.SetReadDeadline(time.Time{})
 	_ = s.control.SetWriteDeadline(time.Time{})
-	s.expiry = time.AfterFunc(s.timeout, s.expire)
-	s.expiry.Stop()
+	s.watchWrites()
 	c.Writer.WriteHeader(http.StatusOK)
 	return s, nil
+}
+
+// watchWrites starts expiry.
+func (s *stream) watchWrites() {
+	s.mu.Lock() // expire uses what is set here
+	defer s.mu.Unlock()
+	s.start = time.Now()
+	s.armed.Store(true)
+	s.expiry = time.AfterFunc(s.timeout, s.expire)
 }
 
 // expire makes the write that takes too long fail, and all later ones.
 func (s *stream) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ended {
-		_ = s.control.SetWriteDeadline(time.Now())
+	if s.ended {
+		return
 	}
+	began := s.writing.Load()
+	if began == 0 {
+		s.armed.Store(false)
+		// A write that began before that did not start the timer.
+		if began = s.writing.Load(); began == 0 || !s.armed.CompareAndSwap(false, true) {
+			return
+		}
+	}
+	if left := s.timeout - (time.Since(s.start) - time.Duration(began)); left > 0 {
+		s.expiry.Reset(left)
+		return
+	}
+	_ = s.control.SetWriteDeadline(time.Now())
 }
 
 // end ends the use of the response: it must not be touched when the handler has returned.
 func (s *stream) end() {
-	s.expiry.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
+	s.expiry.Stop()
 }
 
 // frame encodes an event.
@@ -124,8 +153,11 @@ func frameJSON(of string, head, rest []byte) []byte {
 
 // write writes frames and flushes them.
 func (s *stream) write(frames ...[]byte) error {
-	s.expiry.Reset(s.timeout)
-	defer s.expiry.Stop()
+	s.writing.Store(max(1, int64(time.Since(s.start))))
+	defer s.writing.Store(0)
+	if s.armed.CompareAndSwap(false, true) {
+		s.expiry.Reset(s.timeout)
+	}
 	for _, frame := range frames {
 		if _, err := s.writer.Write(frame); err != nil {
 			return err

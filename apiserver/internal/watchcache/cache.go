@@ -33,11 +33,12 @@ type limits struct {
 	hotBytes    int64
 	behind      int64 // entries that a watch may be behind its group
 	encoded     int64 // size of the encoded items that are kept for lists
+	small       int64 // and of the small ones
 }
 
 var defaultLimits = limits{
 	window: 4096, windowBytes: 16 << 20, warm: 64, hot: 1024, hotBytes: 32 << 20, behind: 4096,
-	encoded: 64 << 20,
+	encoded: 64 << 20, small: 16 << 20,
 }
 
 // A Cache follows the writes under a prefix.
@@ -66,8 +67,8 @@ type Cache struct {
 	windowBytes int
 	hot         []*Event // the latest events, whose frames are kept
 	hotBytes    atomic.Int64
-	warm        []*Event     // the latest events, whose decoded objects are kept
-	room        atomic.Int64 // for encoded items
+	warm        []*Event // the latest events, whose decoded objects are kept
+	room        room     // for encoded items
 	from        int64
 	scopes      map[string]*scope
 	moved       chan struct{} // closed when reached changes; nil if nobody waits
@@ -247,6 +248,17 @@ func (c *Cache) WaitFor(ctx context.Context, revision int64) (bool, error) {
 		}
 		timer.Stop()
 	}
+}
+
+// Item returns the current item of a record, with what is kept of it; an item that is not in the cache if the current
+// record has another revision.
+func (c *Cache) Item(record storage.Record) *Item {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if item, ok := c.records.Get(record.Key); ok && item.Revision == record.Revision {
+		return item
+	}
+	return NewItem(record)
 }
 
 // A Snapshot is the records under the prefix as of a revision.

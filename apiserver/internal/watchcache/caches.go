@@ -114,7 +114,8 @@ func (cs *Caches) start(prefix string, after int64) *Cache {
 		store: cs.store, prefix: prefix, from: after, limits: cs.limits, cancel: cancel,
 		ready: make(chan struct{}), ended: make(chan struct{}), scopes: map[string]*scope{},
 	}
-	c.room.Store(cs.limits.encoded)
+	c.room.large.Store(cs.limits.encoded)
+	c.room.small.Store(cs.limits.small)
 	cs.caches[prefix] = c
 	cs.running.Go(func() {
 		defer cancel()

@@ -27,7 +27,7 @@ type Item struct {
 
 	// encoded is the item as an element of lists, by form. room is what the cache has left
 	// for such bytes; nil if the item is not a current one.
-	room    *atomic.Int64
+	room    *room
 	encoded []encoded
 }
 
@@ -52,6 +52,32 @@ func (e Encoded) size() int64 {
 	return int64(len(e.Data) + gap*len(e.Gaps))
 }
 
+// room is the memory that is left for encoded items, in bytes. Small ones, such as the rows of Tables, have their own:
+// they save as much time as large ones, and must not be crowded out by them.
+type room struct{ small, large atomic.Int64 }
+
+// maxSmall is the size of small encoded items.
+const maxSmall = 2 << 10
+
+func (r *room) of(e Encoded) *atomic.Int64 {
+	if e.size() <= maxSmall {
+		return &r.small
+	}
+	return &r.large
+}
+
+// take takes the memory of an encoded item. It returns false if there is none.
+func (r *room) take(e Encoded) bool {
+	left := r.of(e)
+	if left.Add(-e.size()) >= 0 {
+		return true
+	}
+	left.Add(e.size())
+	return false
+}
+
+func (r *room) give(e Encoded) { r.of(e).Add(e.size()) }
+
 type encoded struct {
 	form Form
 	Encoded
@@ -70,15 +96,13 @@ func (i *Item) Encoded(form Form, encode func() (Encoded, error)) (e Encoded, ke
 	if e, err = encode(); err != nil || i.room == nil {
 		return e, false, err
 	}
-	size := e.size()
-	if i.room.Add(-size) < 0 {
-		i.room.Add(size)
+	if !i.room.take(e) {
 		return e, false, nil
 	}
 	e.Data = bytes.Clone(e.Data)
 	i.encoded = append(i.encoded, encoded{form, e})
 	if len(i.encoded) > maxForms {
-		i.room.Add(i.encoded[0].size())
+		i.room.give(i.encoded[0].Encoded)
 		i.encoded = slices.Delete(i.encoded, 0, 1)
 	}
 	return e, true, nil
@@ -93,7 +117,7 @@ func (i *Item) leave() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, e := range i.encoded {
-		i.room.Add(e.size())
+		i.room.give(e.Encoded)
 	}
 	i.room, i.encoded = nil, nil
 }
@@ -171,6 +195,9 @@ type Event struct {
 
 	hotBytes *atomic.Int64 // of the cache: the size of all frames that are kept
 
+	// latest is the frame that was encoded last; nil if none are kept. Most watches send this one.
+	latest atomic.Pointer[frame]
+
 	mu     sync.Mutex
 	cold   bool // no frames are kept
 	frames []*frame
@@ -208,6 +235,15 @@ func newEvent(stored storage.Event) *Event {
 	return e
 }
 
+// Latest returns the bytes of an event in a form, if they were encoded last. Callers must not change the bytes.
+func (e *Event) Latest(of apiwatch.EventType, form Form) (data []byte, ok bool) {
+	f := e.latest.Load()
+	if f == nil || f.of != of || f.form != form {
+		return nil, false
+	}
+	return f.data, true
+}
+
 // Frame returns the bytes of an event in a form. encode is called once for each form while the
 // event is among the latest. Callers must not change the bytes.
 func (e *Event) Frame(of apiwatch.EventType, form Form, encode func() ([]byte, error)) ([]byte, error) {
@@ -217,7 +253,7 @@ func (e *Event) Frame(of apiwatch.EventType, form Form, encode func() ([]byte, e
 	}
 	f.once.Do(func() {
 		f.data, f.err = encode()
-		e.account(len(f.data))
+		e.account(f)
 	})
 	return f.data, f.err
 }
@@ -240,12 +276,18 @@ func (e *Event) frame(of apiwatch.EventType, form Form) *frame {
 }
 
 // account counts the bytes of a frame that is kept.
-func (e *Event) account(size int) {
+func (e *Event) account(f *frame) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.cold && e.hotBytes != nil {
-		e.kept += int64(size)
-		e.hotBytes.Add(int64(size))
+	if e.cold {
+		return
+	}
+	if f.err == nil {
+		e.latest.Store(f)
+	}
+	if e.hotBytes != nil {
+		e.kept += int64(len(f.data))
+		e.hotBytes.Add(int64(len(f.data)))
 	}
 }
 
@@ -255,6 +297,7 @@ func (e *Event) cool() {
 	defer e.mu.Unlock()
 	e.hotBytes.Add(-e.kept)
 	e.cold, e.frames, e.kept = true, nil, 0
+	e.latest.Store(nil)
 }
 
 // size is what an event adds to the window: its value. The previous one is that of the event

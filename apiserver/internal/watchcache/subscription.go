@@ -18,7 +18,7 @@ var ErrTooSlow = errors.New("the watch is too slow")
 //	taken     the position in the log of the group behind what Next returned
 //	sent      the position behind what was sent: everything before the last call of Next
 type Subscription struct {
-	// Wake receives a value when Next has something to return again.
+	// Wake receives a value when Next has something to return again, or after Rouse.
 	Wake chan struct{}
 
 	cache   *Cache
@@ -91,6 +91,13 @@ func (s *Subscription) Close() {
 	if len(sc.groups) == 0 {
 		delete(c.scopes, g.selection.Scope)
 	}
+}
+
+// Rouse wakes the watch if it waits, though there is nothing new.
+func (s *Subscription) Rouse() {
+	s.group.mu.Lock()
+	defer s.group.mu.Unlock()
+	s.rouse()
 }
 
 // rouse wakes the watch if it waits. The caller holds group.mu.
