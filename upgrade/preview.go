@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -37,6 +38,9 @@ type Preview struct {
 	// force, or nil if it fails even so. Both are nil if the next apply is unknown.
 	Removed *fieldpath.Set
 	Next    error
+	// Lost are the fields that the next apply keeps in the object, and that the applier owns no longer: containers, such
+	// as a map of labels. An update owns them, an intent only what is in them (spec rule 4.2). Nil like Removed.
+	Lost *fieldpath.Set
 	// Left are the fields that the managers of From keep. Released reports that nobody owns them instead.
 	Left     []Share
 	Released bool
@@ -112,6 +116,28 @@ func (m *move) previewApply(now object) {
 	after := merged.(*unstructured.Unstructured).Object
 	t := m.Types.TypeFor(kind)
 	m.preview.Removed = managedfields.Strip(t.Compare(live.tree, after).Removed)
+	m.previewLost(now, merged)
+}
+
+// previewLost finds what the applier owns now, and no longer after the next apply.
+func (m *move) previewLost(now object, after runtime.Object) {
+	owned, err := m.translate(now, m.target.Fields, m.target.APIVersion, m.intent.version())
+	if err != nil {
+		return
+	}
+	records, err := managedfields.Read(after, fieldpath.SharedCache())
+	if err != nil {
+		m.preview.Next = errors.Join(m.preview.Next, err)
+		return
+	}
+	var owns *fieldpath.Set
+	if r := records.Get(m.target.Key); r != nil {
+		if owns, err = r.Fields(); err != nil {
+			m.preview.Next = errors.Join(m.preview.Next, err)
+			return
+		}
+	}
+	m.preview.Lost = owned.Difference(owns).Difference(m.preview.Removed)
 }
 
 // Render writes the preview for people. what names the object, such as deployment.apps/nginx. It omits containers
@@ -126,6 +152,10 @@ func (p Preview) Render(w io.Writer, what string) error {
 	if !p.Removed.Empty() {
 		r.printf("removed by the next apply\n")
 		r.fields("  ", shown(p.Removed, true))
+	}
+	if !p.Lost.Empty() {
+		r.printf("kept by the next apply, but no longer owned\n")
+		r.fields("  ", shown(p.Lost, false))
 	}
 	if p.Next != nil {
 		r.printf("the next apply fails without force\n  %v\n", p.Next)

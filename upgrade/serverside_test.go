@@ -154,6 +154,39 @@ func quote(s string) string {
 	return string(b)
 }
 
+// TestPreviewLost checks that the preview names what the applier owns after the move, and no longer after its next
+// apply: an update owns containers, which move with their content, and an intent does not. Without types nothing is known.
+func TestPreviewLost(t *testing.T) {
+	for _, row := range []struct {
+		name, intent, want string
+	}{
+		{"the same intent", settings, ".data"},
+		{"without the container, in which a field of another manager stays",
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}}`, ".data"},
+		{"an intent that owns the empty container",
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {}}`, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := clientSide(t)
+			r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux", Intent: manifest(row.intent)})
+			require.NoError(t, r.Preview.Next)
+			require.Equal(t, row.want, strings.TrimSpace(r.Preview.Lost.String()))
+			before, err := upgrade.Owners(r.Object, managedfields.Apply, nil)
+			require.NoError(t, err)
+			s.live = r.Object.(*unstructured.Unstructured)
+			s.apply("flux", row.intent)
+			after, err := upgrade.Owners(s.live, managedfields.Apply, nil)
+			require.NoError(t, err)
+			var owns *fieldpath.Set
+			for _, e := range after {
+				owns = e.Fields
+			}
+			require.Equal(t, before[0].Fields.Difference(owns).Difference(r.Preview.Removed).String(),
+				r.Preview.Lost.String())
+		})
+	}
+}
+
 // TestBeforeFirstApply: its fields do not move by themselves.
 func TestBeforeFirstApply(t *testing.T) {
 	s := newServer(t, configMapKind)
@@ -188,6 +221,8 @@ moves
 removed by the next apply
   .data.b
   .metadata.annotations.kubectl.kubernetes.io/last-applied-configuration
+kept by the next apply, but no longer owned
+  .data
 the next apply fails without force
   Apply failed with 1 conflict: conflict with "editor" using v1: .data.a
 left behind

@@ -40,7 +40,7 @@ otherwise it deletes those that nobody else owns.
 		},
 	}
 	flags.add(env, cmd)
-	to.add(cmd, "to", "that becomes an owner")
+	to.add(env, cmd, "to", "that becomes an owner")
 	to.addVersion(cmd)
 	fields.add(cmd)
 	flags.completeOwners(env, cmd)

@@ -47,7 +47,7 @@ of --manager owns anything.`,
 	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
 		"only lines of the manager `NAME`, and what these are in; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
-	addFormat(cmd, &flags.format, "text", "json", "html")
+	addFormat(env, cmd, &flags.format, "text", "json", "html")
 	flags.completeOwners(env, cmd)
 	return cmd
 }

@@ -37,7 +37,7 @@ func Main(env process.Env, args []string) int {
 	if env.Terminal == nil {
 		env.Terminal = view.IsTerminal
 	}
-	env.Color = colorOf(args)
+	env.Color, env.Completes = colorOf(args), asksForCompletions(args)
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)
 	env.Stdout, env.Stderr = stdout, stderr
 	run := execute

@@ -55,6 +55,7 @@ type worldKey struct{}
 //	secretive              forbids the reading of its CustomResourceDefinitions
 //	create PATH FILE MANAGER  creates an object in it, below a path
 //	put PATH FILE MANAGER  updates an object in it
+//	serves FOLDER          serves the files of a folder, at $SITE
 //	meddle PATH FILE MANAGER  does so just before the next patch of anybody else
 //
 // uids count from 1, and the clock does not advance.
@@ -81,7 +82,8 @@ func runScripts(t *testing.T, dir string) {
 			"secretive": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value(worldKey{}).(*world).cluster.noDefinitions = true
 			},
-			"put": send(http.MethodPut), "create": send(http.MethodPost), "meddle": meddle,
+			"serves": serveFolder,
+			"put":    send(http.MethodPut), "create": send(http.MethodPost), "meddle": meddle,
 		},
 	})
 }
@@ -146,6 +148,13 @@ func startCluster(ts *testscript.TestScript, _ bool, _ []string) {
 	path := ts.MkAbs("kubeconfig")
 	ts.Check(os.WriteFile(path, []byte(kubeconfig(server)), 0o600))
 	ts.Setenv("KUBECONFIG", path)
+}
+
+// serveFolder serves the files of a folder, as a website does.
+func serveFolder(ts *testscript.TestScript, _ bool, args []string) {
+	site := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+	ts.Defer(site.Close)
+	ts.Setenv("SITE", site.URL)
 }
 
 // send returns a command that sends an object to the cluster.

@@ -16,7 +16,7 @@ var colorChoices = []string{"auto", "always", "never"}
 func addColor(env *process.Env, root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.String("color", "auto", "when to print colors: `WHEN` is auto, always or never")
-	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorChoices, cobra.ShellCompDirectiveNoFileComp))
+	completeChoices(env, root, "color", colorChoices...)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if env.Color != "" && !slices.Contains(colorChoices, env.Color) {
 			return fmt.Errorf("--color: expected one of %s, got %q", strings.Join(colorChoices, ", "), env.Color)

@@ -105,15 +105,34 @@ func startingWith(all []string, prefix string) []string {
 	return slices.Compact(all)
 }
 
-// completions registers completions of flags that a command has.
+// asksForCompletions reports whether the arguments are those that the scripts of shells call the command with.
+func asksForCompletions(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// completeFlag registers the completion of a flag, if the arguments ask for one: cobra keeps what is registered, and
+// with it the whole command, in a variable, for as long as the process runs.
+func completeFlag(env *process.Env, cmd *cobra.Command, name string, complete cobra.CompletionFunc) {
+	if env.Completes {
+		_ = cmd.RegisterFlagCompletionFunc(name, complete)
+	}
+}
+
+// completeChoices completes a flag with one of several values.
+func completeChoices(env *process.Env, cmd *cobra.Command, name string, choices ...string) {
+	completeFlag(env, cmd, name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completions completes flags that a command has.
 func completions(
-	cmd *cobra.Command, complete func(cmd *cobra.Command, args []string, text string) []string, flags ...string,
+	env *process.Env, cmd *cobra.Command,
+	complete func(cmd *cobra.Command, args []string, text string) []string, flags ...string,
 ) {
 	for _, name := range flags {
 		if cmd.Flags().Lookup(name) == nil {
 			continue
 		}
-		_ = cmd.RegisterFlagCompletionFunc(name,
+		completeFlag(env, cmd, name,
 			func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 				return complete(cmd, args, text), cobra.ShellCompDirectiveNoFileComp
 			})
@@ -145,13 +164,13 @@ func (f *objectFlags) completeOwners(env *process.Env, cmd *cobra.Command) {
 			return startingWith(all, text)
 		}
 	}
-	completions(cmd, of(func(list managedfields.List) (out []string) {
+	completions(env, cmd, of(func(list managedfields.List) (out []string) {
 		for i := range list {
 			out = append(out, list[i].Manager)
 		}
 		return out
 	}), managerFlags...)
-	completions(cmd, of(func(list managedfields.List) (out []string) {
+	completions(env, cmd, of(func(list managedfields.List) (out []string) {
 		for i := range list {
 			if fields, err := list[i].Fields(); err == nil {
 				for path := range fields.Leaves().All() {

@@ -83,10 +83,9 @@ error, or if it was not confirmed. With several documents, the highest.`,
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list objects without a conflict too, of several")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
-	addFormat(cmd, &flags.format, "yaml", "json", "status")
-	ways := []string{conflicts.Force.String(), conflicts.GiveUp.String(), conflicts.Share.String()}
+	addFormat(env, cmd, &flags.format, "yaml", "json", "status")
 	for _, name := range []string{"resolve", "others"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
+		completeChoices(env, cmd, name, conflicts.Force.String(), conflicts.GiveUp.String(), conflicts.Share.String())
 	}
 	return withErrorStatus(statusFailed, cmd)
 }

@@ -37,7 +37,7 @@ manager owns them, nobody does.
 		},
 	}
 	flags.add(env, cmd)
-	from.add(cmd, "from", "that is gone")
+	from.add(env, cmd, "from", "that is gone")
 	from.addVersion(cmd)
 	flags.completeOwners(env, cmd)
 	return cmd

@@ -24,9 +24,9 @@ func addOutput(cmd *cobra.Command, o *view.Output, formats ...string) {
 }
 
 // addFormat adds the flag of a format.
-func addFormat(cmd *cobra.Command, format *string, formats ...string) {
+func addFormat(env *process.Env, cmd *cobra.Command, format *string, formats ...string) {
 	cmd.Flags().StringVarP(format, "output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	completeChoices(env, cmd, "output", formats...)
 }
 
 // checkFormat returns an error for an unknown format.
@@ -82,10 +82,11 @@ func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	kube.Lookup("context").Usage = "`NAME` of the context in it"
 	kube.Lookup("namespace").Usage = "`NAMESPACE` of objects without one"
 	flags.AddFlagSet(kube)
-	completions(cmd, func(cmd *cobra.Command, _ []string, text string) []string {
+	completions(env, cmd, func(cmd *cobra.Command, _ []string, text string) []string {
 		return f.completeNamespaces(env, cmd, text)
 	}, "namespace")
 	completions(
+		env,
 		cmd,
 		func(_ *cobra.Command, _ []string, text string) []string { return f.completeContexts(text) },
 		"context",

@@ -26,14 +26,13 @@ type keyFlags struct {
 	prefix    string
 }
 
-func (f *keyFlags) add(cmd *cobra.Command, prefix, role string) {
+func (f *keyFlags) add(env *process.Env, cmd *cobra.Command, prefix, role string) {
 	f.prefix = prefix
 	flags := cmd.Flags()
 	flags.StringVar(&f.key.Manager, prefix, "", "`NAME` of the manager "+role)
 	flags.StringVar(&f.operation, prefix+"-operation", "", "`OPERATION` of the entry: Apply or Update")
 	flags.StringVar(&f.key.Subresource, prefix+"-subresource", "", "`NAME` of the entry's subresource: status, scale")
-	_ = cmd.RegisterFlagCompletionFunc(prefix+"-operation",
-		cobra.FixedCompletions([]string{"Apply", "Update"}, cobra.ShellCompDirectiveNoFileComp))
+	completeChoices(env, cmd, prefix+"-operation", "Apply", "Update")
 }
 
 func (f *keyFlags) addVersion(cmd *cobra.Command) {
@@ -184,7 +183,7 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
 	addConcurrency(cmd, &f.concurrency)
-	addFormat(cmd, &f.format, moveFormats...)
+	addFormat(env, cmd, &f.format, moveFormats...)
 }
 
 var moveFormats = []string{"yaml", "json", "name", "patch"}

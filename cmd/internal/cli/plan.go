@@ -86,7 +86,7 @@ documents, the highest.`,
 		"include metadata.managedFields in the difference")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
-	addFormat(cmd, &flags.format, "json")
+	addFormat(env, cmd, &flags.format, "json")
 	return withErrorStatus(statusFailed, cmd)
 }
 

@@ -38,7 +38,7 @@ owns them, without a conflict, and no apply removes them before.
 		},
 	}
 	flags.add(env, cmd)
-	from.add(cmd, "from", "that gives them up")
+	from.add(env, cmd, "from", "that gives them up")
 	from.addVersion(cmd)
 	fields.add(cmd)
 	flags.completeOwners(env, cmd)

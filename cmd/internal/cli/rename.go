@@ -43,7 +43,7 @@ the same operation already, the two are merged.
 		},
 	}
 	flags.add(env, cmd)
-	from.add(cmd, "from", "with its old name")
+	from.add(env, cmd, "from", "with its old name")
 	from.addVersion(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the new `NAME`")
 	flags.completeOwners(env, cmd)

@@ -64,7 +64,7 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
 	cmd.Flags().StringVar(&flags.applier, "field-manager", kubectlManager,
 		"`NAME` of the manager that objects under client-side apply would move to")
 	addConcurrency(cmd, &flags.concurrency)
-	addFormat(cmd, &flags.format, "text", "json", "html")
+	addFormat(env, cmd, &flags.format, "text", "json", "html")
 	return cmd
 }
 

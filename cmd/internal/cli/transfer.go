@@ -55,9 +55,9 @@ them from its own.
 		},
 	}
 	flags.add(env, cmd)
-	from.add(cmd, "from", "that owns them now")
+	from.add(env, cmd, "from", "that owns them now")
 	from.addVersion(cmd)
-	to.add(cmd, "to", "that owns them then")
+	to.add(env, cmd, "to", "that owns them then")
 	to.addVersion(cmd)
 	fields.add(cmd)
 	flags.completeOwners(env, cmd)

@@ -76,7 +76,7 @@ Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any erro
 	f.DurationVar(&flags.tracker.Window, "window", 10*time.Minute, "how far back writes count")
 	f.IntVar(&flags.tracker.Returns, "returns", 3, "how often a value is put back in a fight")
 	f.IntVar(&flags.tracker.IdleWrites, "idle-writes", 10, "how many writes without a change are reported")
-	addFormat(cmd, &flags.format, "json")
+	addFormat(env, cmd, &flags.format, "json")
 	flags.place.add(env, cmd)
 	_ = f.MarkHidden("schema")
 	return withErrorStatus(statusFailed, cmd)

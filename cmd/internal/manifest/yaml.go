@@ -38,6 +38,9 @@ func (c chunk) plainYAML() (tree any, ok bool) {
 	if strings.Contains(c.text, "fieldsV1") {
 		return nil, false // the decoder may share it
 	}
+	if tree, ok := decodeBlocks(c.text); ok {
+		return tree, true
+	}
 	var v any
 	if err := yamlv2.UnmarshalStrict([]byte(c.text), &v); err != nil {
 		return nil, false
