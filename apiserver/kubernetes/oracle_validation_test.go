@@ -196,6 +196,9 @@ func (o *validated) send(t *testing.T, method, path, body string) string {
 // uids are those of new objects, which are random.
 var uids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
+// nodePorts are allocated ports that two ports of a Service share.
+var nodePorts = regexp.MustCompile(`Duplicate value: 3[0-2]\d{3}$`)
+
 // response returns an error and warnings as text, with sorted causes: some are found in the random order of a map.
 func response(t *testing.T, err error, warnings recorder) string {
 	slices.Sort(warnings)
@@ -215,6 +218,7 @@ func response(t *testing.T, err error, warnings recorder) string {
 		for i := range status.Details.Causes {
 			cause := &status.Details.Causes[i]
 			cause.Message = uids.ReplaceAllString(cause.Message, "U")
+			cause.Message = nodePorts.ReplaceAllString(cause.Message, "Duplicate value: P")
 		}
 		slices.SortFunc(status.Details.Causes, func(a, b metav1.StatusCause) int {
 			return strings.Compare(a.Field+string(a.Type)+a.Message, b.Field+string(b.Type)+b.Message)
