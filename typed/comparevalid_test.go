@@ -3,6 +3,7 @@ package typed_test
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,8 +97,11 @@ func TestCompareAndValidate(t *testing.T) {
 
 // TestCompareAndValidateItems shows that a new list is at most as long as any.
 func TestCompareAndValidateItems(t *testing.T) {
-	many := map[string]any{"set": make([]any, typed.MaxItems+1)}
-	_, ok := (*typed.Semantics)(nil).CompareAndValidate(root, map[string]any{}, many)
+	many := make([]any, typed.MaxItems+1)
+	for i := range many {
+		many[i] = strconv.Itoa(i)
+	}
+	_, ok := (*typed.Semantics)(nil).CompareAndValidate(root, map[string]any{}, map[string]any{"set": many})
 	require.False(t, ok)
 }
 

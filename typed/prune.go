@@ -391,7 +391,7 @@ func (p *pruner) leftInList(l *List, v []any, owners []owned, depth int) (owned,
 
 // leftOfItem reports, for an item that is in K, whether P1 leaves an item with a key, and whether it leaves a null.
 func (p *pruner) leftOfItem(l *List, item any, owners []owned, depth int) (selectable, isNull bool) {
-	if l.Kind == SetList || !isLiveMap(item) || l.Elem.isLeaf(item) {
+	if l.Elem.isLeaf(item) { // as each of a set is
 		return true, false
 	}
 	for _, key := range l.Keys {
@@ -442,7 +442,7 @@ func (p *pruner) keepsItem(l *List, item any, owners []owned, depth int) bool {
 	if selectable, _ := p.leftOfItem(l, item, owners, depth); !selectable {
 		return false
 	}
-	if l.Kind == SetList || !isLiveMap(item) || l.Elem.isLeaf(item) {
+	if l.Elem.isLeaf(item) {
 		return true
 	}
 	for _, key := range l.Keys {
