@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,7 @@ func TestTenure(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"cluster": startCluster, "create": send(http.MethodPost), "put": send(http.MethodPut),
+			"cluster": startCluster, "create": send(http.MethodPost), "put": send(http.MethodPut), "serves": serveFolder,
 			"tenure": func(ts *testscript.TestScript, neg bool, args []string) {
 				want := 0
 				if neg {
@@ -74,6 +75,13 @@ func runTenure(ts *testscript.TestScript, want int, args []string) {
 	if got != want {
 		ts.Fatalf("tenure ended with exit status %d, expected %d", got, want)
 	}
+}
+
+// serveFolder serves a folder of the script over HTTP, at $SITE.
+func serveFolder(ts *testscript.TestScript, _ bool, args []string) {
+	site := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+	ts.Defer(site.Close)
+	ts.Setenv("SITE", site.URL)
 }
 
 func startCluster(ts *testscript.TestScript, _ bool, _ []string) {
