@@ -46,6 +46,9 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	if *profiles == "" {
 		*profiles = dir
 	}
+	if err := os.MkdirAll(*profiles, 0o755); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stock, stopStock, err := startServer(ctx, "stock", t.Bin(binaries[tree.Stock]), dir)
