@@ -21,9 +21,9 @@ type progress struct {
 	seconds  float64
 }
 
-// fuzz calls compare for each seed of a run: those that SEEDS names, or as many as fit into ORACLE_TIME from the first on
-// that did not run yet, or some for CI. compare reports whether there was something to compare. share is the part of the
-// time of the kind that these cases get.
+// fuzz calls compare for each seed of a run: those that SEEDS names; or the next that did not run yet, for as long as
+// ORACLE_TIME says; or some for CI. compare reports whether there was something to compare. share is the part of the
+// kind's time that these cases get.
 func fuzz(t *testing.T, number int64, share float64, compare func(t *testing.T, seed int64) (compared bool)) {
 	if text := os.Getenv("ORACLE_TIME"); text != "" {
 		limit, err := time.ParseDuration(text)
@@ -67,8 +67,8 @@ func fuzzFor(t *testing.T, limit time.Duration, compare func(t *testing.T, seed 
 	}
 }
 
-// progressFile has a line for each fuzzer, kind and subresource: its name, how many seeds ran, how many of them compared
-// something, and the seconds of CPU that it took.
+// progressFile has a line for each fuzzer, kind and subresource: its name, how many seeds ran, how many of them
+// compared something, and the seconds of CPU that it took.
 const progressFile = "testdata/oracle.txt"
 
 func readProgress(t *testing.T) map[string]progress {

@@ -39,9 +39,9 @@ func withoutConverted(annotations map[string]string) map[string]string {
 	return out
 }
 
-// throughStorage returns an object as a conversion to the storage version, or to kube-apiserver's internal version, and
-// back makes it: a HorizontalPodAutoscaler of v2 without annotations of conversions, and one of v1 with those that it is
-// converted to.
+// throughStorage returns an object as it is after a conversion to the storage version, or to kube-apiserver's internal
+// version, and back. A HorizontalPodAutoscaler of v2 has no annotations of conversions then, and one of v1 has those
+// that it is converted to.
 func throughStorage(obj resources.Object) (resources.Object, error) {
 	switch o := obj.(type) {
 	case *autoscalingv1.HorizontalPodAutoscaler:

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// mergeLabelKeys adds requirements to the label selectors of affinity terms and of topology spread constraints: for each
-// label that matchLabelKeys and mismatchLabelKeys name, one with the value of the Pod's own label.
+// mergeLabelKeys adds requirements to the label selectors of affinity terms and of topology spread constraints. For
+// each label that matchLabelKeys and mismatchLabelKeys name, it adds one with the value of the Pod's own label.
 func mergeLabelKeys(o *corev1.Pod) {
 	merge := func(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator) {
 		if selector == nil {

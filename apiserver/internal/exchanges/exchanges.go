@@ -43,8 +43,8 @@ type exchange struct {
 	Text          *string           `json:"text"`
 }
 
-// Run sends the requests that kube-apiserver got to servers with these options, and compares the responses: status codes,
-// headers and bodies, except for generated values. dir has the recorded exchanges.
+// Run sends the requests that kube-apiserver got to servers with these options, and compares the responses: status
+// codes, headers and bodies, except for generated values. dir has the recorded exchanges.
 func Run(t *testing.T, dir string, options apiserver.Options) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	require.NoError(t, err)

@@ -45,8 +45,8 @@ type Curve struct {
 // A Point is a point of a curve.
 type Point struct{ X, Y float64 }
 
-// The page behind the chart is white or dark, and shows through. These colors
-// stand out from both: text about as much as from either.
+// The background of the chart is transparent, and the page behind it may be white or dark. These colors can be read on
+// both.
 var (
 	ink   = color.NRGBA{R: 0x74, G: 0x7c, B: 0x86, A: 0xff}
 	faint = color.NRGBA{R: 0x74, G: 0x7c, B: 0x86, A: 0x40}
