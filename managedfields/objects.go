@@ -24,7 +24,7 @@ func Read(obj runtime.Object, cache *fieldpath.Cache) (List, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, _, err := read(len(list), func(i int) (Record, bool, error) { return readTree(cache, list[i], i) })
+		l, _, err := read(len(list), func(i int, r *Record) (bool, error) { return r.readTree(cache, list[i], i) })
 		return l, err
 	}
 	accessor, err := meta.Accessor(obj)

@@ -21,12 +21,12 @@ func ReadTree(tree map[string]any, cache *fieldpath.Cache) (l List, isCurrent bo
 	if err != nil {
 		return nil, false, err
 	}
-	return read(len(list), func(i int) (Record, bool, error) {
-		r, ok, err := readTree(cache, list[i], i)
+	return read(len(list), func(i int, r *Record) (bool, error) {
+		ok, err := r.readTree(cache, list[i], i)
 		if !ok && r.decoded {
 			r.asTree = nil
 		}
-		return r, ok, err
+		return ok, err
 	})
 }
 
@@ -41,24 +41,28 @@ func treeList(tree map[string]any) ([]any, error) {
 
 // ReadEntry reads one entry of an unstructured object as [Read] does. index is its position in the list.
 func ReadEntry(item any, index int, cache *fieldpath.Cache) (Record, error) {
-	r, _, err := readTree(cache, item, index)
-	return r, err
+	var r Record
+	if _, err := r.readTree(cache, item, index); err != nil {
+		return Record{}, err
+	}
+	return r, nil
 }
 
 // ReadStructs is [ReadTree] for the managed fields of a Go struct.
 func ReadStructs(list []metav1.ManagedFieldsEntry, cache *fieldpath.Cache) (l List, isCurrent bool, err error) {
-	return read(len(list), func(i int) (Record, bool, error) {
+	return read(len(list), func(i int, r *Record) (bool, error) {
 		e := &list[i]
 		header, err := newEntry(e.Manager, e.Operation, e.APIVersion, e.Subresource, e.FieldsType)
 		if err != nil {
-			return Record{}, false, &Error{i, e.Manager, err}
+			return false, &Error{i, e.Manager, err}
 		}
-		r := Record{Key: header.Key, APIVersion: header.APIVersion, Time: e.Time, asStruct: e, cache: cache, index: i}
-		return r, true, nil
+		*r = Record{Key: header.Key, APIVersion: header.APIVersion, Time: e.Time, asStruct: e, cache: cache, index: i}
+		return true, nil
 	})
 }
 
-func read(n int, record func(i int) (Record, bool, error)) (l List, isCurrent bool, err error) {
+// read reads n entries. record reads the one at i into r, which is zero.
+func read(n int, record func(i int, r *Record) (bool, error)) (l List, isCurrent bool, err error) {
 	if err := CheckCount(n); err != nil {
 		return nil, false, err
 	}
@@ -68,82 +72,90 @@ func read(n int, record func(i int) (Record, bool, error)) (l List, isCurrent bo
 		at = make(map[Key]int, n)
 	}
 	for i := range n {
-		r, ok, err := record(i)
+		// A record is large: it is read into its place.
+		before := l
+		l = l[:len(l)+1]
+		r := &l[len(before)]
+		ok, err := record(i, r)
 		if err != nil {
 			return nil, false, err
 		}
 		isCurrent = isCurrent && ok
 		j, twice := at[r.Key]
 		if at == nil {
-			j = l.Index(r.Key)
+			j = before.Index(r.Key)
 			twice = j >= 0
 		}
 		if twice {
-			l[j], isCurrent = r, false
+			l[j], *r = *r, Record{}
+			l, isCurrent = before, false
 			continue
 		}
 		if at != nil {
-			at[r.Key] = len(l)
+			at[r.Key] = len(before)
 		}
-		if last := len(l) - 1; last >= 0 && compareRecords(&l[last], &r) > 0 {
+		if last := len(before) - 1; last >= 0 && compareRecords(&l[last], r) > 0 {
 			isCurrent = false
 		}
-		l = append(l, r)
 	}
 	return l, isCurrent, nil
 }
 
-// readTree reads an entry. It decodes one that is not well-formed at once, if possible.
-func readTree(cache *fieldpath.Cache, item any, index int) (r Record, wellFormed bool, err error) {
+// readTree reads an entry into r, which is zero. It decodes one that is not well-formed at once, if possible. After an
+// error, r is of no use.
+func (r *Record) readTree(cache *fieldpath.Cache, item any, index int) (wellFormed bool, err error) {
 	m, ok := item.(map[string]any)
 	if !ok {
-		return Record{}, false, &Error{index, "", fmt.Errorf("expected a map, got %T", item)}
+		return false, &Error{index, "", fmt.Errorf("expected a map, got %T", item)}
 	}
-	r, ok = readHeader(m)
+	ok = r.readHeader(m)
 	if tree, isTree := m["fieldsV1"].(map[string]any); ok && (isTree || m["fieldsV1"] == nil) {
 		r.asTree, r.tree, r.cache, r.index = m, tree, cache, index
-		return r, isTree, nil
+		return isTree, nil
 	}
 	name, _ := m["manager"].(string)
 	entry, err := treeEntry(cache, m)
 	if err == nil {
-		r = NewRecord(entry)
+		*r = NewRecord(entry)
 		r.asTree, r.index = m, index
-		return r, false, nil
+		return false, nil
 	}
 	err = &Error{index, name, err}
 	header, headerErr := treeHeader(m)
 	if headerErr != nil {
-		return Record{}, false, err
+		return false, err
 	}
 	at, _ := treeTime(m)
-	return Record{Key: header.Key, APIVersion: header.APIVersion, Time: at, asTree: m, index: index, err: err}, false, nil
+	*r = Record{Key: header.Key, APIVersion: header.APIVersion, Time: at, asTree: m, index: index, err: err}
+	return false, nil
 }
 
-// readHeader reads an entry without its fields. ok is false if it is not as a server writes it.
-func readHeader(entry map[string]any) (r Record, ok bool) {
+// readHeader reads an entry without its fields into r. It is false if the entry is not as a server writes it.
+func (r *Record) readHeader(entry map[string]any) bool {
 	manager, _ := entry["manager"].(string)
 	operation, _ := entry["operation"].(string)
 	r.APIVersion, _ = entry["apiVersion"].(string)
 	format, _ := entry["fieldsType"].(string)
 	subresource := ""
 	if v, has := entry["subresource"]; has {
-		if subresource, ok = v.(string); !ok {
-			return Record{}, false
+		text, ok := v.(string)
+		if !ok {
+			return false
 		}
+		subresource = text
 	}
 	if v, has := entry["time"]; has {
 		text, _ := v.(string)
 		if len(text) != len("2006-01-02T15:04:05Z") || text[len(text)-1] != 'Z' {
-			return Record{}, false
+			return false
 		}
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil || at.IsZero() {
-			return Record{}, false
+			return false
 		}
 		r.Time = &metav1.Time{Time: at}
 	}
 	op := Operation(operation)
 	r.Key = KeyOf(manager, op, r.APIVersion, subresource)
-	return r, manager != "" && r.APIVersion != "" && format == fieldsType && (op == Apply || op == Update)
+	return manager != "" && r.APIVersion != "" && format == fieldsType && (op == Apply || op == Update)
 }

@@ -286,7 +286,7 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 			return w.plain(t, live, applied, last, unowned, depth)
 		case t.Map.Atomic:
 			return w.atomic(t, live, a, last, depth)
-		case w.isGuessed(live, applied, unowned, depth):
+		case w.guessing != nil && w.isGuessed(live, applied, unowned, depth):
 			return place{merged: applied, changed: true, count: len(w.guessing.Below)}, true
 		case len(a) > 0:
 			return w.entries(t.Map, live, a, last, unowned, depth)
@@ -299,7 +299,7 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 			return w.plain(t, live, applied, last, unowned, depth)
 		case t.List.Kind == AtomicList:
 			return w.atomic(t, live, a, last, depth)
-		case w.isGuessed(live, applied, unowned, depth):
+		case w.guessing != nil && w.isGuessed(live, applied, unowned, depth):
 			return place{merged: applied, changed: true, count: len(w.guessing.Below)}, true
 		case len(a) > 0 && unowned.Empty():
 			return w.items(t, live, a, last, depth)
@@ -312,9 +312,9 @@ func (w *walk) value(t *Type, live, applied any, last owned, unowned *fieldpath.
 }
 
 // isGuessed reports whether live has nothing in a place, or nulls, and applied what was guessed: it takes the place of
-// live, and last has what it owns.
+// live, and last has what it owns. There is a guess.
 func (w *walk) isGuessed(live, applied any, unowned *fieldpath.Set, depth int) bool {
-	return w.guessing != nil && w.guessing.Set != nil && unowned.Empty() && !w.blind &&
+	return w.guessing.Set != nil && unowned.Empty() && !w.blind &&
 		(isMissing(live) || live == nil || isBlank(live, applied)) && w.guessing.fits(applied, depth)
 }
 

@@ -24,8 +24,12 @@ func (w *walk) entries(
 			return p, false
 		}
 		l := missing
-		if !created {
-			l = entryOrMissing(live, plain, name)
+		if plain != nil {
+			if v, has := plain[name]; has {
+				l = v
+			}
+		} else if !created {
+			l = entryOrMissing(live, name)
 		}
 		var never bool // the place itself is never owned
 		var rest *fieldpath.Set
@@ -65,7 +69,11 @@ func (w *walk) entries(
 				met++
 			}
 			own := !never && (child.leaf || !declared || isEmptyValue(a))
-			gained, dropped = w.member(&p, &child, last, sub, was, own, name)
+			if was && !child.moved && own == sub.isMember() && (own || child.count > 0) {
+				p.count++ // what member would do, of most fields
+			} else {
+				gained, dropped = w.member(&p, &child, last, sub, was, own, name)
+			}
 		}
 		if child.delta != nil || gained || dropped {
 			if below == nil {
@@ -83,16 +91,15 @@ func (w *walk) entries(
 	case merged != nil:
 		p.merged, p.changed = merged, true
 	}
-	p.delta = below.result(w.Compare && isMissing(live))
+	if below != nil || created {
+		p.delta = below.result(w.Compare && isMissing(live))
+	}
 	return p, true
 }
 
-// entryOrMissing returns the entry of a live map called name; plain is live if that is a plain tree, else nil.
-func entryOrMissing(live any, plain map[string]any, name string) any {
-	v, ok := plain[name]
-	if plain == nil {
-		v, ok = entryOf(live, name)
-	}
+// entryOrMissing returns the entry of a live map called name.
+func entryOrMissing(live any, name string) any {
+	v, ok := entryOf(live, name)
 	if !ok {
 		return missing
 	}

@@ -126,7 +126,12 @@ func (x *itemWalk) walk(guess bool) (p place, ok, met bool) {
 		if child.changed && !x.isNew {
 			x.put(i, child.merged)
 		}
-		gained := !w.blind && x.own(&p, &child, sub, was, name, a)
+		gained := false
+		if was && !child.moved && sub.isMember() {
+			p.count++ // what own would do, of most items
+		} else if !w.blind {
+			gained = x.own(&p, &child, sub, was, name, a)
+		}
 		if child.delta != nil || gained {
 			e, err := l.element(a)
 			if err != nil {
@@ -164,15 +169,12 @@ func (x *itemWalk) put(i int, item any) {
 	x.merged[i] = item
 }
 
-// own puts what is owned of an item into p: the item itself, and the child below it. It
-// returns whether the item itself was not owned before, where last is a set. name is its
+// own puts what is owned of an item into p: the item itself, and the child below it, one of which was not owned as it
+// is now. It returns whether the item itself was not owned before, where last is a set. name is its
 // name in a FieldsV1, or empty where last has it.
 func (x *itemWalk) own(p, child *place, sub owned, was bool, name string, item any) (gained bool) {
 	p.count++
 	wasOwn := was && sub.isMember()
-	if wasOwn && !child.moved {
-		return false
-	}
 	p.moved = true
 	if x.w.sets {
 		return !wasOwn

@@ -28,8 +28,11 @@ func (o owned) isMember() bool {
 	if o.set != nil || o.self {
 		return o.self
 	}
+	if len(o.tree) == 0 {
+		return true
+	}
 	_, self := o.tree["."]
-	return self || len(o.tree) == 0
+	return self
 }
 
 // find returns the member of last whose name is in w.name, if there is one; near is
@@ -40,6 +43,11 @@ func (w *walk) find(last owned, near int) (member owned, ok bool) {
 		return owned{set: e.Below, self: e.Member}, ok
 	}
 	v, ok := last.tree[string(w.name)]
+	return w.inTree(v, ok)
+}
+
+// inTree returns the member that a FieldsV1 has as v, if it has one.
+func (w *walk) inTree(v any, ok bool) (owned, bool) {
 	tree, isMap := v.(map[string]any)
 	if ok && !isMap {
 		w.stale = true
@@ -49,15 +57,16 @@ func (w *walk) find(last owned, near int) (member owned, ok bool) {
 
 // findField returns the member of last for the field called name, if there is one.
 func (w *walk) findField(last owned, name string) (member owned, ok bool) {
-	if w.sets {
-		self, below := last.set.At(fieldpath.Field(name))
-		return owned{set: below, self: self}, self || below != nil
+	if len(last.tree) > 0 {
+		w.name = append(append(w.name[:0], "f:"...), name...)
+		v, ok := last.tree[string(w.name)]
+		return w.inTree(v, ok)
 	}
-	if len(last.tree) == 0 {
+	if last.set == nil {
 		return owned{}, false
 	}
-	w.name = append(append(w.name[:0], "f:"...), name...)
-	return w.find(last, 0)
+	self, below := last.set.At(fieldpath.Field(name))
+	return owned{set: below, self: self}, self || below != nil
 }
 
 // below returns the set of the members of last; ok is false if it can't be decoded.

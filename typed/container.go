@@ -106,6 +106,9 @@ func isEmptyMap(live any) bool {
 	return sizeOf(live) == 0
 }
 
+// isEmptyContainer reports whether live is a [Container] of a map that has no entries.
+func isEmptyContainer(live any) bool { return isLiveMap(live) && isEmptyMap(live) }
+
 // isBlank reports whether a struct has nothing but nulls, in fields that applied has among others, as a Go struct that
 // is empty has for lists that are not omitted.
 func isBlank(live, applied any) bool {

@@ -56,10 +56,10 @@ func (m *Map) fieldSet(entries map[string]any, depth int) *fieldpath.Set {
 
 // isEmptyValue reports whether v is null or an empty map, which is owned itself because nothing below it can be.
 func isEmptyValue(v any) bool {
-	if v == nil {
-		return true
+	if m, ok := v.(map[string]any); ok {
+		return len(m) == 0
 	}
-	return isLiveMap(v) && isEmptyMap(v)
+	return v == nil || isEmptyContainer(v)
 }
 
 func (l *List) fieldSet(list []any, depth int) *fieldpath.Set {

@@ -87,29 +87,76 @@ func (x *matcher) sameItems(live any, applied []any) bool {
 	return true
 }
 
-// search pairs a few items, one by one.
+// search pairs a few items, one by one. The key of each item is read once.
 func (x *matcher) search(live any, n int, applied []any) bool {
+	width := max(1, len(x.keys))
+	var space [2 * (maxSearched + 1)]any // for lists of two key fields at most
+	keys := space[:]
+	if needed := width * (len(applied) + 1); needed > len(keys) {
+		keys = make([]any, needed)
+	}
+	find := func(key []any, n int) int {
+		for i := range n {
+			if sameKeys(key, keys[i*width:(i+1)*width]) {
+				return i
+			}
+		}
+		return -1
+	}
 	x.liveAt = make([]int32, len(applied))
 	for i, a := range applied {
-		if !x.list.isSelectable(a, x.keys) || x.list.hasItem(applied[:i], a, x.keys) {
+		key := keys[i*width : (i+1)*width]
+		if !x.readKey(a, key) || find(key, i) >= 0 {
 			return false
 		}
 		x.liveAt[i] = -1
 	}
+	key := keys[len(applied)*width:][:width]
 	for j := range n {
-		item := itemOf(live, j)
-		if !x.list.isSelectable(item, x.keys) {
+		if !x.readKey(itemOf(live, j), key) {
 			return false
 		}
-		for i, a := range applied {
-			if !x.list.sameItem(item, a, x.keys) {
-				continue
-			}
+		if i := find(key, len(applied)); i >= 0 {
 			if x.liveAt[i] >= 0 {
 				return false
 			}
 			x.liveAt[i] = int32(j)
-			break
+		}
+	}
+	return true
+}
+
+// readKey writes the values of an item's key fields to key: the default, or nil, of one that it lacks; of a set, the
+// item. It returns false unless the matcher can compare the item, by a key or value that can be hashed.
+func (x *matcher) readKey(item any, key []any) bool {
+	if x.list.Kind == SetList {
+		key[0] = item
+		return isHashable(item)
+	}
+	if !isLiveMap(item) {
+		return false
+	}
+	found := false
+	for i, name := range x.keys {
+		v, has := entryOf(item, name)
+		v = x.list.orDefault(v, has, name)
+		key[i] = v
+		if v == nil && !has {
+			continue
+		}
+		if !isHashable(v) {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// sameKeys reports whether two items are the same by their keys as readKey reads them. It is sameItem for such items.
+func sameKeys(a, b []any) bool {
+	for i := range a {
+		if !sameKey(a[i], b[i]) {
+			return false
 		}
 	}
 	return true
@@ -282,32 +329,14 @@ func hashScalar(v any) (uint64, bool) {
 	return 0, false
 }
 
-// isSelectable reports whether a matcher can compare an item: it has a key or value that can be hashed.
-func (l *List) isSelectable(item any, keys []string) bool {
-	if l.Kind == SetList {
-		_, ok := hashScalar(item)
-		return ok
+// isHashable reports whether hashScalar hashes a value.
+func isHashable(v any) bool {
+	switch v.(type) {
+	case string, int64, bool:
+		return true
 	}
-	if !isLiveMap(item) {
-		return false
-	}
-	found := false
-	for _, key := range keys {
-		v, has := entryOf(item, key)
-		if v = l.orDefault(v, has, key); v == nil && !has {
-			continue
-		}
-		if _, ok := hashScalar(v); !ok {
-			return false
-		}
-		found = true
-	}
-	return found
-}
-
-// hasItem reports whether list has the item.
-func (l *List) hasItem(list []any, item any, keys []string) bool {
-	return slices.ContainsFunc(list, func(other any) bool { return l.sameItem(other, item, keys) })
+	_, ok := hashScalar(v)
+	return ok
 }
 
 // sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item

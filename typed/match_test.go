@@ -138,3 +138,51 @@ func TestMatch(t *testing.T) {
 		})
 	}
 }
+
+// TestReadKey compares items by the keys that a search reads with the items themselves, and
+// what can be read with what can be hashed.
+func TestReadKey(t *testing.T) {
+	values := []any{nil, "", "TCP", "x", int64(0), int64(1), 1.0, 1.5, true, false, []any{}, map[string]any{}}
+	keyed := matched["keyed"].list
+	items := []any{nil, "TCP", []any{}, map[string]any{}}
+	for _, port := range values {
+		items = append(items, map[string]any{"port": port}, map[string]any{"proto": port})
+		for _, proto := range values {
+			items = append(items, map[string]any{"port": port, "proto": proto})
+		}
+	}
+	for name, row := range map[string]struct {
+		list  *List
+		items []any
+	}{
+		"a set":      {matched["set"].list, values},
+		"keyed":      {keyed, items},
+		"no default": {&List{Kind: KeyedList, Keys: keyed.Keys, Elem: Deduced()}, items},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := row.list.matcher()
+			read, same := 0, 0
+			for _, a := range row.items {
+				key := make([]any, max(1, len(x.keys)))
+				_, hashable := x.hash(a)
+				require.Equal(t, hashable, x.readKey(a, key), "%v: what can be read can be hashed", a)
+				if !hashable {
+					continue
+				}
+				read++
+				for _, b := range row.items {
+					other := make([]any, len(key))
+					if !x.readKey(b, other) {
+						continue
+					}
+					require.Equal(t, row.list.sameItem(a, b, x.keys), sameKeys(key, other), "%v and %v", a, b)
+					if sameKeys(key, other) {
+						same++
+					}
+				}
+			}
+			require.NotZero(t, read)
+			require.Greater(t, same, read, "some differ in Go, such as 1 and 1.0, or by a default")
+		})
+	}
+}
