@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -89,10 +91,17 @@ func of(main both, others subresources) strategy {
 // newStrategies returns kube-apiserver's strategies of the built-in kinds, but for CustomResourceDefinitions, which
 // apiextensions-apiserver validates.
 func newStrategies() map[schema.GroupKind]strategy {
-	allow := authorizerfactory.NewAlwaysAllowAuthorizer()
-	validatingPolicies := validatingadmissionpolicy.NewStrategy(nil, nil)
-	claims := resourceclaim.NewStrategy(namespaces{}, allow)
-	s := scheme()
+	all := map[schema.GroupKind]strategy{}
+	for _, some := range []map[schema.GroupKind]strategy{
+		coreStrategies(), workloadStrategies(), infrastructureStrategies(), controlStrategies(),
+	} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+// coreStrategies returns the strategies of the core group.
+func coreStrategies() map[schema.GroupKind]strategy {
 	return map[schema.GroupKind]strategy{
 		{Kind: "ConfigMap"}:  of(configmap.Strategy, nil),
 		{Kind: "Endpoints"}:  of(endpoint.Strategy, nil),
@@ -122,6 +131,77 @@ func newStrategies() map[schema.GroupKind]strategy {
 		{Kind: "Secret"}:         of(secret.Strategy, nil),
 		{Kind: "Service"}:        of(service.Strategy, subresources{"status": service.StatusStrategy}),
 		{Kind: "ServiceAccount"}: of(serviceaccount.Strategy, nil),
+	}
+}
+
+// workloadStrategies returns the strategies of what runs Pods, and of how they run.
+func workloadStrategies() map[schema.GroupKind]strategy {
+	return map[schema.GroupKind]strategy{
+		{Group: "apps", Kind: "ControllerRevision"}: of(controllerrevision.Strategy, nil),
+		{Group: "apps", Kind: "DaemonSet"}:          of(daemonset.Strategy, subresources{"status": daemonset.StatusStrategy}),
+		{Group: "apps", Kind: "Deployment"}: of(
+			deployment.Strategy,
+			subresources{"status": deployment.StatusStrategy},
+		),
+		{Group: "apps", Kind: "ReplicaSet"}: of(
+			replicaset.Strategy,
+			subresources{"status": replicaset.StatusStrategy},
+		),
+		{Group: "apps", Kind: "StatefulSet"}: of(statefulset.Strategy, subresources{
+			"status": statefulset.StatusStrategy,
+		}),
+		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: of(horizontalpodautoscaler.Strategy, subresources{
+			"status": horizontalpodautoscaler.StatusStrategy,
+		}),
+		{Group: "batch", Kind: "CronJob"}:            of(cronjob.Strategy, subresources{"status": cronjob.StatusStrategy}),
+		{Group: "batch", Kind: "Job"}:                of(job.Strategy, subresources{"status": job.StatusStrategy}),
+		{Group: "node.k8s.io", Kind: "RuntimeClass"}: of(runtimeclass.Strategy, nil),
+		{Group: "policy", Kind: "PodDisruptionBudget"}: of(poddisruptionbudget.Strategy, subresources{
+			"status": poddisruptionbudget.StatusStrategy,
+		}),
+		{Group: "scheduling.k8s.io", Kind: "PriorityClass"}: of(priorityclass.Strategy, nil),
+	}
+}
+
+// infrastructureStrategies returns the strategies of networks, storage and devices.
+func infrastructureStrategies() map[schema.GroupKind]strategy {
+	claims := resourceclaim.NewStrategy(namespaces{}, authorizerfactory.NewAlwaysAllowAuthorizer())
+	return map[schema.GroupKind]strategy{
+		{Group: "discovery.k8s.io", Kind: "EndpointSlice"}: of(endpointslice.Strategy, nil),
+		{Group: "networking.k8s.io", Kind: "IPAddress"}:    of(ipaddress.Strategy, nil),
+		{Group: "networking.k8s.io", Kind: "Ingress"}: of(ingress.Strategy, subresources{
+			"status": ingress.StatusStrategy,
+		}),
+		{Group: "networking.k8s.io", Kind: "IngressClass"}:  of(ingressclass.Strategy, nil),
+		{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: of(networkpolicy.Strategy, nil),
+		{Group: "networking.k8s.io", Kind: "ServiceCIDR"}: of(servicecidr.Strategy, subresources{
+			"status": servicecidr.StatusStrategy,
+		}),
+		{Group: "resource.k8s.io", Kind: "DeviceClass"}: of(deviceclass.Strategy, nil),
+		{Group: "resource.k8s.io", Kind: "ResourceClaim"}: of(claims, subresources{
+			"status": resourceclaim.NewStatusStrategy(claims),
+		}),
+		{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: of(
+			resourceclaimtemplate.NewStrategy(namespaces{}),
+			subresources{},
+		),
+		{Group: "resource.k8s.io", Kind: "ResourceSlice"}:     of(resourceslice.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "CSIDriver"}:          of(csidriver.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "CSINode"}:            of(csinode.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}: of(csistoragecapacity.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "StorageClass"}:       of(storageclass.Strategy, nil),
+		{Group: "storage.k8s.io", Kind: "VolumeAttachment"}: of(volumeattachment.Strategy, subresources{
+			"status": volumeattachment.StatusStrategy,
+		}),
+		{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}: of(volumeattributesclass.Strategy, nil),
+	}
+}
+
+// controlStrategies returns the strategies of what the API server itself goes by, and of its clients.
+func controlStrategies() map[schema.GroupKind]strategy {
+	s := scheme()
+	validatingPolicies := validatingadmissionpolicy.NewStrategy(nil, nil)
+	return map[schema.GroupKind]strategy{
 		{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}: of(
 			mutatingadmissionpolicy.NewStrategy(nil, nil),
 			subresources{},
@@ -148,31 +228,12 @@ func newStrategies() map[schema.GroupKind]strategy {
 		{Group: "apiregistration.k8s.io", Kind: "APIService"}: of(apiservice.NewStrategy(s), subresources{
 			"status": apiservice.NewStatusStrategy(s),
 		}),
-		{Group: "apps", Kind: "ControllerRevision"}: of(controllerrevision.Strategy, nil),
-		{Group: "apps", Kind: "DaemonSet"}:          of(daemonset.Strategy, subresources{"status": daemonset.StatusStrategy}),
-		{Group: "apps", Kind: "Deployment"}: of(
-			deployment.Strategy,
-			subresources{"status": deployment.StatusStrategy},
-		),
-		{Group: "apps", Kind: "ReplicaSet"}: of(
-			replicaset.Strategy,
-			subresources{"status": replicaset.StatusStrategy},
-		),
-		{Group: "apps", Kind: "StatefulSet"}: of(statefulset.Strategy, subresources{
-			"status": statefulset.StatusStrategy,
-		}),
-		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: of(horizontalpodautoscaler.Strategy, subresources{
-			"status": horizontalpodautoscaler.StatusStrategy,
-		}),
-		{Group: "batch", Kind: "CronJob"}: of(cronjob.Strategy, subresources{"status": cronjob.StatusStrategy}),
-		{Group: "batch", Kind: "Job"}:     of(job.Strategy, subresources{"status": job.StatusStrategy}),
 		{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: of(certificates.Strategy, subresources{
 			"status":   certificates.StatusStrategy,
 			"approval": certificates.ApprovalStrategy,
 		}),
-		{Group: "coordination.k8s.io", Kind: "Lease"}:      of(lease.Strategy, nil),
-		{Group: "discovery.k8s.io", Kind: "EndpointSlice"}: of(endpointslice.Strategy, nil),
-		{Group: "events.k8s.io", Kind: "Event"}:            of(event.Strategy, nil),
+		{Group: "coordination.k8s.io", Kind: "Lease"}: of(lease.Strategy, nil),
+		{Group: "events.k8s.io", Kind: "Event"}:       of(event.Strategy, nil),
 		{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}: of(flowschema.Strategy, subresources{
 			"status": flowschema.StatusStrategy,
 		}),
@@ -182,40 +243,9 @@ func newStrategies() map[schema.GroupKind]strategy {
 				"status": prioritylevelconfiguration.StatusStrategy,
 			},
 		),
-		{Group: "networking.k8s.io", Kind: "IPAddress"}: of(ipaddress.Strategy, nil),
-		{Group: "networking.k8s.io", Kind: "Ingress"}: of(ingress.Strategy, subresources{
-			"status": ingress.StatusStrategy,
-		}),
-		{Group: "networking.k8s.io", Kind: "IngressClass"}:  of(ingressclass.Strategy, nil),
-		{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: of(networkpolicy.Strategy, nil),
-		{Group: "networking.k8s.io", Kind: "ServiceCIDR"}: of(servicecidr.Strategy, subresources{
-			"status": servicecidr.StatusStrategy,
-		}),
-		{Group: "node.k8s.io", Kind: "RuntimeClass"}: of(runtimeclass.Strategy, nil),
-		{Group: "policy", Kind: "PodDisruptionBudget"}: of(poddisruptionbudget.Strategy, subresources{
-			"status": poddisruptionbudget.StatusStrategy,
-		}),
 		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:        of(clusterrole.Strategy, nil),
 		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: of(clusterrolebinding.Strategy, nil),
 		{Group: "rbac.authorization.k8s.io", Kind: "Role"}:               of(role.Strategy, nil),
 		{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        of(rolebinding.Strategy, nil),
-		{Group: "resource.k8s.io", Kind: "DeviceClass"}:                  of(deviceclass.Strategy, nil),
-		{Group: "resource.k8s.io", Kind: "ResourceClaim"}: of(claims, subresources{
-			"status": resourceclaim.NewStatusStrategy(claims),
-		}),
-		{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: of(
-			resourceclaimtemplate.NewStrategy(namespaces{}),
-			subresources{},
-		),
-		{Group: "resource.k8s.io", Kind: "ResourceSlice"}:     of(resourceslice.Strategy, nil),
-		{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:   of(priorityclass.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "CSIDriver"}:          of(csidriver.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "CSINode"}:            of(csinode.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}: of(csistoragecapacity.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "StorageClass"}:       of(storageclass.Strategy, nil),
-		{Group: "storage.k8s.io", Kind: "VolumeAttachment"}: of(volumeattachment.Strategy, subresources{
-			"status": volumeattachment.StatusStrategy,
-		}),
-		{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}: of(volumeattributesclass.Strategy, nil),
 	}
 }
