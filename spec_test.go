@@ -28,8 +28,8 @@ var (
 	inScenario = regexp.MustCompile(`(?m)^rules:(.*)$`)
 )
 
-// citationsIn returns the rules that a text cites. It cites a rule in one of these ways, on one line, so that a search for
-// the number finds it:
+// citationsIn returns the rules that a text cites. It cites a rule in one of these ways, on one line, so that a search
+// for the number finds it:
 //
 //	spec rule 5.2
 //	spec rules 3.4, 3.5 and 3.7

@@ -27,7 +27,8 @@ func TestAppliedTwice(t *testing.T) {
 		first, then string
 	}{
 		{"struct in an item", "a rollout for each change of a template", deployment,
-			pod("{containers: [{name: c, securityContext: {runAsUser: 1}}]}"), pod("{containers: [{name: c, securityContext: null}]}")},
+			pod("{containers: [{name: c, securityContext: {runAsUser: 1}}]}"),
+			pod("{containers: [{name: c, securityContext: null}]}")},
 		{"keyed list", "", deployment, pod("{imagePullSecrets: [{name: s}]}"), pod("{imagePullSecrets: null}")},
 		{"map", "", deployment, pod("{nodeSelector: {a: b}, volumes: [{name: v}]}"), pod("{nodeSelector: null, volumes: null}")},
 		{"struct of a custom resource", "", thing, "spec: {struct: {a: x}, labels: {a: x}}", "spec: {struct: null, labels: null}"},

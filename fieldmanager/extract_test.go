@@ -49,7 +49,9 @@ spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: 
 		{"metadata", "beside the names", []fieldpath.Path{fieldpath.Fields("metadata", "labels", "a")},
 			"apiVersion: example.dev/v1\nkind: Thing\nmetadata: {name: x, namespace: ns, labels: {a: b}}"},
 		{"names, too", "an entry of somebody else's tool may own what nobody owns",
-			[]fieldpath.Path{fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata", "name")}, named},
+			[]fieldpath.Path{
+				fieldpath.Fields("apiVersion"), fieldpath.Fields("kind"), fieldpath.Fields("metadata", "name"),
+			}, named},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			given := object(t, "v1", obj)

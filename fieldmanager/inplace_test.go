@@ -164,7 +164,9 @@ func TestGoStructsInPlace(t *testing.T) {
 		{"an update of much", "update", "ctl", changed, nil},
 		{"the same, with live's managed fields", "update", "ctl", changed, func(w *widget) { w.ManagedFields = live.ManagedFields }},
 		{"an annotation of client-side apply", "update", "ctl", changed, func(w *widget) {
-			w.Annotations = map[string]string{fieldmanager.LastAppliedAnnotation: `{"apiVersion":"example.dev/v1","kind":"Widget"}`}
+			w.Annotations = map[string]string{
+				fieldmanager.LastAppliedAnnotation: `{"apiVersion":"example.dev/v1","kind":"Widget"}`,
+			}
 		}},
 		{"an apply by kubectl brings it up to the intent", "apply", "kubectl", changed, nil},
 		{"also when it changes nothing else", "apply", "kubectl", changed, nil},

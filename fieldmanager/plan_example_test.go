@@ -51,7 +51,9 @@ data: {color: blue, shape: round}
 		fmt.Println(c.Kind, c.Path, c.Before, "→", c.After)
 	}
 	for _, o := range plan.Ownership {
-		fmt.Printf("%s gains %s and loses %s, which is removed: %v\n", o.Manager.Manager, o.Gains, o.Loses, o.Removes.Equal(o.Loses))
+		fmt.Printf(
+			"%s gains %s and loses %s, which is removed: %v\n", o.Manager.Manager, o.Gains, o.Loses, o.Removes.Equal(o.Loses),
+		)
 	}
 	// Output:
 	// changed

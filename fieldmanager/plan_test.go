@@ -357,11 +357,13 @@ func TestPlanOfWhatAServerKeeps(t *testing.T) {
 		want         string // the changes
 	}{
 		{"an item", "the list stays, empty",
-			spec(fieldpath.Field("set"), fieldpath.Value("p")), "spec: {text: a}", "spec: {text: a, set: [p]}", "changed\nadded .spec.set null []"},
+			spec(fieldpath.Field("set"), fieldpath.Value("p")),
+			"spec: {text: a}", "spec: {text: a, set: [p]}", "changed\nadded .spec.set null []"},
 		{"what neither has", "", spec(fieldpath.Field("labels"), fieldpath.Field("k")), "spec: {text: a}", "spec: {text: b}",
 			"changed\nmodified .spec.text \"a\" \"b\""},
 		{"what the intent has and live has not, inside", "the map stays, empty",
-			spec(fieldpath.Field("labels"), fieldpath.Field("k")), "spec: {text: a}", "spec: {text: a, labels: {k: v}}", "changed\nadded .spec.labels null {}"},
+			spec(fieldpath.Field("labels"), fieldpath.Field("k")),
+			"spec: {text: a}", "spec: {text: a, labels: {k: v}}", "changed\nadded .spec.labels null {}"},
 		{"a list where live has a map", "what is reset is as in live, whatever stands in its place",
 			fieldpath.Fields("status", "at"), "status: {at: x}", "status: [x]", "unchanged"},
 	} {

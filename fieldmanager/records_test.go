@@ -47,7 +47,10 @@ func TestUnusualEntries(t *testing.T) {
 		{"not sorted", "", []any{entry("bob", at), entry("alice", at)}, []any{entry("alice", at), entry("bob", at)}, ""},
 		{"times not sorted", "", []any{entry("alice", "2027-01-02T03:04:05Z"), entry("bob", at)}, []any{entry("bob", at), entry("alice", "2027-01-02T03:04:05Z")}, ""},
 		{"versions of one update not sorted", "", []any{entry("alice", at), entry("u", at, "operation", "Update", "apiVersion", "example.dev/v2"), entry("u", at, "operation", "Update")},
-			[]any{entry("alice", at), entry("u", at, "operation", "Update"), entry("u", at, "operation", "Update", "apiVersion", "example.dev/v2")}, ""},
+			[]any{
+				entry("alice", at), entry("u", at, "operation", "Update"),
+				entry("u", at, "operation", "Update", "apiVersion", "example.dev/v2"),
+			}, ""},
 		{"subresources not sorted", "", []any{entry("alice", at), entry("b", at, "subresource", "z"), entry("b", at, "subresource", "s")},
 			[]any{entry("alice", at), entry("b", at, "subresource", "s"), entry("b", at, "subresource", "z")}, ""},
 		{"two of one key", "the later one counts", []any{entry("alice", at, "fieldsV1", m{"f:spec": m{"f:count": m{}}}), entry("alice", at)}, []any{entry("alice", at)}, ""},

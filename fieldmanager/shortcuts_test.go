@@ -73,7 +73,8 @@ func TestShortCutsAreTaken(t *testing.T) {
 	}{
 		{"one entry", "", "alice", []any{alice}, nil, nil, true},
 		{"many", "of both operations, other versions and subresources", "alice", []any{alice,
-			fieldsEntry("bob", "Apply", "v1", count, "subresource", "status"), fieldsEntry("bob", "Apply", "v2", count), fieldsEntry("ctl", "Update", "v1", count),
+			fieldsEntry("bob", "Apply", "v1", count, "subresource", "status"),
+			fieldsEntry("bob", "Apply", "v2", count), fieldsEntry("ctl", "Update", "v1", count),
 			fieldsEntry("ctl", "Update", "v2", count)}, nil, nil, true},
 		{"no time", "", "alice", []any{fieldsEntry("alice", "Apply", "v1", text, "time", nil)}, nil, nil, true},
 		{"all kinds of members", "", "alice", []any{alice, fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:set": m{`v:"x"`: m{}}}})}, nil, nil, true},
@@ -352,10 +353,17 @@ func TestCreatesAgree(t *testing.T) {
 	none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
 	slow := fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none})
 	for _, options := range [][]fieldmanager.Option{
-		nil, {fieldmanager.WithSemantics(typed.Canonical(nil))}, {fieldmanager.WithEmptyObject(object(t, "v1", "spec: {count: 0, text: z}"))},
+		nil,
+		{fieldmanager.WithSemantics(typed.Canonical(nil))},
+		{fieldmanager.WithEmptyObject(object(t, "v1", "spec: {count: 0, text: z}"))},
 	} {
-		for _, text := range []string{"", "spec: {}", "spec: {labels: {}, set: []}", "spec: {text: null, labels: null}", "spec: {text: a, ports: [{port: 1, name: null}], atomic: []}"} {
-			for _, live := range []runtime.Object{nil, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "kind": "Thing"}}} {
+		for _, text := range []string{
+			"", "spec: {}", "spec: {labels: {}, set: []}", "spec: {text: null, labels: null}",
+			"spec: {text: a, ports: [{port: 1, name: null}], atomic: []}",
+		} {
+			for _, live := range []runtime.Object{
+				nil, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "kind": "Thing"}},
+			} {
 				want, err := newManager(t, "v1", append(options, slow)...).Apply(live, object(t, "v1", text), "alice", false)
 				require.NoError(t, err)
 				got, err := newManager(t, "v1", options...).Apply(live, object(t, "v1", text), "alice", false)

@@ -58,7 +58,8 @@ func requirePruned(
 		told++
 		if !typed.Equal(want, got) {
 			require.Fail(t, "not the same", "%s\nmerged %v\nlast %v\nowners %v\nwant %v\ngot  %v",
-				fmt.Sprintf(where[0].(string), where[1:]...), oracle.JSON(merged), last, owners, oracle.JSON(want), oracle.JSON(got))
+				fmt.Sprintf(where[0].(string), where[1:]...), oracle.JSON(merged), last, owners,
+				oracle.JSON(want), oracle.JSON(got))
 		}
 		if !typed.Equal(got, merged) {
 			pruned++
@@ -157,7 +158,9 @@ func TestPruneAgreesWithSets(t *testing.T) {
 				{all.Leaves().Difference(now)}, {all.Difference(all.Leaves()), typ.FieldSet(other)},
 			} {
 				owners := append([]*fieldpath.Set{now}, others...)
-				ok, gone := requirePruned(t, typ, merged, last, last.Difference(now), owners, "seed %d, last %d, others %d", i, j, k)
+				ok, gone := requirePruned(
+					t, typ, merged, last, last.Difference(now), owners, "seed %d, last %d, others %d", i, j, k,
+				)
 				told, pruned = told+ok, pruned+gone
 			}
 		}

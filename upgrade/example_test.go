@@ -87,7 +87,9 @@ func ExampleToServerSide() {
 
 // What a manager applied server-side becomes the annotation of kubectl apply again.
 func ExampleToClientSide() {
-	there, err := upgrade.ToServerSide(manifest(restarted), upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"})
+	there, err := upgrade.ToServerSide(
+		manifest(restarted), upgrade.ServerSideOptions{Types: openapi.Builtin(), Manager: "flux"},
+	)
 	if err != nil {
 		panic(err)
 	}
@@ -142,7 +144,9 @@ spec:
 	if err != nil {
 		panic(err)
 	}
-	containers, _, err := unstructured.NestedSlice(applied.Object.(*unstructured.Unstructured).Object, "spec", "template", "spec", "containers")
+	containers, _, err := unstructured.NestedSlice(
+		applied.Object.(*unstructured.Unstructured).Object, "spec", "template", "spec", "containers",
+	)
 	if err != nil {
 		panic(err)
 	}

@@ -155,7 +155,8 @@ func quote(s string) string {
 }
 
 // TestPreviewLost checks that the preview names what the applier owns after the move, and no longer after its next
-// apply: an update owns containers, which move with their content, and an intent does not. Without types nothing is known.
+// apply: an update owns containers, which move with their content, and an intent does not. Without types nothing is
+// known.
 func TestPreviewLost(t *testing.T) {
 	for _, row := range []struct {
 		name, intent, want string

@@ -95,8 +95,8 @@ func toInternal(obj runtime.Object) (runtime.Object, error) {
 	return scheme().ConvertToVersion(obj.DeepCopyObject(), internalVersions)
 }
 
-// dropEmpty replaces empty lists and maps of a live object by null, which is what kube-apiserver reads from its storage:
-// protobuf can't tell them apart. Messages that compare two objects show it.
+// dropEmpty replaces empty lists and maps of a live object by null, which is what kube-apiserver reads from its
+// storage: protobuf can't tell them apart. Messages that compare two objects show it.
 func dropEmpty(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:

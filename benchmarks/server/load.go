@@ -81,7 +81,9 @@ func (f flags) loads(ctx context.Context, s store) (out []Load, err error) {
 		{"apply that changes a field", func(t target, n int) error { return c.apply(t.name, numbered(t.intent, n)) }},
 		{"apply that changes nothing", func(t target, _ int) error { return c.apply(t.name, numbered(t.intent, 0)) }},
 		{"update of the status", func(t target, n int) error {
-			return c.write(http.MethodPut, deployments+t.name+"/status?fieldManager=controller", "application/json", numbered(t.status, n))
+			return c.write(
+				http.MethodPut, deployments+t.name+"/status?fieldManager=controller", "application/json", numbered(t.status, n),
+			)
 		}},
 	} {
 		progress(s.name + ": " + kind.name)

@@ -53,7 +53,8 @@ func ExampleNewDefaultFieldManager() {
 	if err != nil {
 		panic(err)
 	}
-	intent := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"note": "n", "ports": [{"name": "http"}]}}`)
+	intent := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"},
+		"spec": {"note": "n", "ports": [{"name": "http"}]}}`)
 	out, err := m.Apply(&Widget{}, intent, "me", false)
 	if err != nil {
 		panic(err)
@@ -70,13 +71,15 @@ func ExampleNewDefaultFieldManager() {
 func ExampleNewDefaultCRDFieldManager() {
 	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
 	c := &custom{scheme: newScheme()}
-	m, err := apimachinery.NewDefaultCRDFieldManager(apimachinery.NewDeducedTypeConverter(), c, c, c, kind, kind.GroupVersion(), "", nil,
+	m, err := apimachinery.NewDefaultCRDFieldManager(
+		apimachinery.NewDeducedTypeConverter(), c, c, c, kind, kind.GroupVersion(), "", nil,
 		fieldmanager.WithClock(clock))
 	if err != nil {
 		panic(err)
 	}
 	live := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}`)
-	now := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"anything": ["goes"]}}`)
+	now := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"},
+		"spec": {"anything": ["goes"]}}`)
 	// What is returned is now itself, with its managed fields.
 	stored, err := m.Update(live, now, "me")
 	if err != nil {
@@ -106,7 +109,8 @@ func ExampleTypes() {
 	if err != nil {
 		panic(err)
 	}
-	out, err := m.Apply(nil, parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"note": "n"}}`), "me", false)
+	intent := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"note": "n"}}`)
+	out, err := m.Apply(nil, intent, "me", false)
 	if err != nil {
 		panic(err)
 	}
@@ -124,12 +128,15 @@ func ExampleFromTypes() {
 		panic(err)
 	}
 	c := converts{}
-	m, err := apimachinery.NewDefaultFieldManager(apimachinery.FromTypes(openapi.Builtin()), c, &custom{}, &custom{}, kind, kind.GroupVersion(), "", nil,
-		fieldmanager.WithResetFields(filters), fieldmanager.WithErrors(func(obj runtime.Object, err error) { fmt.Println(err) }))
+	m, err := apimachinery.NewDefaultFieldManager(
+		apimachinery.FromTypes(openapi.Builtin()), c, &custom{}, &custom{}, kind, kind.GroupVersion(), "", nil,
+		fieldmanager.WithResetFields(filters),
+		fieldmanager.WithErrors(func(obj runtime.Object, err error) { fmt.Println(err) }))
 	if err != nil {
 		panic(err)
 	}
-	now := parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {"replicas": 1}, "status": {"replicas": 1}}`)
+	now := parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+		"spec": {"replicas": 1}, "status": {"replicas": 1}}`)
 	m.UpdateNoErrors(parse(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}`), now, "me")
 	fmt.Println(string(now.GetManagedFields()[0].FieldsV1.GetRawBytes()))
 	// Output: {"f:spec":{".":{},"f:replicas":{}}}
@@ -166,7 +173,8 @@ func ExampleNewScaleHandler() {
 		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 	}}
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
-	h := apimachinery.NewScaleHandler(parent, apps, apimachinery.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas")})
+	mappings := apimachinery.ResourcePathMappings{"apps/v1": smd.MakePathOrDie("spec", "replicas")}
+	h := apimachinery.NewScaleHandler(parent, apps, mappings)
 	scale, err := h.ToSubresource()
 	if err != nil {
 		panic(err)

@@ -15,7 +15,10 @@ import (
 // TestNumbersOfGoEverywhere: an object made in Go has numbers of any of Go's types, which typed
 // accepts, and of which runtime.DeepCopyJSON knows two.
 func TestNumbersOfGoEverywhere(t *testing.T) {
-	for _, n := range []any{1, int8(1), int16(1), int32(1), int64(1), uint(1), uint8(1), uint16(1), uint32(1), uint64(1), float32(1), float64(1)} {
+	for _, n := range []any{
+		1, int8(1), int16(1), int32(1), int64(1), uint(1), uint8(1), uint16(1), uint32(1), uint64(1), float32(1),
+		float64(1),
+	} {
 		for _, h := range []host{customs(), servedCustoms(), schemaless()} {
 			t.Run(fmt.Sprintf("%T, %s", n, h.name), func(t *testing.T) {
 				widget := func(n any) *unstructured.Unstructured {

@@ -91,22 +91,34 @@ func TestSameAsUpstream(t *testing.T) {
 		do   func(c *kubernetesfake.Clientset) (runtime.Object, error)
 	}{
 		{"update before there is one", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Update(ctx, deployment(1, nil), metav1.UpdateOptions{FieldManager: "creator"})
+			return c.AppsV1().Deployments("default").Update(
+				ctx, deployment(1, nil), metav1.UpdateOptions{FieldManager: "creator"},
+			)
 		}},
 		{"create", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Create(ctx, deployment(1, nil), metav1.CreateOptions{FieldManager: "creator"})
+			return c.AppsV1().Deployments("default").Create(
+				ctx, deployment(1, nil), metav1.CreateOptions{FieldManager: "creator"},
+			)
 		}},
 		{"create again", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Create(ctx, deployment(1, nil), metav1.CreateOptions{FieldManager: "creator"})
+			return c.AppsV1().Deployments("default").Create(
+				ctx, deployment(1, nil), metav1.CreateOptions{FieldManager: "creator"},
+			)
 		}},
 		{"conflict", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Apply(ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier"})
+			return c.AppsV1().Deployments("default").Apply(
+				ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier"},
+			)
 		}},
 		{"force", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Apply(ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier", Force: true})
+			return c.AppsV1().Deployments("default").Apply(
+				ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier", Force: true},
+			)
 		}},
 		{"no-op", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
-			return c.AppsV1().Deployments("default").Apply(ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier"})
+			return c.AppsV1().Deployments("default").Apply(
+				ctx, applied(2, "app:2"), metav1.ApplyOptions{FieldManager: "applier"},
+			)
 		}},
 		{"update", func(c *kubernetesfake.Clientset) (runtime.Object, error) {
 			d, err := c.AppsV1().Deployments("default").Get(ctx, "d", metav1.GetOptions{})
@@ -221,19 +233,30 @@ func customClient(t testing.TB, options ...fake.Option) dynamic.Interface {
 func TestCustomResources(t *testing.T) {
 	ctx := t.Context()
 	c := customClient(t).Resource(pegasi).Namespace("default")
-	_, err := c.Apply(ctx, "p", pegasus(`spec: {wings: [{side: left, span: 1}]}`), metav1.ApplyOptions{FieldManager: "left"})
+	_, err := c.Apply(
+		ctx, "p", pegasus(`spec: {wings: [{side: left, span: 1}]}`), metav1.ApplyOptions{FieldManager: "left"},
+	)
 	require.NoError(t, err)
-	_, err = c.Apply(ctx, "p", pegasus(`spec: {wings: [{side: right, span: 1}]}`), metav1.ApplyOptions{FieldManager: "right"})
+	_, err = c.Apply(
+		ctx, "p", pegasus(`spec: {wings: [{side: right, span: 1}]}`), metav1.ApplyOptions{FieldManager: "right"},
+	)
 	require.NoError(t, err)
-	_, err = c.Apply(ctx, "p", pegasus(`spec: {wings: [{side: left, span: 2}]}`), metav1.ApplyOptions{FieldManager: "right"})
+	_, err = c.Apply(
+		ctx, "p", pegasus(`spec: {wings: [{side: left, span: 2}]}`), metav1.ApplyOptions{FieldManager: "right"},
+	)
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	require.ErrorContains(t, err, `conflict with "left": .spec.wings[side="left"].span`)
 	out, err := c.Apply(ctx, "p", pegasus(`spec: {}`), metav1.ApplyOptions{FieldManager: "left"})
 	require.NoError(t, err)
 	wings, _, err := unstructured.NestedSlice(out.Object, "spec", "wings")
 	require.NoError(t, err)
-	require.Equal(t, []any{map[string]any{"side": "right", "span": int64(1)}}, wings, "what left dropped is gone, and numbers are whole")
-	_, err = c.Apply(ctx, "p", pegasus(`spec: {wings: [{side: left, span: wide}]}`), metav1.ApplyOptions{FieldManager: "left"})
+	require.Equal(
+		t, []any{map[string]any{"side": "right", "span": int64(1)}}, wings,
+		"what left dropped is gone, and numbers are whole",
+	)
+	_, err = c.Apply(
+		ctx, "p", pegasus(`spec: {wings: [{side: left, span: wide}]}`), metav1.ApplyOptions{FieldManager: "left"},
+	)
 	require.ErrorContains(t, err, ".spec.wings", "what does not fit the schema is refused")
 
 	out.SetLabels(map[string]string{"l": "v"})
@@ -283,7 +306,9 @@ func TestOptions(t *testing.T) {
 	tracker := newTracker(fake.WithFieldManagerOptions(fieldmanager.WithClock(func() time.Time { return at })))
 	gvr := corev1.SchemeGroupVersion.WithResource("configmaps")
 	object := func() *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}, Data: map[string]string{"k": "v"}}
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}, Data: map[string]string{"k": "v"},
+		}
 	}
 	c := object()
 	require.NoError(t, tracker.Create(gvr, c, "default", metav1.CreateOptions{FieldManager: "m"}))
@@ -312,12 +337,17 @@ func ExampleNewFieldManagedObjectTracker() {
 	c.AddReactor("*", "*", clienttesting.ObjectReaction(tracker))
 
 	nodes := c.CoreV1().Nodes()
-	_, err := nodes.Apply(context.Background(), accorev1.Node("n").WithLabels(map[string]string{"zone": "a"}), metav1.ApplyOptions{FieldManager: "me"})
+	_, err := nodes.Apply(
+		context.Background(), accorev1.Node("n").WithLabels(map[string]string{"zone": "a"}),
+		metav1.ApplyOptions{FieldManager: "me"},
+	)
 	if err != nil {
 		panic(err)
 	}
 	other := accorev1.Node("n")
-	other.ObjectMetaApplyConfiguration = &acmetav1.ObjectMetaApplyConfiguration{Name: other.Name, Labels: map[string]string{"zone": "b"}}
+	other.ObjectMetaApplyConfiguration = &acmetav1.ObjectMetaApplyConfiguration{
+		Name: other.Name, Labels: map[string]string{"zone": "b"},
+	}
 	_, err = nodes.Apply(context.Background(), other, metav1.ApplyOptions{FieldManager: "you"})
 	fmt.Println(err)
 	// Output: Apply failed with 1 conflict: conflict with "me": .metadata.labels.zone

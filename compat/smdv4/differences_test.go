@@ -27,18 +27,24 @@ var differences = []difference{
 		require.Equal(t, `{"labels":{}}`, oracle.JSON(ours.object))
 	}},
 	{"differenceMissing", "an intent has what it owns although only empty lists are left in it; v4 brings it with the next apply (doc/differences.md, 25)", func(t *testing.T) {
-		theirs, ours := both(t, "thing", nil, apply("a", `{s: x, lists: {set: [z], other: []}}`), apply("a", `{s: x, lists: {}}`))
+		theirs, ours := both(
+			t, "thing", nil, apply("a", `{s: x, lists: {set: [z], other: []}}`), apply("a", `{s: x, lists: {}}`),
+		)
 		require.Equal(t, `{"s":"x"}`, oracle.JSON(theirs.object))
 		require.Equal(t, `{"lists":{},"s":"x"}`, oracle.JSON(ours.object))
 	}},
 	{"differenceGone", "entries of versions that are gone are kept, and dropped by v4 (doc/differences.md, 2)", func(t *testing.T) {
-		old := v4fieldpath.ManagedFields{"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "gone", true)}
+		old := v4fieldpath.ManagedFields{
+			"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "gone", true),
+		}
 		theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
 		require.NotContains(t, theirs.managers, "old")
 		require.Contains(t, ours.managers, "old")
 	}},
 	{"differenceFailing", "entries are kept too while the converter fails, where v4 fails the write (doc/differences.md, 2)", func(t *testing.T) {
-		old := v4fieldpath.ManagedFields{"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "down", true)}
+		old := v4fieldpath.ManagedFields{
+			"old": v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("num")), "down", true),
+		}
 		theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
 		require.Error(t, theirs.err)
 		require.NoError(t, ours.err)

@@ -76,7 +76,9 @@ func ExampleUpdater() {
 	updater := smdv4.Updater{Converter: oneVersion{}, ReturnInputOnNoop: true}
 
 	// Apply.
-	live, managers, err := updater.Apply(value(`null`), value(`{replicas: 1, ports: [{port: 80}]}`), "v1", nil, "user", false)
+	live, managers, err := updater.Apply(
+		value(`null`), value(`{replicas: 1, ports: [{port: 80}]}`), "v1", nil, "user", false,
+	)
 	if err != nil {
 		panic(err)
 	}
@@ -133,7 +135,9 @@ func ExampleUpdater_ExtractItems() {
 	if err != nil {
 		panic(err)
 	}
-	owned := v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("ports", v4fieldpath.KeyByFields("port", 80, "protocol", "TCP"), "name"))
+	owned := v4fieldpath.NewSet(
+		v4fieldpath.MakePathOrDie("ports", v4fieldpath.KeyByFields("port", 80, "protocol", "TCP"), "name"),
+	)
 	updater := smdv4.Updater{}
 	extracted, err := updater.ExtractItems(live, owned, true)
 	if err != nil {

@@ -95,7 +95,9 @@ func TestFiltersByVersion(t *testing.T) {
 	status := v4fieldpath.NewSet(v4fieldpath.MakePathOrDie("status"))
 	filters, err := smdv4.FromSets(map[v4fieldpath.APIVersion]*v4fieldpath.Set{"v1": status})
 	require.NoError(t, err)
-	require.Equal(t, map[string]fieldpath.Filter{"v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))}, filters)
+	require.Equal(
+		t, map[string]fieldpath.Filter{"v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))}, filters,
+	)
 	filters, err = smdv4.FromFilters(map[v4fieldpath.APIVersion]v4fieldpath.Filter{"v1": nil})
 	require.NoError(t, err)
 	require.Empty(t, filters)

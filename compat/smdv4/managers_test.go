@@ -29,14 +29,18 @@ func TestManagers(t *testing.T) {
 	}
 	entries, err := smdv4.Entries(managers)
 	require.NoError(t, err)
-	require.Equal(t, []managedfields.Key{managedfields.KeyOf("a", managedfields.Update, "v2", ""), managedfields.KeyOf("b", managedfields.Apply, "", "")},
-		[]managedfields.Key{entries[0].Key, entries[1].Key}, "sorted by name")
+	want := []managedfields.Key{
+		managedfields.KeyOf("a", managedfields.Update, "v2", ""), managedfields.KeyOf("b", managedfields.Apply, "", ""),
+	}
+	require.Equal(t, want, []managedfields.Key{entries[0].Key, entries[1].Key}, "sorted by name")
 	require.Equal(t, "v1", entries[1].APIVersion)
 	back, err := smdv4.ManagedFields(entries)
 	require.NoError(t, err)
 	require.True(t, managers.Equals(back))
 
-	_, err = smdv4.ManagedFields(append(entries, managedfields.Entry{Key: managedfields.KeyOf("a", managedfields.Apply, "", "")}))
+	_, err = smdv4.ManagedFields(
+		append(entries, managedfields.Entry{Key: managedfields.KeyOf("a", managedfields.Apply, "", "")}),
+	)
 	require.EqualError(t, err, `manager "a": has several entries, want one`)
 	_, err = smdv4.ManagedFields(managedfields.Entries{{Key: managedfields.KeyOf("a", managedfields.Apply, "", "status")}})
 	require.EqualError(t, err, `manager "a": wrote through the subresource "status", want none`)

@@ -170,8 +170,13 @@ func (w *world) typedValues(s step) (live, object *v4typed.TypedValue, err error
 
 // updater is what v4's Updater and Tenure's have in common.
 type updater interface {
-	Update(live, now *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields, manager string) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error)
-	Apply(live, config *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields, manager string, force bool) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error)
+	Update(
+		live, now *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields, manager string,
+	) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error)
+	Apply(
+		live, config *v4typed.TypedValue, version v4fieldpath.APIVersion, managers v4fieldpath.ManagedFields,
+		manager string, force bool,
+	) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error)
 }
 
 func (w *world) do(u updater, s step, live, object *v4typed.TypedValue) answer {

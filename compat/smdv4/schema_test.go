@@ -82,11 +82,15 @@ func TestTypeErrors(t *testing.T) {
 		})
 	}
 	_, err := smdv4.Type(&v4schema.Schema{}, v4schema.TypeRef{Inlined: v4schema.Atom{List: &v4schema.List{}}})
-	require.EqualError(t, err, `list.elementRelationship: a list must be atomic or associative, got ""`, "an inline type has no name")
+	require.EqualError(
+		t, err, `list.elementRelationship: a list must be atomic or associative, got ""`, "an inline type has no name",
+	)
 
 	endless := &v4schema.List{ElementRelationship: v4schema.Atomic}
 	for range 5000 {
-		endless = &v4schema.List{ElementRelationship: v4schema.Atomic, ElementType: v4schema.TypeRef{Inlined: v4schema.Atom{List: endless}}}
+		endless = &v4schema.List{
+			ElementRelationship: v4schema.Atomic, ElementType: v4schema.TypeRef{Inlined: v4schema.Atom{List: endless}},
+		}
 	}
 	_, err = smdv4.Type(&v4schema.Schema{}, v4schema.TypeRef{Inlined: v4schema.Atom{List: endless}})
 	require.ErrorContains(t, err, "nested too deep")
@@ -116,11 +120,12 @@ func TestNamedDefaults(t *testing.T) {
 	type number int32
 	text, boolean, numeric := v4schema.String, v4schema.Boolean, v4schema.Numeric
 	name := "a"
-	s := &v4schema.Schema{Types: []v4schema.TypeDef{{Name: name, Atom: v4schema.Atom{Map: &v4schema.Map{Fields: []v4schema.StructField{
-		{Name: "text", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &text}}, Default: word("x")},
-		{Name: "flag", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &boolean}}, Default: flag(true)},
-		{Name: "number", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &numeric}}, Default: number(3)},
-	}}}}}}
+	s := &v4schema.Schema{Types: []v4schema.TypeDef{{Name: name, Atom: v4schema.Atom{Map: &v4schema.Map{
+		Fields: []v4schema.StructField{
+			{Name: "text", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &text}}, Default: word("x")},
+			{Name: "flag", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &boolean}}, Default: flag(true)},
+			{Name: "number", Type: v4schema.TypeRef{Inlined: v4schema.Atom{Scalar: &numeric}}, Default: number(3)},
+		}}}}}}
 	got, err := smdv4.Type(s, v4schema.TypeRef{NamedType: &name})
 	require.NoError(t, err)
 	require.Equal(t, "x", got.Map.Fields["text"].Default)

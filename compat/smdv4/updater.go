@@ -62,7 +62,8 @@ func (u *Updater) Update(live, now *v4typed.TypedValue, version v4fieldpath.APIV
 // The error is v4's merge.Conflicts, sorted by manager and path, when others own
 // fields that the intent would change and force is false.
 func (u *Updater) Apply(live, config *v4typed.TypedValue, version v4fieldpath.APIVersion,
-	managers v4fieldpath.ManagedFields, manager string, force bool) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
+	managers v4fieldpath.ManagedFields, manager string, force bool,
+) (*v4typed.TypedValue, v4fieldpath.ManagedFields, error) {
 	w, before, err := u.start(live, config, version, managers, manager)
 	if err != nil {
 		return nil, nil, err
@@ -108,7 +109,9 @@ func (u *Updater) ExtractApply(live, config *v4typed.TypedValue, version v4field
 // ExtractItems returns the part of v whose paths are in items; give it the leaves
 // of a manager's set. Items of keyed lists have their key fields when withKeys is
 // true, else only those that are in items (spec rule 7).
-func (u *Updater) ExtractItems(v *v4typed.TypedValue, items *v4fieldpath.Set, withKeys bool) (*v4typed.TypedValue, error) {
+func (u *Updater) ExtractItems(
+	v *v4typed.TypedValue, items *v4fieldpath.Set, withKeys bool,
+) (*v4typed.TypedValue, error) {
 	set, err := FromSet(items)
 	if err != nil {
 		return nil, err

@@ -100,7 +100,10 @@ func TestTree(t *testing.T) {
 	require.NoError(t, err)
 	tree, err := smdv6.Tree(fromYAML)
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"a": []any{1, map[string]any{"b": "x"}}, "c": nil, "d": 1.5, "e": true}, tree, "maps as YAML has them are converted")
+	require.Equal(
+		t, map[string]any{"a": []any{1, map[string]any{"b": "x"}}, "c": nil, "d": 1.5, "e": true}, tree,
+		"maps as YAML has them are converted",
+	)
 
 	plain := map[string]any{"a": []any{int64(1), map[string]any{}}, "mixed": "x"}
 	theirs, err := deduced.FromUnstructured(plain)
@@ -117,7 +120,9 @@ func TestTree(t *testing.T) {
 	require.NoError(t, err)
 	tree, err = smdv6.Tree(theirs)
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"a": map[string]any{"b": "x"}, "l": []any{map[string]any{"b": "x"}}, "same": "x"}, tree)
+	require.Equal(
+		t, map[string]any{"a": map[string]any{"b": "x"}, "l": []any{map[string]any{"b": "x"}}, "same": "x"}, tree,
+	)
 	require.Equal(t, inner, mixed["a"], "what is given stays as it is")
 
 	type spec struct {

@@ -29,18 +29,24 @@ var differences = []difference{
 		require.Equal(t, `{"labels":{}}`, oracle.JSON(ours.object))
 	}},
 	{"differenceMissing", "an intent has what it owns although only empty lists are left in it; v6 brings it with the next apply (doc/differences.md, 25)", func(t *testing.T) {
-		theirs, ours := both(t, "thing", nil, apply("a", `{s: x, lists: {set: [z], other: []}}`), apply("a", `{s: x, lists: {}}`))
+		theirs, ours := both(
+			t, "thing", nil, apply("a", `{s: x, lists: {set: [z], other: []}}`), apply("a", `{s: x, lists: {}}`),
+		)
 		require.Equal(t, `{"s":"x"}`, oracle.JSON(theirs.object))
 		require.Equal(t, `{"lists":{},"s":"x"}`, oracle.JSON(ours.object))
 	}},
 	{"differenceGone", "entries of versions that are gone are kept, and dropped by v6 (doc/differences.md, 2)", func(t *testing.T) {
-		old := v6fieldpath.ManagedFields{"old": v6fieldpath.NewVersionedSet(v6fieldpath.NewSet(v6fieldpath.MakePathOrDie("num")), "gone", true)}
+		old := v6fieldpath.ManagedFields{
+			"old": v6fieldpath.NewVersionedSet(v6fieldpath.NewSet(v6fieldpath.MakePathOrDie("num")), "gone", true),
+		}
 		theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
 		require.NotContains(t, theirs.managers, "old")
 		require.Contains(t, ours.managers, "old")
 	}},
 	{"differenceFailing", "entries are kept too while the converter fails, where v6 fails the write (doc/differences.md, 2)", func(t *testing.T) {
-		old := v6fieldpath.ManagedFields{"old": v6fieldpath.NewVersionedSet(v6fieldpath.NewSet(v6fieldpath.MakePathOrDie("num")), "down", true)}
+		old := v6fieldpath.ManagedFields{
+			"old": v6fieldpath.NewVersionedSet(v6fieldpath.NewSet(v6fieldpath.MakePathOrDie("num")), "down", true),
+		}
 		theirs, ours := both(t, "thing", old, apply("a", `{s: x}`))
 		require.Error(t, theirs.err)
 		require.NoError(t, ours.err)

@@ -97,7 +97,9 @@ func TestFiltersByVersion(t *testing.T) {
 	status := v6fieldpath.NewSet(v6fieldpath.MakePathOrDie("status"))
 	filters, err := smdv6.FromSets(map[v6fieldpath.APIVersion]*v6fieldpath.Set{"v1": status})
 	require.NoError(t, err)
-	require.Equal(t, map[string]fieldpath.Filter{"v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))}, filters)
+	require.Equal(
+		t, map[string]fieldpath.Filter{"v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))}, filters,
+	)
 	filters, err = smdv6.FromFilters(map[v6fieldpath.APIVersion]v6fieldpath.Filter{"v1": nil})
 	require.NoError(t, err)
 	require.Empty(t, filters)

@@ -172,8 +172,13 @@ func (w *world) typedValues(s step) (live, object *v6typed.TypedValue, err error
 
 // updater is what v6's Updater and Tenure's have in common.
 type updater interface {
-	Update(live, now *v6typed.TypedValue, version v6fieldpath.APIVersion, managers v6fieldpath.ManagedFields, manager string) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error)
-	Apply(live, config *v6typed.TypedValue, version v6fieldpath.APIVersion, managers v6fieldpath.ManagedFields, manager string, force bool) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error)
+	Update(
+		live, now *v6typed.TypedValue, version v6fieldpath.APIVersion, managers v6fieldpath.ManagedFields, manager string,
+	) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error)
+	Apply(
+		live, config *v6typed.TypedValue, version v6fieldpath.APIVersion, managers v6fieldpath.ManagedFields,
+		manager string, force bool,
+	) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error)
 }
 
 func (w *world) do(u updater, s step, live, object *v6typed.TypedValue) answer {

@@ -84,11 +84,15 @@ func TestTypeErrors(t *testing.T) {
 		})
 	}
 	_, err := smdv6.Type(&v6schema.Schema{}, v6schema.TypeRef{Inlined: v6schema.Atom{List: &v6schema.List{}}})
-	require.EqualError(t, err, `list.elementRelationship: a list must be atomic or associative, got ""`, "an inline type has no name")
+	require.EqualError(
+		t, err, `list.elementRelationship: a list must be atomic or associative, got ""`, "an inline type has no name",
+	)
 
 	endless := &v6schema.List{ElementRelationship: v6schema.Atomic}
 	for range 5000 {
-		endless = &v6schema.List{ElementRelationship: v6schema.Atomic, ElementType: v6schema.TypeRef{Inlined: v6schema.Atom{List: endless}}}
+		endless = &v6schema.List{
+			ElementRelationship: v6schema.Atomic, ElementType: v6schema.TypeRef{Inlined: v6schema.Atom{List: endless}},
+		}
 	}
 	_, err = smdv6.Type(&v6schema.Schema{}, v6schema.TypeRef{Inlined: v6schema.Atom{List: endless}})
 	require.ErrorContains(t, err, "nested too deep")
@@ -118,11 +122,12 @@ func TestNamedDefaults(t *testing.T) {
 	type number int32
 	text, boolean, numeric := v6schema.String, v6schema.Boolean, v6schema.Numeric
 	name := "a"
-	s := &v6schema.Schema{Types: []v6schema.TypeDef{{Name: name, Atom: v6schema.Atom{Map: &v6schema.Map{Fields: []v6schema.StructField{
-		{Name: "text", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &text}}, Default: word("x")},
-		{Name: "flag", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &boolean}}, Default: flag(true)},
-		{Name: "number", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &numeric}}, Default: number(3)},
-	}}}}}}
+	s := &v6schema.Schema{Types: []v6schema.TypeDef{{Name: name, Atom: v6schema.Atom{Map: &v6schema.Map{
+		Fields: []v6schema.StructField{
+			{Name: "text", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &text}}, Default: word("x")},
+			{Name: "flag", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &boolean}}, Default: flag(true)},
+			{Name: "number", Type: v6schema.TypeRef{Inlined: v6schema.Atom{Scalar: &numeric}}, Default: number(3)},
+		}}}}}}
 	got, err := smdv6.Type(s, v6schema.TypeRef{NamedType: &name})
 	require.NoError(t, err)
 	require.Equal(t, "x", got.Map.Fields["text"].Default)

@@ -64,7 +64,8 @@ func (u *Updater) Update(live, now *v6typed.TypedValue, version v6fieldpath.APIV
 // The error is v6's merge.Conflicts, sorted by manager and path, when others own
 // fields that the intent would change and force is false.
 func (u *Updater) Apply(live, config *v6typed.TypedValue, version v6fieldpath.APIVersion,
-	managers v6fieldpath.ManagedFields, manager string, force bool) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error) {
+	managers v6fieldpath.ManagedFields, manager string, force bool,
+) (*v6typed.TypedValue, v6fieldpath.ManagedFields, error) {
 	w, before, err := u.start(live, config, version, managers, manager)
 	if err != nil {
 		return nil, nil, err
@@ -110,7 +111,9 @@ func (u *Updater) ExtractApply(live, config *v6typed.TypedValue, version v6field
 // ExtractItems returns the part of v whose paths are in items; give it the leaves
 // of a manager's set. Items of keyed lists have their key fields when withKeys is
 // true, else only those that are in items (spec rule 7).
-func (u *Updater) ExtractItems(v *v6typed.TypedValue, items *v6fieldpath.Set, withKeys bool) (*v6typed.TypedValue, error) {
+func (u *Updater) ExtractItems(
+	v *v6typed.TypedValue, items *v6fieldpath.Set, withKeys bool,
+) (*v6typed.TypedValue, error) {
 	set, err := FromSet(items)
 	if err != nil {
 		return nil, err

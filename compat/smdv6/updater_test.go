@@ -130,7 +130,9 @@ func TestConversionsThatFail(t *testing.T) {
 	for n := range 20 {
 		left := n
 		u := &smdv6.Updater{Converter: flaky{&left}, ReturnInputOnNoop: true}
-		managers := v6fieldpath.ManagedFields{"a": entry("v2", true, "num"), "b": entry("v3", false, "s"), "c": entry("v2", false, "s")}
+		managers := v6fieldpath.ManagedFields{
+			"a": entry("v2", true, "num"), "b": entry("v3", false, "s"), "c": entry("v2", false, "s"),
+		}
 		object, after, err := u.Apply(yaml(t, `{num: 1, s: x}`), yaml(t, `{labels: {a: b}}`), "v1", managers, "a", false)
 		require.NoError(t, err)
 		require.Contains(t, after, "b")
@@ -151,7 +153,9 @@ func TestExtractApplyErrors(t *testing.T) {
 	managers := v6fieldpath.ManagedFields{"a": entry("v2", true, "s")}
 	_, _, err := u.ExtractApply(ok, ok, "v1", managers, "a")
 	require.EqualError(t, err, `manager "a": its entry is of version "v2", want "v1"`)
-	odd := v6fieldpath.ManagedFields{"a": v6fieldpath.NewVersionedSet(v6fieldpath.NewSet(v6fieldpath.Path{{}}), "v1", true)}
+	odd := v6fieldpath.ManagedFields{
+		"a": v6fieldpath.NewVersionedSet(v6fieldpath.NewSet(v6fieldpath.Path{{}}), "v1", true),
+	}
 	_, _, err = u.ExtractApply(ok, ok, "v1", odd, "a")
 	require.ErrorContains(t, err, "selects nothing")
 	_, after, err := u.ExtractApply(yaml(t, `null`), ok, "v1", nil, "a")

@@ -16,7 +16,9 @@ func (exampleT) FailNow()                          { panic("failed") }
 // An autoscaler takes a field over by force.
 func Example() {
 	t := exampleT{}
-	h := fieldmanagertest.New(t, fieldmanagertest.WithSchema(`spec: {type: object, properties: {replicas: {type: integer}}}`))
+	h := fieldmanagertest.New(
+		t, fieldmanagertest.WithSchema(`spec: {type: object, properties: {replicas: {type: integer}}}`),
+	)
 	h.Do(fieldmanagertest.Apply("alice", `spec: {replicas: 3}`))
 
 	scale := fieldmanagertest.Apply("hpa", `spec: {replicas: 5}`)
@@ -70,7 +72,9 @@ status: {type: object, properties: {ready: {type: boolean}}}
 `))
 	h.Do(fieldmanagertest.Apply("admin", `metadata: {labels: {app: web}}`))
 	fmt.Print(h.Interleave(fieldmanagertest.Sample{},
-		[]fieldmanagertest.Write{fieldmanagertest.Apply("alice", `spec: {a: 1}`), fieldmanagertest.Apply("alice", `spec: {a: 2}`)},
+		[]fieldmanagertest.Write{
+			fieldmanagertest.Apply("alice", `spec: {a: 1}`), fieldmanagertest.Apply("alice", `spec: {a: 2}`),
+		},
 		[]fieldmanagertest.Write{fieldmanagertest.Patch("ctl", `status: {ready: true}`).Through("status")},
 	))
 	// Output:

@@ -234,7 +234,10 @@ const podStatus = `{"phase":"Running","podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0
 // prepare makes what all workloads need.
 func (t *target) prepare() error {
 	for _, r := range []request{
-		{"POST", "/api/v1/namespaces", plainJSON, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"bench"}}`)},
+		{
+			"POST", "/api/v1/namespaces", plainJSON,
+			[]byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"bench"}}`),
+		},
 		{"POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", plainJSON, []byte(widgets)},
 	} {
 		if err := t.setUp(r); err != nil {

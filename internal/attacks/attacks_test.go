@@ -38,7 +38,9 @@ type attack struct {
 // table lists the rows in the order of doc/attacks.md.
 func table() []attack {
 	var out []attack
-	for _, rows := range [][]attack{nesting, loops, duplicates, keys, numbers, values, metadata, owners, changes, schemas, printing} {
+	for _, rows := range [][]attack{
+		nesting, loops, duplicates, keys, numbers, values, metadata, owners, changes, schemas, printing,
+	} {
 		out = append(out, rows...)
 	}
 	return out

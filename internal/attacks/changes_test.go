@@ -138,7 +138,8 @@ var changes = []attack{
 		name: "a converter that returns nothing, another kind, or what is no JSON",
 		why:  "what the host's code does wrong",
 		size: 1,
-		gets: "the entry is kept as it is, and the host is told; of values of another shape than the type's, ownership follows what is there",
+		gets: "the entry is kept as it is, and the host is told; of values of another shape " +
+			"than the type's, ownership follows what is there",
 		build: func(int) func() error {
 			return all(
 				converting(func(runtime.Object, schema.GroupVersion) (runtime.Object, error) { return nil, nil }),

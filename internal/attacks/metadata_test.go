@@ -39,7 +39,9 @@ var metadata = []attack{
 		gets: "an apply is refused; an update keeps a list as it is, and drops what is none",
 		build: func(int) func() error {
 			var steps []func() error
-			for _, v := range []any{tree{"a": "b"}, "x", int64(1), []any{"x"}, []any{tree{"manager": int64(1)}}, []any{tree{"operation": []any{}}}} {
+			for _, v := range []any{
+				tree{"a": "b"}, "x", int64(1), []any{"x"}, []any{tree{"manager": int64(1)}}, []any{tree{"operation": []any{}}},
+			} {
 				live := stored(object(tree{"number": int64(1)}))
 				live.Object["metadata"].(tree)["managedFields"] = v
 				steps = append(steps,

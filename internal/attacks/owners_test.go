@@ -67,7 +67,8 @@ var owners = []attack{
 				if err != nil {
 					return err
 				}
-				kept := out.(interface{ UnstructuredContent() map[string]any }).UnstructuredContent()["metadata"].(tree)["managedFields"].([]any)
+				content := out.(interface{ UnstructuredContent() map[string]any }).UnstructuredContent()
+				kept := content["metadata"].(tree)["managedFields"].([]any)
 				if len(kept) != n || told == 0 {
 					return fmt.Errorf("%d of %d entries left, %d warnings", len(kept), n, told)
 				}

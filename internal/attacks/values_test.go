@@ -90,7 +90,9 @@ var values = []attack{
 				"json.Number": json.Number("1"), "[]string": []string{"a"}, "map[string]string": map[string]string{"a": "b"},
 				"func()": func() {}, "*int": new(int), "complex128": complex(1, 1),
 			} {
-				for field, path := range map[string]string{"any": ".spec.any", "text": ".spec.text", "atomic": ".spec.atomic", "map": ".spec.map"} {
+				for field, path := range map[string]string{
+					"any": ".spec.any", "text": ".spec.text", "atomic": ".spec.atomic", "map": ".spec.map",
+				} {
 					bad := object(tree{field: v})
 					steps = append(steps, refused(path, apply(manager(), nil, bad, false)))
 					if field == "any" {

@@ -147,7 +147,9 @@ func TestPairs(t *testing.T) {
 			require.NoError(t, err)
 			nowFull, err := treeOf(&row.now)
 			require.NoError(t, err)
-			for name, typ := range map[string]*typed.Type{"deduced": typed.Deduced(), "atomic": typed.UntypedAtomic(), "atomic fields": fieldsOf(typed.UntypedAtomic())} {
+			for name, typ := range map[string]*typed.Type{
+				"deduced": typed.Deduced(), "atomic": typed.UntypedAtomic(), "atomic fields": fieldsOf(typed.UntypedAtomic()),
+			} {
 				want, got := typ.Compare(oldFull, nowFull), typ.Compare(old, now)
 				require.Equal(t, fmt.Sprint(want), fmt.Sprint(got), name)
 			}
@@ -180,7 +182,9 @@ func TestPairsOfTwoTypes(t *testing.T) {
 	o, err := gostruct.Of(&thing{List: []string{"a"}})
 	require.NoError(t, err)
 	list, _ := o.Get("list")
-	for name, other := range map[string]any{"another type": o, "a tree": m{}, "a list": list, "nothing": nil, "the zero Node": gostruct.Node{}} {
+	for name, other := range map[string]any{
+		"another type": o, "a tree": m{}, "a list": list, "nothing": nil, "the zero Node": gostruct.Node{},
+	} {
 		require.False(t, n.Pairs(other, nil), name)
 	}
 	require.False(t, list.(gostruct.Node).Pairs(list, nil), "two lists")
@@ -254,7 +258,9 @@ func TestGetAllocates(t *testing.T) {
 	node, err := gostruct.Of(p)
 	require.NoError(t, err)
 	spec, _ := node.Get("spec")
-	for name, want := range map[string]float64{"restartPolicy": 1, "hostNetwork": 0, "terminationGracePeriodSeconds": 0, "containers": 1, "none": 0} {
+	for name, want := range map[string]float64{
+		"restartPolicy": 1, "hostNetwork": 0, "terminationGracePeriodSeconds": 0, "containers": 1, "none": 0,
+	} {
 		require.Equal(t, want, testing.AllocsPerRun(100, func() { spec.(gostruct.Node).Get(name) }), name)
 	}
 }

@@ -205,7 +205,9 @@ func TestValues(t *testing.T) {
 			F runtime.RawExtension
 			G map[string]resource.Quantity
 		}{resource.MustParse("1.50"), intstr.FromInt32(8080), intstr.FromString("http"), *metav1.NewFieldsV1(`{"f:a":{}}`),
-			runtime.RawExtension{}, runtime.RawExtension{Object: &unstructured.Unstructured{Object: m{"kind": "K", "n": int64(1)}}},
+			runtime.RawExtension{}, runtime.RawExtension{
+				Object: &unstructured.Unstructured{Object: m{"kind": "K", "n": int64(1)}},
+			},
 			map[string]resource.Quantity{"cpu": resource.MustParse("1000m")}},
 			m{"A": "1500m", "B": int64(8080), "C": "http", "D": m{"f:a": m{}}, "E": nil, "F": m{"kind": "K", "n": int64(1)}, "G": m{"cpu": "1"}}},
 		{"marshalers", "any JSON that they say", &struct {

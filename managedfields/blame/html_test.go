@@ -31,7 +31,9 @@ func TestPageLoadsNothing(t *testing.T) {
 	)
 	require.True(t, strings.HasPrefix(policy, "default-src 'none'; "))
 	require.NotContains(t, policy, "unsafe")
-	for name, pattern := range map[string]string{"style-src": `(?s)<style>(.*?)</style>`, "script-src": `(?s)<script>(.*?)</script>`} {
+	for name, pattern := range map[string]string{
+		"style-src": `(?s)<style>(.*?)</style>`, "script-src": `(?s)<script>(.*?)</script>`,
+	} {
 		sum := sha256.Sum256([]byte(regexp.MustCompile(pattern).FindStringSubmatch(p)[1]))
 		require.Contains(t, policy, name+" 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"';")
 	}

@@ -154,7 +154,9 @@ func TestHistories(t *testing.T) {
 					c.remove("cleaner", "data", "extra")
 				}
 			},
-			want: []string{`ns/ConfigMap/a: .data.extra: a manager without an entry sets (absent), adder sets "x"; put back 6 times`},
+			want: []string{
+				`ns/ConfigMap/a: .data.extra: a manager without an entry sets (absent), adder sets "x"; put back 6 times`,
+			},
 		},
 		{
 			name: "an autoscaler alone", why: "one side writes the field, however often",
@@ -214,7 +216,8 @@ func TestHistories(t *testing.T) {
 			name: "takeovers of a lease", why: "new values each time, and times are what a Lease is for",
 			kind: leases,
 			writes: func(c *cluster) {
-				c.apply("a", `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: l, namespace: ns}, spec: {holderIdentity: h}}`)
+				c.apply("a", `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: l, namespace: ns},
+					spec: {holderIdentity: h}}`)
 				for i := range 30 {
 					holder := fmt.Sprint("candidate-", i/10)
 					c.set(holder, c.now.Format("2006-01-02T15:04:05.000000Z07:00"), "spec", "renewTime")

@@ -96,7 +96,9 @@ func TestApplierWithClients(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return c.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("default"), nil
+			return c.Resource(
+				schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
+			).Namespace("default"), nil
 		},
 		"controller-runtime": func(config *rest.Config) (applier.Resource, error) {
 			mapper := meta.NewDefaultRESTMapper(nil)
@@ -105,7 +107,8 @@ func TestApplierWithClients(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return applier.FromClient(c, client.ApplyConfigurationFromUnstructured, func(o metav1.ApplyOptions) []client.ApplyOption {
+			intent := client.ApplyConfigurationFromUnstructured
+			return applier.FromClient(c, intent, func(o metav1.ApplyOptions) []client.ApplyOption {
 				return []client.ApplyOption{&client.ApplyOptions{FieldManager: o.FieldManager, Force: &o.Force, DryRun: o.DryRun}}
 			}), nil
 		},

@@ -185,7 +185,9 @@ func TestFaultsOfUpgrade(t *testing.T) {
 
 			names := sets.New(o.From...)
 			if names.Len() == 0 {
-				for _, e := range csaupgrade.FindFieldsOwners(live.GetManagedFields(), metav1.ManagedFieldsOperationUpdate, lastApplied) {
+				for _, e := range csaupgrade.FindFieldsOwners(
+					live.GetManagedFields(), metav1.ManagedFieldsOperationUpdate, lastApplied,
+				) {
 					names.Insert(e.Manager)
 				}
 			}

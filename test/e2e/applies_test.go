@@ -43,7 +43,9 @@ func newCountingClient(t *testing.T) *countingClient {
 	require.NoError(t, err)
 	counting := &countingClient{config: config}
 	counting.Client = interceptor.NewClient(c, interceptor.Funcs{
-		Apply: func(ctx context.Context, w client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+		Apply: func(
+			ctx context.Context, w client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption,
+		) error {
 			counting.applies++
 			return w.Apply(ctx, obj, opts...)
 		},

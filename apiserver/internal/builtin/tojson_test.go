@@ -47,7 +47,9 @@ func TestToJSON(t *testing.T) {
 			})
 		}
 	}
-	for _, media := range []string{"application/json", "application/yaml", "application/cbor", "application/vnd.kubernetes.protobuf", ""} {
+	for _, media := range []string{
+		"application/json", "application/yaml", "application/cbor", "application/vnd.kubernetes.protobuf", "",
+	} {
 		_, err := builtin.ToJSON(media, []byte("k8s\x00{\xff"))
 		require.Error(t, err, media)
 	}

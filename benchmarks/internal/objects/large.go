@@ -153,9 +153,10 @@ func schemaOf(depth int) map[string]any {
 	properties := map[string]any{}
 	for i := range 6 {
 		properties[fmt.Sprintf("text%d", i)] = map[string]any{
-			"type":        "string",
-			"maxLength":   int64(253),
-			"description": "What a user reads about the field, which is most of what a schema weighs. More: https://example.dev/docs.",
+			"type":      "string",
+			"maxLength": int64(253),
+			"description": "What a user reads about the field, which is most of what a schema weighs. " +
+				"More: https://example.dev/docs.",
 		}
 		properties[fmt.Sprintf("count%d", i)] = map[string]any{"type": "integer", "format": "int32", "minimum": int64(0)}
 	}

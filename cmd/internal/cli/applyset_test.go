@@ -34,7 +34,8 @@ func TestApplySet(t *testing.T) {
 	common := []string{"--kubeconfig", config, "--cache-dir", filepath.Join(dir, "cache"), "--prune", "-f"}
 
 	configMap := func(namespace, name string) string {
-		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: " + namespace + "}\ndata: {a: b}\n---\n"
+		metadata := "{name: " + name + ", namespace: " + namespace + "}"
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: " + metadata + "\ndata: {a: b}\n---\n"
 	}
 	const role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reader}\nrules: []\n---\n"
 	apply := func(manifest string) string {

@@ -152,8 +152,10 @@ func TestWatch(t *testing.T) {
 	var out, errs syncBuffer
 	status := make(chan int, 1)
 	go func() {
-		status <- Main(process.Env{Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx, Getenv: func(string) string { return "" }},
-			[]string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"})
+		env := process.Env{
+			Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx, Getenv: func(string) string { return "" },
+		}
+		status <- Main(env, []string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"})
 	}()
 	require.Eventually(
 		t,

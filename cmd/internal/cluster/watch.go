@@ -35,7 +35,9 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, namespace string, see func(
 	silent := logr.Discard()
 	ctx = klog.NewContext(ctx, silent)
 	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) },
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return of.List(ctx, o)
+		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return of.Watch(ctx, o)
 		},

@@ -61,7 +61,9 @@ func TestSameAsUpstream(t *testing.T) {
 			}
 			for i := range 15 { // more updaters than the cap
 				both(func(m upstream.TestFieldManager) error {
-					return m.Update(deployment(`{"metadata": {"labels": {"l%d": "v"}}, "spec": {"replicas": %d}}`, i, i), fmt.Sprint("m", i))
+					return m.Update(
+						deployment(`{"metadata": {"labels": {"l%d": "v"}}, "spec": {"replicas": %d}}`, i, i), fmt.Sprint("m", i),
+					)
 				})
 			}
 			both(func(m upstream.TestFieldManager) error {
@@ -89,7 +91,9 @@ type updater interface {
 func TestFakeFieldManager(t *testing.T) {
 	types := apimachinery.NewDeducedTypeConverter()
 	var texts []string
-	for _, m := range []updater{upstream.NewFakeFieldManager(types, deploymentKind), managedfieldstest.NewFakeFieldManager(types, deploymentKind)} {
+	for _, m := range []updater{
+		upstream.NewFakeFieldManager(types, deploymentKind), managedfieldstest.NewFakeFieldManager(types, deploymentKind),
+	} {
 		now := deployment(`{"spec": {"replicas": 1}}`)
 		out, err := m.Update(deployment(`{}`), now, "m")
 		require.NoError(t, err)

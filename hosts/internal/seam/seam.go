@@ -186,7 +186,8 @@ func Tests() []patch.Step {
 			In:   testing,
 			Name: "NewTestFieldManagerImpl",
 			To:   "newUpstreamTestFieldManagerImpl",
-			Signature: "func(managedfields.TypeConverter, schema.GroupVersionKind, string, func(internal.Manager) internal.Manager) " +
+			Signature: "func(managedfields.TypeConverter, schema.GroupVersionKind, string, " +
+				"func(internal.Manager) internal.Manager) " +
 				"*TestFieldManagerImpl",
 		},
 		patch.AddFile{In: testing, Name: "zz_tenure.go", Source: testingFile},
