@@ -110,7 +110,7 @@ type Intent struct {
 }
 
 // CompareApply is [Compare] for the results of an apply, at its version, where upstream
-// may lack what the intent itself owns and has as null or as an empty map
+// may lack what the intent itself owns and has as null or empty
 // (doc/differences.md, 25): Tenure has it as the intent has it, and others who own it go
 // on to. All else has to be the same, but for the times of entries, as upstream's next
 // apply brings it.
@@ -164,13 +164,14 @@ func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	return complete, missing
 }
 
-// missing returns what the intent owns and has as null or as an empty map where tree has
-// nothing. Items that tree lacks are not among it, nor what is in them.
+// missing returns what the intent owns and has as null or empty where tree has nothing. A
+// list that is empty is owned where it is atomic. Items that tree lacks are not among it,
+// nor what is in them.
 func (i Intent) missing(tree map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range i.Owned.All() {
 		v, _ := i.Type.Get(i.Tree, path)
-		if m, isMap := v.(map[string]any); v != nil && (!isMap || len(m) > 0) {
+		if !isEmpty(v) {
 			continue
 		}
 		if _, there := i.Type.Get(tree, path); !there && i.hasItems(tree, path) {
@@ -178,6 +179,19 @@ func (i Intent) missing(tree map[string]any) *fieldpath.Set {
 		}
 	}
 	return fieldpath.NewSet(paths...)
+}
+
+// isEmpty reports whether v is null, or an empty map or list.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
 }
 
 // hasItems reports whether tree has the items that path leads through.

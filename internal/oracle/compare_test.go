@@ -22,6 +22,8 @@ func TestCompareApply(t *testing.T) {
 		{"the same", "", `{"a":1}`, `{"a":1}`, `{}`, true},
 		{"a null of the intent", "", `{"a":1}`, `{"a":1,"b":null}`, `{"b":null}`, true},
 		{"an empty map of the intent", "", `{"a":1}`, `{"a":1,"b":{}}`, `{"b":{}}`, true},
+		{"an empty list of the intent", "it is atomic, and owned", `{"a":1}`, `{"a":1,"b":[]}`, `{"b":[]}`, true},
+		{"a list of the intent", "it is not empty", `{"a":1}`, `{"a":1,"b":[1]}`, `{"b":[1]}`, false},
 		{"inside a map", "the map is the intent's, too", `{"a":1}`, `{"a":1,"b":{"c":null}}`, `{"b":{"c":null}}`, true},
 		{"a null of nobody", "the intent does not say so", `{"a":1}`, `{"a":1,"b":null}`, `{"a":1}`, false},
 		{"an empty map of nobody", "the intent does not say so", `{"a":1}`, `{"a":1,"b":{}}`, `{"c":{}}`, false},
