@@ -28,8 +28,8 @@ var embedded embed.FS
 // typesFile has the types that the embedded documents compile to, as package graph encodes them.
 const typesFile = "builtin/types"
 
-// Builtin returns the types of the built-in kinds of one minor version of Kubernetes. They are embedded as they are once
-// compiled, and read from there when a kind is first needed: the first call of TypeFor takes up to a millisecond, later
+// Builtin returns the types of the built-in kinds of one minor version of Kubernetes. They are embedded in compiled
+// form, and read from there when a kind is first needed: the first call of TypeFor takes up to a millisecond, later
 // calls nanoseconds. All calls of Builtin return the same registry.
 func Builtin() *Registry { return builtin() }
 
