@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/transcode"
 )
 
 // kind implements resources.Strategy for a built-in kind at one version. Its methods are
@@ -33,6 +35,9 @@ type kind struct {
 	options  Options
 
 	hasStatus bool // whether there is a status subresource
+
+	// message is the table by which stored JSON becomes protobuf; nil if there is none.
+	message func() *transcode.Message
 }
 
 // open returns the strategy of a built-in resource.
@@ -41,6 +46,7 @@ func open(r *resources.Resource, options Options) (resources.Strategy, error) {
 		resource: r, gvk: r.GVK(), types: typesOfVersion(r.GroupVersion()), traits: kindTraits[r.Group][r.Kind],
 		options: options,
 	}
+	k.message = sync.OnceValue(k.newMessage)
 	k.FieldManagers = resources.FieldManagers{New: k.newFieldManager, Now: options.Now}
 	_, k.hasStatus = r.Subresource("status")
 	obj, err := k.types.scheme.New(k.gvk)

@@ -5,10 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rawKind is implemented by strategies that can return list items, and their metadata, in JSON without decoding.
+// rawKind is implemented by strategies that can return list items, and their metadata, in JSON and protobuf without
+// decoding.
 type rawKind interface {
 	AppendRaw(to, stored []byte, revision string) (out []byte, ok bool)
 	AppendRawMetadata(to, stored []byte, revision string) (out []byte, ok bool)
+	AppendProtobuf(to, stored []byte, revision string) (out []byte, ok bool)
+	AppendProtobufMetadata(to, stored []byte, revision string) (out []byte, ok bool)
 }
 
 // rawKind returns the strategy if JSON can be made of stored objects without decoding them.
