@@ -38,6 +38,8 @@ type kind struct {
 
 	// message is the table by which stored JSON becomes protobuf; nil if there is none.
 	message func() *transcode.Message
+	// filter copies what selectors need of stored JSON.
+	filter func() *transcode.Filter
 }
 
 // open returns the strategy of a built-in resource.
@@ -46,7 +48,7 @@ func open(r *resources.Resource, options Options) (resources.Strategy, error) {
 		resource: r, gvk: r.GVK(), types: typesOfVersion(r.GroupVersion()), traits: kindTraits[r.Group][r.Kind],
 		options: options,
 	}
-	k.message = sync.OnceValue(k.newMessage)
+	k.message, k.filter = sync.OnceValue(k.newMessage), sync.OnceValue(k.newFilter)
 	k.FieldManagers = resources.FieldManagers{New: k.newFieldManager, Now: options.Now}
 	_, k.hasStatus = r.Subresource("status")
 	obj, err := k.types.scheme.New(k.gvk)

@@ -19,6 +19,28 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
+// checkSelectable compares what selectors read of stored JSON with what they read of the decoded object, and returns
+// whether they read it.
+func checkSelectable(t testing.TB, k *kind, stored []byte) bool {
+	some, okLabels := k.DecodeSelectable(stored, false)
+	more, okFields := k.DecodeSelectable(stored, true)
+	if !okLabels && !okFields {
+		return false
+	}
+	obj := k.New()
+	if kjson.UnmarshalCaseSensitivePreserveInts(stored, obj) != nil {
+		return false // what selectors do not need is not looked at
+	}
+	if okLabels {
+		require.Equal(t, obj.GetLabels(), some.GetLabels(), "%s: %s", k.gvk, stored)
+	}
+	if okFields {
+		require.Equal(t, obj.GetLabels(), more.GetLabels(), "%s: %s", k.gvk, stored)
+		require.Equal(t, k.SelectableFields(obj), k.SelectableFields(more), "%s: %s", k.gvk, stored)
+	}
+	return okLabels && okFields
+}
+
 // marshaler is implemented by Go types with protobuf.
 type marshaler interface{ Marshal() ([]byte, error) }
 
@@ -82,6 +104,7 @@ func TestProtobufOfEveryKind(t *testing.T) {
 			stored, err := k.EncodeStored(obj)
 			require.NoError(t, err)
 			require.True(t, checkProtobuf(t, k, stored), "%s: %s", gvk, stored)
+			require.True(t, checkSelectable(t, k, stored), "%s: %s", gvk, stored)
 			// Another object that is much like it.
 			random.density /= 4
 			random.fill(reflect.ValueOf(obj).Elem(), 2)
@@ -90,6 +113,7 @@ func TestProtobufOfEveryKind(t *testing.T) {
 			stored, err = k.EncodeStored(obj)
 			require.NoError(t, err)
 			require.True(t, checkProtobuf(t, k, stored), "%s: %s", gvk, stored)
+			require.True(t, checkSelectable(t, k, stored), "%s: %s", gvk, stored)
 		}
 	}
 }
@@ -254,6 +278,7 @@ func TestProtobufOfOddObjects(t *testing.T) {
 			made := false
 			for _, k := range strategies {
 				made = checkProtobuf(t, k, []byte(row.stored)) || made
+				checkSelectable(t, k, []byte(row.stored))
 			}
 			require.Equal(t, row.made, made, row.why)
 		})
@@ -315,6 +340,7 @@ func FuzzProtobuf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, k := range all {
 			checkProtobuf(t, k, data)
+			checkSelectable(t, k, data)
 		}
 	})
 }

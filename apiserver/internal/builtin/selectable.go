@@ -4,15 +4,18 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/transcode"
 )
 
 // SelectableFields returns the name, the namespace and the other selectable fields of the
@@ -70,6 +73,68 @@ func (k *kind) SelectableFields(obj resources.Object) fields.Set {
 		}
 	}
 	return set
+}
+
+// selectablePaths returns the paths of the fields that SelectableFields reads, but for those in metadata.
+func selectablePaths(obj resources.Object) []string {
+	switch obj.(type) {
+	case *corev1.Pod:
+		return []string{
+			"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+			"status.phase", "status.podIP", "status.nominatedNodeName",
+		}
+	case *corev1.Event:
+		return []string{"involvedObject", "reason", "source.component", "type", "reportingComponent"}
+	case *eventsv1.Event:
+		return []string{"reportingController", "reason", "regarding", "type"}
+	case *corev1.Namespace:
+		return []string{"status.phase"}
+	case *corev1.Node:
+		return []string{"spec.unschedulable"}
+	case *corev1.Secret:
+		return []string{"type"}
+	case *corev1.Service:
+		return []string{"spec.clusterIP", "spec.type"}
+	case *corev1.ReplicationController, *appsv1.ReplicaSet:
+		return []string{"status.replicas"}
+	case *batchv1.Job:
+		return []string{"status.succeeded"}
+	case *certificatesv1.CertificateSigningRequest:
+		return []string{"spec.signerName"}
+	case *resourcev1.ResourceSlice:
+		return []string{"spec.driver", "spec.nodeName"}
+	}
+	return nil
+}
+
+// labelsFilter copies what label selectors need.
+var labelsFilter = transcode.NewFilter("kind", "apiVersion", "metadata.labels")
+
+// newFilter returns the filter that copies what field and label selectors need.
+func (k *kind) newFilter() *transcode.Filter {
+	return transcode.NewFilter(append([]string{"kind", "apiVersion", "metadata.name", "metadata.namespace",
+		"metadata.labels"}, selectablePaths(k.New())...)...)
+}
+
+// DecodeSelectable decodes what selectors need of a stored object: its labels and, if withFields, what SelectableFields
+// reads. It returns false if the stored JSON is not as EncodeStored writes it, or is of another version.
+func (k *kind) DecodeSelectable(stored []byte, withFields bool) (resources.Object, bool) {
+	if _, ok := k.rawMetadata(stored); !ok {
+		return nil, false
+	}
+	filter := labelsFilter
+	if withFields {
+		filter = k.filter()
+	}
+	data, ok := filter.Append(make([]byte, 0, 1<<10), stored)
+	if !ok {
+		return nil, false
+	}
+	if withFields {
+		return k.decodeFast(data, k.gvk)
+	}
+	obj := &metav1.PartialObjectMetadata{}
+	return obj, json.Unmarshal(data, obj) == nil
 }
 
 // addReference adds the fields of an object reference.

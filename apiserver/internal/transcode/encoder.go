@@ -28,6 +28,10 @@ type encoder struct {
 
 	path uint32 // of the current value
 	seen []seen
+
+	// of a filter: the leaves that were found, and how many were not
+	found uint64
+	left  int
 }
 
 var encoders = sync.Pool{New: func() any {

@@ -3,15 +3,18 @@ package verbs
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-// rawKind is implemented by strategies that can return list items, and their metadata, in JSON and protobuf without
-// decoding.
+// rawKind is implemented by strategies that can return list items, and their metadata, in JSON and protobuf, and what
+// selectors need of them, without decoding.
 type rawKind interface {
 	AppendRaw(to, stored []byte, revision string) (out []byte, ok bool)
 	AppendRawMetadata(to, stored []byte, revision string) (out []byte, ok bool)
 	AppendProtobuf(to, stored []byte, revision string) (out []byte, ok bool)
 	AppendProtobufMetadata(to, stored []byte, revision string) (out []byte, ok bool)
+	DecodeSelectable(stored []byte, withFields bool) (obj resources.Object, ok bool)
 }
 
 // rawKind returns the strategy if JSON can be made of stored objects without decoding them.
