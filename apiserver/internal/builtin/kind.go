@@ -39,7 +39,8 @@ type kind struct {
 	// message is the table by which stored JSON becomes protobuf; nil if there is none.
 	message func() *transcode.Message
 	// filter copies what selectors need of stored JSON.
-	filter func() *transcode.Filter
+	filter      func() *transcode.Filter
+	selectables *sync.Pool // of *selectable
 }
 
 // open returns the strategy of a built-in resource.
@@ -49,6 +50,7 @@ func open(r *resources.Resource, options Options) (resources.Strategy, error) {
 		options: options,
 	}
 	k.message, k.filter = sync.OnceValue(k.newMessage), sync.OnceValue(k.newFilter)
+	k.selectables = &sync.Pool{New: func() any { return &selectable{} }}
 	k.FieldManagers = resources.FieldManagers{New: k.newFieldManager, Now: options.Now}
 	_, k.hasStatus = r.Subresource("status")
 	obj, err := k.types.scheme.New(k.gvk)

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -13,6 +14,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/transcode"
@@ -116,25 +118,43 @@ func (k *kind) newFilter() *transcode.Filter {
 		"metadata.labels"}, selectablePaths(k.New())...)...)
 }
 
-// DecodeSelectable decodes what selectors need of a stored object: its labels and, if withFields, what SelectableFields
-// reads. It returns false if the stored JSON is not as EncodeStored writes it, or is of another version.
-func (k *kind) DecodeSelectable(stored []byte, withFields bool) (resources.Object, bool) {
+// A selectable is what it takes to read what selectors need. It is used for many objects, so that a list of many leaves
+// little garbage.
+type selectable struct {
+	data []byte
+	obj  resources.Object // of the kind; nil until it is needed
+	meta metav1.PartialObjectMetadata
+}
+
+// ReadSelectable returns the labels of a stored object and, if withFields, what SelectableFields returns, without
+// decoding the rest. It returns false if the stored JSON is not as EncodeStored writes it, or is of another version.
+func (k *kind) ReadSelectable(stored []byte, withFields bool) (labels.Set, fields.Set, bool) {
 	if _, ok := k.rawMetadata(stored); !ok {
-		return nil, false
+		return nil, nil, false
 	}
+	s := k.selectables.Get().(*selectable)
+	defer k.selectables.Put(s)
 	filter := labelsFilter
 	if withFields {
 		filter = k.filter()
 	}
-	data, ok := filter.Append(make([]byte, 0, 1<<10), stored)
-	if !ok {
-		return nil, false
+	var ok bool
+	if s.data, ok = filter.Append(s.data[:0], stored); !ok {
+		return nil, nil, false
 	}
-	if withFields {
-		return k.decodeFast(data, k.gvk)
+	if !withFields {
+		s.meta = metav1.PartialObjectMetadata{}
+		ok = json.Unmarshal(s.data, &s.meta) == nil
+		return s.meta.Labels, nil, ok
 	}
-	obj := &metav1.PartialObjectMetadata{}
-	return obj, json.Unmarshal(data, obj) == nil
+	if s.obj == nil {
+		s.obj = k.New()
+	}
+	reflect.ValueOf(s.obj).Elem().SetZero()
+	if json.Unmarshal(s.data, s.obj) != nil {
+		return nil, nil, false
+	}
+	return s.obj.GetLabels(), k.SelectableFields(s.obj), true
 }
 
 // addReference adds the fields of an object reference.

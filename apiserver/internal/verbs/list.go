@@ -81,7 +81,7 @@ func (c *Call) watched(s selection) watchcache.Selection {
 		Scope: s.prefix, Strategy: c.Strategy, Decode: c.decodeRecord, Labels: s.labels, Fields: s.fields,
 	}
 	if raw := c.rawKind(); raw != nil {
-		out.Read = raw.DecodeSelectable
+		out.Read = raw.ReadSelectable
 	}
 	if s.key != "" {
 		out.Scope = s.key

@@ -1,10 +1,10 @@
 package verbs
 
 import (
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // rawKind is implemented by strategies that can return list items, and their metadata, in JSON and protobuf, and what
@@ -14,7 +14,7 @@ type rawKind interface {
 	AppendRawMetadata(to, stored []byte, revision string) (out []byte, ok bool)
 	AppendProtobuf(to, stored []byte, revision string) (out []byte, ok bool)
 	AppendProtobufMetadata(to, stored []byte, revision string) (out []byte, ok bool)
-	DecodeSelectable(stored []byte, withFields bool) (obj resources.Object, ok bool)
+	ReadSelectable(stored []byte, withFields bool) (labels.Set, fields.Set, bool)
 }
 
 // rawKind returns the strategy if JSON can be made of stored objects without decoding them.

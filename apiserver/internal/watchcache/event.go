@@ -199,15 +199,11 @@ func (i *Item) read(of *Selection, needFields bool) *selected {
 	if of.Read == nil || isDecoded {
 		return nil
 	}
-	obj, ok := of.Read(i.Value, needFields)
+	labelSet, fieldSet, ok := of.Read(i.Value, needFields)
 	if !ok {
 		return nil
 	}
-	s := &selected{strategy: of.Strategy, labels: obj.GetLabels()}
-	if needFields {
-		s.fields = of.Strategy.SelectableFields(obj)
-	}
-	return s
+	return &selected{of.Strategy, labelSet, fieldSet}
 }
 
 // keep sets whether what is decoded is kept.

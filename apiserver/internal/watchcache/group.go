@@ -19,9 +19,9 @@ type Selection struct {
 	Scope    string
 	Strategy resources.Strategy
 	Decode   Decoder
-	// Read returns an object that has the labels of a stored one and, if withFields, what SelectableFields reads. It
-	// returns false if the object must be decoded. nil if all must be.
-	Read func(stored []byte, withFields bool) (obj resources.Object, ok bool)
+	// Read returns the labels of a stored object and, if withFields, its selectable fields. It returns false if the
+	// object must be decoded. nil if all must be.
+	Read func(stored []byte, withFields bool) (labels.Set, fields.Set, bool)
 	// Labels and Fields are empty if all objects in the scope are selected.
 	Labels labels.Selector
 	Fields fields.Selector

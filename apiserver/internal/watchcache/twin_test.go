@@ -38,18 +38,15 @@ func decode(_ resources.Strategy, record storage.Record) (resources.Object, erro
 }
 
 // read returns what selectors need of some objects.
-func read(stored []byte, withFields bool) (resources.Object, bool) {
+func read(stored []byte, withFields bool) (labels.Set, fields.Set, bool) {
 	obj, err := decode(nil, storage.Record{Value: stored})
 	if err != nil || len(obj.GetName())%2 == 0 {
-		return nil, false
+		return nil, nil, false
 	}
-	some := &metav1.PartialObjectMetadata{}
-	some.SetLabels(obj.GetLabels())
-	if withFields {
-		some.SetName(obj.GetName())
-		some.SetAnnotations(obj.GetAnnotations())
+	if !withFields {
+		return obj.GetLabels(), nil, true
 	}
-	return some, true
+	return obj.GetLabels(), (*plain)(nil).SelectableFields(obj), true
 }
 
 func value(name, color, node string) []byte {
