@@ -34,7 +34,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/stoewer/go-strcase v1.3.0 // indirect
+require (
+	github.com/mxk/go-flowrate v0.0.0-20140419014527-cca7078d478f // indirect
+	github.com/stoewer/go-strcase v1.3.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect

@@ -105,6 +105,9 @@ const maxImpersonated = 100
 // impersonate returns the user that the impersonation headers name, if the sender may
 // impersonate it, or the sender.
 func (s *Server) impersonate(r *http.Request, sender user.Info) (user.Info, error) {
+	if !impersonates(r.Header) {
+		return sender, nil
+	}
 	as, err := impersonated(r.Header)
 	if err != nil || as.Name == "" {
 		return sender, err
@@ -143,6 +146,16 @@ func (s *Server) impersonate(r *http.Request, sender user.Info) (user.Info, erro
 		as.Groups = append(as.Groups, user.AllAuthenticated)
 	}
 	return as, nil
+}
+
+// impersonates reports whether there are impersonation headers. Most requests have none.
+func impersonates(h http.Header) bool {
+	for name := range h {
+		if strings.HasPrefix(name, "Impersonate-") {
+			return true
+		}
+	}
+	return false
 }
 
 // impersonated parses the impersonation headers. The name is empty if there are none.

@@ -39,7 +39,10 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, info *apirequest.
 		r.Body = http.MaxBytesReader(w, r.Body, limits.Body)
 	}
 	// ResponseWriters without deadlines return an error, which does not matter. A deadline
-	// applies to later requests of the connection too, so each request sets its own.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+	// applies to later requests of the connection too, so each request sets its own, unless net/http has done so: over
+	// HTTP/2 it takes another goroutine to set one.
+	if from, ok := r.Context().Value(http.ServerContextKey).(*http.Server); !ok || from.WriteTimeout != patience {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+	}
 	return func() { <-places }, nil
 }

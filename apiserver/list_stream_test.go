@@ -232,3 +232,33 @@ func TestMetadataIsReadAlone(t *testing.T) {
 	h.keepWatching(configMaps + "?watch=1")
 	check()
 }
+
+// Selectors read labels and the selectable fields of stored objects, and nothing else.
+func TestSelectorsReadNothingElse(t *testing.T) {
+	const pods = "/api/v1/namespaces/default/pods"
+	store := memory.New(memory.Options{Progress: time.Hour})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	h := newHost(t, apiserver.Options{Store: store})
+	for _, name := range []string{"a", "b"} {
+		// Such an object can't be decoded.
+		_, err := store.Put(t.Context(), "/core/pods/default/"+name, fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1",`+
+			`"metadata":{"name":%q,"namespace":"default","labels":{"x":%[1]q}},"spec":{"containers":"none",`+
+			`"nodeName":"n-%[1]s"},"status":{"phase":"Running"}}`, name), 0)
+		require.NoError(t, err)
+	}
+	check := func() {
+		for _, query := range []string{
+			"labelSelector=x%3Db", "labelSelector=x+in+(b,c)", "fieldSelector=spec.nodeName%3Dn-b",
+			"fieldSelector=spec.nodeName!%3Dn-a,status.phase%3DRunning", "labelSelector=x%3Db&fieldSelector=metadata.name%3Db",
+		} {
+			require.Equal(t, []string{"b"}, names(h.must("GET", pods+"?"+query, "", "")), query)
+		}
+	}
+	check()
+	h.keepWatching(pods + "?watch=1")
+	check()
+	for _, query := range []string{"labelSelector=x%3Db", "fieldSelector=spec.nodeName%3Dn-b"} {
+		e := <-h.watch(pods + "?watch=1&" + query)
+		require.Equal(t, "ADDED b", e.text(), query)
+	}
+}

@@ -121,6 +121,7 @@ func start(server *Server, own *identity, listeners []net.Listener) (*Running, e
 		http: &http.Server{
 			Handler: server, TLSConfig: own.config, ConnState: conns.changed,
 			ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header,
+			WriteTimeout: limits.Request + limits.Write, // as Server.enter sets it
 			// Connections that are aborted, or do not speak TLS, are not logged.
 			ErrorLog: log.New(io.Discard, "", 0),
 		},

@@ -6,7 +6,8 @@
 // It sets the rest of the metadata, validates the object and calls Hooks.Validate, then
 // validating admission policies and webhooks. If a mutating webhook or policy with
 // reinvocationPolicy IfNeeded has to see a later change, the server calls Hooks.Mutate and the
-// webhooks a second time.
+// webhooks a second time. Webhooks and policies also see CONNECT, the operation of exec, attach,
+// portforward and proxy. Hooks do not: the options of such a request are no object.
 package admission
 
 import (

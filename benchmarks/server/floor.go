@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 )
 
@@ -14,7 +15,8 @@ import (
 const floorName = "floor"
 
 // floor is a server over HTTP/2 and TLS, of net/http alone, that writes the body of each PATCH to all watches: what
-// a watch costs at least. Its handlers do nothing but wait for bytes, write and flush them.
+// a watch costs at least. Its handlers do nothing but wait for bytes, write and flush them. It responds to a PATCH with
+// as many bytes as an event has, so that it is also what a write costs at least.
 type floor struct {
 	size    int // of an event
 	mu      sync.Mutex
@@ -54,7 +56,11 @@ func (f *floor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		f.send(append(body, bytes.Repeat([]byte{' '}, max(0, f.size-len(body)))...))
+		event := append(body, bytes.Repeat([]byte{' '}, max(0, f.size-len(body)))...)
+		f.send(event)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(event)))
+		_, _ = w.Write(event) // the client may be gone
 	case r.URL.Query().Has("watch"):
 		f.watch(w, r)
 	default:

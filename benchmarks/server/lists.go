@@ -40,6 +40,9 @@ var forms = []form{
 	{"metadata, protobuf", "", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
 	{"Table", "", "application/json;as=Table;v=v1;g=meta.k8s.io"},
 	{"metadata, JSON", "", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
+	// None has such a node or label: what selectors cost.
+	{"JSON, of a node", "?fieldSelector=spec.nodeName%3Dnode-1", "application/json"},
+	{"JSON, with a label", "?labelSelector=bench%3Dnone", "application/json"},
 	{"JSON, limit=500", "?limit=500", "application/json"},
 	{"Table, limit=500", "?limit=500", "application/json;as=Table;v=v1;g=meta.k8s.io"},
 }

@@ -120,6 +120,12 @@ func (f flags) compareWrites(ctx context.Context, out io.Writer, results *Compar
 	}
 	servers, err := f.startAll(ctx)
 	defer func() { err = errors.Join(err, stopAll(servers)) }()
+	if err == nil && f.floor > 0 {
+		var least *server
+		if least, err = f.startServer(ctx, floorName); err == nil {
+			servers = append(servers, least)
+		}
+	}
 	if err != nil {
 		return err
 	}

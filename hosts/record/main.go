@@ -2,6 +2,9 @@
 //
 //	go run ./hosts/kube-apiserver build --only stock   # prints the path of the server
 //	go run ./hosts/record --server PATH apiserver/internal/bootstrap
+//	go run ./hosts/record --server PATH --story apiserver/testdata/rest/connect.json
+//
+// With --story it sends the requests of a file of exchanges, and writes the responses into that file.
 //
 // It starts etcd and the server, waits until the server has created its objects, and writes a
 // file for each set of them: a line for each object, with the key under which Tenure stores
@@ -25,6 +28,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/hosts/internal/cluster"
 )
@@ -74,19 +79,20 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	server := flag.String("server", "", "`path` of kube-apiserver")
+	tale := flag.String("story", "", "`file` of exchanges to record")
 	settle := flag.Duration("settle", 15*time.Second, "how long to wait for the server's own objects")
 	flag.Parse()
-	if *server == "" || flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "expected --server PATH and a folder to write to")
+	if *server == "" || (flag.NArg() == 1) == (*tale != "") {
+		fmt.Fprintln(os.Stderr, "expected --server PATH and a folder to write to, or --story FILE")
 		os.Exit(1)
 	}
-	if err := record(ctx, *server, flag.Arg(0), *settle); err != nil {
+	if err := record(ctx, *server, flag.Arg(0), *tale, *settle); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func record(ctx context.Context, binary, to string, settle time.Duration) error {
+func record(ctx context.Context, binary, to, tale string, settle time.Duration) error {
 	dir, err := os.MkdirTemp("", "tenure-record-")
 	if err != nil {
 		return err
@@ -112,6 +118,9 @@ func record(ctx context.Context, binary, to string, settle time.Duration) error 
 	defer server.Stop()
 	time.Sleep(settle)
 	client := cluster.Client()
+	if tale != "" {
+		return recordStory(ctx, server, openapi.KubernetesVersion, tale)
+	}
 	port := `ort":` + server.URL[strings.LastIndexByte(server.URL, ':')+1:] // of port and targetPort
 	for name, resources := range sets {
 		var out bytes.Buffer

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
+	"github.com/tenure-ssa/tenure/typed/openapi/internal/graph"
 )
 
 //go:generate go run ./internal/gen -from $OPENAPI -to builtin
+//go:generate go test . -run TestEmbeddedTypes -update
 
 // KubernetesVersion is the version of Kubernetes that everything here is of: the embedded documents, the Go types that
 // go.mod requires, and the API server's /version. It is chosen here; doc/new-kubernetes.md says how to change it.
@@ -22,41 +25,38 @@ const KubernetesVersion = "v1.36.3"
 //go:embed builtin
 var embedded embed.FS
 
-// Builtin returns the types of the built-in kinds of one minor version of Kubernetes. They are embedded as one
-// document for each group version. A document is decompressed and compiled when the first of its kinds is needed: the
-// first call of TypeFor takes milliseconds, later calls nanoseconds. All calls of Builtin return the same registry.
+// typesFile has the types that the embedded documents compile to, as package graph encodes them.
+const typesFile = "builtin/types"
+
+// Builtin returns the types of the built-in kinds of one minor version of Kubernetes. They are embedded in compiled
+// form, and read from there when a kind is first needed: the first call of TypeFor takes up to a millisecond, later
+// calls nanoseconds. All calls of Builtin return the same registry.
 func Builtin() *Registry { return builtin() }
 
 var builtin = sync.OnceValue(newBuiltin)
 
-// newBuiltin returns a registry that has not compiled anything yet.
+// newBuiltin returns a registry that has not read any type yet.
 func newBuiltin() *Registry {
-	files, err := fs.Sub(embedded, "builtin")
+	data, err := embedded.ReadFile(typesFile)
 	must(err)
-	index, err := bundle.ReadIndex(files)
+	types, err := graph.Open(string(data), sharedTypes())
 	must(err)
-	r := &Registry{kinds: map[schema.GroupVersionKind]source{}}
-	for document, kinds := range index {
-		compile := sync.OnceValue(func() map[schema.GroupVersionKind]*typed.Type {
-			return compileEmbedded(files, document)
-		})
-		for _, gvk := range kinds {
-			r.kinds[gvk] = source{load: sync.OnceValue(func() *typed.Type { return compile()[gvk] })}
-		}
+	kinds := types.Kinds()
+	r := &Registry{kinds: make(map[schema.GroupVersionKind]source, len(kinds))}
+	for _, gvk := range kinds {
+		r.kinds[gvk] = source{load: sync.OnceValue(func() *typed.Type {
+			t, err := types.Type(gvk)
+			must(err)
+			return t
+		})}
 	}
 	return r
 }
 
-func compileEmbedded(files fs.FS, document string) map[schema.GroupVersionKind]*typed.Type {
-	data, err := bundle.ReadDocument(files, document)
-	must(err)
-	r, err := CompileV3(data)
-	must(err)
-	types := make(map[schema.GroupVersionKind]*typed.Type, len(r.kinds))
-	for gvk, s := range r.kinds {
-		types[gvk] = s.typ
-	}
-	return types
+// sharedTypes are the types that a compiler does not make, but refers to. Embedded types refer to them by their order
+// here.
+func sharedTypes() []*typed.Type {
+	return slices.Concat(scalars[:], []*typed.Type{quantityType, dateTimeType, typed.Deduced(), typed.UntypedAtomic()})
 }
 
 // BuiltinDocument returns the OpenAPI v3 document of a built-in group version, in JSON; ok is false if there is none.
@@ -88,15 +88,12 @@ func objectMeta(preserve bool) *typed.Type {
 	if preserve {
 		return openObjectMeta()
 	}
-	return closedObjectMeta()
+	return Builtin().TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}).Map.Fields["metadata"].Type
 }
 
-var (
-	openObjectMeta   = sync.OnceValue(func() *typed.Type { return compileObjectMeta(true) })
-	closedObjectMeta = sync.OnceValue(func() *typed.Type { return compileObjectMeta(false) })
-)
-
-func compileObjectMeta(preserve bool) *typed.Type {
+// openObjectMeta is the one type of metadata that no built-in kind has. It is for definitions of times when servers
+// kept unknown fields.
+var openObjectMeta = sync.OnceValue(func() *typed.Type {
 	files, err := fs.Sub(embedded, "builtin")
 	must(err)
 	data, err := bundle.ReadDocument(files, objectMetaDocument)
@@ -104,10 +101,10 @@ func compileObjectMeta(preserve bool) *typed.Type {
 	models, err := decodeV3(data)
 	must(err)
 	c := newCompiler(models, nil)
-	c.run(preserve)
+	c.run(true)
 	must(joined(c.errs))
 	return c.refer(objectMetaModel)
-}
+})
 
 // must panics if the embedded data is broken. A test compiles all of it.
 func must(err error) {

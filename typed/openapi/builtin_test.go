@@ -1,7 +1,11 @@
 package openapi
 
 import (
+	"bytes"
+	"flag"
 	"io/fs"
+	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -10,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
+	"github.com/tenure-ssa/tenure/typed/openapi/internal/graph"
 )
 
 func embeddedDocuments(t testing.TB) map[string][]byte {
@@ -37,9 +42,45 @@ func TestEveryBuiltinModelIsAsUpstreamHasIt(t *testing.T) {
 	}
 }
 
-// TestBuiltinKnowsEveryKindOfItsDocuments: the index, from which Builtin knows
-// kinds before it opens a document, says the same as the documents.
-func TestBuiltinKnowsEveryKindOfItsDocuments(t *testing.T) {
+var update = flag.Bool("update", false, "write the embedded types again, from the embedded documents")
+
+// compiledDocuments returns what the embedded documents compile to. The index says from which document a kind is.
+func compiledDocuments(t *testing.T) map[schema.GroupVersionKind]*typed.Type {
+	t.Helper()
+	files, err := fs.Sub(embedded, "builtin")
+	require.NoError(t, err)
+	index, err := bundle.ReadIndex(files)
+	require.NoError(t, err)
+	types := map[schema.GroupVersionKind]*typed.Type{}
+	for name, kinds := range index {
+		document, err := bundle.ReadDocument(files, name)
+		require.NoError(t, err)
+		r, err := CompileV3(document)
+		require.NoError(t, err)
+		for _, gvk := range kinds {
+			types[gvk] = r.TypeFor(gvk)
+		}
+	}
+	return types
+}
+
+// TestEmbeddedTypes: the embedded types are those of the embedded documents, and the same documents always give the
+// same file. With -update it writes the file.
+func TestEmbeddedTypes(t *testing.T) {
+	data, err := graph.Encode(compiledDocuments(t), sharedTypes())
+	require.NoError(t, err)
+	if *update {
+		require.NoError(t, os.WriteFile(typesFile, data, 0o644))
+		return
+	}
+	got, err := embedded.ReadFile(typesFile)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, got),
+		"the documents have changed: go test ./typed/openapi -run TestEmbeddedTypes -update")
+}
+
+// TestBuiltinIsAsItsDocuments holds types that were encoded and read against the compiled ones, kind by kind.
+func TestBuiltinIsAsItsDocuments(t *testing.T) {
 	documents := embeddedDocuments(t)
 	var all [][]byte
 	for _, document := range documents {
@@ -48,11 +89,46 @@ func TestBuiltinKnowsEveryKindOfItsDocuments(t *testing.T) {
 	eager, err := CompileV3(all...)
 	require.NoError(t, err)
 	require.Equal(t, eager.Kinds(), Builtin().Kinds())
-	for _, gvk := range eager.Kinds() {
-		require.NotNil(t, Builtin().TypeFor(gvk), "%v", gvk)
+	met := map[[2]*typed.Type]bool{}
+	for gvk, want := range compiledDocuments(t) {
+		requireSameTypes(t, met, gvk.String(), want, Builtin().TypeFor(gvk))
 	}
 	require.Equal(t, []string{"v2", "v1"},
 		Builtin().Versions(schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}))
+}
+
+// requireSameTypes compares two types, and all that they refer to. met are the pairs that were compared.
+func requireSameTypes(t *testing.T, met map[[2]*typed.Type]bool, path string, want, got *typed.Type) {
+	t.Helper()
+	if met[[2]*typed.Type{want, got}] {
+		return
+	}
+	met[[2]*typed.Type{want, got}] = true
+	require.NotNil(t, got, path)
+	if slices.Contains(sharedTypes(), want) {
+		require.Same(t, want, got, path)
+	}
+	require.Equal(t, []any{want.Scalar, want.Format, want.List != nil, want.Map != nil},
+		[]any{got.Scalar, got.Format, got.List != nil, got.Map != nil}, path)
+	if want.List != nil {
+		require.Equal(t, want.List.Kind, got.List.Kind, path)
+		require.Equal(t, want.List.Keys, got.List.Keys, path)
+		requireSameTypes(t, met, path+"[]", want.List.Elem, got.List.Elem)
+	}
+	if want.Map == nil {
+		return
+	}
+	require.Equal(t, []any{want.Map.Atomic, want.Map.Untyped, want.Map.Elem != nil},
+		[]any{got.Map.Atomic, got.Map.Untyped, got.Map.Elem != nil}, path)
+	if want.Map.Elem != nil {
+		requireSameTypes(t, met, path+"{}", want.Map.Elem, got.Map.Elem)
+	}
+	require.Len(t, got.Map.Fields, len(want.Map.Fields), path)
+	for name, f := range want.Map.Fields {
+		require.Equal(t, f.Default, got.Map.Fields[name].Default, "%s.%s", path, name)
+		require.Equal(t, f.Nullable, got.Map.Fields[name].Nullable, "%s.%s", path, name)
+		requireSameTypes(t, met, path+"."+name, f.Type, got.Map.Fields[name].Type)
+	}
 }
 
 func TestBuiltinIsSmall(t *testing.T) {
@@ -125,15 +201,16 @@ func TestBuiltinIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// BenchmarkDocument is the cost of the first TypeFor of a group version.
-func BenchmarkDocument(b *testing.B) {
-	files, err := fs.Sub(embedded, "builtin")
-	require.NoError(b, err)
-	for _, name := range []string{"api/v1", "apis/apps/v1", "apis/coordination.k8s.io/v1"} {
-		b.Run(name, func(b *testing.B) {
+// BenchmarkFirstType is the cost of the first TypeFor of a kind in a process.
+func BenchmarkFirstType(b *testing.B) {
+	for _, gvk := range []schema.GroupVersionKind{
+		{Version: "v1", Kind: "Pod"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
+	} {
+		b.Run(gvk.Kind, func(b *testing.B) {
 			b.ReportAllocs()
-			for range b.N {
-				compileEmbedded(files, name)
+			for b.Loop() {
+				newBuiltin().TypeFor(gvk)
 			}
 		})
 	}

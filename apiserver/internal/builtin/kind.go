@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,10 +16,12 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/transcode"
 )
 
 // kind implements resources.Strategy for a built-in kind at one version. Its methods are
@@ -33,6 +36,12 @@ type kind struct {
 	options  Options
 
 	hasStatus bool // whether there is a status subresource
+
+	// message is the table by which stored JSON becomes protobuf; nil if there is none.
+	message func() *transcode.Message
+	// filter copies what selectors need of stored JSON.
+	filter      func() *transcode.Filter
+	selectables *sync.Pool // of *selectable
 }
 
 // open returns the strategy of a built-in resource.
@@ -41,6 +50,8 @@ func open(r *resources.Resource, options Options) (resources.Strategy, error) {
 		resource: r, gvk: r.GVK(), types: typesOfVersion(r.GroupVersion()), traits: kindTraits[r.Group][r.Kind],
 		options: options,
 	}
+	k.message, k.filter = sync.OnceValue(k.newMessage), sync.OnceValue(k.newFilter)
+	k.selectables = &sync.Pool{New: func() any { return &selectable{} }}
 	k.FieldManagers = resources.FieldManagers{New: k.newFieldManager, Now: options.Now}
 	_, k.hasStatus = r.Subresource("status")
 	obj, err := k.types.scheme.New(k.gvk)
@@ -106,7 +117,7 @@ func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error
 		if !ok {
 			return nil, nil, fmt.Errorf("expected a %T, got a %T", obj, decoded)
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, obj); err != nil {
+		if err := fromUnstructured(u.Object, &obj); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -114,6 +125,17 @@ func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error
 	setDefaults(obj)
 	obj, err := throughStorage(obj)
 	return obj, nil, err
+}
+
+// fromUnstructured sets obj, an empty object, to a tree, as runtime.DefaultUnstructuredConverter does. That copies all
+// that it knows of Go types whenever it meets a new field: milliseconds, for the first object of a kind. So it is asked
+// only if there is an error, for its text.
+func fromUnstructured(tree map[string]any, obj *resources.Object) error {
+	if made, err := gostruct.Patch(*obj, tree); err == nil {
+		*obj = made.(resources.Object)
+		return nil
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(tree, *obj)
 }
 
 // goName returns the package and Go type of a kind, which kube-apiserver's errors name:

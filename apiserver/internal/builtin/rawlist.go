@@ -83,33 +83,32 @@ func endOfObject(data []byte) int {
 // versionAfter are the fields of metadata that JSON has before resourceVersion, in its order.
 var versionAfter = []string{"name", "generateName", "namespace", "selfLink", "uid"}
 
-// WithVersion returns the JSON of an object with a resourceVersion, unless that is empty, and the newline of an
-// encoder, made of the stored JSON without decoding it. It returns false if the stored JSON does not start as
-// EncodeStored writes it, or is of another version.
+// AppendWithVersion appends the JSON of an object with a resourceVersion, unless that is empty, and the newline of an
+// encoder, made of the stored JSON without decoding it. It returns false, and has appended nothing, if the stored JSON
+// does not start as EncodeStored writes it, or is of another version.
 //
 //	stored   {"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u", …
 //	result   {"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"7", …
-func (k *kind) WithVersion(stored []byte, revision string) ([]byte, bool) {
+func (k *kind) AppendWithVersion(to, stored []byte, revision string) ([]byte, bool) {
 	if k.resource.Stored != k.gvk {
-		return nil, false
+		return to, false
 	}
 	head := `{"kind":"` + k.gvk.Kind + `","apiVersion":"` + k.gvk.GroupVersion().String() + `","metadata":{`
 	rest, ok := bytes.CutPrefix(stored, []byte(head))
 	if !ok || bytes.HasPrefix(rest, []byte("}")) {
-		return nil, false
+		return to, false
 	}
 	for _, name := range versionAfter {
 		if rest, ok = cutText(rest, name); !ok {
-			return nil, false
+			return to, false
 		}
 	}
 	if bytes.HasPrefix(rest, []byte(`"resourceVersion"`)) {
-		return nil, false
+		return to, false
 	}
 	field := `"resourceVersion":"` + revision + `"`
 	at := len(stored) - len(rest)
-	out := make([]byte, 0, len(stored)+len(field)+2)
-	out = append(out, stored[:at]...)
+	out := append(to, stored[:at]...)
 	if revision == "" { // of a dry run
 		return append(append(out, rest...), '\n'), true
 	}

@@ -2,17 +2,22 @@ package builtin
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/internal/transcode"
 )
 
 // SelectableFields returns the name, the namespace and the other selectable fields of the
@@ -70,6 +75,86 @@ func (k *kind) SelectableFields(obj resources.Object) fields.Set {
 		}
 	}
 	return set
+}
+
+// selectablePaths returns the paths of the fields that SelectableFields reads, but for those in metadata.
+func selectablePaths(obj resources.Object) []string {
+	switch obj.(type) {
+	case *corev1.Pod:
+		return []string{
+			"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+			"status.phase", "status.podIP", "status.nominatedNodeName",
+		}
+	case *corev1.Event:
+		return []string{"involvedObject", "reason", "source.component", "type", "reportingComponent"}
+	case *eventsv1.Event:
+		return []string{"reportingController", "reason", "regarding", "type"}
+	case *corev1.Namespace:
+		return []string{"status.phase"}
+	case *corev1.Node:
+		return []string{"spec.unschedulable"}
+	case *corev1.Secret:
+		return []string{"type"}
+	case *corev1.Service:
+		return []string{"spec.clusterIP", "spec.type"}
+	case *corev1.ReplicationController, *appsv1.ReplicaSet:
+		return []string{"status.replicas"}
+	case *batchv1.Job:
+		return []string{"status.succeeded"}
+	case *certificatesv1.CertificateSigningRequest:
+		return []string{"spec.signerName"}
+	case *resourcev1.ResourceSlice:
+		return []string{"spec.driver", "spec.nodeName"}
+	}
+	return nil
+}
+
+// labelsFilter copies what label selectors need.
+var labelsFilter = transcode.NewFilter("kind", "apiVersion", "metadata.labels")
+
+// newFilter returns the filter that copies what field and label selectors need.
+func (k *kind) newFilter() *transcode.Filter {
+	return transcode.NewFilter(append([]string{"kind", "apiVersion", "metadata.name", "metadata.namespace",
+		"metadata.labels"}, selectablePaths(k.New())...)...)
+}
+
+// A selectable is what it takes to read what selectors need. It is used for many objects, so that a list of many leaves
+// little garbage.
+type selectable struct {
+	data []byte
+	obj  resources.Object // of the kind; nil until it is needed
+	meta metav1.PartialObjectMetadata
+}
+
+// ReadSelectable returns the labels of a stored object and, if withFields, what SelectableFields returns, without
+// decoding the rest. It returns false if the stored JSON is not as EncodeStored writes it, or is of another version.
+func (k *kind) ReadSelectable(stored []byte, withFields bool) (labels.Set, fields.Set, bool) {
+	if _, ok := k.rawMetadata(stored); !ok {
+		return nil, nil, false
+	}
+	s := k.selectables.Get().(*selectable)
+	defer k.selectables.Put(s)
+	filter := labelsFilter
+	if withFields {
+		filter = k.filter()
+	}
+	var ok bool
+	if s.data, ok = filter.Append(s.data[:0], stored); !ok {
+		return nil, nil, false
+	}
+	if !withFields {
+		s.meta = metav1.PartialObjectMetadata{}
+		ok = json.Unmarshal(s.data, &s.meta) == nil
+		return s.meta.Labels, nil, ok
+	}
+	if s.obj == nil {
+		s.obj = k.New()
+	}
+	reflect.ValueOf(s.obj).Elem().SetZero()
+	if json.Unmarshal(s.data, s.obj) != nil {
+		return nil, nil, false
+	}
+	return s.obj.GetLabels(), k.SelectableFields(s.obj), true
 }
 
 // addReference adds the fields of an object reference.

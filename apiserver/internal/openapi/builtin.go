@@ -1,10 +1,14 @@
 package openapi
 
 import (
+	"bytes"
+	"compress/gzip"
+	_ "embed" // for descriptions
 	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -34,12 +38,19 @@ func builtinSchemas(gv schema.GroupVersion) (map[string]tree, models, error) {
 		return nil, nil, err
 	}
 	docs := descriptionsFor(gv, schemas)
+	recorded, err := recordedDescriptions()
+	if err != nil {
+		return nil, nil, err
+	}
 	byKind := map[schema.GroupVersionKind]string{}
 	for model, t := range schemas {
 		if from, ok := meta[model]; ok {
 			describeAs(t, from)
 		}
 		describe(t, docs[model])
+		for path, text := range recorded[model] {
+			describeAt(t, path, text)
+		}
 		for _, kind := range kindsOf(t) {
 			// Options belong to all groups, and have a model in meta/v1.
 			if !strings.HasPrefix(model, metaModels) || kind.Group == "" {
@@ -48,6 +59,37 @@ func builtinSchemas(gv schema.GroupVersion) (map[string]tree, models, error) {
 		}
 	}
 	return schemas, func(kind schema.GroupVersionKind) string { return byKind[kind] }, nil
+}
+
+// descriptions.json.gz has descriptions of kube-apiserver's that the Go types lack, such as what the values of an
+// enumeration mean, by model and path. TestLikeKubeAPIServer writes it.
+//
+//go:embed descriptions.json.gz
+var compressedDescriptions []byte
+
+var recordedDescriptions = sync.OnceValues(func() (out map[string]map[string]string, err error) {
+	data, err := gzip.NewReader(bytes.NewReader(compressedDescriptions))
+	if err != nil {
+		return nil, err
+	}
+	err = json.NewDecoder(data).Decode(&out)
+	return out, err
+})
+
+// describeAt sets the description at a path in a schema, such as "properties/type".
+func describeAt(t tree, path, text string) {
+	for name := range strings.SplitSeq(path, "/") {
+		if name == "" {
+			continue
+		}
+		member, ok := t[name].(tree)
+		if !ok {
+			return // of a field that is gone
+		}
+		t = member
+	}
+	delete(t, "description")
+	describeNode(t, text)
 }
 
 // descriptionsFor returns the descriptions of the Go types of a group version, and of the

@@ -40,9 +40,13 @@ type Handler struct {
 }
 
 // New returns a handler for the resources of tables. version is the server's version, such as
-// v1.36.3.
+// v1.36.3. Documents have the minor version, 1.36.
 func New(tables *resources.Current, version string) *Handler {
-	return &Handler{tables: tables, version: version}
+	minor := strings.TrimPrefix(version, "v")
+	if parts := strings.SplitN(minor, ".", 3); len(parts) == 3 {
+		minor = parts[0] + "." + parts[1]
+	}
+	return &Handler{tables: tables, version: minor}
 }
 
 // Paths are the paths that Register registers.

@@ -1,15 +1,15 @@
 package openapi
 
 import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
 	"sync"
 
-	generated "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
-	"k8s.io/kube-openapi/pkg/builder3/util"
-	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -22,28 +22,23 @@ const (
 	selectables = "x-kubernetes-selectable-fields"
 )
 
+// metaFile has metaSchemas as compressed JSON. They come from k8s.io/apiextensions-apiserver, as Go code, which is ten
+// times as large as the file. go test -update writes it.
+//
+//go:embed meta.json.gz
+var metaFile []byte
+
 // metaSchemas are the schemas that all groups share, such as ObjectMeta, by model, for OpenAPI
 // 3 with descriptions. They are read-only.
 var metaSchemas = sync.OnceValues(func() (map[string]tree, error) {
-	definitions := generated.GetOpenAPIDefinitions(func(model string) spec.Ref {
-		return spec.MustCreateRef(schemaRefs + model)
-	})
-	out := make(map[string]tree, len(definitions))
-	for model, definition := range definitions {
-		schema := definition.Schema
-		schema.Extensions = maps.Clone(schema.Extensions)
-		delete(schema.Extensions, common.ExtensionV2Schema)
-		t, err := treeOf(util.WrapRefs(&schema))
-		if err != nil {
-			return nil, fmt.Errorf("model %s: %w", model, err)
-		}
-		out[model] = t
+	data, err := gzip.NewReader(bytes.NewReader(metaFile))
+	if err != nil {
+		return nil, err
 	}
-	for _, kind := range []string{"DeleteOptions", "WatchEvent", "Status", "APIVersions", "APIGroup", "APIGroupList",
-		"APIResourceList"} {
-		out[metaModels+kind][gvkKey] = []any{tree{"group": "", "kind": kind, "version": "v1"}}
+	var out map[string]tree
+	if err := json.NewDecoder(data).Decode(&out); err != nil {
+		return nil, fmt.Errorf("meta.json.gz: %w", err)
 	}
-	out[scaleModel][gvkKey] = []any{tree{"group": "autoscaling", "kind": "Scale", "version": "v1"}}
 	return out, nil
 })
 

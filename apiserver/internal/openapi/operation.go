@@ -33,7 +33,7 @@ type operation struct {
 	required    bool   // whether the body is required
 	consumes    []string
 	produces    []string
-	answer      string         // the model of the response
+	answer      string         // the model of the response; empty if it is text
 	codes       map[int]string // descriptions of the response codes
 }
 
@@ -47,16 +47,16 @@ const (
 	scaleModel    = "io.k8s.api.autoscaling.v1.Scale"
 )
 
-// The media types of built-in and custom objects.
+// The media types of built-in and custom objects. CBOR is served but not described, as on kube-apiserver.
 var (
 	builtinTypes = []string{
-		runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf, runtime.ContentTypeCBOR,
+		runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf,
 	}
 	builtinStreams = append(slices.Clone(builtinTypes),
-		runtime.ContentTypeJSON+";stream=watch", runtime.ContentTypeProtobuf+";stream=watch", runtime.ContentTypeCBORSequence)
+		runtime.ContentTypeJSON+";stream=watch", runtime.ContentTypeProtobuf+";stream=watch")
 	builtinPatches = []string{
 		string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType),
-		string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType),
+		string(types.ApplyYAMLPatchType),
 	}
 	customTypes   = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML}
 	customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
@@ -64,9 +64,6 @@ var (
 
 // models returns the model name of a kind.
 type models func(schema.GroupVersionKind) string
-
-// notDescribed are subresources that are not served because they need nodes.
-var notDescribed = []string{"attach", "exec", "log", "portforward", "proxy"}
 
 // An author generates the paths of one resource.
 type author struct {
@@ -151,21 +148,29 @@ func (a *author) paths() []*path {
 	item := collection + "/{name}"
 	out = append(out, a.path(item, inItem, a.get(scope, "", r.GVK()), a.update(scope, "", r.GVK()),
 		a.patch(scope, "", r.GVK()), a.delete(scope)))
-	for _, s := range r.Subresources {
-		if !slices.Contains(notDescribed, s.Name) {
-			inItem := inItem
-			if !r.Custom {
-				inItem = append([]parameter{nameParameter(s.Kind.Kind)}, inPath...)
-			}
-			out = append(out, a.path(item+"/"+s.Name, inItem,
-				a.create(scope, s.Name, s.Kind), a.get(scope, s.Name, s.Kind), a.update(scope, s.Name, s.Kind), a.patch(scope,
-					s.Name, s.Kind)))
-		}
+	for i := range r.Subresources {
+		out = append(out, a.subresource(&r.Subresources[i], item, scope, inPath)...)
 	}
 	if !r.Custom {
 		out = append(out, a.watches(scope, inPath, inItem)...)
 	}
 	return slices.DeleteFunc(out, func(p *path) bool { return len(p.operations) == 0 })
+}
+
+// subresource returns the paths of a subresource.
+func (a *author) subresource(s *resources.Subresource, item, scope string, inPath []parameter) []*path {
+	kind := s.Kind.Kind
+	switch {
+	case a.r.Custom:
+		kind = a.r.Kind
+	case connects(s):
+		return a.connect(s, item, scope, inPath)
+	case a.r.Group == "" && a.r.Plural == "pods" && s.Name == "log":
+		return []*path{a.log(item, scope, inPath)}
+	}
+	return []*path{a.path(item+"/"+s.Name, append([]parameter{nameParameter(kind)}, inPath...),
+		a.create(scope, s.Name, s.Kind), a.get(scope, s.Name, s.Kind), a.update(scope, s.Name, s.Kind),
+		a.patch(scope, s.Name, s.Kind))}
 }
 
 // watches returns the deprecated watch paths.

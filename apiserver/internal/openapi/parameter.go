@@ -53,10 +53,10 @@ func optionParameters(options documented) []parameter {
 	return out
 }
 
-// parameterType returns the type of a field in a query; ok is false for fields that only a
-// body has.
+// parameterType returns the type of a field in a query, or of one of its values; ok is false for
+// fields that only a body has.
 func parameterType(t reflect.Type) (name string, ok bool) {
-	if t.Kind() == reflect.Pointer {
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
 	switch t.Kind() {

@@ -134,7 +134,7 @@ func (s shared) operationV2(o *operation) *operationJSON {
 	out.Consumes, out.Produces, out.Schemes = o.consumes, o.produces, []string{"https"}
 	for code, name := range o.codes {
 		out.Responses[strconv.Itoa(code)] = responseJSON{
-			Description: name, Schema: &schemaJSON{Ref: definitionRefs + o.answer},
+			Description: name, Schema: schemaOf(definitionRefs, o.answer),
 		}
 	}
 	if o.body != "" {

@@ -174,10 +174,18 @@ func (o *operation) v3() *operationJSON {
 	return out
 }
 
+// schemaOf returns a reference to a model, or the schema of text if it is empty.
+func schemaOf(refs, model string) *schemaJSON {
+	if model == "" {
+		return &schemaJSON{Type: "string"}
+	}
+	return &schemaJSON{Ref: refs + model}
+}
+
 func contentV3(mediaTypes []string, model string) map[string]mediaV3 {
 	out := make(map[string]mediaV3, len(mediaTypes))
 	for _, t := range mediaTypes {
-		out[t] = mediaV3{Schema: schemaJSON{Ref: schemaRefs + model}}
+		out[t] = mediaV3{Schema: *schemaOf(schemaRefs, model)}
 	}
 	return out
 }

@@ -36,8 +36,11 @@ func (o *objects) strategy(gvk schema.GroupVersionKind) (resources.Strategy, err
 	return o.plugins.options.StrategyOf(gvk)
 }
 
-// New returns an empty object.
+// New returns an empty object, or empty options of a CONNECT request.
 func (o *objects) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	if options := resources.NewConnectOptions(gvk); options != nil {
+		return options, nil
+	}
 	s, err := o.strategy(gvk)
 	if err != nil {
 		return nil, err
@@ -74,8 +77,13 @@ func (o *objects) Default(obj runtime.Object) {
 	}
 }
 
-// Convert sets out to the object in, at the version of out.
+// Convert sets out to the object in, at the version of out. Options of a CONNECT request have one version.
 func (o *objects) Convert(in, out, _ any) error {
+	if options, ok := in.(runtime.Object); ok && reflect.TypeOf(in) == reflect.TypeOf(out) &&
+		resources.NewConnectOptions(options.GetObjectKind().GroupVersionKind()) != nil {
+		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(in).Elem())
+		return nil
+	}
 	from, ok := in.(resources.Object)
 	to, isObject := out.(resources.Object)
 	if !ok || !isObject {

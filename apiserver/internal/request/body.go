@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,16 @@ type Limits struct {
 // maxTrusted is how much memory a Content-Length gets before the body is there.
 const maxTrusted = 64 << 10
 
+// bodies are those that nobody needs any more.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// Release gives the memory of a body back that nobody refers to.
+func Release(body []byte) {
+	if cap(body) <= maxTrusted+bytes.MinRead {
+		bodies.Put(&body)
+	}
+}
+
 // Body reads the request body. The error is a 400, a 408 if it does not arrive in time, or a
 // 413.
 func Body(r *http.Request, limits Limits) ([]byte, error) {
@@ -31,6 +42,9 @@ func Body(r *http.Request, limits Limits) ([]byte, error) {
 		return nil, nil
 	}
 	var body bytes.Buffer
+	if known := bodies.Get().(*[]byte); *known != nil {
+		body = *bytes.NewBuffer((*known)[:0])
+	}
 	body.Grow(int(min(max(r.ContentLength, 0), maxTrusted)) + bytes.MinRead) // for ReadFrom to see the end
 	_, err := body.ReadFrom(io.LimitReader(r.Body, limits.Bytes+1))
 	data := body.Bytes()

@@ -80,6 +80,9 @@ func (c *Call) watched(s selection) watchcache.Selection {
 	out := watchcache.Selection{
 		Scope: s.prefix, Strategy: c.Strategy, Decode: c.decodeRecord, Labels: s.labels, Fields: s.fields,
 	}
+	if raw := c.rawKind(); raw != nil {
+		out.Read = raw.ReadSelectable
+	}
 	if s.key != "" {
 		out.Scope = s.key
 	}
@@ -93,12 +96,6 @@ func (c *Call) watched(s selection) watchcache.Selection {
 	}
 	out.Fields = fields.Everything()
 	return out
-}
-
-// matches reports whether an object matches the selectors.
-func (s selection) matches(strategy resources.Strategy, obj resources.Object) bool {
-	return s.labels.Matches(labels.Set(obj.GetLabels())) &&
-		(s.fields.Empty() || s.fields.Matches(strategy.SelectableFields(obj)))
 }
 
 // list handles a list request.
@@ -136,6 +133,7 @@ func (c *Call) listPage(
 		prefix = s.key
 	}
 	var items []resources.Object
+	watched := c.watched(s)
 	for {
 		page, err := c.Store.List(ctx, prefix, storage.ListOptions{Revision: at, After: after, Limit: int(options.Limit)})
 		if err != nil {
@@ -150,12 +148,15 @@ func (c *Call) listPage(
 			if s.key != "" && record.Key != s.key {
 				continue
 			}
-			obj, err := c.decodeListed(record)
+			item := watchcache.NewItem(record)
+			if ok, err := watched.Matches(item); err != nil {
+				return nil, meta, fmt.Errorf("%s: %w", record.Key, err)
+			} else if !ok {
+				continue
+			}
+			obj, err := item.Decoded(c.Strategy, c.decodeRecord)
 			if err != nil {
 				return nil, meta, fmt.Errorf("%s: %w", record.Key, err)
-			}
-			if !s.matches(c.Strategy, obj) {
-				continue
 			}
 			items = append(items, obj)
 			if options.Limit > 0 && int64(len(items)) == options.Limit {

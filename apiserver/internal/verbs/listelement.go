@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -19,11 +20,13 @@ import (
 //
 //	JSON                       the stored bytes
 //	metadata, JSON             the metadata in the stored bytes
+//	protobuf                   made of the stored bytes
+//	metadata, protobuf         made of the metadata in the stored bytes
 //	Table                      cells that the cache keeps, and the object made of the stored bytes
 //	any other form             what the cache keeps
 //	without the watch cache    decoded and encoded, a chunk at a time
 //
-// The first three need a resource whose stored bytes are what it serves (rawKind).
+// The first five need a resource whose stored bytes are what it serves (rawKind).
 
 // setForm sets what the bytes of elements depend on, and the way to make them.
 func (l *listStream) setForm() {
@@ -44,6 +47,8 @@ func (l *listStream) setForm() {
 	switch {
 	case l.raw != nil && isJSON && !isTable:
 		l.direct = l.stored
+	case l.raw != nil && l.parts.isProtobuf && !isTable:
+		l.direct = l.transcoded
 	case l.source.isCached:
 		l.direct = l.kept
 	}
@@ -63,6 +68,39 @@ func (l *listStream) stored(item, _ *watchcache.Item) (bool, error) {
 	return true, l.element(l.buffer)
 }
 
+// itemsField is the tag of the elements in the Go types of lists.
+const itemsField = 2<<3 | wireBytes
+
+// transcoded sends the protobuf of an item, made of what is stored. What is not as usual is decoded and kept.
+func (l *listStream) transcoded(item, shown *watchcache.Item) (done bool, err error) {
+	version := versionText(item.Revision)
+	var ok bool
+	if l.view.as == nil {
+		l.buffer, ok = l.raw.AppendProtobuf(l.buffer[:0], item.Value, version)
+	} else {
+		l.buffer, ok = l.raw.AppendProtobufMetadata(l.buffer[:0], item.Value, version)
+	}
+	if !ok {
+		if l.source.isCached {
+			return l.kept(item, shown)
+		}
+		return false, nil
+	}
+	var head [2 * (1 + binary.MaxVarintLen64)]byte
+	n := 0
+	if l.view.as != nil { // the metadata is the first field of an object that has no other
+		head[0] = metaField
+		n = 1 + binary.PutUvarint(head[1:], uint64(len(l.buffer)))
+	}
+	start := append(l.head[:0], itemsField)
+	start = binary.AppendUvarint(start, uint64(n+len(l.buffer)))
+	l.head = append(start, head[:n]...)
+	if err := l.spool.add(l.head); err != nil {
+		return false, err
+	}
+	return true, l.spool.add(l.buffer)
+}
+
 // appendMetadata appends the PartialObjectMetadata of an item.
 func (l *listStream) appendMetadata(to []byte, item *watchcache.Item) (out []byte, ok bool) {
 	before := len(to)
@@ -76,12 +114,12 @@ func (l *listStream) appendMetadata(to []byte, item *watchcache.Item) (out []byt
 
 // kept sends an item that is encoded once for all lists, and that the cache keeps.
 func (l *listStream) kept(item, shown *watchcache.Item) (bool, error) {
-	e, isKept, err := item.Encoded(l.form, func() (watchcache.Encoded, error) { return l.encode(item, shown) })
+	e, _, err := item.Encoded(l.form, func() (watchcache.Encoded, error) { return l.encode(item, shown) })
 	if err != nil {
 		return false, err
 	}
 	if l.parts.isProtobuf {
-		return true, l.spool.add(e.Data, isKept)
+		return true, l.spool.add(e.Data)
 	}
 	l.buffer = l.fill(l.buffer[:0], e)
 	if l.columns != nil && l.raw != nil {

@@ -92,7 +92,7 @@ func (p *listParts) sized(size int64) []byte {
 // Tags of protobuf fields: field number and wire type 2, which is a length and bytes.
 const (
 	rawField  = 2<<3 | 2 // the encoded object in runtime.Unknown
-	metaField = 1<<3 | 2 // the metadata of a list, its first field
+	metaField = 1<<3 | 2 // the metadata of an object or a list, its first field
 	wireBytes = 2
 )
 

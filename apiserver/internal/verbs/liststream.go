@@ -84,6 +84,7 @@ type listStream struct {
 	columns resources.Columns
 	since   resources.Since
 	buffer  []byte
+	head    []byte // the start of an element in protobuf
 }
 
 func (l *listStream) run(ctx context.Context) error {
@@ -167,7 +168,7 @@ func (l *listStream) objects(objs ...resources.Object) error {
 		return err
 	}
 	if l.parts.isProtobuf {
-		return l.spool.add(data, false)
+		return l.spool.add(data)
 	}
 	return l.element(data)
 }

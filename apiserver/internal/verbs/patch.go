@@ -66,6 +66,9 @@ func (c *Call) patchWith(
 			DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation,
 		},
 	})
+	if err == nil && isApply && p.intent == nil {
+		request.Release(body) // it is a known one, which was not decoded
+	}
 	if err != nil && isApply {
 		// What is wrong with the body counts first.
 		if invalid := p.decodeIntent(); invalid != nil {
@@ -87,6 +90,9 @@ func patchTypes(strategy resources.Strategy) []string {
 func (c *Call) patchType(strategy resources.Strategy) (types.PatchType, error) {
 	contentType, _, _ := strings.Cut(c.Request.Header.Get("Content-Type"), ";")
 	contentType = strings.TrimSpace(contentType)
+	if contentType == string(types.ApplyYAMLPatchType) {
+		return types.ApplyYAMLPatchType, nil // of all resources, and the most frequent
+	}
 	known := patchTypes(strategy)
 	switch {
 	case slices.Contains(known, contentType):

@@ -1,14 +1,20 @@
 package verbs
 
 import (
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rawKind is implemented by strategies that can return list items, and their metadata, in JSON without decoding.
+// rawKind is implemented by strategies that can return list items, and their metadata, in JSON and protobuf, and what
+// selectors need of them, without decoding.
 type rawKind interface {
 	AppendRaw(to, stored []byte, revision string) (out []byte, ok bool)
 	AppendRawMetadata(to, stored []byte, revision string) (out []byte, ok bool)
+	AppendProtobuf(to, stored []byte, revision string) (out []byte, ok bool)
+	AppendProtobufMetadata(to, stored []byte, revision string) (out []byte, ok bool)
+	ReadSelectable(stored []byte, withFields bool) (labels.Set, fields.Set, bool)
 }
 
 // rawKind returns the strategy if JSON can be made of stored objects without decoding them.

@@ -1,7 +1,7 @@
 // Package verbs implements the REST verbs of API resources, one file for each verb.
 //
 // A request becomes a [Call]. Serve routes it (server.go) to a verb: get.go, list.go,
-// watch.go, create.go, update.go, patch.go, delete.go, or to a subresource: scale.go, pods.go.
+// watch.go, create.go, update.go, patch.go, delete.go, or to a subresource: scale.go, pods.go, connect.go.
 // create, update and patch end in write.go, which has the steps that every write passes:
 // mutating admission, PrepareForCreate or PrepareForUpdate of the resource's strategy,
 // validation, validating admission, storage. apply.go hands an apply to the engine, and noop.go
@@ -157,6 +157,12 @@ func (c *Call) writeWarnings() {
 
 // serve routes the request to its handler.
 func (c *Call) serve() (err error) {
+	if to, ok := c.connecter(); ok {
+		if err := c.routeConnect(to); err != nil {
+			return err
+		}
+		return c.connect(to)
+	}
 	if err := c.route(); err != nil {
 		return err
 	}

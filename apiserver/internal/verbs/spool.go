@@ -3,52 +3,78 @@ package verbs
 import (
 	"io"
 	"os"
+	"sync"
 )
 
-// maxSpool is how much a spool holds in memory.
-const maxSpool = 16 << 20
-
-// A spool keeps the elements of a list until their size is known, which comes first in protobuf.
-// It keeps a large one in a file. Bytes that are shared are not copied.
+// A spool keeps the elements of a list until their size is known, which comes first in protobuf: in blocks of memory,
+// and all that do not fit into these in a file.
+//
+// Invariant: all blocks but the last one are full, and len(blocks) <= maxBlocks.
 type spool struct {
-	parts [][]byte
-	owned int // the size of parts that are not shared
-	file  *os.File
-	size  int64
+	blocks [][]byte
+	file   *os.File
+	size   int64
 }
 
-// add appends bytes. The caller does not change them; shared is whether others keep them too.
-func (s *spool) add(data []byte, shared bool) error {
-	s.parts = append(s.parts, data)
+// blockSize is the size of a block, and maxBlocks how many a spool has at most.
+const (
+	blockSize = 256 << 10
+	maxBlocks = 32
+)
+
+// blocks are those of spools that have ended, so that lists leave no garbage.
+var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
+
+// add appends a copy of bytes.
+func (s *spool) add(data []byte) error {
 	s.size += int64(len(data))
-	if !shared {
-		s.owned += len(data)
+	for len(data) > 0 {
+		last := len(s.blocks) - 1
+		if last < 0 || len(s.blocks[last]) == blockSize {
+			if err := s.grow(); err != nil {
+				return err
+			}
+			last = len(s.blocks) - 1
+		}
+		n := min(len(data), blockSize-len(s.blocks[last]))
+		s.blocks[last] = append(s.blocks[last], data[:n]...)
+		data = data[n:]
 	}
-	if s.owned <= maxSpool {
-		return nil
-	}
-	return s.spill()
+	return nil
 }
 
-// spill writes the parts to the file.
-func (s *spool) spill() (err error) {
-	if s.file == nil {
-		if s.file, err = os.CreateTemp("", "tenure-list-"); err != nil {
+// grow adds an empty block. It writes the others to the file first if there are too many, or if there is a file.
+func (s *spool) grow() error {
+	if s.file == nil && len(s.blocks) == maxBlocks {
+		file, err := os.CreateTemp("", "tenure-list-")
+		if err != nil {
 			return err
 		}
+		s.file = file
 		// The file has no name from here on, so that nothing is left of it.
-		if err := os.Remove(s.file.Name()); err != nil {
+		if err := os.Remove(file.Name()); err != nil {
 			return err
 		}
 	}
-	for _, part := range s.parts {
-		if _, err := s.file.Write(part); err != nil {
-			return err
+	if s.file != nil {
+		for _, block := range s.blocks {
+			if _, err := s.file.Write(block); err != nil {
+				return err
+			}
 		}
+		s.free()
 	}
-	clear(s.parts)
-	s.parts, s.owned = s.parts[:0], 0
+	s.blocks = append(s.blocks, blocks.Get().(*[blockSize]byte)[:0])
 	return nil
+}
+
+// free gives the blocks back.
+func (s *spool) free() {
+	for _, block := range s.blocks {
+		blocks.Put((*[blockSize]byte)(block[:blockSize]))
+	}
+	clear(s.blocks)
+	s.blocks = s.blocks[:0]
 }
 
 // writeTo writes all that was added.
@@ -57,22 +83,28 @@ func (s *spool) writeTo(w io.Writer) error {
 		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		if _, err := io.Copy(onlyWriter{w}, s.file); err != nil {
+		buffer := blocks.Get().(*[blockSize]byte)
+		defer blocks.Put(buffer)
+		if _, err := io.CopyBuffer(onlyWriter{w}, onlyReader{s.file}, buffer[:]); err != nil {
 			return err
 		}
 	}
-	for _, part := range s.parts {
-		if _, err := w.Write(part); err != nil {
+	for _, block := range s.blocks {
+		if _, err := w.Write(block); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// onlyWriter hides ReadFrom.
-type onlyWriter struct{ io.Writer }
+// onlyWriter hides ReadFrom, onlyReader WriteTo.
+type (
+	onlyWriter struct{ io.Writer }
+	onlyReader struct{ io.Reader }
+)
 
 func (s *spool) close() error {
+	s.free()
 	if s.file == nil {
 		return nil
 	}

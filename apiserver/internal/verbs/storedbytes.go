@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"bytes"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -20,10 +21,16 @@ func (c *Call) storedAs(obj resources.Object, data []byte) { c.stored = stored{o
 
 // versioner is implemented by strategies that can return the JSON of an object, made of the stored JSON.
 type versioner interface {
-	// WithVersion returns the JSON that an encoder makes of an object with a resourceVersion, if
+	// AppendWithVersion appends the JSON that an encoder makes of an object with a resourceVersion, if
 	// data is the JSON of the object without it.
-	WithVersion(data []byte, revision string) ([]byte, bool)
+	AppendWithVersion(to, data []byte, revision string) ([]byte, bool)
 }
+
+// responses are buffers of responses that were written.
+var responses = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxResponse is the size of the largest buffer that is kept.
+const maxResponse = 64 << 10
 
 // respondStored writes obj as [Call.respond] does, without encoding it again. It returns false, and has written
 // nothing, if it cannot.
@@ -36,9 +43,14 @@ func (c *Call) respondStored(code int, obj resources.Object) bool {
 	if !ok {
 		return false
 	}
-	data, ok := strategy.WithVersion(c.stored.data, obj.GetResourceVersion())
+	buffer := responses.Get().(*[]byte)
+	defer responses.Put(buffer)
+	data, ok := strategy.AppendWithVersion((*buffer)[:0], c.stored.data, obj.GetResourceVersion())
 	if !ok {
 		return false
+	}
+	if cap(data) <= maxResponse {
+		*buffer = data
 	}
 	c.writeWarnings()
 	c.written = true

@@ -55,6 +55,7 @@ func TestWorkIsShared(t *testing.T) {
 	for i := range 500 {
 		// Selectors that match: all of them decode the object.
 		s := everything[[]int{0, 4, 8, 28}[i%4]]
+		s.Read = nil
 		s.Decode = func(strategy resources.Strategy, r storage.Record) (resources.Object, error) {
 			decodes.Add(1)
 			return decode(strategy, r)

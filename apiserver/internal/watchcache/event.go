@@ -24,6 +24,8 @@ type Item struct {
 	mu      sync.Mutex
 	warm    bool // whether decoded is kept
 	decoded []*decoded
+	// selected is what selectors read of the item without decoding it.
+	selected []*selected
 
 	// encoded is the item as an element of lists, by form. room is what the cache has left
 	// for such bytes; nil if the item is not a current one.
@@ -157,21 +159,51 @@ func (i *Item) at(strategy resources.Strategy, decode Decoder) *decoded {
 	return d
 }
 
+// selected is what selectors read of an object at one version.
+type selected struct {
+	strategy resources.Strategy
+	labels   labels.Set
+	fields   fields.Set // nil if they were not needed
+}
+
 // selectable returns the labels and the selectable fields of an item. It leaves out the fields
-// unless they are needed.
-func (i *Item) selectable(
-	strategy resources.Strategy, decode Decoder, needFields bool,
-) (labels.Set, fields.Set, error) {
+// unless they are needed. It decodes the item only if they can't be read otherwise.
+func (i *Item) selectable(of *Selection, needFields bool) (labels.Set, fields.Set, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	d := i.at(strategy, decode)
+	for _, s := range i.selected {
+		if s.strategy == of.Strategy && (s.fields != nil || !needFields) {
+			return s.labels, s.fields, nil
+		}
+	}
+	if s := i.read(of, needFields); s != nil {
+		if i.warm {
+			i.selected = append(i.selected, s)
+		}
+		return s.labels, s.fields, nil
+	}
+	d := i.at(of.Strategy, of.Decode)
 	if d.err != nil {
 		return nil, nil, d.err
 	}
 	if needFields && d.fields == nil {
-		d.fields = strategy.SelectableFields(d.obj)
+		d.fields = of.Strategy.SelectableFields(d.obj)
 	}
 	return d.obj.GetLabels(), d.fields, nil
+}
+
+// read reads what selectors need of an item that is not decoded. It returns nil if it can't, or if the item is decoded.
+// The caller holds the lock.
+func (i *Item) read(of *Selection, needFields bool) *selected {
+	isDecoded := slices.ContainsFunc(i.decoded, func(d *decoded) bool { return d.strategy == of.Strategy })
+	if of.Read == nil || isDecoded {
+		return nil
+	}
+	labelSet, fieldSet, ok := of.Read(i.Value, needFields)
+	if !ok {
+		return nil
+	}
+	return &selected{of.Strategy, labelSet, fieldSet}
 }
 
 // keep sets whether what is decoded is kept.
@@ -182,7 +214,7 @@ func (i *Item) keep(warm bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.warm = warm; !warm {
-		i.decoded = nil
+		i.decoded, i.selected = nil, nil
 	}
 }
 

@@ -19,6 +19,9 @@ type Selection struct {
 	Scope    string
 	Strategy resources.Strategy
 	Decode   Decoder
+	// Read returns the labels of a stored object and, if withFields, its selectable fields. It returns false if the
+	// object must be decoded. nil if all must be.
+	Read func(stored []byte, withFields bool) (labels.Set, fields.Set, bool)
 	// Labels and Fields are empty if all objects in the scope are selected.
 	Labels labels.Selector
 	Fields fields.Selector
@@ -40,7 +43,7 @@ func (s Selection) Matches(item *Item) (bool, error) {
 	if item == nil || s.IsEverything() {
 		return item != nil, nil
 	}
-	labelSet, fieldSet, err := item.selectable(s.Strategy, s.Decode, !s.Fields.Empty())
+	labelSet, fieldSet, err := item.selectable(&s, !s.Fields.Empty())
 	if err != nil {
 		return false, err
 	}
@@ -239,12 +242,12 @@ func (k indexKey) value(index map[string][]*group, item *Item) (string, error) {
 	if item == nil {
 		return "", nil
 	}
-	var decode Decoder
+	var of *Selection // they all have the strategy
 	for _, groups := range index {
-		decode = groups[0].selection.Decode
+		of = &groups[0].selection
 		break
 	}
-	labelSet, fieldSet, err := item.selectable(k.strategy, decode, !k.isLabel)
+	labelSet, fieldSet, err := item.selectable(of, !k.isLabel)
 	if err != nil {
 		return "", err
 	}

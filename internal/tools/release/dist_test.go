@@ -118,6 +118,7 @@ func TestSBOM(t *testing.T) {
 		Deps: []*debug.Module{
 			{Path: "example.com/x", Version: "(devel)"}, {Path: "example.com/xy", Version: "v1.0.0+incompatible", Sum: "h1:a="},
 			{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new", Version: "v1.1.0"}},
+			{Path: "k8s.io/api", Version: "v0.36.3", Replace: &debug.Module{Path: "./api", Version: "(devel)"}},
 		},
 	})
 	var out bytes.Buffer
@@ -130,8 +131,12 @@ func TestSBOM(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"pkg:golang/stdlib@1.26.8", "pkg:golang/example.com/x@v0.1.0", "pkg:golang/example.com/xy@v1.0.0%2Bincompatible",
-		"pkg:golang/example.com/new@v1.1.0",
+		"pkg:golang/example.com/new@v1.1.0", "pkg:golang/k8s.io/api@v0.36.3",
 	}, urls)
+	for i, c := range *read.Components {
+		isChanged := c.Pedigree != nil && strings.HasPrefix(c.Pedigree.Notes, "Changed for releases")
+		require.Equal(t, i == len(urls)-1, isChanged, c.Name)
+	}
 	require.Equal(t, "pkg:golang/example.com/x/cmd@v0.1.0", read.Metadata.Component.PackageURL)
 	require.Equal(t, urls, *(*read.Dependencies)[0].Dependencies)
 }

@@ -34,7 +34,8 @@ func (d *distribution) bomOf(a *artifact, info *buildinfo.BuildInfo) *cyclonedx.
 		moduleComponent(cyclonedx.ComponentTypeLibrary, "stdlib", strings.TrimPrefix(info.GoVersion, "go")),
 	}
 	for _, m := range info.Deps {
-		if m.Replace != nil {
+		isTrimmed := m.Replace != nil && strings.HasPrefix(m.Replace.Path, "./")
+		if m.Replace != nil && !isTrimmed {
 			m = m.Replace
 		}
 		version := m.Version
@@ -44,6 +45,10 @@ func (d *distribution) bomOf(a *artifact, info *buildinfo.BuildInfo) *cyclonedx.
 		c := moduleComponent(cyclonedx.ComponentTypeLibrary, m.Path, version)
 		if m.Sum != "" {
 			c.Properties = &[]cyclonedx.Property{{Name: "go:sum", Value: m.Sum}}
+		}
+		if isTrimmed {
+			c.Pedigree = &cyclonedx.Pedigree{Notes: "Changed for releases: without clients and registrations of alpha and beta " +
+				"versions of Kubernetes' APIs (internal/tools/release/trim.go)."}
 		}
 		components = append(components, c)
 	}
