@@ -25,7 +25,7 @@ func (w *walk) entries(
 		}
 		l := missing
 		if !created {
-			l = entryOrMissing(live, plain, name)
+			l = entryOrMissing(live, plain, name, a)
 		}
 		var never bool // the place itself is never owned
 		var rest *fieldpath.Set
@@ -87,10 +87,16 @@ func (w *walk) entries(
 	return p, true
 }
 
-// entryOrMissing returns the entry of a live map called name; plain is live if that is a plain tree, else nil.
-func entryOrMissing(live any, plain map[string]any, name string) any {
+// entryOrMissing returns the entry of a live map called name; plain is live if that is a plain tree, else nil. applied
+// is what is applied there: most entries are texts that stay as they are, which are not read out of a [Container].
+func entryOrMissing(live any, plain map[string]any, name string, applied any) any {
 	v, ok := plain[name]
 	if plain == nil {
+		if text, isText := applied.(string); isText {
+			if c, isContainer := live.(Container); isContainer && c.HasText(name, text) {
+				return applied
+			}
+		}
 		v, ok = entryOf(live, name)
 	}
 	if !ok {
