@@ -29,7 +29,7 @@ func (w *walk) entries(
 				l = v
 			}
 		} else if !created {
-			l = entryOrMissing(live, name)
+			l = entryOrMissing(live, name, a)
 		}
 		var never bool // the place itself is never owned
 		var rest *fieldpath.Set
@@ -97,8 +97,14 @@ func (w *walk) entries(
 	return p, true
 }
 
-// entryOrMissing returns the entry of a live map called name.
-func entryOrMissing(live any, name string) any {
+// entryOrMissing returns the entry called name of a live map that is no plain tree. applied is what is applied there:
+// most entries are texts that stay as they are, which are not read out of a [Container].
+func entryOrMissing(live any, name string, applied any) any {
+	if text, isText := applied.(string); isText {
+		if c, isContainer := live.(Container); isContainer && c.HasText(name, text) {
+			return applied
+		}
+	}
 	v, ok := entryOf(live, name)
 	if !ok {
 		return missing

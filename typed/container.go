@@ -15,6 +15,9 @@ type Container interface {
 	Len() int
 	// Get returns the entry of a map called name, if it exists.
 	Get(name string) (v any, ok bool)
+	// HasText reports whether the entry of a map called name is text. It may be false where it is: Get tells. It
+	// costs no allocation, as Get does.
+	HasText(name, text string) bool
 	// Entries yields the entries of a map.
 	Entries() iter.Seq2[string, any]
 	// IsStruct reports whether NextShape may be used in the place of Entries.

@@ -63,6 +63,11 @@ func (c inPlace) Pairs(other any, do func(name string, a, b any, inA, inB bool))
 
 func (c inPlace) IsStruct() bool { return c.IsMap() && c.Len()%2 == 0 }
 
+func (c inPlace) HasText(name, text string) bool {
+	v, ok := c.Get(name)
+	return ok && v == text && len(text)%2 == 0 // it may be false for others
+}
+
 func (c inPlace) NextShape(i int) (name string, v any, next int) {
 	names := slices.Sorted(maps.Keys(c.v().(map[string]any)))
 	if i >= len(names) {

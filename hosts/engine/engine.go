@@ -115,10 +115,14 @@ func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter man
 		return upstream, nil // a kind without types can't be applied to
 	}
 	if e.mode == Tenure {
-		return build(fieldmanager.WithWarnings(func(w fieldmanager.Warning) {
+		w, err := build(fieldmanager.WithWarnings(func(w fieldmanager.Warning) {
 			warnings.Inc()
 			klog.V(2).InfoS("Managed fields can't be compared", "versionKind", kind, "subresource", subresource, "warning", w)
 		}))
+		if err != nil || custom {
+			return w, err
+		}
+		return newNumbered(w, subresource), nil
 	}
 	return e.recorder.Wrap(upstream, build, shadow.Kind{
 		Kind: kind, Hub: hub, Subresource: subresource, Custom: custom,

@@ -64,7 +64,8 @@ func checkIntent(t *testing.T, data []byte) {
 	want := map[string]any{}
 	wantErr := lenient(data, &want)
 	wantStrict := strict(data, &map[string]any{})
-	decode, check := NewIntentDecoder(lenient, strict)
+	intent := NewIntent(Request{Intent: data}, lenient, strict)
+	decode, check := intent.Decode, intent.Check
 	for range 2 { // an apply may be retried
 		got := map[string]any{}
 		require.Equal(t, wantErr, decode(data, &got))
@@ -102,13 +103,14 @@ func TestIntentsAreDecodedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls []string
-			decode, check := NewIntentDecoder(
+			intent := NewIntent(
+				Request{Intent: []byte(test.text)},
 				func(data []byte, v any) error { calls = append(calls, "lenient"); return lenient(data, v) },
 				func(data []byte, v any) error { calls = append(calls, "strict"); return strict(data, v) },
 			)
 			var tree map[string]any
-			require.NoError(t, decode([]byte(test.text), &tree))
-			_ = check([]byte(test.text), &map[string]any{})
+			require.NoError(t, intent.Decode([]byte(test.text), &tree))
+			_ = intent.Check([]byte(test.text), &map[string]any{})
 			require.Equal(t, test.calls, calls)
 		})
 	}
@@ -120,7 +122,10 @@ func BenchmarkIntentDecoder(b *testing.B) {
 	data := []byte(intents["an object"])
 	for name, decoders := range map[string]func() (Unmarshal, Unmarshal){
 		"upstream": func() (Unmarshal, Unmarshal) { return lenient, strict },
-		"tenure":   func() (Unmarshal, Unmarshal) { return NewIntentDecoder(lenient, strict) },
+		"tenure": func() (Unmarshal, Unmarshal) {
+			intent := NewIntent(Request{Intent: data}, lenient, strict)
+			return intent.Decode, intent.Check
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

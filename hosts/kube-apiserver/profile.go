@@ -22,10 +22,12 @@ type shares struct {
 
 var (
 	// Package value of structured-merge-diff is the unstructured converter's as well.
-	ofIntents = regexp.MustCompile(`hosts/engine\.(NewIntentDecoder|decodeJSON|\(\*jsonReader\))`)
+	ofIntents = regexp.MustCompile(`hosts/engine\.(\(\*Intent\)\.(Decode|Check)|decodeJSON|\(\*jsonReader\))`)
 	ofEngine  = regexp.MustCompile(
 		`structured-merge-diff/v6/(typed|merge|fieldpath|schema)|util/managedfields|tenure-ssa/tenure/`,
 	)
+	// A patched function that calls upstream's has Tenure in the stack of all that upstream's does.
+	ofUpstream  = regexp.MustCompile(`\(\*(unstructuredSchemaCoercer|applyPatcher)\)\.upstream`)
 	ofYAML      = regexp.MustCompile(`sigs\.k8s\.io/yaml|go\.yaml\.in/`)
 	ofCollector = regexp.MustCompile(`runtime\.(gcBgMarkWorker|gcAssist|bgsweep|bgscavenge|gcStart)`)
 	traceHead   = regexp.MustCompile(`^\s*([\d.]+)(ns|us|ms|s|mins)\s+(.*)`)
@@ -58,7 +60,10 @@ func sharesIn(traces string) (s shares) {
 		s.seconds += v
 		lines[0] = m[3]
 		isEngine, isDecoding, isCollection := false, false, false
-		for _, frame := range lines {
+		for _, frame := range lines { // the innermost first
+			if ofUpstream.MatchString(frame) {
+				break
+			}
 			switch {
 			case ofIntents.MatchString(frame), ofYAML.MatchString(frame):
 				isDecoding = true

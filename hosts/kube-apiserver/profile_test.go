@@ -19,7 +19,14 @@ Type: cpu
 -----------+-------------------------------------------------------
      490ms   sigs.k8s.io/json.UnmarshalStrict
              github.com/tenure-ssa/tenure/hosts/engine.decodeJSON
-             github.com/tenure-ssa/tenure/hosts/engine.NewIntentDecoder.func1
+             github.com/tenure-ssa/tenure/hosts/engine.(*Intent).Decode
+             k8s.io/apiserver/pkg/endpoints/handlers.(*applyPatcher).upstreamApplyPatchToCurrentObject
+             github.com/tenure-ssa/tenure/hosts/engine.(*Intent).Apply
+-----------+-------------------------------------------------------
+     200ms   runtime.mallocgc
+             k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning.PruneWithOptions
+             k8s.io/apiextensions-apiserver/pkg/apiserver.(*unstructuredSchemaCoercer).upstreamApply
+             github.com/tenure-ssa/tenure/hosts/engine.WithoutManagedFields
 -----------+-------------------------------------------------------
      500ms   runtime.scanobject
              runtime.gcBgMarkWorker
@@ -37,8 +44,8 @@ Type: cpu
 
 func TestShares(t *testing.T) {
 	s := sharesIn(sampleTraces)
-	require.InDelta(t, 63.1, s.seconds, 1e-9)
-	require.InDelta(t, 0.51, s.fieldManagement, 1e-9, "any frame counts, also below a collection")
+	require.InDelta(t, 63.3, s.seconds, 1e-9)
+	require.InDelta(t, 0.51, s.fieldManagement, 1e-9, "any frame counts, also below a collection, but for one that only calls upstream")
 	require.InDelta(t, 1.99, s.decoding, 1e-9, "the decoding of an intent is no field management, whoever does it")
 	require.InDelta(t, 0.5, s.collection, 1e-9)
 }

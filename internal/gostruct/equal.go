@@ -112,20 +112,25 @@ func marshal(f *form, v reflect.Value) []byte {
 }
 
 func equalStructs(f *form, a, b reflect.Value, depth int) bool {
+	if p, q := memoryOf(a), memoryOf(b); p != nil && q != nil {
+		return equalInMemory(f, p, q, depth)
+	}
 	for _, field := range f.fields {
-		if isEqual, known := field.equal(a, b, depth); known {
-			if !isEqual {
-				return false
-			}
-			continue
-		}
-		av, af, inA := field.in(a)
-		bv, bf, inB := field.in(b)
-		if inA != inB || inA && !equal(af, av, bf, bv, depth+1) {
+		if !equalFields(field, a, b, depth) {
 			return false
 		}
 	}
 	return true
+}
+
+// equalFields reports whether a field of two structs is equal, or left out in both.
+func equalFields(f *field, a, b reflect.Value, depth int) bool {
+	if isEqual, known := f.equal(a, b, depth); known {
+		return isEqual
+	}
+	av, af, inA := f.in(a)
+	bv, bf, inB := f.in(b)
+	return inA == inB && (!inA || equal(af, av, bf, bv, depth+1))
 }
 
 // equal reports whether a field of two structs is equal, left out or not, without asking first whether it is left out.

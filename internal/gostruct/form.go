@@ -61,6 +61,8 @@ type field struct {
 	name      string
 	outer     []step // the embedded structs that it is in, outermost first
 	index     int
+	offset    uintptr // in the struct, if isPlain
+	size      uintptr // of its Go type
 	form      *form
 	omitEmpty bool
 	omitZero  func(reflect.Value) bool
@@ -76,6 +78,7 @@ type field struct {
 // step goes from a struct into one embedded in it.
 type step struct {
 	index    int
+	offset   uintptr
 	pointer  bool
 	omitZero func(reflect.Value) bool
 }
@@ -239,7 +242,13 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 		if hasOption(options, "omitzero") {
 			omitZero = zeroTest(sf.Type)
 		}
-		next := &field{name: name, outer: outer, index: i, omitEmpty: hasOption(options, "omitempty"), omitZero: omitZero}
+		next := &field{
+			name: name, outer: outer, index: i, offset: sf.Offset, size: sf.Type.Size(),
+			omitEmpty: hasOption(options, "omitempty"), omitZero: omitZero,
+		}
+		for _, s := range outer {
+			next.offset += s.offset
+		}
 		if sf.Anonymous && name == "" {
 			inner := sf.Type
 			if inner.Kind() == reflect.Pointer {
@@ -249,7 +258,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 				if containsType(inside, inner) {
 					continue // a struct in itself: what is in it again is shadowed
 				}
-				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Type.Kind() == reflect.Pointer, omitZero})
+				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Offset, sf.Type.Kind() == reflect.Pointer, omitZero})
 				c.fields(f, inner, deeper, append(inside[:len(inside):len(inside)], inner))
 				continue
 			}

@@ -45,8 +45,11 @@ func fits(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
 
 // fitsStruct walks the fields of a struct beside those of a set; both are sorted by name.
 func fitsStruct(f *form, v reflect.Value, g *typed.Guess, depth int) bool {
-	next := 0
+	next, p := 0, memoryOf(v)
 	for _, field := range f.fields {
+		if field.isLeftOut(p) {
+			continue
+		}
 		fv, ff, ok := reflect.Value{}, field.form, true
 		if field.isDirect { // as nearly all are
 			fv = v.Field(field.index)
@@ -86,8 +89,11 @@ func fitsOver(f *form, old, v reflect.Value, g *typed.Guess, depth int) bool {
 	if depth > typed.MaxDepth {
 		return false
 	}
-	next := 0
+	next, p, q := 0, memoryOf(v), memoryOf(old)
 	for _, field := range f.fields {
+		if field.isLeftOut(p) && field.isLeftOut(q) {
+			continue
+		}
 		now, nowForm, inNow := field.in(v)
 		was, wasForm, inOld := field.in(old)
 		if !inNow && !inOld {
@@ -285,7 +291,11 @@ func isValid(f *form, v reflect.Value, t *typed.Type, depth int, left *int) bool
 			*left -= n
 			return *left >= 0
 		}
+		p := memoryOf(v)
 		for _, field := range f.fields {
+			if field.isLeftOut(p) {
+				continue
+			}
 			fv, ff, ok := field.in(v)
 			if !ok {
 				continue

@@ -60,8 +60,11 @@ func matches(f *form, v reflect.Value, want any, depth int) bool {
 }
 
 func matchesStruct(f *form, v reflect.Value, want map[string]any, depth int) bool {
-	found := 0
+	found, p := 0, memoryOf(v)
 	for _, field := range f.fields {
+		if field.isLeftOut(p) {
+			continue
+		}
 		fv, ff, ok := field.in(v)
 		if !ok {
 			continue

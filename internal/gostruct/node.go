@@ -108,7 +108,11 @@ func (n Node) IsEmpty() bool {
 
 // isEmpty reports whether all fields of a struct are left out.
 func (f *form) isEmpty(v reflect.Value) bool {
+	p := memoryOf(v)
 	for _, field := range f.fields {
+		if field.isLeftOut(p) {
+			continue
+		}
 		if _, _, ok := field.in(v); ok {
 			return false
 		}
@@ -117,7 +121,11 @@ func (f *form) isEmpty(v reflect.Value) bool {
 }
 
 func (f *form) count(v reflect.Value) (n int) {
+	p := memoryOf(v)
 	for _, field := range f.fields {
+		if field.isLeftOut(p) {
+			continue
+		}
 		if _, _, ok := field.in(v); ok {
 			n++
 		}
@@ -147,6 +155,28 @@ func (n Node) Get(name string) (v Value, ok bool) {
 	return nil, false
 }
 
+// HasText reports whether the entry of a map by name is a text. It may be false for texts that are behind a pointer, or
+// of a rare kind.
+func (n Node) HasText(name, text string) bool {
+	if n.form == nil {
+		return false
+	}
+	switch n.form.kind {
+	case structKind:
+		field := n.form.byName[name]
+		if field == nil || !field.isPlain || field.form.kind != stringKind {
+			return false
+		}
+		return field.at(n.v).String() == text && (text != "" || !field.omitEmpty)
+	case mapKind:
+		if n.v.Type() == textsType {
+			got, ok := n.v.Interface().(map[string]string)[name]
+			return ok && got == text
+		}
+	}
+	return false
+}
+
 // entry returns the entry of a Go map; the zero Value when there is none.
 func (n Node) entry(name string) reflect.Value {
 	key := reflect.ValueOf(name)
@@ -167,8 +197,12 @@ func (n Node) NextShape(i int) (name string, v Value, next int) {
 	if n.form == nil || n.form.kind != structKind {
 		return "", nil, -1
 	}
+	p := memoryOf(n.v)
 	for ; i < len(n.form.fields); i++ {
 		field := n.form.fields[i]
+		if field.isLeftOut(p) {
+			continue
+		}
 		if fv, f, ok := field.in(n.v); ok {
 			if f.kind == stringKind {
 				return field.name, "", i + 1
@@ -205,7 +239,11 @@ func (n Node) Entries() iter.Seq2[string, Value] {
 			}
 			return
 		}
+		p := memoryOf(n.v)
 		for _, field := range n.form.fields {
+			if field.isLeftOut(p) {
+				continue
+			}
 			if fv, f, ok := field.in(n.v); ok && !yield(field.name, valueOf(f, fv)) {
 				return
 			}

@@ -13,8 +13,9 @@ func (n Node) Pairs(other any, do func(name string, a, b Value, inA, inB bool)) 
 	}
 	switch n.form.kind {
 	case structKind:
+		p, q := memoryOf(n.v), memoryOf(o.v)
 		for _, field := range n.form.fields {
-			if field.isSame(n.v, o.v) {
+			if field.isLeftOut(p) && field.isLeftOut(q) || field.isSame(n.v, o.v) {
 				continue
 			}
 			av, af, inA := field.in(n.v)

@@ -53,7 +53,11 @@ func tree(f *form, v reflect.Value, except [][]string, depth int) (any, error) {
 func structTree(f *form, v reflect.Value, except [][]string, depth int) (any, error) {
 	// Counting first costs less than a map that is too large, or has to grow.
 	out := make(map[string]any, f.count(v))
+	p := memoryOf(v)
 	for _, field := range f.fields {
+		if field.isLeftOut(p) {
+			continue
+		}
 		fv, ff, ok := field.in(v)
 		if !ok {
 			continue

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"flag"
 	"maps"
 	"os"
 	"strings"
@@ -16,8 +15,6 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
-
-var update = flag.Bool("update", false, "write meta.json.gz")
 
 // generatedSchemas returns what metaSchemas are by the definitions of k8s.io/apiextensions-apiserver.
 func generatedSchemas(t *testing.T) map[string]tree {

@@ -2,9 +2,6 @@ package verbs
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"slices"
 	"sync"
 
@@ -12,6 +9,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/internal/gmac"
 )
 
 // A controller applies the same intent over and over. What the first of these applies found is
@@ -50,32 +48,7 @@ type intentKey struct {
 	validation string
 	manager    string
 	force      bool
-	sum        sum // of the body
-}
-
-// sum is a GMAC under a key that only this process knows. Two bodies have the same one with a probability of their
-// size in blocks divided by 2^128, whoever chose them: sums are never shown. It takes a tenth of the time of SHA-256.
-type sum [16]byte
-
-var gmac = sync.OnceValue(func() cipher.AEAD {
-	var key [32]byte
-	_, _ = rand.Read(key[:]) // does not fail
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		panic(err) // the size of the key is right
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err) // the size of the block is right
-	}
-	return aead
-})
-
-func sumOf(body []byte) (s sum) {
-	// The same nonce each time: it hides sums, which stay here.
-	var nonce [12]byte
-	gmac().Seal(s[:0], nonce[:], nil, body)
-	return s
+	sum        gmac.Sum // of the body
 }
 
 func (u *unchanged) has(k intentKey) bool {
@@ -139,7 +112,7 @@ func (c *Call) keep(
 
 // intentKey returns the key of the intent of an apply.
 func (p *patcher) intentKey() intentKey {
-	return intentKey{p.patchType, p.validation, p.manager, p.force, sumOf(p.body)}
+	return intentKey{p.patchType, p.validation, p.manager, p.force, gmac.Of(p.body)}
 }
 
 // isKnown reports whether the intent is known to leave live as it is.

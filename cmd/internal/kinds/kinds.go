@@ -36,4 +36,6 @@ func Empty(kind schema.GroupVersionKind) runtime.Object {
 }
 
 // prefix is what the line of a kind begins with.
-func prefix(kind schema.GroupVersionKind) string { return kind.GroupVersion().String() + " " + kind.Kind + " " }
+func prefix(kind schema.GroupVersionKind) string {
+	return kind.GroupVersion().String() + " " + kind.Kind + " "
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/lru"
+
+	"github.com/tenure-ssa/tenure/internal/gmac"
+	"github.com/tenure-ssa/tenure/internal/gostruct"
+)
+
+// A controller applies the same intent over and over. That an apply changed nothing is remembered for the live object,
+// so that the same apply is not decoded and merged again while the object stays as it is:
+//
+//	the same   field manager (kind, version, subresource), manager, force, text of the intent
+//	applied to an object with the same uid and resourceVersion
+//	returns    a copy of that object
+//
+// This is exact because an apply is a function of these, where resourceVersion stands for all that the storage has of
+// the object. Only the time of the manager's entry depends on the clock: an intent that lacks a default changes the
+// object until defaults are set, which dates the entry, although the object comes out as it was. The server puts the
+// time back if nothing else changes it, for which it needs to be the present one.
+//
+// Custom resources are left out: what the storage has of them is not all that the live object depends on, because a
+// webhook may convert them. Admission is called as before. What is kept is a sum for each apply, no object.
+
+// unchangedApplies is how many applies are remembered, in 16 bytes each and some 150 of the cache.
+const unchangedApplies = 1 << 14
+
+// numbered is a Writer whose applies that change nothing are remembered.
+type numbered struct {
+	Writer
+	number      uint64 // no other one of the process has it
+	subresource string
+}
+
+var writers atomic.Uint64
+
+func newNumbered(w Writer, subresource string) *numbered {
+	return &numbered{w, writers.Add(1), subresource}
+}
+
+// noOps remembers applies that change nothing.
+type noOps struct {
+	known *lru.Cache // gmac.Sum → noOp
+	now   func() time.Time
+}
+
+// noOp is what an apply does that changes nothing.
+type noOp struct{ dates bool } // the manager's entry, to now
+
+func newNoOps(size int, now func() time.Time) *noOps { return &noOps{lru.New(size), now} }
+
+var known = newNoOps(unchangedApplies, time.Now)
+
+// Request is an apply, without the object that it is applied to.
+type Request struct {
+	Writer  Writer
+	Intent  []byte
+	Manager string
+	Force   bool
+}
+
+// key returns the key of a request that is applied to live; ok is false if it is not remembered. sum is the sum of the
+// intent.
+func (r *Request) key(live runtime.Object, sum gmac.Sum) (key gmac.Sum, ok bool) {
+	w, ok := r.Writer.(*numbered)
+	if !ok {
+		return key, false
+	}
+	accessor, err := meta.Accessor(live)
+	if err != nil {
+		return key, false
+	}
+	uid, version := string(accessor.GetUID()), accessor.GetResourceVersion()
+	if uid == "" || version == "" || version == "0" {
+		return key, false // it is not stored
+	}
+	var space [256]byte
+	text := binary.AppendUvarint(append(space[:0], sum[:]...), w.number)
+	if r.Force {
+		text = append(text, 1)
+	} else {
+		text = append(text, 0)
+	}
+	for _, s := range [...]string{uid, version, r.Manager} {
+		text = append(binary.AppendUvarint(text, uint64(len(s))), s...)
+	}
+	return gmac.Of(text), true
+}
+
+// apply returns what f returns, which applies a request to live, and remembers it if it changes nothing and isClean is
+// true then. It does not call f if that is known.
+func (n *noOps) apply(live runtime.Object, r *Request, sum gmac.Sum, f func() (runtime.Object, error),
+	isClean func() bool) (runtime.Object, error) {
+	key, ok := r.key(live, sum)
+	if !ok {
+		return f()
+	}
+	if found, ok := n.known.Get(key); ok {
+		if out, ok := n.again(live, r, found.(noOp)); ok {
+			return out, nil
+		}
+	}
+	since := n.timestamp()
+	out, err := f()
+	if err == nil && isClean() {
+		if found, ok := noOpOf(live, out, r, since); ok {
+			n.known.Add(key, found)
+		}
+	}
+	return out, err
+}
+
+// again returns a copy of live, with what a no-op does to it; ok is false if that would change the order of entries.
+func (n *noOps) again(live runtime.Object, r *Request, found noOp) (out runtime.Object, ok bool) {
+	out = live.DeepCopyObject()
+	if !found.dates {
+		return out, true
+	}
+	accessor, err := meta.Accessor(out)
+	if err != nil {
+		return nil, false
+	}
+	entries := accessor.GetManagedFields()
+	i := r.entryOf(entries)
+	if i < 0 {
+		return nil, false
+	}
+	at := n.timestamp()
+	isBeside := func(j int) bool { return j >= 0 && j < len(entries) && entries[j].Operation == entries[i].Operation }
+	if isBeside(i-1) && !entries[i-1].Time.Before(&at) || isBeside(i+1) && !at.Before(entries[i+1].Time) {
+		return nil, false
+	}
+	entries[i].Time = &at
+	return out, true
+}
+
+// timestamp returns now as entries have it.
+func (n *noOps) timestamp() metav1.Time { return metav1.NewTime(n.now().UTC().Truncate(time.Second)) }
+
+// entryOf returns the position of the manager's entry, or -1.
+func (r *Request) entryOf(entries []metav1.ManagedFieldsEntry) int {
+	w, ok := r.Writer.(*numbered)
+	return slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return ok && e.Operation == metav1.ManagedFieldsOperationApply && e.Manager == r.Manager &&
+			e.Subresource == w.subresource
+	})
+}
+
+// noOpOf reports whether out, the result of a request that began at since, is live but for the time of the manager's
+// entry. It is false where it can't be told whether the request dates the entry, because it has the present time
+// already. It changes nothing of out in the end.
+func noOpOf(live, out runtime.Object, r *Request, since metav1.Time) (n noOp, ok bool) {
+	before, err := meta.Accessor(live)
+	if err != nil {
+		return n, false
+	}
+	after, err := meta.Accessor(out)
+	if err != nil {
+		return n, false
+	}
+	old, now := before.GetManagedFields(), after.GetManagedFields()
+	own := r.entryOf(now)
+	if len(old) != len(now) {
+		return n, false
+	}
+	for i := range now {
+		a, b := &old[i], &now[i]
+		if a.Manager != b.Manager || a.Operation != b.Operation || a.APIVersion != b.APIVersion ||
+			a.FieldsType != b.FieldsType || a.Subresource != b.Subresource || !sameFields(a.FieldsV1, b.FieldsV1) {
+			return n, false
+		}
+		if !a.Time.Equal(b.Time) {
+			if i != own {
+				return n, false
+			}
+			n.dates = true
+		} else if i == own && !a.Time.Before(&since) {
+			return n, false
+		}
+	}
+	// Most changes are seen without a look at the rest.
+	if !maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) {
+		return n, false
+	}
+	after.SetManagedFields(old)
+	defer after.SetManagedFields(now)
+	return n, equal(live, out)
+}
+
+func sameFields(a, b *metav1.FieldsV1) bool {
+	return (a == nil) == (b == nil) && bytes.Equal(a.GetRawBytes(), b.GetRawBytes())
+}
+
+// equal reports whether two objects are the same. They are Go structs of the hub version, most of which have no names
+// in JSON: they are compared by the names of their fields.
+func equal(a, b runtime.Object) bool {
+	x, err := gostruct.Of(a)
+	if err != nil {
+		return false
+	}
+	y, err := gostruct.Of(b)
+	return err == nil && x.EqualJSON(y)
+}
