@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -208,14 +209,14 @@ func (r randomFiller) fillKind(v reflect.Value, depth int, pick func([]string) s
 	}
 }
 
-// oddStored are stored objects that nothing in this module writes, with why each is here, and whether protobuf is made
-// of them.
 // The start of objects up to the end of their names.
 const (
 	podA    = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"`
 	secretA = `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"`
 )
 
+// oddStored are stored objects that nothing in this module writes, with why each is here, and whether protobuf is made
+// of them.
 var oddStored = []struct {
 	name, why, stored string
 	made              bool
@@ -229,6 +230,8 @@ var oddStored = []struct {
 		`{"kind":"StatefulSet","apiVersion":"apps/v1","metadata":` +
 			`{"name":"a"},"spec":{"volumeClaimTemplates":[{"kind":"PersistentVolumeClaim","apiVersion":"v1",` +
 			`"metadata":{"name":"c"},"spec":{},"status":{}}]},"status":{"replicas":0}}`, true},
+	{"exponent", "three digits are enough", `{"kind":"ResourceQuota","apiVersion":"v1","metadata":{"name":"a"},"spec":{"hard":{"cpu":"1e-200"}},"status":{}}`, true},
+	{"long exponent", "it takes time", `{"kind":"ResourceQuota","apiVersion":"v1","metadata":{"name":"a"},"spec":{"hard":{"cpu":"1e-2000"}},"status":{}}`, false},
 	{"null in a list", "it is an empty string", podA + `,"finalizers":[null]}}`,
 		false},
 	{"version", "the store has none", podA + `,"resourceVersion":"3"}}`, false},
@@ -339,7 +342,12 @@ func FuzzProtobuf(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	// Decoding takes seconds for the quantity 1e-9999999, and for ever for others, here as in kube-apiserver.
+	endless := regexp.MustCompile(`[eE][+-]?[0-9]{4}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if endless.Match(data) {
+			t.Skip()
+		}
 		for _, k := range all {
 			checkProtobuf(t, k, data)
 			checkSelectable(t, k, data)

@@ -130,16 +130,21 @@ func (e *encoder) binaryText() bool {
 	return true
 }
 
-// maxCanonical is how many quantities an encoder remembers, and maxQuantity how long these are at most.
+// maxCanonical is how many quantities an encoder remembers, and maxQuantity how long these are at most. The exponent of
+// one takes maxExponent bytes at most: ParseQuantity takes seconds for 1e-9999999, and for ever for others.
 const (
 	maxCanonical = 1000
 	maxQuantity  = 32
+	maxExponent  = len("e-999")
 )
 
 // quantity encodes a quantity, which is a message with its canonical form.
 func (e *encoder) quantity() bool {
 	content, plain, ok := e.scan()
 	if !ok || !plain || len(content) > maxQuantity {
+		return false
+	}
+	if i := bytes.LastIndexAny(content, "eE"); i >= 0 && len(content)-i > maxExponent {
 		return false
 	}
 	canonical, ok := e.canonical[string(content)]
