@@ -54,9 +54,8 @@ const maxBinary = 60_000_000
 // inlined are the packages that functions are inlined in. All others, most of the code, are smaller without, and are
 // where Tenure spends little time: kube-apiserver's types, validation and policies, clients, and what they import.
 var inlined = []string{
-	"std", "github.com/tenure-ssa/tenure/...", "k8s.io/apimachinery/...", "k8s.io/kube-openapi/...", "sigs.k8s.io/json/...",
-	"sigs.k8s.io/yaml/...", "go.yaml.in/...", "github.com/json-iterator/...", "github.com/fxamacker/cbor/...",
-	"golang.org/x/net/...",
+	"std", "github.com/tenure-ssa/tenure/...", "k8s.io/apimachinery/...", "sigs.k8s.io/json/...", "sigs.k8s.io/yaml/...",
+	"go.yaml.in/...",
 }
 
 // buildFlags returns the flags that make a binary small, and set its version.
