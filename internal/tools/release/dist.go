@@ -58,6 +58,9 @@ var inlined = []string{
 	"go.yaml.in/...",
 }
 
+// commandPackages are packages of Tenure that functions are not inlined in: they print and ask.
+const commandPackages = "github.com/tenure-ssa/tenure/cmd/..."
+
 // buildFlags returns the flags that make a binary small, and set its version.
 func (p platform) buildFlags(version string) []string {
 	link := "-s -w -X " + releaseVariable + "=" + version
@@ -68,7 +71,7 @@ func (p platform) buildFlags(version string) []string {
 	for _, pattern := range inlined {
 		flags = append(flags, "-gcflags="+pattern+"=") // the last one that matches a package holds
 	}
-	return flags
+	return append(flags, "-gcflags="+commandPackages+"=-l")
 }
 
 // distribution is what people download of a release.
