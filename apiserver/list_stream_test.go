@@ -163,7 +163,8 @@ func TestListsDecodeOnce(t *testing.T) {
 	h := newHost(t, apiserver.Options{Hooks: hooks})
 	for i := range 10 {
 		h.must("POST", deployments, "", fmt.Sprintf(`{"metadata":{"name":"d%d"},"spec":{`+
-			`"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`, i))
+			`"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},`+
+			`"spec":{"containers":[{"name":"c","image":"i"}]}}}}`, i))
 	}
 	h.keepWatching(deployments + "?watch=1")
 	for _, accept := range []string{

@@ -24,13 +24,13 @@ import (
 //	applied to an object with the same uid and resourceVersion
 //	returns    a copy of that object
 //
-// This is exact because an apply is a function of these, where resourceVersion stands for all that the storage has of
-// the object. Only the time of the manager's entry depends on the clock: an intent that lacks a default changes the
-// object until defaults are set, which dates the entry, although the object comes out as it was. The server puts the
-// time back if nothing else changes it, for which it needs to be the present one.
+// This is exact: nothing else decides the result of an apply. Two objects with one uid and one resourceVersion are the
+// same, as they are read from the storage. Only the time of the manager's entry depends on the clock. An intent that lacks
+// a default changes the object until defaults are set. So the entry gets a new time, although the object is the same in
+// the end. The server puts the old time back if nothing else changed, and only if the new time is the present one.
 //
-// Custom resources are left out: what the storage has of them is not all that the live object depends on, because a
-// webhook may convert them. Admission is called as before. What is kept is a sum for each apply, no object.
+// Custom resources are left out, because a webhook may convert them: the same stored object can then be read as another
+// one. Admission is called as before. What is kept is a sum for each apply, no object.
 
 // unchangedApplies is how many applies are remembered, in 16 bytes each and some 150 of the cache.
 const unchangedApplies = 1 << 14

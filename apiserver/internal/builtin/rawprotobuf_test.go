@@ -213,6 +213,7 @@ func (r randomFiller) fillKind(v reflect.Value, depth int, pick func([]string) s
 const (
 	podA    = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"`
 	secretA = `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"`
+	quotaA  = `{"kind":"ResourceQuota","apiVersion":"v1","metadata":{"name":"a"`
 )
 
 // oddStored are stored objects that nothing in this module writes, with why each is here, and whether protobuf is made
@@ -230,8 +231,8 @@ var oddStored = []struct {
 		`{"kind":"StatefulSet","apiVersion":"apps/v1","metadata":` +
 			`{"name":"a"},"spec":{"volumeClaimTemplates":[{"kind":"PersistentVolumeClaim","apiVersion":"v1",` +
 			`"metadata":{"name":"c"},"spec":{},"status":{}}]},"status":{"replicas":0}}`, true},
-	{"exponent", "three digits are enough", `{"kind":"ResourceQuota","apiVersion":"v1","metadata":{"name":"a"},"spec":{"hard":{"cpu":"1e-200"}},"status":{}}`, true},
-	{"long exponent", "it takes time", `{"kind":"ResourceQuota","apiVersion":"v1","metadata":{"name":"a"},"spec":{"hard":{"cpu":"1e-2000"}},"status":{}}`, false},
+	{"exponent", "three digits are enough", quotaA + `},"spec":{"hard":{"cpu":"1e-200"}},"status":{}}`, true},
+	{"long exponent", "it takes time", quotaA + `},"spec":{"hard":{"cpu":"1e-2000"}},"status":{}}`, false},
 	{"null in a list", "it is an empty string", podA + `,"finalizers":[null]}}`,
 		false},
 	{"version", "the store has none", podA + `,"resourceVersion":"3"}}`, false},

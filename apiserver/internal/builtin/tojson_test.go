@@ -32,9 +32,10 @@ func TestToJSON(t *testing.T) {
 		{"a Scale, of any group's subresources", &autoscalingv1.Scale{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"},
 			ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: autoscalingv1.ScaleSpec{Replicas: 2}},
-			`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":2},"status":{"replicas":0}}`},
-		{"a Status, which is in every group version", &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-			Status: "Failure", Code: 409},
+			`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":2},` +
+				`"status":{"replicas":0}}`},
+		{"a Status, which is in every group version", &metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: 409},
 			`{"apiVersion":"v1","kind":"Status","metadata":{},"status":"Failure","code":409}`},
 	} {
 		for _, info := range types {

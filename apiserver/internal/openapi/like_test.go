@@ -25,7 +25,8 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
-var update = flag.Bool("update", false, "write meta.json.gz, and with KUBE_APISERVER, record the documents of that server")
+var update = flag.Bool("update", false,
+	"write meta.json.gz, and with KUBE_APISERVER, record the documents of that server")
 
 // recordedDigests has a line for each document of kube-apiserver: the SHA-256 of its canonical JSON, and its name.
 const recordedDigests = "testdata/kube-apiserver.txt"
