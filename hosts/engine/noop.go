@@ -25,9 +25,10 @@ import (
 //	returns    a copy of that object
 //
 // This is exact: nothing else decides the result of an apply. Two objects with one uid and one resourceVersion are the
-// same, as they are read from the storage. Only the time of the manager's entry depends on the clock. An intent that lacks
-// a default changes the object until defaults are set. So the entry gets a new time, although the object is the same in
-// the end. The server puts the old time back if nothing else changed, and only if the new time is the present one.
+// same, as they are read from the storage. Only the time of the manager's entry depends on the clock. An intent that
+// lacks a default changes the object until defaults are set. So the entry gets a new time, although the object is the
+// same in the end. The server puts the old time back if nothing else changed, and only if the new time is the present
+// one.
 //
 // Custom resources are left out, because a webhook may convert them: the same stored object can then be read as another
 // one. Admission is called as before. What is kept is a sum for each apply, no object.
