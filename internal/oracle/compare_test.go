@@ -46,3 +46,22 @@ func TestCompareApply(t *testing.T) {
 		})
 	}
 }
+
+// TestWithMissing: what upstream lacks of the intent is added to an object that lost everything, too.
+func TestWithMissing(t *testing.T) {
+	intent := oracle.Intent{Tree: map[string]any{"a": nil, "b": int64(1)}, Type: typed.Deduced()}
+	intent.Owned = intent.Type.FieldSet(intent.Tree)
+	for _, row := range []struct {
+		name, why           string
+		upstream, completed any
+	}{
+		{"a map", "the null is added, the value is not", map[string]any{"c": int64(1)}, map[string]any{"a": nil, "c": int64(1)}},
+		{"null", "that is what upstream leaves of an object that lost everything", nil, map[string]any{"a": nil}},
+		{"a list", "nothing can be added to it", []any{}, []any{}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			completed, _ := intent.WithMissing(row.upstream)
+			require.Equal(t, row.completed, completed, row.why)
+		})
+	}
+}
