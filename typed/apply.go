@@ -217,16 +217,19 @@ type deltas struct {
 	gained, dropped fieldpath.Builder
 }
 
-// add adds what changes at a child, whose element is e; gained and dropped say whether
-// the child itself is owned from now on, or no more. of is nil for a child in which
-// nothing changes.
-func (ds *deltas) add(e fieldpath.Element, of *delta, gained, dropped bool) {
+// with adds what changes at a child, whose element is e; gained and dropped say whether the child itself is owned from
+// now on, or no more. of is nil for a child in which nothing changes. It returns ds, or new deltas for nil.
+func (ds *deltas) with(e fieldpath.Element, of *delta, gained, dropped bool) *deltas {
+	if ds == nil {
+		ds = &deltas{}
+	}
 	if of == nil {
 		of = &delta{}
 	}
 	ds.differences.add(e, of.difference)
 	ds.gained.Add(e, gained, of.gained.Below)
 	ds.dropped.Add(e, dropped, of.dropped.Below)
+	return ds
 }
 
 // result returns the delta of the container, which itself was added or not.

@@ -31,18 +31,12 @@ func (w *walk) entries(
 		} else if !created {
 			l = entryOrMissing(live, name, a)
 		}
-		var never bool // the place itself is never owned
-		var rest *fieldpath.Set
-		if unowned != nil {
-			never, rest = unowned.At(fieldpath.Field(name))
-		}
-		var sub owned
-		var was bool
+		never, rest := unowned.At(fieldpath.Field(name)) // never: the place itself is never owned
 		outer := w.blind
-		if w.blind = outer || never && rest.Empty(); !w.blind {
-			if sub, was = w.findField(last, name); w.stale {
-				return p, false
-			}
+		w.blind = outer || never && rest.Empty()
+		sub, was := w.findField(last, name)
+		if w.stale {
+			return p, false
 		}
 		guess := w.guessing
 		if guess != nil {
@@ -69,26 +63,23 @@ func (w *walk) entries(
 				met++
 			}
 			own := !never && (child.leaf || !declared || isEmptyValue(a))
-			if was && !child.moved && own == sub.isMember() && (own || child.count > 0) {
-				p.count++ // what member would do, of most fields
+			if was && !child.moved && own == sub.isMember() {
+				p.count++ // what member would do, of most fields: last has no member that owns nothing
 			} else {
 				gained, dropped = w.member(&p, &child, last, sub, was, own, name)
 			}
 		}
 		if child.delta != nil || gained || dropped {
-			if below == nil {
-				below = &deltas{}
-			}
-			below.add(fieldpath.Field(name), child.delta, gained, dropped)
+			below = below.with(fieldpath.Field(name), child.delta, gained, dropped)
 		}
 	}
 	if met != last.count() && !w.dropUnmet(&p, &below, last, appliesEntry(applied, unowned)) {
 		return p, false
 	}
-	switch {
-	case created:
-		p.merged, p.changed = applied, true
-	case merged != nil:
+	if created {
+		merged = applied
+	}
+	if merged != nil {
 		p.merged, p.changed = merged, true
 	}
 	if below != nil || created {

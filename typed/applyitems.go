@@ -137,10 +137,7 @@ func (x *itemWalk) walk(guess bool) (p place, ok, met bool) {
 			if err != nil {
 				return p, false, true
 			}
-			if below == nil {
-				below = &deltas{}
-			}
-			below.add(e, child.delta, gained, false)
+			below = below.with(e, child.delta, gained, false)
 		}
 	}
 	if known != x.last.count() && !w.dropUnmet(&p, &below, x.last, x.applies()) {

@@ -55,8 +55,12 @@ func (w *walk) inTree(v any, ok bool) (owned, bool) {
 	return owned{tree: tree}, ok
 }
 
-// findField returns the member of last for the field called name, if there is one.
+// findField returns the member of last for the field called name, if there is one. Where nothing is owned, there is
+// none.
 func (w *walk) findField(last owned, name string) (member owned, ok bool) {
+	if w.blind {
+		return owned{}, false
+	}
 	if len(last.tree) > 0 {
 		w.name = append(append(w.name[:0], "f:"...), name...)
 		v, ok := last.tree[string(w.name)]
