@@ -20,8 +20,8 @@ import (
 )
 
 // compare compares what both engines made of a write to live. Where an apply pruned at
-// another version they may differ in what the intent owns and has as null or empty, and
-// in the order of items (doc/differences.md, 15 and 25).
+// another version they may differ in what the intent owns and has as null or empty,
+// in containers that lost everything, and in the order of items (doc/differences.md, 1, 15 and 25).
 func (h host) compare(w write, live, up, own runtime.Object) error {
 	err := oracle.Compare(&unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)})
 	if err == nil || !w.apply {
@@ -32,8 +32,8 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 		return oracle.CompareApply(h.versioned(w, up), h.versioned(w, own), intent)
 	}
 	hollow := hollowOf(intent)
-	a, b := without(h.versioned(w, up), intent, hollow), without(h.versioned(w, own), intent, hollow)
-	if text(a) != text(b) {
+	a, b := without(h.defaulted(w, up), intent, hollow), without(h.defaulted(w, own), intent, hollow)
+	if same, _ := oracle.EqualButEmptied(a, b); !same {
 		return fmt.Errorf("%w\nbut for %v:\n%s\n%s", err, hollow, text(a), text(b))
 	}
 	if a, b := h.owners(w, up, hollow), h.owners(w, own, hollow); !maps.Equal(a, b) {
@@ -109,6 +109,14 @@ func (h host) intent(w write) oracle.Intent {
 // versioned returns obj at the version of a write.
 func (h host) versioned(w write, obj runtime.Object) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: treeOf(h.at(obj, gv(w.version)))}
+}
+
+// defaulted is versioned with the host's defaults: an apply that only changes what upstream lost by then leaves
+// upstream's object as it was, without defaults.
+func (h host) defaulted(w write, obj runtime.Object) *unstructured.Unstructured {
+	at := h.at(obj, gv(w.version)).DeepCopyObject()
+	h.defaulter.Default(at)
+	return &unstructured.Unstructured{Object: treeOf(at)}
 }
 
 // hollowOf returns what an intent owns and has as null or empty: what a conversion may
