@@ -43,11 +43,11 @@ func Set(obj runtime.Object) {
 	if _, ok := obj.(runtime.Unstructured); ok {
 		return
 	}
-	roundQuantities(reflect.ValueOf(obj))
 	setCoreDefaults(obj)
 	setWorkloadDefaults(obj)
 	setAdmissionDefaults(obj)
 	setOtherDefaults(obj)
+	roundQuantities(reflect.ValueOf(obj)) // last: sums of quantities are rounded, not what they are made of
 }
 
 // setCoreDefaults sets the defaults of the core group.
