@@ -151,7 +151,7 @@ func compareEntries(upstream, tenure []any, set *fieldpath.Set) error {
 }
 
 // WithMissing returns an object of upstream's with what it lacks of the intent, by the same
-// difference; missing are the fields that were added, nil for none. An object of upstream's
+// difference; missing are the fields that were added, with the containers around them, nil for none. An object of upstream's
 // that lost everything is null (doc/differences.md, 1).
 func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	tree, isMap := object.(map[string]any)
@@ -162,7 +162,20 @@ func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	if err != nil {
 		return object, nil
 	}
-	return complete, missing
+	return complete, missing.Union(i.around(missing, tree))
+}
+
+// around returns the containers around the paths of missing that tree lacks.
+func (i Intent) around(missing *fieldpath.Set, tree map[string]any) *fieldpath.Set {
+	var paths []fieldpath.Path
+	for path := range missing.All() {
+		for n := 1; n < len(path); n++ {
+			if _, there := i.Type.Get(tree, path[:n]); !there {
+				paths = append(paths, slices.Clone(path[:n]))
+			}
+		}
+	}
+	return fieldpath.NewSet(paths...)
 }
 
 // missing returns what the intent owns and has as null or empty where tree has nothing. A

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // TestCompareApply: upstream may lack what the intent itself has as null or as an empty
@@ -64,4 +65,15 @@ func TestWithMissing(t *testing.T) {
 			require.Equal(t, row.completed, completed, row.why)
 		})
 	}
+}
+
+// TestWithMissingAround: a container that is added around what the intent owns counts as missing, too: upstream
+// removed it from others who own it.
+func TestWithMissingAround(t *testing.T) {
+	intent := oracle.Intent{
+		Tree: map[string]any{"a": map[string]any{"b": nil}, "c": map[string]any{"d": nil}}, Type: typed.Deduced(),
+	}
+	intent.Owned = fieldpath.NewSet(fieldpath.Fields("a", "b"), fieldpath.Fields("c", "d"))
+	_, missing := intent.WithMissing(map[string]any{"c": map[string]any{}})
+	require.Equal(t, ".a\n.a.b\n.c.d", missing.String())
 }
