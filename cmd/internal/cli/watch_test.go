@@ -155,7 +155,9 @@ func TestWatch(t *testing.T) {
 		env := process.Env{
 			Name: "tenure", Stdout: &out, Stderr: &errs, Context: ctx, Getenv: func(string) string { return "" },
 		}
-		status <- Main(env, []string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"})
+		status <- Main(
+			env, []string{"watch", "-A", "-o", "json", "--kubeconfig", w.config, "--metrics-listen", "127.0.0.1:0"},
+		)
 	}()
 	require.Eventually(
 		t,
