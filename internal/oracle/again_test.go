@@ -40,3 +40,40 @@ func TestAppliedAgainAroundAnEmptyList(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, w.Live.Object, own.Object)
 }
+
+// TestResetName: where a resource resets metadata.name, upstream removes all of metadata with the last field in it that
+// anybody owned (doc/differences.md, 31).
+func TestResetName(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		resets    [][]string
+		isRemoved bool // by upstream
+	}{
+		{"nothing", "the intent owns its name while upstream removes", nil, false},
+		{"name", "nobody owns anything in metadata any more", [][]string{{"metadata", "name"}}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := &World{}
+			require.NoError(t, w.SetSpec(spec.Schema{}))
+			write := func(annotations map[string]any) Write {
+				obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "thing"}}}
+				obj.SetGroupVersionKind(Kind("v1"))
+				if annotations != nil {
+					obj.Object["metadata"].(map[string]any)["annotations"] = annotations
+				}
+				return Write{Apply: true, Version: "v1", Manager: "a", Object: obj}
+			}
+			stored, _, err := w.Upstream(write(map[string]any{"n": "1"}))
+			require.NoError(t, err)
+			w.Store(stored, func() int { return 0 })
+			w.resets = row.resets
+
+			up, now, err := w.Upstream(write(nil))
+			require.NoError(t, err)
+			require.Equal(t, row.isRemoved, up.GetName() == "", row.why)
+			own, err := w.Tenure(write(nil), now)
+			require.NoError(t, err)
+			require.Equal(t, map[string]any{"name": "thing", "uid": "uid"}, own.Object["metadata"])
+		})
+	}
+}
