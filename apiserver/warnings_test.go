@@ -73,6 +73,10 @@ var warnedRows = []warned{
 		`"projected":{"sources":[{"secret":{"name":"s","items":[{"key":"a","path":"x"}]}},{"configMap":{"name":"m",`+
 		`"items":[{"key":"a","path":"x"}]}}]}}]`), []string{
 		`volume "p" (Projected): overlapping paths: "x" (ConfigMap "m") with "x" (Secret "s")`}},
+	{"projected, of two kinds in one", corePath + "pods", podOf("both", `,"volumes":[{"name":"p",`+
+		`"projected":{"sources":[{"configMap":{"name":"m"},"secret":{"name":"s","items":[{"key":"a","path":"x"},`+
+		`{"key":"b","path":"x"}]}}]}}]`), []string{
+		`volume "p" (Projected): overlapping paths: "x" (Secret "s") with "x" (Secret "s")`}},
 	{"pull secrets", corePath + "pods", podOf("secrets", `,"imagePullSecrets":[{"name":"s"},{"name":"s"}]`), []string{
 		`spec.imagePullSecrets[1].name: duplicate name "s"`}},
 	{"addresses", corePath + "pods", podOf("addresses", `,"hostAliases":[{"ip":"010.1.1.1","hostnames":["h"]}]`), []string{

@@ -110,15 +110,17 @@ func (f *files) addFields(items []corev1.DownwardAPIVolumeFile, source string) {
 	}
 }
 
+// addSource adds the files of a source of a projected volume: of the first that names files, in an object with several,
+// which validation refuses later.
 func (f *files) addSource(s *corev1.VolumeProjection) {
 	switch {
 	case *s == (corev1.VolumeProjection{}):
 		f.w.add(nil, "volume %q (Projected) has no sources provided", f.volume)
-	case s.ConfigMap != nil:
+	case s.ConfigMap != nil && s.ConfigMap.Items != nil:
 		f.addKeys(s.ConfigMap.Items, fmt.Sprintf("ConfigMap %q", s.ConfigMap.Name))
-	case s.Secret != nil:
+	case s.Secret != nil && s.Secret.Items != nil:
 		f.addKeys(s.Secret.Items, fmt.Sprintf("Secret %q", s.Secret.Name))
-	case s.DownwardAPI != nil:
+	case s.DownwardAPI != nil && s.DownwardAPI.Items != nil:
 		f.addFields(s.DownwardAPI.Items, "DownwardAPI")
 	case s.ServiceAccountToken != nil:
 		f.add(s.ServiceAccountToken.Path, "ServiceAccountToken")
