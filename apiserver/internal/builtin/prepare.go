@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"slices"
+
 	"context"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -116,9 +118,35 @@ func resetForStatusUpdate(obj, live resources.Object, now metav1.Time) {
 		fields := obj.GetManagedFields()
 		setField(obj, "ObjectMeta", live)
 		obj.SetManagedFields(fields)
-	case *apiregistrationv1.APIService, *resourcev1.ResourceClaim, *storagev1.VolumeAttachment, *networkingv1.ServiceCIDR,
+	case *resourcev1.ResourceClaim:
+		metav1.ResetObjectMetaForStatus(obj, live)
+		dropDeallocated(&o.Status, &live.(*resourcev1.ResourceClaim).Status)
+	case *apiregistrationv1.APIService, *storagev1.VolumeAttachment, *networkingv1.ServiceCIDR,
 		*admissionregistrationv1.ValidatingAdmissionPolicy:
 		metav1.ResetObjectMetaForStatus(obj, live)
+	}
+}
+
+// dropDeallocated drops the status of devices that were allocated in live and are no more.
+func dropDeallocated(s, live *resourcev1.ResourceClaimStatus) {
+	type device struct{ driver, pool, name, share string }
+	deallocated := map[device]bool{}
+	for _, of := range []struct {
+		*resourcev1.AllocationResult
+		isDeallocated bool
+	}{{live.Allocation, true}, {s.Allocation, false}} {
+		if of.AllocationResult == nil {
+			continue
+		}
+		for _, r := range of.Devices.Results {
+			deallocated[device{r.Driver, r.Pool, r.Device, string(orZero(r.ShareID))}] = of.isDeallocated
+		}
+	}
+	s.Devices = slices.DeleteFunc(s.Devices, func(d resourcev1.AllocatedDeviceStatus) bool {
+		return deallocated[device{d.Driver, d.Pool, d.Device, orZero(d.ShareID)}]
+	})
+	if len(s.Devices) == 0 {
+		s.Devices = nil
 	}
 }
 

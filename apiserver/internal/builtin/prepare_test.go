@@ -124,6 +124,27 @@ var preparedRows = []prepared{
 		`{"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}}`,
 		`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`, "status",
 		"status.conditions.0.observedGeneration", `2`},
+	{"device that is not allocated any more", "nobody reports on it", "resource.k8s.io/v1/resourceclaims",
+		`{"status":{"allocation":{"devices":{"results":[` + devices("a", "b") + `]}},"devices":[` + devices("a", "b") + `]}}`,
+		`{"status":{"allocation":{"devices":{"results":[` + devices("b") + `]}},"devices":[` + devices("a", "b") + `]}}`,
+		"status", "status.devices", `[{"conditions":null,` + devices("b")[1:] + `]`},
+	{"devices of no allocation", "a driver may report on others", "resource.k8s.io/v1/resourceclaims",
+		`{"status":{}}`, `{"status":{"devices":[` + devices("a") + `]}}`, "status", "status.devices.0.device", `"a"`},
+	{"last device that is not allocated any more", "", "resource.k8s.io/v1/resourceclaims",
+		`{"status":{"allocation":{"devices":{"results":[` + devices("a") + `]}}}}`,
+		`{"status":{"devices":[` + devices("a") + `]}}`, "status", "status.devices", ""},
+	{"generation after a field that is dropped", "the change is counted before", "resource.k8s.io/v1/resourceslices",
+		`{"metadata":{"generation":3},"spec":{"devices":[{"name":"d"}]}}`,
+		`{"spec":{"devices":[{"name":"d","nodeAllocatableResourceMappings":{"cpu":{}}}]}}`, "", "metadata.generation", `4`},
+}
+
+// devices returns devices by name, of one driver and pool.
+func devices(names ...string) string {
+	var out []string
+	for _, name := range names {
+		out = append(out, `{"device":"`+name+`","driver":"d","pool":"p"}`)
+	}
+	return strings.Join(out, ",")
 }
 
 // TestPrepare shows what PrepareForCreate and PrepareForUpdate do as the strategies of kube-apiserver. Each row was

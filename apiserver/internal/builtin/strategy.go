@@ -6,6 +6,7 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -278,8 +279,10 @@ func (k *kind) PrepareForUpdate(obj, live resources.Object, subresource string) 
 	default:
 		resetForSubresourceUpdate(obj, live, subresource)
 	}
+	_, isSlice := obj.(*resourcev1.ResourceSlice)
+	newGeneration := isSlice && desiredStateChanged(obj, live) // also where the change is of a field that is dropped
 	dropDisabled(obj, live)
-	newGeneration := k.prepareForUpdate(obj, live, subresource)
+	newGeneration = k.prepareForUpdate(obj, live, subresource) || newGeneration
 	if k.traits.hasGeneration && !k.traits.keepsGeneration && (newGeneration || desiredStateChanged(obj, live)) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}
