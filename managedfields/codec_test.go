@@ -174,6 +174,12 @@ func TestMalformed(t *testing.T) {
 				var syntax *fieldpath.SyntaxError
 				require.ErrorAs(t, err, &syntax, "the error of the fields is inside")
 			}
+			_, _, err = managedfields.ReadStructs(wire(t, row.in), nil)
+			if row.want != "" {
+				require.EqualError(t, err, row.want)
+			} else {
+				require.NoError(t, err, "the key can be read")
+			}
 			require.Error(t, managedfields.Validate(wire(t, row.in)))
 			require.Error(t, upstream.ValidateManagedFields(wire(t, row.in)), "upstream")
 		})

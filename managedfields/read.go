@@ -146,11 +146,11 @@ func (r *Record) readHeader(entry map[string]any) bool {
 	}
 	if v, has := entry["time"]; has {
 		text, _ := v.(string)
-		if len(text) != len("2006-01-02T15:04:05Z") || text[len(text)-1] != 'Z' {
+		if len(text) != len("2006-01-02T15:04:05Z") { // else it has a fraction of a second, or an offset
 			return false
 		}
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil || at.IsZero() {
+		at, _ := time.Parse(time.RFC3339, text) // zero if it fails
+		if at.IsZero() {
 			return false
 		}
 		r.Time = &metav1.Time{Time: at}
