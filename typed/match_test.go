@@ -186,3 +186,21 @@ func TestReadKey(t *testing.T) {
 		})
 	}
 }
+
+// TestMatchThreeKeys: the keys of a few items with three key fields need more room than those of lists with two.
+func TestMatchThreeKeys(t *testing.T) {
+	list := &List{Kind: KeyedList, Keys: []string{"a", "b", "c"}, Elem: &Type{Map: &Map{Fields: map[string]Field{
+		"a": {Type: &Type{Scalar: Numeric}}, "b": {Type: &Type{Scalar: Numeric}}, "c": {Type: &Type{Scalar: Numeric}},
+	}}}}
+	const n = maxSearched
+	live, applied := make([]any, n), make([]any, n)
+	for i := range n {
+		live[i] = map[string]any{"a": int64(0), "b": int64(i / 2), "c": int64(i % 2)}
+		applied[n-1-i] = live[i]
+	}
+	x := list.matcher()
+	require.True(t, x.match(live, n, applied))
+	for i := range n {
+		require.Equal(t, n-1-i, x.position(i))
+	}
+}
