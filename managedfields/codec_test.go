@@ -62,7 +62,8 @@ func TestRoundTrip(t *testing.T) {
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1"}]`,
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{}}]`},
 		{"not canonical", "fields are written canonically",
-			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{},"f:a":{".":{}}}}]`,
+			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1",` +
+				`"fieldsV1":{"f:b":{},"f:a":{".":{}}}}]`,
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{},"f:b":{}}}]`},
 		{"unknown kind of path", "what a later version may have added is passed over",
 			`[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:b":{},"z:b":{}}}]`,

@@ -151,8 +151,8 @@ func compareEntries(upstream, tenure []any, set *fieldpath.Set) error {
 }
 
 // WithMissing returns an object of upstream's with what it lacks of the intent, by the same
-// difference; missing are the fields that were added, with the containers around them, nil for none. An object of upstream's
-// that lost everything is null (doc/differences.md, 1).
+// difference; missing are the fields that were added, with the containers around them, nil
+// for none. An object of upstream's that lost everything is null (doc/differences.md, 1).
 func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	tree, isMap := object.(map[string]any)
 	if missing = i.missing(tree); !isMap && object != nil || missing.Empty() {

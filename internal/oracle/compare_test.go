@@ -56,7 +56,8 @@ func TestWithMissing(t *testing.T) {
 		name, why           string
 		upstream, completed any
 	}{
-		{"a map", "the null is added, the value is not", map[string]any{"c": int64(1)}, map[string]any{"a": nil, "c": int64(1)}},
+		{"a map", "the null is added, the value is not", map[string]any{"c": int64(1)},
+			map[string]any{"a": nil, "c": int64(1)}},
 		{"null", "that is what upstream leaves of an object that lost everything", nil, map[string]any{"a": nil}},
 		{"a list", "nothing can be added to it", []any{}, []any{}},
 	} {

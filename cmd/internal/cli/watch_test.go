@@ -179,7 +179,8 @@ func TestWatch(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(
 		t,
-		`tenure_fight_returns\{api_version="v1",field="\.data\.color",kind="ConfigMap",name="fought-0",namespace="default"\} \d`,
+		`tenure_fight_returns\{api_version="v1",field="\.data\.color",kind="ConfigMap",name="fought-0",`+
+			`namespace="default"\} \d`,
 		string(metrics),
 	)
 	cancel()
