@@ -47,18 +47,10 @@ func isKeptByStructs(entries []any) bool {
 			return false
 		}
 		for key, value := range entry {
-			switch key {
-			case "manager", "operation", "apiVersion", "fieldsType", "subresource":
-				text, _ := value.(string)
-				ok = text != ""
-			case "time":
-				text, _ := value.(string)
-				at, err := time.Parse(time.RFC3339, text)
-				ok = err == nil && !at.IsZero() && text == at.UTC().Format(time.RFC3339)
-			case "fieldsV1":
+			if key == "fieldsV1" {
 				ok = isMapOfMaps(value, maxDepth)
-			default:
-				ok = false
+			} else {
+				ok = isKeptText(key, value)
 			}
 			if !ok {
 				return false
@@ -66,6 +58,20 @@ func isKeptByStructs(entries []any) bool {
 		}
 	}
 	return len(entries) > 0
+}
+
+// isKeptText reports whether a field of an entry, other than fieldsV1, is as it was after it was decoded into a Go
+// struct and encoded again.
+func isKeptText(key string, value any) bool {
+	text, _ := value.(string)
+	switch key {
+	case "manager", "operation", "apiVersion", "fieldsType", "subresource":
+		return text != ""
+	case "time":
+		at, err := time.Parse(time.RFC3339, text)
+		return err == nil && !at.IsZero() && text == at.UTC().Format(time.RFC3339)
+	}
+	return false
 }
 
 // isMapOfMaps reports whether v has no other values than maps, at most depth levels of them.

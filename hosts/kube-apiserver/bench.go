@@ -118,7 +118,7 @@ func (b *comparison) measure(w workload) (string, error) {
 		if err := w.setup(s); err != nil {
 			return "", err
 		}
-		if _, err := s.run(w, 2*time.Second); err != nil { // to warm up
+		if _, err := s.runAndClear(w, 2*time.Second); err != nil { // to warm up
 			return "", err
 		}
 	}
@@ -127,7 +127,7 @@ func (b *comparison) measure(w workload) (string, error) {
 		var pair [2]result
 		for k := range pair {
 			i := (k + round) % 2 // each server is the first by turns
-			r, err := b.servers[i].run(w, b.each)
+			r, err := b.servers[i].runAndClear(w, b.each)
 			if err != nil {
 				return "", err
 			}
@@ -161,6 +161,17 @@ func (b *comparison) measure(w workload) (string, error) {
 	return line, nil
 }
 
+// runAndClear runs a workload, and removes what its requests made. It waits until the server has told its watches.
+func (t *target) runAndClear(w workload, d time.Duration) (result, error) {
+	r, err := t.run(w, d)
+	if err == nil && w.after != nil {
+		if err = w.after(t); err == nil {
+			time.Sleep(time.Second)
+		}
+	}
+	return r, err
+}
+
 // profile takes a CPU profile of a server under a workload.
 func (b *comparison) profile(t *target, w workload) (shares, error) {
 	path := filepath.Join(b.profiles, strings.ReplaceAll(w.name, " ", "-")+"-"+t.Name+".pprof")
@@ -175,7 +186,7 @@ func (b *comparison) profile(t *target, w workload) (shares, error) {
 		data, err := other.must("GET", fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds), "", nil)
 		done <- taken{data, err}
 	}()
-	if _, err := t.run(w, b.profiled); err != nil {
+	if _, err := t.runAndClear(w, b.profiled); err != nil {
 		return shares{}, err
 	}
 	p := <-done

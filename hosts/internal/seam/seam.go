@@ -21,6 +21,8 @@ var (
 	internalFile []byte
 	//go:embed managedfields.go.txt
 	managedfieldsFile []byte
+	//go:embed unstructured.go.txt
+	unstructuredFile []byte
 	//go:embed link.go.txt
 	linkFile []byte
 	//go:embed handlers.go.txt
@@ -48,6 +50,7 @@ type Module struct {
 
 const (
 	managedfields = "pkg/util/managedfields"
+	unstructured  = "pkg/apis/meta/v1/unstructured"
 	internal      = managedfields + "/internal"
 	handlers      = "pkg/endpoints/handlers"
 
@@ -85,7 +88,8 @@ func apimachinery(minor int) Module {
 	}
 	m := Module{
 		Path: "k8s.io/apimachinery",
-		Why:  "its field managers, its validation of managed fields and its scale handler hand over to an engine",
+		Why: "its field managers, its validation of managed fields, its scale handler and its reader of managed fields " +
+			"of unstructured objects hand over to an engine",
 		Steps: []patch.Step{
 			patch.AddField{In: internal, Type: "FieldManager", Field: "writer Writer"},
 			method(internal, "FieldManager", "Apply", "upstreamApply",
@@ -101,6 +105,8 @@ func apimachinery(minor int) Module {
 			method(managedfields, "ScaleHandler", "ToSubresource", "upstreamToSubresource", "func() ("+entries+", error)"),
 			method(managedfields, "ScaleHandler", "ToParent", "upstreamToParent", "func("+entries+") ("+entries+", error)"),
 			patch.AddFile{In: managedfields, Name: "zz_tenure.go", Source: managedfieldsFile},
+			method(unstructured, "Unstructured", "GetManagedFields", "upstreamGetManagedFields", "func() "+entries),
+			patch.AddFile{In: unstructured, Name: "zz_tenure.go", Source: unstructuredFile},
 		},
 	}
 	if minor < 36 {
