@@ -131,6 +131,9 @@ func decode(data []byte) (any, error) {
 	if text, ok := plainString(data); ok {
 		return text, nil
 	}
+	if n, ok := plainInt(data); ok {
+		return n, nil
+	}
 	var v any
 	if err := utiljson.Unmarshal(data, &v); err != nil {
 		return nil, fmt.Errorf("what it marshals to: %w", err)
@@ -150,4 +153,18 @@ func plainString(data []byte) (string, bool) {
 		}
 	}
 	return string(data), true
+}
+
+// plainInt returns a JSON number of at most 18 digits without a sign, such as the port of a probe.
+func plainInt(data []byte) (n int64, ok bool) {
+	if len(data) == 0 || len(data) > 18 || data[0] == '0' && len(data) > 1 {
+		return 0, false
+	}
+	for _, b := range data {
+		if b < '0' || b > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(b-'0')
+	}
+	return n, true
 }
