@@ -10,9 +10,9 @@ import (
 )
 
 // prune removes from merged what the manager applied last time, dropped from this
-// intent, and nobody else owns (spec rule 6.1). Where a conversion fails, nothing is
-// removed (spec rule 6.3): what nobody owns any more can be removed by hand, what is lost
-// can't be brought back.
+// intent, and nobody else owns (spec rule 6.1). If it can't be told what stays, because a
+// conversion fails, nothing is removed (spec rule 6.3): what nobody owns any more can be
+// removed by hand, what is lost can't be brought back.
 func (w *applyWrite) prune() error {
 	m := w.m
 	w.changes = m.compare(w.liveObject, w.mergedObject)
@@ -22,8 +22,64 @@ func (w *applyWrite) prune() error {
 		// in, so that what is owned is never removed with an item around it.
 		return nil
 	}
-	found, tookOwned, ok := w.pruneInOneVersion()
-	if !ok && !w.live.isPlain() {
+	if w.isOfOneVersion() {
+		return w.pruneInPlace()
+	}
+	return w.pruneAtVersions()
+}
+
+// isOfOneVersion reports whether the manager and all others own fields of the write's
+// version, as nearly always. If not, what stays depends on conversions of the object.
+func (w *applyWrite) isOfOneVersion() bool {
+	isOther := func(r managedfields.Record) bool { return r.APIVersion != w.m.version }
+	return !isOther(*w.own) && !slices.ContainsFunc(w.others, isOther)
+}
+
+// pruneInPlace prunes in one walk down what was dropped ([typed.Type.Prune]).
+func (w *applyWrite) pruneInPlace() error {
+	m := w.m
+	found, tookOwned, err := m.typ.Prune(w.walked.Merged, w.lastOwned(), w.walked.Dropped, w.owners())
+	if err != nil {
+		m.warning(w.own.Header(), err)
+		return nil
+	}
+	pruned, isMap := found.(map[string]any)
+	if !isMap || sameTree(pruned, w.merged) {
+		return nil
+	}
+	if tookOwned {
+		return w.setPruned(pruned)
+	}
+	// It only removed what the walk did not change.
+	changes := w.walked.Comparison
+	changes.Removed = changes.Removed.Union(m.semantics.Compare(m.typ, w.walked.Merged, pruned).Removed)
+	w.merged, w.mergedTree, w.changed = pruned, nil, true
+	w.changes = m.compare(w.liveObject, w.mergedObject)
+	w.changes.set(m.version, w.liveObject, w.mergedObject, changes)
+	return nil
+}
+
+// owners returns what every manager owns now, the intent's included.
+func (w *applyWrite) owners() []typed.Owned {
+	owners := make([]typed.Owned, 1, len(w.others)+2)
+	owners[0] = w.walked.Owned
+	if dropsMetadata(w.walked.Dropped) {
+		owners = append(owners, typed.Owned{Set: w.m.identity(w.intent.tree)})
+	}
+	for i := range w.others {
+		r := &w.others[i]
+		if tree, ok := r.Tree(); ok {
+			owners = append(owners, typed.Owned{Tree: tree})
+		} else if set, err := r.Fields(); err == nil {
+			owners = append(owners, typed.Owned{Set: set})
+		}
+	}
+	return owners
+}
+
+// pruneAtVersions prunes at each version that has entries.
+func (w *applyWrite) pruneAtVersions() error {
+	if !w.live.isPlain() { // converters need trees
 		if err := w.live.becomeTree(); err != nil {
 			return &ObjectError{LiveObject, "", err}
 		}
@@ -31,22 +87,16 @@ func (w *applyWrite) prune() error {
 			return err
 		}
 	}
-	if !ok {
-		found, tookOwned = w.pruneBySets(), true
-	}
-	pruned, changed := found.(map[string]any)
-	if !changed || sameTree(pruned, w.merged) {
+	pruned, err := w.pruneBySets()
+	if err != nil {
+		w.m.warning(w.own.Header(), err)
 		return nil
 	}
-	if !tookOwned {
-		// It only removed what the walk did not change.
-		found := w.walked.Comparison
-		found.Removed = found.Removed.Union(m.semantics.Compare(m.typ, w.walked.Merged, pruned).Removed)
-		w.merged, w.mergedTree, w.changed = pruned, nil, true
-		w.changes = m.compare(w.liveObject, w.mergedObject)
-		w.changes.set(m.version, w.liveObject, w.mergedObject, found)
-		return nil
-	}
+	return w.setPruned(pruned)
+}
+
+// setPruned makes pruned the merged object, with all that the intent owns.
+func (w *applyWrite) setPruned(pruned map[string]any) error {
 	plain, err := gostruct.Plain(pruned)
 	if err != nil {
 		return &ObjectError{LiveObject, "", err}
@@ -60,7 +110,7 @@ func (w *applyWrite) prune() error {
 	}
 	w.merged, w.mergedTree = managedfields.With(pruned, nil), nil
 	w.changed = !typed.Equal(live.tree, w.merged)
-	w.changes = m.compare(known(live), known(object{w.merged, m.version, m.typ}))
+	w.changes = w.m.compare(known(live), known(object{w.merged, w.m.version, w.m.typ}))
 	return nil
 }
 
@@ -118,32 +168,6 @@ func (w *applyWrite) mergedObject() (object, error) {
 	return object{w.mergedTree, w.m.version, w.m.typ}, nil
 }
 
-// pruneInOneVersion prunes where everybody owns fields of one version, as nearly always,
-// in one walk down what was dropped ([typed.Type.Prune]).
-func (w *applyWrite) pruneInOneVersion() (pruned any, tookOwned, ok bool) {
-	m := w.m
-	if w.own.APIVersion != m.version {
-		return nil, false, false
-	}
-	owners := make([]typed.Owned, 1, len(w.others)+2)
-	owners[0] = w.walked.Owned
-	if dropsMetadata(w.walked.Dropped) {
-		owners = append(owners, typed.Owned{Set: m.identity(w.intent.tree)})
-	}
-	for i := range w.others {
-		r := &w.others[i]
-		if r.APIVersion != m.version {
-			return nil, false, false
-		}
-		if tree, ok := r.Tree(); ok {
-			owners = append(owners, typed.Owned{Tree: tree})
-		} else if set, err := r.Fields(); err == nil {
-			owners = append(owners, typed.Owned{Set: set})
-		}
-	}
-	return m.typ.Prune(w.walked.Merged, w.lastOwned(), w.walked.Dropped, owners)
-}
-
 // dropsMetadata reports whether something is dropped of what holds the fields that nobody
 // owns: only then identity says anything.
 func dropsMetadata(dropped *fieldpath.Set) bool {
@@ -184,59 +208,56 @@ func (m *FieldManager) identity(intent map[string]any) *fieldpath.Set {
 //
 // Each step below is one of these: remove the candidates, put back what is owned
 // at each version, put back what dangles.
-func (w *applyWrite) pruneBySets() map[string]any {
+func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	m := w.m
-	merged := object{w.merged, m.version, m.typ}.stripped()
 	last, entries, err := w.entriesForPrune()
-	var before object
-	if err == nil {
-		err = merged.withinLimits()
-	}
-	if err == nil {
-		before, err = m.at(merged, last.APIVersion)
-	}
 	if err != nil {
-		m.warning(last, err)
-		return w.merged
+		return nil, err
 	}
+	merged := object{w.merged, m.version, m.typ}.stripped()
+	if err := merged.withinLimits(); err != nil {
+		return nil, err
+	}
+	before, err := m.at(merged, last.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	candidates := before.typ.WithDeclared(last.Fields)
 	pruned := before
-	pruned.tree = before.less(before.typ.WithDeclared(last.Fields))
-
-	if pruned, err = m.restoreOwned(before, pruned, entries); err == nil {
-		pruned, err = m.at(pruned, last.APIVersion)
+	pruned.tree = before.less(candidates)
+	if pruned, err = m.restoreOwned(before, pruned, entries); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		m.warning(last, err)
-		return w.merged
+	if pruned, err = m.at(pruned, last.APIVersion); err != nil {
+		return nil, err
 	}
 	// What is gone now and was last's goes; everything else comes back.
-	gone := before.owned().Difference(pruned.owned())
-	gone = gone.Intersection(before.typ.WithDeclared(last.Fields))
+	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
 	pruned = before
 	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
-
-	if pruned, err = m.at(pruned, m.version); err != nil {
-		m.warning(last, err)
-		return w.merged
-	}
-	return pruned.tree
+	pruned, err = m.at(pruned, m.version)
+	return pruned.tree, err
 }
 
 // entriesForPrune returns the manager's last entry, and all entries as they would be
 // without a prune.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
-	last = w.own.Header()
-	if t := w.m.typeAt(last.APIVersion); t == nil {
-		err = ErrVersionGone
-	} else if err = w.own.Reconcile(t); err == nil {
-		last, err = w.own.Entry()
+	t := w.m.typeAt(w.own.APIVersion)
+	if t == nil {
+		return last, nil, ErrVersionGone
 	}
-	if err == nil {
-		entries, err = w.others.Entries()
+	if err = w.own.Reconcile(t); err != nil {
+		return last, nil, err
+	}
+	if last, err = w.own.Entry(); err != nil {
+		return last, nil, err
+	}
+	if entries, err = w.others.Entries(); err != nil {
+		return last, nil, err
 	}
 	now := managedfields.Entry{Key: w.key, APIVersion: w.m.version}
 	now.Fields = w.m.filter(w.m.version, w.m.typ.FieldSet(w.intent.tree))
-	return last, append(entries, now), err
+	return last, append(entries, now), nil
 }
 
 // restoreOwned puts back into pruned what it lacks of merged and some entry
@@ -278,10 +299,7 @@ func versionsOf(entries managedfields.Entries, first string) []string {
 		}
 	}
 	slices.SortFunc(out, func(a, b string) int {
-		switch {
-		case a == b:
-			return 0
-		case a == first || b != first && a < b:
+		if a == first || b != first && a < b { // no two are the same
 			return -1
 		}
 		return 1

@@ -205,3 +205,72 @@ func TestWhatStoodBelow(t *testing.T) {
 		owners(t, out),
 	)
 }
+
+// TestPruneBeyondLimits: a list of ambiguous items that exceeds a limit stays as it is (spec rule 6.3), and the host
+// is told.
+func TestPruneBeyondLimits(t *testing.T) {
+	type m = map[string]any
+	text := &typed.Type{Scalar: typed.String}
+	item := structOf(map[string]*typed.Type{"name": text, "free": typed.Deduced()})
+	var warnings []fieldmanager.Warning
+	fm, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
+		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
+	})), fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	require.NoError(t, err)
+	for _, row := range []struct {
+		name, why string
+		depth     int
+		pruned    bool
+	}{
+		{"small", "", 3, true},
+		{"huge", "each level is there twice in the one around it, so that it has 2^30 values", 30, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			warnings = nil
+			value := any("x")
+			for range row.depth {
+				value = []any{value, value}
+			}
+			live := object(t, "v1", "kind: Widget\nspec: {text: a}")
+			live.Object["spec"].(m)["items"] = []any{m{"name": "a", "free": value}, m{"name": "a"}, m{"name": "b"}}
+			live.Object["metadata"].(m)["managedFields"] = []any{fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{
+				"f:text": m{}, "f:items": m{`k:{"name":"a"}`: m{".": m{}, "f:name": m{}}},
+			}}), fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:items": m{
+				`k:{"name":"b"}`: m{".": m{}, "f:name": m{}},
+			}}})}
+			out, err := fm.Apply(live, object(t, "v1", "kind: Widget\nspec: {text: a}"), "alice", false)
+			require.NoError(t, err)
+			require.Equal(t, row.pruned, len(contents(out)["spec"].(m)["items"].([]any)) == 1, row.why)
+			require.Equal(t, row.pruned, len(warnings) == 0, "%v", warnings)
+			require.Contains(t, owners(t, out), `alice Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n")
+		})
+	}
+}
+
+// TestPruneKeepsDuplicatesOfOthers: a manager that added duplicates owns the item and nothing in it (spec rule 5.4).
+// They stay when another manager drops its item of the same list (spec rule 6.1).
+func TestPruneKeepsDuplicatesOfOthers(t *testing.T) {
+	text := &typed.Type{Scalar: typed.String}
+	item := structOf(map[string]*typed.Type{
+		"name": text, "tags": {List: &typed.List{Kind: typed.SetList, Elem: text}},
+	})
+	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
+		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
+	})))
+	require.NoError(t, err)
+	widgetOf := func(text string) *unstructured.Unstructured {
+		return object(t, "v1", "kind: Widget\nspec: {text: a, items: "+text+"}")
+	}
+	live, err := m.Apply(nil, widgetOf("[{name: b}]"), "alice", false)
+	require.NoError(t, err)
+	twice := "{name: a, tags: []}, {name: a, tags: []}"
+	updated := widgetOf("[" + twice + ", {name: b}]")
+	live, err = m.Update(stored(live), updated, "ctl")
+	require.NoError(t, err)
+	out, err := m.Apply(stored(live), widgetOf("[]"), "alice", false)
+	require.NoError(t, err)
+	require.Equal(t, contents(widgetOf("[" + twice + "]"))["spec"], contents(out)["spec"])
+	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:text":{}}}
+ctl Update example.dev/v1 {"f:spec":{"f:items":{"k:{\"name\":\"a\"}":{}}}}
+`, owners(t, out))
+}

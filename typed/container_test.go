@@ -109,3 +109,23 @@ func plainOf(v any) any {
 	}
 	return v
 }
+
+// changed returns v as an apply returns a Go struct in which items of lists changed: maps and lists, with what is below
+// an item as the struct has it.
+func changed(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for name, entry := range x {
+			out[name] = changed(entry)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, item := range x {
+			out[i] = hidden(item)
+		}
+		return out
+	}
+	return v
+}

@@ -9,8 +9,7 @@ import (
 // Prune returns v, the result of a merge, without the values that the intent's manager dropped and nobody owns
 // (spec rule 6.1, and spec rule 6.2 for what is in them). last is what the manager's intent before owned, dropped is
 // the part of it that the intent does not own, and owners are what every manager owns now, the intent's included; all
-// at the version of v. ok is false if one walk can't decide it; the caller then uses upstream's definition on whole
-// objects.
+// at the version of v.
 //
 // The definition, with C = t.WithDeclared(last), K = t.WithDeclared(all owners), and own(x) =
 // t.WithDeclared(t.FieldSet(x)):
@@ -26,6 +25,11 @@ import (
 // dropped, with a cursor into each owner. At each place it asks whether the place is in K, and if so, whether P1
 // leaves anything in it that can be owned. It costs O(dropped) for each owner, with one look at the siblings.
 //
+// Two rare kinds of places break what the walk relies on. An entry may own something in a field of the root that is
+// neither declared nor owned itself: then P0 has the rest of that field, and the walk counts own(P0) as one more owner,
+// because K is never asked for without it. And the items of a list may be ambiguous (see [pruner.items]): then the
+// definition is carried out for this list alone, by the plain operations, and the walk goes on behind it.
+//
 // For example, with a list keyed by name, of which another manager owns the item b:
 //
 //	v         {items: [{name: a, x: 1}, {name: b}], other: 1}
@@ -34,31 +38,43 @@ import (
 //	out       {items: [{name: b}], other: 1}
 //
 // v may be or hold a [Container]. The result shares memory with v, and is v itself if nothing is gone; else it is a map
-// that holds the rest as v has it. tookOwned means that something is gone, or is now empty, that is owned itself: a
-// struct that the intent has as null or {}, in which only empty lists were left.
-func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) (out any, tookOwned, ok bool) {
-	if !isLiveMap(v) || t.Map == nil || t.Map.Atomic || t.shapeOf(v).first() != mapShape {
-		return v, false, false
+// that holds the rest as v has it. tookOwned is false if nothing is gone, or is now empty, that is owned itself. Such
+// is a struct that the intent has as null or {}, in which only empty lists were left. The error says what is wrong with
+// a Container or an entry, or that a list of ambiguous items exceeds a limit; nothing is removed then.
+func (t *Type) Prune(v any, last Owned, dropped *fieldpath.Set, owners []Owned) (out any, tookOwned bool, err error) {
+	if !isLiveMap(v) || t.isLeaf(v) {
+		return v, false, nil // nothing is owned in it
 	}
 	p := pruner{}
-	cursors := make([]owned, len(owners))
+	cursors := make([]owned, len(owners), len(owners)+1)
 	for i := range owners {
 		cursors[i] = owners[i].cursor()
 	}
-	for e, entry := range dropped.Level() {
-		name, isField := e.Field()
-		if _, declared := t.Map.field(name); !isField || !declared && !entry.Member && !isOwned(last.cursor(), "f:"+name) {
-			return v, false, false
-		}
+	if !t.Map.areCandidates(dropped, last.cursor()) {
+		cursors = append(cursors, p.ownedWithout(t, v, last.cursor()))
 	}
 	out = p.entries(t.Map, v, dropped, last.cursor(), cursors, false, 0)
-	return out, p.tookOwned, !p.failed
+	if p.err != nil {
+		return v, false, p.err
+	}
+	return out, p.tookOwned, nil
 }
 
 // pruner is one walk of [Type.Prune].
 type pruner struct {
-	failed    bool // items are ambiguous
 	tookOwned bool
+	err       error
+}
+
+// areCandidates reports whether each field of the root with something dropped is in C, so that nothing of it is in P0.
+func (m *Map) areCandidates(dropped *fieldpath.Set, last owned) bool {
+	for e, entry := range dropped.Level() {
+		name, _ := e.Field()
+		if _, declared := m.field(name); !declared && !entry.Member && !isOwned(last, "f:"+name) {
+			return false
+		}
+	}
+	return true
 }
 
 // members returns the members called name of the cursors that have one.
@@ -160,7 +176,7 @@ func (p *pruner) place(
 		out = p.entries(t.Map, v, dropped.Below, last, owners, swallowed, depth)
 		isEmpty = isEmptyMap(out)
 	case isList:
-		out = p.items(t.List, v, dropped.Below, last, owners, swallowed, depth)
+		out = p.items(t, v, dropped.Below, last, owners, swallowed, depth)
 		n, _ := lenOf(out)
 		isEmpty = n == 0
 	}
@@ -168,20 +184,22 @@ func (p *pruner) place(
 	return out, false
 }
 
-// items removes from a set or keyed list what is gone.
+// items removes from a set or keyed list what is gone. The items are ambiguous if one that was dropped is there twice:
+// own(v) has nothing in it, so all of its items are gone or none, with their contents. Or if P1 leaves an item with
+// another key, which may be that of a second item.
 func (p *pruner) items(
-	l *List, v any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
+	t *Type, v any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
 ) any {
-	list := itemsOf(v)
-	if !swallowed && p.changesKeys(l, list, owners, depth) {
-		p.failed = true
-		return v
+	l, list := t.List, itemsOf(v)
+	positions, distinct := l.positions(list, dropped)
+	if !distinct || !swallowed && p.changesKeys(l, list, owners, depth) {
+		return p.listBySets(t, v, dropped, last, owners, swallowed, depth)
 	}
 	var out []any
 	var remove []int
-	find := p.finder(l, list, dropped.Width())
 	for e, entry := range dropped.Level() {
-		at := find(e)
+		at := positions[0]
+		positions = positions[1:]
 		if at < 0 {
 			continue
 		}
@@ -231,35 +249,42 @@ func memberName(e fieldpath.Element) string {
 	return e.Text()
 }
 
-// finder returns a function that returns the position of the item of an element, or -1, for n calls. The walk fails
-// if there are several such items.
-func (p *pruner) finder(l *List, list []any, n int) func(e fieldpath.Element) int {
+// positions returns, for each element of set, the position of its item in a list, or -1. distinct is false if there
+// are several such items of one element.
+func (l *List) positions(list []any, set *fieldpath.Set) (positions []int, distinct bool) {
+	n := set.Width()
+	positions = make([]int, 0, n)
 	if n > maxSearched {
 		index := l.indexOf(list)
-		return func(e fieldpath.Element) int {
-			i, ok := index.first[e.Text()]
-			if !ok || !index.elems[i].Equal(e) {
-				return -1
+		for e := range set.Level() {
+			at := -1
+			if i, ok := index.first[e.Text()]; ok && index.elems[i].Equal(e) {
+				if index.times(e) > 1 {
+					return nil, false
+				}
+				at = index.at[i]
 			}
-			p.failed = p.failed || index.times(e) > 1
-			return index.at[i]
+			positions = append(positions, at)
 		}
+		return positions, true
 	}
 	keys := l.sortedKeys()
-	return func(e fieldpath.Element) int {
-		wanted, ok := l.itemLike(e)
-		if !ok {
-			return -1
-		}
+	for e := range set.Level() {
 		at := -1
-		for i, item := range list {
-			if l.sameItem(item, wanted, keys) {
-				p.failed = p.failed || at >= 0
+		if wanted, ok := l.itemLike(e); ok {
+			for i, item := range list {
+				if !l.sameItem(item, wanted, keys) {
+					continue
+				}
+				if at >= 0 {
+					return nil, false
+				}
 				at = i
 			}
 		}
-		return at
+		positions = append(positions, at)
 	}
+	return positions, true
 }
 
 // itemLike returns an item whose element is e.
@@ -276,179 +301,4 @@ func (l *List) itemLike(e fieldpath.Element) (any, bool) {
 		item[f.Name] = f.Value
 	}
 	return item, true
-}
-
-// isLeaf reports whether a value is owned as a whole: a scalar, a null, an atomic list or map, or an empty map.
-func (t *Type) isLeaf(v any) bool {
-	if isEmptyValue(v) {
-		return true
-	}
-	switch kindOf(v) {
-	case isMap:
-		return t.shapeOf(v).first() != mapShape || t.Map.Atomic
-	case isList:
-		return t.shapeOf(v).first() != listShape || t.List.Kind == AtomicList
-	}
-	return true
-}
-
-// isOwnable reports whether an entry of a map is in own(v): every entry, except for a declared field that has nothing
-// to own.
-func (t *Type) isOwnable(v any, declared bool, depth int) bool {
-	if !declared || t.isLeaf(v) || depth > MaxDepth {
-		return true
-	}
-	switch kindOf(v) {
-	case isMap:
-		for name, child := range entriesOf(v) {
-			ct, declared := t.Map.field(name)
-			if ct == nil {
-				ct = deducedType
-			}
-			if ct.isOwnable(child, declared, depth+1) {
-				return true
-			}
-		}
-	case isList:
-		for _, item := range itemsOf(v) {
-			if _, err := t.List.element(item); err == nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// keeps reports whether a granular container that is in K, and not empty, is in own(P1). It is if P1 leaves anything
-// in it that is owned, or nothing at all, which makes it null.
-func (p *pruner) keeps(t *Type, v any, owners []owned, depth int) bool {
-	owned, _ := p.left(t, v, owners, depth)
-	return owned
-}
-
-// left is keeps; isNull means that P1 has a null for the container.
-func (p *pruner) left(t *Type, v any, owners []owned, depth int) (owned, isNull bool) {
-	if depth > MaxDepth {
-		return true, false
-	}
-	switch kindOf(v) {
-	case isMap:
-		return p.leftInMap(t.Map, v, owners, depth)
-	case isList:
-		return p.leftInList(t.List, itemsOf(v), owners, depth)
-	}
-	return true, false
-}
-
-func (p *pruner) leftInMap(m *Map, v any, owners []owned, depth int) (owned, isNull bool) {
-	kept := 0
-	for name, child := range entriesOf(v) {
-		t, declared := m.field(name)
-		if t == nil {
-			t = deducedType
-		}
-		if !t.isOwnable(child, declared, depth+1) {
-			kept++
-			continue
-		}
-		here := p.members(owners, "f:"+name)
-		if !inKept(here, declared) {
-			continue
-		}
-		kept++
-		if !declared || t.isLeaf(child) || p.keeps(t, child, here, depth+1) {
-			return true, false
-		}
-	}
-	return kept == 0, kept == 0
-}
-
-func (p *pruner) leftInList(l *List, v []any, owners []owned, depth int) (owned, isNull bool) {
-	keys := l.sortedKeys()
-	kept, changed, allNull := 0, false, true
-	w := walk{}
-	for _, item := range v {
-		if !w.itemName(l, keys, item) {
-			kept++
-			allNull = allNull && item == nil
-			continue
-		}
-		here := p.members(owners, string(w.name))
-		if !inKept(here, false) {
-			changed = true
-			continue
-		}
-		kept++
-		selectable, itemNull := p.leftOfItem(l, item, here, depth)
-		if selectable {
-			return true, false
-		}
-		changed, allNull = true, allNull && itemNull
-	}
-	isNull = kept == 0 || changed && allNull
-	return isNull, isNull
-}
-
-// leftOfItem reports, for an item that is in K, whether P1 leaves an item with a key, and whether it leaves a null.
-func (p *pruner) leftOfItem(l *List, item any, owners []owned, depth int) (selectable, isNull bool) {
-	if l.Elem.isLeaf(item) { // as each of a set is
-		return true, false
-	}
-	for _, key := range l.Keys {
-		_, has := entryOf(item, key)
-		if has && p.keepsKey(l, key, owners) {
-			return true, false
-		}
-	}
-	if _, isNull = p.left(l.Elem, item, owners, depth+1); isNull {
-		return false, true
-	}
-	return slices.ContainsFunc(l.Keys, func(key string) bool { return l.keyDefault(key) != nil }), false
-}
-
-// keepsKey reports whether a key field of an item is in K.
-func (p *pruner) keepsKey(l *List, key string, owners []owned) bool {
-	declared := false
-	if l.Elem.Map != nil {
-		_, declared = l.Elem.Map.field(key)
-	}
-	return inKept(p.members(owners, "f:"+key), declared)
-}
-
-// changesKeys reports whether P1 leaves an item with another key: some of its key fields are not in K, while others
-// are, or have defaults. Such an item may have the key of another item.
-func (p *pruner) changesKeys(l *List, list []any, owners []owned, depth int) bool {
-	if len(l.Keys) == 1 && l.keyDefault(l.Keys[0]) == nil || l.Kind == SetList {
-		return false
-	}
-	keys, w := l.sortedKeys(), walk{}
-	for _, item := range list {
-		if !w.itemName(l, keys, item) {
-			continue
-		}
-		here := p.members(owners, string(w.name))
-		if !inKept(here, false) || p.keepsItem(l, item, here, depth+1) {
-			continue
-		}
-		if selectable, _ := p.leftOfItem(l, item, here, depth+1); selectable {
-			return true
-		}
-	}
-	return false
-}
-
-// keepsItem reports, for an item that is in K, whether P1 leaves it with the same key.
-func (p *pruner) keepsItem(l *List, item any, owners []owned, depth int) bool {
-	if selectable, _ := p.leftOfItem(l, item, owners, depth); !selectable {
-		return false
-	}
-	if l.Elem.isLeaf(item) {
-		return true
-	}
-	for _, key := range l.Keys {
-		if v, has := entryOf(item, key); has && !p.keepsKey(l, key, owners) && !sameKey(v, l.keyDefault(key)) {
-			return false
-		}
-	}
-	return true
 }
