@@ -270,11 +270,12 @@ func (w *applyWrite) reconcile() {
 	w.isCurrent = w.isCurrent && isCurrent
 }
 
-// walk walks the intent ([typed.Type.Apply]).
+// walk walks the intent ([typed.Type.Apply]). It walks again in two rare cases: the manager's own entry can't be
+// decoded, so it is ignored; or the intent has fields that the type does not declare, and the FieldManager drops those.
 func (w *applyWrite) walk() error {
 	m := w.m
 	// What a manager who is new to the object owns is asked for when it is known that
-	// there is no conflict.
+	// there is no conflict: to make its first set costs more than the rest of the apply.
 	w.ownsLater = w.own == nil && len(w.others) > 0 && !w.force && m.unownedKnown
 	options := typed.ApplyOptions{
 		Semantics: m.semantics, Unowned: m.unowned, Compare: len(w.others) > 0,
@@ -307,6 +308,9 @@ func (w *applyWrite) walk() error {
 	w.walked, w.changed = walked, walked.Changed
 	w.merged, _ = walked.Merged.(map[string]any)
 	w.mergedTree = nil
+	// An apply that changes nothing ends here, and returns live as it is. So nothing may
+	// be left to do: the entry is of this version, all entries would be written as they
+	// are, the intent owns what it did, and kubectl's annotation need not be looked at.
 	w.isNoOp = w.own != nil && w.own.APIVersion == m.version && w.isCurrent && !walked.Changed && !walked.Moved &&
 		!isNothing(walked.Owned) && !(w.key.Manager == kubectl && w.live.hasLastApplied())
 	return nil
@@ -398,7 +402,11 @@ func (w *applyWrite) run() error {
 }
 
 // take takes what the write changes from others, and puts the entries together. Without
-// force it leaves w as it was when there is a conflict.
+// force it leaves w as it was when there is a conflict, so that [applyWrite.run] can still
+// excuse the conflicts and call it again with force.
+//
+// The result has the entries of others first, then the manager's own, then those that
+// can't be compared. The order counts for nothing: entries are sorted when they are encoded.
 func (w *applyWrite) take(force bool) error {
 	others := w.others
 	if w.changed {
@@ -448,7 +456,7 @@ func (w *applyWrite) ownRecord() managedfields.Record {
 			entry := managedfields.Entry{Key: w.key, APIVersion: w.m.version, Time: mine.Time, Fields: owned.Set}
 			mine = managedfields.NewRecord(entry)
 		}
-		if w.own == nil {
+		if w.own == nil { // the next object that it applies may be alike: see firstOwned
 			w.m.first.put(w.key, w.m.version, owned, func() *typed.Guess { return w.m.guessOwned(owned) })
 		}
 	}
@@ -483,7 +491,8 @@ func (w *applyWrite) finish() (runtime.Object, error) {
 			return nil, err
 		}
 		w.m.defaulter(out)
-		// What it did to the managed fields does not count.
+		// A defaulter may do anything to the object. What it did to the managed fields
+		// does not count: they are put in below.
 		if tree, err = treeOf(out); err == nil {
 			err = checkMetadata(tree)
 		}

@@ -208,6 +208,14 @@ func (m *FieldManager) identity(intent map[string]any) *fieldpath.Set {
 //
 // Each step below is one of these: remove the candidates, put back what is owned
 // at each version, put back what dangles.
+//
+// For example, v2 calls v1's field port targetPort; both have a set called env. alice applied {port: 80, env: [a, b]}
+// at v1 and now applies {env: [a]}; bob owns targetPort by an apply at v2. Candidates at v1 are port, env and its
+// items; without them the object is empty. At v1, alice's new entry owns env's item a, which is put back. At v2, bob's
+// entry owns targetPort, which is put back. Back at v1 that is port, so only env's item b is gone.
+//
+// The converter meets objects without their candidates. If it rejects one, because it lacks what the version requires,
+// nothing is removed.
 func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	m := w.m
 	last, entries, err := w.entriesForPrune()

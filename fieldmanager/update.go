@@ -187,6 +187,10 @@ func (w *updateWrite) readObjects() (err error) {
 
 // compare compares both objects and validates what is new: what was there before is not
 // the writer's fault, and passes (spec rule 1.3).
+//
+// A manager that is new to an object and writes a Go struct probably creates one of many
+// that are alike. So the walk begins with a guess of what it adds, which costs one look at
+// each place if it is right.
 func (w *updateWrite) compare(manager string) (*comparisons, error) {
 	m := w.m
 	var guess *typed.Guess
@@ -236,6 +240,13 @@ var managedFieldsPath = []string{"metadata", "managedFields"}
 // track returns the entries after manager made changes by an update: it owns what
 // it changed, and what it owned before (spec rule 5.5). entries are used up. added is what
 // was added, if they go into a Go struct.
+//
+// For example, alice owns .spec.replicas and .spec.paused by an apply, and ctl owns .spec.image by an update. ctl sets
+// replicas, and removes paused and image:
+//
+//	changed  .spec.replicas                  ctl comes to own it, alice loses it: an update has no conflicts
+//	removed  .spec.paused .spec.image        alice loses the one, ctl the other
+//	after    ctl owns .spec.replicas         alice's entry owns nothing any more, so it is dropped
 func (m *FieldManager) track(
 	entries managedfields.List, changes *comparisons, manager string, added *fieldpath.Set,
 ) managedfields.List {
@@ -251,17 +262,18 @@ func (m *FieldManager) track(
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)
 	}
-	owned := managedfields.Strip(own.changed)
+	owned := managedfields.Strip(own.changed) // without what nobody ever owns, such as metadata.name
 	switch {
 	case isNew && owned.Empty():
 	case isNew && added != nil:
 		mine = m.firstRecord(key, owned, added)
 	default:
+		// An entry may own what nobody can own today. A write that changes it takes it out.
 		mine.Subtract(own.changed.Difference(owned))
 		mine.Subtract(own.Removed)
 		mine.Add(owned)
 	}
-	if !owned.Empty() {
+	if !owned.Empty() { // a write that only removes fields sets no time (spec rule 2.3)
 		mine.SetTime(m.timestamp())
 		// An entry of its own that can't be decoded is replaced.
 		if i := kept.Index(key); i >= 0 {
@@ -295,6 +307,7 @@ func (m *FieldManager) capped(l managedfields.List) managedfields.List {
 	fields := func(i int) *fieldpath.Set { return entries[i].Fields }
 	out := make(managedfields.List, 0, len(entries))
 	for _, e := range managedfields.Cap(entries, m.cap) {
+		// Entries that were not merged keep the bytes that they have in the object.
 		r := managedfields.NewRecord(e)
 		if i, ok := at[e.Key]; ok && fields(i) == e.Fields {
 			r = l[i]

@@ -7,13 +7,24 @@ import (
 )
 
 // entries walks a granular map, of which applied has at least one entry.
+//
+// It visits the entries of applied, each with the value that live has under its name and with the member that last has
+// of it. What it gathers is allocated only when there is something to gather:
+//
+//	merged   a copy of live, from the first entry that changes; what applied does not mention is copied, not visited
+//	below    the deltas of entries that change, or whose owners change
+//	met      how many members of last were met
+//
+// met shows whether anything was dropped, without a look at what: if as many members were met as last has, nothing was.
+// Otherwise [walk.dropUnmet] finds which. For example, last {f:a, f:b} and applied {a: 1, c: 2}: a is met and c is
+// gained, so met is 1 of 2, and b was dropped.
 func (w *walk) entries(
 	m *Map, live any, applied map[string]any, last owned, unowned *fieldpath.Set, depth int,
 ) (p place, ok bool) {
 	if w.left -= len(applied); w.left < 0 {
 		return p, false
 	}
-	created := isMissing(live) || live == nil
+	created := isMissing(live) || live == nil // every entry is new, and applied itself is the merged map
 	plain := asMap(live)
 	var merged map[string]any // live with what changes, once something does
 	var below *deltas
@@ -32,6 +43,8 @@ func (w *walk) entries(
 			l = entryOrMissing(live, name, a)
 		}
 		never, rest := unowned.At(fieldpath.Field(name)) // never: the place itself is never owned
+		// Inside of what is never owned, such as metadata.name, values are merged and compared, but owners are not
+		// looked at.
 		outer := w.blind
 		w.blind = outer || never && rest.Empty()
 		sub, was := w.findField(last, name)
@@ -48,6 +61,8 @@ func (w *walk) entries(
 		if w.blind = outer; !ok {
 			return p, false
 		}
+		// By canonical semantics an empty list is as good as none: live keeps its spelling, and the manager owns the
+		// field all the same.
 		if child.changed && w.Semantics != nil && w.isAbsent(m, name, l, a, depth) {
 			child.keepLive()
 		}
@@ -119,6 +134,13 @@ func appliesEntry(applied map[string]any, unowned *fieldpath.Set) func(e fieldpa
 // member puts what is owned of a field into p: the child below it and, if own, the field
 // itself. sub is what last has of it, if it was there. It returns whether the field
 // itself came to be owned (where last is a set), or to be owned no more.
+//
+//	last has        applied             p.fields has
+//	f:a: {}         a: 1                nothing of a: it did not move
+//	nothing         a: 1                f:a: {}              gained
+//	f:a: {}         a: {b: 1}           f:a: {f:b: {}}       dropped: a struct is not owned itself
+//	f:a: {f:b: {}}  a: null             f:a: {}              gained; below, b is dropped
+//	f:a: {}         a: [], granular     no f:a               dropped: an empty list owns nothing
 func (w *walk) member(p, child *place, last, sub owned, was, own bool, name string) (gained, dropped bool) {
 	wasOwn := was && sub.isMember()
 	isOwned := own || child.count > 0
@@ -143,7 +165,8 @@ func (w *walk) member(p, child *place, last, sub owned, was, own bool, name stri
 }
 
 // fieldsV1 returns the member of a FieldsV1 that says what is owned at a place, itself
-// included if own; was is the one before, which is not changed.
+// included if own; was is the one before, which is not changed. {} is a place that is owned itself, with nothing below
+// it; only if there is something below it, the mark "." says whether the place itself is owned, too.
 func (p *place) fieldsV1(was map[string]any, own bool) map[string]any {
 	if p.count == 0 {
 		return map[string]any{}

@@ -7,10 +7,22 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// maxGuesses bounds how often a value is walked again because of a wrong guess.
+// maxGuesses bounds how often a value is walked again because of a wrong guess. A list is walked twice if the guess for
+// it is wrong, and so are the lists in its items, each of which may have been guessed wrong before. Without a bound,
+// the cost would double with each level.
 const maxGuesses = 4
 
-// items walks a set or keyed list, of which applied has at least one item.
+// items walks a set or keyed list, of which applied has at least one item. There are three ways, tried in this order:
+//
+//	guess   of lists of one length: applied[i] meets live[i]. It ends at the first item with another key.
+//	match   the matcher pairs the items, the merged list is laid out if its order is not live's, and the items are
+//	        walked
+//	twins   of lists with a duplicate in live: the plain operations do it
+//
+// The guess is so cheap because it asks for no keys. An item that changes nothing has the values of the one that it
+// meets, and so its key; only an item that changes something is asked whether it is the same one. For example, live
+// [{name: a, x: 1}, {name: b}] and applied [{name: a, x: 1}, {name: c}]: the first item changes nothing, the second
+// changes its name, so the guess was wrong.
 func (w *walk) items(t *Type, live any, applied []any, last owned, depth int) (p place, ok bool) {
 	if w.left -= len(applied); w.left < 0 || len(applied) > MaxItems {
 		return p, false
@@ -60,7 +72,8 @@ type itemWalk struct {
 }
 
 // reorder lays out a merged list that has other items than live, or the same in another
-// order.
+// order (spec rule 3.7). For example, live [a b c] and applied [c x a] are merged to [b c x a]; slots is [1 2 3], where
+// the items of applied go once they are merged with those of live.
 func (x *itemWalk) reorder(n int) {
 	order := x.order(n, len(x.applied))
 	x.merged = make([]any, len(order))
@@ -92,7 +105,8 @@ func (x *itemWalk) walk(guess bool) (p place, ok, met bool) {
 		}
 		lacks := w.lacks
 		if !x.isTable {
-			// Distinct items are told by ascending names, and else by hashing them all.
+			// An intent has no duplicates (spec rule 1.3). Names that ascend are distinct, which most lists show with one
+			// comparison for each item. The first that does not ascend has all items hashed, once: see isTable.
 			if i > 0 && bytes.Compare(prev, w.name) >= 0 && !x.hashItems(x.applied) && !x.areDistinct() {
 				return p, false, true
 			}
@@ -195,7 +209,8 @@ func (x *itemWalk) areDistinct() bool {
 }
 
 // applies returns a function that reports whether applied has the item of an element,
-// whose name in a FieldsV1 it may be given.
+// whose name in a FieldsV1 it may be given. It is only asked for if something was dropped, so that most walks of a list
+// keep no names.
 func (x *itemWalk) applies() func(e fieldpath.Element, name string) bool {
 	names := make(map[string]struct{}, len(x.applied))
 	for _, item := range x.applied {

@@ -2,6 +2,17 @@ package typed
 
 import "slices"
 
+// The functions of this file answer one question of [Type.Prune] without making P1: is a container that is in K also in
+// own(P1)? It is not always. P1 loses what nobody owns, and a container in which nothing is left that can be owned is
+// not in own(P1), so it goes with the last owned thing in it (spec rule 6.2). For example, with a struct s of which
+// bob, who owned .s.a, dropped it:
+//
+//	s: {a: 1, b: 2}   alice owns .s.b     P1 has s: {b: 2}    s stays
+//	s: {a: 1, b: []}  alice owns .s       P1 has s: {b: []}   nothing in it can be owned: s goes, although it is in K
+//	s: {a: 1}         alice owns .s       P1 has s: null      a null is owned itself: s stays, empty
+//
+// The last line is why emptied containers count as null, and why the results below tell null from empty.
+
 // isLeaf reports whether a value is owned as a whole: a scalar, a null, an atomic list or map, or an empty map.
 func (t *Type) isLeaf(v any) bool {
 	if isEmptyValue(v) {
@@ -123,7 +134,8 @@ func (p *pruner) leftInList(l *List, v []any, owners []owned, depth int) (owned,
 	return isNull, isNull
 }
 
-// leftOfItem reports, for an item that is in K, whether P1 leaves an item with a key, and whether it leaves a null.
+// leftOfItem reports, for an item that is in K, whether P1 leaves an item with a key, and whether it leaves a null. An
+// entry may own an item and nothing in it: then P1 has the item without its key fields, which nobody can own.
 func (p *pruner) leftOfItem(l *List, item any, owners []owned, depth int) (selectable, isNull bool) {
 	if l.Elem.isLeaf(item) { // as each of a set is
 		return true, false
