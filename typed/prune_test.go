@@ -199,6 +199,9 @@ func TestPruneAmbiguous(t *testing.T) {
 			"{ports: [{port: 1}]}"},
 		{"an undeclared field of the root", "it is not owned itself, so that what nobody owns of it stays", free,
 			"{a: {b: 1, c: 2}, d: 3}", `{"f:a":{"f:b":{}}}`, `{"f:a":{"f:b":{}}}`, nil, "{a: {c: 2}, d: 3}"},
+		{"an undeclared field of the root that another owns a part of", "the field stays, though nobody owns it itself",
+			free, "{a: {b: 1, c: 2}, d: 3}", `{"f:a":{"f:b":{},"f:c":{}}}`, `{"f:a":{"f:b":{},"f:c":{}}}`,
+			[]string{`{"f:a":{"f:b":{}}}`}, "{a: {b: 1}, d: 3}"},
 		{"all of an undeclared field of the root", "it is null then, which is owned", free,
 			"{a: {b: 1}, d: 3}", `{"f:a":{"f:b":{}}}`, `{"f:a":{"f:b":{}}}`, nil, "{a: {}, d: 3}"},
 	} {
