@@ -1,7 +1,9 @@
 package typed_test
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -216,6 +218,59 @@ func TestPruneAmbiguous(t *testing.T) {
 				[]typed.Owned{{Set: fieldpath.UnionOf(owners...)}})
 			require.NoError(t, err)
 			require.Equal(t, tree(t, row.want), got, row.why)
+		})
+	}
+}
+
+// broken is a Container that has no plain tree.
+type broken struct{ inPlace }
+
+func (broken) Plain() (any, error) { return nil, errors.New("no JSON value") }
+
+// TestPruneErrors: what can't be walked as plain trees is not pruned where that is needed.
+func TestPruneErrors(t *testing.T) {
+	type m = map[string]any
+	nested := func(n int) any {
+		v := any("x")
+		for range n {
+			v = []any{v}
+		}
+		return v
+	}
+	shared := any("x")
+	for range 23 {
+		shared = []any{shared, shared}
+	}
+	item := func(v any) any { return m{"named": []any{m{"name": "a", "other": v}, m{"name": "a"}, m{"name": "b"}}} }
+	a, b := m{"named": []any{m{"name": "a"}}}, m{"named": []any{m{"name": "b"}}}
+	free := m{"a": m{"b": int64(1)}}
+	part, err := fieldpath.Parse([]byte(`{"f:a":{"f:b":{}}}`), fieldpath.Strict)
+	require.NoError(t, err)
+	for _, row := range []struct {
+		name          string
+		typ           *typed.Type
+		merged        any
+		last, another *fieldpath.Set
+		want          string
+	}{
+		{"as deep as may be", root, item(nested(typed.MaxDepth - 2)), root.FieldSet(a), root.FieldSet(b), ""},
+		{"too deep", root, item(nested(typed.MaxDepth - 1)), root.FieldSet(a), root.FieldSet(b), "nested deeper than 1000"},
+		{"too many values", root, item(shared), root.FieldSet(a), root.FieldSet(b), "more than 4194304 values"},
+		{"no JSON value", root, item(broken{hidden(m{}).(inPlace)}), root.FieldSet(a), root.FieldSet(b), "no JSON value"},
+		{"another item", root, m{"named": []any{m{"name": "a"}, m{"name": "b", "other": broken{}}}}, root.FieldSet(a),
+			root.FieldSet(b), ""},
+		{"a part of an undeclared field", typed.Deduced(), free, part, nil, ""},
+		{"a part of an undeclared field, beside what is too deep", typed.Deduced(),
+			m{"a": free["a"], "c": nested(typed.MaxDepth + 1)}, part, nil, "nested deeper than 1000"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out, _, err := row.typ.Prune(row.merged, typed.Owned{Set: row.last}, row.last, []typed.Owned{{Set: row.another}})
+			if row.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, row.want)
+			require.Equal(t, reflect.ValueOf(row.merged).Pointer(), reflect.ValueOf(out).Pointer(), "it stays as it is")
 		})
 	}
 }
