@@ -10,9 +10,6 @@ import (
 // ownedWithout returns own(P0).
 func (p *pruner) ownedWithout(t *Type, v any, last owned) owned {
 	tree := p.plain(v)
-	if p.err != nil {
-		return owned{}
-	}
 	candidates := t.WithDeclared(p.set(last))
 	return owned{set: t.WithDeclared(t.FieldSet(t.RemoveToNull(tree, candidates)))}
 }
@@ -27,9 +24,6 @@ func (p *pruner) listBySets(
 		return t.WithDeclared(below)
 	}
 	tree := p.plain(v)
-	if p.err != nil {
-		return v
-	}
 	gone := own(tree)
 	if !swallowed {
 		kept := make([]*fieldpath.Set, len(owners))
@@ -56,7 +50,8 @@ func around(set *fieldpath.Set) *fieldpath.Set {
 
 var errTooLarge = fmt.Errorf("more than %d values, or nested deeper than %d", MaxValues, MaxDepth)
 
-// plain returns a value as a plain tree. The plain operations rely on the limits, which nobody has asked for here.
+// plain returns a value as a plain tree; nothing if there is an error, which ends the walk. The plain operations rely on
+// the limits, which nobody has asked for here.
 func (p *pruner) plain(v any) any {
 	left := MaxValues
 	tree, err := plainWithin(v, 0, &left)

@@ -18,9 +18,8 @@ func equal(f *form, a reflect.Value, g *form, b reflect.Value, depth int) bool {
 	if f == g && sameMemory(f, a, b) {
 		return true
 	}
-	if f, a = settle(f, a); true {
-		g, b = settle(g, b)
-	}
+	f, a = settle(f, a)
+	g, b = settle(g, b)
 	if f != g {
 		return equalOtherwise(f, a, g, b, depth)
 	}

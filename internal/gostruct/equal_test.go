@@ -24,6 +24,15 @@ type refusing struct{ P *int }
 
 func (r refusing) MarshalJSON() ([]byte, error) { return nil, errors.New("no") }
 
+// lists returns lists in each other, n deep.
+func lists(n int) any {
+	v := any("x")
+	for range n {
+		v = []any{v}
+	}
+	return v
+}
+
 // TestEqual compares structs that differ in one thing, at an address, in a list, and in a map, where they have no
 // address.
 func TestEqual(t *testing.T) {
@@ -62,6 +71,7 @@ func TestEqual(t *testing.T) {
 		{"uint64", "", odd{numbers: numbers{U64: math.MaxInt64}}, odd{numbers: numbers{U64: math.MaxInt64}}, true},
 		{"large uint64", "it has no JSON value", odd{numbers: numbers{U64: 1 << 63}},
 			odd{numbers: numbers{U64: 1 << 63}}, false},
+		{"uint64 and another", "", odd{numbers: numbers{U64: 1}}, odd{numbers: numbers{U64: 2}}, false},
 		{"null and a value", "", odd{Any: nil}, odd{Any: "a"}, false},
 		{"numbers of two types", "", odd{Any: int64(1)}, odd{Any: 1.0}, true},
 		{"marshals", "", bad{Odd: byMarshal{`{"a": 1}`}}, bad{Odd: byMarshal{`{"a":1}`}}, true},
@@ -71,10 +81,12 @@ func TestEqual(t *testing.T) {
 		{"marshal to no JSON", "", bad{Odd: byMarshal{"{"}}, bad{Odd: byMarshal{"[ "}}, false},
 		{"one marshals to no JSON", "", bad{Odd: byMarshal{"{"}}, bad{Odd: byMarshal{"{}"}}, false},
 		{"one does not marshal", "", bad{failing{}, maybeShort{}, one}, bad{failing{true}, maybeShort{}, one}, false},
-		{"does not marshal", "", refusing{ptr(1)}, refusing{ptr(1)}, false},
+		{"does not marshal", "", struct{ R refusing }{refusing{ptr(1)}}, struct{ R refusing }{refusing{ptr(1)}}, false},
 		{"one does not convert", "", bad{failing{}, maybeShort{true}, one}, bad{failing{}, maybeShort{}, one}, false},
 		{"converts", "", bad{failing{}, maybeShort{}, one}, bad{failing{}, maybeShort{}, one}, true},
 		{"as deep as may be", "", *selves(gostruct.MaxDepth - 2), *selves(gostruct.MaxDepth - 2), true},
+		{"lists in lists", "", odd{Any: lists(900)}, odd{Any: lists(900)}, true},
+		{"lists in lists, too deep", "", odd{Any: lists(1002)}, odd{Any: lists(1002)}, false},
 		{"too deep", "", *selves(gostruct.MaxDepth + 2), *selves(gostruct.MaxDepth + 2), false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -91,6 +103,9 @@ func TestEqual(t *testing.T) {
 				require.Equal(t, row.want, gostruct.EqualJSON(a, b), "%s: %s", where, row.why)
 				require.Equal(t, row.want, gostruct.EqualJSON(b, a), "%s: %s", where, row.why)
 			}
+			a, b := addressed(row.a), addressed(row.b)
+			require.Equal(t, row.want, gostruct.EqualJSON(atAddress(a), inMap(b)), "one has an address: %s", row.why)
+			require.Equal(t, row.want, gostruct.EqualJSON(inMap(a), atAddress(b)), "one has an address: %s", row.why)
 		})
 	}
 }
@@ -223,7 +238,10 @@ func TestEqualTrees(t *testing.T) {
 		{node(&empties{Map: m{"a": nil}}), without("list", "map", m{"b": nil}), false},
 		{node(&struct{ M map[string]*Leaf }{map[string]*Leaf{"a": nil}}), m{"M": m{"b": nil}}, false},
 		{node(&struct{ M map[string]*Leaf }{map[string]*Leaf{"a": nil}}), m{"M": m{"a": nil}}, true},
-		{node(&struct{ U uint64 }{1 << 63}), m{"U": nil}, false}, // it has no JSON value
+		{node(&struct{ U uint64 }{1 << 63}), m{"U": nil}, false},   // it has no JSON value
+		{node(&odd{Any: lists(900)}), m{"any": lists(900)}, false}, // it has other fields
+		{node(&struct{ Any any }{lists(900)}), m{"Any": lists(900)}, true},
+		{node(&struct{ Any any }{lists(1002)}), m{"Any": lists(1002)}, false},
 		{node(selves(gostruct.MaxDepth - 2)), must(treeOf(selves(gostruct.MaxDepth - 2))), true},
 	} {
 		require.Equal(t, row.want, gostruct.EqualJSON(row.a, row.b), "%d: %v %v", i, row.a, row.b)
