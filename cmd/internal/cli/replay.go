@@ -25,7 +25,10 @@ func newReplay(env *process.Env) *cobra.Command {
 result of each with the recorded response: managed fields, byte for byte, conflicts,
 and the object. Every apply is planned before it is sent, and what the plan says
 compared with what the server did: created, changed, ownership only, unchanged,
-conflict, precondition failed or refused. PATH is a trace, or a folder of traces.
+conflict, precondition failed or refused. No plan is left out: where kube-apiserver
+fails an apply and Tenure does not, as a difference of doc/differences.md says, its
+response must be the one that the difference predicts. PATH is a trace, or a folder
+of traces.
 
 It prints how many steps agreed, differed and were skipped, by kind of write; the
 reasons of skips, which are decisions above the engine; and every difference, with -
@@ -33,6 +36,7 @@ for the server's line and + for the engine's. Steps are counted from 1. The last
 lines are
 
   plans: P agree, D differ
+  plans: E explained by difference F
   N steps: A agreed, B differed, C skipped
 
 Schemas are those of the trace's own CustomResourceDefinition, then of the documents

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +38,8 @@ type planned struct {
 	// got is what the plan says that the server does; the error is the plan's.
 	got string
 	err error
+	// merged is the planned object, without defaults; nil if there is an error.
+	merged map[string]any
 }
 
 // planApply plans an apply to live, the object that the step finds, as a client does who knows the schema and, of a
@@ -45,13 +48,19 @@ func (w *write) planApply() planned {
 	plan, err := w.plan()
 	switch {
 	case errors.Is(err, fieldmanager.ErrPrecondition):
-		return planned{preconditionFailed, err}
+		return planned{got: preconditionFailed, err: err}
 	case err != nil:
-		return planned{refused, err}
-	case plan.Outcome == fieldmanager.Changed && w.r.live == nil:
-		return planned{got: created}
+		return planned{got: refused, err: err}
 	}
-	return planned{got: plan.Outcome.String()}
+	merged, _ := plan.Merged.(*unstructured.Unstructured)
+	out := planned{got: plan.Outcome.String()}
+	if merged != nil {
+		out.merged = merged.Object
+	}
+	if plan.Outcome == fieldmanager.Changed && w.r.live == nil {
+		out.got = created
+	}
+	return out
 }
 
 func (w *write) plan() (*fieldmanager.Plan, error) {
@@ -176,16 +185,14 @@ func (w *write) serverOutcome(live map[string]any, code int, body map[string]any
 	if w.dryRun && typed.Equal(live, body) || !w.dryRun && resourceVersion(live) == resourceVersion(body) {
 		return fieldmanager.Unchanged.String()
 	}
-	before, after := stripped(live), stripped(body)
-	before["apiVersion"] = after["apiVersion"] // live may have been written at another version
-	if typed.Equal(before, after) {
-		return fieldmanager.OwnershipOnly.String()
+	if outcome := outcomeOf(live, body); outcome != fieldmanager.Unchanged.String() {
+		return outcome
 	}
-	return fieldmanager.Changed.String()
+	return fieldmanager.OwnershipOnly.String() // the resourceVersion says that it was written
 }
 
-// comparePlan records whether the plan of an apply agrees with what the recorded server did. It does not compare where
-// that server has a fault that this one does not have.
+// comparePlan records whether the plan of an apply agrees with what the recorded server did. Where that server has a
+// fault that this one does not have, it must have failed in exactly the way that a row of doc/differences.md says.
 func (w *write) comparePlan(plan planned) error {
 	code, body := w.s.Response.Code, w.s.Response.Body
 	live := w.r.live
@@ -195,12 +202,12 @@ func (w *write) comparePlan(plan planned) error {
 			return err
 		}
 	}
-	if isFault(w.crd() != nil, w.subresource, code, body) {
-		w.r.plan = PlanOfFault
-		return nil
+	if by := w.faultOf(plan, live); by != nil {
+		return w.explain(plan, by, live)
 	}
 	if code == http.StatusUnprocessableEntity && w.isBuiltin() && w.r.validation == nil && plan.got != refused {
-		return nil // Nobody is here who knows which values the server's code refuses.
+		w.r.plan = PlanNeedsValidation
+		return nil
 	}
 	return w.r.compared(plan, w.serverOutcome(live, code, body))
 }
@@ -213,15 +220,6 @@ func (r *replayer) compared(plan planned, want string) error {
 	}
 	r.plan = PlanDiffers
 	return fmt.Errorf("the plan's outcome is %s, the server's %s; the plan's error: %v", plan.got, want, plan.err)
-}
-
-// isFault reports whether a response is one of the faults of kube-apiserver in doc/differences.md that no plan repeats:
-// an apply to /scale of a custom resource fails (difference 28), and an empty map or list that becomes null fails the
-// validation of a custom resource (difference 1).
-func isFault(custom bool, subresource string, code int, body map[string]any) bool {
-	message, _ := body["message"].(string)
-	return custom && (code == http.StatusInternalServerError && subresource == "scale" ||
-		code == http.StatusUnprocessableEntity && strings.Contains(message, `: "null"`))
 }
 
 func resourceVersion(tree map[string]any) any {

@@ -39,8 +39,12 @@ type Result struct {
 	Outcome Outcome
 	// Detail is the reason of a skip, or the difference.
 	Detail string
+	// Planned is what the plan of an apply says that the server does, such as changed; empty if the step is no apply.
+	Planned string
 	// Plan is whether the plan of an apply agrees with what the server did.
 	Plan PlanResult
+	// Difference is the number of the row of doc/differences.md for PlanExplained, else 0.
+	Difference int
 }
 
 // PlanResult is what became of the plan of an apply.
@@ -51,8 +55,11 @@ const (
 	NotPlanned PlanResult = iota // the step is no apply
 	PlanAgrees
 	PlanDiffers
-	// PlanOfFault: the recorded server has a fault that no plan repeats (isFault).
-	PlanOfFault
+	// PlanExplained: the recorded server has a fault that no plan repeats, and a row of doc/differences.md predicts its
+	// response: see Result.Difference.
+	PlanExplained
+	// PlanNeedsValidation: the recorded server's Go code rejected values, and RunEngine has no validation.
+	PlanNeedsValidation
 )
 
 // RunEngine replays one trace by the engine alone. types holds the kinds that the trace's own
@@ -62,7 +69,7 @@ func RunEngine(t *Trace, types *openapi.Registry, validation Validation) []Resul
 	r := &replayer{builtin: types, types: types, objects: map[target]object{}, validation: validation}
 	out := make([]Result, 0, len(t.Steps))
 	add := func(i int, kind string, o Outcome, detail string) {
-		out = append(out, Result{t.Name, i, kind, o, detail, r.plan})
+		out = append(out, Result{t.Name, i, kind, o, detail, r.planned, r.plan, r.difference})
 	}
 	if t.CRD != nil {
 		if err := r.define(t.CRD); err != nil {
@@ -73,7 +80,7 @@ func RunEngine(t *Trace, types *openapi.Registry, validation Validation) []Resul
 	for i := range t.Steps {
 		step := &t.Steps[i]
 		kind := kindOf(step)
-		r.plan = NotPlanned
+		r.planned, r.plan, r.difference = "", NotPlanned, 0
 		err := r.replayStep(step)
 		var skip skipped
 		switch {
@@ -139,8 +146,12 @@ type replayer struct {
 	crd     *crd              // nil for built-in types
 	object                    // of the step
 	objects map[target]object
-	now     time.Time  // of the latest step
-	plan    PlanResult // of the latest step
+	now     time.Time // of the latest step
+
+	// Of the latest step.
+	planned    string
+	plan       PlanResult
+	difference int
 
 	validation Validation
 }
@@ -202,7 +213,9 @@ func (r *replayer) replayStep(s *Step) error {
 	}
 	var planErr error
 	if w.isApply() {
-		planErr = w.comparePlan(w.planApply())
+		plan := w.planApply()
+		r.planned = plan.got
+		planErr = w.comparePlan(plan)
 	}
 	if err = w.checkWrite(); planErr != nil {
 		err = planErr

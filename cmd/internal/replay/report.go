@@ -39,7 +39,8 @@ func (r *Report) count(kind string) (n [Skipped + 1]int) {
 // sums, in last lines of the fixed form
 //
 //	plans: A agree, B differ
-//	plans: C not compared, as ...               if there are any
+//	plans: C explained by difference D          for each row of doc/differences.md that explains any
+//	plans: E not compared, ...                  if there are any
 //	N steps: A agreed, B differed, C skipped
 //
 // Steps are counted from 1.
@@ -68,8 +69,17 @@ func (r *Report) Write(w io.Writer) error {
 		plans[result.Plan]++
 	}
 	fmt.Fprintf(&out, "plans: %d agree, %d differ\n", plans[PlanAgrees], plans[PlanDiffers])
-	if n := plans[PlanOfFault]; n > 0 {
-		fmt.Fprintf(&out, "plans: %d not compared, as the recorded server has faults (differences 1 and 28)\n", n)
+	explained := map[int]int{}
+	for _, result := range r.results {
+		if result.Plan == PlanExplained {
+			explained[result.Difference]++
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(explained)) {
+		fmt.Fprintf(&out, "plans: %d explained by difference %d\n", explained[number], number)
+	}
+	if n := plans[PlanNeedsValidation]; n > 0 {
+		fmt.Fprintf(&out, "plans: %d not compared, as values were not validated\n", n)
 	}
 	n := r.count("")
 	fmt.Fprintf(&out, "%s: %d agreed, %d differed, %d skipped\n",

@@ -22,7 +22,7 @@ import (
 // what the recorded one did but for the exceptions, must be what the plan says.
 func RunServer(ctx context.Context, t *Trace, options apiserver.Options) ([]Result, error) {
 	types := openapi.Builtin()
-	p := &planner{trace: t, differences: map[int]error{}, plans: map[int]PlanResult{}}
+	p := &planner{trace: t, differences: map[int]error{}, planned: map[int]string{}, plans: map[int]PlanResult{}}
 	p.r = &replayer{builtin: types, types: types, objects: map[target]object{}, validation: options.Validation}
 	if t.CRD != nil {
 		if err := p.r.define(t.CRD); err != nil {
@@ -35,7 +35,7 @@ func RunServer(ctx context.Context, t *Trace, options apiserver.Options) ([]Resu
 	}
 	out := make([]Result, len(t.Steps))
 	for i := range t.Steps {
-		out[i] = Result{Trace: t.Name, Step: i, Kind: kindOf(&t.Steps[i]), Plan: p.plans[i]}
+		out[i] = Result{Trace: t.Name, Step: i, Kind: kindOf(&t.Steps[i]), Planned: p.planned[i], Plan: p.plans[i]}
 		switch {
 		case i >= len(results):
 			out[i].Outcome, out[i].Detail = Skipped, "an earlier step differed"
@@ -57,6 +57,7 @@ type planner struct {
 	trace       *Trace
 	r           *replayer // its live is what the server has
 	differences map[int]error
+	planned     map[int]string
 	plans       map[int]PlanResult
 
 	// Of the apply that is under way.
@@ -117,6 +118,7 @@ func (p *planner) after(i int, answer *recorded.Answer) error {
 		return nil // The resource is not served: there is no plan.
 	}
 	err := p.r.compared(p.plan, p.write.serverOutcome(p.live, answer.Code, body))
+	p.planned[i] = p.plan.got
 	p.plans[i], p.differences[i] = p.r.plan, err
 	return nil
 }
