@@ -15,7 +15,7 @@ import (
 )
 
 // Responses to exec, attach, portforward and proxy are recorded: apiserver/testdata/rest/connect.json. This is what
-// admission sees of them.
+// admission sees of them. Those to log are in apiserver/testdata/rest/log.json; admission sees none of them.
 
 // connectOnly is a rule for CONNECT.
 const connectOnly = `[{"operations":["CONNECT"],"apiGroups":[""],"apiVersions":["v1"],"resources":["*/*"]}]`

@@ -3,6 +3,7 @@
 //	go run ./hosts/kube-apiserver build --only stock   # prints the path of the server
 //	go run ./hosts/record --server PATH apiserver/internal/bootstrap
 //	go run ./hosts/record --server PATH --story apiserver/testdata/rest/connect.json
+//	go run ./hosts/record --server PATH --story apiserver/testdata/rest/log.json
 //
 // With --story it sends the requests of a file of exchanges, and writes the responses into that file.
 //

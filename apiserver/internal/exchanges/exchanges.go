@@ -23,7 +23,7 @@ import (
 )
 
 // story is a file of HTTP exchanges with kube-apiserver in testdata/rest, in order, starting
-// from an empty cluster. hosts/record records connect.json again.
+// from an empty cluster. hosts/record records connect.json and log.json again.
 type story struct {
 	Name      string     `json:"name"`
 	Exchanges []exchange `json:"exchanges"`
@@ -50,7 +50,7 @@ type exchange struct {
 func Run(t *testing.T, dir string, options apiserver.Options) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	require.NoError(t, err)
-	require.Len(t, files, 7)
+	require.Len(t, files, 8)
 	total := 0
 	used := map[string]bool{}
 	for _, file := range files {
@@ -62,7 +62,7 @@ func Run(t *testing.T, dir string, options apiserver.Options) {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) { replayStory(t, name, s, options, used) })
 	}
-	require.Equal(t, 253, total)
+	require.Equal(t, 321, total)
 	for key := range exceptions {
 		if !used[key] {
 			t.Errorf("exception %q is about no exchange that differs", key)

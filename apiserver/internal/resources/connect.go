@@ -73,3 +73,36 @@ func decodeStreams(query url.Values, stdin, stdout, stderr, tty *bool, container
 	}
 	return nil
 }
+
+// DecodeLogOptions sets options to those in the query of a request for the log of a Pod.
+func DecodeLogOptions(o *corev1.PodLogOptions, query url.Values) error {
+	o.Container = query.Get("container")
+	if values := query["stream"]; len(values) > 0 {
+		o.Stream = &values[0]
+	}
+	booleans := map[string]*bool{"follow": &o.Follow, "previous": &o.Previous, "timestamps": &o.Timestamps,
+		"insecureSkipTLSVerifyBackend": &o.InsecureSkipTLSVerifyBackend}
+	for name, out := range booleans {
+		values := query[name]
+		if err := runtime.Convert_Slice_string_To_bool(&values, out, nil); err != nil {
+			return err
+		}
+	}
+	number := func(name string, out **int64) error {
+		values := query[name]
+		return runtime.Convert_Slice_string_To_Pointer_int64(&values, out, nil)
+	}
+	// The error is that of the first that can't be read, in this order.
+	if err := number("sinceSeconds", &o.SinceSeconds); err != nil {
+		return err
+	}
+	if values := query["sinceTime"]; len(values) > 0 {
+		if err := metav1.Convert_Slice_string_To_Pointer_v1_Time(&values, &o.SinceTime, nil); err != nil {
+			return err
+		}
+	}
+	if err := number("tailLines", &o.TailLines); err != nil {
+		return err
+	}
+	return number("limitBytes", &o.LimitBytes)
+}

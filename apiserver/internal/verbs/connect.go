@@ -234,7 +234,7 @@ func (c *Call) containerLocation(options runtime.Object) (*url.URL, error) {
 		container = o.Container
 	}
 	pod := obj.(*corev1.Pod)
-	if err := checkContainer(pod, container); err != nil {
+	if _, err := containerOf(pod, container); err != nil {
 		return nil, err
 	}
 	return c.kubeletOf(pod)
@@ -261,8 +261,8 @@ func (c *Call) kubeletOf(pod *corev1.Pod) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, port)}, nil
 }
 
-// checkContainer checks that a container exists; "" is the only one.
-func checkContainer(pod *corev1.Pod, name string) error {
+// containerOf returns the name of a container that exists; for "" that of the only one.
+func containerOf(pod *corev1.Pod, name string) (string, error) {
 	var names []string
 	for _, container := range pod.Spec.InitContainers {
 		names = append(names, container.Name)
@@ -275,14 +275,16 @@ func checkContainer(pod *corev1.Pod, name string) error {
 	}
 	switch {
 	case name != "" && !slices.Contains(names, name):
-		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
-	case name == "" && len(pod.Spec.Containers) > 1:
-		return apierrors.NewBadRequest(fmt.Sprintf(
+		return "", apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
+	case name != "":
+		return name, nil
+	case len(pod.Spec.Containers) > 1:
+		return "", apierrors.NewBadRequest(fmt.Sprintf(
 			"a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
-	case name == "" && len(pod.Spec.Containers) == 0:
-		return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s", pod.Name))
+	case len(pod.Spec.Containers) == 0:
+		return "", apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s", pod.Name))
 	}
-	return nil
+	return pod.Spec.Containers[0].Name, nil
 }
 
 // splitName splits the name of a proxied object: "name", "name:port" or "scheme:name:port".

@@ -176,6 +176,9 @@ func (c *Call) serve() (err error) {
 	if c.Resource.Deprecated != "" {
 		c.warnings = append(c.warnings, c.Resource.Deprecated)
 	}
+	if name+"/"+c.Info.Subresource == "/pods/log" { // its response is no object
+		return c.log()
+	}
 	if c.accepted, err = response.Accept(c.Request, c.Strategy.Serializers(), true); err != nil {
 		return err
 	}
