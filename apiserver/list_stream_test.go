@@ -135,6 +135,47 @@ func allPaths(path string) string {
 	return "&labelSelector=none!%3Dsuch"
 }
 
+// A list in protobuf starts with its size. One of the watch cache is sent without a file, which a list of the store
+// needs if it is long, whether its objects were measured by a list before it, have changed since, or are not as usual.
+func TestProtobufListsNeedNoFile(t *testing.T) {
+	store := memory.New(memory.Options{Progress: time.Hour})
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	h := newHost(t, apiserver.Options{Store: store})
+	large := strings.Repeat("x", 500<<10)
+	for i := range 20 { // more than a list keeps in memory
+		h.must("POST", configMaps, "", fmt.Sprintf(`{"metadata":{"name":"m%d"},"data":{"large":%q}}`, i, large))
+	}
+	h.must("POST", "/api/v1/namespaces", "", `{"metadata":{"name":"other"}}`)
+	h.must("POST", "/api/v1/namespaces/other/configmaps", "", `{"metadata":{"name":"other"}}`)
+	paths := []string{configMaps, "/api/v1/configmaps", "/api/v1/namespaces/other/configmaps"}
+	accepts := []string{listProtobuf, listProtobuf + metadataList}
+	compare := func() {
+		t.Helper()
+		for _, path := range paths {
+			for _, accept := range accepts {
+				whole := h.list(path+"?limit=1000&labelSelector=none!%3Dsuch", accept)
+				for range 2 {
+					require.True(t, bytes.Equal(whole, h.list(path, accept)), "%s %s", path, accept)
+				}
+			}
+		}
+	}
+	compare()
+	h.keepWatching("/api/v1/configmaps?watch=1")
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary+"/missing")
+	compare()
+	h.must("PATCH", configMaps+"/m7", mergePatch, `{"metadata":{"labels":{"changed":"yes"}}}`)
+	h.must("DELETE", configMaps+"/m9", "", "")
+	compare()
+	// Its fields are in another order than those that the server stores.
+	_, err := store.Put(t.Context(), "/core/configmaps/default/odd", []byte(`{"kind":"ConfigMap","apiVersion":"v1",`+
+		`"metadata":{"namespace":"default","name":"odd"}}`), 0)
+	require.NoError(t, err)
+	t.Setenv("TMPDIR", temporary)
+	compare()
+}
+
 // A list is consistent although the watch cache, which it comes from, follows the store: it has
 // every write that was acknowledged before.
 func TestListsReadTheirWrites(t *testing.T) {

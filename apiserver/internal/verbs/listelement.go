@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"strconv"
@@ -49,6 +50,10 @@ func (l *listStream) setForm() {
 		l.direct = l.stored
 	case l.raw != nil && l.parts.isProtobuf && !isTable:
 		l.direct = l.transcoded
+		l.isMeasured, l.measure = true, watchcache.ProtobufSize
+		if l.view.as != nil {
+			l.measure = watchcache.ProtobufMetadataSize
+		}
 	case l.source.isCached:
 		l.direct = l.kept
 	}
@@ -73,6 +78,21 @@ const itemsField = 2<<3 | wireBytes
 
 // transcoded sends the protobuf of an item, made of what is stored. What is not as usual is decoded and kept.
 func (l *listStream) transcoded(item, shown *watchcache.Item) (done bool, err error) {
+	if !l.transcode(item) {
+		if l.source.isCached {
+			return l.kept(item, shown)
+		}
+		return false, nil
+	}
+	if err := l.sized(l.head); err != nil {
+		return false, err
+	}
+	return true, l.sized(l.buffer)
+}
+
+// transcode makes an element in protobuf of what is stored: its start in l.head, the rest in l.buffer. It returns false
+// if what is stored is not as usual.
+func (l *listStream) transcode(item *watchcache.Item) bool {
 	version := versionText(item.Revision)
 	var ok bool
 	if l.view.as == nil {
@@ -81,10 +101,7 @@ func (l *listStream) transcoded(item, shown *watchcache.Item) (done bool, err er
 		l.buffer, ok = l.raw.AppendProtobufMetadata(l.buffer[:0], item.Value, version)
 	}
 	if !ok {
-		if l.source.isCached {
-			return l.kept(item, shown)
-		}
-		return false, nil
+		return false
 	}
 	var head [2 * (1 + binary.MaxVarintLen64)]byte
 	n := 0
@@ -95,10 +112,39 @@ func (l *listStream) transcoded(item, shown *watchcache.Item) (done bool, err er
 	start := append(l.head[:0], itemsField)
 	start = binary.AppendUvarint(start, uint64(n+len(l.buffer)))
 	l.head = append(start, head[:n]...)
-	if err := l.spool.add(l.head); err != nil {
-		return false, err
+	return true
+}
+
+// sizeOfAll returns the size of all elements in protobuf, before any is sent. Those that no list has measured are
+// transcoded for it, which costs less than to spool a long list. ok is false if they have to be spooled: they can't be
+// read twice, selectors would be evaluated twice, or one of them is not as usual.
+func (l *listStream) sizeOfAll(ctx context.Context) (size int64, ok bool, err error) {
+	if !l.isMeasured || l.source.rewind == nil || !l.selection.IsEverything() {
+		return 0, false, nil
 	}
-	return true, l.spool.add(l.buffer)
+	ok = true
+	err = l.each(ctx, func(items []*watchcache.Item) error {
+		for _, item := range items {
+			if !l.selection.Contains(item.Key) {
+				continue
+			}
+			n := item.Size(l.measure)
+			if n == 0 {
+				if ok = l.transcode(item); !ok {
+					return errParts
+				}
+				n = len(l.head) + len(l.buffer)
+				item.SetSize(l.measure, n)
+			}
+			size += int64(n)
+		}
+		return nil
+	})
+	l.source.rewind()
+	if !ok {
+		return 0, false, nil
+	}
+	return size, true, err
 }
 
 // appendMetadata appends the PartialObjectMetadata of an item.
@@ -119,7 +165,7 @@ func (l *listStream) kept(item, shown *watchcache.Item) (bool, error) {
 		return false, err
 	}
 	if l.parts.isProtobuf {
-		return true, l.spool.add(e.Data)
+		return true, l.sized(e.Data)
 	}
 	l.buffer = l.fill(l.buffer[:0], e)
 	if l.columns != nil && l.raw != nil {

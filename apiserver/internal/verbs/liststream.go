@@ -72,14 +72,21 @@ type listStream struct {
 	parts     *listParts
 	meta      metav1.ListMeta
 	out       *response.Stream
-	spool     spool
 	started   bool // an element was sent
+
+	// Elements in protobuf come behind their size: they are sent if it is known, and spooled otherwise.
+	isSized bool
+	left    int64 // the size of elements that were not sent yet
+	spool   spool
 
 	// direct sends an item that need not be decoded and encoded for this list alone; nil if there is no way. It returns
 	// false, and has sent nothing, if it can't.
 	direct func(item, shown *watchcache.Item) (bool, error)
 	raw    rawKind // not nil if JSON can be made of what is stored
 	form   watchcache.Form
+	// of protobuf that is made of what is stored
+	isMeasured bool
+	measure    watchcache.Measure
 	// of a Table
 	columns resources.Columns
 	since   resources.Since
@@ -88,27 +95,14 @@ type listStream struct {
 }
 
 func (l *listStream) run(ctx context.Context) error {
-	if l.parts.isProtobuf {
-		defer func() { _ = l.spool.close() }()
-	} else if _, err := l.out.Write(l.parts.head); err != nil {
+	defer func() { _ = l.spool.close() }()
+	if err := l.start(ctx); err != nil {
 		return err
 	}
-	for {
-		items, err := l.source.next()
-		if err != nil {
-			return err
-		}
-		if len(items) == 0 {
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := l.chunk(items); err != nil {
-			return err
-		}
+	if err := l.each(ctx, l.chunk); err != nil {
+		return err
 	}
-	if l.parts.isProtobuf {
+	if l.parts.isProtobuf && !l.isSized {
 		if _, err := l.out.Write(l.parts.sized(l.spool.size)); err != nil {
 			return err
 		}
@@ -116,10 +110,42 @@ func (l *listStream) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.left != 0 {
+		return errParts
+	}
 	if _, err := l.out.Write(l.parts.tail); err != nil {
 		return err
 	}
 	return l.out.Close()
+}
+
+// start sends what comes before the elements, unless that is not known yet.
+func (l *listStream) start(ctx context.Context) (err error) {
+	head := l.parts.head
+	if l.parts.isProtobuf {
+		if l.left, l.isSized, err = l.sizeOfAll(ctx); err != nil || !l.isSized {
+			return err
+		}
+		head = l.parts.sized(l.left)
+	}
+	_, err = l.out.Write(head)
+	return err
+}
+
+// each calls do for the items of the list, in chunks.
+func (l *listStream) each(ctx context.Context, do func([]*watchcache.Item) error) error {
+	for {
+		items, err := l.source.next()
+		if err != nil || len(items) == 0 {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := do(items); err != nil {
+			return err
+		}
+	}
 }
 
 // chunk sends the selected items of a chunk.
@@ -168,9 +194,19 @@ func (l *listStream) objects(objs ...resources.Object) error {
 		return err
 	}
 	if l.parts.isProtobuf {
-		return l.spool.add(data)
+		return l.sized(data)
 	}
 	return l.element(data)
+}
+
+// sized sends a part of the elements in protobuf, or spools it.
+func (l *listStream) sized(data []byte) error {
+	if !l.isSized {
+		return l.spool.add(data)
+	}
+	l.left -= int64(len(data))
+	_, err := l.out.Write(data)
+	return err
 }
 
 // element sends one or more elements in JSON.
@@ -190,6 +226,7 @@ type listSource struct {
 	meta     metav1.ListMeta
 	isCached bool // the items are those of the watch cache, if they are current
 	next     func() ([]*watchcache.Item, error)
+	rewind   func() // next starts again at the first item; nil if it can't
 	release  func()
 }
 
@@ -298,5 +335,6 @@ func (c *Call) cachedSource(
 			})
 			return items, nil
 		},
+		rewind: func() { after = "" },
 	}, true, nil
 }

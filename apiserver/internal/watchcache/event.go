@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,30 @@ type Item struct {
 	// for such bytes; nil if the item is not a current one.
 	room    *room
 	encoded []encoded
+
+	// sizes are what was noted by SetSize.
+	sizes [measures]atomic.Int32
+}
+
+// A Measure is a size of an item that a list needs to know before it sends the item.
+type Measure int
+
+// The measures of a resource that is served as it is stored: an element of a list in protobuf, and of a list of metadata
+// in protobuf.
+const (
+	ProtobufSize Measure = iota
+	ProtobufMetadataSize
+	measures
+)
+
+// Size returns what SetSize has noted; 0 if nothing.
+func (i *Item) Size(of Measure) int { return int(i.sizes[of].Load()) }
+
+// SetSize notes a size, which costs less to keep than the bytes.
+func (i *Item) SetSize(of Measure, size int) {
+	if size <= math.MaxInt32 {
+		i.sizes[of].Store(int32(size))
+	}
 }
 
 // NewItem returns an item that is not in a cache. It keeps what is decoded.
