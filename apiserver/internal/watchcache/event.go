@@ -80,35 +80,35 @@ func (e Encoded) size() int64 {
 }
 
 // room is the memory that is left for encoded items, in bytes. Small ones, such as the rows of Tables, have their own:
-// they save as much time as large ones, and must not be crowded out by them.
+// they save as much time as large ones, and must not be crowded out by them. When it is full, they use that of large
+// ones: many of them fit into the place of one.
 type room struct{ small, large atomic.Int64 }
 
 // maxSmall is the size of small encoded items.
 const maxSmall = 2 << 10
 
-func (r *room) of(e Encoded) *atomic.Int64 {
-	if e.size() <= maxSmall {
-		return &r.small
+// take takes the memory of an encoded item, and returns what it was taken of; nil if there is none.
+func (r *room) take(e Encoded) *atomic.Int64 {
+	size := e.size()
+	for _, left := range []*atomic.Int64{&r.small, &r.large} {
+		if left == &r.small && size > maxSmall {
+			continue
+		}
+		if left.Add(-size) >= 0 {
+			return left
+		}
+		left.Add(size)
 	}
-	return &r.large
+	return nil
 }
-
-// take takes the memory of an encoded item. It returns false if there is none.
-func (r *room) take(e Encoded) bool {
-	left := r.of(e)
-	if left.Add(-e.size()) >= 0 {
-		return true
-	}
-	left.Add(e.size())
-	return false
-}
-
-func (r *room) give(e Encoded) { r.of(e).Add(e.size()) }
 
 type encoded struct {
 	form Form
 	Encoded
+	room *atomic.Int64 // what its memory was taken of
 }
+
+func (e encoded) leave() { e.room.Add(e.size()) }
 
 // Encoded returns the item as an element of lists in a form. encode is called once for each form while the item is
 // current and the cache has room. Callers must not change the bytes. kept is whether they are kept.
@@ -123,13 +123,14 @@ func (i *Item) Encoded(form Form, encode func() (Encoded, error)) (e Encoded, ke
 	if e, err = encode(); err != nil || i.room == nil {
 		return e, false, err
 	}
-	if !i.room.take(e) {
+	left := i.room.take(e)
+	if left == nil {
 		return e, false, nil
 	}
 	e.Data = bytes.Clone(e.Data)
-	i.encoded = append(i.encoded, encoded{form, e})
+	i.encoded = append(i.encoded, encoded{form, e, left})
 	if len(i.encoded) > maxForms {
-		i.room.give(i.encoded[0].Encoded)
+		i.encoded[0].leave()
 		i.encoded = slices.Delete(i.encoded, 0, 1)
 	}
 	return e, true, nil
@@ -144,7 +145,7 @@ func (i *Item) leave() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, e := range i.encoded {
-		i.room.give(e.Encoded)
+		e.leave()
 	}
 	i.room, i.encoded = nil, nil
 }
