@@ -1,11 +1,13 @@
 package apiserver_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/client-go/kubernetes"
@@ -41,6 +43,30 @@ func TestProtobuf(t *testing.T) {
 	require.Equal(t, made, e.Object)
 	require.NoError(t, maps.Delete(t.Context(), "a", metav1.DeleteOptions{}))
 	require.Equal(t, "DELETED", string((<-w.ResultChan()).Type))
+}
+
+// Errors are in JSON, whatever a client accepts (doc/differences.md, 37): clients go by the type of the response.
+func TestErrorsAreJSON(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	for _, accepted := range []string{"application/vnd.kubernetes.protobuf", "application/yaml", "image/png"} {
+		w := h.accepting(accepted, "/api/v1/namespaces/default/configmaps/missing")
+		require.Equal(t, "application/json", w.Header().Get("Content-Type"), accepted)
+		var status metav1.Status
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &status))
+		require.Equal(t, "Status", status.Kind)
+		require.EqualValues(t, w.Code, status.Code)
+	}
+
+	server, err := apiserver.Start(t.Context(), apiserver.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	config := server.Config()
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = config.ContentType
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "missing", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "a client of protobuf reads it: %v", err)
 }
 
 // Clients can use CBOR, also for applies.
