@@ -1,8 +1,8 @@
 package apiserver_test
 
 import (
-	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,28 +45,45 @@ func TestProtobuf(t *testing.T) {
 	require.Equal(t, "DELETED", string((<-w.ResultChan()).Type))
 }
 
-// Errors are in JSON, whatever a client accepts (doc/differences.md, 37): clients go by the type of the response.
-func TestErrorsAreJSON(t *testing.T) {
+// TestErrorsAsAccepted: errors are encoded as the client accepts, wherever a request fails, and in indented JSON if it
+// accepts nothing that is served. These are the responses of kube-apiserver v1.36.3.
+func TestErrorsAsAccepted(t *testing.T) {
+	const (
+		missing  = "/api/v1/namespaces/default/configmaps/missing"
+		protobuf = "application/vnd.kubernetes.protobuf"
+		inJSON   = "application/json"
+		inYAML   = "application/yaml"
+	)
 	h := newHost(t, apiserver.Options{})
-	for _, accepted := range []string{"application/vnd.kubernetes.protobuf", "application/yaml", "image/png"} {
-		w := h.accepting(accepted, "/api/v1/namespaces/default/configmaps/missing")
-		require.Equal(t, "application/json", w.Header().Get("Content-Type"), accepted)
-		var status metav1.Status
-		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &status))
-		require.Equal(t, "Status", status.Kind)
-		require.EqualValues(t, w.Code, status.Code)
+	for _, row := range []struct{ accept, path, contentType, start, why string }{
+		{protobuf, missing, protobuf, "k8s\x00", "as it accepts"},
+		{inYAML, missing, inYAML, "apiVersion: v1\ncode: 404\n", "as it accepts"},
+		{inYAML, "/api/v1/unknowns", inYAML, "apiVersion: v1\ncode: 404\n", "the resource is not served"},
+		{inYAML, "/api/v1/configmaps?limit=x", inYAML, "apiVersion: v1\ncode: 400\n", "the options are wrong"},
+		{"application/cbor", missing, "application/cbor", "\xd9\xd9\xf7", "as it accepts"},
+		{inJSON, missing, inJSON, `{"kind":"Status",`, "as it accepts"},
+		{inJSON, missing + "?pretty=true", inJSON, "{\n  \"kind\": \"Status\",", "indented, as it asks"},
+		{"image/png", missing, inJSON, "{\n  \"kind\": \"Status\",", "the error is not hidden by a 406"},
+		{inJSON + ";as=Table;v=v1;g=meta.k8s.io", missing, inJSON, "{\n  \"kind\": \"Status\",", "an error is no Table"},
+		{protobuf + ";as=PartialObjectMetadata;v=v1;g=meta.k8s.io," + inJSON, missing, inJSON, `{"kind":"Status",`,
+			"an error is no metadata, so the second is taken"},
+	} {
+		w := h.accepting(row.accept, row.path)
+		require.Equal(t, row.contentType, w.Header().Get("Content-Type"), "%s %s: %s", row.accept, row.path, row.why)
+		require.True(t, strings.HasPrefix(w.Body.String(), row.start), "%s %s: %q", row.accept, row.path, w.Body)
 	}
 
 	server, err := apiserver.Start(t.Context(), apiserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	config := server.Config()
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = config.ContentType
-	client, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "missing", metav1.GetOptions{})
-	require.True(t, apierrors.IsNotFound(err), "a client of protobuf reads it: %v", err)
+	for _, contentType := range []string{protobuf, inJSON, "application/cbor"} {
+		config := server.Config()
+		config.ContentType, config.AcceptContentTypes = contentType, contentType
+		client, err := kubernetes.NewForConfig(config)
+		require.NoError(t, err)
+		_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "missing", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "a client reads it in %s: %v", contentType, err)
+	}
 }
 
 // Clients can use CBOR, also for applies.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
@@ -106,7 +107,7 @@ func TestScaleAsTable(t *testing.T) {
 	}
 }
 
-// A watch can't be YAML, which has no framing.
+// A watch can't be YAML, which has no framing. The error can.
 func TestWatchAsYAML(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
@@ -115,7 +116,7 @@ func TestWatchAsYAML(t *testing.T) {
 		w := h.accepting("application/yaml", path+"?watch=1")
 		require.Equal(t, http.StatusNotAcceptable, w.Code, path)
 		var status metav1.Status
-		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &status))
+		require.NoError(t, yaml.UnmarshalStrict(w.Body.Bytes(), &status))
 		require.Equal(t, metav1.StatusReasonNotAcceptable, status.Reason)
 		require.Equal(t, "only the following media types are accepted: "+types, status.Message)
 	}

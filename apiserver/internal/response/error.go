@@ -1,16 +1,21 @@
 package response
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 )
 
 // Status returns the Status of an error; that of an unknown error is a 500.
@@ -32,7 +37,15 @@ func Status(err error) metav1.Status {
 	return status
 }
 
-// Error writes an error as a Status in JSON, which every client can read.
+// statusSerializers are the serializers for a Status, which has no version: those of all media types that are served.
+var statusSerializers = sync.OnceValue(func() []runtime.SerializerInfo {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).SupportedMediaTypes()
+})
+
+// Error writes an error as a Status, in the media type that the client accepts, or in indented JSON if it accepts none,
+// as kube-apiserver does.
 func Error(w http.ResponseWriter, r *http.Request, err error) {
 	status := Status(err)
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
@@ -41,11 +54,21 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 	if status.Code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tenure"`)
 	}
-	data, err := json.Marshal(&status)
-	if err != nil {
-		data = []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":500}`)
+	var data bytes.Buffer
+	a, err := Accept(r, statusSerializers(), false)
+	if err == nil {
+		err = a.Encoder().Encode(&status, &data)
 	}
-	Bytes(w, r, runtime.ContentTypeJSON, int(status.Code), append(data, '\n'))
+	if err != nil {
+		a.MediaType = runtime.ContentTypeJSON
+		text, err := json.MarshalIndent(&status, "", "  ")
+		if err != nil {
+			text = []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":500}`)
+		}
+		data.Reset()
+		data.Write(text)
+	}
+	Bytes(w, r, a.MediaType, int(status.Code), data.Bytes())
 }
 
 // notAcceptable returns the 406 for a client that accepts no known media type.
