@@ -18,6 +18,10 @@ import (
 // met shows whether anything was dropped, without a look at what: if as many members were met as last has, nothing was.
 // Otherwise [walk.dropUnmet] finds which. For example, last {f:a, f:b} and applied {a: 1, c: 2}: a is met and c is
 // gained, so met is 1 of 2, and b was dropped.
+//
+// Inside of what is never owned, such as metadata.name, the walk is blind: values are merged and compared, but owners
+// are not looked at. By canonical semantics an empty list is as good as none: live then keeps its spelling
+// ([place.keepLive]), and the manager owns the field all the same.
 func (w *walk) entries(
 	m *Map, live any, applied map[string]any, last owned, unowned *fieldpath.Set, depth int,
 ) (p place, ok bool) {
@@ -43,8 +47,6 @@ func (w *walk) entries(
 			l = entryOrMissing(live, name, a)
 		}
 		never, rest := unowned.At(fieldpath.Field(name)) // never: the place itself is never owned
-		// Inside of what is never owned, such as metadata.name, values are merged and compared, but owners are not
-		// looked at.
 		outer := w.blind
 		w.blind = outer || never && rest.Empty()
 		sub, was := w.findField(last, name)
@@ -61,8 +63,6 @@ func (w *walk) entries(
 		if w.blind = outer; !ok {
 			return p, false
 		}
-		// By canonical semantics an empty list is as good as none: live keeps its spelling, and the manager owns the
-		// field all the same.
 		if child.changed && w.Semantics != nil && w.isAbsent(m, name, l, a, depth) {
 			child.keepLive()
 		}
