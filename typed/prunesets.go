@@ -50,8 +50,8 @@ func around(set *fieldpath.Set) *fieldpath.Set {
 
 var errTooLarge = fmt.Errorf("more than %d values, or nested deeper than %d", MaxValues, MaxDepth)
 
-// plain returns a value as a plain tree; nothing if there is an error, which ends the walk. The plain operations rely on
-// the limits, which nobody has asked for here.
+// plain returns a value as a plain tree; nothing if there is an error, with which [Type.Prune] ends. The plain
+// operations rely on the limits, which nobody has asked for here.
 func (p *pruner) plain(v any) any {
 	left := MaxValues
 	tree, err := plainWithin(v, 0, &left)
