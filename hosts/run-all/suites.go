@@ -85,8 +85,9 @@ var suites = []suite{
 		packages: []string{controllerRuntime + "/pkg/client/fake"},
 	},
 	{
+		// Managers of several packages serve metrics on the port 8080: one package after the other.
 		name: "controller-runtime, envtest", tree: stock, envtest: true,
-		packages: []string{controllerRuntime + "/pkg/..."}, args: []string{"-timeout=60m"},
+		packages: []string{controllerRuntime + "/pkg/..."}, args: []string{"-timeout=60m", "-p=1"},
 		differences: map[string]string{
 			"TestApiMachinery/aggregatedDiscovery=false":           "downloads kube-apiserver v1.28",
 			"TestLazyRestMapperProvider/aggregatedDiscovery=false": "downloads kube-apiserver v1.28",
