@@ -93,13 +93,17 @@ func TestPruneConvertsInOrder(t *testing.T) {
 		name, why string
 		change    func(from, to string, obj map[string]any) error
 	}{
-		{"first the last apply's", "v1 can't do without keep, which the last apply's version puts back", func(_, to string, obj map[string]any) error {
+		{"first the last apply's", "v1 can't do without keep, which the last apply's version puts back", func(
+			_, to string, obj map[string]any,
+		) error {
 			if to == "v1" && obj["keep"] == nil {
 				return errors.New("keep is required")
 			}
 			return nil
 		}},
-		{"then as they sort", "there are ways from and to v2, and up, and none down", func(from, to string, obj map[string]any) error {
+		{"then as they sort", "there are ways from and to v2, and up, and none down", func(
+			from, to string, _ map[string]any,
+		) error {
 			if from > to && from != "v2" && to != "v2" {
 				return fmt.Errorf("from %s to %s", from, to)
 			}
@@ -110,7 +114,8 @@ func TestPruneConvertsInOrder(t *testing.T) {
 		for _, first := range []string{"aaron", "zoe"} {
 			var live runtime.Object
 			for _, step := range []struct{ version, manager, text string }{
-				{"v2", first, "a: x"}, {"v3", "bob", "b: x"}, {"v1", "carol", "c: x"}, {"v2", "alice", "keep: x\ndrop: x"}, {"v4", "dan", "d: x"},
+				{"v2", first, "a: x"}, {"v3", "bob", "b: x"}, {"v1", "carol", "c: x"},
+				{"v2", "alice", "keep: x\ndrop: x"}, {"v4", "dan", "d: x"},
 			} {
 				if live != nil {
 					live = atVersion(t, fieldmanager.NoneConverter{}, live, step.version)

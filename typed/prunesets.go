@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// ownedWithout returns own(P0).
+// ownedWithout returns own(P0) in the definition of [Type.Prune]: what is left in v without all that last owned.
 func (p *pruner) ownedWithout(t *Type, v any, last owned) owned {
 	tree := p.plain(v)
 	candidates := t.WithDeclared(p.set(last))

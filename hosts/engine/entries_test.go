@@ -56,7 +56,9 @@ func upstreamEntries(list []any) []metav1.ManagedFieldsEntry {
 
 // TestReadEntriesSharesNothing: handlers change the times of what they have read.
 func TestReadEntriesSharesNothing(t *testing.T) {
-	list := []any{map[string]any{"manager": "m", "time": "2026-01-02T03:04:05Z", "fieldsV1": map[string]any{"f:a": map[string]any{}}}}
+	list := []any{map[string]any{
+		"manager": "m", "time": "2026-01-02T03:04:05Z", "fieldsV1": map[string]any{"f:a": map[string]any{}},
+	}}
 	first, ok := readEntries(list)
 	require.True(t, ok)
 	first[0].Time.Time = first[0].Time.Add(1)

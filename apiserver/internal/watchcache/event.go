@@ -40,8 +40,8 @@ type Item struct {
 // A Measure is a size of an item that a list needs to know before it sends the item.
 type Measure int
 
-// The measures of a resource that is served as it is stored: an element of a list in protobuf, and of a list of metadata
-// in protobuf.
+// The measures of a resource that is served as it is stored: an element of a list in protobuf, and of a list of
+// metadata in protobuf.
 const (
 	ProtobufSize Measure = iota
 	ProtobufMetadataSize

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Small encoded items are kept when there is no room for large ones. Where they have filled their own room, they use that
-// of large ones. What leaves gives its room back.
+// Small encoded items are kept when there is no room for large ones. Where they have filled their own room, they use
+// that of large ones. What leaves gives its room back.
 func TestRoom(t *testing.T) {
 	var r room
 	r.small.Store(3000)

@@ -39,9 +39,11 @@ func (r *Report) count(kind string) (n [Skipped + 1]int) {
 // sums, in last lines of the fixed form
 //
 //	plans: A agree, B differ
-//	plans: C explained by difference D          for each row of doc/differences.md that explains any
-//	plans: E not compared, ...                  if there are any
+//	plans: C explained by difference D
+//	plans: E not compared, as values were not validated
 //	N steps: A agreed, B differed, C skipped
+//
+// The second is there for each row of doc/differences.md that explains plans, the third if E is not 0.
 //
 // Steps are counted from 1.
 func (r *Report) Write(w io.Writer) error {
