@@ -103,16 +103,17 @@ var serverLayers = []layer{
 	{"internal/plugins", []string{"storage", "internal/resources", "internal/webhooks"}},
 	{"internal/openapi", []string{"internal/response", "internal/builtin", "internal/resources"}},
 	{"internal/watchcache", []string{"storage", "internal/resources"}},
+	{"internal/multiplex", nil},
 	// verbs knows kinds through resources.Strategy alone.
 	{"internal/verbs", []string{
 		"admission", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
-		"internal/plugins", "internal/watchcache",
+		"internal/multiplex", "internal/plugins", "internal/watchcache",
 	}},
 	{"internal/custom", []string{"admission", "storage", "internal/resources", "internal/webhooks"}},
 	{".", []string{
 		"admission", "storage", "storage/memory", "internal/bootstrap", "internal/response", "internal/builtin",
-		"internal/custom", "internal/discovery", "internal/metrics", "internal/openapi", "internal/plugins",
-		"internal/request", "internal/resources", "internal/verbs", "internal/watchcache", "internal/webhooks",
+		"internal/custom", "internal/discovery", "internal/metrics", "internal/multiplex", "internal/openapi",
+		"internal/plugins", "internal/request", "internal/resources", "internal/verbs", "internal/watchcache", "internal/webhooks",
 	}},
 	// recorded imports builtin for the defaults of objects that the engine alone replayed.
 	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},

@@ -9,11 +9,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/internal/multiplex"
 )
 
 // host is a server that is called without a network.
@@ -103,10 +105,39 @@ func (e *event) UnmarshalJSON(data []byte) error {
 // text returns the type of the event and the name of its object.
 func (e event) text() string { return e.Type + " " + e.Object.GetName() }
 
+// A transport is how a watch reaches its client.
+type transport string
+
+const (
+	http1       transport = "HTTP/1.1"
+	http2       transport = "HTTP/2"
+	multiplexed transport = "HTTP/2, multiplexed" // as Start serves it
+)
+
+// transports are all of them. What they send is the same.
+var transports = []transport{http1, http2, multiplexed}
+
+// serve serves a handler.
+func (over transport) serve(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	if server.EnableHTTP2 = over != http1; over == multiplexed {
+		server.Listener = multiplex.Listen(server.Listener)
+		server.Config.TLSConfig = server.TLS
+		require.NoError(t, multiplex.Configure(server.Config, time.Minute))
+		server.TLS = server.Config.TLSConfig
+	}
+	server.StartTLS()
+	return server
+}
+
 // watch starts a watch and returns its events; the channel is closed when the watch ends.
-func (h *host) watch(path string) <-chan event {
+func (h *host) watch(path string) <-chan event { return h.watchOver(multiplexed, path) }
+
+// watchOver is watch over a transport.
+func (h *host) watchOver(over transport, path string) <-chan event {
 	h.t.Helper()
-	server := httptest.NewServer(h.Server)
+	server := over.serve(h.t, h.Server)
 	ctx, cancel := context.WithCancel(context.Background())
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
 	require.NoError(h.t, err)

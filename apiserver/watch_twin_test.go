@@ -60,7 +60,9 @@ func TestWatchTwin(t *testing.T) {
 	for _, selector := range []string{"", "t=1", "t!=1", "t=7", "t in (0,2)"} {
 		for _, after := range []int64{first, first + 7, started} {
 			path := fmt.Sprintf("%s?watch=1&resourceVersion=%d&labelSelector=%s", configMaps, after, escape(selector))
-			watches = append(watches, running{after, selector, h.watch(path)}, running{after, selector, h.watch(path)})
+			for _, over := range transports {
+				watches = append(watches, running{after, selector, h.watchOver(over, path)})
+			}
 		}
 	}
 	write(h, 40)
@@ -100,16 +102,22 @@ func TestWatchTwin(t *testing.T) {
 // A watch whose client does not read holds back nobody, and ends: with a bookmark, from which the
 // client can continue without a gap, and 410.
 func TestWatchTooSlow(t *testing.T) {
+	for _, over := range []transport{http1, multiplexed} {
+		t.Run(string(over), func(t *testing.T) { testWatchTooSlow(t, over) })
+	}
+}
+
+func testWatchTooSlow(t *testing.T, over transport) {
 	store := memory.New(memory.Options{Progress: time.Hour})
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	// On a slow machine the watch must not end because a write takes long.
 	h := newHost(t, apiserver.Options{Store: store, Limits: apiserver.Limits{Write: time.Hour, Bookmarks: time.Hour}})
 	h.LimitWatches(70)
 	from := h.must("POST", configMaps, "", configMap("a", "")).GetResourceVersion()
-	slow := h.watch(configMaps + "?watch=1&allowWatchBookmarks=true&resourceVersion=" + from)
+	slow := h.watchOver(over, configMaps+"?watch=1&allowWatchBookmarks=true&resourceVersion="+from)
 	quick := h.watch(configMaps + "?watch=1&resourceVersion=" + from)
 	// More than the channel of events, the buffers of the connection and the limit hold.
-	const writes = 400
+	const writes = 300
 	large := strings.Repeat("x", 100<<10)
 	var want []string
 	for i := range writes {

@@ -160,6 +160,9 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 		Stored: schema.GroupVersionKind{Group: d.crd.Spec.Group, Version: d.storage, Kind: names.Kind},
 		Prefix: resources.PrefixOf(d.crd.Spec.Group, names.Plural),
 	}
+	if s := d.crd.Spec.Conversion; s != nil {
+		r.ConvertsByWebhook = s.Strategy == apiextensionsv1.WebhookConverter
+	}
 	if v.Deprecated {
 		r.Deprecated = d.deprecation(v)
 	}

@@ -39,6 +39,8 @@ type Resource struct {
 	Prefix string `json:"-"`
 	// Custom is true for resources of a CustomResourceDefinition.
 	Custom bool `json:"-"`
+	// ConvertsByWebhook is true if a webhook converts the objects between versions.
+	ConvertsByWebhook bool `json:"-"`
 
 	// ReturnDeletedObject is true if a delete responds with the deleted object instead of a
 	// Status, as in registry/rest.

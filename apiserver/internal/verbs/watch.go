@@ -255,9 +255,9 @@ func (w *watcher) catchUp(ctx context.Context) (done bool, err error) {
 }
 
 // sendEvents sends the changes until the watch ends. It waits for one channel, because a select of several is a good
-// part of what a watch does for an event: the end of ctx and the time of a bookmark wake the watch as events do.
+// part of what a watch does for an event: the end of ctx and the time of a bookmark wake the watch as events do. Over
+// HTTP/2 it does not even wait: the connection sends the events of all its watches.
 func (w *watcher) sendEvents(ctx context.Context, s *watchcache.Subscription) error {
-	defer context.AfterFunc(ctx, s.Rouse)()
 	var due atomic.Bool
 	interval := w.c.BookmarkInterval
 	bookmark := time.AfterFunc(interval, func() {
@@ -265,34 +265,62 @@ func (w *watcher) sendEvents(ctx context.Context, s *watchcache.Subscription) er
 		s.Rouse()
 	})
 	defer bookmark.Stop()
-	for {
-		b, err := s.Next()
-		if errors.Is(err, watchcache.ErrTooSlow) {
-			return w.endSlow(ctx)
-		}
-		if err != nil {
-			return w.endReason(ctx, err)
+	var ended error // why s did
+	next := func() (waits bool, err error) {
+		var b watchcache.Batch
+		if b, ended = s.Next(); ended != nil {
+			return false, errEnded
 		}
 		if err := w.sendEntries(b.Entries); err != nil {
-			return err
+			return false, err
 		}
 		w.reached = max(w.reached, b.Reached)
 		// Next has noted that the watch waits: what ends or becomes due after it was looked at here rouses the watch.
 		if ctx.Err() != nil {
-			return nil
+			return false, errEnded
 		}
-		if !b.Waits {
-			continue
-		}
-		if due.CompareAndSwap(true, false) {
+		if b.Waits && due.CompareAndSwap(true, false) {
 			bookmark.Reset(interval)
 			if w.bookmarks && w.reached > w.marked {
-				if err := w.sendBookmark(false); err != nil {
-					return err
-				}
+				return true, w.sendBookmark(false)
 			}
 		}
-		<-s.Wake
+		return b.Waits, nil
+	}
+	err := w.repeat(ctx, s, next)
+	switch {
+	case !errors.Is(err, errEnded):
+		return err
+	case errors.Is(ended, watchcache.ErrTooSlow):
+		return w.endSlow(ctx)
+	}
+	return w.endReason(ctx, ended)
+}
+
+// errEnded reports that there are no more events.
+var errEnded = errors.New("the watch has ended")
+
+// repeat calls next until it returns an error, and waits where it says so.
+func (w *watcher) repeat(ctx context.Context, s *watchcache.Subscription, next func() (waits bool, err error)) error {
+	// A connection must not wait for a webhook.
+	if !w.c.Resource.ConvertsByWebhook && w.stream.take(w.c.Request) {
+		var err error
+		s.Notify = w.stream.taken.Ready
+		w.stream.run(ctx.Done(), func() (waits, ends bool) {
+			waits, err = next()
+			return waits, err != nil
+		})
+		return err
+	}
+	defer context.AfterFunc(ctx, s.Rouse)()
+	for {
+		waits, err := next()
+		if err != nil {
+			return err
+		}
+		if waits {
+			<-s.Wake
+		}
 	}
 }
 

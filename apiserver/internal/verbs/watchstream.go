@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/multiplex"
 )
 
 // A stream writes the events of a watch in the media type that the client accepts. Each event
@@ -22,6 +24,11 @@ type stream struct {
 	objects runtime.Encoder // of the objects
 	events  runtime.Encoder // of the events around them
 	json    bool
+	written int64 // bytes of the response
+
+	// The stream of HTTP/2, once it was taken. inRun is true in its Run.
+	taken *multiplex.Stream
+	inRun bool
 
 	// expiry breaks the connection when a write takes longer than timeout. A write deadline
 	// for each event costs more: HTTP/2 sets it in another goroutine. A timer that each write
@@ -123,6 +130,28 @@ func (s *stream) end() {
 	defer s.mu.Unlock()
 	s.ended = true
 	s.expiry.Stop()
+	if s.taken != nil {
+		s.taken.End()
+	}
+}
+
+// take takes the stream of HTTP/2, and reports whether it could. The caller calls run then.
+func (s *stream) take(r *http.Request) (ok bool) {
+	s.taken, ok = multiplex.Take(r, s.written, multiplex.Limits{Stuck: s.timeout, Expire: func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.ended {
+			_ = s.control.SetWriteDeadline(time.Now())
+		}
+	}})
+	return ok
+}
+
+// run is that of the stream that was taken. next writes what there is.
+func (s *stream) run(stop <-chan struct{}, next func() (waits, ends bool)) {
+	s.inRun = true
+	defer func() { s.inRun = false }()
+	s.taken.Run(stop, next)
 }
 
 // frame encodes an event.
@@ -153,13 +182,22 @@ func frameJSON(of string, head, rest []byte) []byte {
 
 // write writes frames and flushes them.
 func (s *stream) write(frames ...[]byte) error {
+	switch {
+	case s.inRun:
+		s.taken.Append(frames...)
+		return nil
+	case s.taken != nil:
+		s.taken.Write(frames...)
+		return nil
+	}
 	s.writing.Store(max(1, int64(time.Since(s.start))))
 	defer s.writing.Store(0)
 	if s.armed.CompareAndSwap(false, true) {
 		s.expiry.Reset(s.timeout)
 	}
 	for _, frame := range frames {
-		if _, err := s.writer.Write(frame); err != nil {
+		n, err := s.writer.Write(frame)
+		if s.written += int64(n); err != nil {
 			return err
 		}
 	}

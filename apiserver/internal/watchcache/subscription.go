@@ -20,6 +20,9 @@ var ErrTooSlow = errors.New("the watch is too slow")
 type Subscription struct {
 	// Wake receives a value when Next has something to return again, or after Rouse.
 	Wake chan struct{}
+	// Notify is called instead, if it is not nil. It must not block, nor use the Cache. It is set before the first call
+	// of Next.
+	Notify func()
 
 	cache   *Cache
 	group   *group
@@ -104,6 +107,10 @@ func (s *Subscription) Rouse() {
 func (s *Subscription) rouse() {
 	if s.waits {
 		s.waits = false
+		if s.Notify != nil {
+			s.Notify()
+			return
+		}
 		s.Wake <- struct{}{} // has room: Next empties it before it waits
 	}
 }

@@ -1,0 +1,446 @@
+// Package multiplex writes the events of many watches of an HTTP/2 connection at once.
+//
+// net/http hands each DATA frame from the handler to the loop of the connection, from there to a goroutine that writes
+// it, and back. For a watch that is most of what an event costs. A [Conn] stands between the HTTP/2 server and TLS:
+//
+//	handlers    watches whose streams were taken
+//	   |               |
+//	HTTP/2 server      |
+//	   |               |
+//	 Conn.Write     Conn.pump     DATA frames of many streams in one write
+//	   |               |
+//	TLS, in records of 16 KiB
+//	   |
+//	 corked         the records of one write in one system call
+//
+// The server goes on to do all else: it opens and closes streams, answers SETTINGS and PING, and limits what clients
+// may do. Conn looks at the frames in both directions, because flow control (RFC 9113, section 5.2) needs it. These
+// are the invariants:
+//
+//   - Frames are written whole: a batch starts where a frame of the server ends.
+//   - The server sends no DATA frames of a taken stream, but for an empty one that ends it. So the window of the stream
+//     is Conn's alone: the server does not see its WINDOW_UPDATEs.
+//   - The window of the connection is divided: Conn keeps a half of it, its share, and the server sees the rest. What
+//     the client grants later fills the share first. So both together never send more than was granted. Where one of
+//     them has used up its half, the client has at least a half to grant again, which is when the laziest clients do.
+//   - All frames of a taken stream are written, or dropped, before its handler returns: before the server ends it.
+package multiplex
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The numbers of RFC 9113 that Conn knows.
+const (
+	frameData         = 0x0
+	frameHeaders      = 0x1
+	frameReset        = 0x3
+	frameSettings     = 0x4
+	frameWindowUpdate = 0x8
+
+	flagEndStream  = 0x1
+	flagAck        = 0x1
+	flagEndHeaders = 0x4
+	flagPadded     = 0x8
+
+	settingInitialWindow = 0x4
+
+	headerSize    = 9
+	preface       = len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	initialWindow = 1<<16 - 1 // of the connection, and of a stream until SETTINGS say otherwise
+	maxWindow     = 1<<31 - 1
+	maxPayload    = 1 << 14 // what every client reads
+)
+
+const (
+	// streamHeader is the request header with the number of the stream, which Conn adds: net/http does not tell handlers.
+	// The secret keeps users of a proxy, who share its connection, from naming each other's streams.
+	streamHeader = "Tenure-Stream"
+	// minWindow is the least window of a connection that is divided.
+	minWindow = 1 << 20
+	// maxSettings is the size of the largest SETTINGS frame that is read. There are about ten settings of six bytes.
+	maxSettings = 1 << 12
+	// maxBatch is the size from which a batch is written.
+	maxBatch = 1 << 16
+)
+
+// A Conn is a connection of an HTTP/2 server, which alone calls Read and Write.
+//
+// Locks are taken in the order batch, wire, mu. Whoever calls Stream.Ready may hold other locks, so nothing is called
+// with mu held.
+type Conn struct {
+	*tls.Conn
+	below   *corked       // nil: each record of TLS is a system call
+	timeout time.Duration // of a write of a batch
+	secret  string        // what only the numbers of streams that Conn has added begin with
+
+	in inbound // used by Read alone
+
+	batch sync.Mutex // held from the first frame in buf until buf is written
+	buf   []byte
+
+	wire     sync.Mutex // held for a write to TLS
+	out      outbound
+	boundary *sync.Cond // of wire: a frame of the server is complete, or failed is set
+	failed   error
+
+	mu      sync.Mutex
+	streams map[uint32]*Stream // open ones
+	initial int64              // the window with which streams start
+	window  int64              // of the connection
+	widest  int64              // the maximum of window
+	share   int64              // of widest; 0: nothing can be taken
+	room    int64              // what is left of share
+	ready   []*Stream          // that pump shall look at
+	spare   []*Stream          // an empty slice for ready
+	full    []*Stream          // that wait for room
+	pumping bool               // pump runs
+}
+
+// inbound is the state of Read: what the server reads next is first, rest bytes of the client, and last.
+type inbound struct {
+	frame  []byte // what was read of a header, and of its payload if Conn must know it
+	first  []byte
+	rest   int
+	last   []byte
+	opened uint32 // the last stream that the client has opened
+}
+
+// outbound is the state of Write: the header of a frame of which have bytes are written, or rest bytes of its payload.
+type outbound struct {
+	head [headerSize]byte
+	have int
+	rest int
+}
+
+// New returns a connection for an HTTP/2 server. If the client does not take a batch in timeout, the connection breaks.
+func New(conn *tls.Conn, timeout time.Duration) *Conn {
+	c := &Conn{Conn: conn, timeout: timeout, secret: rand.Text(), streams: map[uint32]*Stream{},
+		initial: initialWindow, window: initialWindow}
+	c.below, _ = conn.NetConn().(*corked)
+	c.boundary = sync.NewCond(&c.wire)
+	c.in.rest = preface
+	return c
+}
+
+// connKey is the key of the Conn in the context of its requests.
+type connKey struct{}
+
+// Read reads what the client sends, as the server shall see it.
+func (c *Conn) Read(p []byte) (int, error) {
+	in := &c.in
+	for {
+		switch {
+		case len(in.first) > 0:
+			n := copy(p, in.first)
+			in.first = in.first[n:]
+			return n, nil
+		case in.rest > 0:
+			n, err := c.Conn.Read(p[:min(len(p), in.rest)])
+			in.rest -= n
+			return n, err
+		case len(in.last) > 0:
+			in.first, in.last = in.last, nil
+		default:
+			if err := c.nextFrame(); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// fill reads frame up to a size.
+func (c *Conn) fill(size int) error {
+	in := &c.in
+	in.frame = slices.Grow(in.frame, size-len(in.frame))
+	for len(in.frame) < size {
+		n, err := c.Conn.Read(in.frame[len(in.frame):size])
+		in.frame = in.frame[:len(in.frame)+n]
+		if err != nil && len(in.frame) < size {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextFrame reads the header of a frame, and its payload if Conn must know it, and sets what the server reads of it.
+func (c *Conn) nextFrame() error {
+	in := &c.in
+	if err := c.fill(headerSize); err != nil {
+		return err
+	}
+	length, kind, flags, id := readHeader(in.frame)
+	switch {
+	case kind == frameWindowUpdate && length == 4, kind == frameSettings && flags&flagAck == 0:
+		if length > maxSettings {
+			return errors.New("http2: expected at most 4 KiB of SETTINGS")
+		}
+		if err := c.fill(headerSize + length); err != nil {
+			return err
+		}
+		if payload := in.frame[headerSize:]; kind == frameSettings {
+			c.settings(payload)
+		} else if forward, err := c.windowUpdate(id, payload); err != nil {
+			return err
+		} else if !forward {
+			in.frame = in.frame[:0]
+		}
+		length = 0
+	case kind == frameHeaders && id > in.opened:
+		in.opened = id
+		c.open(id)
+		// A field that stays out of the table of HPACK may follow any other (RFC 7541, section 6.2.2).
+		if field := c.streamField(id); flags&flagEndHeaders != 0 && flags&flagPadded == 0 && length+len(field) <= maxPayload {
+			putLength(in.frame, length+len(field))
+			in.last = field
+		}
+	case kind == frameReset:
+		c.closed(id)
+	}
+	in.first, in.rest, in.frame = in.frame, length, in.frame[:0]
+	return nil
+}
+
+// readHeader reads the header of a frame.
+func readHeader(h []byte) (length int, kind, flags byte, id uint32) {
+	return int(h[0])<<16 | int(h[1])<<8 | int(h[2]), h[3], h[4], binary.BigEndian.Uint32(h[5:]) & maxWindow
+}
+
+func putLength(h []byte, length int) {
+	h[0], h[1], h[2] = byte(length>>16), byte(length>>8), byte(length)
+}
+
+// open adds a stream that the client opens.
+func (c *Conn) open(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams[id] = &Stream{conn: c, id: id, window: c.initial}
+}
+
+// closed removes a stream that the client resets. The server ends its request.
+func (c *Conn) closed(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(c.streams[id])
+}
+
+// remove removes a stream, if it is open. The caller holds c.mu.
+func (c *Conn) remove(s *Stream) {
+	if s != nil {
+		s.gone = true
+		delete(c.streams, s.id)
+	}
+}
+
+// settings reads the payload of a SETTINGS frame. A new window of streams is for those that are open as well (RFC 9113,
+// section 6.9.2). The server refuses what is not valid.
+func (c *Conn) settings(payload []byte) {
+	for ; len(payload) >= 6; payload = payload[6:] {
+		if binary.BigEndian.Uint16(payload) != settingInitialWindow {
+			continue
+		}
+		c.mu.Lock()
+		more := int64(binary.BigEndian.Uint32(payload[2:])) - c.initial
+		c.initial += more
+		for _, s := range c.streams {
+			s.grow(more)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// windowUpdate reads the payload of a WINDOW_UPDATE frame and replaces it by what the server gets of it. forward is
+// false if it gets nothing.
+func (c *Conn) windowUpdate(id uint32, payload []byte) (forward bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	more := int64(binary.BigEndian.Uint32(payload) & maxWindow)
+	if more == 0 {
+		return true, nil // an error, which is the server's to report
+	}
+	if id > 0 {
+		s := c.streams[id]
+		if s == nil {
+			return true, nil
+		}
+		if s.grow(more); s.taken && s.window > maxWindow {
+			return false, fmt.Errorf("http2: the window of stream %d: expected at most %d bytes", id, maxWindow)
+		}
+		return !s.taken, nil
+	}
+	if c.window += more; c.window > maxWindow {
+		return false, fmt.Errorf("http2: the window of the connection: expected at most %d bytes", maxWindow)
+	}
+	c.widest = max(c.widest, c.window)
+	// The share must be full at first.
+	if half := c.widest / 2; c.widest >= minWindow && half-c.share <= more {
+		c.share = half
+	}
+	mine := min(more, c.share-c.room)
+	if c.room += mine; mine > 0 {
+		full := c.full
+		c.full = nil
+		for _, s := range full {
+			s.queue()
+		}
+	}
+	binary.BigEndian.PutUint32(payload, uint32(more-mine))
+	return more > mine, nil
+}
+
+// Write writes what the server sends.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.wire.Lock()
+	defer c.wire.Unlock()
+	c.note(p)
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		c.failed = err
+	}
+	if err != nil || !c.out.within() {
+		c.boundary.Broadcast()
+	}
+	return n, err
+}
+
+// within reports whether a frame of the server has begun and is not complete.
+func (o *outbound) within() bool { return o.have > 0 || o.rest > 0 }
+
+// note reads the headers of the frames in what the server sends.
+func (c *Conn) note(p []byte) {
+	o := &c.out
+	for len(p) > 0 {
+		if o.rest > 0 {
+			n := min(o.rest, len(p))
+			o.rest -= n
+			p = p[n:]
+			continue
+		}
+		n := copy(o.head[o.have:], p)
+		o.have += n
+		p = p[n:]
+		if o.have < headerSize {
+			return
+		}
+		length, kind, flags, id := readHeader(o.head[:])
+		o.have, o.rest = 0, length
+		if kind == frameData || kind == frameHeaders || kind == frameReset {
+			c.sent(id, kind, flags, int64(length))
+		}
+	}
+}
+
+// sent notes a frame of the server. The caller holds wire.
+func (c *Conn) sent(id uint32, kind, flags byte, length int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kind == frameData {
+		c.window -= length
+	}
+	s := c.streams[id]
+	if s == nil {
+		return
+	}
+	if kind == frameData {
+		s.window -= length
+		s.written += length
+	}
+	s.started = true
+	if s.arrived != nil && s.written >= s.expected {
+		close(s.arrived)
+		s.arrived = nil
+	}
+	if kind == frameReset || flags&flagEndStream != 0 {
+		c.remove(s)
+	}
+}
+
+// add adds a DATA frame to the batch. The caller holds c.batch.
+func (c *Conn) add(id uint32, payload []byte) {
+	if c.buf == nil {
+		c.buf = (*buffers.Get().(*[]byte))[:0]
+	}
+	head := [headerSize]byte{3: frameData}
+	putLength(head[:], len(payload))
+	binary.BigEndian.PutUint32(head[5:], id)
+	c.buf = append(append(c.buf, head[:]...), payload...)
+	if len(c.buf) >= maxBatch {
+		c.flush()
+	}
+}
+
+// buffers are those of batches.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// flush writes the batch. The caller holds c.batch.
+func (c *Conn) flush() {
+	if len(c.buf) == 0 {
+		return
+	}
+	c.wire.Lock()
+	defer c.wire.Unlock()
+	for c.out.within() && c.failed == nil {
+		c.boundary.Wait()
+	}
+	if c.failed == nil {
+		c.failed = c.writeBatch()
+	}
+	buf := c.buf
+	c.buf = nil
+	buffers.Put(&buf)
+}
+
+func (c *Conn) writeBatch() error {
+	_ = c.SetWriteDeadline(time.Now().Add(c.timeout)) // if it fails, the write does
+	c.below.begin()
+	_, err := c.Conn.Write(c.buf)
+	if e := c.below.end(); err == nil {
+		err = e
+	}
+	_ = c.SetWriteDeadline(time.Time{})
+	if err != nil {
+		_ = c.NetConn().Close() // the server finds that it can't read, and ends all streams
+	}
+	return err
+}
+
+// pump sends what streams have until none is ready.
+func (c *Conn) pump() {
+	c.batch.Lock()
+	defer c.batch.Unlock()
+	for round := 1; ; round++ {
+		c.mu.Lock()
+		ready := c.ready
+		if len(ready) == 0 && len(c.buf) == 0 {
+			c.pumping = false
+			c.mu.Unlock()
+			return
+		}
+		c.ready, c.spare = c.spare, nil
+		for _, s := range ready {
+			s.queued = false
+		}
+		c.mu.Unlock()
+		for _, s := range ready {
+			c.serve(s)
+		}
+		if clear(ready); len(ready) > 0 {
+			c.spare = ready[:0]
+		}
+		if len(ready) == 0 || round%patience == 0 {
+			c.flush()
+			c.batch.Unlock() // for streams that end
+			c.batch.Lock()
+		}
+	}
+}
+
+// patience is after how many rounds a pump lets streams end that wait for it.
+const patience = 16
