@@ -288,6 +288,7 @@ func (c *Conn) windowUpdate(id uint32, payload []byte) (forward bool, err error)
 		full := c.full
 		c.full = nil
 		for _, s := range full {
+			s.full = false
 			s.queue()
 		}
 	}

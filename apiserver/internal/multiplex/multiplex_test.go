@@ -134,7 +134,7 @@ func TestResponses(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var all sync.WaitGroup
 	for i := range 200 {
-		p := plan{i, random.IntN(20_000), random.IntN(100_000), random.IntN(30_000), 1 + random.IntN(40_000)}
+		p := plan{i, random.IntN(20_000), random.IntN(100_000), random.IntN(30_000), 500 + random.IntN(40_000)}
 		all.Go(func() {
 			answer, err := server.Client().Get(server.URL + p.query())
 			if err != nil {
@@ -312,7 +312,7 @@ func FuzzFlow(f *testing.F) {
 		window := uint32(1 << 16)
 		for i := range uint32(20) {
 			p.open(2*i+1, plan{
-				int(i), random.IntN(60_000), random.IntN(300_000), random.IntN(9000), 1 + random.IntN(20_000)})
+				int(i), random.IntN(60_000), random.IntN(300_000), random.IntN(9000), 500 + random.IntN(20_000)})
 		}
 		open := func() (ids []uint32) {
 			for id := range uint32(40) {
@@ -382,8 +382,8 @@ func TestRoomLast(t *testing.T) {
 		_, err := p.read()
 		require.NoError(t, err)
 	}
-	p.open(3, plan{2, 10, 1 << 20, 0, 1000})
-	p.grant(3, 1<<20)
+	p.open(3, plan{2, 10, 5 << 20, 0, 1000})
+	p.grant(3, 5<<20)
 	share := (65535 + 1<<20) / 2
 	for len(p.streams[1].body)+len(p.streams[3].body) < share {
 		_, err := p.read()
@@ -398,6 +398,14 @@ func TestRoomLast(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, p.streams[1].body, 80_010)
+	for !p.streams[3].ended { // the share is used up again and again
+		_, err := p.read()
+		require.NoError(t, err)
+		if p.widest-p.window >= p.widest/2 {
+			p.grant(0, uint32(p.widest-p.window))
+		}
+	}
+	require.Len(t, p.streams[3].body, 5<<20+10)
 }
 
 // What a stream has sent and was granted in all may be more than a window has.
