@@ -44,6 +44,7 @@ const (
 	frameReset        = 0x3
 	frameSettings     = 0x4
 	frameWindowUpdate = 0x8
+	frameContinuation = 0x9
 
 	flagEndStream  = 0x1
 	flagAck        = 0x1
@@ -113,11 +114,12 @@ type inbound struct {
 	opened uint32 // the last stream that the client has opened
 }
 
-// outbound is the state of Write: the header of a frame of which have bytes are written, or rest bytes of its payload.
+// outbound is the state of Write: of the header of a frame, have bytes are written, or of its payload all but rest.
 type outbound struct {
-	head [headerSize]byte
-	have int
-	rest int
+	head   [headerSize]byte
+	have   int
+	rest   int
+	fields bool // CONTINUATION frames follow: nothing else may (RFC 9113, section 6.10)
 }
 
 // New returns a connection for an HTTP/2 server. If the client does not take a batch in timeout, the connection breaks.
@@ -311,8 +313,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// within reports whether a frame of the server has begun and is not complete.
-func (o *outbound) within() bool { return o.have > 0 || o.rest > 0 }
+// within reports whether a frame of the server has begun, or the fields of a header, and is not complete.
+func (o *outbound) within() bool { return o.have > 0 || o.rest > 0 || o.fields }
 
 // note reads the headers of the frames in what the server sends.
 func (c *Conn) note(p []byte) {
@@ -332,6 +334,9 @@ func (c *Conn) note(p []byte) {
 		}
 		length, kind, flags, id := readHeader(o.head[:])
 		o.have, o.rest = 0, length
+		if kind == frameHeaders || kind == frameContinuation {
+			o.fields = flags&flagEndHeaders == 0
+		}
 		if kind == frameData || kind == frameHeaders || kind == frameReset {
 			c.sent(id, kind, flags, int64(length))
 		}

@@ -3,6 +3,7 @@ package multiplex_test
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +21,26 @@ import (
 
 // TestWholeFrames holds that a batch waits for the end of a frame that the server has begun.
 func TestWholeFrames(t *testing.T) {
+	data := func(framer *http2.Framer) error { return framer.WriteData(3, false, make([]byte, 10)) }
+	for _, test := range []struct {
+		name string
+		send func(*http2.Framer) error
+		left int // bytes that the server sends later
+		then [][]uint32
+	}{
+		{"within a header", data, 15, [][]uint32{{3, 10}}},
+		{"within a payload", data, 4, [][]uint32{{3, 10}}},
+		{"before a payload", data, 10, [][]uint32{{3, 10}}},
+		{"before CONTINUATION", func(framer *http2.Framer) error {
+			err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: make([]byte, 5)})
+			return errors.Join(err, framer.WriteContinuation(3, true, make([]byte, 6)))
+		}, 15, [][]uint32{{3, 5}, {3, 6}}},
+	} {
+		t.Run(test.name, func(t *testing.T) { testWholeFrames(t, test.send, test.left, test.then) })
+	}
+}
+
+func testWholeFrames(t *testing.T, send func(*http2.Framer) error, left int, then [][]uint32) {
 	certificate := httptest.NewUnstartedServer(nil)
 	certificate.StartTLS()
 	config := certificate.TLS.Clone()
@@ -73,11 +94,9 @@ func TestWholeFrames(t *testing.T) {
 		}
 		_, err = framer.ReadFrame()
 		require.NoError(t, err)
-		for _, id := range []uint32{1, 3} {
-			require.NoError(t, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, EndHeaders: true}))
-		}
-		require.NoError(t, framer.WriteData(3, false, make([]byte, 10)))
-		begun := out.Len() - 4
+		require.NoError(t, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true}))
+		require.NoError(t, send(framer))
+		begun := out.Len() - left
 		_, err = c.Write(out.Bytes()[:begun])
 		require.NoError(t, err)
 
@@ -91,17 +110,19 @@ func TestWholeFrames(t *testing.T) {
 			return true, false
 		})
 		synctest.Wait()
-		for _, want := range []uint32{1, 3} { // the responses' headers
-			id, _ := next()
-			require.Equal(t, want, id)
+		id, _ := next() // the header of the response
+		require.EqualValues(t, 1, id)
+		for len(received) > 0 { // what is complete
+			id, size := next()
+			require.Equal(t, then[0], []uint32{id, size})
+			then = then[1:]
 		}
-		require.Empty(t, received)
 		_, err = c.Write(out.Bytes()[begun:])
 		require.NoError(t, err)
-		id, size := next()
-		require.Equal(t, []uint32{3, 10}, []uint32{id, size})
-		id, size = next()
-		require.Equal(t, []uint32{1, 20}, []uint32{id, size})
+		for _, want := range append(then, []uint32{1, 20}) {
+			id, size := next()
+			require.Equal(t, want, []uint32{id, size})
+		}
 		close(stop)
 		synctest.Wait()
 	})
