@@ -85,6 +85,32 @@ func checkProtobuf(t testing.TB, k *kind, stored []byte) bool {
 	return ok
 }
 
+// TestVersionOfEveryKind: the JSON of an object with a resourceVersion is made of the stored JSON.
+func TestVersionOfEveryKind(t *testing.T) {
+	for gvk, k := range strategiesByKind(t) {
+		for seed := range uint64(20) {
+			if gvk.Kind == "CustomResourceDefinition" {
+				break // its schema has no end
+			}
+			obj := k.New()
+			randomFiller{rand.New(rand.NewPCG(seed, 1)), seed % 8}.fill(reflect.ValueOf(obj).Elem(), 0)
+			obj.GetObjectKind().SetGroupVersionKind(gvk)
+			obj.SetName("name")
+			obj.SetResourceVersion("")
+			stored, err := json.Marshal(obj)
+			require.NoError(t, err)
+			obj.SetResourceVersion("1234567")
+			want, err := json.Marshal(obj)
+			require.NoError(t, err)
+			got, ok := k.AppendWithVersion(nil, stored, "1234567")
+			require.Equal(t, k.resource.Stored == gvk, ok, "%s: %s", gvk, stored) // others are stored at another version
+			if ok {
+				require.Equal(t, string(want)+"\n", string(got), gvk)
+			}
+		}
+	}
+}
+
 // TestProtobufOfEveryKind: protobuf is made of the JSON of any object of every kind with a table, and all but one have
 // a table.
 func TestProtobufOfEveryKind(t *testing.T) {

@@ -64,17 +64,24 @@ type state struct {
 	revision int64
 }
 
+// cached is a value of the cache. encoded is true if the record is the JSON of the object, without its resourceVersion:
+// what was decoded may have got defaults.
+type cached struct {
+	obj     resources.Object
+	encoded bool
+}
+
 // decode decodes a stored object, or returns it from the cache. Callers must not change it.
 func (c *Call) decode(key string, value []byte, revision int64) (resources.Object, error) {
 	s := state{c.Strategy, key, revision}
 	if obj, ok := c.Objects.Get(s); ok {
-		return obj.(resources.Object), nil
+		return obj.(cached).obj, nil
 	}
 	obj, err := c.decodeUncached(value, revision)
 	if err != nil {
 		return nil, damaged(key, value, err)
 	}
-	c.Objects.Add(s, obj)
+	c.Objects.Add(s, cached{obj: obj})
 	return obj, nil
 }
 

@@ -186,7 +186,7 @@ func (c *Call) decodeListed(record storage.Record) (resources.Object, error) {
 // decodeRecord is decodeListed for any strategy. It implements [watchcache.Decoder].
 func (s *Server) decodeRecord(strategy resources.Strategy, record storage.Record) (resources.Object, error) {
 	if obj, ok := s.Objects.Get(state{strategy, record.Key, record.Revision}); ok {
-		return obj.(resources.Object), nil
+		return obj.(cached).obj, nil
 	}
 	obj, err := s.decodeStored(strategy, record.Value, record.Revision)
 	if err != nil {

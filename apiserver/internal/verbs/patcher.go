@@ -2,7 +2,6 @@ package verbs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -55,7 +54,7 @@ func init() {
 
 // jsonPatch applies a JSON patch (RFC 6902) or a JSON merge patch (RFC 7386).
 func (p *patcher) jsonPatch(ctx context.Context, live resources.Object) (resources.Object, error) {
-	current, err := json.Marshal(live)
+	current, err := p.c.encodeLive(live)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,8 @@ type Call struct {
 	noPlugins bool // a write of the server itself, which admission plugins do not see
 	admitted  bool // admission was called already
 
-	stored stored // what the object of the response is stored as
+	stored  stored          // what the object of the response is stored as
+	changed *storage.Record // what a write changes
 }
 
 // Serve handles a request for an API resource. It returns false, and has not responded, if the

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"bytes"
+	"encoding/json"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,5 +68,19 @@ func (c *Call) cacheWritten(key string, revision int64, obj resources.Object, da
 	if bytes.Contains(data, invalidText) {
 		return
 	}
-	c.Objects.Add(state{c.Strategy, key, revision}, obj)
+	c.Objects.Add(state{c.Strategy, key, revision}, cached{obj, true})
+}
+
+// encodeLive returns the JSON of the object that a write changes.
+func (c *Call) encodeLive(live resources.Object) ([]byte, error) {
+	strategy, ok := c.Strategy.(versioner)
+	if record := c.changed; ok && record != nil {
+		value, _ := c.Objects.Get(state{c.Strategy, record.Key, record.Revision})
+		if known, _ := value.(cached); known.encoded && known.obj == live {
+			if data, ok := strategy.AppendWithVersion(nil, record.Value, live.GetResourceVersion()); ok {
+				return data, nil
+			}
+		}
+	}
+	return json.Marshal(live)
 }

@@ -225,6 +225,7 @@ func (c *Call) replace(
 	if w.uid != "" && w.uid != string(live.GetUID()) {
 		return nil, c.uidConflict(w, live.GetUID())
 	}
+	c.changed = record
 	obj, err := w.change(ctx, live)
 	if err != nil {
 		return nil, err
