@@ -22,8 +22,11 @@
 //     is Conn's alone: the server does not see its WINDOW_UPDATEs.
 //   - The window of the connection is divided: Conn keeps a half of it, its share, and the server sees the rest. What
 //     the client grants later fills the share first. So both together never send more than was granted. Where one of
-//     them has used up its half, the client has at least a half to grant again, which is when the laziest clients do.
+//     them has used up its half, the client has at least a half to grant again. Some clients wait for more than that,
+//     so that only windows as large as those of Go's clients, 1 GiB, are divided: streams of others can't be taken.
 //   - All frames of a taken stream are written, or dropped, before its handler returns: before the server ends it.
+//
+// A batch may be on its way when the client makes windows smaller, or resets a stream. So may what any server sends.
 package multiplex
 
 import (
@@ -32,6 +35,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -64,13 +68,17 @@ const (
 	// streamHeader is the request header with the number of the stream, which Conn adds: net/http does not tell handlers.
 	// The secret keeps users of a proxy, who share its connection, from naming each other's streams.
 	streamHeader = "Tenure-Stream"
-	// minWindow is the least window of a connection that is divided.
-	minWindow = 1 << 20
+	// maxStreams is how many streams are tracked, which is more than the server allows. What it drops without an answer
+	// would be tracked for as long as the connection lives.
+	maxStreams = 1000
 	// maxSettings is the size of the largest SETTINGS frame that is read. There are about ten settings of six bytes.
 	maxSettings = 1 << 12
 	// maxBatch is the size from which a batch is written.
 	maxBatch = 1 << 16
 )
+
+// minWindow is the least window of a connection that is divided. Tests make it smaller.
+var minWindow int64 = 1 << 29
 
 // A Conn is a connection of an HTTP/2 server, which alone calls Read and Write.
 //
@@ -101,7 +109,8 @@ type Conn struct {
 	room    int64              // what is left of share
 	ready   []*Stream          // that pump shall look at
 	spare   []*Stream          // an empty slice for ready
-	full    []*Stream          // that wait for room
+	short   []*Stream          // that wait for room, and got none when they had their turn
+	fed     []*Stream          // that wait for room, and got some
 	pumping bool               // pump runs
 }
 
@@ -122,7 +131,7 @@ type outbound struct {
 	fields bool // CONTINUATION frames follow: nothing else may (RFC 9113, section 6.10)
 }
 
-// New returns a connection for an HTTP/2 server. If the client does not take a batch in timeout, the connection breaks.
+// New returns a connection for an HTTP/2 server. If the client does not take what is written in timeout, it breaks.
 func New(conn *tls.Conn, timeout time.Duration) *Conn {
 	c := &Conn{Conn: conn, timeout: timeout, secret: rand.Text(), streams: map[uint32]*Stream{},
 		initial: initialWindow, window: initialWindow}
@@ -223,7 +232,9 @@ func putLength(h []byte, length int) {
 func (c *Conn) open(id uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.streams[id] = &Stream{conn: c, id: id, window: c.initial}
+	if len(c.streams) < maxStreams {
+		c.streams[id] = &Stream{conn: c, id: id, window: c.initial}
+	}
 }
 
 // closed removes a stream that the client resets. The server ends its request.
@@ -235,27 +246,34 @@ func (c *Conn) closed(id uint32) {
 
 // remove removes a stream, if it is open. The caller holds c.mu.
 func (c *Conn) remove(s *Stream) {
-	if s != nil {
-		s.gone = true
-		delete(c.streams, s.id)
+	if s == nil {
+		return
+	}
+	s.gone = true
+	delete(c.streams, s.id)
+	if is := func(other *Stream) bool { return other == s }; s.short {
+		c.short, c.fed = slices.DeleteFunc(c.short, is), slices.DeleteFunc(c.fed, is)
 	}
 }
 
 // settings reads the payload of a SETTINGS frame. A new window of streams is for those that are open as well (RFC 9113,
 // section 6.9.2). The server refuses what is not valid.
 func (c *Conn) settings(payload []byte) {
+	initial := int64(-1)
 	for ; len(payload) >= 6; payload = payload[6:] {
-		if binary.BigEndian.Uint16(payload) != settingInitialWindow {
-			continue
+		if binary.BigEndian.Uint16(payload) == settingInitialWindow {
+			initial = int64(binary.BigEndian.Uint32(payload[2:]))
 		}
-		c.mu.Lock()
-		more := int64(binary.BigEndian.Uint32(payload[2:])) - c.initial
-		c.initial += more
-		for _, s := range c.streams {
-			s.grow(more)
-		}
-		c.mu.Unlock()
 	}
+	if initial < 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.streams {
+		s.grow(initial - c.initial)
+	}
+	c.initial = initial
 }
 
 // windowUpdate reads the payload of a WINDOW_UPDATE frame and replaces it by what the server gets of it. forward is
@@ -281,16 +299,16 @@ func (c *Conn) windowUpdate(id uint32, payload []byte) (forward bool, err error)
 		return false, fmt.Errorf("http2: the window of the connection: expected at most %d bytes", maxWindow)
 	}
 	c.widest = max(c.widest, c.window)
-	// The share must be full at first.
+	// What the server was told can't be taken back, so that all that the share grows by must be in this grant.
 	if half := c.widest / 2; c.widest >= minWindow && half-c.share <= more {
 		c.share = half
 	}
 	mine := min(more, c.share-c.room)
 	if c.room += mine; mine > 0 {
-		full := c.full
-		c.full = nil
-		for _, s := range full {
-			s.full = false
+		waiting := append(c.short, c.fed...)
+		c.short, c.fed = nil, nil
+		for _, s := range waiting {
+			s.short = false
 			s.queue()
 		}
 	}
@@ -303,7 +321,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 	c.wire.Lock()
 	defer c.wire.Unlock()
 	c.note(p)
+	_ = c.SetWriteDeadline(time.Now().Add(c.timeout)) // if it fails, the write does
 	n, err := c.Conn.Write(p)
+	_ = c.SetWriteDeadline(time.Time{})
 	if err != nil {
 		c.failed = err
 	}
@@ -311,6 +331,18 @@ func (c *Conn) Write(p []byte) (int, error) {
 		c.boundary.Broadcast()
 	}
 	return n, err
+}
+
+// Close closes the connection. A batch that waits for the end of a frame waits no more.
+func (c *Conn) Close() error {
+	err := c.Conn.Close()
+	c.wire.Lock()
+	defer c.wire.Unlock()
+	if c.failed == nil {
+		c.failed = net.ErrClosed
+	}
+	c.boundary.Broadcast()
+	return err
 }
 
 // within reports whether a frame of the server has begun, or the fields of a header, and is not complete.
@@ -435,7 +467,9 @@ func (c *Conn) pump() {
 		}
 		c.mu.Unlock()
 		for _, s := range ready {
-			c.serve(s)
+			if c.serve(s) {
+				s.Ready()
+			}
 		}
 		if clear(ready); len(ready) > 0 {
 			c.spare = ready[:0]

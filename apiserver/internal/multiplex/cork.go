@@ -24,6 +24,7 @@ type corked struct {
 	net.Conn
 	mu      sync.Mutex
 	holding bool
+	writing bool // what was held
 	held    []byte
 }
 
@@ -44,21 +45,26 @@ func (c *corked) end() error {
 		return nil
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	held := c.held
-	c.holding, c.held = false, nil
-	defer func() { buffers.Put(&held) }()
-	if len(held) == 0 {
-		return nil
-	}
+	c.holding, c.held, c.writing = false, nil, true
+	c.mu.Unlock()
 	_, err := c.Conn.Write(held)
+	buffers.Put(&held)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing = false
 	return err
 }
 
+// Write writes to the connection, or holds p back. While what was held is written, TLS has nothing to write but that it
+// closes the connection, or that it answers a client's new key: it must not wait for a client that does not read.
 func (c *corked) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.holding {
+	switch {
+	case c.writing:
+		return 0, net.ErrClosed
+	case !c.holding:
 		return c.Conn.Write(p)
 	}
 	c.held = append(c.held, p...)

@@ -19,111 +19,241 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/multiplex"
 )
 
+// A wire is a Conn of which the test is the server, and a client that reads when the test says so. It is for use in a
+// bubble of synctest.
+type wire struct {
+	t      *testing.T
+	conn   *multiplex.Conn
+	client *http2.Framer
+	server *http2.Framer // writes to out
+	out    bytes.Buffer
+	fields map[uint32]hpack.HeaderField // what Conn added to each request
+}
+
+// pipes is a listener of one connection.
+type pipes struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (p pipes) Accept() (net.Conn, error) { return p.conn, nil }
+
+// newWire opens streams.
+func newWire(t *testing.T, config *tls.Config, timeout time.Duration, ids ...uint32) *wire {
+	near, far := net.Pipe()
+	below, err := multiplex.Listen(pipes{conn: near}).Accept()
+	require.NoError(t, err)
+	client := tls.Client(far, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test
+	w := &wire{t: t, conn: multiplex.New(tls.Server(below, config), timeout), fields: map[uint32]hpack.HeaderField{}}
+	t.Cleanup(func() {
+		_ = w.conn.Close()
+		_ = far.Close()
+	})
+	w.client = http2.NewFramer(client, client)
+	go func() {
+		_, _ = io.WriteString(client, http2.ClientPreface)
+		_ = w.client.WriteSettings()
+		_ = w.client.WriteWindowUpdate(0, 1<<20)
+		var block bytes.Buffer
+		_ = hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":method", Value: "GET"})
+		for _, id := range ids {
+			_ = w.client.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true})
+		}
+	}()
+	_, err = io.CopyN(io.Discard, w.conn, int64(len(http2.ClientPreface)))
+	require.NoError(t, err)
+	w.server = http2.NewFramer(&w.out, w.conn)
+	w.server.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	for len(w.fields) < len(ids) {
+		f, err := w.server.ReadFrame()
+		require.NoError(t, err)
+		if f, ok := f.(*http2.MetaHeadersFrame); ok {
+			w.fields[f.StreamID] = f.Fields[len(f.Fields)-1]
+		}
+	}
+	return w
+}
+
+// read returns the streams and sizes of the frames that the client reads until the channel is closed.
+func (w *wire) read() <-chan []uint32 {
+	out := make(chan []uint32, 100)
+	go func() {
+		for {
+			f, err := w.client.ReadFrame()
+			if err != nil {
+				return
+			}
+			out <- []uint32{f.Header().StreamID, f.Header().Length}
+		}
+	}()
+	return out
+}
+
+// send writes what the server has written to its Framer, but for the last left bytes.
+func (w *wire) send(left int) error {
+	data := w.out.Next(w.out.Len() - left)
+	_, err := w.conn.Write(data)
+	return err
+}
+
+// take takes a stream, whose response begins.
+func (w *wire) take(id uint32) *multiplex.Stream {
+	require.NoError(w.t, w.server.WriteHeaders(http2.HeadersFrameParam{StreamID: id, EndHeaders: true}))
+	require.NoError(w.t, w.send(0))
+	r := httptest.NewRequestWithContext(w.conn.Context(), http.MethodGet, "/", nil)
+	r.Header.Set(w.fields[id].Name, w.fields[id].Value)
+	s, ok := multiplex.Take(r, 0, never)
+	require.True(w.t, ok)
+	return s
+}
+
+// certificate returns the configuration of a TLS server.
+func certificate() *tls.Config {
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	defer server.Close()
+	return server.TLS.Clone()
+}
+
 // TestWholeFrames holds that a batch waits for the end of a frame that the server has begun.
 func TestWholeFrames(t *testing.T) {
+	config := certificate()
 	data := func(framer *http2.Framer) error { return framer.WriteData(3, false, make([]byte, 10)) }
 	for _, test := range []struct {
-		name string
-		send func(*http2.Framer) error
-		left int // bytes that the server sends later
-		then [][]uint32
+		name  string
+		send  func(*http2.Framer) error
+		left  int        // bytes that the server sends later
+		first [][]uint32 // frames that are complete before
+		then  [][]uint32
 	}{
-		{"within a header", data, 15, [][]uint32{{3, 10}}},
-		{"within a payload", data, 4, [][]uint32{{3, 10}}},
-		{"before a payload", data, 10, [][]uint32{{3, 10}}},
+		{"within a header", data, 15, nil, [][]uint32{{3, 10}}},
+		{"before a payload", data, 10, nil, [][]uint32{{3, 10}}},
+		{"within a payload", data, 4, nil, [][]uint32{{3, 10}}},
 		{"before CONTINUATION", func(framer *http2.Framer) error {
 			err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: make([]byte, 5)})
 			return errors.Join(err, framer.WriteContinuation(3, true, make([]byte, 6)))
-		}, 15, [][]uint32{{3, 5}, {3, 6}}},
+		}, 15, [][]uint32{{3, 5}}, [][]uint32{{3, 6}}},
 	} {
-		t.Run(test.name, func(t *testing.T) { testWholeFrames(t, test.send, test.left, test.then) })
+		for _, end := range []string{"", ", which is never sent"} {
+			t.Run(test.name+end, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWire(t, config, time.Minute, 1, 3)
+					received := w.read()
+					s := w.take(1)
+					require.Equal(t, []uint32{1, 0}, <-received)
+					require.NoError(t, test.send(w.server))
+					require.NoError(t, w.send(test.left))
+					stop, ended := make(chan struct{}), make(chan struct{})
+					go func() {
+						defer close(ended)
+						s.Run(stop, func() (waits, ends bool) {
+							s.Append(make([]byte, 20))
+							return true, false
+						})
+					}()
+					synctest.Wait()
+					for _, want := range test.first {
+						require.Equal(t, want, <-received)
+					}
+					require.Empty(t, received)
+					if end == "" {
+						require.NoError(t, w.send(0))
+						for _, want := range append(test.then, []uint32{1, 20}) {
+							require.Equal(t, want, <-received)
+						}
+					} else {
+						require.NoError(t, w.conn.Close())
+					}
+					close(stop)
+					<-ended
+				})
+			})
+		}
 	}
 }
 
-func testWholeFrames(t *testing.T, send func(*http2.Framer) error, left int, then [][]uint32) {
-	certificate := httptest.NewUnstartedServer(nil)
-	certificate.StartTLS()
-	config := certificate.TLS.Clone()
-	certificate.Close()
+// TestUnread holds that a connection whose client reads nothing breaks after the timeout, and can be closed before.
+func TestUnread(t *testing.T) {
+	config := certificate()
+	for _, test := range []struct {
+		name    string
+		byOther bool // the server's own frame is what the client does not read
+		closes  bool
+		timeout time.Duration
+	}{
+		{"batch", false, false, 10 * time.Millisecond},
+		{"frame of the server", true, false, 10 * time.Millisecond},
+		{"batch, closed", false, true, time.Hour},
+		{"frame of the server, closed", true, true, time.Hour},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWire(t, config, test.timeout, 1, 3)
+			read := make(chan error)
+			go func() { // the header of the response, and nothing else
+				_, err := w.client.ReadFrame()
+				read <- err
+			}()
+			s := w.take(1)
+			require.NoError(t, <-read)
+			if test.byOther {
+				require.NoError(t, w.server.WriteData(3, false, make([]byte, 10_000)))
+				go func() { _ = w.send(0) }()
+			}
+			if test.closes {
+				time.AfterFunc(10*time.Millisecond, func() { _ = w.conn.Close() })
+			}
+			s.Run(nil, func() (waits, ends bool) {
+				s.Append(make([]byte, 10_000))
+				return false, true
+			})
+		})
+	}
+}
+
+// TestTracked holds that a client can't make a connection track streams without end, nor those that are gone.
+func TestTracked(t *testing.T) {
+	config := certificate()
 	synctest.Test(t, func(t *testing.T) {
-		near, far := net.Pipe()
-		client := tls.Client(far, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test
-		c := multiplex.New(tls.Server(near, config), time.Minute)
-		defer client.Close()
-		defer c.Close()
-
-		// The client, and what it has read.
-		received := make(chan http2.FrameHeader, 10)
-		go func() {
-			_, _ = io.WriteString(client, http2.ClientPreface)
-			framer := http2.NewFramer(client, client)
-			_ = framer.WriteSettings()
-			_ = framer.WriteWindowUpdate(0, 1<<20)
-			var block bytes.Buffer
-			_ = hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":method", Value: "GET"})
-			for _, id := range []uint32{1, 3} {
-				_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true})
-			}
-			for {
-				f, err := framer.ReadFrame()
-				if err != nil {
-					return
-				}
-				received <- f.Header()
-			}
-		}()
-		next := func() (id uint32, size uint32) {
-			f := <-received
-			return f.StreamID, f.Length
+		var ids []uint32
+		for id := uint32(1); len(ids) < 3000; id += 2 {
+			ids = append(ids, id)
 		}
+		w := newWire(t, config, time.Minute, ids...)
+		streams, _ := w.conn.Tracked()
+		require.Equal(t, 1000, streams)
 
-		// The server.
-		_, err := io.CopyN(io.Discard, c, int64(len(http2.ClientPreface)))
-		require.NoError(t, err)
-		var out bytes.Buffer
-		framer := http2.NewFramer(&out, c)
-		framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-		var field hpack.HeaderField
-		for field.Name == "" {
-			f, err := framer.ReadFrame()
-			require.NoError(t, err)
-			if f, ok := f.(*http2.MetaHeadersFrame); ok {
-				require.EqualValues(t, 1, f.StreamID)
-				field = f.Fields[len(f.Fields)-1]
-			}
-		}
-		_, err = framer.ReadFrame()
-		require.NoError(t, err)
-		require.NoError(t, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true}))
-		require.NoError(t, send(framer))
-		begun := out.Len() - left
-		_, err = c.Write(out.Bytes()[:begun])
-		require.NoError(t, err)
-
-		r := httptest.NewRequestWithContext(c.Context(), http.MethodGet, "/", nil)
-		r.Header.Set(field.Name, field.Value)
-		s, ok := multiplex.Take(r, 0, never)
-		require.True(t, ok)
+		received := w.read()
+		s := w.take(1)
+		require.Equal(t, []uint32{1, 0}, <-received)
 		stop := make(chan struct{})
 		go s.Run(stop, func() (waits, ends bool) {
-			s.Append(make([]byte, 20))
-			return true, false
+			s.Append(make([]byte, 65535))
+			return false, false
 		})
+		ping := func() {
+			f, err := w.server.ReadFrame()
+			for ; err == nil && f.Header().Type != http2.FramePing; f, err = w.server.ReadFrame() {
+			}
+			require.NoError(t, err)
+		}
+		go func() {
+			_ = w.client.WriteWindowUpdate(1, 1<<30)
+			_ = w.client.WritePing(false, [8]byte{})
+		}()
+		ping()
 		synctest.Wait()
-		id, _ := next() // the header of the response
-		require.EqualValues(t, 1, id)
-		for len(received) > 0 { // what is complete
-			id, size := next()
-			require.Equal(t, then[0], []uint32{id, size})
-			then = then[1:]
-		}
-		_, err = c.Write(out.Bytes()[begun:])
-		require.NoError(t, err)
-		for _, want := range append(then, []uint32{1, 20}) {
-			id, size := next()
-			require.Equal(t, want, []uint32{id, size})
-		}
+		_, waiting := w.conn.Tracked()
+		require.Equal(t, 1, waiting, "for the window of the connection")
+		require.NotEmpty(t, received)
+		go func() {
+			for _, id := range ids {
+				_ = w.client.WriteRSTStream(id, http2.ErrCodeCancel)
+			}
+			_ = w.client.WritePing(false, [8]byte{})
+		}()
+		ping()
+		streams, waiting = w.conn.Tracked()
+		require.Zero(t, streams+waiting)
 		close(stop)
-		synctest.Wait()
 	})
 }

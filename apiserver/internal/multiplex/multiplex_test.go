@@ -2,7 +2,6 @@ package multiplex_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -224,7 +224,7 @@ func (p *peer) open(id uint32, plan plan, fields ...string) {
 	// Fields of paths are in the table of HPACK, so that what Conn adds must not change it.
 	if !strings.Contains(strings.Join(fields, ""), "split") {
 		require.NoError(p.t, p.framer.WriteHeaders(http2.HeadersFrameParam{
-			StreamID: id, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true,
+			StreamID: id, BlockFragment: block.Bytes(), EndStream: !slices.Contains(fields, "open"), EndHeaders: true,
 		}))
 		return
 	}
@@ -408,6 +408,64 @@ func TestRoomLast(t *testing.T) {
 	require.Len(t, p.streams[3].body, 5<<20+10)
 }
 
+// TestFair holds that streams take turns, at the connection and at its window.
+func TestFair(t *testing.T) {
+	server := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		s := take(t, w, r, never)
+		defer s.End()
+		at := 0
+		s.Run(r.Context().Done(), func() (waits, ends bool) {
+			s.Append(content(0, at, at+3000))
+			at += 3000
+			return false, false
+		})
+	})
+	for _, more := range []uint32{2000, 1 << 24} {
+		p := newPeer(t, server, 1, 1<<20, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
+		for _, id := range []uint32{1, 3, 5, 7} {
+			p.open(id, plan{})
+		}
+		for n := uint64(0); ; n++ {
+			least, most := 1<<30, 0
+			for _, r := range p.streams {
+				least, most = min(least, len(r.body)), max(most, len(r.body))
+			}
+			if least > 50_000 {
+				break
+			}
+			require.Less(t, most, 5<<20)
+			p.grant(0, more)
+			p.ping(n)
+		}
+	}
+}
+
+// TestEndWhileParked holds that a stream that is to end sends what it has, in whatever pieces the client grants.
+func TestEndWhileParked(t *testing.T) {
+	for _, tail := range []int{0, 100} {
+		server := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+			s := take(t, w, r, never)
+			defer s.End()
+			stop := make(chan struct{})
+			s.Run(stop, func() (waits, ends bool) {
+				s.Append(content(0, 0, 70_000))
+				close(stop)
+				return true, false
+			})
+			if tail > 0 {
+				s.Write(content(0, 70_000, 70_000+tail))
+			}
+		})
+		p := newPeer(t, server, 1, 1<<20)
+		p.open(1, plan{})
+		for n := uint64(0); !p.streams[1].ended; n++ {
+			p.grant(1, 1+p.random.Uint32N(10))
+			p.ping(n)
+		}
+		require.Len(t, p.streams[1].body, 70_000+tail)
+	}
+}
+
 // What a stream has sent and was granted in all may be more than a window has.
 func TestLongStream(t *testing.T) {
 	server := newServer(t, serve)
@@ -466,6 +524,8 @@ func TestTake(t *testing.T) {
 			fields: []string{name, "1"}, taken: true},
 		{name: "continuation", why: "Conn adds nothing to a header in several frames", grant: 1 << 20,
 			fields: []string{"x", "split"}},
+		{name: "body", why: "what comes before the header, such as 100 Continue, looks like it", grant: 1 << 20,
+			fields: []string{"x", "open"}},
 		{name: "forged in a continuation", why: "it lacks the secret", grant: 1 << 20,
 			fields: []string{"x", "split", name, "1"}},
 	} {
@@ -563,11 +623,9 @@ func TestBadFrames(t *testing.T) {
 func TestStuck(t *testing.T) {
 	expired := make(chan struct{})
 	server := newServer(t, func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
 		limits := multiplex.Limits{Stuck: time.Millisecond, Expire: func() {
 			close(expired)
-			cancel()
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now())
 		}}
 		if planOf(r).seed > 1 {
 			limits = never
@@ -575,7 +633,7 @@ func TestStuck(t *testing.T) {
 		s := take(t, w, r, limits)
 		defer s.End()
 		at := 0
-		s.Run(ctx.Done(), func() (waits, ends bool) {
+		s.Run(r.Context().Done(), func() (waits, ends bool) {
 			if at += 10_000; at > planOf(r).body {
 				return false, true
 			}
@@ -589,6 +647,7 @@ func TestStuck(t *testing.T) {
 		_, err := p.read()
 		require.NoError(t, err)
 	}
+	p.streams[1].reset = true // by the server, soon
 	p.open(3, plan{seed: 2, body: 60_000})
 	for !p.streams[3].ended {
 		_, err := p.read()

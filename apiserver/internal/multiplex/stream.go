@@ -29,21 +29,25 @@ type Stream struct {
 	gone     bool        // closed, for the client or the server
 	queued   bool        // in conn.ready
 	parked   bool        // waits for a window, with something pending
-	full     bool        // in conn.full
-	stuck    *time.Timer // runs while the stream is parked
+	short    bool        // in conn.short or conn.fed
+	got      bool        // something, in the turn in which it was parked
+	stalled  bool        // was parked, and has not sent all that was pending since
+	stuck    *time.Timer // runs while the stream is stalled
 	released bool        // Run has returned
 
 	// Guarded by conn.batch.
 	next    func() (waits, ends bool)
 	ends    bool     // next has said so
 	pending [][]byte // what next has appended
-	sent    int      // how many of pending are in a batch
+	passed  int      // how many of pending are in a batch
+	turn    int      // how many bytes are, of this turn of the stream
 	panics  any      // of next
 }
 
 // Limits are those of a Stream.
 type Limits struct {
-	// Stuck is how long a client may grant no window. Then Expire is called, which must end the request.
+	// Stuck is how long a client may take to grant the window for what is pending. Then Expire is called, which must end
+	// the request.
 	Stuck  time.Duration
 	Expire func()
 }
@@ -70,11 +74,11 @@ func (c *Conn) streamOf(r *http.Request) uint32 {
 }
 
 // Take takes the stream of a request from the HTTP/2 server. The handler has written so many bytes of the body, and
-// flushed them; it must write no more to its ResponseWriter. ok is false if the request is not one of a Conn, or its
-// client grants too little: the handler must go on with the ResponseWriter then.
+// flushed them; it must write no more to its ResponseWriter. ok is false if the request is not one of a Conn, or has a
+// body, or its client grants too little: the handler must go on with the ResponseWriter then.
 func Take(r *http.Request, written int64, limits Limits) (s *Stream, ok bool) {
 	c, _ := r.Context().Value(connKey{}).(*Conn)
-	if c == nil {
+	if c == nil || r.ContentLength != 0 { // what the server sends before the header tells nothing with a body: 100 Continue
 		return nil, false
 	}
 	s, arrived := c.take(c.streamOf(r), written)
@@ -111,7 +115,8 @@ func (c *Conn) take(id uint32, written int64) (s *Stream, arrived <-chan struct{
 
 // Run calls next until it says that the stream ends, or until stop is closed. next calls Append with what there is. If
 // it says that it waits, it is called again after Ready; if not, when what it appended was sent. It is called in
-// another goroutine, which other streams need, so it must not block. If next panics, Run does.
+// another goroutine, which other streams need, so it must not block. Run returns when all that was appended is sent, or
+// the request has ended. If next panics, Run does.
 func (s *Stream) Run(stop <-chan struct{}, next func() (waits, ends bool)) {
 	c := s.conn
 	c.batch.Lock()
@@ -122,15 +127,16 @@ func (s *Stream) Run(stop <-chan struct{}, next func() (waits, ends bool)) {
 	case <-stop:
 	case <-s.ended:
 	}
-	c.batch.Lock()
-	defer c.batch.Unlock() // nothing of the stream is in the batch
+	c.batch.Lock() // nothing of the stream is in the batch
 	c.mu.Lock()
 	s.released = true
 	c.mu.Unlock()
 	s.next = nil
+	c.batch.Unlock()
 	if s.panics != nil {
 		panic(s.panics)
 	}
+	s.Write()
 }
 
 // Append adds to what the stream sends. next alone calls it. The bytes must not change afterwards.
@@ -141,6 +147,7 @@ func (s *Stream) Write(data ...[]byte) {
 	c := s.conn
 	c.batch.Lock()
 	defer c.batch.Unlock()
+	s.turn = 0
 	for s.Append(data...); !s.drain(); {
 		c.flush()
 		c.batch.Unlock()
@@ -151,6 +158,7 @@ func (s *Stream) Write(data ...[]byte) {
 		c.batch.Lock()
 		select {
 		case <-s.done:
+			s.pending = nil
 			return
 		default:
 		}
@@ -178,9 +186,11 @@ func (s *Stream) queue() {
 			return
 		}
 		s.parked = false
-		s.stuck.Stop()
 		if s.released {
-			s.moved <- struct{}{} // has room: Write parks the stream, and takes the value
+			select {
+			case s.moved <- struct{}{}:
+			default: // Write looks at the windows anyway
+			}
 			return
 		}
 	}
@@ -202,47 +212,62 @@ func (s *Stream) grow(more int64) {
 	}
 }
 
-// park makes the stream wait for a window. The caller holds conn.mu.
+// park makes the stream wait for a window. The caller holds conn.batch and conn.mu.
 func (s *Stream) park() {
 	s.parked = true
-	s.stuck.Reset(s.limits.Stuck)
+	if !s.stalled {
+		s.stalled = true
+		s.stuck.Reset(s.limits.Stuck)
+	}
 	s.awaitRoom()
 }
 
-// awaitRoom makes the stream wait for the window of the connection, if that is what it lacks. The caller holds conn.mu.
+// awaitRoom makes the stream wait for the window of the connection, if that is what it lacks. Those that got nothing in
+// their turn are the first that get more. The caller holds conn.mu.
 func (s *Stream) awaitRoom() {
-	if c := s.conn; s.window > 0 && c.room <= 0 && !s.full {
-		s.full = true
-		c.full = append(c.full, s)
+	c := s.conn
+	if s.window <= 0 || c.room > 0 || s.short {
+		return
+	}
+	if s.short = true; s.got {
+		c.fed = append(c.fed, s)
+	} else {
+		c.short = append(c.short, s)
 	}
 }
 
-// expire ends a stream that is parked for too long.
+// expire ends a stream that is stalled for too long.
 func (s *Stream) expire() {
 	s.conn.mu.Lock()
-	parked := s.parked
+	stalled := s.stalled
 	s.conn.mu.Unlock()
-	if parked {
+	if stalled {
 		s.limits.Expire()
 	}
 }
 
-// serve sends what a stream has until it waits or is parked. The caller holds c.batch.
-func (c *Conn) serve(s *Stream) {
+// serve sends what a stream has until it waits or is parked, or its turn is over: then again is true. The caller holds
+// c.batch.
+func (c *Conn) serve(s *Stream) (again bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.panics = fmt.Sprintf("%v\n%s", p, debug.Stack())
 			s.end()
 		}
 	}()
+	s.turn = 0
 	for waits := false; s.next != nil && s.drain() && !waits; {
-		if s.ends {
+		switch {
+		case s.ends:
 			s.end()
-			return
+			return false
+		case s.turn >= maxBatch:
+			return true
 		}
 		waits, s.ends = s.next()
 		waits = waits && !s.ends
 	}
+	return false
 }
 
 func (s *Stream) end() {
@@ -253,8 +278,8 @@ func (s *Stream) end() {
 // drain adds what is pending to the batch, and reports whether that was all. If not, the stream is parked. The caller
 // holds conn.batch.
 func (s *Stream) drain() bool {
-	for s.sent < len(s.pending) {
-		data := s.pending[s.sent]
+	for s.passed < len(s.pending) {
+		data := s.pending[s.passed]
 		n, gone := s.reserve(len(data))
 		if gone {
 			break
@@ -263,15 +288,27 @@ func (s *Stream) drain() bool {
 			return false
 		}
 		if n > 0 {
+			s.turn += n
 			s.conn.add(s.id, data[:n])
 		}
-		if s.pending[s.sent] = data[n:]; n == len(data) {
-			s.sent++
+		if s.pending[s.passed] = data[n:]; n == len(data) {
+			s.passed++
 		}
 	}
 	clear(s.pending)
-	s.pending, s.sent = s.pending[:0], 0
+	s.pending, s.passed = s.pending[:0], 0
+	s.moving()
 	return true
+}
+
+// moving notes that all that was pending is sent.
+func (s *Stream) moving() {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	if s.stalled {
+		s.stalled = false
+		s.stuck.Stop()
+	}
 }
 
 // reserve takes up to size bytes from the windows. If there are none, the stream is parked.
@@ -284,6 +321,7 @@ func (s *Stream) reserve(size int) (n int, gone bool) {
 	}
 	n = int(min(int64(size), maxPayload, s.window, c.room))
 	if n <= 0 && size > 0 {
+		s.got = s.turn > 0
 		s.park()
 		return 0, false
 	}

@@ -240,7 +240,7 @@ func (w *watcher) catchUp(ctx context.Context) (done bool, err error) {
 				return true, w.endReason(ctx, events.Err())
 			}
 			if e, ok := w.selection.Entry(event); ok {
-				if err := w.sendEntries([]watchcache.Entry{e}); err != nil {
+				if _, err := w.sendEntries([]watchcache.Entry{e}); err != nil {
 					return true, err
 				}
 			}
@@ -266,12 +266,14 @@ func (w *watcher) sendEvents(ctx context.Context, s *watchcache.Subscription) er
 	})
 	defer bookmark.Stop()
 	var ended error // why s did
+	var b watchcache.Batch
 	next := func() (waits bool, err error) {
-		var b watchcache.Batch
-		if b, ended = s.Next(); ended != nil {
-			return false, errEnded
+		if len(b.Entries) == 0 {
+			if b, ended = s.Next(); ended != nil {
+				return false, errEnded
+			}
 		}
-		if err := w.sendEntries(b.Entries); err != nil {
+		if b.Entries, err = w.sendEntries(b.Entries); err != nil || len(b.Entries) > 0 {
 			return false, err
 		}
 		w.reached = max(w.reached, b.Reached)
@@ -347,23 +349,26 @@ func (w *watcher) endReason(ctx context.Context, err error) error {
 	return err
 }
 
-// sendEntries sends the events of entries, in as few writes as possible.
-func (w *watcher) sendEntries(entries []watchcache.Entry) error {
+// sendEntries sends the events of entries, in as few writes as possible, and returns those that are left after
+// maxUnsent bytes: what a watch does not read must not be kept for it.
+func (w *watcher) sendEntries(entries []watchcache.Entry) (rest []watchcache.Entry, err error) {
 	if len(entries) == 0 {
-		return nil
+		return nil, nil
 	}
-	for _, e := range entries {
+	for size := 0; len(entries) > 0 && size < maxUnsent; entries = entries[1:] {
+		e := entries[0]
 		frame, err := w.frameOf(e)
 		if err != nil {
-			return errors.Join(w.flush(), fmt.Errorf("%s: %w", e.Event.Key, err))
+			return nil, errors.Join(w.flush(), fmt.Errorf("%s: %w", e.Event.Key, err))
 		}
 		w.setHeaders(false)
 		if err := w.add(frame); err != nil {
-			return err
+			return nil, err
 		}
+		size += len(frame)
 		w.reached = e.Event.Revision
 	}
-	return w.flush()
+	return entries, w.flush()
 }
 
 // setHeaders sets whether the next Table has column definitions: only the first one of a watch

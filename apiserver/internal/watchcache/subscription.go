@@ -12,7 +12,7 @@ import (
 // ErrTooSlow reports a watch that was too far behind.
 var ErrTooSlow = errors.New("the watch is too slow")
 
-// A Subscription is a watch of a Cache. One goroutine uses it.
+// A Subscription is a watch of a Cache. One goroutine at a time uses it.
 //
 //	backlog   events of the window that the watch starts with, which its group had before
 //	taken     the position in the log of the group behind what Next returned
