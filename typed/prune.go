@@ -115,7 +115,8 @@ func inKept(members []owned, declared bool) bool {
 	})
 }
 
-// entries removes from a map what is gone. swallowed means that the map is not in P1.
+// entries removes from a map what is gone. swallowed means that the map is not in own(P1): nobody owns it, or P1 has it
+// without what identifies it. Then nothing in it is in own(P1) either.
 func (p *pruner) entries(
 	m *Map, v any, dropped *fieldpath.Set, last owned, owners []owned, swallowed bool, depth int,
 ) any {
@@ -136,7 +137,7 @@ func (p *pruner) entries(
 		here := p.members(owners, "f:"+name)
 		was, _ := last.member("f:" + name)
 		stays := !swallowed && inKept(here, declared) && (t.isLeaf(child) || !declared || p.keeps(t, child, here, depth+1))
-		kept, gone := p.place(t, child, entry, was, here, declared, swallowed, stays, depth+1)
+		kept, gone := p.place(t, child, entry, was, here, declared, stays, depth+1)
 		if !gone && same(kept, child) {
 			continue
 		}
@@ -158,25 +159,23 @@ func (p *pruner) entries(
 // place removes what is gone from a place that is on a path of dropped, or reports that the place itself is gone.
 // stays means that it is in own(P1).
 func (p *pruner) place(
-	t *Type, v any, dropped fieldpath.Entry, last owned, owners []owned, declared, swallowed, stays bool, depth int,
+	t *Type, v any, dropped fieldpath.Entry, last owned, owners []owned, declared, stays bool, depth int,
 ) (out any, gone bool) {
 	isCandidate := dropped.Member || declared || last.isMember()
-	isKept := inKept(owners, declared)
 	if !stays && isCandidate {
-		p.tookOwned = p.tookOwned || isKept
+		p.tookOwned = p.tookOwned || inKept(owners, declared)
 		return nil, true
 	}
 	if dropped.Below.Empty() || t.isLeaf(v) || depth > MaxDepth {
 		return v, false
 	}
-	swallowed = swallowed || !isKept
 	isEmpty := false
 	switch kindOf(v) {
 	case isMap:
-		out = p.entries(t.Map, v, dropped.Below, last, owners, swallowed, depth)
+		out = p.entries(t.Map, v, dropped.Below, last, owners, !stays, depth)
 		isEmpty = isEmptyMap(out)
 	case isList:
-		out = p.items(t, v, dropped.Below, last, owners, swallowed, depth)
+		out = p.items(t, v, dropped.Below, last, owners, !stays, depth)
 		n, _ := lenOf(out)
 		isEmpty = n == 0
 	}
@@ -208,7 +207,7 @@ func (p *pruner) items(
 		here := p.members(owners, name)
 		was, _ := last.member(name)
 		stays := !swallowed && inKept(here, false) && p.keepsItem(l, item, here, depth+1)
-		kept, gone := p.place(l.Elem, item, entry, was, here, false, swallowed, stays, depth+1)
+		kept, gone := p.place(l.Elem, item, entry, was, here, false, stays, depth+1)
 		if gone {
 			remove = append(remove, at)
 		} else if !same(kept, item) {
