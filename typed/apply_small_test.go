@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -24,7 +25,8 @@ func TestApplySmall(t *testing.T) {
 		types[name] = field.Type
 	}
 	values := []any{nil, "a", int64(1), 1.0, m{}, m{"a": "x"}, m{"a": nil}, m{"a": int64(1)}, m{"a": 1.0}, m{"a": m{}},
-		m{"s": nil}, []any{}, []any{"a"}, []any{nil}, []any{int64(1)}, []any{1.0}}
+		m{"s": nil, "labels": nil}, m{"s": "x", "labels": m{}, "num": int64(1)}, m{"set": []any{}}, []any{}, []any{"a"},
+		[]any{nil}, []any{int64(1)}, []any{1.0}}
 	lives := []any{m{}}
 	for _, v := range values {
 		lives = append(lives, m{"x": v})
@@ -58,10 +60,12 @@ func requireSameByGuess(
 	t.Helper()
 	want, wantErr := typ.Apply(live, applied, typed.Owned{Set: last}, options)
 	options.Guess = typ.GuessOwned(last)
-	got, err := typ.Apply(live, applied, typed.Owned{Set: last}, options)
-	require.Equal(t, wantErr, err)
-	if err == nil {
-		requireApplied(t, typ, want, got, live, live)
+	for _, form := range []any{live, hidden(live)} {
+		got, err := typ.Apply(form, applied, typed.Owned{Set: last}, options)
+		require.Equal(t, wantErr, err)
+		if err == nil {
+			requireApplied(t, typ, want, got, live, form)
+		}
 	}
 }
 
@@ -76,6 +80,20 @@ func TestApplyToNoJSON(t *testing.T) {
 		got, err := in.Apply(live, applied, typed.Owned{}, options)
 		require.Equal(t, wantErr, err)
 		requireApplied(t, in, want, got, live, live)
+	}
+}
+
+// TestApplyToBroken: what can't be read in the place of an applied value is an error.
+func TestApplyToBroken(t *testing.T) {
+	type m = map[string]any
+	in := func(v any) any { return broken{hidden(v).(inPlace)} }
+	for _, live := range []m{{"s": errors.New("no text")}, {"raw": in(m{"a": "y"})}} {
+		for name, v := range (m{"s": "a", "raw": m{"a": "x"}}) {
+			if _, ok := live[name]; ok {
+				_, err := root.Apply(in(live), m{name: v}, typed.Owned{}, typed.ApplyOptions{})
+				require.ErrorContains(t, err, "no JSON value")
+			}
+		}
 	}
 }
 

@@ -305,6 +305,8 @@ func TestApplyRareItems(t *testing.T) {
 		{"a key field is null", optional, nil, list(item("a", nil, "b", one)), "null is a value of a key"},
 		{"a key field is null, and missing in live", optional, list(item("b", one)), list(item("a", nil, "b", one)),
 			"null and nothing are two keys"},
+		{"the last key field is null, and missing in live", optional, list(item("a", one)), list(item("a", one, "b", nil)),
+			"the same, where the fields before it are equal"},
 		{"a key field is missing, and null in live", optional, list(item("a", nil, "b", one)), list(item("b", one), item("b", two)),
 			"the same"},
 		{"many keys that are no scalars", deduced, lists, reversed, "they are in live already"},

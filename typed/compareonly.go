@@ -56,7 +56,7 @@ func (c *comparer) level() int {
 
 // isGuessed reports whether what only the new side has at the current place is as guessed.
 func (c *comparer) isGuessed(v any, depth int) bool {
-	if c.guess == nil || !c.check || c.met > depth || !c.guess.fits(v, depth) {
+	if c.guess == nil || !c.check || !c.guess.fits(v, depth) {
 		return false
 	}
 	c.left -= c.guess.size

@@ -24,13 +24,15 @@ func (c inPlace) At(i int) any        { return hidden(c.v().([]any)[i]) }
 func (c inPlace) Plain() (any, error) { return runtime.DeepCopyJSONValue(c.v()), nil }
 
 func (c inPlace) Get(name string) (any, bool) {
-	v, ok := c.v().(map[string]any)[name]
+	entries, _ := c.v().(map[string]any)
+	v, ok := entries[name]
 	return hidden(v), ok
 }
 
 func (c inPlace) Entries() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
-		for name, v := range c.v().(map[string]any) {
+		entries, _ := c.v().(map[string]any)
+		for name, v := range entries {
 			if !yield(name, hidden(v)) {
 				return
 			}

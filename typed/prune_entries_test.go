@@ -27,24 +27,32 @@ func TestPruneAnyEntries(t *testing.T) {
 		name, why string
 		typ       *typed.Type
 		merged    string
+		absent    string // paths that are owned too, of which merged has none
 	}{
-		{"items", "of one key field", root, "{named: [{name: a, port: 1, tags: [x, y]}, {name: b}], s: x}"},
+		{"items", "of one key field", root, "{named: [{name: a, port: 1, tags: [x, y]}, {name: b}], s: x}", "{}"},
 		{"key fields", "one has a default, and one item lacks it", root,
-			"{ports: [{port: 1, proto: TCP}, {port: 1, proto: UDP, name: a}, {port: 2}, {proto: UDP, name: a}]}"},
+			"{ports: [{port: 1, proto: TCP}, {port: 1, proto: UDP, name: a}, {port: 2}, {proto: UDP, name: a}]}", "{}"},
 		{"one key field with a default", "an item without it has a key too", keyed,
-			"{items: [{k: x, v: 1}, {k: y, l: [a]}, {v: 2, l: []}], s: x}"},
+			"{items: [{k: x, v: 1}, {k: y, l: [a]}, {v: 2, l: []}], s: x}", "{}"},
+		{"one key field with a default, distinct", "without its key, an item has the key of another", keyed,
+			"{items: [{v: 2}, {k: y, v: 1}, {k: z}], s: x}", "{}"},
+		{"key fields without defaults", "somebody owns one that the item does not have", structOf(map[string]typed.Field{
+			"items": {Type: &typed.Type{List: &typed.List{Kind: typed.KeyedList, Keys: []string{"name", "port"},
+				Elem: structOf(map[string]typed.Field{"name": {Type: str}, "port": {Type: num}, "s": {Type: str}})}}}}),
+			"{items: [{name: a, s: x}, {name: b, port: 1}]}", `{f:items: {'k:{"name":"a"}': {f:port: {}}}}`},
 		{"nothing to own", "empty lists, and items that are null", root,
-			"{named: [{name: a, tags: []}, null, {name: b}], set: [], template: {set: [], nums: []}, nums: [1]}"},
+			"{named: [{name: a, tags: []}, null, {name: b}], set: [], template: {set: [], nums: []}, nums: [1]}", "{}"},
 		{"structs", "and maps whose entries are owned themselves", root,
-			"{template: {template: {s: a, set: [q]}, s: b}, maps: {a: {b: x, c: z}, d: {}}, labels: {a: x}}"},
+			"{template: {template: {s: a, set: [q]}, s: b}, maps: {a: {b: x, c: z}, d: {}}, labels: {a: x}}", "{}"},
 		{"maps of lists", "the lists are no declared fields", structOf(map[string]typed.Field{"sets": {
-			Type: &typed.Type{Map: &typed.Map{Elem: setOf(str)}}}}), "{sets: {a: [x, y], b: [z], c: []}}"},
-		{"free", "nothing is declared", typed.Deduced(), "{a: {b: {c: 1}, d: [x]}, e: {f: null}, g: 1}"},
+			Type: &typed.Type{Map: &typed.Map{Elem: setOf(str)}}}}), "{sets: {a: [x, y], b: [z], c: [], d: [x, z, x]}}", "{}"},
+		{"free", "nothing is declared", typed.Deduced(), "{a: {b: {c: 1}, d: [x]}, e: {f: null}, g: 1}", "{}"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
 			merged := tree(t, row.merged)
 			places := around(row.typ.Compare(map[string]any{}, merged).Added.Union(row.typ.FieldSet(merged)))
+			places = places.Union(set(t, row.absent))
 			some := func() *fieldpath.Set {
 				share := random.IntN(8)
 				return subset(places, func() bool { return random.IntN(8) < share })
