@@ -71,6 +71,9 @@ func (c inPlace) HasText(name, text string) bool {
 }
 
 func (c inPlace) NextShape(i int) (name string, v any, next int) {
+	if !c.IsStruct() {
+		return "", nil, -1
+	}
 	names := slices.Sorted(maps.Keys(c.v().(map[string]any)))
 	if i >= len(names) {
 		return "", nil, -1
