@@ -255,3 +255,23 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// TestEqualErrors: what has no JSON value equals nothing, not even the null or zero that it would be read as.
+func TestEqualErrors(t *testing.T) {
+	type converted struct{ A byMarshal }
+	bad, null := nodeOf(t, &converted{byMarshal{"{"}}), nodeOf(t, &converted{byMarshal{"null"}})
+	require.False(t, gostruct.EqualJSON(bad, null))
+	require.False(t, gostruct.EqualJSON(null, bad))
+	require.True(t, gostruct.EqualJSON(null, null))
+	type holder struct{ A any }
+	zero := map[string]any{"A": int64(0)}
+	for _, v := range []any{make(chan int), uint64(math.MaxUint64), math.NaN(), map[int]int{}, errors.New("no")} {
+		n := nodeOf(t, &holder{v})
+		require.False(t, gostruct.EqualJSON(n, zero), "%T", v)
+		require.False(t, gostruct.EqualJSON(n, map[string]any{"A": nil}), "%T", v)
+		require.False(t, gostruct.EqualJSON(map[string]any{"A": v}, zero), "%T", v)
+		require.False(t, gostruct.EqualJSON(zero, map[string]any{"A": v}), "%T", v)
+	}
+	large := nodeOf(t, &struct{ A uint64 }{math.MaxUint64})
+	require.False(t, gostruct.EqualJSON(large, zero))
+}
