@@ -215,6 +215,43 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
+// TestGuessesOver takes what was added to an object for a guess of what was added to each other one.
+func TestGuessesOver(t *testing.T) {
+	all := variants()
+	guesses := map[string]*typed.Guess{}
+	for _, old := range all {
+		for _, now := range all {
+			guess := mixedType.GuessAdded(mixedType.Compare(plain(t, old), plain(t, now)).Added)
+			if guess.IsOver {
+				guesses[guess.Set.String()] = guess
+			}
+		}
+	}
+	require.Greater(t, len(guesses), 20)
+	fit := 0
+	for i, old := range all {
+		for j, now := range all {
+			was, is := nodeOf(t, old), nodeOf(t, now)
+			for text, guess := range guesses {
+				if !is.FitsOver(was, guess, 0) {
+					continue
+				}
+				fit++
+				compared := mixedType.Compare(was, is)
+				require.True(t, compared.Modified.Empty() && compared.Removed.Empty(), "%d over %d: %s", j, i, text)
+				require.Equal(t, text, compared.Added.String(), "%d over %d", j, i)
+			}
+		}
+	}
+	require.Greater(t, fit, 20)
+	for _, guess := range guesses {
+		require.False(t, nodeOf(t, all[0]).FitsOver(map[string]any{}, guess, 0), "a plain tree")
+		require.False(t, nodeOf(t, all[0]).FitsOver(nodeOf(t, &smallPart{}), guess, 0), "another struct")
+		require.False(t, gostruct.Node{}.FitsOver(gostruct.Node{}, guess, 0), "nothing")
+		require.False(t, nodeOf(t, &unstructured.Unstructured{}).FitsOver(nodeOf(t, &unstructured.Unstructured{}), guess, 0))
+	}
+}
+
 // TestGuessesOfOtherTypes guesses by types that each have one field of the type of another one.
 func TestGuessesOfOtherTypes(t *testing.T) {
 	all := variants()
