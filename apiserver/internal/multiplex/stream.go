@@ -78,7 +78,7 @@ func (c *Conn) streamOf(r *http.Request) uint32 {
 // body, or its client grants too little: the handler must go on with the ResponseWriter then.
 func Take(r *http.Request, written int64, limits Limits) (s *Stream, ok bool) {
 	c, _ := r.Context().Value(connKey{}).(*Conn)
-	if c == nil || r.ContentLength != 0 { // what the server sends before the header tells nothing with a body: 100 Continue
+	if c == nil || r.ContentLength != 0 { // 100 Continue, which a body may cause, looks like the header of the response
 		return nil, false
 	}
 	s, arrived := c.take(c.streamOf(r), written)
