@@ -12,8 +12,8 @@
 // A write is the step from one version of an object to the next that is observed. A side is a
 // manager with its operation and subresource, as an entry of managedFields names it. A side writes a
 // field when the value of the field changes, and the side owns the field after the write (or, of a
-// field that is removed, had its entry changed). A manager that removes a field and owns nothing has no
-// entry: it is the side Nobody.
+// field that is removed, had its entry changed or wrote another field). A manager that removes a field and
+// owns nothing has no entry: it is the side Nobody.
 //
 // A turn on a field is a run of writes of one side; the turn ends when another side writes the field.
 // A turn is a return when it sets the field to what the same side had set it to at the end of its

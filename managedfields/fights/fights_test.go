@@ -183,6 +183,37 @@ func TestHistories(t *testing.T) {
 			},
 		},
 		{
+			name: "a status that is removed within a second",
+			why:  "no entry has another time, and who writes the other field removes this one",
+			kind: deployments, step: 50 * time.Millisecond,
+			writes: func(c *cluster) {
+				c.apply("argocd", deployment(3, "i"))
+				for i := range 20 {
+					c.update("kube-controller-manager", func(tree map[string]any) {
+						status := map[string]any{"observedGeneration": int64(i + 1)}
+						if ready := int64(i % 3); ready != 0 {
+							status["readyReplicas"] = ready
+						}
+						tree["status"] = status
+					})
+				}
+			},
+		},
+		{
+			name: "a field that is removed within a second", why: "who removes what others own, and writes nothing, has no entry",
+			kind: configMaps, step: 50 * time.Millisecond,
+			writes: func(c *cluster) {
+				c.apply("owner", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {k: v}}`)
+				for range 4 {
+					c.set("adder", "x", "data", "extra")
+					c.remove("cleaner", "data", "extra")
+				}
+			},
+			want: []string{
+				`ns/ConfigMap/a: .data.extra: a manager without an entry sets (absent), adder sets "x"; put back 6 times`,
+			},
+		},
+		{
 			name: "a handover", why: "who writes after another stays",
 			kind: deployments,
 			writes: func(c *cluster) {

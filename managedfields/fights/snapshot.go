@@ -155,12 +155,41 @@ func changesBetween(old, now *snapshot) (changes []change, isIdle bool) {
 		c.path = slices.Clone(p)
 		changes = append(changes, c)
 	}
+	remover := removerOf(changes, touched)
+	for i := range changes {
+		c := &changes[i]
+		if c.side == Nobody && c.new == absent {
+			c.side, c.isKnown = remover, true
+		}
+		c.take(old, now)
+	}
 	return changes, isIdle
 }
 
-// attribute says who changed a field: the touched side that owns it now; the one side that owns it,
-// which may have written twice in a second; or, for a field that was removed, the side that was
-// touched last. Who removes what others own needs no entry for that, and is [Nobody] then.
+// removerOf returns the side that removed the fields that no side owns any more: the side that was touched
+// last. No side is touched when a side writes twice in a second and only loses fields by its second write:
+// then it is the side that changed the other fields of this version, since one write makes a version. A side
+// that removes what others own, and changes nothing else, is [Nobody].
+func removerOf(changes []change, touched []Side) Side {
+	if len(touched) > 0 {
+		return touched[0]
+	}
+	writer := Nobody
+	for i := range changes {
+		side := changes[i].side
+		if side == Nobody {
+			continue
+		}
+		if writer != Nobody && writer != side {
+			return Nobody // versions were missed
+		}
+		writer = side
+	}
+	return writer
+}
+
+// attribute says who changed a field that is owned: the touched side that owns it now, or the one side that
+// owns it, which may have written twice in a second.
 func (c *change) attribute(old, now *snapshot, touched []Side) {
 	before, owners := old.ownersOf(c.path), now.ownersOf(c.path)
 	if len(before) == 1 {
@@ -168,22 +197,22 @@ func (c *change) attribute(old, now *snapshot, touched []Side) {
 	}
 	for _, side := range touched {
 		if slices.Contains(owners, side) {
-			c.side = side
-			break
+			c.side, c.isKnown = side, true
+			return
 		}
 	}
-	switch {
-	case c.side != Nobody:
-	case len(owners) == 1:
-		c.side = owners[0]
-	case c.new == absent && len(touched) > 0:
-		c.side = touched[0]
+	if len(owners) == 1 {
+		c.side, c.isKnown = owners[0], true
 	}
-	c.isKnown = c.side != Nobody || c.new == absent
+}
+
+// take notes the manager that lost the field to an apply.
+func (c *change) take(old, now *snapshot) {
 	if c.side.Operation != managedfields.Apply {
 		return
 	}
-	for _, side := range before {
+	owners := now.ownersOf(c.path)
+	for _, side := range old.ownersOf(c.path) {
 		if side != c.side && !slices.Contains(owners, side) {
 			c.tookFrom = side.Manager
 			return

@@ -50,7 +50,9 @@ func newWire(t *testing.T, config *tls.Config, timeout time.Duration, ids ...uin
 		_ = far.Close()
 	})
 	w.client = http2.NewFramer(client, client)
+	opened := make(chan struct{})
 	go func() {
+		defer close(opened)
 		_, _ = io.WriteString(client, http2.ClientPreface)
 		_ = w.client.WriteSettings()
 		_ = w.client.WriteWindowUpdate(0, 1<<20)
@@ -71,6 +73,7 @@ func newWire(t *testing.T, config *tls.Config, timeout time.Duration, ids ...uin
 			w.fields[f.StreamID] = f.Fields[len(f.Fields)-1]
 		}
 	}
+	<-opened // the Framer is the caller's from here
 	return w
 }
 
