@@ -224,7 +224,8 @@ func TestDropsWhatAnotherOwns(t *testing.T) {
 	m := widgetManager(t, "v1", fieldmanager.WithClock(func() time.Time { return now }))
 	live, want := widgetOwnedBy(t, m, map[string]widgetSpec{
 		"alice": {Text: "a", Count: ptr(int64(1))}, "bob": {Text: "a"},
-	}), `bob Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n"+`alice Apply example.dev/v1 {"f:spec":{"f:count":{}}}`+"\n"+
+	}), `bob Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n"+
+		`alice Apply example.dev/v1 {"f:spec":{"f:count":{}}}`+"\n"+
 		`before-first-apply Update example.dev/v1 {"f:spec":{}}`+"\n"
 	now = start.Add(time.Hour)
 	got, err := m.Apply(live, widgetIntent(t, "v1", widgetSpec{Count: ptr(int64(1))}), "alice", false)

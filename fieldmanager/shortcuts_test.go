@@ -88,7 +88,10 @@ func TestShortCutsAreTaken(t *testing.T) {
 		{"a version that is gone", "the host is told", "alice", []any{alice, fieldsEntry("bob", "Apply", "v7", count)}, nil, nil, true},
 		{"a version that can't be", "", "alice", []any{alice, fieldsEntry("bob", "Apply", "a/b/c", count)}, nil, nil, true},
 		{"filter that can't be looked into", "", "alice", []any{alice}, nil, []fieldmanager.Option{
-			fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": opaque{fieldpath.Excluding(fieldpath.NewSet())}})}, true},
+			fieldmanager.WithResetFields(map[string]fieldpath.Filter{
+				"example.dev/v1": opaque{fieldpath.Excluding(fieldpath.NewSet())},
+			}),
+		}, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			live := storedWith(t, "spec: {text: a, count: 1, set: [x]}", row.entries...)

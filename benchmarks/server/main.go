@@ -16,8 +16,8 @@
 // -against; their CPU and memory come from their metrics. -against build builds a kube-apiserver, once, and
 // starts it on an etcd of its own; -against PATH starts the one at PATH; and -against URL measures one
 // that runs already. Built-in kinds are validated as kube-apiserver does, unless -schemas is given.
-// -floor measures a server that writes bytes to its watches, or to those who write, and does nothing else: what net/http
-// takes. The events of the others have 9,708 bytes.
+// -floor measures a server that writes bytes to its watches, or to those who write, and does nothing else: what
+// net/http takes. The events of the others have 9,708 bytes.
 // -chart draws how the cost grows with watchers and objects: doc/server.svg. -in adds what an earlier run printed with
 // -json.
 //
@@ -103,7 +103,8 @@ func main() {
 	flag.BoolVar(&f.starts, "starts", false, "measure how long servers take to start, and nothing else")
 	flag.IntVar(&f.streams, "streams", 100, "how many watches share a connection")
 	flag.BoolVar(&f.http1, "http1", false, "watch over HTTP/1.1: a connection for each watch")
-	flag.IntVar(&f.floor, "floor", 0, "measure a server that only writes events, or responses to writes, of `N` bytes, too")
+	flag.IntVar(&f.floor, "floor", 0,
+		"measure a server that only writes events, or responses to writes, of `N` bytes, too")
 	flag.StringVar(&f.chart, "chart", "", "draw the costs of watchers and objects to `FILE`")
 	flag.StringVar(&f.in, "in", "", "add to the results that `FILE` has, in JSON")
 	flag.StringVar(

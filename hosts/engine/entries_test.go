@@ -94,7 +94,9 @@ func BenchmarkReadEntries(b *testing.B) {
 	items := map[string]any{}
 	for i := range 1000 {
 		leaf := map[string]any{}
-		items[fmt.Sprintf(`k:{"name":"item-%04d"}`, i)] = map[string]any{".": leaf, "f:name": leaf, "f:value": leaf, "f:text": leaf}
+		items[fmt.Sprintf(`k:{"name":"item-%04d"}`, i)] = map[string]any{
+			".": leaf, "f:name": leaf, "f:value": leaf, "f:text": leaf,
+		}
 	}
 	list := []any{map[string]any{
 		"manager": "m", "operation": "Apply", "apiVersion": "bench.example/v1", "time": "2026-01-02T03:04:05Z",

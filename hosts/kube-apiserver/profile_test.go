@@ -45,7 +45,8 @@ Type: cpu
 func TestShares(t *testing.T) {
 	s := sharesIn(sampleTraces)
 	require.InDelta(t, 63.3, s.seconds, 1e-9)
-	require.InDelta(t, 0.51, s.fieldManagement, 1e-9, "any frame counts, also below a collection, but for one that only calls upstream")
+	require.InDelta(t, 0.51, s.fieldManagement, 1e-9,
+		"any frame counts, also below a collection, but for one that only calls upstream")
 	require.InDelta(t, 1.99, s.decoding, 1e-9, "the decoding of an intent is no field management, whoever does it")
 	require.InDelta(t, 0.5, s.collection, 1e-9)
 }

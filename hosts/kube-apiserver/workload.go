@@ -41,7 +41,8 @@ func podSpec() string {
 	return fmt.Sprintf(`{"containers":[%s,%s],"terminationGracePeriodSeconds":30,`+
 		`"securityContext":{"runAsNonRoot":true,"runAsUser":1000},`+
 		`"tolerations":[{"key":"dedicated","operator":"Exists","effect":"NoSchedule"}],`+
-		`"volumes":[{"name":"data","emptyDir":{}},{"name":"config","configMap":{"name":"app"}}]}`, container("app"), container("sidecar"))
+		`"volumes":[{"name":"data","emptyDir":{}},{"name":"config","configMap":{"name":"app"}}]}`,
+		container("app"), container("sidecar"))
 }
 
 func deployment(name, label string) []byte {

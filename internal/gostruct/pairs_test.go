@@ -124,13 +124,15 @@ func TestPairs(t *testing.T) {
 		{"raw", "other text of the same value is equal", thing{Raw: runtime.RawExtension{Raw: []byte(`{"a": 1}`)}},
 			thing{Raw: runtime.RawExtension{Raw: []byte(`{"a":1}`)}}, m{}, m{}},
 		{"raw differs", "and taken whole", thing{Raw: runtime.RawExtension{Raw: []byte(`{"a":1,"b":2}`)}},
-			thing{Raw: runtime.RawExtension{Raw: []byte(`{"a":1}`)}}, m{"raw": m{"a": int64(1), "b": int64(2)}}, m{"raw": m{"a": int64(1)}}},
+			thing{Raw: runtime.RawExtension{Raw: []byte(`{"a":1}`)}},
+			m{"raw": m{"a": int64(1), "b": int64(2)}}, m{"raw": m{"a": int64(1)}}},
 		{"interface", "different Go types of one value are equal", thing{Any: m{"A": "a", "B": "b"}}, thing{Any: &inner{"a", "b"}}, m{}, m{}},
 		{"interface numbers", "numbers are equal by value", thing{Any: int32(1)}, thing{Any: 1.0}, m{}, m{}},
 		{"interface kinds", "taken whole where Go types differ", thing{Any: m{"A": "a"}}, thing{Any: &inner{"a", "b"}},
 			m{"any": m{"A": "a"}}, m{"any": m{"A": "a", "B": "b"}}},
 		{"interface trees", "descended into where they are the same", thing{Any: m{"a": 1, "b": m{"c": 1, "d": 2}}},
-			thing{Any: m{"a": 1, "b": m{"c": 1, "d": 3}}}, m{"any": m{"b": m{"d": int64(2)}}}, m{"any": m{"b": m{"d": int64(3)}}}},
+			thing{Any: m{"a": 1, "b": m{"c": 1, "d": 3}}},
+			m{"any": m{"b": m{"d": int64(2)}}}, m{"any": m{"b": m{"d": int64(3)}}}},
 		{"bytes", "compared in place", thing{Bytes: []byte("a")}, thing{Bytes: []byte("b")}, m{"bytes": "YQ=="}, m{"bytes": "Yg=="}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -172,7 +172,8 @@ func TestValues(t *testing.T) {
 			B []typedByte
 			C runtime.RawExtension
 			D map[string][]byte
-		}{[]byte("hi\x00"), []typedByte("x"), runtime.RawExtension{Raw: []byte(`{"n":1}`)}, map[string][]byte{"k": []byte("v")}},
+		}{[]byte("hi\x00"), []typedByte("x"), runtime.RawExtension{Raw: []byte(`{"n":1}`)},
+			map[string][]byte{"k": []byte("v")}},
 			m{"A": "aGkA", "B": "eA==", "C": m{"n": int64(1)}, "D": m{"k": "dg=="}}},
 		{"map keys", "keys of any string type", &struct {
 			A map[policy]int
@@ -185,8 +186,10 @@ func TestValues(t *testing.T) {
 		{"interfaces", "what is in them, whatever it is", &struct {
 			A, B, C, D, E any
 			F             error
-		}{A: 1, B: &inner{"a", "b"}, C: m{"x": []any{1, nil, policy("p"), resource.MustParse("1k")}}, D: []string{"s"}, E: (*inner)(nil)},
-			m{"A": int64(1), "B": m{"A": "a", "B": "b"}, "C": m{"x": []any{int64(1), nil, "p", "1k"}}, "D": []any{"s"}, "E": nil, "F": nil}},
+		}{A: 1, B: &inner{"a", "b"}, C: m{"x": []any{1, nil, policy("p"), resource.MustParse("1k")}},
+			D: []string{"s"}, E: (*inner)(nil)},
+			m{"A": int64(1), "B": m{"A": "a", "B": "b"}, "C": m{"x": []any{int64(1), nil, "p", "1k"}},
+				"D": []any{"s"}, "E": nil, "F": nil}},
 		{"times", "seconds for Time, microseconds for MicroTime, in UTC; zero is null", &struct {
 			A metav1.Time
 			B *metav1.Time
@@ -194,8 +197,10 @@ func TestValues(t *testing.T) {
 			D metav1.Time
 			E metav1.Duration
 			F *metav1.Time
-		}{metav1.Time{Time: at}, &metav1.Time{Time: at}, metav1.MicroTime{Time: at}, metav1.Time{}, metav1.Duration{Duration: time.Minute}, nil},
-			m{"A": "2026-01-02T02:04:05Z", "B": "2026-01-02T02:04:05Z", "C": "2026-01-02T02:04:05.678901Z", "D": nil, "E": "1m0s", "F": nil}},
+		}{metav1.Time{Time: at}, &metav1.Time{Time: at}, metav1.MicroTime{Time: at}, metav1.Time{},
+			metav1.Duration{Duration: time.Minute}, nil},
+			m{"A": "2026-01-02T02:04:05Z", "B": "2026-01-02T02:04:05Z", "C": "2026-01-02T02:04:05.678901Z",
+				"D": nil, "E": "1m0s", "F": nil}},
 		{"apimachinery", "the types that marshal themselves", &struct {
 			A resource.Quantity
 			B intstr.IntOrString
@@ -209,15 +214,17 @@ func TestValues(t *testing.T) {
 				Object: &unstructured.Unstructured{Object: m{"kind": "K", "n": int64(1)}},
 			},
 			map[string]resource.Quantity{"cpu": resource.MustParse("1000m")}},
-			m{"A": "1500m", "B": int64(8080), "C": "http", "D": m{"f:a": m{}}, "E": nil, "F": m{"kind": "K", "n": int64(1)}, "G": m{"cpu": "1"}}},
+			m{"A": "1500m", "B": int64(8080), "C": "http", "D": m{"f:a": m{}}, "E": nil,
+				"F": m{"kind": "K", "n": int64(1)}, "G": m{"cpu": "1"}}},
 		{"marshalers", "any JSON that they say", &struct {
 			A, B, C, D, E, F byMarshal
 			G                shortened
 			H                maybeShort
 			I                byPointer
 			J                *byPointer
-		}{byMarshal{`null`}, byMarshal{`"é\n"`}, byMarshal{`{"a":[1,2.0,1e3]}`}, byMarshal{`18446744073709551615`}, byMarshal{`true`},
-			byMarshal{`[]`}, shortened{"s"}, maybeShort{}, byPointer{"i"}, nil},
+		}{byMarshal{`null`}, byMarshal{`"é\n"`}, byMarshal{`{"a":[1,2.0,1e3]}`},
+			byMarshal{`18446744073709551615`}, byMarshal{`true`}, byMarshal{`[]`},
+			shortened{"s"}, maybeShort{}, byPointer{"i"}, nil},
 			m{"A": nil, "B": "é\n", "C": m{"a": []any{int64(1), 2.0, 1000.0}}, "D": 18446744073709551615.0, "E": true,
 				"F": []any{}, "G": "s", "H": "short", "I": "p:i", "J": nil}},
 		{"status", "a real type of apimachinery", &metav1.Status{Status: "Failure", Details: &metav1.StatusDetails{

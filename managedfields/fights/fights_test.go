@@ -200,7 +200,8 @@ func TestHistories(t *testing.T) {
 			},
 		},
 		{
-			name: "a field that is removed within a second", why: "who removes what others own, and writes nothing, has no entry",
+			name: "a field that is removed within a second",
+			why:  "who removes what others own, and writes nothing, has no entry",
 			kind: configMaps, step: 50 * time.Millisecond,
 			writes: func(c *cluster) {
 				c.apply("owner", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {k: v}}`)

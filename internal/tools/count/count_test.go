@@ -42,7 +42,10 @@ const A, b = 1, 2
 		"package typed\n\nvar rows = []string{\n\t\""+strings.Repeat("x", 130)+"\",\n}\n",
 	)
 	writeFile(t, root, "internal/b/b.go", "package b\n\nfunc Long() {\n"+strings.Repeat("\tprintln()\n", 90)+"}\n")
-	writeFile(t, root, "benchmarks/c.go", "package benchmarks\n\nvar S = \""+strings.Repeat("x", 130)+"\"\n")
+	writeFile(t, root, "benchmarks/c.go", "package benchmarks\n\nvar S = \""+strings.Repeat("x", 130)+"\"\n\n"+
+		"// "+strings.Repeat("x", 130)+"\n")
+	writeFile(t, root, "benchmarks/c_test.go", "package benchmarks\n\nfunc Example() {\n\t// Output: "+
+		strings.Repeat("x", 130)+"\n}\n")
 	writeFile(t, root, "typed/testdata/d.go", "package broken {\n")
 	writeFile(t, root, "_draft/e.go", "package broken {\n")
 
@@ -55,7 +58,7 @@ const A, b = 1, 2
 	for name, want := range map[string]string{
 		"lines of code": "102",
 		"lines of code of oracles, storage tests and benchmarks": "2",
-		"lines of code of tests":                                 "4",
+		"lines of code of tests":                                 "7",
 		"lines of comments, outside of tests":                    "2",
 		"share of comments in the core":                          "18 %",
 		"packages that can be imported":                          "2",

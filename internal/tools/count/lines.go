@@ -71,22 +71,23 @@ func parseTree(root string) (files sourceTree, err error) {
 
 func parseFile(name, rel string) (sourceFile, error) {
 	f := sourceFile{path: rel, isTest: strings.HasSuffix(rel, "_test.go"), isInternal: isInternal(rel)}
-	data, err := os.ReadFile(name)
+	content, err := os.ReadFile(name)
 	if err != nil {
 		return f, err
 	}
 	set := token.NewFileSet()
-	syntax, err := parser.ParseFile(set, name, data, parser.ParseComments)
+	syntax, err := parser.ParseFile(set, name, content, parser.ParseComments)
 	if err != nil {
 		return f, err
 	}
+	data := dataIn(set, syntax)
 	commented := map[int]bool{}
 	for _, group := range syntax.Comments {
 		for line := set.Position(group.Pos()).Line; line <= set.Position(group.End()).Line; line++ {
 			commented[line] = true
 		}
 	}
-	for i, line := range bytes.Split(data, []byte("\n")) {
+	for i, line := range bytes.Split(content, []byte("\n")) {
 		text := bytes.TrimSpace(line)
 		switch {
 		case len(text) == 0:
@@ -95,7 +96,7 @@ func parseFile(name, rel string) (sourceFile, error) {
 		default:
 			f.code++
 		}
-		if len(text) > 0 && isWide(line, text, f.isTest) {
+		if len(text) > 0 && isWide(line, text, f.isTest) && data[i+1] < utf8.RuneCount(text)/2 {
 			f.wide++
 		}
 	}
@@ -112,8 +113,33 @@ func isOnlyComment(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("//")) || bytes.HasPrefix(text, []byte("/*"))
 }
 
-// isWide reports whether a line has more than 120 characters and is not data: a row of a table in
-// a test, or a line that is a string.
+// dataIn counts the characters of each line that are data: string literals, and what an example prints.
+func dataIn(set *token.FileSet, syntax *ast.File) map[int]int {
+	data := map[int]int{}
+	add := func(pos token.Pos, text string) {
+		for i, line := range strings.Split(text, "\n") {
+			data[set.Position(pos).Line+i] += utf8.RuneCountInString(line)
+		}
+	}
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			add(literal.Pos(), literal.Value)
+		}
+		return true
+	})
+	for _, group := range syntax.Comments {
+		if text := strings.ToLower(group.Text()); strings.HasPrefix(text, "output:") ||
+			strings.HasPrefix(text, "unordered output:") {
+			for _, comment := range group.List {
+				add(comment.Pos(), comment.Text)
+			}
+		}
+	}
+	return data
+}
+
+// isWide reports whether a line has more than 120 characters and is no row of a table in a test. It may still be
+// data: see dataIn.
 func isWide(line, text []byte, isTest bool) bool {
 	if utf8.RuneCount(line) <= 120 {
 		return false

@@ -47,8 +47,8 @@ func (d *distribution) bomOf(a *artifact, info *buildinfo.BuildInfo) *cyclonedx.
 			c.Properties = &[]cyclonedx.Property{{Name: "go:sum", Value: m.Sum}}
 		}
 		if isTrimmed {
-			c.Pedigree = &cyclonedx.Pedigree{Notes: "Changed for releases: without clients and registrations of alpha and beta " +
-				"versions of Kubernetes' APIs (internal/tools/release/trim.go)."}
+			c.Pedigree = &cyclonedx.Pedigree{Notes: "Changed for releases: without clients and registrations of alpha and " +
+				"beta versions of Kubernetes' APIs (internal/tools/release/trim.go)."}
 		}
 		components = append(components, c)
 	}

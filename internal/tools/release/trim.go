@@ -21,7 +21,8 @@ import (
 
 // A release is built with changed copies of three modules, which know fewer alpha and beta versions. Tenure uses none:
 // its server serves stable versions, and its commands use no Go types for the objects of a cluster. But the linker
-// keeps all types of all versions that ever were, with the code that reads and writes them as protobuf, for two reasons:
+// keeps all types of all versions that ever were, with the code that reads and writes them as protobuf, for two
+// reasons:
 //
 //   - kube-apiserver's admission plugins have a field of type kubernetes.Interface. Reflection could get from there to
 //     every client and its methods, to the types in their signatures, and to the methods of these. In the copy of

@@ -63,8 +63,8 @@ func TestTrimImports(t *testing.T) {
 	}
 }
 
-// Packages of alpha and beta versions register nothing; others, and those that are kept, stay as they are. A module that
-// looks different is an error.
+// Packages of alpha and beta versions register nothing; others, and those that are kept, stay as they are. A module
+// that looks different is an error.
 func TestUnregister(t *testing.T) {
 	const (
 		register   = "package p\n\nvar SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)\n"
