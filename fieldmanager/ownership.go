@@ -38,8 +38,10 @@ func (m *FieldManager) reconcile(l managedfields.List) (known, kept managedfield
 type comparisons struct {
 	m        *FieldManager
 	old, now func() (object, error)
-	done     map[string]*comparison
-	others   int // versions in done besides the write's own
+	own      comparison // at the version of the write
+	hasOwn   bool
+	others   map[string]*comparison // at other versions; nil until one is asked for
+	asked    int                    // how many others
 }
 
 // comparison is how the object changed at one version.
@@ -63,31 +65,45 @@ const maxVersions = 100
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
 
 func (m *FieldManager) compare(old, now func() (object, error)) *comparisons {
-	return &comparisons{m: m, old: old, now: now, done: map[string]*comparison{}}
+	return &comparisons{m: m, old: old, now: now}
 }
 
 // at returns the comparison at a version (spec rule 5.6), without what a write
 // there resets.
 func (c *comparisons) at(version string) *comparison {
-	if done, ok := c.done[version]; ok {
-		return done
-	}
-	if version != c.m.version {
-		if c.others++; c.others > maxVersions {
-			return &comparison{err: errManyVersions}
+	if version == c.m.version {
+		if c.hasOwn {
+			return &c.own
 		}
+	} else if other := c.others[version]; other != nil {
+		return other
+	} else if c.asked++; c.asked > maxVersions {
+		return &comparison{err: errManyVersions}
 	}
-	out := &comparison{}
-	var old, now object
-	if old, out.err = c.convert(c.old, version); out.err == nil {
-		now, out.err = c.convert(c.now, version)
+	old, err := c.convert(c.old, version)
+	if err != nil {
+		return c.keep(version, comparison{err: err})
 	}
-	if out.err == nil {
-		c.set(version, known(old), known(now), c.m.semantics.Compare(old.typ, old.tree, now.tree))
-		return c.done[version]
+	now, err := c.convert(c.now, version)
+	if err != nil {
+		return c.keep(version, comparison{err: err})
 	}
-	c.done[version] = out
-	return out
+	return c.set(version, known(old), known(now), c.m.semantics.Compare(old.typ, old.tree, now.tree))
+}
+
+// keep remembers a comparison.
+func (c *comparisons) keep(version string, made comparison) *comparison {
+	if version == c.m.version {
+		c.own, c.hasOwn = made, true
+		return &c.own
+	}
+	if c.others == nil {
+		c.others = map[string]*comparison{}
+	}
+	other := new(comparison)
+	*other = made
+	c.others[version] = other
+	return other
 }
 
 func (c *comparisons) convert(o func() (object, error), version string) (object, error) {
@@ -99,11 +115,13 @@ func (c *comparisons) convert(o func() (object, error), version string) (object,
 }
 
 // set says how the object changed at a version.
-func (c *comparisons) set(version string, old, now func() (object, error), found typed.Comparison) {
+func (c *comparisons) set(
+	version string, old, now func() (object, error), found typed.Comparison,
+) *comparison {
 	if c.m.resetFields[version] != nil {
 		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
 	}
-	c.done[version] = &comparison{Comparison: found, changed: found.Changed(), old: old, now: now}
+	return c.keep(version, comparison{Comparison: found, changed: found.Changed(), old: old, now: now})
 }
 
 // takeFromOthers takes from every manager but writer what the write changed or removed

@@ -13,9 +13,9 @@ import (
 func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, error) {
 	var before managedfields.List
 	if !isNil(live) {
-		var entriesErr, err error
-		if before, entriesErr, err = w.m.readEntries(live); err == nil {
-			err = entriesErr
+		entries, err := unreadOf(live)
+		if err == nil {
+			before, err = entries.read(w.m.cache)
 		}
 		if err != nil {
 			return nil, &ObjectError{LiveObject, "", err}

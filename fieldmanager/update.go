@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -102,55 +103,66 @@ type updateWrite struct {
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
 func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, error) {
 	w := &updateWrite{m: m, live: live, now: now, isCreate: true}
-	sent, _, err := m.readEntries(now) // none if something is wrong with them
+	sent, err := unreadOf(now)
 	if err != nil {
 		return nil, &ObjectError{NewObject, "", err}
 	}
-	var stored managedfields.List
+	var stored unread
 	if live != nil {
-		if stored, w.entriesErr, err = m.readEntries(live); err != nil {
+		if stored, err = unreadOf(live); err != nil {
 			return nil, &ObjectError{LiveObject, "", err}
 		}
 		if accessor, err := meta.Accessor(live); err == nil {
 			w.isCreate = accessor.GetUID() == ""
 		}
 	}
-	w.entries = stored
-	if m.subresource != "" {
-		return w, nil
-	}
-	if isReset(now) {
-		w.entries, w.entriesErr = nil, nil
-		return w, nil
-	}
-	if len(sent) > 0 {
-		before := func() managedfields.List { return stored }
-		if sent.Sent(before, m.typeAt) == nil {
-			w.entries, w.entriesErr = sent, nil
+	if m.subresource == "" {
+		if isReset(now) {
+			return w, nil
+		}
+		before := func() managedfields.List {
+			l, _ := stored.read(m.cache)
+			return l
+		}
+		if l, err := sent.read(m.cache); err == nil && len(l) > 0 && l.Sent(before, m.typeAt) == nil {
+			w.entries = l
+			return w, nil
 		}
 	}
+	w.entries, w.entriesErr = stored.read(m.cache)
 	return w, nil
 }
 
-// readEntries reads the entries of an object; entriesErr says what is wrong with them,
-// and err what is wrong with the object itself.
-func (m *FieldManager) readEntries(obj runtime.Object) (l managedfields.List, entriesErr, err error) {
+// unread is the managed fields of an object, which most updates need of one of two objects alone. The zero value has
+// none.
+type unread struct {
+	tree    map[string]any // the object, if it is unstructured
+	structs []metav1.ManagedFieldsEntry
+}
+
+// unreadOf returns the managed fields of an object. The error says what is wrong with the object itself.
+func unreadOf(obj runtime.Object) (u unread, err error) {
 	if _, ok := obj.(runtime.Unstructured); !ok && !isNil(obj) {
 		accessor, err := meta.Accessor(obj)
-		if err != nil {
-			return nil, nil, err
+		if err == nil {
+			u.structs = accessor.GetManagedFields()
 		}
-		l, _, entriesErr = managedfields.ReadStructs(accessor.GetManagedFields(), m.cache)
-		return l, entriesErr, nil
+		return u, err
 	}
-	tree, err := treeOf(obj)
-	if err == nil {
-		err = checkMetadata(tree)
+	if u.tree, err = treeOf(obj); err == nil {
+		err = checkMetadata(u.tree)
 	}
-	if err == nil {
-		l, _, entriesErr = managedfields.ReadTree(tree, m.cache)
+	return u, err
+}
+
+// read reads the entries. There are none if one can't be read.
+func (u unread) read(cache *fieldpath.Cache) (l managedfields.List, err error) {
+	if u.tree == nil {
+		l, _, err = managedfields.ReadStructs(u.structs, cache)
+	} else {
+		l, _, err = managedfields.ReadTree(u.tree, cache)
 	}
-	return l, entriesErr, err
+	return l, err
 }
 
 // isReset reports whether an object asks for all managed fields to be dropped.

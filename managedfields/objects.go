@@ -24,7 +24,10 @@ func Read(obj runtime.Object, cache *fieldpath.Cache) (List, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, _, err := read(len(list), func(i int, r *Record) (bool, error) { return r.readTree(cache, list[i], i) })
+		times := make([]metav1.Time, len(list))
+		l, _, err := read(len(list), func(i int, r *Record) (bool, error) {
+			return r.readTree(cache, list[i], i, &times[i])
+		})
 		return l, err
 	}
 	accessor, err := meta.Accessor(obj)

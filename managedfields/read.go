@@ -21,8 +21,9 @@ func ReadTree(tree map[string]any, cache *fieldpath.Cache) (l List, isCurrent bo
 	if err != nil {
 		return nil, false, err
 	}
+	times := make([]metav1.Time, len(list))
 	return read(len(list), func(i int, r *Record) (bool, error) {
-		ok, err := r.readTree(cache, list[i], i)
+		ok, err := r.readTree(cache, list[i], i, &times[i])
 		if !ok && r.decoded {
 			r.asTree = nil
 		}
@@ -42,7 +43,7 @@ func treeList(tree map[string]any) ([]any, error) {
 // ReadEntry reads one entry of an unstructured object as [Read] does. index is its position in the list.
 func ReadEntry(item any, index int, cache *fieldpath.Cache) (Record, error) {
 	var r Record
-	if _, err := r.readTree(cache, item, index); err != nil {
+	if _, err := r.readTree(cache, item, index, new(metav1.Time)); err != nil {
 		return Record{}, err
 	}
 	return r, nil
@@ -101,14 +102,14 @@ func read(n int, record func(i int, r *Record) (bool, error)) (l List, isCurrent
 	return l, isCurrent, nil
 }
 
-// readTree reads an entry into r, which is zero. It decodes one that is not well-formed at once, if possible. After an
-// error, r is of no use.
-func (r *Record) readTree(cache *fieldpath.Cache, item any, index int) (wellFormed bool, err error) {
+// readTree reads an entry into r, which is zero, and its time into at. It decodes one that is not well-formed at once,
+// if possible. After an error, r is of no use.
+func (r *Record) readTree(cache *fieldpath.Cache, item any, index int, at *metav1.Time) (wellFormed bool, err error) {
 	m, ok := item.(map[string]any)
 	if !ok {
 		return false, &Error{index, "", fmt.Errorf("expected a map, got %T", item)}
 	}
-	ok = r.readHeader(m)
+	ok = r.readHeader(m, at)
 	if tree, isTree := m["fieldsV1"].(map[string]any); ok && (isTree || m["fieldsV1"] == nil) {
 		r.asTree, r.tree, r.cache, r.index = m, tree, cache, index
 		return isTree, nil
@@ -125,13 +126,14 @@ func (r *Record) readTree(cache *fieldpath.Cache, item any, index int) (wellForm
 	if headerErr != nil {
 		return false, err
 	}
-	at, _ := treeTime(m)
-	*r = Record{Key: header.Key, APIVersion: header.APIVersion, Time: at, asTree: m, index: index, err: err}
+	when, _ := treeTime(m)
+	*r = Record{Key: header.Key, APIVersion: header.APIVersion, Time: when, asTree: m, index: index, err: err}
 	return false, nil
 }
 
-// readHeader reads an entry without its fields into r. It is false if the entry is not as a server writes it.
-func (r *Record) readHeader(entry map[string]any) bool {
+// readHeader reads an entry without its fields into r, and its time into at. It is false if the entry is not as a
+// server writes it.
+func (r *Record) readHeader(entry map[string]any, at *metav1.Time) bool {
 	manager, _ := entry["manager"].(string)
 	operation, _ := entry["operation"].(string)
 	r.APIVersion, _ = entry["apiVersion"].(string)
@@ -149,11 +151,11 @@ func (r *Record) readHeader(entry map[string]any) bool {
 		if len(text) != len("2006-01-02T15:04:05Z") { // else it has a fraction of a second, or an offset
 			return false
 		}
-		at, _ := time.Parse(time.RFC3339, text) // zero if it fails
+		at.Time, _ = time.Parse(time.RFC3339, text) // zero if it fails
 		if at.IsZero() {
 			return false
 		}
-		r.Time = &metav1.Time{Time: at}
+		r.Time = at
 	}
 	op := Operation(operation)
 	r.Key = KeyOf(manager, op, r.APIVersion, subresource)
