@@ -71,6 +71,8 @@ func TestTooManyVersions(t *testing.T) {
 		{"as many as may be, and the write's", "", 101, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+1) }, 0},
 		{"one more", "", 102, func(i int) string { return fmt.Sprintf("example.dev/v%d", i+1) }, 1},
 		{"of one version", "it is compared once", 150, func(int) string { return "example.dev/v2" }, 0},
+		{"of two versions, by turns", "each is compared once", 150,
+			func(i int) string { return fmt.Sprintf("example.dev/v%d", i%2+2) }, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var told []fieldmanager.Warning

@@ -124,7 +124,8 @@ func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, erro
 			l, _ := stored.read(m.cache)
 			return l
 		}
-		if l, err := sent.read(m.cache); err == nil && len(l) > 0 && l.Sent(before, m.typeAt) == nil {
+		// Sent entries that can't be read count as none.
+		if l, _ := sent.read(m.cache); len(l) > 0 && l.Sent(before, m.typeAt) == nil {
 			w.entries = l
 			return w, nil
 		}
