@@ -52,12 +52,12 @@ func TestUpdateInPlace(t *testing.T) {
 		for _, h := range []host{structs(), customs(), servedCustoms(), schemaless()} {
 			t.Run(row.name+"/"+h.name, func(t *testing.T) {
 				live := applied(t, h, step{"v1", "a", tree{"note": "x"}})
-				up := row.edit(h, h.at(live, h.hub("v1")))
-				own := up.DeepCopyObject()
+				own := row.edit(h, h.at(live, h.hub("v1")))
 				before := own.DeepCopyObject()
-				var upOut runtime.Object
+				var up, upOut runtime.Object
 				var err error
 				now := oracle.WithinSecond(func() {
+					up = before.DeepCopyObject()
 					upOut, err = h.upstream("v1", "").Update(live.DeepCopyObject(), up, "editor")
 				})
 				require.NoError(t, err)

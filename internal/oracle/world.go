@@ -128,8 +128,8 @@ func (w *World) reset(write Write) [][]string {
 
 // WithinSecond calls do until it starts and ends in the same second, and returns
 // that second: upstream asks the clock for each entry that it dates, so that a write
-// across the turn of a second gives entries two times. What takes a second each
-// time is called ten times at most.
+// across the turn of a second gives entries two times. do starts from the same
+// objects each time. What takes a second each time is called ten times at most.
 func WithinSecond(do func()) time.Time {
 	for tries := 1; ; tries++ {
 		second := time.Now().UTC().Truncate(time.Second)
