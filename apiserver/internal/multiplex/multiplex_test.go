@@ -408,34 +408,46 @@ func TestRoomLast(t *testing.T) {
 	require.Len(t, p.streams[3].body, 5<<20+10)
 }
 
-// TestFair holds that streams take turns, at the connection and at its window.
+// TestFair holds that streams take turns, at the connection and at its window: none is ever more than three turns ahead.
+// All start at once, when the client makes their windows larger than 0. It grants more only when all wait for more.
 func TestFair(t *testing.T) {
-	server := newServer(t, func(w http.ResponseWriter, r *http.Request) {
-		s := take(t, w, r, never)
-		defer s.End()
-		at := 0
-		s.Run(r.Context().Done(), func() (waits, ends bool) {
-			s.Append(content(0, at, at+3000))
-			at += 3000
-			return false, false
-		})
-	})
+	const turn = 1 << 16
 	for _, more := range []uint32{2000, 1 << 24} {
-		p := newPeer(t, server, 1, 1<<20, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
+		var waiting sync.WaitGroup
+		server := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+			s := take(t, w, r, never)
+			defer s.End()
+			at := 0
+			s.Run(r.Context().Done(), func() (waits, ends bool) {
+				if at == 0 {
+					waiting.Done()
+				}
+				s.Append(content(0, at, at+3000))
+				at += 3000
+				return false, false
+			})
+		})
+		p := newPeer(t, server, 1, 1<<20, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 		for _, id := range []uint32{1, 3, 5, 7} {
+			waiting.Add(1)
 			p.open(id, plan{})
 		}
-		for n := uint64(0); ; n++ {
-			least, most := 1<<30, 0
+		waiting.Wait()
+		p.settings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
+		granted := int(p.widest / 2)       // the share of the streams
+		for least := 0; least <= 5*turn; { // all of them have more than the share at the start
+			_, err := p.read()
+			require.NoError(t, err)
+			sum, most := 0, 0
+			least = 1 << 30
 			for _, r := range p.streams {
-				least, most = min(least, len(r.body)), max(most, len(r.body))
+				sum, least, most = sum+len(r.body), min(least, len(r.body)), max(most, len(r.body))
 			}
-			if least > 50_000 {
-				break
+			require.LessOrEqual(t, most-least, 3*turn)
+			if sum == granted {
+				p.grant(0, more)
+				granted += int(min(int64(more), p.widest/2))
 			}
-			require.Less(t, most, 5<<20)
-			p.grant(0, more)
-			p.ping(n)
 		}
 	}
 }
