@@ -82,7 +82,7 @@ var minWindow int64 = 1 << 29
 
 // A Conn is a connection of an HTTP/2 server, which alone calls Read and Write.
 //
-// Locks are taken in the order batch, wire, mu. Whoever calls Stream.Ready may hold other locks, so nothing is called
+// Locks are taken in the order batch, wire, mu or deadline. Whoever calls Stream.Ready may hold other locks, so nothing is called
 // with mu held.
 type Conn struct {
 	*tls.Conn
@@ -99,6 +99,9 @@ type Conn struct {
 	out      outbound
 	boundary *sync.Cond // of wire: a frame of the server is complete, or failed is set
 	failed   error
+
+	deadline sync.Mutex // held to set that of a write
+	closing  bool       // guarded by deadline: Close sets that of its alert
 
 	mu      sync.Mutex
 	streams map[uint32]*Stream // open ones
@@ -321,9 +324,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 	c.wire.Lock()
 	defer c.wire.Unlock()
 	c.note(p)
-	_ = c.SetWriteDeadline(time.Now().Add(c.timeout)) // if it fails, the write does
+	c.limitWrites(time.Now().Add(c.timeout))
 	n, err := c.Conn.Write(p)
-	_ = c.SetWriteDeadline(time.Time{})
+	c.limitWrites(time.Time{})
 	if err != nil {
 		c.failed = err
 	}
@@ -333,8 +336,21 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// limitWrites sets the deadline of writes. That of the alert which Close writes stays, or Close would take as long as a
+// write may.
+func (c *Conn) limitWrites(deadline time.Time) {
+	c.deadline.Lock()
+	defer c.deadline.Unlock()
+	if !c.closing {
+		_ = c.SetWriteDeadline(deadline) // if it fails, the write does
+	}
+}
+
 // Close closes the connection. A batch that waits for the end of a frame waits no more.
 func (c *Conn) Close() error {
+	c.deadline.Lock()
+	c.closing = true
+	c.deadline.Unlock()
 	err := c.Conn.Close()
 	c.wire.Lock()
 	defer c.wire.Unlock()
@@ -436,13 +452,13 @@ func (c *Conn) flush() {
 }
 
 func (c *Conn) writeBatch() error {
-	_ = c.SetWriteDeadline(time.Now().Add(c.timeout)) // if it fails, the write does
+	c.limitWrites(time.Now().Add(c.timeout))
 	c.below.begin()
 	_, err := c.Conn.Write(c.buf)
 	if e := c.below.end(); err == nil {
 		err = e
 	}
-	_ = c.SetWriteDeadline(time.Time{})
+	c.limitWrites(time.Time{})
 	if err != nil {
 		_ = c.NetConn().Close() // the server finds that it can't read, and ends all streams
 	}

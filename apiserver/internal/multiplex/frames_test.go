@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,7 @@ type wire struct {
 	client *http2.Framer
 	server *http2.Framer // writes to out
 	out    bytes.Buffer
+	timed  *deadlines
 	fields map[uint32]hpack.HeaderField // what Conn added to each request
 }
 
@@ -38,13 +40,38 @@ type pipes struct {
 
 func (p pipes) Accept() (net.Conn, error) { return p.conn, nil }
 
+// deadlines is a connection that records those of its writes.
+type deadlines struct {
+	net.Conn
+	mu  sync.Mutex
+	set []time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.set = append(d.set, t)
+	return d.Conn.SetWriteDeadline(t)
+}
+
+// take returns those that were set since it was called last.
+func (d *deadlines) take() []time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := d.set
+	d.set = nil
+	return out
+}
+
 // newWire opens streams.
 func newWire(t *testing.T, config *tls.Config, timeout time.Duration, ids ...uint32) *wire {
 	near, far := net.Pipe()
-	below, err := multiplex.Listen(pipes{conn: near}).Accept()
+	timed := &deadlines{Conn: near}
+	below, err := multiplex.Listen(pipes{conn: timed}).Accept()
 	require.NoError(t, err)
 	client := tls.Client(far, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test
-	w := &wire{t: t, conn: multiplex.New(tls.Server(below, config), timeout), fields: map[uint32]hpack.HeaderField{}}
+	w := &wire{t: t, conn: multiplex.New(tls.Server(below, config), timeout), timed: timed,
+		fields: map[uint32]hpack.HeaderField{}}
 	t.Cleanup(func() {
 		_ = w.conn.Close()
 		_ = far.Close()
@@ -184,8 +211,8 @@ func TestUnread(t *testing.T) {
 		closes  bool
 		timeout time.Duration
 	}{
-		{"batch", false, false, 10 * time.Millisecond},
-		{"frame of the server", true, false, 10 * time.Millisecond},
+		{"batch", false, false, time.Second / 2},
+		{"frame of the server", true, false, time.Second / 2},
 		{"batch, closed", false, true, time.Hour},
 		{"frame of the server, closed", true, true, time.Hour},
 	} {
@@ -210,6 +237,41 @@ func TestUnread(t *testing.T) {
 				return false, true
 			})
 		})
+	}
+}
+
+// TestCloseDeadline holds that nobody moves the deadline of the alert that Close writes: an alert that the client does not
+// read would keep Close for the timeout of other writes.
+func TestCloseDeadline(t *testing.T) {
+	w := newWire(t, certificate(), time.Hour, 1)
+	read := make(chan error)
+	go func() {
+		for range 2 { // the header of the response, and the alert
+			_, err := w.client.ReadFrame()
+			read <- err
+		}
+	}()
+	s := w.take(1)
+	require.NoError(t, <-read)
+	require.NoError(t, w.server.WritePing(true, [8]byte{}))
+	w.timed.take()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = w.conn.Close()
+	}()
+	require.ErrorIs(t, <-read, io.EOF)
+	require.ErrorIs(t, w.send(0), net.ErrClosed)
+	s.Run(nil, func() (waits, ends bool) {
+		s.Append(make([]byte, 10))
+		return false, true
+	})
+	<-closed
+	set := w.timed.take()
+	require.NotEmpty(t, set)
+	for _, deadline := range set {
+		require.False(t, deadline.IsZero())
+		require.Less(t, time.Until(deadline), 10*time.Second)
 	}
 }
 

@@ -706,7 +706,7 @@ func TestBrokenConnection(t *testing.T) {
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(handler))
 	server.Listener = multiplex.Listen(server.Listener)
-	require.NoError(t, multiplex.Configure(server.Config, 10*time.Millisecond))
+	require.NoError(t, multiplex.Configure(server.Config, time.Second/2))
 	server.TLS = server.Config.TLSConfig
 	server.StartTLS()
 	defer server.Close()
