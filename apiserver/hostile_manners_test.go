@@ -209,10 +209,14 @@ func unreadWatch(t *testing.T, _ attack) {
 func crowd(t *testing.T, a attack) {
 	s := attacked(t, apiserver.Limits{Requests: 1})
 	c := s.client(t)
+	c.Transport.(*http.Transport).ExpectContinueTimeout = patience
 	reader, writer := io.Pipe()
+	defer writer.Close()
 	first := make(chan int, 1)
+	r := s.request(t, t.Context(), post, objectsPath, reader)
+	r.Header.Set("Expect", "100-continue")
 	go func() {
-		response, err := c.Do(s.request(t, t.Context(), post, objectsPath, reader))
+		response, err := c.Do(r)
 		if err != nil {
 			first <- 0
 			return
@@ -220,17 +224,16 @@ func crowd(t *testing.T, a attack) {
 		_ = response.Body.Close()
 		first <- response.StatusCode
 	}()
-	var refused *http.Response
-	require.Eventually(t, func() bool {
-		response, err := c.Do(s.request(t, t.Context(), http.MethodGet, "/version", nil))
-		require.NoError(t, err)
-		_ = response.Body.Close()
-		refused = response
-		return response.StatusCode == a.code
-	}, patience, time.Millisecond)
+	// The client sends the body when the server reads it, which is when the request has the place.
+	_, err := io.WriteString(writer, existing[:1])
+	require.NoError(t, err)
+	refused, err := c.Do(s.request(t, t.Context(), http.MethodGet, "/version", nil))
+	require.NoError(t, err)
+	defer refused.Body.Close()
+	require.Equal(t, a.code, refused.StatusCode)
 	require.Equal(t, "1", refused.Header.Get("Retry-After"))
 	// The one that has the place still has it.
-	_, err := io.WriteString(writer, existing)
+	_, err = io.WriteString(writer, existing[1:])
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
 	require.Equal(t, http.StatusCreated, <-first)
