@@ -91,9 +91,12 @@ func (f *watchFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 	ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if f.duration > 0 {
+		// With a deadline, client-go's rate limiter would refuse at once, with an error of its own, what it can't let through
+		// in time.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
+		defer time.AfterFunc(f.duration, cancel).Stop()
 	}
 	if f.metricsListen != "" {
 		stopMetrics, err := w.serveMetrics(ctx, f.metricsListen)

@@ -28,12 +28,12 @@ func (c *Cluster) Watch(ctx context.Context, k Kind, namespace string, see func(
 	if k.Namespaced {
 		of = c.dynamic.Resource(k.Resource).Namespace(namespace)
 	}
+	// client-go logs why it tries again, and what it can't read when ctx ends. That is not for the user's screen.
+	silent := logr.Discard()
+	ctx = klog.NewContext(ctx, silent)
 	if _, err := of.List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
 	}
-	// The reflector tries again by itself, and logs why. That is not for the user's screen.
-	silent := logr.Discard()
-	ctx = klog.NewContext(ctx, silent)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return of.List(ctx, o)
