@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -72,6 +73,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("widgets"), client.ForceOwnership)
 }
 
+// anyName lets a test start a controller of the same name again (-count).
+var anyName = ctrlconfig.Controller{SkipNameValidation: new(true)}
+
 // TestController runs a reconciler of controller-runtime against the server.
 func TestController(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
@@ -88,6 +92,7 @@ func TestController(t *testing.T) {
 		LeaderElectionID:              "widgets",
 		LeaderElectionNamespace:       metav1.NamespaceDefault,
 		LeaderElectionReleaseOnCancel: true,
+		Controller:                    anyName,
 	})
 	require.NoError(t, err)
 	kind := &unstructured.Unstructured{}

@@ -94,7 +94,8 @@ func (f *fighter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 // startFighter runs a fighter in a manager of its own.
 func startFighter(t *testing.T, ctx context.Context, config *rest.Config, f *fighter) {
 	t.Helper()
-	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme.Scheme, Metrics: server.Options{BindAddress: "0"}})
+	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme.Scheme, Metrics: server.Options{BindAddress: "0"},
+		Controller: anyName})
 	require.NoError(t, err)
 	f.Client = manager.GetClient()
 	require.NoError(t, ctrl.NewControllerManagedBy(manager).Named(f.name).For(&appsv1.Deployment{}).
