@@ -100,7 +100,7 @@ func (c *comparisons) keep(version string, made comparison) *comparison {
 	if c.others == nil {
 		c.others = map[string]*comparison{}
 	}
-	other := new(comparison)
+	other := new(comparison) // &made would allocate for the write's own version as well
 	*other = made
 	c.others[version] = other
 	return other

@@ -240,8 +240,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestCloseDeadline holds that nobody moves the deadline of the alert that Close writes: an alert that the client does not
-// read would keep Close for the timeout of other writes.
+// TestCloseDeadline holds that nobody moves the deadline of the alert that Close writes. Otherwise Close would take as
+// long as other writes may, if the client does not read.
 func TestCloseDeadline(t *testing.T) {
 	w := newWire(t, certificate(), time.Hour, 1)
 	read := make(chan error)

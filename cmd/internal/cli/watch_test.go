@@ -249,7 +249,8 @@ func TestWatchErrors(t *testing.T) {
 		{"no such kind", `no resource "nosuch"`, []string{config, "nosuch"}, 3},
 		{"no server", "refused", []string{"--server", "http://127.0.0.1:1"}, 3},
 		{"calm", "nothing found", []string{config, "configmaps,secrets", "--for", "1ms"}, 0},
-		{"more than the rate limit lets through", "nothing found", []string{config, strings.Repeat("configmaps,", 600), "--for", "100ms"}, 0},
+		{"more than the rate limit lets through", "nothing found",
+			[]string{config, strings.Repeat("configmaps,", 600), "--for", "100ms"}, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out, errs syncBuffer

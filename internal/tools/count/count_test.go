@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,4 +73,18 @@ const A, b = 1, 2
 	} {
 		require.Equal(t, want, values[name], name)
 	}
+}
+
+// TestWideLines holds that no line of the project is above 120 columns that is not data.
+func TestWideLines(t *testing.T) {
+	files, err := parseTree("../../..")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var wide []string
+	for _, f := range files {
+		for _, line := range f.wide {
+			wide = append(wide, fmt.Sprintf("%s:%d", f.path, line))
+		}
+	}
+	require.Empty(t, wide)
 }
