@@ -87,7 +87,7 @@ func TestShortCutsAgree(t *testing.T) {
 			}
 			if live != nil && r.IntN(4) == 0 {
 				changed := stored(live)
-				changed.Object["spec"] = g.Mutate(changed.Object["spec"], &schema)
+				changed.Object["spec"] = g.Edit(changed.Object["spec"], &schema, 3)
 				if out, err := fast.Update(live, changed, manager); err == nil {
 					live = stored(out)
 				}

@@ -22,8 +22,8 @@ func TestApplyAgreesWithTwins(t *testing.T) {
 		require.NoError(t, err)
 		live, intent := g.Value(&schema, 3), g.Value(&schema, 0)
 		owned, other := typ.FieldSet(intent), typ.FieldSet(g.Value(&schema, 0))
-		mutated := g.Mutate(live, &schema)
-		again := g.Mutate(intent, &schema)
+		mutated := g.Edit(live, &schema, 3)
+		again := g.Edit(intent, &schema, 3)
 		given := runtime.DeepCopyJSONValue([]any{live, intent, mutated, again})
 		for j, try := range []struct {
 			live, applied any

@@ -67,7 +67,7 @@ func FuzzTyped(f *testing.F) {
 		d, err := newDifferential(schema)
 		require.NoError(t, err)
 		old := g.Value(&schema, 3)
-		now := g.Mutate(old, &schema)
+		now := g.Edit(old, &schema, 3)
 		intent := g.Value(&schema, 0)
 		other := g.Value(&schema, 2)
 		retyped := g.Retype(schema)

@@ -118,7 +118,7 @@ func TestPruneAgreesWithSets(t *testing.T) {
 		typ, _, err := oracle.Compile(schema)
 		require.NoError(t, err)
 		live, intent := g.Value(&schema, 3), g.Value(&schema, 0)
-		before := g.Mutate(intent, &schema)
+		before := g.Edit(intent, &schema, 3)
 		other := g.Value(&schema, 0)
 		for _, v := range []any{intent, before, other} {
 			if typ.Validate(v, typed.Rules{}) != nil {

@@ -109,6 +109,7 @@ type world struct {
 	gone     map[v4fieldpath.APIVersion]bool
 	ignored  map[v4fieldpath.APIVersion]*v4fieldpath.Set
 	live     any
+	intents  map[string]any // the last one of each manager
 	managers v4fieldpath.ManagedFields
 }
 

@@ -39,7 +39,7 @@ func run(data []byte) error {
 	if g.Chance(5) {
 		root = g.Schema(3)
 	}
-	w := &world{specs: map[string]spec.Schema{"v1": root, "v2": root}, managers: v6fieldpath.ManagedFields{}}
+	w := &world{specs: map[string]spec.Schema{"v1": root, "v2": root}, managers: v6fieldpath.ManagedFields{}, intents: map[string]any{}}
 	if g.Chance(3) {
 		w.specs["v2"] = retype(g, root)
 	}
@@ -106,9 +106,14 @@ func (w *world) next(g *oracle.Gen, story *strings.Builder) error {
 	}
 	root := w.specs[string(s.version)]
 	if s.verb == "Update" {
-		s.value = g.Mutate(w.live, &root)
+		s.value = g.Edit(w.live, &root, 3)
+	} else if last, ok := w.intents[s.manager]; ok && g.Intn(3) > 0 {
+		s.value = g.Edit(last, &root, 0)
 	} else {
 		s.value = g.Value(&root, 0)
+	}
+	if s.verb != "Update" {
+		w.intents[s.manager] = s.value
 	}
 	fmt.Fprintln(story, s)
 	if !w.fits(s.value, s.verb == "Update") {

@@ -111,6 +111,7 @@ type world struct {
 	gone     map[v6fieldpath.APIVersion]bool
 	ignored  map[v6fieldpath.APIVersion]*v6fieldpath.Set
 	live     any
+	intents  map[string]any // the last one of each manager
 	managers v6fieldpath.ManagedFields
 }
 

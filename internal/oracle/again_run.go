@@ -1,10 +1,11 @@
 package oracle
 
 import (
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -16,48 +17,31 @@ import (
 func RunAgain(data []byte) (applied int, err error) {
 	g := NewGen(data)
 	g.nulls = true
-	w := &World{}
-	if err := w.SetSpec(g.Struct(3)); err != nil {
-		return 0, err
-	}
-	story := &strings.Builder{}
-	fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for range maxSteps {
-		if g.Done() {
-			return applied, nil
-		}
-		if w.Live != nil && g.Chance(10) {
-			spec := g.Retype(w.Spec)
-			if w.other = nil; g.Chance(3) {
-				w.other = ptr(g.Retype(spec))
-			}
-			if err := w.SetSpec(spec); err != nil {
-				return applied, err
-			}
-			fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
-		}
-		write := g.write(w)
-		now = now.Add(time.Hour)
-		fmt.Fprintln(story, write)
+	return applied, g.play(func(w *World, write Write) (*unstructured.Unstructured, error) {
 		if write.Apply {
-			ok, err := w.laws(write).Check(w.before(write.Version), write.Object, write.Manager, write.Force, now)
+			ok, err := w.laws(write).Check(w.before(write.Version), write.Object, write.Manager, write.Force, w.now)
 			if err != nil {
-				return applied, w.differ(story, err)
+				return nil, err
 			}
 			if ok {
 				applied++
 			}
 		}
-		out, err := w.Tenure(write, now)
-		if err != nil {
-			fmt.Fprintf(story, "  refused: %v\n", err)
-			continue
-		}
-		fmt.Fprintf(story, "  stored: %s\n", JSON(out.Object))
-		w.Store(out, func() int { return g.Intn(3) })
+		return w.tried(write)
+	})
+}
+
+// tried returns what Tenure makes of a write, nil if it refuses it.
+func (w *World) tried(write Write) (*unstructured.Unstructured, error) {
+	out, err := w.Tenure(write, w.now)
+	if errors.Is(err, ErrChangedInput) {
+		return nil, err
 	}
-	return applied, nil
+	if err != nil {
+		fmt.Fprintf(w.story, "  refused: %v\n", err)
+		return nil, nil
+	}
+	return out, nil
 }
 
 // before returns live at a version; nil before it is created.

@@ -27,7 +27,7 @@ func RunCanonical(data []byte) error {
 	}
 	for step := 0; step < maxSteps && !g.Done(); step++ {
 		canonical, spoken := g.intent()
-		manager, force := managers[1+g.Intn(3)], g.Intn(3) == 0
+		manager, force := g.Manager(), g.Intn(3) == 0
 		if err := c.apply(manager, force, canonical, spoken); err != nil {
 			return fmt.Errorf("step %d, %s applies %s: %w", step, manager, JSON(spoken), err)
 		}

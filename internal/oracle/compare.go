@@ -223,14 +223,15 @@ func (i Intent) hasItems(tree map[string]any, path fieldpath.Path) bool {
 
 func without(tree map[string]any) map[string]any {
 	tree = maps.Clone(tree)
-	if metadata, ok := tree["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
+	metadata, isMap := tree["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	if isMap {
 		tree["metadata"] = metadata
-		// Setting managed fields on an object without metadata makes some.
-		if len(metadata) == 0 {
-			delete(tree, "metadata")
-		}
+	}
+	// Setting managed fields on an object without metadata makes some.
+	if len(metadata) == 0 {
+		delete(tree, "metadata")
 	}
 	return tree
 }

@@ -20,7 +20,7 @@ func TestResultsStayAsTheyAre(t *testing.T) {
 			data[i] = byte(r.Uint32())
 		}
 		g := NewGen(data)
-		w := &World{}
+		w := &World{intents: map[string]map[string]any{}}
 		require.NoError(t, w.SetSpec(g.Struct(3)))
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		type version struct {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,38 +21,23 @@ import (
 // not keep its promises, and how many were made.
 func RunMoves(data []byte) (moved int, err error) {
 	g := NewGen(data)
-	w := &World{}
-	if err := w.SetSpec(g.Struct(3)); err != nil {
-		return 0, err
-	}
-	story := &strings.Builder{}
-	fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for range maxSteps {
-		if g.Done() {
-			return moved, nil
-		}
-		write := g.write(w)
-		now = now.Add(time.Second)
-		fmt.Fprintln(story, write)
-		out, err := w.Tenure(write, now)
-		if err != nil {
-			continue
+	g.fixed = true
+	return moved, g.play(func(w *World, write Write) (*unstructured.Unstructured, error) {
+		out, err := w.tried(write)
+		if out == nil {
+			return nil, err
 		}
 		w.Store(w.stored(write, out), func() int { return g.Intn(3) })
-		done, err := w.move(g, story)
-		if err != nil {
-			return moved, w.differ(story, err)
-		}
+		done, err := w.move(g)
 		if done {
 			moved++
 		}
-	}
-	return moved, nil
+		return w.Live, err
+	})
 }
 
 // move makes a random transfer in the object, and checks it.
-func (w *World) move(g *Gen, story *strings.Builder) (done bool, err error) {
+func (w *World) move(g *Gen) (done bool, err error) {
 	before, err := managedfields.DecodeTree(managedFields(w.Live.Object))
 	if err != nil || len(before) == 0 {
 		return false, nil
@@ -67,12 +51,12 @@ func (w *World) move(g *Gen, story *strings.Builder) (done bool, err error) {
 		p := all[g.Intn(len(all))]
 		chosen = append(chosen, p[:1+g.Intn(len(p))])
 	}
-	to := managedfields.Key{Manager: managers[g.Intn(len(managers))]}
+	to := managedfields.Key{Manager: g.Manager()}
 	if g.Chance(4) {
 		to.Operation, to.Subresource = managedfields.Update, from.Subresource
 	}
 	transfer := ownership.Transfer{Fields: fieldpath.NewSet(chosen...), From: from.Key, To: to}
-	fmt.Fprintf(story, "  move %v from %v to %v\n", transfer.Fields, from.Key, to)
+	fmt.Fprintf(w.story, "  move %v from %v to %v\n", transfer.Fields, from.Key, to)
 	mover := ownership.New(w.types, func(_ schema.GroupVersionKind, subresource string) []fieldmanager.Option {
 		return w.options(Write{Subresource: subresource})
 	})

@@ -24,45 +24,23 @@ import (
 // the whole story; the number is how many applies had which outcome.
 func RunPlans(data []byte) (seen map[fieldmanager.Outcome]int, err error) {
 	seen = map[fieldmanager.Outcome]int{}
-	g := NewGen(data)
-	w := &World{}
-	if err := w.SetSpec(g.Struct(3)); err != nil {
-		return seen, err
-	}
-	story := &strings.Builder{}
-	fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for range maxSteps {
-		if g.Done() {
-			return seen, nil
-		}
-		if w.Live != nil && g.Chance(10) {
-			if err := w.SetSpec(g.Retype(w.Spec)); err != nil {
-				return seen, err
-			}
-			fmt.Fprintf(story, "schema: %s\n", JSON(w.Spec))
-		}
-		write := g.write(w)
-		now = now.Add(time.Second)
-		fmt.Fprintln(story, write)
-		out, err := w.Tenure(write, now)
+	return seen, NewGen(data).play(func(w *World, write Write) (*unstructured.Unstructured, error) {
+		out, err := w.Tenure(write, w.now)
 		if write.Apply {
-			outcome, planErr := w.comparePlan(write, now, out, err)
+			outcome, planErr := w.comparePlan(write, w.now, out, err)
 			if planErr != nil {
-				return seen, w.differ(story, planErr)
+				return nil, planErr
 			}
 			if err == nil || outcome == fieldmanager.Conflict {
 				seen[outcome]++
 			}
 		}
 		if err != nil {
-			fmt.Fprintf(story, "  refused: %v\n", err)
-			continue
+			fmt.Fprintf(w.story, "  refused: %v\n", err)
+			return nil, nil
 		}
-		fmt.Fprintf(story, "  stored: %s\n", JSON(out.Object))
-		w.Store(w.stored(write, out), func() int { return g.Intn(3) })
-	}
-	return seen, nil
+		return w.stored(write, out), nil
+	})
 }
 
 // comparePlan compares the plan of a write with out and err, what Apply returned.

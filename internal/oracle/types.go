@@ -13,13 +13,6 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Value makes a value of s; see dup in [Gen.Mutate]: 0 for no duplicates, else
-// they come up once in dup times.
-func (g *Gen) Value(s *spec.Schema, dup int) any { return g.value(s, dup) }
-
-// Free makes a value that no schema was asked about, at most depth levels deep.
-func (g *Gen) Free(depth int) any { return g.free(depth) }
-
 // rootModel is the name of the type of [Compile].
 const rootModel = "root"
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,10 @@ type World struct {
 	// Live is the object, nil at first.
 	Live *unstructured.Unstructured
 
+	story    *strings.Builder // of a run
+	now      time.Time
+	intents  map[string]map[string]any // the last one of each manager
+	managers map[string]*fieldmanager.FieldManager
 	other    *spec.Schema // that of all versions but the first, if it is another
 	resets   [][]string   // what writes to the object itself leave as it is, beside the status
 	upstream managedfields.TypeConverter
@@ -44,7 +49,7 @@ type World struct {
 
 // SetSpec changes the type, for both engines.
 func (w *World) SetSpec(s spec.Schema) (err error) {
-	w.Spec = s
+	w.Spec, w.managers = s, map[string]*fieldmanager.FieldManager{}
 	if w.upstream, err = managedfields.NewTypeConverter(w.models(), false); err != nil {
 		return err
 	}
@@ -55,18 +60,12 @@ func (w *World) SetSpec(s spec.Schema) (err error) {
 // models returns the schemas of the type at every version.
 func (w *World) models() map[string]*spec.Schema {
 	meta := schemaOf("object")
-	stringMap := schemaOf("object")
-	stringMap.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: ptr(schemaOf("string"))}
-	owner := schemaOf("object")
-	owner.Properties = map[string]spec.Schema{"uid": schemaOf("string"), "name": schemaOf("string")}
 	meta.Properties = map[string]spec.Schema{
 		"name": schemaOf("string"), "namespace": schemaOf("string"), "uid": schemaOf("string"),
 		"resourceVersion": schemaOf("string"), "generation": schemaOf("integer"),
-		"labels": stringMap, "annotations": stringMap,
-		"finalizers":      listOf(schemaOf("string"), "set"),
-		"ownerReferences": extended(listOf(owner, "map"), "x-kubernetes-list-map-keys", []any{"uid"}),
-		"managedFields":   listOf(spec.Schema{}, "atomic"),
+		"managedFields": listOf(spec.Schema{}, "atomic"),
 	}
+	maps.Copy(meta.Properties, Metadata.Properties)
 	out := map[string]*spec.Schema{"meta": &meta}
 	for i, version := range Versions {
 		content := w.Spec
@@ -179,10 +178,17 @@ func (w *World) byUpstream(write Write) (*unstructured.Unstructured, error) {
 	return out.(*unstructured.Unstructured), nil
 }
 
-// manager returns Tenure's field manager for a write at a time.
-func (w *World) manager(write Write, now time.Time) (*fieldmanager.FieldManager, error) {
-	options := append(w.options(write), fieldmanager.WithClock(func() time.Time { return now }))
-	return fieldmanager.New(Kind(write.Version), w.types, options...)
+// manager returns Tenure's field manager for a write at a time: the same for all writes that are alike, so that what
+// it remembers of one is there with the next.
+func (w *World) manager(write Write, now time.Time) (m *fieldmanager.FieldManager, err error) {
+	w.now = now
+	key := fmt.Sprint(write.Version, write.Subresource, w.resets)
+	if m = w.managers[key]; m == nil {
+		options := append(w.options(write), fieldmanager.WithClock(func() time.Time { return w.now }))
+		m, err = fieldmanager.New(Kind(write.Version), w.types, options...)
+		w.managers[key] = m
+	}
+	return m, err
 }
 
 // options returns how Tenure manages fields in a write.
@@ -260,10 +266,11 @@ func (w *World) live(version string) *unstructured.Unstructured {
 	return live
 }
 
-// Store makes obj the object, as a server stores it: with a UID, and its entries
+// Store makes obj the object, as a server stores it: with its name and a UID, and its entries
 // aged, so that times differ although the clock hardly moves.
 func (w *World) Store(obj *unstructured.Unstructured, age func() int) {
 	obj = obj.DeepCopy()
+	obj.SetName("thing")
 	obj.SetUID("uid")
 	entries := obj.GetManagedFields()
 	for i := range entries {

@@ -1,0 +1,351 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// Value makes a value of a schema. Nulls, empty containers and, when dup > 0,
+// duplicate items come up now and then, the latter once in dup times.
+func (g *Gen) Value(s *spec.Schema, dup int) any {
+	g.room = g.items
+	return g.value(s, dup)
+}
+
+func (g *Gen) value(s *spec.Schema, dup int) any {
+	if !g.strict && (g.Chance(25) || g.nulls && g.Chance(6)) {
+		return nil
+	}
+	switch typeOf(s) {
+	case "string":
+		return g.text()
+	case "integer":
+		if g.odd && g.Chance(4) {
+			return float64(g.Intn(3))
+		}
+		return int64(g.Intn(3))
+	case "number":
+		return g.number()
+	case "boolean":
+		return g.Intn(2) == 1
+	case "array":
+		return g.list(s, dup)
+	case "object":
+		return g.object(s, dup)
+	}
+	if g.odd && s.Extensions["x-kubernetes-int-or-string"] == true {
+		return g.Free(0) // which may be a key: upstream prints maps in it in any order
+	}
+	return g.Free(2)
+}
+
+func typeOf(s *spec.Schema) string {
+	if len(s.Type) == 0 {
+		return ""
+	}
+	return s.Type[0]
+}
+
+// Free makes a value that no schema was asked about, at most depth levels deep.
+func (g *Gen) Free(depth int) any {
+	n := 3
+	if depth > 0 {
+		n = 5
+	}
+	switch g.Intn(n) {
+	case 0:
+		return g.text()
+	case 1:
+		return g.number()
+	case 2:
+		return nil
+	case 3:
+		out := map[string]any{}
+		for range g.Intn(3) {
+			out[g.name()] = g.Free(depth - 1)
+		}
+		return out
+	default:
+		out := []any{}
+		for range g.Intn(3) {
+			out = append(out, g.Free(depth-1))
+		}
+		return out
+	}
+}
+
+// size returns how many items a list or map has, and whether it is large.
+func (g *Gen) size() (n int, isLarge bool) {
+	if g.room < 5 || !g.Chance(3) {
+		return g.Intn(4), false
+	}
+	n = min(g.sizes[g.Intn(len(g.sizes))], g.room)
+	g.room -= n
+	return n, true
+}
+
+// template makes the value of which n items are copies, each of which may hold large lists itself as there is room.
+func (g *Gen) template(s *spec.Schema, n int) any {
+	room := g.room
+	g.room = room / n
+	defer func() { g.room = room }()
+	return g.value(s, 0)
+}
+
+func (g *Gen) object(s *spec.Schema, dup int) any {
+	out := map[string]any{}
+	for _, name := range sortedKeys(s.Properties) {
+		if g.Intn(3) > 0 {
+			sub := s.Properties[name]
+			out[name] = g.value(&sub, dup)
+		}
+	}
+	if elem := elemOf(s); elem != nil {
+		n, isLarge := g.size()
+		if isLarge {
+			entry := g.template(elem, n)
+			for i := range n {
+				out[fmt.Sprintf("n%03d", i)] = runtime.DeepCopyJSONValue(entry)
+			}
+			n = 2
+		}
+		for range n {
+			out[g.name()] = g.value(elem, dup)
+		}
+	}
+	if s.Extensions["x-kubernetes-preserve-unknown-fields"] == true {
+		for range g.Intn(3) {
+			name := g.name()
+			if _, declared := s.Properties[name]; !declared {
+				out[name] = g.Free(2)
+			}
+		}
+	}
+	return out
+}
+
+// elemOf returns the schema of a map's entries, nil if it is no map.
+func elemOf(s *spec.Schema) *spec.Schema {
+	if s.AdditionalProperties == nil {
+		return nil
+	}
+	return s.AdditionalProperties.Schema
+}
+
+func (g *Gen) list(s *spec.Schema, dup int) any {
+	out := []any{}
+	n, isLarge := g.size()
+	if isLarge {
+		out = g.alike(s, 0, n)
+		for _, i := range g.places(n) {
+			if g.Chance(2) {
+				out[i] = withKey(g.value(s.Items.Schema, dup), out[i], s)
+			}
+		}
+		return g.ordered(g.distinct(out, s, dup))
+	}
+	for range n {
+		item := g.value(s.Items.Schema, dup)
+		if m, ok := item.(map[string]any); ok {
+			g.fillKeys(m, s)
+		}
+		out = append(out, item)
+	}
+	return g.distinct(out, s, dup)
+}
+
+// alike makes n items that differ in their keys alone, from the i-th on.
+func (g *Gen) alike(s *spec.Schema, first, n int) []any {
+	template := g.template(s.Items.Schema, n)
+	format := []string{"i%03d", "%d"}[g.Intn(2)]
+	radix := []int{7, 1 << 16}[g.Intn(2)] // of all keys but the last
+	names := keysOf(s)
+	out := make([]any, n)
+	for i := range out {
+		number := first + i
+		out[i] = runtime.DeepCopyJSONValue(template)
+		if len(names) == 0 {
+			if isAssociative(s) {
+				out[i] = scalarOf(s.Items.Schema, number, format)
+			}
+			continue
+		}
+		m, ok := out[i].(map[string]any)
+		if !ok {
+			m = map[string]any{}
+		}
+		for _, name := range names {
+			sub := s.Items.Schema.Properties[name]
+			digit, rest := number%radix, number/radix
+			if name == names[len(names)-1] {
+				digit = number
+			} else if typeOf(&sub) == "boolean" {
+				digit, rest = number%2, number/2
+			}
+			m[name], number = scalarOf(&sub, digit, format), rest
+		}
+		out[i] = m
+	}
+	return out
+}
+
+// scalarOf returns the i-th value of a scalar's schema.
+func scalarOf(s *spec.Schema, i int, format string) any {
+	switch typeOf(s) {
+	case "boolean":
+		return i%2 == 1
+	case "integer", "number":
+		return int64(i)
+	}
+	return fmt.Sprintf(format, i)
+}
+
+func isAssociative(s *spec.Schema) bool { return s.Extensions["x-kubernetes-list-type"] != "atomic" }
+
+// keysOf returns the names of the key fields of a list's items, none if it has none.
+func keysOf(s *spec.Schema) (out []string) {
+	keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]any)
+	if isAssociative(s) {
+		for _, k := range keys {
+			out = append(out, k.(string))
+		}
+	}
+	return out
+}
+
+// withKey returns an item with the key of another.
+func withKey(item, other any, s *spec.Schema) any {
+	to, ok := item.(map[string]any)
+	from, isMap := other.(map[string]any)
+	if !ok || !isMap {
+		return other
+	}
+	for _, k := range keysOf(s) {
+		if v, ok := from[k]; ok {
+			to[k] = v
+		}
+	}
+	return to
+}
+
+// distinct returns the items with distinct keys; a duplicate stays once in dup times.
+func (g *Gen) distinct(items []any, s *spec.Schema, dup int) []any {
+	if !isAssociative(s) {
+		return items
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(items, func(item any) bool {
+		// A null item has no element; now and then one slips in all the same.
+		if item == nil {
+			return !g.Chance(10)
+		}
+		id := keyOf(item, s)
+		if seen[id] && (dup == 0 || !g.Chance(dup)) {
+			return true
+		}
+		seen[id] = true
+		return false
+	})
+}
+
+// fillKeys makes sure that an item mostly has its first key field, and no null
+// among its keys.
+func (g *Gen) fillKeys(m map[string]any, s *spec.Schema) {
+	for i, name := range keysOf(s) {
+		if v, ok := m[name]; ok && v == nil {
+			delete(m, name)
+		}
+		if _, ok := m[name]; !ok && i == 0 && !g.Chance(12) {
+			sub := s.Items.Schema.Properties[name]
+			if v := g.value(&sub, 0); v != nil {
+				m[name] = v
+			}
+		}
+	}
+}
+
+// keyOf tells items apart that are distinct.
+func keyOf(item any, s *spec.Schema) string {
+	m, ok := item.(map[string]any)
+	names := keysOf(s)
+	if !ok || len(names) == 0 {
+		return fmt.Sprint(item)
+	}
+	id := ""
+	for _, k := range names {
+		v, ok := m[k]
+		if !ok {
+			v = s.Items.Schema.Properties[k].Default
+		}
+		id += fmt.Sprintf("%v=%v;", k, v)
+	}
+	return id
+}
+
+// ordered returns the items in the same or another order.
+func (g *Gen) ordered(items []any) []any {
+	n := len(items)
+	switch g.Intn(7) {
+	case 1:
+		slices.Reverse(items)
+	case 2: // rotated
+		i := g.below(n)
+		items = slices.Concat(items[i:], items[:i])
+	case 3: // interleaved
+		half := (n + 1) / 2
+		out := make([]any, 0, n)
+		for i := range half {
+			if out = append(out, items[i]); half+i < n {
+				out = append(out, items[half+i])
+			}
+		}
+		items = out
+	case 4: // shuffled
+		r := g.below(1 << 16)
+		for i := range items {
+			r = (r*75 + 74) % 65537
+			j := r % (i + 1)
+			items[i], items[j] = items[j], items[i]
+		}
+	case 5: // one moved
+		if n > 0 {
+			from := g.below(n)
+			item := items[from]
+			items = slices.Insert(slices.Delete(items, from, from+1), g.below(n), item)
+		}
+	}
+	return items
+}
+
+// places returns some of n places, in order: one, a run, every so many, all, or a few.
+func (g *Gen) places(n int) (out []int) {
+	if n == 0 {
+		return nil
+	}
+	first, step, end := g.below(n), 1, n
+	switch g.Intn(6) {
+	case 0:
+		end = first + 1
+	case 1:
+		end = min(n, first+g.below(n)+1)
+	case 2:
+		step = 2 + g.Intn(9)
+	case 3:
+		first = 0
+	case 4:
+		first = n - 1
+	default:
+		for range 1 + g.Intn(20) {
+			out = append(out, g.below(n))
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	for i := first; i < end; i += step {
+		out = append(out, i)
+	}
+	return out
+}

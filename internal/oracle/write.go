@@ -1,0 +1,201 @@
+package oracle
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// Manager returns the name of a manager. Writes of kubectl may have the last-applied annotation.
+func (g *Gen) Manager() string {
+	if g.managers > 0 && g.Chance(2) {
+		return fmt.Sprintf("m%d", g.Intn(g.managers))
+	}
+	return []string{"kubectl", "ctl", "b", "hpa"}[g.Intn(4)]
+}
+
+// Metadata is the schema of what writes have in metadata, beside the name.
+var Metadata = func() spec.Schema {
+	words := schemaOf("object")
+	words.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: ptr(schemaOf("string"))}
+	owner := schemaOf("object")
+	owner.Properties = map[string]spec.Schema{"uid": schemaOf("string"), "name": schemaOf("string")}
+	s := schemaOf("object")
+	s.Properties = map[string]spec.Schema{
+		"labels": words, "annotations": words, "finalizers": listOf(schemaOf("string"), "set"),
+		"ownerReferences": extended(listOf(owner, "map"), "x-kubernetes-list-map-keys", []any{"uid"}),
+	}
+	return s
+}()
+
+// Intent makes an intent of some fields, each with its schema, out of the manager's last one or of live; either may
+// be nil. Once there is an object, the name is left out now and then, and metadata with it.
+func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) map[string]any {
+	out := map[string]any{"metadata": map[string]any{"name": "thing"}}
+	how := g.Intn(6)
+	for _, name := range sortedKeys(fields) {
+		old, ok := last[name]
+		if how == 5 || how > 2 && last == nil {
+			old, ok = live[name]
+		}
+		switch {
+		case how > 1 && ok:
+			out[name] = g.Edit(old, fields[name], 0)
+		case g.Chance(2):
+			out[name] = g.Value(fields[name], 0)
+		}
+	}
+	metadata := out["metadata"].(map[string]any)
+	if how := g.Intn(8); how > 2 {
+		old, _ := last["metadata"].(map[string]any)
+		g.metadata(metadata, old, 0)
+	} else if live != nil {
+		switch how {
+		case 1:
+			delete(out, "metadata")
+		case 2:
+			out["metadata"] = nil
+		}
+	}
+	if live != nil && g.Chance(6) {
+		delete(metadata, "name")
+	}
+	return out
+}
+
+// Update returns live as an update may have it.
+func (g *Gen) Update(live map[string]any, fields map[string]*spec.Schema) map[string]any {
+	out := map[string]any{"metadata": map[string]any{"name": "thing"}}
+	if live != nil {
+		out = runtime.DeepCopyJSON(live)
+	}
+	for _, name := range sortedKeys(fields) {
+		if old, ok := out[name]; ok {
+			out[name] = g.Edit(old, fields[name], 3)
+		} else if g.Chance(2) {
+			out[name] = g.Value(fields[name], 3)
+		}
+	}
+	metadata, ok := out["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		out["metadata"] = metadata
+	}
+	if g.Chance(3) {
+		g.metadata(metadata, metadata, 3)
+	}
+	return out
+}
+
+// metadata sets labels and their like in metadata, as an edit of old, which has some of them.
+func (g *Gen) metadata(metadata, old map[string]any, dup int) {
+	was := g.strict
+	g.strict = true
+	defer func() { g.strict = was }()
+	edited := map[string]any{}
+	for name := range Metadata.Properties {
+		if v, ok := old[name]; ok {
+			edited[name] = v
+		}
+		delete(metadata, name)
+	}
+	if len(edited) == 0 {
+		edited, _ = g.Value(&Metadata, dup).(map[string]any)
+	} else {
+		edited, _ = g.Edit(edited, &Metadata, dup).(map[string]any)
+	}
+	maps.Copy(metadata, edited)
+}
+
+func (g *Gen) write(w *World) Write {
+	write := Write{
+		Apply:   g.Intn(3) > 0 || w.Live == nil && g.Intn(2) == 1,
+		Version: Versions[min(g.Intn(4), 1)],
+		Manager: g.Manager(),
+		Force:   g.Intn(3) == 0,
+	}
+	if w.Live != nil && g.Chance(6) {
+		write.Subresource = "status"
+	}
+	fields := map[string]*spec.Schema{"spec": &w.Spec}
+	if g.Intn(3) == 0 || write.Subresource != "" {
+		fields["status"] = &w.Spec
+	}
+	var live map[string]any
+	if w.Live != nil {
+		live = w.Live.Object
+	}
+	var obj map[string]any
+	if write.Apply {
+		obj = g.Intent(w.intents[write.Manager], live, fields)
+		w.intents[write.Manager] = obj
+	} else {
+		obj = g.Update(live, fields)
+		g.editManagedFields(obj["metadata"].(map[string]any))
+		if g.Chance(4) {
+			g.lastApplied(w, obj)
+		}
+	}
+	write.Object = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(obj)}
+	write.Object.SetGroupVersionKind(Kind(write.Version))
+	return write
+}
+
+// again returns a write with live's managed fields, so that it can be done to an object that is like the one that
+// it was made for.
+func (w *World) again(write Write) Write {
+	write.Object = write.Object.DeepCopy()
+	metadata, _ := write.Object.Object["metadata"].(map[string]any)
+	delete(metadata, "managedFields")
+	if w.Live != nil && !write.Apply {
+		if list := managedFields(w.Live.Object); len(list) > 0 {
+			metadata["managedFields"] = list
+		}
+	}
+	return write
+}
+
+// lastApplied leaves in an updated object what client-side apply does.
+func (g *Gen) lastApplied(w *World, obj map[string]any) {
+	intent := map[string]any{
+		"apiVersion": group + "/" + Versions[min(g.Intn(4), 1)], "kind": "Thing",
+		"metadata": map[string]any{"name": "thing"}, "spec": obj["spec"],
+	}
+	if g.Chance(3) {
+		intent["spec"] = g.Value(&w.Spec, 0)
+	}
+	metadata := obj["metadata"].(map[string]any)
+	annotations, ok := metadata["annotations"].(map[string]any)
+	if !ok || len(annotations) == 0 {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	annotations["kubectl.kubernetes.io/last-applied-configuration"] = JSON(intent)
+}
+
+// editManagedFields does what clients do to managed fields in an update.
+func (g *Gen) editManagedFields(metadata map[string]any) {
+	list, _ := metadata["managedFields"].([]any)
+	if g.odd && len(list) > 0 && g.Chance(3) {
+		metadata["managedFields"] = g.oddEntries(list)
+		return
+	}
+	if !g.Chance(6) {
+		return
+	}
+	switch g.Intn(4) {
+	case 0:
+		delete(metadata, "managedFields")
+	case 1:
+		metadata["managedFields"] = []any{map[string]any{}}
+	case 2:
+		if len(list) > 0 {
+			metadata["managedFields"] = list[1:]
+		}
+	case 3:
+		metadata["managedFields"] = []any{map[string]any{"manager": "x", "operation": "Wrong"}}
+	}
+}
