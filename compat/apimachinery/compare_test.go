@@ -23,7 +23,11 @@ import (
 // another version they may differ in what the intent owns and has as null or empty,
 // in containers that lost everything, and in the order of items (doc/differences.md, 1, 15 and 25).
 func (h host) compare(w write, live, up, own runtime.Object) error {
-	err := oracle.Compare(&unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)})
+	upTree, ownTree := &unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)}
+	err := oracle.Compare(upTree, ownTree)
+	if oracle.LosesName(upTree, ownTree) {
+		return nil
+	}
 	if err == nil || !w.apply {
 		return err
 	}
@@ -36,7 +40,8 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 	if same, _ := oracle.EqualButEmptied(a, b); !same {
 		return fmt.Errorf("%w\nbut for %v:\n%s\n%s", err, hollow, text(a), text(b))
 	}
-	if a, b := h.owners(w, up, hollow), h.owners(w, own, hollow); !maps.Equal(a, b) {
+	around := intent.Around(hollow, h.versioned(w, up).Object)
+	if a, b := h.owners(w, up, hollow, around), h.owners(w, own, hollow, around); !maps.Equal(a, b) {
 		return fmt.Errorf("%w\nbut for %v:\n%v\n%v", err, hollow, a, b)
 	}
 	return nil
@@ -54,7 +59,14 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	if !h.prunes(w, live, intent) {
 		return err
 	}
-	hollow := hollowOf(intent).Union(elsewhere(hollowOf(intent)))
+	hollow := hollowOf(intent)
+	for path := range intent.Owned.All() {
+		// A conversion changes what is in atomic lists, and their order.
+		if v, _ := intent.Type.Get(intent.Tree, path); intent.Type.FieldSet(intent.Tree).Leaves().Has(path) && isList(v) {
+			hollow = hollow.Union(fieldpath.NewSet(slices.Clone(path)))
+		}
+	}
+	hollow = hollow.Union(elsewhere(hollow))
 	causes := func(err error) (out []string) {
 		var status apierrors.APIStatus
 		if errors.As(err, &status) {
@@ -71,6 +83,11 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 		return nil
 	}
 	return err
+}
+
+func isList(v any) bool {
+	_, ok := v.([]any)
+	return ok
 }
 
 func texts(set *fieldpath.Set) (out []string) {
@@ -196,15 +213,15 @@ func without(obj *unstructured.Unstructured, intent oracle.Intent, hollow *field
 }
 
 // owners returns the entries of an object without their times, and without what they own
-// at and below the paths of hollow, which are of the version of a write.
-func (h host) owners(w write, obj runtime.Object, hollow *fieldpath.Set) map[managedfields.Key]string {
+// at and below the paths of hollow, and at those around it, which are of the version of a write.
+func (h host) owners(w write, obj runtime.Object, hollow, around *fieldpath.Set) map[managedfields.Key]string {
 	out := map[managedfields.Key]string{}
 	for _, e := range must(managedfields.Decode(obj.(metav1.Object).GetManagedFields())) {
 		left := hollow
 		if e.APIVersion != gv(w.version).String() {
 			left = elsewhere(hollow)
 		}
-		if fields := e.Fields.RecursiveDifference(left); !fields.Empty() {
+		if fields := e.Fields.RecursiveDifference(left).Difference(around); !fields.Empty() {
 			out[e.Key] = e.APIVersion + " " + fields.String()
 		}
 	}

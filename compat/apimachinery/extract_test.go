@@ -47,7 +47,7 @@ func TestExtractInto(t *testing.T) {
 		live := h.empty("v1")
 		for range 4 {
 			m := h.upstream("v1", []string{"", "status"}[g.Intn(2)])
-			out, err := m.Apply(live, widget(g, "v1"), managers[g.Intn(3)], true)
+			out, err := m.Apply(live, widget(g, "v1"), g.Manager(), true)
 			require.NoError(t, err)
 			live = aged(out, func() int { return 1 })
 		}
@@ -57,7 +57,7 @@ func TestExtractInto(t *testing.T) {
 		require.NoError(t, err)
 		for _, obj := range []runtime.Object{h.at(live, gv("v1")), kindless, &unstructured.Unstructured{Object: tree}} {
 			before := text(obj)
-			for _, manager := range append(managers, "nobody") {
+			for _, manager := range []string{"kubectl", "ctl", "b", "hpa", "nobody"} {
 				for _, subresource := range []string{"", "status"} {
 					var up, own configuration
 					upErr := managedfields.ExtractInto(obj, theirs, manager, &up, subresource)

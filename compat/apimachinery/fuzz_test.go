@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/internal/oracle"
 )
@@ -21,7 +23,7 @@ import (
 func FuzzVersions(f *testing.F) {
 	seeds := oracle.Seeds()
 	if os.Getenv("SEEDS") == "" {
-		seeds = seeds[:60] // each is four worlds
+		seeds = seeds[:40] // each is four worlds
 	}
 	for _, seed := range seeds {
 		f.Add(seed)
@@ -58,66 +60,78 @@ func (w write) by(m manager, live runtime.Object) (runtime.Object, error) {
 	return m.Update(live, w.obj.DeepCopyObject(), w.manager)
 }
 
-// run does random writes, and returns an error at the first difference, with the
-// whole story.
-func (h host) run(g *oracle.Gen) error {
+// play does random writes, and returns an error of do with the whole story. do returns the object to store, nil if the
+// write was refused.
+func (h host) play(g *oracle.Gen, do func(w write, live runtime.Object) (runtime.Object, error)) error {
+	g.Validated = true
 	story := &strings.Builder{}
-	var stored runtime.Object // at v1
+	objects := make([]runtime.Object, 1+g.Objects) // at v1; nil at first
+	intents := map[string]map[string]any{}
 	for range 14 {
 		if g.Done() {
 			return nil
 		}
-		w := h.write(g, stored)
-		live := h.empty(w.version)
-		if stored != nil {
-			live = h.at(stored, h.hub(w.version))
+		var w write
+		for i, stored := range objects {
+			if i == 0 || !w.apply || g.Chance(3) {
+				w = h.write(g, stored, intents)
+			}
+			live := h.empty(w.version)
+			if stored != nil {
+				live = h.at(stored, h.hub(w.version))
+			}
+			before := text(live)
+			fmt.Fprintf(story, "%d: %s\n", i, w)
+			out, err := do(w, live)
+			if err == nil && text(live) != before {
+				err = fmt.Errorf("live was changed to %s", text(live))
+			}
+			if err != nil {
+				return fmt.Errorf("%s\nlive: %s\n%w", story, before, err)
+			}
+			if out == nil {
+				story.WriteString("  refused\n")
+				continue
+			}
+			fmt.Fprintf(story, "  stored: %s\n", text(out))
+			objects[i] = aged(h.at(out, gv("v1")), func() int { return g.Intn(3) })
 		}
-		before := text(live)
-		fmt.Fprintf(story, "%s\n", w)
-		differ := func(err error) error { return fmt.Errorf("%s\nlive: %s\n%w", story, before, err) }
-		var up runtime.Object
-		var upErr error
-		now := oracle.WithinSecond(func() {
-			up, upErr = w.by(h.upstream(w.version, w.subresource), live.DeepCopyObject())
-		})
-		own, ownErr := w.by(h.tenure(w.version, w.subresource, now), live)
-		if got := text(live); got != before {
-			return differ(fmt.Errorf("tenure changed live to %s", got))
-		}
-		if err := h.compareErrors(w, live, upErr, ownErr); err != nil {
-			return differ(err)
-		}
-		if upErr == nil && ownErr != nil {
-			fmt.Fprintf(story, "  refused by tenure: %v\n", ownErr)
-			continue
-		}
-		if upErr != nil {
-			fmt.Fprintf(story, "  refused: %v\n", upErr)
-			continue
-		}
-		if up, own := fmt.Sprintf(
-			"%T %v",
-			up,
-			up.GetObjectKind(),
-		), fmt.Sprintf(
-			"%T %v",
-			own,
-			own.GetObjectKind(),
-		); h.name == "structs" &&
-			up != own {
-			return differ(fmt.Errorf("upstream returns a %s, tenure a %s", up, own))
-		}
-		if err := h.compare(w, live, up, own); err != nil {
-			return differ(err)
-		}
-		fmt.Fprintf(story, "  stored: %s\n", text(up))
-		stored = aged(h.at(up, gv("v1")), func() int { return g.Intn(3) })
 	}
 	return nil
 }
 
-// ordered returns a tree with the items of every list sorted: a conversion forgets the
-// order of some, and upstream stores what came back from one (doc/differences.md, 25).
+// run compares what both engines make of random writes.
+func (h host) run(g *oracle.Gen) error {
+	var now time.Time
+	managers := map[string]manager{}
+	return h.play(g, func(w write, live runtime.Object) (runtime.Object, error) {
+		var up runtime.Object
+		var upErr error
+		now = oracle.WithinSecond(func() {
+			up, upErr = w.by(h.upstream(w.version, w.subresource), live.DeepCopyObject())
+		})
+		tenure := managers[w.version+w.subresource]
+		if tenure == nil {
+			tenure = h.tenureBy(w.version, w.subresource, func() time.Time { return now })
+			managers[w.version+w.subresource] = tenure
+		}
+		own, ownErr := w.by(tenure, live)
+		if err := h.compareErrors(w, live, upErr, ownErr); err != nil || upErr != nil || ownErr != nil {
+			return nil, err
+		}
+		kinds := [2]string{}
+		for i, obj := range []runtime.Object{up, own} {
+			kinds[i] = fmt.Sprintf("%T %v", obj, obj.GetObjectKind())
+		}
+		if h.name == "structs" && kinds[0] != kinds[1] {
+			return nil, fmt.Errorf("upstream returns a %s, tenure a %s", kinds[0], kinds[1])
+		}
+		return up, h.compare(w, live, up, own)
+	})
+}
+
+// ordered returns a tree with the items of every list sorted, and distinct: a conversion forgets the
+// order and duplicates of some, and upstream stores what came back from one (doc/differences.md, 25).
 func ordered(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -132,160 +146,64 @@ func ordered(v any) any {
 			out[i] = ordered(x[i])
 		}
 		slices.SortFunc(out, func(a, b any) int { return strings.Compare(text(a), text(b)) })
-		return out
+		return slices.CompactFunc(out, func(a, b any) bool { return text(a) == text(b) })
 	}
 	return v
 }
 
-var managers = []string{"kubectl", "ctl", "b"}
-
-func (h host) write(g *oracle.Gen, stored runtime.Object) write {
+// write makes a write to what is stored. intents are the last ones of each manager and version.
+func (h host) write(g *oracle.Gen, stored runtime.Object, intents map[string]map[string]any) write {
 	w := write{
-		apply:   g.Intn(3) > 0,
-		version: []string{"v1", "v2"}[g.Intn(2)],
-		manager: managers[g.Intn(len(managers))],
-		force:   g.Intn(3) == 0,
+		apply: g.Intn(3) > 0, version: []string{"v1", "v2"}[g.Intn(2)], manager: g.Manager(), force: g.Intn(3) == 0,
 	}
 	if stored != nil && g.Chance(8) {
 		w.subresource = "status"
 	}
+	var live map[string]any
+	if stored != nil {
+		live = must(runtime.DefaultUnstructuredConverter.ToUnstructured(h.at(stored, gv(w.version))))
+	}
 	if w.apply {
-		w.obj = widget(g, w.version)
+		last := w.manager + w.version
+		intents[last] = g.Intent(intents[last], live, fields(w.version))
+		w.obj = unstructuredWidget(intents[last], w.version)
 		return w
 	}
-	obj := widget(g, w.version)
-	if stored != nil {
-		data, err := runtime.DefaultUnstructuredConverter.ToUnstructured(h.at(stored, gv(w.version)))
-		if err != nil {
-			panic(err)
-		}
-		mutate(g, data, obj.Object)
-		obj = &unstructured.Unstructured{Object: data}
-		if g.Chance(8) {
-			obj.SetManagedFields(nil)
-		}
-		if g.Chance(12) {
-			obj.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
-		}
-		if g.Chance(6) {
-			intent := widget(g, w.version)
-			intent.SetName("w")
-			obj.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": text(intent)})
-		}
+	obj := unstructuredWidget(g.Update(live, fields(w.version)), w.version)
+	if g.Chance(8) {
+		obj.SetManagedFields(nil)
+	}
+	if g.Chance(12) {
+		obj.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+	}
+	if g.Chance(6) {
+		obj.SetAnnotations(map[string]string{
+			"kubectl.kubernetes.io/last-applied-configuration": text(widget(g, w.version)),
+		})
 	}
 	if h.crd {
 		w.obj = h.at(obj, h.hub(w.version))
-		return w
+	} else {
+		w.obj = must(scheme().ConvertToVersion(obj, h.hub(w.version)))
 	}
-	typed, err := scheme().ConvertToVersion(obj, h.hub(w.version))
-	if err != nil {
-		panic(err)
-	}
-	w.obj = typed
 	return w
 }
 
-var words = []string{"", "a", "b", "c"}
-
-func word(g *oracle.Gen) any { return words[g.Intn(len(words))] }
+// fields are what writes of widgets have beside their metadata.
+func fields(version string) map[string]*spec.Schema {
+	all := host{}.models()
+	content := all[version].Properties["spec"]
+	return map[string]*spec.Schema{"spec": &content, "status": all["status"]}
+}
 
 // widget makes a widget at a version.
 func widget(g *oracle.Gen, version string) *unstructured.Unstructured {
-	spec, metadata := map[string]any{}, map[string]any{"name": "w"}
-	some := func(in map[string]any, name string, v func() any) {
-		switch g.Intn(5) {
-		case 0, 1:
-			in[name] = v()
-		case 2:
-			if g.Chance(6) {
-				in[name] = nil
-			}
-		}
-	}
-	port := func(p map[string]any) map[string]any {
-		some(p, "number", func() any { return int64(g.Intn(3)) })
-		some(p, "protocol", func() any { return "UDP" })
-		return p
-	}
-	size, color := func() any { return int64(g.Intn(3)) }, func() any { return word(g) }
-	tags := func() any { return distinct(g, 3, func(name string) any { return name }) }
-	if version == "v1" {
-		some(spec, "size", size)
-		some(spec, "color", color)
-		some(spec, "note", color)
-		some(spec, "ports", func() any {
-			return distinct(g, 3, func(name string) any { return port(map[string]any{"name": name}) })
-		})
-		some(spec, "limits", func() any { return entries(g, func() any { return word(g) }) })
-	} else {
-		some(spec, "look", func() any {
-			look := map[string]any{}
-			some(look, "size", size)
-			some(look, "paint", color)
-			return look
-		})
-		some(spec, "remark", color)
-		some(spec, "ports", func() any { return entries(g, func() any { return port(map[string]any{}) }) })
-		some(spec, "limits", func() any {
-			return distinct(g, 3, func(name string) any { return map[string]any{"key": name, "value": word(g)} })
-		})
-	}
-	some(spec, "tags", tags)
-	some(metadata, "labels", func() any { return entries(g, func() any { return word(g) }) })
-	obj := map[string]any{"metadata": metadata, "spec": spec}
-	some(obj, "status", func() any { return map[string]any{"ready": size()} })
-	if g.Chance(8) {
-		delete(obj, "spec")
-	}
-	u := &unstructured.Unstructured{Object: obj}
+	g.Validated = true
+	return unstructuredWidget(g.Intent(nil, nil, fields(version)), version)
+}
+
+func unstructuredWidget(tree map[string]any, version string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(tree)}
 	u.SetGroupVersionKind(widgetKind(version))
 	return u
-}
-
-// distinct makes a list of at most n items with different names.
-func distinct(g *oracle.Gen, n int, item func(name string) any) any {
-	out, seen := []any{}, map[string]bool{}
-	for range g.Intn(n + 1) {
-		if name := words[1+g.Intn(len(words)-1)]; !seen[name] {
-			seen[name] = true
-			out = append(out, item(name))
-		}
-	}
-	return out
-}
-
-func entries(g *oracle.Gen, value func() any) any {
-	out := map[string]any{}
-	for range g.Intn(3) {
-		out[words[1+g.Intn(len(words)-1)]] = value()
-	}
-	return out
-}
-
-// mutate changes some fields of a tree to those of another, as an update may.
-func mutate(g *oracle.Gen, tree, other map[string]any) {
-	for _, name := range []string{"spec", "status", "look"} {
-		to, ok := other[name].(map[string]any)
-		if !ok {
-			continue
-		}
-		from, ok := tree[name].(map[string]any)
-		if !ok {
-			tree[name] = to
-			continue
-		}
-		for _, field := range []string{"size", "color", "note", "remark", "paint", "ports", "limits", "tags", "ready"} {
-			switch v, ok := to[field]; {
-			case ok:
-				from[field] = v
-			case g.Chance(5):
-				delete(from, field)
-			}
-		}
-		mutate(g, from, to)
-	}
-	to, _ := other["metadata"].(map[string]any)
-	if v, ok := to["labels"]; ok {
-		tree["metadata"].(map[string]any)["labels"] = v
-	}
 }

@@ -215,6 +215,10 @@ func (h host) upstream(version, subresource string) manager {
 }
 
 func (h host) tenure(version, subresource string, now time.Time) manager {
+	return h.tenureBy(version, subresource, func() time.Time { return now })
+}
+
+func (h host) tenureBy(version, subresource string, clock func() time.Time) manager {
 	types := tenureTypes()
 	if len(h.gone) > 0 {
 		types = must(apimachinery.NewTypeConverter(h.models(), false))
@@ -236,7 +240,7 @@ func (h host) tenure(version, subresource string, now time.Time) manager {
 			h.hub(version),
 			subresource,
 			filters(subresource),
-			fieldmanager.WithClock(func() time.Time { return now }),
+			fieldmanager.WithClock(clock),
 			fieldmanager.WithWarnings(h.warn),
 		),
 	)

@@ -114,6 +114,9 @@ const models = `{
   "labels": {"type": "object", "additionalProperties": {"type": "string"}},
   "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
   "finalizers": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+  "ownerReferences": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"],
+    "items": {"type": "object", "properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "name": {"type": "string"},
+      "uid": {"type": "string"}, "controller": {"type": "boolean"}}}},
   "managedFields": {"type": "array", "items": {}, "x-kubernetes-list-type": "atomic"}}},
 "status": {"type": "object", "properties": {"ready": {"type": "integer"}}},
 "v1": {"type": "object",
@@ -123,7 +126,7 @@ const models = `{
     "spec": {"type": "object", "properties": {
       "size": {"type": "integer"}, "color": {"type": "string"}, "note": {"type": "string"},
       "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
-        "items": {"type": "object", "properties": {"name": {"type": "string"}, "number": {"type": "integer"}, "protocol": {"type": "string"}}}},
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "number": {"type": "integer"}, "protocol": {"type": "string"}}}},
       "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
       "limits": {"type": "object", "additionalProperties": {"type": "string"}}}}}},
 "v2": {"type": "object",
@@ -136,7 +139,7 @@ const models = `{
       "ports": {"type": "object", "additionalProperties": {"type": "object", "properties": {"number": {"type": "integer"}, "protocol": {"type": "string"}}}},
       "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
       "limits": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"],
-        "items": {"type": "object", "properties": {"key": {"type": "string"}, "value": {"type": "string"}}}}}}}}
+        "items": {"type": "object", "required": ["key"], "properties": {"key": {"type": "string"}, "value": {"type": "string"}}}}}}}}
 }`
 
 func pointer[T any](p *T) *T {

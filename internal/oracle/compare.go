@@ -162,11 +162,11 @@ func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	if err != nil {
 		return object, nil
 	}
-	return complete, missing.Union(i.around(missing, tree))
+	return complete, missing.Union(i.Around(missing, tree))
 }
 
-// around returns the containers around the paths of missing that tree lacks.
-func (i Intent) around(missing *fieldpath.Set, tree map[string]any) *fieldpath.Set {
+// Around returns the containers around the paths of missing that tree lacks.
+func (i Intent) Around(missing *fieldpath.Set, tree map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range missing.All() {
 		for n := 1; n < len(path); n++ {

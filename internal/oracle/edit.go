@@ -52,15 +52,14 @@ func (g *Gen) editMap(m map[string]any, s *spec.Schema, dup int) {
 		}
 		switch {
 		case isDropped && g.Intn(3) > 0:
-			delete(m, name)
+			drop(m, s, name)
 		case declared && g.Chance(2):
 			m[name] = g.edit(m[name], &sub, dup)
 		}
 	}
 	for _, name := range sortedKeys(s.Properties) {
-		if _, ok := m[name]; !ok && g.Chance(4) {
-			sub := s.Properties[name]
-			m[name] = g.value(&sub, dup)
+		if v, ok := m[name]; !ok && g.Chance(4) || v == nil && slices.Contains(s.Required, name) {
+			m[name] = g.field(s, name, dup)
 		}
 	}
 	if elem := elemOf(s); elem != nil && g.Chance(4) {
@@ -83,14 +82,13 @@ func (g *Gen) editList(items []any, s *spec.Schema, dup int) []any {
 			}
 			for _, i := range places {
 				m, isMap := items[i].(map[string]any)
-				sub, declared := s.Items.Schema.Properties[name]
 				switch {
-				case !isMap || !declared:
+				case !isMap || name == "":
 					items[i] = g.edit(items[i], s.Items.Schema, dup)
 				case isDropped:
-					delete(m, name)
+					drop(m, s.Items.Schema, name)
 				default:
-					m[name] = g.value(&sub, dup)
+					m[name] = g.field(s.Items.Schema, name, dup)
 				}
 			}
 		case 3: // change one item

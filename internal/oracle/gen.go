@@ -16,6 +16,9 @@ import (
 // each, as their items are alike but for their keys and a few that differ.
 type Gen struct {
 	Profile
+	// Validated says that a server validates values: no item of a list is null.
+	Validated bool
+
 	data   []byte
 	odd    bool // the words are odd, and clients do odd things
 	nulls  bool // nulls come up often

@@ -92,7 +92,7 @@ func (g *Gen) run() error {
 			fmt.Fprintf(w.story, "  refused: %v\n", upErr)
 			return nil, nil
 		}
-		if losesName(up, own) {
+		if LosesName(up, own) {
 			return up, nil
 		}
 		if err := w.compare(write, up, own); err != nil && !w.appliedAgain(write, up, own) {
@@ -102,11 +102,10 @@ func (g *Gen) run() error {
 	})
 }
 
-// losesName reports a known fault: an apply without a name that drops the last field that its manager owned in
+// LosesName reports a known fault: an apply without a name that drops the last field that its manager owned in
 // metadata removes name and uid, too. Delete this with the fault.
-func losesName(up, own *unstructured.Unstructured) bool {
-	return up.GetName() != "" && own.Object["metadata"] == nil ||
-		up.GetName() != "" && own.GetName() == "" && own.GetUID() == ""
+func LosesName(upstream, tenure *unstructured.Unstructured) bool {
+	return upstream.GetUID() != "" && tenure.GetUID() == ""
 }
 
 // compare compares what both engines made of a write.

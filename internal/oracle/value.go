@@ -98,9 +98,8 @@ func (g *Gen) template(s *spec.Schema, n int) any {
 func (g *Gen) object(s *spec.Schema, dup int) any {
 	out := map[string]any{}
 	for _, name := range sortedKeys(s.Properties) {
-		if g.Intn(3) > 0 {
-			sub := s.Properties[name]
-			out[name] = g.value(&sub, dup)
+		if slices.Contains(s.Required, name) || g.Intn(3) > 0 {
+			out[name] = g.field(s, name, dup)
 		}
 	}
 	if elem := elemOf(s); elem != nil {
@@ -125,6 +124,23 @@ func (g *Gen) object(s *spec.Schema, dup int) any {
 		}
 	}
 	return out
+}
+
+// field makes the value of a declared field, which is not null if it is required.
+func (g *Gen) field(s *spec.Schema, name string, dup int) any {
+	sub := s.Properties[name]
+	v := g.value(&sub, dup)
+	if v == nil && slices.Contains(s.Required, name) {
+		return scalarOf(&sub, 0, "i%03d")
+	}
+	return v
+}
+
+// drop drops a field, unless it is required.
+func drop(m map[string]any, s *spec.Schema, name string) {
+	if !slices.Contains(s.Required, name) {
+		delete(m, name)
+	}
 }
 
 // elemOf returns the schema of a map's entries, nil if it is no map.
@@ -240,7 +256,7 @@ func (g *Gen) distinct(items []any, s *spec.Schema, dup int) []any {
 	return slices.DeleteFunc(items, func(item any) bool {
 		// A null item has no element; now and then one slips in all the same.
 		if item == nil {
-			return !g.Chance(10)
+			return g.Validated || !g.Chance(10)
 		}
 		id := keyOf(item, s)
 		if seen[id] && (dup == 0 || !g.Chance(dup)) {
@@ -259,8 +275,7 @@ func (g *Gen) fillKeys(m map[string]any, s *spec.Schema) {
 			delete(m, name)
 		}
 		if _, ok := m[name]; !ok && i == 0 && !g.Chance(12) {
-			sub := s.Items.Schema.Properties[name]
-			if v := g.value(&sub, 0); v != nil {
+			if v := g.field(s.Items.Schema, name, 0); v != nil {
 				m[name] = v
 			}
 		}

@@ -22,7 +22,11 @@ var Metadata = func() spec.Schema {
 	words := schemaOf("object")
 	words.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: ptr(schemaOf("string"))}
 	owner := schemaOf("object")
-	owner.Properties = map[string]spec.Schema{"uid": schemaOf("string"), "name": schemaOf("string")}
+	owner.Required = []string{"apiVersion", "kind", "name", "uid"}
+	owner.Properties = map[string]spec.Schema{"controller": schemaOf("boolean")}
+	for _, name := range owner.Required {
+		owner.Properties[name] = schemaOf("string")
+	}
 	s := schemaOf("object")
 	s.Properties = map[string]spec.Schema{
 		"labels": words, "annotations": words, "finalizers": listOf(schemaOf("string"), "set"),
