@@ -40,6 +40,7 @@ func (h host) compare(w write, live, up, own runtime.Object) error {
 	if same, _ := oracle.EqualButEmptied(a, b); !same {
 		return fmt.Errorf("%w\nbut for %v:\n%s\n%s", err, hollow, text(a), text(b))
 	}
+	hollow = convertedOf(intent)
 	around := intent.Around(hollow, h.versioned(w, up).Object)
 	if a, b := h.owners(w, up, hollow, around), h.owners(w, own, hollow, around); !maps.Equal(a, b) {
 		return fmt.Errorf("%w\nbut for %v:\n%v\n%v", err, hollow, a, b)
@@ -59,13 +60,7 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	if !h.prunes(w, live, intent) {
 		return err
 	}
-	hollow := hollowOf(intent)
-	for path := range intent.Owned.All() {
-		// A conversion changes what is in atomic lists, and their order.
-		if v, _ := intent.Type.Get(intent.Tree, path); intent.Type.FieldSet(intent.Tree).Leaves().Has(path) && isList(v) {
-			hollow = hollow.Union(fieldpath.NewSet(slices.Clone(path)))
-		}
-	}
+	hollow := convertedOf(intent)
 	hollow = hollow.Union(elsewhere(hollow))
 	causes := func(err error) (out []string) {
 		var status apierrors.APIStatus
@@ -83,6 +78,17 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 		return nil
 	}
 	return err
+}
+
+// convertedOf returns [hollowOf] of an intent and its atomic lists, of which a conversion changes items and their order.
+func convertedOf(intent oracle.Intent) *fieldpath.Set {
+	out := hollowOf(intent)
+	for path := range intent.Type.FieldSet(intent.Tree).Leaves().All() {
+		if v, _ := intent.Type.Get(intent.Tree, path); isList(v) {
+			out = out.Union(fieldpath.NewSet(slices.Clone(path)))
+		}
+	}
+	return out
 }
 
 func isList(v any) bool {
@@ -141,44 +147,11 @@ func (h host) defaulted(w write, obj runtime.Object) *unstructured.Unstructured 
 func hollowOf(intent oracle.Intent) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range intent.Owned.All() {
-		if v, _ := intent.Type.Get(intent.Tree, path); isHollow(v) {
+		if v, _ := intent.Type.Get(intent.Tree, path); oracle.IsHollow(v) {
 			paths = append(paths, slices.Clone(path))
 		}
 	}
 	return fieldpath.NewSet(paths...)
-}
-
-// isHollow reports whether v is null or empty.
-func isHollow(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case string:
-		return v == ""
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	}
-	return false
-}
-
-// removeHollow removes from the maps in v what is null or empty.
-func removeHollow(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, entry := range v {
-			if isHollow(entry) {
-				delete(v, name)
-			} else {
-				removeHollow(entry)
-			}
-		}
-	case []any:
-		for _, item := range v {
-			removeHollow(item)
-		}
-	}
 }
 
 // without returns an object without managed fields and what is at and below the paths of
@@ -189,7 +162,7 @@ func without(obj *unstructured.Unstructured, intent oracle.Intent, hollow *field
 	tree := any(managedfields.With(obj.Object, nil))
 	for path := range intent.Owned.Leaves().All() {
 		if v, ok := intent.Type.Get(tree, path); ok {
-			removeHollow(v) // what is in a leaf is in an atomic value
+			oracle.RemoveHollow(v) // what is in a leaf is in an atomic value
 		}
 	}
 	around := hollow

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
@@ -107,6 +108,9 @@ type Intent struct {
 	Tree  map[string]any
 	Type  *typed.Type    // at the version of the apply
 	Owned *fieldpath.Set // what its manager owns of it
+	// Struct says that objects are stored as Go structs, which leave out a null that upstream has in the place of an
+	// empty container (doc/differences.md, 1), and may leave out an empty container.
+	Struct bool
 }
 
 // CompareApply is [Compare] for the results of an apply, at its version, where upstream
@@ -120,11 +124,16 @@ func CompareApply(upstream, tenure *unstructured.Unstructured, intent Intent) er
 		return nil
 	}
 	up, missing := intent.WithMissing(upstream.Object)
-	if missing.Empty() {
+	if missing.Empty() && !intent.Struct {
 		return err
 	}
-	isTimeless := true
-	if !equalBut(without(up.(map[string]any)), without(tenure.Object), &isTimeless) {
+	isTimeless, complete, own := true, up.(map[string]any), tenure.Object
+	if intent.Struct {
+		complete, own = runtime.DeepCopyJSON(complete), runtime.DeepCopyJSON(own)
+		RemoveHollow(complete)
+		RemoveHollow(own)
+	}
+	if !equalBut(without(complete), without(own), &isTimeless) {
 		return err
 	}
 	return compareEntries(managedFields(upstream.Object), managedFields(tenure.Object), missing)
@@ -206,6 +215,25 @@ func isEmpty(v any) bool {
 		return len(v) == 0
 	}
 	return false
+}
+
+// IsHollow reports whether v is null or empty.
+func IsHollow(v any) bool { return v == "" || isEmpty(v) }
+
+// RemoveHollow removes from the maps in v what is null or empty.
+func RemoveHollow(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, entry := range v {
+			if RemoveHollow(entry); IsHollow(entry) {
+				delete(v, name)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			RemoveHollow(item)
+		}
+	}
 }
 
 // hasItems reports whether tree has the items that path leads through.

@@ -76,9 +76,14 @@ func (g *Gen) run() error {
 		if errors.Is(ownErr, ErrChangedInput) {
 			return nil, ownErr
 		}
-		// What stands in live stops upstream, not Tenure, which may still find conflicts; an atomic value of the
-		// intent that equals live's is not looked into (doc/differences.md, 19).
-		toleratesLive := stopped(upErr) && !stopped(ownErr) && (w.liveViolates() || w.stands(write))
+		var live, applied map[string]any
+		if w.Live != nil {
+			live = w.live(write.Version).Object
+		}
+		if write.Apply {
+			applied = write.Object.Object
+		}
+		toleratesLive := ToleratesLive(w.types.TypeFor(Kind(write.Version)), upErr, ownErr, live, applied)
 		// What fits one version's topology need not fit the other's, nor that of yesterday, which Tenure does not ask
 		// (doc/differences.md, 3 and 19); and what upstream prunes may leave a null among items, which then stops it.
 		toleratesLive = toleratesLive || misfits(upErr) &&
@@ -127,14 +132,15 @@ func (w *World) compare(write Write, up, own *unstructured.Unstructured) error {
 // stopped reports whether an error is other than conflicts.
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
-// stands reports whether an intent fits its type only because of what stands in live.
-func (w *World) stands(write Write) bool {
-	if !write.Apply || w.Live == nil {
+// ToleratesLive reports whether upstream refuses a write because of what is in live, and Tenure does not, but may find
+// conflicts. That is, live does not fit its type, or what is applied, nil for an update, fits it only because of live: an
+// atomic value of the intent that equals live's is not looked into (doc/differences.md, 19).
+func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[string]any) bool {
+	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false
 	}
-	t := w.types.TypeFor(Kind(write.Version))
-	return t.Validate(write.Object.Object, typed.Rules{}) != nil &&
-		t.Validate(write.Object.Object, typed.Rules{Live: w.live(write.Version).Object}) == nil
+	return t.Validate(live, typed.Rules{Duplicates: true}) != nil || applied != nil &&
+		t.Validate(applied, typed.Rules{}) != nil && t.Validate(applied, typed.Rules{Live: live}) == nil
 }
 
 // misfits reports whether upstream says that a list of a stored object does not fit

@@ -19,9 +19,15 @@ func (g *Gen) value(s *spec.Schema, dup int) any {
 	if !g.strict && (g.Chance(25) || g.nulls && g.Chance(6)) {
 		return nil
 	}
+	if n := len(s.Enum); n > 0 {
+		return s.Enum[g.Intn(n)]
+	}
 	switch typeOf(s) {
 	case "string":
-		return g.text()
+		if t := g.text(); t != "" || s.MinLength == nil {
+			return t
+		}
+		return "a"
 	case "integer":
 		if g.odd && g.Chance(4) {
 			return float64(g.Intn(3))
@@ -210,6 +216,9 @@ func (g *Gen) alike(s *spec.Schema, first, n int) []any {
 
 // scalarOf returns the i-th value of a scalar's schema.
 func scalarOf(s *spec.Schema, i int, format string) any {
+	if n := len(s.Enum); n > 0 {
+		return s.Enum[i%n]
+	}
 	switch typeOf(s) {
 	case "boolean":
 		return i%2 == 1

@@ -22,6 +22,8 @@ import (
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
+var managers = []string{"alice", "bob", "kubectl"}
+
 // entry makes an entry of managed fields, an Update without an operation of its own.
 func entry(manager, fields string, more ...string) map[string]any {
 	e := map[string]any{

@@ -258,3 +258,15 @@ func sorted(t *testing.T, obj *unstructured.Unstructured) string {
 	require.NoError(t, err)
 	return string(b)
 }
+
+// orNil keeps a nil pointer from becoming an object.
+func orNil[T interface {
+	comparable
+	runtime.Object
+}](obj T) runtime.Object {
+	var none T
+	if obj == none {
+		return nil
+	}
+	return obj
+}

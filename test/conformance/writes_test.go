@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -9,125 +10,226 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/oracle"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-var managers = []string{"alice", "bob", "kubectl"}
+// fieldManager is what upstream's and Tenure's have in common.
+type fieldManager interface {
+	Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error)
+	Update(live, now runtime.Object, manager string) (runtime.Object, error)
+}
 
-// checkWrites has two or three managers update and apply an object, once held as
-// a Go struct and once as an unstructured object, and checks that both come to
-// the same object, managed fields and errors.
+// server holds objects of one kind of k8s.io/api that random writes come to.
+type server struct {
+	kind   schema.GroupVersionKind
+	fields map[string]*spec.Schema
+	now    time.Time
+}
+
+var upstreamTypes = applyconfigurations.NewTypeConverter(clientscheme.Scheme)
+
+// newServer returns a server of a kind; ok is false if it has no objects, or no schema.
+func newServer(kind schema.GroupVersionKind) (s *server, ok bool) {
+	s = &server{kind: kind, fields: map[string]*spec.Schema{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	empty := s.empty()
+	t := openapi.Builtin().TypeFor(kind)
+	if _, isObject := empty.(metav1.Object); !isObject || t == nil {
+		return nil, false
+	}
+	if _, err := upstreamTypes.ObjectToTyped(empty); err != nil {
+		return nil, false
+	}
+	all, _ := schemaFor(reflect.TypeOf(empty), t, 12)
+	for name, field := range all.Properties {
+		if name != "metadata" && name != "apiVersion" && name != "kind" {
+			s.fields[name] = &field
+		}
+	}
+	return s, true
+}
+
+func (s *server) empty() runtime.Object {
+	obj, err := scheme.New(s.kind)
+	if err != nil {
+		panic(err) // kinds are the scheme's own
+	}
+	obj.GetObjectKind().SetGroupVersionKind(s.kind)
+	return obj
+}
+
+// asStruct returns a tree as a Go struct, as a server decodes it.
+func (s *server) asStruct(tree map[string]any) (runtime.Object, error) {
+	obj := s.empty()
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, obj)
+	obj.GetObjectKind().SetGroupVersionKind(s.kind)
+	return obj, err
+}
+
+// write is one write; intents are trees, and what an update writes is a Go struct.
+type write struct {
+	apply   bool
+	manager string
+	force   bool
+	tree    map[string]any
+	object  runtime.Object
+}
+
+func (w write) String() string {
+	return fmt.Sprintf("apply=%v by %q, force=%v: %s", w.apply, w.manager, w.force, text(w.tree))
+}
+
+// by has m do the write to live. It changes neither.
+func (w write) by(m fieldManager, live runtime.Object) (runtime.Object, error) {
+	if w.apply {
+		return m.Apply(live, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(w.tree)}, w.manager, w.force)
+	}
+	return m.Update(live, w.object.DeepCopyObject(), w.manager)
+}
+
+// play does random writes to objects. do returns what to store, nil if the write was refused.
+func (s *server) play(t *testing.T, g *oracle.Gen, do func(w write, live runtime.Object) runtime.Object) {
+	g.Validated = true
+	objects := make([]runtime.Object, 1+g.Objects)
+	intents := map[string]map[string]any{}
+	var w write
+	for range 8 {
+		if g.Done() {
+			return
+		}
+		for i, live := range objects {
+			if i == 0 || !w.apply || g.Chance(3) {
+				var ok bool
+				if w, ok = s.write(t, g, live, intents); !ok {
+					continue
+				}
+			}
+			if live == nil {
+				live = s.empty()
+			}
+			s.now = s.now.Add(time.Hour)
+			if out := do(w, live); out != nil {
+				out, err := s.asStruct(plain(t, out).Object)
+				require.NoError(t, err)
+				out.(metav1.Object).SetName("thing")
+				out.(metav1.Object).SetUID("uid")
+				objects[i] = out
+			}
+		}
+	}
+}
+
+// write makes a write; ok is false for one that no client can send.
+func (s *server) write(
+	t *testing.T, g *oracle.Gen, live runtime.Object, intents map[string]map[string]any,
+) (w write, ok bool) {
+	w = write{apply: g.Intn(3) > 0, manager: g.Manager(), force: g.Intn(3) == 0}
+	var tree map[string]any
+	if live != nil {
+		tree = plain(t, live).Object
+	}
+	if w.apply {
+		w.tree = g.Intent(intents[w.manager], tree, s.fields)
+		intents[w.manager] = w.tree
+	} else if w.tree = g.Update(tree, s.fields); g.Chance(8) {
+		delete(w.tree["metadata"].(map[string]any), "managedFields")
+	}
+	w.tree["apiVersion"], w.tree["kind"] = s.kind.ToAPIVersionAndKind()
+	var err error
+	w.object, err = s.asStruct(w.tree)
+	return w, err == nil
+}
+
+// checkWrites does random writes by upstream and by Tenure to Go structs, and by Tenure to unstructured objects, and
+// checks that all come to the same object, managed fields and errors.
 //
-// They differ in one thing only: a Go struct can't hold an empty map or list in a
-// field that omits it when empty. So the unstructured result is compared, and
-// stored, as the Go struct that it is.
-func checkWrites(t *testing.T, m *maker) {
-	if _, ok := m.empty().(metav1.Object); !ok || openapi.Builtin().TypeFor(m.kind) == nil {
-		return
-	}
-	seconds := 0
-	clock := fieldmanager.WithClock(func() time.Time {
-		return time.Date(2026, 1, 2, 3, 4, seconds, 0, time.UTC)
+// A Go struct can't hold an empty map or list in a field that omits it when empty. So unstructured results are
+// compared as the Go structs that they are.
+func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
+	clock := fieldmanager.WithClock(func() time.Time { return s.now })
+	host := host{s}
+	none := schema.GroupVersion{}
+	up, err := managedfields.NewDefaultFieldManager(upstreamTypes, host, host, host, s.kind, none, "", nil)
+	require.NoError(t, err)
+	own, err := apimachinery.NewDefaultFieldManager(upstreamTypes, host, host, host, s.kind, none, "", nil, clock)
+	require.NoError(t, err)
+	trees, err := fieldmanager.New(s.kind, openapi.Builtin(), clock, fieldmanager.WithEmptyObject(plain(t, s.empty())))
+	require.NoError(t, err)
+	s.play(t, g, func(w write, live runtime.Object) runtime.Object {
+		var want runtime.Object
+		var wantErr error
+		s.now = oracle.WithinSecond(func() { want, wantErr = w.by(up, live.DeepCopyObject()) })
+		before := text(live)
+		got, err := w.by(own, live)
+		differ := func(err error) {
+			require.NoError(t, err, "%v: %s\nlive: %s", s.kind, w, before)
+		}
+		require.Equal(t, before, text(live), "live was changed by %s", w)
+		var applied map[string]any
+		if w.apply {
+			applied = w.tree
+		}
+		if oracle.ToleratesLive(openapi.Builtin().TypeFor(s.kind), wantErr, err, plain(t, live).Object, applied) {
+			return nil
+		}
+		differ(oracle.CompareErrors(wantErr, err))
+		if wantErr != nil || err != nil {
+			return nil
+		}
+		if oracle.LosesName(plain(t, want), plain(t, got)) {
+			return want
+		}
+		compare := func(got runtime.Object) {
+			if !w.apply {
+				differ(oracle.Compare(plain(t, want), plain(t, got)))
+				return
+			}
+			intent := oracle.Intent{Tree: w.tree, Type: openapi.Builtin().TypeFor(s.kind), Struct: true}
+			intent.Owned, err = trees.Owned(&unstructured.Unstructured{Object: w.tree})
+			require.NoError(t, err)
+			differ(oracle.CompareApply(plain(t, want), plain(t, got), intent))
+		}
+		compare(got)
+
+		inTree := write{apply: w.apply, manager: w.manager, force: w.force, tree: w.tree, object: plain(t, w.object)}
+		gotTree, err := inTree.by(trees, plain(t, live))
+		differ(err)
+		back, err := s.asStruct(gotTree.(*unstructured.Unstructured).Object)
+		differ(err)
+		compare(back)
+		return want
 	})
-	newManager := func(empty runtime.Object) *fieldmanager.FieldManager {
-		fm, err := fieldmanager.New(m.kind, openapi.Builtin(), clock, fieldmanager.WithEmptyObject(empty))
-		require.NoError(t, err)
-		return fm
-	}
-	forStructs, forTrees := newManager(m.empty()), newManager(plain(t, m.empty()))
-
-	var live runtime.Object
-	var liveTree *unstructured.Unstructured
-	for range 3 + m.rand.Intn(4) {
-		seconds++
-		manager := managers[m.rand.Intn(len(managers))]
-		var got, gotTree runtime.Object
-		var err, treeErr error
-		var write string
-		if m.rand.Intn(2) == 0 {
-			write = "update by " + manager
-			now := m.nextUpdate(live)
-			got, err = forStructs.Update(orNil(live), now, manager)
-			gotTree, treeErr = forTrees.Update(orNil(liveTree), plain(t, now), manager)
-		} else {
-			write = "apply by " + manager
-			intent, force := m.nextIntent(live), m.rand.Intn(2) == 0
-			got, err = forStructs.Apply(orNil(live), intent, manager, force)
-			gotTree, treeErr = forTrees.Apply(orNil(liveTree), plain(t, intent), manager, force)
-		}
-		require.Equal(t, errorText(treeErr), errorText(err), write)
-		if err != nil {
-			continue
-		}
-		// Both go through JSON: a struct can hold what JSON can't, such as a pointer
-		// to a RawExtension of nothing, which is a null.
-		wantStruct := m.throughJSON(t, gotTree.(*unstructured.Unstructured))
-		haveStruct := m.throughJSON(t, plain(t, got))
-		want, have := plain(t, wantStruct), plain(t, haveStruct)
-		if !reflect.DeepEqual(want.Object, have.Object) {
-			t.Fatalf("%s\nas a tree:   %s\nas a struct: %s", write, text(want.Object), text(have.Object))
-		}
-		live, liveTree = haveStruct, want
-	}
 }
 
-// throughJSON returns tree as a Go struct.
-func (m *maker) throughJSON(t *testing.T, tree *unstructured.Unstructured) runtime.Object {
-	obj := m.empty()
-	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(tree.Object, obj))
-	return obj
+// host makes Go structs of trees, defaults nothing, and creates empty objects.
+type host struct{ *server }
+
+func (host) Convert(_, _, _ any) error { return fmt.Errorf("not used") }
+
+func (h host) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	if u, ok := in.(*unstructured.Unstructured); ok {
+		return h.asStruct(u.Object)
+	}
+	return in, nil
 }
 
-// orNil keeps a nil pointer from becoming an object.
-func orNil[T interface {
-	comparable
-	runtime.Object
-}](obj T) runtime.Object {
-	var none T
-	if obj == none {
-		return nil
-	}
-	return obj
+func (host) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
 }
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
+func (host) Default(runtime.Object)                                {}
+func (h host) New(schema.GroupVersionKind) (runtime.Object, error) { return h.empty(), nil }
 
 // plain returns obj as an unstructured object, through upstream's converter.
 func plain(t *testing.T, obj runtime.Object) *unstructured.Unstructured {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	require.NoError(t, err)
 	return &unstructured.Unstructured{Object: tree}
-}
-
-// nextUpdate returns an object that a client may write in the place of live.
-func (m *maker) nextUpdate(live runtime.Object) runtime.Object {
-	if live == nil {
-		obj := m.object()
-		obj.(metav1.Object).SetManagedFields(nil)
-		return obj
-	}
-	kept := live.(metav1.Object).GetManagedFields()
-	obj := m.changed(live, 4+m.rand.Intn(30))
-	if m.rand.Intn(4) == 0 {
-		kept = nil // a client that does not know the field
-	}
-	obj.(metav1.Object).SetManagedFields(kept)
-	return obj
-}
-
-// nextIntent returns an intent: little of a random object, or of live.
-func (m *maker) nextIntent(live runtime.Object) runtime.Object {
-	obj := m.changed(m.empty(), 2+m.rand.Intn(6))
-	if live != nil && m.rand.Intn(3) == 0 {
-		obj = live.DeepCopyObject()
-	}
-	obj.(metav1.Object).SetManagedFields(nil)
-	return obj
 }

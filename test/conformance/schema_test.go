@@ -1,0 +1,107 @@
+package conformance_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/tenure-ssa/tenure/typed"
+)
+
+// texts are values of Go types that read their JSON themselves, as these types write them.
+var texts = map[reflect.Type][]any{
+	reflect.TypeFor[metav1.Time]():        {"2026-01-01T12:00:00Z", "2026-01-01T12:00:01Z"},
+	reflect.TypeFor[metav1.MicroTime]():   {"2026-01-01T12:00:00.000001Z", "2026-01-01T12:00:00.000002Z"},
+	reflect.TypeFor[metav1.Duration]():    {"0s", "1s", "1m0s"},
+	reflect.TypeFor[resource.Quantity]():  {"0", "1", "500m", "1Gi"},
+	reflect.TypeFor[intstr.IntOrString](): {int64(0), int64(80), "http", "50%"},
+	reflect.TypeFor[[]byte]():             {"", "YQ==", "Yg=="},
+}
+
+// schemaFor returns a schema of the values of a Go type from which a generator can make them: the names and types of
+// the fields are those of the Go type, the topology is that of t. Recursive types end after some levels.
+func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok bool) {
+	for goType.Kind() == reflect.Pointer {
+		goType = goType.Elem()
+	}
+	if values, ok := texts[goType]; ok {
+		return spec.Schema{SchemaProps: spec.SchemaProps{Enum: values}}, true
+	}
+	extend := func(name string, v any) { s.VendorExtensible.AddExtension(name, v) }
+	kind := func(name string) { s.Type = spec.StringOrArray{name} }
+	switch goType.Kind() {
+	case reflect.Bool:
+		kind("boolean")
+	case reflect.String:
+		kind("string")
+	case reflect.Slice:
+		if t.List == nil || depth == 0 {
+			return s, false
+		}
+		item, ok := schemaFor(goType.Elem(), t.List.Elem, depth-1)
+		if !ok {
+			return s, false
+		}
+		kind("array")
+		extend("x-kubernetes-list-type", []any{"atomic", "set", "map"}[t.List.Kind])
+		var keys []any
+		for _, key := range t.List.Keys {
+			keys = append(keys, key)
+			field := item.Properties[key]
+			if field.Default == nil {
+				item.Required = append(item.Required, key)
+			}
+			field.MinLength = ptr(int64(1)) // what is empty is omitted
+			item.Properties[key] = field
+		}
+		extend("x-kubernetes-list-map-keys", keys)
+		s.Items = &spec.SchemaOrArray{Schema: &item}
+	case reflect.Map:
+		if t.Map == nil || t.Map.Elem == nil {
+			return s, false
+		}
+		elem, ok := schemaFor(goType.Elem(), t.Map.Elem, depth-1)
+		if !ok {
+			return s, false
+		}
+		kind("object")
+		s.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: &elem}
+	case reflect.Struct:
+		if t.Map == nil || depth == 0 || reflect.PointerTo(goType).Implements(reflect.TypeFor[runtime.Unstructured]()) {
+			return s, false
+		}
+		kind("object")
+		s.Properties = map[string]spec.Schema{}
+		addFields(&s, goType, t, depth)
+	default:
+		if goType.Kind() < reflect.Int || goType.Kind() > reflect.Uint64 {
+			return s, false
+		}
+		kind("integer")
+	}
+	return s, true
+}
+
+func addFields(s *spec.Schema, goType reflect.Type, t *typed.Type, depth int) {
+	for field := range goType.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" && slices.Contains(strings.Split(options, ","), "inline") {
+			addFields(s, field.Type, t, depth)
+			continue
+		}
+		declared, ok := t.Map.Fields[name]
+		if !ok {
+			continue
+		}
+		if sub, ok := schemaFor(field.Type, declared.Type, depth-1); ok {
+			sub.Default = declared.Default
+			s.Properties[name] = sub
+		}
+	}
+}
