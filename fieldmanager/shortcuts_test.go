@@ -2,9 +2,6 @@ package fieldmanager_test
 
 import (
 	"fmt"
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -49,99 +45,6 @@ func storedWith(t testing.TB, text string, entries ...any) *unstructured.Unstruc
 // listOf returns the list of entries of an object, which need not be one.
 func listOf(obj runtime.Object) any {
 	return contents(obj)["metadata"].(map[string]any)["managedFields"]
-}
-
-// TestShortCutsAreTaken shows which applies that change nothing go round the pipeline:
-// those answer with live's own tree; the pipeline makes a new one. TestShortCutsAgree
-// has the contents. An update that changes nothing leaves the entries as they stand.
-func TestShortCutsAreTaken(t *testing.T) {
-	type m = map[string]any
-	text, count := m{"f:spec": m{"f:text": m{}}}, m{"f:spec": m{"f:count": m{}}}
-	alice := fieldsEntry("alice", "Apply", "v1", text)
-	annotated := func(text string) func(*unstructured.Unstructured) {
-		return func(u *unstructured.Unstructured) {
-			u.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: text})
-		}
-	}
-	for _, row := range []struct {
-		name, why string
-		manager   string
-		entries   []any
-		live      func(*unstructured.Unstructured)
-		options   []fieldmanager.Option
-		apply     bool
-	}{
-		{"one entry", "", "alice", []any{alice}, nil, nil, true},
-		{"many", "of both operations, other versions and subresources", "alice", []any{alice,
-			fieldsEntry("bob", "Apply", "v1", count, "subresource", "status"),
-			fieldsEntry("bob", "Apply", "v2", count), fieldsEntry("ctl", "Update", "v1", count),
-			fieldsEntry("ctl", "Update", "v2", count)}, nil, nil, true},
-		{"no time", "", "alice", []any{fieldsEntry("alice", "Apply", "v1", text, "time", nil)}, nil, nil, true},
-		{"all kinds of members", "", "alice", []any{alice, fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:set": m{`v:"x"`: m{}}}})}, nil, nil, true},
-		{"only items", "an entry may own none but those", "alice", []any{alice, fieldsEntry("bob", "Apply", "v1", m{`v:"x"`: m{}}), fieldsEntry("c", "Apply", "v1", m{"i:1": m{}}),
-			fieldsEntry("d", "Apply", "v1", m{`k:{"a":"b"}`: m{}})}, nil, nil, true},
-		{"kubectl", "without the annotation it is as any other", "kubectl", []any{fieldsEntry("kubectl", "Apply", "v1", text)}, nil, nil, true},
-		{"kubectl with its annotation", "which is kept up", "kubectl", []any{fieldsEntry("kubectl", "Apply", "v1", text)}, annotated("{}"), nil, false},
-		{"another with the annotation", "that is no matter of others", "alice", []any{alice}, annotated("{}"), nil, true},
-		{"not sorted", "", "alice", []any{fieldsEntry("bob", "Apply", "v1", count), alice}, nil, nil, false},
-		{"own entry of another version", "it is brought up", "alice", []any{fieldsEntry("alice", "Apply", "v2", text)}, nil, nil, false},
-		{"a version that is gone", "the host is told", "alice", []any{alice, fieldsEntry("bob", "Apply", "v7", count)}, nil, nil, true},
-		{"a version that can't be", "", "alice", []any{alice, fieldsEntry("bob", "Apply", "a/b/c", count)}, nil, nil, true},
-		{"filter that can't be looked into", "", "alice", []any{alice}, nil, []fieldmanager.Option{
-			fieldmanager.WithResetFields(map[string]fieldpath.Filter{
-				"example.dev/v1": opaque{fieldpath.Excluding(fieldpath.NewSet())},
-			}),
-		}, true},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			live := storedWith(t, "spec: {text: a, count: 1, set: [x]}", row.entries...)
-			if row.live != nil {
-				row.live(live)
-			}
-			fm := newManager(t, "v1", row.options...)
-			out, err := fm.Apply(live, object(t, "v1", "spec: {text: a}"), row.manager, false)
-			require.NoError(t, err)
-			require.Equal(t, row.apply, sameTree(contents(out), live.Object), row.why)
-			now := live.DeepCopy()
-			delete(now.Object["metadata"].(m), "managedFields")
-			out, err = fm.Update(live, now, row.manager)
-			require.NoError(t, err)
-			require.Len(t, strings.Split(owners(t, out), "\n"), len(row.entries)+1)
-			list, _ := listOf(out).([]any)
-			require.True(t, slices.ContainsFunc(list, func(e any) bool {
-				return sameTree(e.(m), row.entries[0].(m))
-			}), "an entry that stays is the one that stands in live")
-		})
-	}
-
-	// Through a subresource live's entries count, whatever an update carries.
-	list := []any{alice}
-	live := storedWith(t, "spec: {text: a}", list...)
-	now := live.DeepCopy()
-	now.Object["metadata"].(m)["managedFields"] = []any{fieldsEntry("mallory", "Apply", "v1", count)}
-	through := newManager(t, "v1", fieldmanager.WithSubresource("status"))
-	out, err := through.Update(live, now, "ctl")
-	require.NoError(t, err)
-	require.True(t, sameTree(list[0].(m), listOf(out).([]any)[0].(m)))
-	now.Object["spec"].(m)["count"] = int64(1)
-	out, err = through.Update(live, now, "ctl")
-	require.NoError(t, err)
-	require.Equal(t, owners(t, live)+"ctl Update example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n", owners(t, out))
-
-	// A Go struct is updated in place: what comes back shares with it.
-	before, after := newWidget(widgetSpec{Text: "a"}), newWidget(widgetSpec{Text: "b", Args: []string{"x"}})
-	out, err = widgetManager(t, "v1").Update(before, after, "ctl")
-	require.NoError(t, err)
-	require.Same(t, &after.Spec.Args[0], &out.(*widget).Spec.Args[0])
-	again := newWidget(widgetSpec{Text: "c", Args: []string{"x"}})
-	out, err = widgetManager(t, "v1").Update(out, again, "ctl")
-	require.NoError(t, err)
-	require.Same(t, &again.Spec.Args[0], &out.(*widget).Spec.Args[0], "with entries of its version, too")
-}
-
-// sameTree reports whether a and b are one map in memory.
-func sameTree(a, b map[string]any) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // TestNoShortCutPastARefusal: what the pipeline refuses or does is refused and done
@@ -347,33 +250,6 @@ func TestObjectsOfTwoFields(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"+
 			"before-first-apply Update example.dev/v1 {\"f:spec\":{\".\":{},\"f:text\":{}}}\n", owners(t, out), name)
-	}
-}
-
-// TestCreatesAgree: an object is created alike by the short cut and without, in
-// either semantics, over any object before it.
-func TestCreatesAgree(t *testing.T) {
-	none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
-	slow := fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none})
-	for _, options := range [][]fieldmanager.Option{
-		nil,
-		{fieldmanager.WithSemantics(typed.Canonical(nil))},
-		{fieldmanager.WithEmptyObject(object(t, "v1", "spec: {count: 0, text: z}"))},
-	} {
-		for _, text := range []string{
-			"", "spec: {}", "spec: {labels: {}, set: []}", "spec: {text: null, labels: null}",
-			"spec: {text: a, ports: [{port: 1, name: null}], atomic: []}",
-		} {
-			for _, live := range []runtime.Object{
-				nil, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.dev/v1", "kind": "Thing"}},
-			} {
-				want, err := newManager(t, "v1", append(options, slow)...).Apply(live, object(t, "v1", text), "alice", false)
-				require.NoError(t, err)
-				got, err := newManager(t, "v1", options...).Apply(live, object(t, "v1", text), "alice", false)
-				require.NoError(t, err)
-				require.Equal(t, contents(want), contents(got), text)
-			}
-		}
 	}
 }
 

@@ -154,7 +154,7 @@ func ordered(v any) any {
 // write makes a write to what is stored. intents are the last ones of each manager and version.
 func (h host) write(g *oracle.Gen, stored runtime.Object, intents map[string]map[string]any) write {
 	w := write{
-		apply: g.Intn(3) > 0, version: []string{"v1", "v2"}[g.Intn(2)], manager: g.Manager(), force: g.Intn(3) == 0,
+		apply: g.Intn(3) > 0, version: []string{"v1", "v1", "v2"}[g.Intn(3)], manager: g.Manager(), force: g.Intn(2) == 0,
 	}
 	if stored != nil && g.Chance(8) {
 		w.subresource = "status"

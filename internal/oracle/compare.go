@@ -188,8 +188,8 @@ func (i Intent) Around(missing *fieldpath.Set, tree map[string]any) *fieldpath.S
 }
 
 // missing returns what the intent owns and has as null or empty where tree has nothing. A
-// list that is empty is owned where it is atomic. Items that tree lacks are not among it,
-// nor what is in them.
+// list that is empty is owned where it is atomic. Items that tree lacks are among it if they are
+// empty, as their key is the default, but not what is in them.
 func (i Intent) missing(tree map[string]any) *fieldpath.Set {
 	var paths []fieldpath.Path
 	for path := range i.Owned.All() {
@@ -197,7 +197,7 @@ func (i Intent) missing(tree map[string]any) *fieldpath.Set {
 		if !isEmpty(v) {
 			continue
 		}
-		if _, there := i.Type.Get(tree, path); !there && i.hasItems(tree, path) {
+		if _, there := i.Type.Get(tree, path); !there && i.hasItems(tree, path[:len(path)-1]) {
 			paths = append(paths, slices.Clone(path))
 		}
 	}

@@ -44,16 +44,16 @@ func (g *Gen) editMap(m map[string]any, s *spec.Schema, dup int) {
 		}
 		names = some
 	}
-	isDropped := g.Chance(3)
+	isDropped := g.Chance(6)
 	for _, name := range names {
 		sub, declared := s.Properties[name]
 		if elem := elemOf(s); !declared && elem != nil {
 			sub, declared = *elem, true
 		}
 		switch {
-		case isDropped && g.Intn(3) > 0:
+		case isDropped && g.Chance(2):
 			drop(m, s, name)
-		case declared && g.Chance(2):
+		case declared && (isLarge(m[name]) || g.Chance(2)):
 			m[name] = g.edit(m[name], &sub, dup)
 		}
 	}
@@ -67,48 +67,72 @@ func (g *Gen) editMap(m map[string]any, s *spec.Schema, dup int) {
 	}
 }
 
+// isLarge reports whether v is what a run with large lists is about.
+func isLarge(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return len(v) > 4
+	case map[string]any:
+		return len(v) > 4
+	}
+	return false
+}
+
 func (g *Gen) editList(items []any, s *spec.Schema, dup int) []any {
 	for range 1 + g.Intn(2) {
 		places := g.places(len(items))
-		switch g.Intn(8) {
+		switch g.Intn(10) {
 		case 0, 1: // drop
 			for _, i := range slices.Backward(places) {
 				items = slices.Delete(items, i, i+1)
 			}
-		case 2: // change something in items, or drop it
-			name, isDropped := "", false
-			if names := sortedKeys(s.Items.Schema.Properties); len(names) > 0 {
-				name, isDropped = names[g.Intn(len(names))], g.Chance(2)
-			}
-			for _, i := range places {
-				m, isMap := items[i].(map[string]any)
-				switch {
-				case !isMap || name == "":
-					items[i] = g.edit(items[i], s.Items.Schema, dup)
-				case isDropped:
-					drop(m, s.Items.Schema, name)
-				default:
-					m[name] = g.field(s.Items.Schema, name, dup)
-				}
-			}
-		case 3: // change one item
+		case 2, 3, 4: // change a field in items, or drop it
+			g.editField(items, places, s.Items.Schema, dup)
+		case 5: // change one item
 			if len(places) > 0 {
 				items[places[0]] = g.edit(items[places[0]], s.Items.Schema, dup)
 			}
-		case 4: // change keys
+		case 6: // change keys
 			for _, i := range places {
 				items[i] = withKey(items[i], g.alike(s, g.Intn(200), 1)[0], s)
 			}
-		case 5: // duplicate
+		case 7: // duplicate
 			for _, i := range places {
 				items = slices.Insert(items, g.below(len(items)+1), runtime.DeepCopyJSONValue(items[i]))
 			}
-		case 6: // add
-			n, _ := g.size()
+		case 8: // add
+			n, _ := g.count()
 			items = slices.Insert(items, g.below(len(items)+1), g.alike(s, g.Intn(200), max(n, 1))...)
 		default:
 			items = g.ordered(items)
 		}
 	}
-	return g.distinct(items, s, dup)
+	return g.distinct(items[:min(len(items), max(g.items, 64))], s, dup)
+}
+
+// editField drops or changes one field of all items at some places.
+func (g *Gen) editField(items []any, places []int, s *spec.Schema, dup int) {
+	if len(places) == 0 {
+		return
+	}
+	first, _ := items[places[0]].(map[string]any)
+	names := slices.DeleteFunc(sortedKeys(first), func(name string) bool {
+		_, declared := s.Properties[name]
+		return !declared || slices.Contains(s.Required, name)
+	})
+	name, isDropped := "", g.Chance(2)
+	if len(names) > 0 {
+		name = names[g.Intn(len(names))]
+	}
+	for _, i := range places {
+		m, isMap := items[i].(map[string]any)
+		switch {
+		case !isMap || name == "":
+			items[i] = g.edit(items[i], s, dup)
+		case isDropped:
+			delete(m, name)
+		default:
+			m[name] = g.field(s, name, dup)
+		}
+	}
 }

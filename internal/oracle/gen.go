@@ -19,12 +19,14 @@ type Gen struct {
 	// Validated says that a server validates values: no item of a list is null.
 	Validated bool
 
-	data   []byte
-	odd    bool // the words are odd, and clients do odd things
-	nulls  bool // nulls come up often
-	strict bool // no value is null, as those of metadata, which a server decodes into Go structs
-	fixed  bool // the type does not change
-	room   int  // how many items large lists may still have in the value that is being made
+	manager string // the last one
+	data    []byte
+	odd     bool // the words are odd, and clients do odd things
+	nulls   bool // nulls come up often
+	strict  bool // no value is null, as those of metadata, which a server decodes into Go structs
+	fixed   bool // the type does not change
+	size    int  // of most large lists: those of one world are about as large
+	room    int  // how many items large lists may still have in the value that is being made
 }
 
 // NewGen returns a Gen over data.
@@ -85,11 +87,11 @@ func expanded(data []byte) []byte {
 	return Random(binary.LittleEndian.Uint64(seed[:]))
 }
 
-// Random returns 100 to 999 bytes, the same for the same seed: enough for a type and
+// Random returns 100 to 1999 bytes, the same for the same seed: enough for a type and
 // some writes.
 func Random(seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
-	data := make([]byte, 100+r.IntN(900))
+	data := make([]byte, 100+r.IntN(1900))
 	for i := range data {
 		data[i] = byte(r.Uint32())
 	}
@@ -107,7 +109,7 @@ func Seeds() [][]byte {
 		}
 		return out
 	}
-	for i := range uint64(250) {
+	for i := range uint64(150) {
 		out = append(out, Random(i))
 	}
 	return out

@@ -83,12 +83,15 @@ func (g *Gen) Free(depth int) any {
 	}
 }
 
-// size returns how many items a list or map has, and whether it is large.
-func (g *Gen) size() (n int, isLarge bool) {
-	if g.room < 5 || !g.Chance(3) {
+// count returns how many items a list or map has, and whether it is large.
+func (g *Gen) count() (n int, isLarge bool) {
+	if g.room < 5 || !g.Chance(2) {
 		return g.Intn(4), false
 	}
-	n = min(g.sizes[g.Intn(len(g.sizes))], g.room)
+	if g.size == 0 || g.Chance(4) {
+		g.size = g.sizes[g.Intn(len(g.sizes))]
+	}
+	n = min(g.size, g.room)
 	g.room -= n
 	return n, true
 }
@@ -109,7 +112,7 @@ func (g *Gen) object(s *spec.Schema, dup int) any {
 		}
 	}
 	if elem := elemOf(s); elem != nil {
-		n, isLarge := g.size()
+		n, isLarge := g.count()
 		if isLarge {
 			entry := g.template(elem, n)
 			for i := range n {
@@ -159,7 +162,7 @@ func elemOf(s *spec.Schema) *spec.Schema {
 
 func (g *Gen) list(s *spec.Schema, dup int) any {
 	out := []any{}
-	n, isLarge := g.size()
+	n, isLarge := g.count()
 	if isLarge {
 		out = g.alike(s, 0, n)
 		for _, i := range g.places(n) {

@@ -9,12 +9,16 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Manager returns the name of a manager. Writes of kubectl may have the last-applied annotation.
+// Manager returns the name of a manager, often the last one. Writes of kubectl may have the last-applied annotation.
 func (g *Gen) Manager() string {
-	if g.managers > 0 && g.Chance(2) {
-		return fmt.Sprintf("m%d", g.Intn(g.managers))
+	switch {
+	case g.manager != "" && g.Chance(2):
+	case g.managers > 0 && g.Chance(6):
+		g.manager = fmt.Sprintf("m%d", g.Intn(g.managers))
+	default:
+		g.manager = []string{"kubectl", "ctl", "b", "hpa"}[g.Intn(4)]
 	}
-	return []string{"kubectl", "ctl", "b", "hpa"}[g.Intn(4)]
+	return g.manager
 }
 
 // Metadata is the schema of what writes have in metadata, beside the name.
@@ -46,9 +50,9 @@ func (g *Gen) Intent(last, live map[string]any, fields map[string]*spec.Schema) 
 			old, ok = live[name]
 		}
 		switch {
-		case how > 1 && ok:
+		case how > 0 && ok:
 			out[name] = g.Edit(old, fields[name], 0)
-		case g.Chance(2):
+		case g.Intn(4) > 0:
 			out[name] = g.Value(fields[name], 0)
 		}
 	}
@@ -96,9 +100,11 @@ func (g *Gen) Update(live map[string]any, fields map[string]*spec.Schema) map[st
 
 // metadata sets labels and their like in metadata, as an edit of old, which has some of them.
 func (g *Gen) metadata(metadata, old map[string]any, dup int) {
-	was := g.strict
-	g.strict = true
-	defer func() { g.strict = was }()
+	was, items := g.strict, g.items
+	if g.strict = true; !g.Chance(5) {
+		g.items = 0 // the spec is what counts
+	}
+	defer func() { g.strict, g.items = was, items }()
 	edited := map[string]any{}
 	for name := range Metadata.Properties {
 		if v, ok := old[name]; ok {
@@ -119,7 +125,7 @@ func (g *Gen) write(w *World) Write {
 		Apply:   g.Intn(3) > 0 || w.Live == nil && g.Intn(2) == 1,
 		Version: Versions[min(g.Intn(4), 1)],
 		Manager: g.Manager(),
-		Force:   g.Intn(3) == 0,
+		Force:   g.Intn(2) == 0,
 	}
 	if w.Live != nil && g.Chance(6) {
 		write.Subresource = "status"
