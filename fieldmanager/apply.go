@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -81,9 +80,8 @@ func (m *FieldManager) apply(live, applied runtime.Object, manager string, force
 
 // applyWrite is one apply on its way through the pipeline.
 //
-//	startApply   read both objects and live's entries; before-first-apply; it calls the next three
-//	reconcile    bring the entries up to today's topology
-//	walk         validate and merge the intent; what it owns, drops and changes
+//	read         check the request, and read both objects and live's entries; before-first-apply
+//	merge        validate and merge the intent; what it owns and dropped
 //	prune        remove what was dropped and nobody else owns
 //	take         take what changed from others, or find the conflicts
 //	finish       date the entry, keep up last-applied, default, encode
@@ -94,7 +92,7 @@ type applyWrite struct {
 	given   runtime.Object // live, as it was given; nil for none
 	applied runtime.Object
 	intent  object
-	live    operand
+	live    object // if given is unstructured, with its managed fields
 
 	entries   managedfields.List // of live; in the end, those that are stored
 	isCurrent bool               // entries would be written as they are in live
@@ -102,52 +100,61 @@ type applyWrite struct {
 	others    managedfields.List // entries without own, reconciled
 	kept      managedfields.List // entries without own that can't be compared
 
-	walked     typed.Applied
-	merged     map[string]any // with what is not changed as live has it
-	liveTree   map[string]any // live, as a tree without managed fields; nil until it is asked for
-	mergedTree map[string]any // merged, in the same way
-	changed    bool           // merged differs from live
-	changes    *comparisons   // how it differs
-	isNoOp     bool           // nothing changes, entries included
-
-	first     *remembered // what the walks of a manager who is new begin with; nil for nothing, and if own is not
-	ownsLater bool        // what the intent owns is not known yet
-	unlisted  bool        // there are conflicts that the error does not list
+	owned, dropped *fieldpath.Set // what the intent owns, and what its manager owned before and the intent does not
+	merged         object         // live itself unless changed
+	changed        bool           // merged differs from live
+	changes        *comparisons   // how it differs
+	isNoOp         bool           // nothing changes, entries included
+	unlisted       bool           // there are conflicts that the error does not list
 }
 
-// startApply checks the request and takes it apart (spec rules 1.1, 1.2 and 1.3).
+// startApply takes an apply to where it is known what it changes and owns, conflicts aside.
 func (m *FieldManager) startApply(live, applied runtime.Object, manager string, force bool) (*applyWrite, error) {
-	if applied == nil {
-		return nil, apierrors.NewBadRequest("no object to apply")
-	}
-	w := &applyWrite{
-		m: m, key: m.key(manager, managedfields.Apply), force: force, given: live, applied: applied,
-	}
-	var err error
-	if w.intent, err = m.readIntent(applied); err != nil {
+	w := &applyWrite{m: m, key: m.key(manager, managedfields.Apply), force: force, given: live, applied: applied}
+	if err := w.read(); err != nil {
 		return nil, err
 	}
-	if err := w.readLive(); err != nil {
-		if live != nil {
-			err = &ObjectError{LiveObject, "", err}
-		}
-		// A fault of the intent counts before one of live.
-		tree, _ := treeOf(live)
-		if intentErr := m.validateIntent(w.intent, tree); intentErr != nil {
-			err = intentErr
-		}
-		return nil, err
-	}
-	if live != nil && len(w.entries) == 0 {
-		if err := w.trackFromHere(); err != nil {
-			return nil, err
-		}
-	}
-	w.reconcile()
-	if err := w.walk(); err != nil || w.isNoOp {
+	if err := w.merge(); err != nil || w.isNoOp {
 		return w, err
 	}
 	return w, w.prune()
+}
+
+// read checks the request and takes it apart (spec rules 1.1, 1.2 and 1.3).
+func (w *applyWrite) read() (err error) {
+	m := w.m
+	if w.applied == nil {
+		return apierrors.NewBadRequest("no object to apply")
+	}
+	if w.intent, err = m.readIntent(w.applied); err != nil {
+		return err
+	}
+	if w.given == nil {
+		w.live, err = m.emptyObject()
+		return err
+	}
+	if w.live, w.entries, w.isCurrent, err = m.readLive(w.given); err != nil {
+		// A fault of the intent counts before one of live.
+		if intentErr := m.typ.Validate(w.intent.tree, typed.Rules{Unknown: m.unknown != RefuseUnknown}); intentErr != nil {
+			return &ObjectError{AppliedObject, w.intent.name(), intentErr}
+		}
+		return &ObjectError{LiveObject, "", err}
+	}
+	if len(w.entries) == 0 {
+		if err := w.trackFromHere(); err != nil {
+			return err
+		}
+	}
+	rest := w.entries
+	if i := w.entries.Index(w.key); i >= 0 {
+		own := w.entries[i]
+		w.own = &own
+		rest = slices.Delete(w.entries, i, i+1)
+	}
+	isCurrent := false
+	w.others, w.kept, isCurrent = m.reconcile(rest)
+	w.isCurrent = w.isCurrent && isCurrent
+	return nil
 }
 
 // key returns the key of what manager does through this FieldManager.
@@ -184,44 +191,6 @@ func (m *FieldManager) isOwnVersion(tree map[string]any) bool {
 	return version == m.version && kind == m.kind.Kind
 }
 
-// validateIntent returns what is wrong with an intent that is applied to live, which is
-// nil for nothing.
-func (m *FieldManager) validateIntent(intent object, live map[string]any) error {
-	if err := m.typ.Validate(intent.tree, m.intentRules(live)); err != nil {
-		return &ObjectError{AppliedObject, intent.name(), err}
-	}
-	return nil
-}
-
-// intentRules are those of an intent that is applied to live, nil for nothing.
-func (m *FieldManager) intentRules(live map[string]any) typed.Rules {
-	rules := typed.Rules{Unknown: m.unknown != RefuseUnknown}
-	if live != nil {
-		rules.Live = live
-	}
-	return rules
-}
-
-// dropUnknown takes the fields that the type does not declare out of the intent.
-func (w *applyWrite) dropUnknown() error {
-	m := w.m
-	live, err := w.live.plain()
-	if err != nil {
-		return &ObjectError{LiveObject, "", err}
-	}
-	if err := m.validateIntent(w.intent, live); err != nil {
-		return err
-	}
-	known, dropped := m.typ.DropUnknown(w.intent.tree, m.intentRules(live).Live)
-	if m.unknown == WarnUnknown && m.warn != nil {
-		for _, e := range dropped {
-			m.warn(Warning{Manager: w.key, Version: m.version, Err: e})
-		}
-	}
-	w.intent.tree, _ = known.(map[string]any)
-	return nil
-}
-
 // validate checks an object that is stored, or about to be: what a server let
 // in must not be refused here, so duplicates and unknown fields pass.
 func (o object) validate() error {
@@ -234,146 +203,69 @@ func (o object) validate() error {
 // trackFromHere gives what is in live to before-first-apply: the object was
 // written before anybody tracked it (spec rule 1.5).
 func (w *applyWrite) trackFromHere() error {
-	if w.live.isStruct && w.m.empty != nil {
-		empty, err := w.m.readOperand(w.m.empty)
-		if err == nil && gostruct.EqualJSON(empty.value, w.live.value) {
-			return nil // it is about to be created, and holds nothing yet
-		}
-	}
 	empty, err := w.m.emptyObject()
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
 	}
-	live, err := w.live.plain()
-	if err != nil {
-		return &ObjectError{LiveObject, "", err}
+	old := w.live.stripped()
+	if w.m.empty != nil && typed.Equal(empty.tree, old.tree) {
+		return nil // it is about to be created, and holds nothing yet
 	}
-	old := object{managedfields.With(live, nil), w.m.version, w.m.typ}
 	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(known(empty), known(old)), BeforeFirstApply, nil), false
+	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(known(empty), known(old)), BeforeFirstApply), false
 	return nil
 }
 
-// reconcile takes the manager's own entry out of the others, and brings these up to the
-// topology of today. The walk follows its own as it is in live.
-func (w *applyWrite) reconcile() {
-	rest := w.entries
-	if i := w.entries.Index(w.key); i >= 0 {
-		own := w.entries[i]
-		w.own = &own
-		rest = slices.Delete(w.entries, i, i+1)
-	}
-	isCurrent := false
-	w.others, w.kept, isCurrent = w.m.reconcile(rest)
-	w.isCurrent = w.isCurrent && isCurrent
-}
-
-// walk walks the intent ([typed.Type.Apply]). It walks again in two rare cases: the manager's own entry can't be
-// decoded, so it is ignored; or the intent has fields that the type does not declare, and the FieldManager drops those.
-func (w *applyWrite) walk() error {
+// merge merges the intent into live, and finds what the intent owns and dropped.
+func (w *applyWrite) merge() error {
 	m := w.m
-	// What a manager who is new to the object owns is asked for when it is known that
-	// there is no conflict: to make its first set costs more than the rest of the apply.
-	w.ownsLater = w.own == nil && len(w.others) > 0 && !w.force && m.unownedKnown
-	options := typed.ApplyOptions{
-		Semantics: m.semantics, Unowned: m.unowned, Compare: len(w.others) > 0,
-		ValuesOnly: w.ownsLater || !m.unownedKnown,
+	var live any
+	if w.live.tree != nil {
+		live = w.live.tree
 	}
-	last := w.lastOwned()
-	options.Guess = w.guess()
-	walked, err := m.typ.Apply(w.live.value, w.intent.tree, last, options)
-	var undecodable *typed.LastError
-	if w.own != nil && errors.As(err, &undecodable) {
-		w.ignoreOwn(undecodable.Err)
-		last = w.lastOwned()
-		walked, err = m.typ.Apply(w.live.value, w.intent.tree, last, options)
-	}
+	merged, err := m.semantics.Merge(m.typ, live, w.intent.tree, typed.Rules{})
+	var unknown typed.Errors
 	if _, ok := err.(typed.Errors); ok && m.unknown != RefuseUnknown {
-		if err := w.dropUnknown(); err != nil {
-			return err
-		}
-		walked, err = m.typ.Apply(w.live.value, w.intent.tree, last, options)
+		// Fields that the type does not declare are taken out of the intent.
+		var known any
+		known, unknown = m.typ.DropUnknown(w.intent.tree, live)
+		w.intent.tree, _ = known.(map[string]any)
+		merged, err = m.semantics.Merge(m.typ, live, known, typed.Rules{})
 	}
 	if err != nil {
 		return &ObjectError{AppliedObject, w.intent.name(), err}
 	}
-	if !m.unownedKnown {
-		w.filterOwned(&walked, last)
+	if m.unknown == WarnUnknown && m.warn != nil {
+		for _, e := range unknown {
+			m.warn(Warning{Manager: w.key, Version: m.version, Err: e})
+		}
 	}
-	if w.own == nil {
-		walked.Dropped = nil // it was not the manager's
-	}
-	w.walked, w.changed = walked, walked.Changed
-	w.merged, _ = walked.Merged.(map[string]any)
-	w.mergedTree = nil
-	// An apply that changes nothing ends here, and returns live as it is. So nothing may
-	// be left to do: the entry is of this version, all entries would be written as they
-	// are, the intent owns what it did, and kubectl's annotation need not be looked at.
-	w.isNoOp = w.own != nil && w.own.APIVersion == m.version && w.isCurrent && !walked.Changed && !walked.Moved &&
-		!isNothing(walked.Owned) && !(w.key.Manager == kubectl && w.live.hasLastApplied())
+	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
+	w.changed = merged.Changed
+	w.owned = managedfields.Strip(m.filter(m.version, merged.Owned))
+	last := w.lastOwned()
+	w.dropped = last.Difference(w.owned)
+	// An apply that changes nothing ends here, and returns live as it is. So nothing may be left to do: the entry is of
+	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation need
+	// not be looked at.
+	w.isNoOp = w.own != nil && w.own.APIVersion == m.version && w.isCurrent && w.own.IsUnchanged() && !w.changed &&
+		!w.owned.Empty() && w.owned.Equal(last) && !(w.key.Manager == kubectl && lastApplied(w.live.tree) != "")
 	return nil
 }
 
-// isNothing reports whether nothing is owned.
-func isNothing(o typed.Owned) bool { return len(o.Tree) == 0 && o.Set.Empty() }
-
-// lastOwned returns what the manager's last intent owned, in the form that its entry has
-// in live; nothing if it was of another version. For a manager who is new to the object it
-// is what it owned of the last such object; see [firstOwned].
-func (w *applyWrite) lastOwned() typed.Owned {
-	if w.own == nil {
-		if w.first = w.m.first.get(w.key, !w.live.isStruct); w.first != nil {
-			return w.first.owned
-		}
-	}
-	if w.own != nil && w.own.APIVersion == w.m.version {
-		if tree, ok := w.own.Tree(); ok && tree != nil {
-			return typed.Owned{Tree: tree}
-		}
-		set, err := w.own.Fields()
-		if err == nil {
-			return typed.Owned{Set: set}
-		}
-		w.ignoreOwn(err)
-	}
-	if w.live.isStruct {
-		return typed.Owned{}
-	}
-	return typed.Owned{Tree: map[string]any{}}
-}
-
-// guess returns the guess that goes with [applyWrite.lastOwned]; nil for none.
-func (w *applyWrite) guess() *typed.Guess {
-	if w.first == nil {
+// lastOwned returns what the manager's last intent owned; nothing if it was of another version, or can't be decoded.
+func (w *applyWrite) lastOwned() *fieldpath.Set {
+	if w.own == nil || w.own.APIVersion != w.m.version {
 		return nil
 	}
-	return w.first.guess
-}
-
-// ignoreOwn makes the manager's own entry one of no fields: they can't be decoded, so
-// that nothing is removed because of them.
-func (w *applyWrite) ignoreOwn(err error) {
-	w.m.warning(w.own.Header(), err)
-	w.own.SetFields(nil)
-}
-
-// filterOwned sets what the intent owns by a filter that can do anything, not just leave
-// out some paths and all below them.
-func (w *applyWrite) filterOwned(walked *typed.Applied, last typed.Owned) {
-	set := w.m.filter(w.m.version, w.m.typ.FieldSet(w.intent.tree))
-	was := last.Set
-	if last.Tree != nil {
-		was, _ = fieldpath.FromTree(last.Tree, fieldpath.Lenient)
+	if err := w.own.Reconcile(w.m.typ); err != nil {
+		w.m.warning(w.own.Header(), err)
+		w.own.SetFields(nil) // so that nothing is removed because of it
 	}
-	was = w.m.typ.Reconcile(was)
-	walked.Dropped = was.Difference(set)
-	set = managedfields.Strip(set)
-	walked.Owned = typed.Owned{Set: set}
-	if walked.Moved = !set.Equal(was); !walked.Moved {
-		walked.Owned = last
-	}
+	set, _ := w.own.Fields()
+	return set
 }
 
 // run takes what changed from others, and excuses the manager called kubectl conflicts
@@ -385,11 +277,7 @@ func (w *applyWrite) run() error {
 	err := w.take(w.force)
 	var conflicting conflicts.Conflicts
 	if w.key.Manager == kubectl && !w.unlisted && errors.As(err, &conflicting) {
-		live, plainErr := w.live.plain()
-		if plainErr != nil {
-			return plainErr
-		}
-		excused := w.m.clientSideApplied(object{live, w.m.version, w.m.typ}.stripped())
+		excused := w.m.clientSideApplied(w.live.stripped())
 		if excused.Empty() {
 			return err
 		}
@@ -419,15 +307,6 @@ func (w *applyWrite) take(force bool) error {
 	} else if slices.ContainsFunc(others, isEmpty) {
 		others = slices.DeleteFunc(slices.Clone(others), isEmpty)
 	}
-	if w.ownsLater {
-		last := w.lastOwned()
-		options := typed.ApplyOptions{Semantics: w.m.semantics, Unowned: w.m.unowned, Guess: w.guess()}
-		found, err := w.m.typ.Apply(w.live.value, w.intent.tree, last, options)
-		if err != nil {
-			return &ObjectError{AppliedObject, w.intent.name(), err}
-		}
-		w.ownsLater, w.walked.Owned, w.walked.Moved = false, found.Owned, found.Moved
-	}
 	w.entries = make(managedfields.List, 0, len(others)+len(w.kept)+1)
 	w.entries = append(w.entries, others...)
 	if mine := w.ownRecord(); !mine.IsEmpty() {
@@ -446,19 +325,9 @@ func (w *applyWrite) ownRecord() managedfields.Record {
 	if w.own != nil {
 		mine = *w.own
 	}
-	if w.first != nil && !w.walked.Moved {
-		mine = w.first.record(w.m)
-	} else if w.walked.Moved || mine.APIVersion != w.m.version {
-		owned := w.walked.Owned
-		if owned.Tree != nil {
-			mine = managedfields.NewTreeRecord(w.key, w.m.version, mine.Time, owned.Tree)
-		} else {
-			entry := managedfields.Entry{Key: w.key, APIVersion: w.m.version, Time: mine.Time, Fields: owned.Set}
-			mine = managedfields.NewRecord(entry)
-		}
-		if w.own == nil { // the next object that it applies may be alike: see firstOwned
-			w.m.first.put(w.key, w.m.version, owned, func() *typed.Guess { return w.m.guessOwned(owned) })
-		}
+	if set, err := mine.Fields(); err != nil || mine.APIVersion != w.m.version || !w.owned.Equal(set) {
+		mine = managedfields.NewRecord(
+			managedfields.Entry{Key: w.key, APIVersion: w.m.version, Time: mine.Time, Fields: w.owned})
 	}
 	if w.changed {
 		mine.SetTime(w.m.timestamp())
@@ -468,71 +337,40 @@ func (w *applyWrite) ownRecord() managedfields.Record {
 
 // finish makes the object that is returned.
 func (w *applyWrite) finish() (runtime.Object, error) {
-	if w.live.isStruct {
-		return w.finishStruct()
+	out, tree := w.given, w.merged.tree
+	if out == nil {
+		out = w.applied
 	}
-	tree := w.merged
-	if w.isNoOp {
-		return like(w.given, tree)
+	_, isStruct := w.m.isOwnStruct(w.given)
+	switch {
+	case w.isNoOp && isStruct:
+		return gostruct.Copy(out), nil
+	case w.isNoOp:
+		return like(out, tree)
 	}
+	var err error
 	if w.key.Manager == kubectl {
-		var err error
 		if tree, err = keepLastApplied(tree, w.intent.tree); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
 		}
 	}
-	shape := w.given
-	if shape == nil {
-		shape = w.applied
+	isDefaulted := w.changed && w.m.defaulter != nil
+	if _, ok := out.(runtime.Unstructured); ok && isDefaulted {
+		tree = trees.Copy(managedfields.With(tree, nil)).(map[string]any)
 	}
-	if w.changed && w.m.defaulter != nil {
-		out, err := like(shape, trees.Copy(managedfields.With(tree, nil)).(map[string]any))
-		if err != nil {
-			return nil, err
-		}
-		w.m.defaulter(out)
-		// A defaulter may do anything to the object. What it did to the managed fields
-		// does not count: they are put in below.
-		if tree, err = treeOf(out); err == nil {
-			err = checkMetadata(tree)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
-		}
-	}
-	return like(shape, managedfields.With(tree, w.entries.EncodeTree()))
-}
-
-// finishStruct is finish for a Go struct of the FieldManager's version: what did not
-// change is shared with live.
-func (w *applyWrite) finishStruct() (runtime.Object, error) {
-	if w.isNoOp {
-		return gostruct.Copy(w.given), nil
-	}
-	out := gostruct.Copy(w.given)
-	if w.changed {
-		var err error
-		if out, err = patchStruct(w.given, w.merged); err != nil {
+	if !isStruct || w.changed || !sameTree(tree, w.live.tree) {
+		if out, err = like(out, tree); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
 		}
 	}
-	if w.key.Manager == kubectl {
-		if err := keepLastAppliedStruct(out, w.intent.tree); err != nil {
-			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
-		}
-	}
-	accessor, err := meta.Accessor(out)
-	if err != nil {
-		return nil, err
-	}
-	if w.changed && w.m.defaulter != nil {
-		accessor.SetManagedFields(nil)
-		out = out.DeepCopyObject()
+	if isDefaulted {
 		w.m.defaulter(out)
-		if accessor, err = meta.Accessor(out); err != nil {
-			return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
+		// A defaulter may do anything to the object. What it did to the managed fields does not count.
+		if u, ok := out.(runtime.Unstructured); ok {
+			if err := checkMetadata(u.UnstructuredContent()); err != nil {
+				return nil, fmt.Errorf("defaulting %s: %w", w.intent.name(), err)
+			}
 		}
 	}
-	accessor.SetManagedFields(w.entries.Encode())
-	return out, nil
+	return w.entries.Into(out)
 }

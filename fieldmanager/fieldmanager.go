@@ -146,13 +146,6 @@ type FieldManager struct {
 	semantics   *typed.Semantics
 	unknown     UnknownFields
 	cache       *fieldpath.Cache
-	first       firstOwned
-
-	// unowned are the paths that an apply at version never comes to own. It is
-	// only known, and applies are only tried as restatements, when the filter of
-	// the version is one that excludes a set; see restated.
-	unowned      *fieldpath.Set
-	unownedKnown bool
 }
 
 // New returns a FieldManager for requests of a kind at a version. It fails when
@@ -171,9 +164,6 @@ func New(kind schema.GroupVersionKind, types Types, options ...Option) (*FieldMa
 	}
 	if m.typ = types.TypeFor(kind); m.typ == nil {
 		return nil, fmt.Errorf("no type for %s", kind)
-	}
-	if reset, ok := fieldpath.Excluded(m.resetFields[m.version]); ok {
-		m.unowned, m.unownedKnown = managedfields.Unowned(reset), true
 	}
 	return m, nil
 }

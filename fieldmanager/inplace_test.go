@@ -639,15 +639,13 @@ func TestNothingAppliedToGoStructs(t *testing.T) {
 	}
 }
 
-// TestStructsThatAreNoObjects: what has no metadata of an object is read as a tree,
-// and what has no JSON is refused, although it could be read in place.
+// TestStructsThatAreNoObjects: what has no metadata of an object, or no JSON, is refused.
 func TestStructsThatAreNoObjects(t *testing.T) {
 	fm := anyManager(t, "v1")
 	status := &metav1.Status{Message: "m"}
 	status.SetGroupVersionKind(anyKind)
-	out, err := fm.Apply(status, anyAt(t, "v1", "reason: r"), "alice", false)
-	require.NoError(t, err)
-	require.Equal(t, metav1.StatusReason("r"), out.(*metav1.Status).Reason)
+	_, err := fm.Apply(status, anyAt(t, "v1", "reason: r"), "alice", false)
+	require.ErrorContains(t, err, "does not implement the Object interfaces")
 
 	m := widgetManager(t, "v1")
 	live, now := &counted{

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -93,39 +90,19 @@ func keepLastApplied(tree, intent map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	metadata := maps.Clone(tree["metadata"].(map[string]any))
-	metadata["annotations"] = withLastApplied[any](metadata["annotations"].(map[string]any), text)
-	out := maps.Clone(tree)
-	out["metadata"] = metadata
-	return out, nil
-}
-
-// keepLastAppliedStruct is keepLastApplied for a Go struct, whose metadata it changes.
-func keepLastAppliedStruct(obj runtime.Object, intent map[string]any) error {
-	accessor, err := meta.Accessor(obj)
-	if err != nil || accessor.GetAnnotations()[LastAppliedAnnotation] == "" {
-		return err
-	}
-	text, err := encodeIntent(intent)
-	if err != nil {
-		return err
-	}
-	accessor.SetAnnotations(withLastApplied(accessor.GetAnnotations(), text))
-	return nil
-}
-
-// withLastApplied returns a copy of annotations, all of which are strings, with text as the
-// intent that was applied last; without any when they would grow too large.
-func withLastApplied[V any](annotations map[string]V, text V) map[string]V {
-	annotations = maps.Clone(annotations)
+	annotations := maps.Clone(metadata["annotations"].(map[string]any))
 	annotations[LastAppliedAnnotation] = text
 	size := 0
 	for k, v := range annotations {
-		size += len(k) + len(any(v).(string))
+		size += len(k) + len(v.(string))
 	}
 	if size > maxAnnotations {
 		delete(annotations, LastAppliedAnnotation)
 	}
-	return annotations
+	metadata["annotations"] = annotations
+	out := maps.Clone(tree)
+	out["metadata"] = metadata
+	return out, nil
 }
 
 // encodeIntent returns the intent as the annotation holds it: without the

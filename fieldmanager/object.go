@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,15 +39,7 @@ func treeOf(obj runtime.Object) (map[string]any, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return u.UnstructuredContent(), nil
 	}
-	node, err := gostruct.Of(obj)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := node.Tree()
-	if err != nil {
-		return nil, fmt.Errorf("%T: %w", obj, err)
-	}
-	return tree.(map[string]any), nil
+	return gostruct.Tree(obj)
 }
 
 // checkMetadata refuses metadata that could not hold managed fields.
@@ -104,6 +97,42 @@ func (m *FieldManager) objectOf(obj runtime.Object) (object, error) {
 	}
 	return object{tree, m.version, m.typ}, nil
 }
+
+// readLive reads a stored object and its entries. isCurrent says that the entries would be written as they are.
+func (m *FieldManager) readLive(live runtime.Object) (
+	o object, entries managedfields.List, isCurrent bool, err error,
+) {
+	if accessor, ok := m.isOwnStruct(live); ok {
+		if o.tree, err = gostruct.Tree(live, managedFieldsPath...); err == nil {
+			entries, isCurrent, err = managedfields.ReadStructs(accessor.GetManagedFields(), m.cache)
+		}
+		return object{o.tree, m.version, m.typ}, entries, isCurrent, err
+	}
+	tree, err := treeOf(live)
+	if err == nil {
+		err = checkMetadata(tree)
+	}
+	if err != nil {
+		return o, nil, false, err
+	}
+	if entries, isCurrent, err = managedfields.ReadTree(tree, m.cache); err == nil {
+		o, err = m.objectOf(live)
+	}
+	return o, entries, isCurrent, err
+}
+
+// isOwnStruct reports whether obj is a Go struct of the FieldManager's kind and version, and returns its metadata.
+func (m *FieldManager) isOwnStruct(obj runtime.Object) (metav1.Object, bool) {
+	if _, ok := obj.(runtime.Unstructured); ok || isNil(obj) {
+		return nil, false
+	}
+	accessor, err := meta.Accessor(obj)
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	return accessor, err == nil && gvk == m.kind
+}
+
+// managedFieldsPath is left out of trees of Go structs.
+var managedFieldsPath = []string{"metadata", "managedFields"}
 
 // stripped returns o without managed fields.
 func (o object) stripped() object {
@@ -192,7 +221,7 @@ func like(obj runtime.Object, tree map[string]any) (runtime.Object, error) {
 		return &unstructured.Unstructured{Object: tree}, nil
 	}
 	out := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(runtime.Object)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out); err != nil {
+	if err := gostruct.Decode(tree, out); err != nil {
 		return nil, fmt.Errorf("%T: %w", obj, err)
 	}
 	return out, nil

@@ -156,14 +156,11 @@ func (m *FieldManager) takeFromOthers(
 // takeFrom takes from r what a change took. What of it is in conflict goes into lost,
 // which is nil for an update, where nothing is.
 func takeFrom(r *managedfields.Record, change *comparison, lost *losses) {
-	if !r.Intersects(change.changed) {
-		r.Subtract(change.Removed)
+	if taken := r.Intersection(change.changed); lost != nil && !taken.Empty() && lost.add(r, taken, change) {
 		return
 	}
-	if lost == nil || !lost.add(r, change) {
-		r.Subtract(change.changed)
-		r.Subtract(change.Removed)
-	}
+	r.Subtract(change.changed)
+	r.Subtract(change.Removed)
 }
 
 // maxConflictSteps bounds the elements of the paths of all conflicts that one
@@ -179,10 +176,9 @@ type losses struct {
 	more      bool // there are conflicts that are not listed
 }
 
-// add lists the fields that r owns and a change takes, of which there are some, with their values before and
-// after. It returns whether they end the write.
-func (l *losses) add(r *managedfields.Record, change *comparison) (refused bool) {
-	taken := r.Intersection(change.changed)
+// add lists the fields that a change takes from r, with their values before and after. It returns whether they end the
+// write.
+func (l *losses) add(r *managedfields.Record, taken *fieldpath.Set, change *comparison) (refused bool) {
 	old, err := change.old()
 	if err != nil {
 		old = object{typ: typed.Deduced()}

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -78,10 +79,12 @@ func (m *FieldManager) putBackFiltered(live map[string]any, merged object) (map[
 	}
 	tree := merged.typ.Remove(merged.tree, c.Changed())
 	if missing := c.Modified.Union(c.Removed); !missing.Empty() {
-		var err error
-		if tree, err = merged.typ.Merge(tree, merged.typ.Extract(live, missing.Leaves(), true)); err != nil {
+		part := merged.typ.Extract(live, missing.Leaves(), true)
+		merged, err := merged.typ.Merge(tree, part, typed.Rules{Duplicates: true, Unknown: true})
+		if err != nil {
 			return nil, err
 		}
+		tree = merged.Value
 	}
 	out, _ := tree.(map[string]any)
 	return out, nil

@@ -3,7 +3,6 @@ package fieldmanager
 import (
 	"slices"
 
-	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -14,191 +13,44 @@ import (
 // conversion fails, nothing is removed (spec rule 6.3): what nobody owns any more can be
 // removed by hand, what is lost can't be brought back.
 func (w *applyWrite) prune() error {
-	m := w.m
-	w.changes = m.compare(w.liveObject, w.mergedObject)
-	w.changes.set(m.version, w.liveObject, w.mergedObject, w.walked.Comparison)
-	if w.own == nil || w.own.APIVersion == m.version && w.walked.Dropped.Empty() {
+	defer func() {
+		if w.changes == nil {
+			w.changes = w.m.compare(w.liveObject, w.mergedObject)
+		}
+	}()
+	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.Empty() {
 		// Nothing was dropped. An intent owns every item that it owns something
 		// in, so that what is owned is never removed with an item around it.
 		return nil
-	}
-	if w.isOfOneVersion() {
-		return w.pruneInPlace()
-	}
-	return w.pruneAtVersions()
-}
-
-// isOfOneVersion reports whether the manager and all others own fields of the write's
-// version, as nearly always. If not, what stays depends on conversions of the object.
-func (w *applyWrite) isOfOneVersion() bool {
-	isOther := func(r managedfields.Record) bool { return r.APIVersion != w.m.version }
-	return !isOther(*w.own) && !slices.ContainsFunc(w.others, isOther)
-}
-
-// pruneInPlace prunes in one walk down what was dropped ([typed.Type.Prune]).
-func (w *applyWrite) pruneInPlace() error {
-	m := w.m
-	found, tookOwned, err := m.typ.Prune(w.walked.Merged, w.lastOwned(), w.walked.Dropped, w.owners())
-	if err != nil {
-		m.warning(w.own.Header(), err)
-		return nil
-	}
-	pruned, isMap := found.(map[string]any)
-	if !isMap || sameTree(pruned, w.merged) {
-		return nil
-	}
-	if tookOwned {
-		return w.setPruned(pruned)
-	}
-	// It only removed what the walk did not change.
-	changes := w.walked.Comparison
-	changes.Removed = changes.Removed.Union(m.semantics.Compare(m.typ, w.walked.Merged, pruned).Removed)
-	w.merged, w.mergedTree, w.changed = pruned, nil, true
-	w.changes = m.compare(w.liveObject, w.mergedObject)
-	w.changes.set(m.version, w.liveObject, w.mergedObject, changes)
-	return nil
-}
-
-// owners returns what every manager owns now, the intent's included.
-func (w *applyWrite) owners() []typed.Owned {
-	owners := make([]typed.Owned, 1, len(w.others)+2)
-	owners[0] = w.walked.Owned
-	if dropsMetadata(w.walked.Dropped) {
-		owners = append(owners, typed.Owned{Set: w.m.identity(w.intent.tree)})
-	}
-	for i := range w.others {
-		r := &w.others[i]
-		if tree, ok := r.Tree(); ok {
-			owners = append(owners, typed.Owned{Tree: tree})
-		} else if set, err := r.Fields(); err == nil {
-			owners = append(owners, typed.Owned{Set: set})
-		}
-	}
-	return owners
-}
-
-// pruneAtVersions prunes at each version that has entries.
-func (w *applyWrite) pruneAtVersions() error {
-	if !w.live.isPlain() { // converters need trees
-		if err := w.live.becomeTree(); err != nil {
-			return &ObjectError{LiveObject, "", err}
-		}
-		if err := w.walk(); err != nil {
-			return err
-		}
 	}
 	pruned, err := w.pruneBySets()
 	if err != nil {
 		w.m.warning(w.own.Header(), err)
 		return nil
 	}
-	return w.setPruned(pruned)
-}
-
-// setPruned makes pruned the merged object, with all that the intent owns.
-func (w *applyWrite) setPruned(pruned map[string]any) error {
-	plain, err := gostruct.Plain(pruned)
-	if err != nil {
-		return &ObjectError{LiveObject, "", err}
+	if pruned == nil {
+		return nil
 	}
-	if pruned, err = w.mergeOwned(plain.(map[string]any)); err != nil {
-		return &ObjectError{AppliedObject, w.intent.name(), err}
-	}
-	live, err := w.liveObject()
-	if err != nil {
-		return &ObjectError{LiveObject, "", err}
-	}
-	w.merged, w.mergedTree = managedfields.With(pruned, nil), nil
-	w.changed = !typed.Equal(live.tree, w.merged)
-	w.changes = w.m.compare(known(live), known(object{w.merged, w.m.version, w.m.typ}))
-	return nil
-}
-
-// mergeOwned merges what the intent owns into what pruning left: it is in the object as
-// the intent has it, whatever a removal emptied and a conversion lost on the way, so that
-// the same intent again changes nothing (spec rule 6.4).
-func (w *applyWrite) mergeOwned(pruned map[string]any) (map[string]any, error) {
-	owned := w.walked.Owned.Set
-	if tree := w.walked.Owned.Tree; tree != nil {
-		var err error
-		if owned, err = fieldpath.FromTree(tree, fieldpath.Lenient); err != nil {
-			return nil, err
-		}
-	}
-	intent := w.m.typ.Extract(w.intent.tree, owned.Leaves(), true)
-	if intent == nil {
-		return pruned, nil
-	}
-	merged, err := w.m.semantics.Merge(w.m.typ, pruned, intent)
-	if err != nil {
-		return nil, err
-	}
-	tree, _ := merged.(map[string]any)
-	return tree, nil
-}
-
-// liveObject returns live as a tree, without managed fields.
-func (w *applyWrite) liveObject() (object, error) {
-	if w.liveTree == nil {
-		tree, err := w.live.plain()
+	// What the intent owns is in the object as the intent has it, whatever a removal emptied and a conversion lost on the
+	// way, so that the same intent again changes nothing (spec rule 6.4).
+	if intent := w.m.typ.Extract(w.intent.tree, w.owned.Leaves(), true); intent != nil {
+		merged, err := w.m.semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
 		if err != nil {
-			return object{}, err
+			return &ObjectError{AppliedObject, w.intent.name(), err}
 		}
-		w.liveTree = managedfields.With(tree, nil)
+		pruned = merged.Value.(map[string]any)
 	}
-	return object{w.liveTree, w.m.version, w.m.typ}, nil
+	w.merged.tree = managedfields.With(pruned, nil)
+	live, err := w.liveObject()
+	w.changed = !typed.Equal(live.tree, w.merged.tree)
+	return err
 }
 
-// mergedObject returns the merged object as a tree, without managed fields.
-func (w *applyWrite) mergedObject() (object, error) {
-	if w.merged == nil {
-		return w.liveObject() // it is read in place, and did not change
-	}
-	if w.mergedTree == nil {
-		tree := w.merged
-		if !w.live.isPlain() {
-			plain, err := gostruct.Plain(tree)
-			if err != nil {
-				return object{}, err
-			}
-			tree = plain.(map[string]any)
-		}
-		w.mergedTree = managedfields.With(tree, nil)
-	}
-	return object{w.mergedTree, w.m.version, w.m.typ}, nil
-}
+// liveObject returns live without managed fields.
+func (w *applyWrite) liveObject() (object, error) { return w.live.stripped(), nil }
 
-// dropsMetadata reports whether something is dropped of what holds the fields that nobody
-// owns: only then identity says anything.
-func dropsMetadata(dropped *fieldpath.Set) bool {
-	for _, name := range [...]string{"apiVersion", "kind", "metadata"} {
-		if member, below := dropped.At(fieldpath.Field(name)); member || !below.Empty() {
-			return true
-		}
-	}
-	return false
-}
-
-// identity returns what the intent has of the fields that nobody owns (spec rule 2.7): it
-// does not drop them, nor the metadata around them.
-func (m *FieldManager) identity(intent map[string]any) *fieldpath.Set {
-	part := map[string]any{}
-	metadata, _ := intent["metadata"].(map[string]any)
-	for e, entry := range managedfields.Unowned(nil).Level() {
-		if v, ok := intent[e.Text()]; ok && entry.Below.Empty() {
-			part[e.Text()] = v
-		}
-		for below := range entry.Below.Level() {
-			if v, ok := metadata[below.Text()]; ok {
-				if part["metadata"] == nil {
-					part["metadata"] = map[string]any{}
-				}
-				part["metadata"].(map[string]any)[below.Text()] = v
-			}
-		}
-	}
-	return m.typ.FieldSet(part)
-}
+// mergedObject returns the merged object without managed fields.
+func (w *applyWrite) mergedObject() (object, error) { return w.merged.stripped(), nil }
 
 // pruneBySets prunes with sets of whole objects, at each version that has entries.
 //
@@ -222,7 +74,7 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := object{w.merged, m.version, m.typ}.stripped()
+	merged := w.merged.stripped()
 	if err := merged.withinLimits(); err != nil {
 		return nil, err
 	}
@@ -241,14 +93,18 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	}
 	// What is gone now and was last's goes; everything else comes back.
 	gone := before.owned().Difference(pruned.owned()).Intersection(candidates)
+	if gone.Empty() && before.version == m.version {
+		return nil, nil
+	}
 	pruned = before
 	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
 	pruned, err = m.at(pruned, m.version)
 	return pruned.tree, err
 }
 
-// entriesForPrune returns the manager's last entry, and all entries as they would be
-// without a prune.
+// entriesForPrune returns the manager's last entry, and all entries as they would be without a prune. The intent owns
+// what nobody ever owns (spec rule 2.7): whatever it says of the name and the uid, they stay, and so does the metadata
+// around them.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
 	t := w.m.typeAt(w.own.APIVersion)
 	if t == nil {
@@ -263,8 +119,7 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	if entries, err = w.others.Entries(); err != nil {
 		return last, nil, err
 	}
-	now := managedfields.Entry{Key: w.key, APIVersion: w.m.version}
-	now.Fields = w.m.filter(w.m.version, w.m.typ.FieldSet(w.intent.tree))
+	now := managedfields.Entry{Key: w.key, APIVersion: w.m.version, Fields: w.owned.Union(managedfields.Unowned(nil))}
 	return last, append(entries, now), nil
 }
 

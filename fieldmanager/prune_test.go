@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // changing converts like NoneConverter, and then has change rewrite the copy that
@@ -278,4 +281,46 @@ func TestPruneKeepsDuplicatesOfOthers(t *testing.T) {
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:text":{}}}
 ctl Update example.dev/v1 {"f:spec":{"f:items":{"k:{\"name\":\"a\"}":{}}}}
 `, owners(t, out))
+}
+
+// TestDroppedMetadata: what nobody ever owns of metadata stays when its last field is dropped, whatever the intent says
+// of metadata (spec rule 2.7; doc/differences.md, 31).
+func TestDroppedMetadata(t *testing.T) {
+	type m = map[string]any
+	intent := func(tree m) *unstructured.Unstructured {
+		out := m{"apiVersion": "v1", "kind": "ConfigMap"}
+		maps.Copy(out, tree)
+		return &unstructured.Unstructured{Object: out}
+	}
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	fm, err := fieldmanager.New(kind, openapi.Builtin())
+	require.NoError(t, err)
+	for name, second := range map[string]m{
+		"empty":                 {"metadata": m{}},
+		"null":                  {"metadata": nil},
+		"not mentioned":         {},
+		"not mentioned, data":   {"data": m{"k": "v"}},
+		"without its name":      {"metadata": m{"labels": m{}}},
+		"with its name":         {"metadata": m{"name": "thing"}},
+		"with another's labels": {"metadata": m{"annotations": m{"b": "2"}}},
+	} {
+		for _, isStruct := range []bool{false, true} {
+			var live runtime.Object
+			if isStruct {
+				live = &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
+			}
+			out, err := fm.Apply(live, intent(m{"metadata": m{"name": "thing", "labels": m{"a": "1"}}}), "bob", true)
+			require.NoError(t, err)
+			accessor, err := meta.Accessor(out)
+			require.NoError(t, err)
+			accessor.SetUID("uid")
+			out, err = fm.Apply(out, intent(second), "bob", true)
+			require.NoError(t, err)
+			accessor, err = meta.Accessor(out)
+			require.NoError(t, err)
+			require.Equal(t, "thing", accessor.GetName(), name)
+			require.EqualValues(t, "uid", accessor.GetUID(), name)
+			require.Empty(t, accessor.GetLabels(), name)
+		}
+	}
 }

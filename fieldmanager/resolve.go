@@ -171,15 +171,16 @@ func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Se
 	all := m.typ.FieldSet(live)
 	// With everything that is below: the shapes may differ.
 	part := m.typ.Extract(live, set.Union(all.Difference(all.RecursiveDifference(set))), true)
-	tree, err := m.typ.Merge(intent, part)
+	rules := typed.Rules{Unknown: m.unknown != RefuseUnknown}
+	shared, err := m.typ.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
 	if err == nil {
-		err = m.typ.Validate(tree, m.intentRules(live))
+		_, err = m.typ.Merge(live, shared.Value, rules)
 	}
 	if err != nil {
 		// An update may have left in live what no intent may have (spec rule 1.3).
 		return nil, fmt.Errorf("live's value can't be shared: %w", err)
 	}
-	out, _ := tree.(map[string]any)
+	out, _ := shared.Value.(map[string]any)
 	return out, nil
 }
 

@@ -3,13 +3,14 @@ package fieldmanager
 import (
 	"errors"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -41,14 +42,11 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	case len(w.entries) == 0 && !w.isCreate:
 		return managedfields.List(nil).Into(now)
 	}
-	if err := w.readObjects(); err != nil {
-		return nil, err
-	}
-	changes, err := w.compare(manager)
+	changes, err := w.compare()
 	if err != nil {
 		return nil, err
 	}
-	return m.track(w.entries, changes, manager, w.added).Into(now)
+	return m.track(w.entries, changes, manager).Into(now)
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
@@ -86,8 +84,7 @@ var errNoObject = errors.New("no object")
 // updateWrite is one update on its way through the pipeline.
 //
 //	startUpdate   the entries that it starts from: the new object's, or live's
-//	readObjects   both objects; Go structs in place
-//	compare       compare them, and validate what is new
+//	compare       compare both objects, and validate what is new
 //	track         give the writer what it changed, and take it from others
 type updateWrite struct {
 	m         *FieldManager
@@ -96,8 +93,6 @@ type updateWrite struct {
 
 	entries    managedfields.List
 	entriesErr error // live's entries can't be read, and count
-	old, new   operand
-	added      *fieldpath.Set // to a Go struct; nil for nothing, or a tree
 }
 
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
@@ -120,14 +115,13 @@ func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, erro
 		if isReset(now) {
 			return w, nil
 		}
-		before := func() managedfields.List {
-			l, _ := stored.read(m.cache)
-			return l
-		}
 		// Sent entries that can't be read count as none.
-		if l, _ := sent.read(m.cache); len(l) > 0 && l.Sent(before, m.typeAt) == nil {
-			w.entries = l
-			return w, nil
+		if l, _ := sent.read(m.cache); len(l) > 0 {
+			before, _ := stored.read(m.cache)
+			if l.Sent(before) == nil {
+				w.entries = l
+				return w, nil
+			}
 		}
 	}
 	w.entries, w.entriesErr = stored.read(m.cache)
@@ -177,53 +171,68 @@ func isReset(obj runtime.Object) bool {
 	return err == nil && managedfields.IsReset(accessor.GetManagedFields())
 }
 
-// readObjects reads both objects.
-func (w *updateWrite) readObjects() (err error) {
-	if w.new, err = w.m.readOperand(w.now); err != nil {
-		return &ObjectError{NewObject, "", err}
-	}
-	switch {
-	case w.live != nil:
-		w.old, err = w.m.readOperand(w.live)
-	case w.m.empty != nil:
-		w.old, err = w.m.readOperand(w.m.empty)
-	default:
-		var empty object
-		empty, err = w.m.emptyObject()
-		w.old = operand{value: empty.tree, tree: empty.tree}
-	}
-	if err != nil {
-		return &ObjectError{LiveObject, "", err}
-	}
-	return nil
-}
-
 // compare compares both objects and validates what is new: what was there before is not
-// the writer's fault, and passes (spec rule 1.3).
-//
-// A manager that is new to an object and writes a Go struct probably creates one of many
-// that are alike. So the walk begins with a guess of what it adds, which costs one look at
-// each place if it is right.
-func (w *updateWrite) compare(manager string) (*comparisons, error) {
+// the writer's fault, and passes (spec rule 1.3). Of two Go structs, only what differs becomes trees.
+func (w *updateWrite) compare() (*comparisons, error) {
 	m := w.m
-	var guess *typed.Guess
-	if key := m.key(manager, managedfields.Update); w.new.isStruct && w.entries.Index(key) < 0 {
-		if r := m.first.get(key, false); r != nil {
-			guess = r.guess
+	old := sync.OnceValues(func() (object, error) {
+		switch {
+		case w.live != nil:
+			return m.readObject(w.live, LiveObject)
+		case m.empty != nil:
+			return m.readObject(m.empty, LiveObject)
 		}
+		return m.emptyObject()
+	})
+	now := sync.OnceValues(func() (object, error) { return m.readObject(w.now, NewObject) })
+	before, after, err := w.differing(old, now)
+	if err != nil {
+		return nil, err
 	}
-	old := func() (object, error) { return w.old.object(m, LiveObject) }
-	now := func() (object, error) { return w.new.object(m, NewObject) }
-	changes := m.compare(old, now)
-	found, ok := m.semantics.CompareGuessed(m.typ, w.old.value, w.new.value, guess, managedFieldsPath...)
+	found, ok := m.semantics.CompareAndValidate(m.typ, before, after)
 	if !ok {
 		return w.refuse(old, now)
 	}
-	if w.new.isStruct {
-		w.added = found.Added
-	}
+	changes := m.compare(old, now)
 	changes.set(m.version, old, now, found)
 	return changes, nil
+}
+
+// differing returns the trees of both objects, or parts of them that compare as they do.
+func (w *updateWrite) differing(old, now func() (object, error)) (before, after map[string]any, err error) {
+	live := w.live
+	if live == nil {
+		live = w.m.empty
+	}
+	if _, ok := w.m.isOwnStruct(w.now); ok && live != nil {
+		if _, ok := w.m.isOwnStruct(live); ok {
+			if before, after, err := gostruct.Diff(live, w.now, managedFieldsPath...); err == nil {
+				return before, after, nil
+			}
+		}
+	}
+	a, err := old()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := now()
+	return a.tree, b.tree, err
+}
+
+// readObject returns an object without its managed fields.
+func (m *FieldManager) readObject(obj runtime.Object, role Role) (object, error) {
+	if _, ok := m.isOwnStruct(obj); ok {
+		tree, err := gostruct.Tree(obj, managedFieldsPath...)
+		if err != nil {
+			return object{}, &ObjectError{role, "", err}
+		}
+		return object{tree, m.version, m.typ}, nil
+	}
+	o, err := m.objectOf(obj)
+	if err != nil {
+		return object{}, &ObjectError{role, "", err}
+	}
+	return o.stripped(), nil
 }
 
 // refuse says why an update can't be stored; it compares two objects that can.
@@ -247,12 +256,8 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 	return w.m.compare(old, now), nil
 }
 
-// managedFieldsPath is left out of trees that are compared.
-var managedFieldsPath = []string{"metadata", "managedFields"}
-
 // track returns the entries after manager made changes by an update: it owns what
-// it changed, and what it owned before (spec rule 5.5). entries are used up. added is what
-// was added, if they go into a Go struct.
+// it changed, and what it owned before (spec rule 5.5). entries are used up.
 //
 // For example, alice owns .spec.replicas and .spec.paused by an apply, and ctl owns .spec.image by an update. ctl sets
 // replicas, and removes paused and image:
@@ -260,32 +265,22 @@ var managedFieldsPath = []string{"metadata", "managedFields"}
 //	changed  .spec.replicas                  ctl comes to own it, alice loses it: an update has no conflicts
 //	removed  .spec.paused .spec.image        alice loses the one, ctl the other
 //	after    ctl owns .spec.replicas         alice's entry owns nothing any more, so it is dropped
-func (m *FieldManager) track(
-	entries managedfields.List, changes *comparisons, manager string, added *fieldpath.Set,
-) managedfields.List {
+func (m *FieldManager) track(entries managedfields.List, changes *comparisons, manager string) managedfields.List {
 	known, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
 	key := m.key(manager, managedfields.Update)
 	known = m.takeFromOthers(known, key, changes, nil)
 
 	mine := managedfields.NewRecord(managedfields.Entry{Key: key, APIVersion: m.version})
-	isNew := true
 	if i := known.Index(key); i >= 0 {
-		isNew = false
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)
 	}
 	owned := managedfields.Strip(own.changed) // without what nobody ever owns, such as metadata.name
-	switch {
-	case isNew && owned.Empty():
-	case isNew && added != nil:
-		mine = m.firstRecord(key, owned, added)
-	default:
-		// An entry may own what nobody can own today. A write that changes it takes it out.
-		mine.Subtract(own.changed.Difference(owned))
-		mine.Subtract(own.Removed)
-		mine.Add(owned)
-	}
+	// An entry may own what nobody can own today. A write that changes it takes it out.
+	mine.Subtract(own.changed.Difference(owned))
+	mine.Subtract(own.Removed)
+	mine.Add(owned)
 	if !owned.Empty() { // a write that only removes fields sets no time (spec rule 2.3)
 		mine.SetTime(m.timestamp())
 		// An entry of its own that can't be decoded is replaced.

@@ -4,28 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/tenure-ssa/tenure/internal/trees"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// List holds the entries of one object during a write. Keys are distinct. A write touches few entries, so an entry is
-// decoded only when its fields are needed: of most, a write only has to know whether they own what it changes, and
-// that is looked up in the encoded fields. Fields that are maps of maps are changed without decoding. Unchanged
-// entries are written back as they were read, even if they can't be decoded.
-//
-// For example, when an update changes .spec.replicas, which bob has applied:
-//
-//	l, _ := Read(live, cache)            decodes no fields
-//	r := l.Get(bob)                      {f:spec: {f:replicas: {}, f:paused: {}}}
-//	r.Intersects(changed)                a lookup in these maps
-//	r.Subtract(changed)                  {f:spec: {f:paused: {}}}: two new maps
-//	l.Into(live)                         writes all other entries as they were
+// List holds the entries of one object during a write. Keys are distinct. An entry is decoded when its fields are
+// needed. Unchanged entries are written back as they were read, even if they can't be decoded.
 //
 // Who reads a List owns it and may change it. The object that it was read from is never changed.
 type List []Record
@@ -37,7 +25,7 @@ type List []Record
 //	asTree != nil    ⇒  the entry is unchanged, and is asTree in an unstructured object
 //	asStruct != nil  ⇒  the fields are unchanged, and those of *asStruct, a Go struct
 //	decoded          ⇒  set is what it owns
-//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or the fields of asStruct are
+//	!decoded         ⇒  the fields of asTree or asStruct are
 //	err != nil       ⇒  !decoded: it can't be decoded, and is kept as it was read
 type Record struct {
 	Key
@@ -49,23 +37,17 @@ type Record struct {
 
 	asTree   map[string]any
 	asStruct *metav1.ManagedFieldsEntry
-	tree     map[string]any
+	tree     map[string]any // the FieldsV1 of an unstructured object, until it is decoded
 	set      *fieldpath.Set
 	cache    *fieldpath.Cache
 	decoded  bool
-	current  bool // tree is known to be reconciled and canonical
-	index    int  // the position in the list that was read
+	index    int // the position in the list that was read
 	err      error
 }
 
 // NewRecord returns the record of an entry.
 func NewRecord(e Entry) Record {
 	return Record{Key: e.Key, APIVersion: e.APIVersion, Time: e.Time, set: e.Fields, decoded: true}
-}
-
-// NewTreeRecord returns the record of an entry that owns tree, a FieldsV1 in canonical form.
-func NewTreeRecord(k Key, version string, at *metav1.Time, tree map[string]any) Record {
-	return Record{Key: k, APIVersion: version, Time: at, tree: tree, current: true}
 }
 
 // Index returns the position of the record of k, or -1.
@@ -170,11 +152,6 @@ func (r *Record) Fields() (*fieldpath.Set, error) {
 	return r.set, nil
 }
 
-// Tree returns what the record owns as a FieldsV1 of maps. ok is false if it has another form.
-func (r *Record) Tree() (tree map[string]any, ok bool) {
-	return r.tree, !r.decoded && r.asStruct == nil && r.err == nil
-}
-
 // Entry returns the decoded record. An error is an *[Error].
 func (r *Record) Entry() (Entry, error) {
 	set, err := r.Fields()
@@ -208,40 +185,14 @@ func (r *Record) SetTime(at *metav1.Time) {
 	r.Time, r.asTree = at, nil
 }
 
-// setTree replaces the fields by a FieldsV1 in canonical form.
-func (r *Record) setTree(tree map[string]any) {
-	if !trees.SameMap(tree, r.tree) {
-		r.tree, r.asTree = tree, nil
-	}
-}
-
 // IsEmpty reports whether the record owns nothing. A record that can't be decoded is not empty.
 func (r *Record) IsEmpty() bool {
-	if ownsAny(r.tree) { // also of a decoded record: tree is what it owns until it is changed
-		return false
-	}
 	set, err := r.Fields()
 	return err == nil && set.Empty()
 }
 
-// ownsAny reports whether tree, a FieldsV1, has a member of a known kind. The member "." and kinds that a later
-// version may have written do not count.
-func ownsAny(tree map[string]any) bool {
-	for name := range tree {
-		if len(name) > 1 && name[1] == ':' && strings.IndexByte("fkvi", name[0]) >= 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// Reconcile adapts the record to the topology of t (spec rules 8.1, 8.2 and 8.3). It must be called before the methods
-// below.
+// Reconcile adapts the record to the topology of t (spec rules 8.1, 8.2 and 8.3).
 func (r *Record) Reconcile(t *typed.Type) error {
-	if tree, ok := r.Tree(); ok && (r.current || t.IsReconciled(tree)) {
-		r.current = true
-		return nil
-	}
 	set, err := r.Fields()
 	if err != nil {
 		return err
@@ -250,88 +201,47 @@ func (r *Record) Reconcile(t *typed.Type) error {
 	return nil
 }
 
-// Intersects reports whether the record owns any path of set.
-func (r *Record) Intersects(set *fieldpath.Set) bool {
-	if tree, ok := r.Tree(); ok {
-		return set.IntersectsTree(tree)
-	}
-	own, _ := r.Fields() // none with an error
-	return !own.Intersection(set).Empty()
-}
-
-// Intersection returns the paths of set that the record owns.
+// Intersection returns the paths of set that the record owns; none if it can't be decoded.
 func (r *Record) Intersection(set *fieldpath.Set) *fieldpath.Set {
-	if tree, ok := r.Tree(); ok {
-		return set.IntersectTree(tree)
-	}
-	own, _ := r.Fields() // none with an error
+	own, _ := r.Fields()
 	return own.Intersection(set)
 }
 
 // Subtract removes the paths of set from the record.
 func (r *Record) Subtract(set *fieldpath.Set) {
-	if tree, ok := r.Tree(); ok {
-		r.setTree(set.SubtractFrom(tree))
-	} else if own, err := r.Fields(); err == nil {
+	if own, err := r.Fields(); err == nil {
 		r.SetFields(own.Difference(set))
 	}
 }
 
 // Add adds the paths of set to the record.
 func (r *Record) Add(set *fieldpath.Set) {
-	if tree, ok := r.Tree(); ok {
-		r.setTree(set.AddTo(tree))
-	} else if own, err := r.Fields(); err == nil {
-		if union := set.Union(own); !union.Equal(own) {
-			r.SetFields(union)
-		}
+	own, err := r.Fields()
+	if err != nil {
+		return
+	}
+	if union := own.Union(set); !union.Equal(own) {
+		r.SetFields(union)
 	}
 }
 
 // Sent turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
 // equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
-// *[Error] if it can't be decoded. typeAt returns the type of a group version, or nil.
-func (l List) Sent(live func() List, typeAt func(version string) *typed.Type) error {
-	var before List
-	var at map[Key]int
+// *[Error] if it can't be decoded.
+func (l List) Sent(live List) error {
+	at := live.Positions()
 	for i := range l {
 		r := &l[i]
-		if r.isCanonical(typeAt) {
-			continue
-		}
-		if at == nil {
-			before = live()
-			at = before.Positions()
-		}
-		if j, ok := at[r.Key]; ok && r.isSame(&before[j]) {
-			*r = before[j]
+		if j, ok := at[r.Key]; ok && r.isSame(&live[j]) {
+			*r = live[j]
 			continue
 		}
 		if _, err := r.Fields(); err != nil {
 			return err
 		}
-		r.asTree, r.asStruct = nil, nil
+		r.asTree, r.asStruct, r.tree = nil, nil, nil
 	}
 	return nil
-}
-
-// isCanonical reports whether an entry of an unstructured object is as it would be written.
-func (r *Record) isCanonical(typeAt func(version string) *typed.Type) bool {
-	n := len(r.asTree)
-	if r.Subresource != "" {
-		n--
-	}
-	if r.Time != nil {
-		n--
-	}
-	if r.tree == nil || n != len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"}) {
-		return false
-	}
-	if t := typeAt(r.APIVersion); t != nil && t.IsReconciled(r.tree) {
-		r.current = true
-		return true
-	}
-	return fieldpath.IsCanonical(r.tree)
 }
 
 // isSame reports whether two records of one key are equal as they were read. Records of different forms are not.
@@ -351,10 +261,10 @@ func (r *Record) encodeTree() map[string]any {
 	}
 	out := encodeTree(r.Header())
 	switch {
+	case r.tree != nil: // only its time has changed
+		out["fieldsV1"] = r.tree
 	case r.decoded:
 		out["fieldsV1"] = r.set.Tree()
-	case r.asStruct == nil:
-		out["fieldsV1"] = r.tree
 	default:
 		// The entry of a Go struct that was not decoded, or can't be, goes into an unstructured object. Bytes that are not
 		// JSON can't be represented there.

@@ -42,8 +42,7 @@ func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
 	return Comparison{Added: f(c.Added), Modified: f(c.Modified), Removed: f(c.Removed)}
 }
 
-// Compare returns how now differs from old (spec rule 5.3). Both must be valid, but may have duplicates, and may be or
-// hold a [Container]. It costs
+// Compare returns how now differs from old (spec rule 5.3). Both must be valid, but may have duplicates. It costs
 // O(size) of both values; parts that are one value in memory are skipped. The order of items makes no difference; see
 // [Type.Reordered].
 func (t *Type) Compare(old, now any) Comparison {
@@ -58,18 +57,9 @@ func (s *Semantics) Compare(t *Type, old, now any) Comparison {
 
 // CompareAndValidate is [Semantics.Compare] for a value that was not validated. ok is false if a part of now that old
 // does not have is invalid by the rules for stored objects, which allow unknown fields and duplicates. Parts that are
-// equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate]. The
-// field at the path except is skipped. A value in a [Container] that has no JSON value is invalid.
-func (s *Semantics) CompareAndValidate(t *Type, old, now any, except ...string) (c Comparison, ok bool) {
-	return s.CompareGuessed(t, old, now, nil, except...)
-}
-
-// CompareGuessed is [Semantics.CompareAndValidate] with a guess of what is added; nil for none.
-func (s *Semantics) CompareGuessed(t *Type, old, now any, g *Guess, except ...string) (c Comparison, ok bool) {
-	x := comparer{s: s, left: MaxValues, check: true, except: except}
-	if s == nil {
-		x.guess = g
-	}
+// equal in old are valid, whatever they are. ok is also false if the values exceed the limits of [Type.Validate].
+func (s *Semantics) CompareAndValidate(t *Type, old, now any) (c Comparison, ok bool) {
+	x := comparer{s: s, left: MaxValues, check: true}
 	c = x.run(t, old, now)
 	return c, !x.invalid && x.left >= 0
 }
@@ -80,44 +70,40 @@ type comparer struct {
 	left    int  // values that may still be visited
 	check   bool // validate the parts that only the new value has
 	invalid bool // such a part is invalid
-
-	except []string // the path of the field that is skipped
-	met    int      // how many of its names lead to the current place
-
-	stack *fieldpath.Stack // of what only one side has; nil until something is
-	guess *Guess           // of what is added at the current place; nil for none
 }
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
 	d := c.compare(t, old, now, 0)
-	if c.stack != nil {
-		c.stack.Clear()
-		stacks.Put(c.stack)
-		c.stack = nil
-	}
 	return Comparison{Added: d.added.Below, Modified: d.modified.Below, Removed: d.removed.Below}
 }
 
-// accept validates a part that only the new value has. Everything below it is then valid, so it clears c.check, and
-// returns the old value for the caller to restore.
+// only returns the paths of a value that only one side has, and validates it if it is the new one.
+func (c *comparer) only(t *Type, v any, depth int, check bool) *fieldpath.Set {
+	if _, ok := v.(string); ok && (t.Scalar == String || t.Scalar == Untyped) {
+		return nil // as most values are
+	}
+	w := newValidator(stored)
+	defer w.release()
+	w.setOnly, w.everyPath, w.semantics, w.depth = !check, true, c.s, depth
+	_, below := w.value(t, v)
+	c.invalid = c.invalid || check && len(w.errs) > 0 || w.ended
+	c.left -= w.values
+	return below
+}
+
+// accept validates a part that the new value has in the place of another. Everything below it is then valid, so it
+// clears c.check, and returns the old value for the caller to restore.
 func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
 	if check = c.check; check {
-		c.validate(t, now, depth)
+		w := newValidator(stored)
+		defer w.release()
+		w.depth = depth
+		w.value(t, now)
+		c.invalid = c.invalid || len(w.errs) > 0
+		c.left -= w.values
 		c.check = false
 	}
 	return check
-}
-
-// validate validates a value by the rules for what is stored.
-func (c *comparer) validate(t *Type, v any, depth int) {
-	if left := isValid(t, v, depth, c.left); left >= 0 {
-		c.left = left
-		return
-	}
-	w := validator{rules: Rules{Duplicates: true, Unknown: true}, depth: depth}
-	w.value(t, v, nil)
-	c.invalid = c.invalid || len(w.errs) > 0
-	c.left -= w.values
 }
 
 // difference is how one place of two values differs.
@@ -153,12 +139,6 @@ func (d *differences) result() difference {
 	}
 }
 
-// none reports whether there is no difference.
-func (d *difference) none() bool {
-	return !d.added.Member && d.added.Below == nil && !d.modified.Member && d.modified.Below == nil &&
-		!d.removed.Member && d.removed.Below == nil
-}
-
 // compare returns the difference at one place, at a depth. One of the values may be missing.
 func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	if same(old, now) {
@@ -169,16 +149,12 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	}
 	switch {
 	case isMissing(now):
-		check := c.check
-		c.check = false
-		d.removed = fieldpath.Entry{Member: true, Below: c.only(t, old, depth)}
-		c.check = check
+		d.removed = fieldpath.Entry{Member: true, Below: c.only(t, old, depth, false)}
 		return d
 	case isMissing(old):
-		d.added = fieldpath.Entry{Member: true, Below: c.only(t, now, depth)}
+		d.added = fieldpath.Entry{Member: true, Below: c.only(t, now, depth, c.check)}
 		return d
 	}
-	c.invalid = c.invalid || isError(old) || isError(now)
 	before, after := t.shapeOf(old), t.shapeOf(now)
 	if before == after && holds(after, now) {
 		return c.compareAs(t, after, old, now, depth)
@@ -194,57 +170,37 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 
 // holds reports whether v has the first of the shapes. Any other value counts as an empty container, whose content is
 // not visited.
-func holds(shapes shape, v any) bool {
+func holds(shapes shape, v any) (ok bool) {
 	switch shapes.first() {
 	case mapShape:
-		return isLiveMap(v)
+		_, ok = v.(map[string]any)
 	case listShape:
-		_, ok := lenOf(v)
-		return ok
+		_, ok = v.([]any)
+	default:
+		ok = true
 	}
-	return true
+	return ok
 }
 
-// compareAs compares two values as the first of the shapes. Lists take the first of three ways that is possible:
-//
-//	same items in the same order   compareInOrder: equal items need no element
-//	distinct items                 compareHashed: pairs items by a hash of their keys
-//	duplicates, odd keys           compareLists: by elements, the definition
+// compareAs compares two values as the first of the shapes.
 func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) difference {
 	if depth > MaxDepth {
 		c.invalid = true
 		return difference{modified: fieldpath.Entry{Member: true}}
 	}
-	switch shapes.first() {
+	shape := shapes.first()
+	if t.isLeafShape(shape) {
+		return c.compareLeaf(t, old, now, depth)
+	}
+	switch shape {
 	case mapShape:
-		switch {
-		case t.Map.Atomic || isEmptyMap(now) && isEmptyMap(old):
-			return c.compareLeaf(t, old, now, depth)
-		case !isLiveMap(old):
-			return difference{added: fieldpath.Entry{Below: c.onlyEntries(t.Map, now, depth)}}
+		if l, r := asMap(old), asMap(now); len(l) > 0 || len(r) > 0 {
+			return c.compareMaps(t.Map, l, r, depth)
 		}
-		return c.compareMaps(t.Map, old, now, depth)
 	case listShape:
-		nOld, _ := lenOf(old)
-		nNow, _ := lenOf(now)
-		if t.List.Kind == AtomicList || nOld == 0 && nNow == 0 {
-			return c.compareLeaf(t, old, now, depth)
+		if l, r := asList(old), asList(now); len(l) > 0 || len(r) > 0 {
+			return c.compareLists(t, l, r, depth)
 		}
-		if nOld == 0 {
-			return difference{added: fieldpath.Entry{Below: c.onlyItems(t, now, depth)}}
-		}
-		l, r := itemsOf(old), itemsOf(now)
-		c.guess = nil // it is of lists that only one side has
-		if d, ok := c.compareInOrder(t.List, l, r, depth); ok {
-			return d
-		}
-		if d, ok := c.compareHashed(t.List, l, r, depth); ok {
-			return d
-		}
-		check := c.accept(t, now, depth)
-		d := c.compareLists(t.List, l, r, depth)
-		c.check = check
-		return d
 	}
 	return c.compareLeaf(t, old, now, depth)
 }
@@ -259,49 +215,8 @@ func (c *comparer) compareLeaf(t *Type, old, now any, depth int) (d difference) 
 	return d
 }
 
-func (c *comparer) compareMaps(m *Map, old, now any, depth int) difference {
-	if isContainer(old) || isContainer(now) {
-		return c.compareInPlace(m, old, now, depth)
-	}
+func (c *comparer) compareMaps(m *Map, old, now map[string]any, depth int) difference {
 	var d differences
-	c.comparePlain(&d, m, asMap(old), asMap(now), depth)
-	return d.result()
-}
-
-// compareInPlace compares two maps of which at least one is a [Container].
-func (c *comparer) compareInPlace(m *Map, old, now any, depth int) difference {
-	var d differences
-	if c.guess != nil {
-		d.added = fieldpath.NewBuilder(len(c.guess.Below))
-	}
-	if a, ok := old.(Container); ok && a.Pairs(now, func(name string, l, r any, inOld, inNow bool) {
-		if !inOld {
-			l = missing
-		}
-		if !inNow {
-			r = missing
-		}
-		c.compareEntry(&d, m, name, l, r, depth)
-	}) {
-		return d.result()
-	}
-	for name, l := range entriesOf(old) {
-		r, ok := entryOf(now, name)
-		if !ok {
-			r = missing
-		}
-		c.compareEntry(&d, m, name, l, r, depth)
-	}
-	for name, r := range entriesOf(now) {
-		if _, ok := entryOf(old, name); !ok {
-			c.compareEntry(&d, m, name, missing, r, depth)
-		}
-	}
-	return d.result()
-}
-
-// comparePlain compares two maps that are plain trees.
-func (c *comparer) comparePlain(d *differences, m *Map, old, now map[string]any, depth int) {
 	both := 0
 	for name, l := range old {
 		r, ok := now[name]
@@ -310,21 +225,17 @@ func (c *comparer) comparePlain(d *differences, m *Map, old, now map[string]any,
 		} else {
 			r = missing
 		}
-		c.compareEntry(d, m, name, l, r, depth)
+		c.compareEntry(&d, m, name, l, r, depth)
 	}
-	if both == len(now) {
-		return
-	}
-	for name, r := range now {
-		if _, ok := old[name]; !ok {
-			c.compareEntry(d, m, name, missing, r, depth)
+	if both < len(now) {
+		for name, r := range now {
+			if _, ok := old[name]; !ok {
+				c.compareEntry(&d, m, name, missing, r, depth)
+			}
 		}
 	}
+	return d.result()
 }
-
-// maxTried is how deep Containers are asked whether they are equal as a whole, which is
-// faster than to walk them, but walks those that are not once more.
-const maxTried = 8
 
 // compareEntry compares an entry of two maps, of which at least one has it.
 func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, depth int) {
@@ -337,58 +248,85 @@ func (c *comparer) compareEntry(d *differences, m *Map, name string, l, r any, d
 		if c.s.asAbsent(m, name, r, depth) {
 			return
 		}
+		c.invalid = c.invalid || c.check && len(name) > fieldpath.MaxElement
 	case same(l, r) || c.s.bothAbsent(m, name, l, r, depth):
 		return
 	}
-	excepted := c.enter(name, depth)
-	// What leads to what is not looked at is not asked as a whole.
-	isOnWay := c.met > depth
-	switch {
-	case excepted:
-	case depth <= maxTried && !isOnWay && isContainer(l) && isContainer(r) && Equal(l, r):
-	default:
-		outer := c.guess
-		c.guess = outer.at(fieldpath.Field(name))
-		t := c.guess.typeOf(m, name)
-		c.invalid = c.invalid || c.check && isMissing(l) && len(name) > fieldpath.MaxElement
-		if !isOnWay && c.isGuessedOver(l, r, depth+1) {
-			d.added.Add(fieldpath.Field(name), false, c.guess.Set)
-		} else if child := c.compare(t, l, r, depth+1); !child.none() {
-			d.add(fieldpath.Field(name), child)
-		}
-		c.guess = outer
-	}
-	c.leave(depth)
+	d.add(fieldpath.Field(name), c.compare(m.typeOf(name), l, r, depth+1))
 }
 
-// enter is called before the walk visits an entry of a map. It reports whether that is the field that is skipped.
-func (c *comparer) enter(name string, depth int) (excepted bool) {
-	if depth != c.met || depth >= len(c.except) || name != c.except[depth] {
-		return false
+// compareLists compares the items of two lists that are not both empty. Most pairs of lists have the same items in the
+// same order: those are compared without elements. The others are compared by elements, the definition.
+func (c *comparer) compareLists(t *Type, old, now []any, depth int) difference {
+	if d, ok := c.compareInOrder(t.List, old, now, depth); ok {
+		return d
 	}
-	c.met++
-	return c.met == len(c.except)
+	return c.compareByElements(t, old, now, depth)
 }
 
-// leave is called after the walk visited an entry.
-func (c *comparer) leave(depth int) { c.met = min(c.met, depth) }
+// maxDiffering is the number of items that [comparer.compareInOrder] compares, and searches for duplicates.
+const maxDiffering = 8
 
-// compareLists compares the items of two lists by their elements. A duplicated item is compared as one leaf. If only
-// one side has duplicates of an item, it is added or removed as a whole, in favour of the other side (spec rule 5.4).
-func (c *comparer) compareLists(l *List, old, now []any, depth int) difference {
-	var d differences
-	before, after := l.indexOf(old), l.indexOf(now)
-	for i, e := range before.elems {
-		if before.first[e.Text()] != i {
+// maxOrdered bounds the nesting of lists that are compared in order. Each level compares differing items again, so a
+// value that is all nesting would cost its depth times its size.
+const maxOrdered = 64
+
+// compareInOrder compares two lists whose items have the same elements in the same order, and all but a few of which
+// are equal. ok is false for other lists, and if one of those few may be duplicated.
+func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d difference, ok bool) {
+	if len(old) != len(now) || depth > maxOrdered {
+		return d, false
+	}
+	var differing [maxDiffering]int
+	n := 0
+	for i := range old {
+		if same(old[i], now[i]) || equal(old[i], now[i], depth+1, &c.left) {
 			continue
 		}
-		d.add(e, c.compareItem(l, e, old, now, &before, &after, depth))
+		if n == maxDiffering || !l.sameItem(old[i], now[i]) {
+			return d, false
+		}
+		differing[n] = i
+		n++
+	}
+	var out differences
+	for _, i := range differing[:n] {
+		e, err := l.element(now[i])
+		if err != nil {
+			return d, false
+		}
+		for j := range now { // what is duplicated in one list is in the other
+			if j != i && l.sameItem(now[j], now[i]) {
+				return d, false
+			}
+		}
+		out.add(e, c.compare(l.Elem, old[i], now[i], depth+1))
+	}
+	return out.result(), true
+}
+
+// compareByElements compares two lists by the elements of their items. A duplicated item is compared as one leaf. If
+// only one side has duplicates of an item, it is added or removed as a whole, in favour of the other side
+// (spec rule 5.4).
+func (c *comparer) compareByElements(t *Type, old, now []any, depth int) difference {
+	var d differences
+	l := t.List
+	before, after := l.indexOf(old), l.indexOf(now)
+	check := c.check
+	if len(after.elems) < len(now) || after.many != nil { // items that are not compared one by one
+		c.accept(t, now, depth)
+	}
+	for i, e := range before.elems {
+		if before.first[e.Text()] == i {
+			d.add(e, c.compareItem(l, e, old, now, &before, &after, depth))
+		}
 	}
 	for i, e := range after.elems {
 		if after.first[e.Text()] == i && !before.has(e) {
 			d.add(e, c.compareItem(l, e, old, now, &before, &after, depth))
 		}
 	}
+	c.check = check
 	return d.result()
 }
 

@@ -134,49 +134,6 @@ func requireSameComparison(t *testing.T, want, got typed.Comparison) {
 	require.Equal(t, lines(want.Removed), lines(got.Removed))
 }
 
-// TestCompareAndValidateExcept shows which field is not looked at: the one at the end of
-// the names, whatever is beside and below it.
-func TestCompareAndValidateExcept(t *testing.T) {
-	for _, row := range []struct {
-		name, why, old, now      string
-		added, modified, removed []string
-		bad                      bool
-	}{
-		{name: "changed", why: "neither compared nor validated", old: `{template: {s: a, t: true}}`,
-			now: `{template: {s: 1, t: false}}`, modified: []string{".template.t"}},
-		{name: "added", why: "", old: `{template: {}}`, now: `{template: {s: 1, t: true}}`, added: []string{".template.t"}},
-		{name: "removed", why: "", old: `{template: {s: a, t: true}}`, now: `{template: {}}`,
-			removed: []string{".template.t"}},
-		{name: "added with the struct around it", why: "what is in a new struct is validated", old: `{}`,
-			now: `{template: {s: a, t: true}}`, added: []string{".template", ".template.t"}},
-		{name: "added with the struct around it, bad", why: "", old: `{}`, now: `{template: {s: 1}}`, bad: true},
-		{name: "removed with the struct around it", why: "", old: `{template: {s: 1, t: true}}`, now: `{}`,
-			removed: []string{".template", ".template.t"}},
-		{name: "its namesake above", why: "", old: `{s: a, template: {s: a}}`, now: `{s: b, template: {s: b}}`,
-			modified: []string{".s"}},
-		{name: "its namesake beside", why: "", old: `{labels: {s: a}, template: {s: a}}`,
-			now: `{labels: {s: b}, template: {s: b}}`, modified: []string{".labels.s"}},
-		{name: "its namesake below", why: "", old: `{template: {template: {s: a}}}`, now: `{template: {template: {s: b}}}`,
-			modified: []string{".template.template.s"}},
-		{name: "the name of its parent elsewhere", why: "", old: `{maps: {template: {s: a}}}`,
-			now: `{maps: {template: {s: b}}}`, modified: []string{".maps.template.s"}},
-		{name: "its namesake above, bad", why: "", old: `{}`, now: `{s: 1}`, bad: true},
-		{name: "its namesake beside, added and bad", why: "", old: `{labels: {}}`, now: `{labels: {s: 1}}`, bad: true},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			for range 10 { // maps are walked in any order
-				got, ok := (*typed.Semantics)(nil).CompareAndValidate(root, tree(t, row.old), tree(t, row.now), "template", "s")
-				require.Equal(t, !row.bad, ok, row.why)
-				if ok {
-					require.Equal(t, row.added, lines(got.Added), row.why)
-					require.Equal(t, row.modified, lines(got.Modified), row.why)
-					require.Equal(t, row.removed, lines(got.Removed), row.why)
-				}
-			}
-		})
-	}
-}
-
 // TestCompareAndValidateLimits shows that values are counted (spec rule 12.1), each once.
 func TestCompareAndValidateLimits(t *testing.T) {
 	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}

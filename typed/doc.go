@@ -1,5 +1,5 @@
 // Package typed implements how values of a type merge: it validates values, computes the paths that they hold,
-// merges, compares, prunes, removes, extracts and defaults.
+// merges, compares, removes, extracts and defaults.
 //
 // # Values
 //
@@ -21,21 +21,19 @@
 //
 // # Operations
 //
-// [Type.Apply] is the walk that a server-side apply needs: it merges an intent and returns what the intent owns, what
-// was dropped and what changed. The plain operations return one thing each, and are the reference that Apply is
-// tested against. For example, with a set called tags:
+// [Type.Merge] is what a server-side apply needs first: it validates an intent, merges it, and returns what it owns. For
+// example, with a set called tags:
 //
 //	t := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
 //		"tags": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},
 //	}}}
 //	live := map[string]any{"tags": []any{"a"}}
 //	intent := map[string]any{"tags": []any{"b"}}
-//	merged, err := t.Merge(live, intent)   // {tags: [a, b]}
-//	owned := t.FieldSet(intent)            // .tags[="b"]
-//	changes := t.Compare(live, merged)     // Added: .tags[="b"]
+//	merged, err := t.Merge(live, intent, typed.Rules{})   // Value: {tags: [a, b]}, Owned: .tags[="b"]
+//	changes := t.Compare(live, merged.Value)              // Added: .tags[="b"]
 //
 // # What is exported
 //
 // Seven types describe topology, five are errors and their reasons, and the others are the options and results of
-// operations. [Container], [Finder], [Owned] and [ApplyOptions] are for package fieldmanager.
+// operations. [Finder] is for package fieldmanager.
 package typed

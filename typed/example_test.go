@@ -38,22 +38,24 @@ func encode(v any) string {
 	return string(b)
 }
 
-// A server-side apply merges an intent into the live object and returns what its manager owns, drops and changes.
-func ExampleType_Apply() {
+// A server-side apply merges an intent into the live object. What its manager dropped is what its last intent owned and
+// this one does not.
+func ExampleType_Merge() {
 	t := container()
 	live := decode(`{"image": "a", "ports": [{"port": 80, "name": "x"}, {"port": 90}], "args": ["q"]}`)
 	intent := decode(`{"image": "b", "args": ["q", "r"]}`)
 	last := t.FieldSet(decode(`{"image": "a", "args": ["q"], "ports": [{"port": 80}]}`))
 
-	applied, err := t.Apply(live, intent, typed.Owned{Set: last}, typed.ApplyOptions{Compare: true})
+	merged, err := t.Merge(live, intent, typed.Rules{})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("merged  ", encode(applied.Merged))
-	printSet("owned   ", applied.Owned.Set)
-	printSet("dropped ", applied.Dropped)
-	printSet("added   ", applied.Comparison.Added)
-	printSet("modified", applied.Comparison.Modified)
+	changes := t.Compare(live, merged.Value)
+	fmt.Println("merged  ", encode(merged.Value))
+	printSet("owned   ", merged.Owned)
+	printSet("dropped ", last.Difference(merged.Owned))
+	printSet("added   ", changes.Added)
+	printSet("modified", changes.Modified)
 	// Output:
 	// merged   {"args":["q","r"],"image":"b","ports":[{"name":"x","port":80},{"port":90}]}
 	// owned    .image .args[="q"] .args[="r"]
@@ -62,12 +64,12 @@ func ExampleType_Apply() {
 	// modified .image
 }
 
-// Merge takes the order of the intent where it reorders the items that it shares with the live object.
-func ExampleType_Merge() {
+// The merged list has the order of the intent where that reorders the items that it shares with the live object.
+func ExampleType_Merge_order() {
 	live := decode(`{"image": "a", "ports": [{"port": 80, "name": "x"}, {"port": 90}], "args": ["q"]}`)
 	intent := decode(`{"image": "b", "ports": [{"port": 90}, {"port": 80}]}`)
-	merged, err := container().Merge(live, intent)
-	fmt.Println(encode(merged), err)
+	merged, err := container().Merge(live, intent, typed.Rules{})
+	fmt.Println(encode(merged.Value), err)
 	// Output:
 	// {"args":["q"],"image":"b","ports":[{"port":90},{"name":"x","port":80}]} <nil>
 }

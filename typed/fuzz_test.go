@@ -194,14 +194,14 @@ func sameSets(what string, theirs *smdpath.Set, ours *fieldpath.Set) error {
 
 func (d differential) merge(upLive, upApplied *smd.TypedValue, live, applied any) error {
 	theirs, theirErr := upLive.Merge(upApplied)
-	ours, ourErr := d.ours.Merge(live, applied)
+	ours, ourErr := d.ours.Merge(live, applied, typed.Rules{Unknown: true})
 	if (theirErr == nil) != (ourErr == nil) {
 		return fmt.Errorf("merge:\nupstream: %v\ntenure:   %v", theirErr, ourErr)
 	}
 	if theirErr != nil {
 		return nil
 	}
-	if a, b := oracle.JSON(plain(theirs)), oracle.JSON(ours); a != b {
+	if a, b := oracle.JSON(plain(theirs)), oracle.JSON(ours.Value); a != b {
 		return fmt.Errorf("merge:\nupstream: %s\ntenure:   %s", a, b)
 	}
 	return nil
@@ -421,7 +421,7 @@ func (d differential) survive(a, b any) {
 	t := d.ours
 	sets := []*fieldpath.Set{t.FieldSet(a), t.FieldSet(b), typed.Deduced().FieldSet(a)}
 	_ = t.Validate(a, typed.Rules{Unknown: true, Duplicates: true})
-	_, _ = t.Merge(a, b)
+	_, _ = t.Merge(a, b, typed.Rules{})
 	_ = t.Compare(a, b)
 	_ = typed.Equal(a, b)
 	for _, s := range sets {

@@ -32,13 +32,14 @@ func (l *List) element(item any) (fieldpath.Element, error) {
 // key returns the key of a keyed list's item: its key fields, or their defaults. A key field that has neither is
 // omitted, and the key differs from all keys with that field.
 func (l *List) key(item any) (fieldpath.Element, error) {
-	if !isLiveMap(item) {
+	entries, ok := item.(map[string]any)
+	if !ok {
 		return fieldpath.Element{}, fmt.Errorf("an item of a keyed list must be a map, got %s", describe(item))
 	}
 	var space [2]fieldpath.KeyField // as most keys have
 	fields := space[:0]
 	for _, name := range l.Keys {
-		v, ok := entryOf(item, name)
+		v, ok := entries[name]
 		if !ok {
 			if v = l.keyDefault(name); v == nil {
 				continue
@@ -134,4 +135,69 @@ func (x *index) times(e fieldpath.Element) int {
 		return 1
 	}
 	return 0
+}
+
+// sameItems reports whether two lists have the same items in the same order.
+func (l *List) sameItems(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !l.sameItem(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameItem reports whether two items have the same element: the same value, or the same key. A key field that an item
+// lacks counts as its default. It is false for items that have no element.
+func (l *List) sameItem(a, b any) bool {
+	if l.Kind == SetList {
+		return sameKey(a, b)
+	}
+	x, ok1 := a.(map[string]any)
+	y, ok2 := b.(map[string]any)
+	if !ok1 || !ok2 {
+		return false
+	}
+	for _, key := range l.Keys {
+		xv, xok := x[key]
+		yv, yok := y[key]
+		if xok != yok {
+			if xv, yv = l.orDefault(xv, xok, key), l.orDefault(yv, yok, key); xv == nil {
+				return false
+			}
+		}
+		if !sameKey(xv, yv) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameKey reports whether two values make the same element. Numbers are the same whatever their Go types.
+func sameKey(a, b any) bool {
+	if same(a, b) {
+		return true
+	}
+	switch x := a.(type) {
+	case nil, string, bool:
+		return false
+	case int64:
+		if _, ok := b.(int64); ok {
+			return false
+		}
+	case map[string]any, []any:
+		return Equal(x, b)
+	}
+	return kindOf(a) == isNumber && kindOf(b) == isNumber && fieldpath.Value(a).Equal(fieldpath.Value(b))
+}
+
+// orDefault returns the value of a key field, or its default if the item has none.
+func (l *List) orDefault(v any, has bool, key string) any {
+	if has {
+		return v
+	}
+	return l.keyDefault(key)
 }

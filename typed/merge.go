@@ -2,222 +2,338 @@ package typed
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Merge returns live with applied merged into it (spec rules 3.1, 3.2 and 3.3). It removes nothing from live, takes the
+// Merged is an intent that was merged into a live value.
+type Merged struct {
+	// Value is the merged value. It is live itself, the same value in memory, unless Changed.
+	Value   any
+	Changed bool
+	// Owned is the [Type.FieldSet] of the intent.
+	Owned *fieldpath.Set
+}
+
+// Merge merges applied, an intent, into live (spec rules 3.1, 3.2 and 3.3). It removes nothing from live, takes the
 // leaves of applied, and merges containers by their topology. A set or keyed list keeps the order of live if applied
 // has the shared items in that order, and has the order of applied otherwise. For example, with ports keyed by port:
 //
 //	live       image: a  ports: [{port: 80, name: x}, {port: 90}]  args: [q]
 //	applied    image: b  ports: [{port: 90}, {port: 80}]
-//	merged     image: b  ports: [{port: 90}, {port: 80, name: x}]  args: [q]
+//	Value      image: b  ports: [{port: 90}, {port: 80, name: x}]  args: [q]
+//	Owned      .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
 //
-// Both values must be valid. applied must have no duplicates; live may, and an applied item replaces all its
-// duplicates. The result shares memory with both. It is live itself, the same map in memory, if applied changes
-// nothing. It costs O(size of applied), plus the length of each list of live that applied has items of.
-func (t *Type) Merge(live, applied any) (any, error) {
-	return (*Semantics)(nil).Merge(t, live, applied)
+// live must be valid but may have duplicates, all of which an applied item replaces; it is nil for an object that is
+// new. The error is what [Type.Validate] finds wrong with applied by the rules, but for atomic lists and maps that equal
+// live's: they were accepted once, and the write does not change them (spec rule 1.3).
+//
+// The result shares memory with both values. It costs O(n log n) for n map entries and items of applied, plus the
+// length of each list of live that applied has items of.
+func (t *Type) Merge(live, applied any, rules Rules) (Merged, error) {
+	return (*Semantics)(nil).Merge(t, live, applied, rules)
 }
 
 // Merge is [Type.Merge] for values of type t with the equality of s: where live and applied are equal, live's value
 // stays.
-func (s *Semantics) Merge(t *Type, live, applied any) (any, error) {
-	m := merger{semantics: s}
-	out, _ := m.merge(t, live, applied)
+func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, error) {
+	if live == nil {
+		live = missing
+	}
+	m := merger{newValidator(rules)}
+	defer m.release()
+	m.semantics = s
+	out, _, owned := m.merge(t, live, applied)
+	if m.ended {
+		m.again()
+		m.merge(t, live, applied)
+	}
 	if err := m.err(); err != nil {
-		return nil, err
+		return Merged{}, err
 	}
-	return out, nil
+	if !out.changed && isMissing(live) {
+		live = nil
+	}
+	if !out.changed {
+		out.value = live
+	}
+	return Merged{Value: out.value, Changed: out.changed, Owned: owned}, nil
 }
 
-type merger struct {
-	faults
-	semantics *Semantics
-	depth     int // of the values in the object
+// merger validates an intent and makes its set where live has nothing, as the [validator] does, and merges where both
+// have something.
+type merger struct{ *validator }
+
+// result is the merged value of one place; value is live's own unless changed.
+type result struct {
+	value   any
+	changed bool
 }
 
-// merge returns the merged value, and whether it is live itself. One of the values may be missing.
-func (m *merger) merge(t *Type, live, applied any) (out any, unchanged bool) {
-	switch {
-	case isMissing(applied):
-		return live, true
-	case isMissing(live):
-		// Applied is valid and has no duplicates, so it is the result.
-		return applied, false
-	case same(live, applied):
-		return live, true
-	case m.depth+len(m.path) > MaxDepth:
-		m.add(TooDeep, "nested deeper than %d", MaxDepth)
-		return live, true
+// merge merges one place; live may be missing. leaf and owned are those of [validator.value].
+func (m *merger) merge(t *Type, live, applied any) (out result, leaf bool, owned *fieldpath.Set) {
+	if isMissing(live) {
+		leaf, owned = m.value(t, applied)
+		return result{applied, true}, leaf, owned
 	}
-	switch t.shapeOf(applied).first() {
+	shape := t.shapeOf(applied).first()
+	if leaf = t.isLeafShape(shape); leaf {
+		return m.mergeLeaf(t, shape, live, applied), leaf, nil
+	}
+	switch shape {
 	case mapShape:
-		return m.mergeMaps(t, live, applied)
-	case listShape:
-		return m.mergeLists(t, live, applied)
-	}
-	return m.mergeLeaf(t, live, applied)
-}
-
-// mergeLeaf returns applied, or live if the two are equal.
-func (m *merger) mergeLeaf(t *Type, live, applied any) (any, bool) {
-	if m.semantics != nil && m.semantics.leavesEqual(t, live, applied) {
-		return live, true
-	}
-	return applied, false
-}
-
-func (m *merger) mergeMaps(of *Type, live, applied any) (any, bool) {
-	t := of.Map
-	l, r := asMap(live), asMap(applied)
-	switch {
-	case t.Atomic || len(l) == 0 && len(r) == 0:
-		return m.mergeLeaf(of, live, applied)
-	case len(r) == 0:
-		return live, true
-	case len(l) == 0 && m.semantics == nil:
-		return applied, false
-	}
-	var out map[string]any // a copy of l, made at the first change
-	for name, rv := range r {
-		lv, ok := l[name]
-		if !ok && m.semantics.asAbsent(t, name, rv, m.depth+len(m.path)) ||
-			ok && m.semantics.bothAbsent(t, name, lv, rv, m.depth+len(m.path)) {
-			continue
+		l, r := asMap(live), asMap(applied)
+		switch {
+		case r == nil || len(l) == 0 && (len(r) == 0 || m.semantics == nil):
+		case !m.within():
+			return result{live, false}, leaf, nil
+		default:
+			out, owned = m.mergeEntries(t.Map, l, r)
+			return out, leaf, owned
 		}
-		merged := rv
-		if ok {
-			elem := t.typeOf(name)
-			m.push(fieldpath.Field(name))
-			var unchanged bool
-			merged, unchanged = m.merge(elem, lv, rv)
-			m.pop()
-			if unchanged {
-				continue
-			}
+	case listShape:
+		l, r := asList(live), asList(applied)
+		switch {
+		case len(l) == 0 || len(r) == 0 || len(r) > MaxItems:
+		case !m.within():
+			return result{live, false}, leaf, nil
+		default:
+			out, owned = m.mergeItems(t.List, l, r)
+			return out, leaf, owned
+		}
+	}
+	// Only one of them has content: the intent's takes the place of a null, and an empty one leaves what is there.
+	_, owned = m.value(t, applied)
+	switch {
+	case hasContent(live, shape) && !hasContent(applied, shape):
+		return result{live, false}, leaf, owned
+	case !hasContent(applied, shape) && m.semantics.leavesEqual(t, live, applied):
+		return result{live, false}, leaf, owned
+	}
+	return result{applied, true}, leaf, owned
+}
+
+// hasContent reports whether v is a map or list with content, of a shape.
+func hasContent(v any, s shape) bool {
+	return s == mapShape && len(asMap(v)) > 0 || s == listShape && len(asList(v)) > 0
+}
+
+// mergeLeaf returns applied, or live if the two are equal. An atomic list or map that equals live's is not validated.
+func (m *merger) mergeLeaf(t *Type, s shape, live, applied any) result {
+	isContainer := s != scalarShape && applied != nil
+	if isContainer && m.equal(t, live, applied) {
+		return result{live, false}
+	}
+	m.value(t, applied)
+	if !isContainer && m.equal(t, live, applied) {
+		return result{live, false}
+	}
+	return result{applied, true}
+}
+
+// equal is [Semantics.leavesEqual], which counts what it visits.
+func (m *merger) equal(t *Type, a, b any) bool {
+	left := MaxValues - m.values
+	if isNilContainer(a) == isNilContainer(b) && equal(a, b, 0, &left) {
+		m.values = MaxValues - left
+		return true
+	}
+	return m.semantics != nil && m.semantics.sameMeaning(t, a, b, 0)
+}
+
+// isNilContainer reports whether v is a nil map or list, which is written as null.
+func isNilContainer(v any) bool {
+	switch x := v.(type) {
+	case map[string]any:
+		return x == nil
+	case []any:
+		return x == nil
+	}
+	return false
+}
+
+func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *fieldpath.Set) {
+	var out map[string]any // a copy of live, made at the first change
+	at := m.set.Level()
+	each := func(name string, r any) {
+		t, declared := m.field(of, name)
+		if t == nil {
+			return
+		}
+		l, has := live[name]
+		if !has {
+			l = missing
+		}
+		m.push(fieldpath.Field(name))
+		merged, leaf, owned := m.merge(t, l, r)
+		m.pop()
+		m.set.Add(fieldpath.Field(name), leaf || !declared || isEmptyValue(r), owned)
+		if !merged.changed || m.isAbsent(of, name, l, r) {
+			return
 		}
 		if out == nil {
-			out = make(map[string]any, len(l)+1)
-			maps.Copy(out, l)
+			out = make(map[string]any, len(live)+1)
+			maps.Copy(out, live)
 		}
-		out[name] = merged
+		out[name] = merged.value
 	}
-	if out == nil {
-		return live, true
+	if m.ordered {
+		for _, name := range slices.Sorted(maps.Keys(applied)) {
+			each(name, applied[name])
+		}
+	} else {
+		for name, r := range applied {
+			each(name, r)
+		}
 	}
-	return out, false
+	return result{out, out != nil}, m.set.Take(at)
 }
 
-func (m *merger) mergeLists(of *Type, live, applied any) (any, bool) {
-	t := of.List
-	l, r := asList(live), asList(applied)
+// isAbsent reports whether an entry of applied counts as absent by the semantics, and live has no more.
+func (m *merger) isAbsent(of *Map, name string, live, applied any) bool {
+	depth := m.depth + len(m.path)
+	if isMissing(live) {
+		return m.semantics.asAbsent(of, name, applied, depth)
+	}
+	return m.semantics.bothAbsent(of, name, live, applied, depth)
+}
+
+// mergeItems merges two lists that both have items.
+func (m *merger) mergeItems(l *List, live, applied []any) (result, *fieldpath.Set) {
+	x := listMerge{
+		merger: m, list: l, live: live, applied: applied,
+		elems: make([]fieldpath.Element, len(applied)),
+	}
+	at := m.set.Level()
+	known := true
+	for i, item := range applied {
+		var ok bool
+		x.elems[i], ok = m.element(l, i, item)
+		known = known && ok
+	}
 	switch {
-	case t.Kind == AtomicList || len(l) == 0 && len(r) == 0:
-		return m.mergeLeaf(of, live, applied)
-	case len(r) == 0:
-		return live, true
-	case len(l) == 0:
-		return applied, false
-	}
-	if out, unchanged, ok := m.mergeInOrder(t, l, r); ok {
-		if unchanged {
-			return live, true
+	case !known: // it is invalid; what is in its items may be, too
+		for i, e := range x.elems {
+			if e.Kind() != 0 {
+				x.take(i, missing)
+			}
 		}
-		return out, false
+	case l.sameItems(live, applied):
+		x.inPlace()
+	default:
+		x.byElements()
 	}
-	x := listMerge{t: t, live: l, applied: r, liveIndex: t.indexOf(l), appliedIndex: t.indexOf(r)}
-	for text := range x.appliedIndex.many {
-		e := x.appliedIndex.elems[x.appliedIndex.first[text]]
-		m.add(Duplicate, "duplicate entries for key %s", shortly{e})
-	}
-	if len(m.errs) > 0 {
-		return nil, false
-	}
-	out := x.run(m)
-	if len(out) == len(l) {
-		unchanged := true
-		for i := range out {
-			unchanged = unchanged && same(out[i], l[i])
-		}
-		if unchanged {
-			return live, true
-		}
-	}
-	return out, false
+	owned := m.distinct(at)
+	return result{x.out, x.changed}, owned
 }
 
-// listMerge merges two lists by the elements of their items (spec rule 3.7), in the way that [matcher.order]
-// describes. It is the definition for lists with duplicates, which a matcher can't pair.
+// listMerge merges an intent's items into a list by their elements (spec rule 3.7).
 type listMerge struct {
-	t                       *List
-	live, applied           []any
-	liveIndex, appliedIndex index
+	*merger
+	list          *List
+	live, applied []any
+	elems         []fieldpath.Element // of applied
 
-	shared []fieldpath.Element // shared items that were not taken yet
-	out    []any
+	out     []any
+	changed bool // out is not live
 }
 
-// run merges. Each iteration moves at least one of the two cursors.
-func (x *listMerge) run(m *merger) []any {
-	for _, e := range x.appliedIndex.elems {
-		if x.liveIndex.has(e) {
-			x.shared = append(x.shared, e)
+// take merges the item of applied at i with live's.
+func (x *listMerge) take(i int, live any) result {
+	x.push(x.elems[i])
+	merged, _, owned := x.merge(x.list.Elem, live, x.applied[i])
+	x.pop()
+	x.set.Add(x.elems[i], true, owned)
+	return merged
+}
+
+// inPlace merges lists that have the same items in the same order, as most have.
+func (x *listMerge) inPlace() {
+	for i, live := range x.live {
+		merged := x.take(i, live)
+		if !merged.changed {
+			continue
+		}
+		if !x.changed {
+			x.out, x.changed = append(make([]any, 0, len(x.live)), x.live...), true
+		}
+		x.out[i] = merged.value
+	}
+}
+
+// byElements merges any two lists. It has one cursor in each:
+//
+//	live     a b c d        applied  d x b
+//	shared   d b            the applied items that live has and that are not taken, in applied's order
+//	merged   a c d x b
+//
+// An item of live only is taken when the cursor in live reaches it. Shared items are taken in applied's order; the
+// cursor in live skips those that are not next. An item of applied only follows the item before it in applied. Each
+// iteration moves a cursor, so that the cost is O(len(live) + len(applied)). Items of live that can't be selected are
+// left out, as upstream does.
+func (x *listMerge) byElements() {
+	index := x.list.indexOf(x.live)
+	applied := make(map[string]bool, len(x.elems))
+	var shared []fieldpath.Element
+	for _, e := range x.elems {
+		applied[e.Text()] = true
+		if index.has(e) {
+			shared = append(shared, e)
 		}
 	}
 	x.out = make([]any, 0, max(len(x.live), len(x.applied)))
-	merged := make(map[string]bool, len(x.appliedIndex.elems))
+	taken := make(map[string]bool, len(x.elems))
+	take := func(i int) {
+		e := x.elems[i]
+		taken[e.Text()] = true
+		live := missing
+		if index.times(e) == 1 { // the applied item replaces duplicates
+			live = x.live[index.at[index.first[e.Text()]]]
+		}
+		if merged := x.take(i, live); merged.changed {
+			x.out = append(x.out, merged.value)
+		} else {
+			x.out = append(x.out, live)
+		}
+	}
 	li, ri := 0, 0
-	lefts, rights := x.liveIndex.elems, x.appliedIndex.elems
-	for li < len(lefts) || ri < len(rights) {
-		if li < len(lefts) && ri < len(rights) {
-			if lefts[li].Equal(rights[ri]) {
-				merged[rights[ri].Text()] = true
-				x.takeShared(m, ri)
-				if len(x.shared) > 0 {
-					x.shared = x.shared[1:]
+	for li < len(index.elems) || ri < len(x.elems) {
+		if li < len(index.elems) && ri < len(x.elems) {
+			if index.elems[li].Equal(x.elems[ri]) {
+				take(ri)
+				if len(shared) > 0 {
+					shared = shared[1:]
 				}
 				li++
 				ri++
 				continue
 			}
-			if x.appliedIndex.has(lefts[li]) && len(x.shared) > 0 && !x.shared[0].Equal(lefts[li]) {
+			if applied[index.elems[li].Text()] && len(shared) > 0 && !shared[0].Equal(index.elems[li]) {
 				li++
 				continue
 			}
 		}
-		if li < len(lefts) {
-			if e := lefts[li]; !x.appliedIndex.has(e) {
-				x.out = append(x.out, x.live[x.liveIndex.at[li]])
+		if li < len(index.elems) {
+			if e := index.elems[li]; !applied[e.Text()] {
+				x.out = append(x.out, x.live[index.at[li]])
 				li++
 				continue
-			} else if merged[e.Text()] {
+			} else if taken[e.Text()] {
 				li++
 			}
 		}
-		if ri < len(rights) {
-			e := rights[ri]
-			merged[e.Text()] = true
-			x.takeShared(m, ri)
+		if ri < len(x.elems) {
+			e := x.elems[ri]
+			take(ri)
 			ri++
-			if len(x.shared) > 0 && x.shared[0].Equal(e) {
-				x.shared = x.shared[1:]
+			if len(shared) > 0 && shared[0].Equal(e) {
+				shared = shared[1:]
 			}
 		}
 	}
-	return x.out
-}
-
-// takeShared appends the item of applied at position ri of its index, merged with live's item of the same element if
-// there is exactly one.
-func (x *listMerge) takeShared(m *merger, ri int) {
-	e := x.appliedIndex.elems[ri]
-	item := x.applied[x.appliedIndex.at[ri]]
-	if x.liveIndex.times(e) == 1 {
-		m.push(e)
-		item, _ = m.merge(x.t.Elem, x.live[x.liveIndex.at[x.liveIndex.first[e.Text()]]], item)
-		m.pop()
+	x.changed = len(x.out) != len(x.live)
+	for i := 0; i < len(x.out) && !x.changed; i++ {
+		x.changed = !same(x.out[i], x.live[i])
 	}
-	x.out = append(x.out, item)
 }

@@ -41,12 +41,7 @@ func (s *Semantics) leavesEqual(t *Type, a, b any) bool {
 	if Equal(a, b) {
 		return true
 	}
-	if s == nil {
-		return false
-	}
-	x, xErr := plainTree(a)
-	y, yErr := plainTree(b)
-	return xErr == nil && yErr == nil && s.sameMeaning(t, x, y, 0)
+	return s != nil && s.sameMeaning(t, a, b, 0)
 }
 
 // sameMeaning reports whether two values, at a depth, have the same meaning. It visits the content of atomic lists
@@ -129,15 +124,6 @@ func (s *Semantics) asAbsent(m *Map, name string, v any, depth int) bool {
 		return t.Scalar == NoScalar && (t.List != nil || t.Map != nil && len(t.Map.Fields) == 0)
 	case []any:
 		return len(x) == 0 && t.List != nil
-	case Container:
-		switch {
-		case x.IsList():
-			return x.Len() == 0 && t.List != nil
-		case t.Map != nil && len(t.Map.Fields) == 0:
-			return x.Len() == 0
-		}
-		tree, err := x.Plain()
-		return err == nil && s.asAbsent(m, name, tree, depth)
 	case map[string]any:
 		if t.Map == nil {
 			return false

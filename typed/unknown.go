@@ -13,7 +13,7 @@ import (
 // are none. v must be valid by rules that allow unknown fields, with the same live: an atomic list or map that equals
 // live's is kept.
 func (t *Type) DropUnknown(v, live any) (any, Errors) {
-	d := dropper{liveFinder: liveFinder{left: MaxValues}}
+	d := dropper{left: MaxValues}
 	out := d.value(t, v, live)
 	err, _ := d.err().(Errors)
 	return out, err
@@ -21,15 +21,16 @@ func (t *Type) DropUnknown(v, live any) (any, Errors) {
 
 type dropper struct {
 	faults
-	liveFinder
+	finder Finder // of live's items
+	left   int    // values that may still be visited
 }
 
 func (d *dropper) value(t *Type, v, live any) any {
-	if len(d.path) > MaxDepth {
+	if d.left--; d.left < 0 || len(d.path) > MaxDepth {
 		return v
 	}
-	if t.isAtomic(v) {
-		if d.equalsLive(v, live) {
+	if shape := t.shapeOf(v).first(); shape != scalarShape && t.isLeafShape(shape) {
+		if live != nil && equal(v, live, 0, &d.left) {
 			return v
 		}
 		live = nil // an atomic value is one value
@@ -84,7 +85,11 @@ func (d *dropper) items(t *Type, list []any, live any) []any {
 			}
 		}
 		d.push(e)
-		kept := d.value(l.Elem, v, d.item(t, live, e))
+		var there any
+		if live != nil {
+			there = d.finder.child(t, live, e)
+		}
+		kept := d.value(l.Elem, v, there)
 		d.pop()
 		if same(kept, v) {
 			continue

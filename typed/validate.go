@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -14,33 +15,85 @@ type Rules struct {
 	Duplicates bool
 	// Unknown allows fields that a struct does not declare. They are validated as [Deduced].
 	Unknown bool
-	// Live is the live value in the same place, or nil. An atomic list or map that equals live's is not validated again:
-	// it was accepted once, and the write does not change it (spec rule 1.3).
-	Live any
 }
 
+// stored are the rules for what is stored, or about to be: what a server let in is not refused later.
+var stored = Rules{Duplicates: true, Unknown: true}
+
 // Validate returns the violations of t by v as [Errors], or nil. It checks the limits, [MaxDepth] and those beside
-// it, and stops at a value that is nested too deep or after too many values. It costs O(size of v), with a hash table
-// for each set and keyed list to find duplicates.
+// it, and stops at a value that is nested too deep or after too many values. It costs O(n log n) for n map entries
+// and items.
 func (t *Type) Validate(v any, rules Rules) error {
-	w := validator{rules: rules, liveFinder: liveFinder{left: MaxValues}}
-	w.value(t, v, rules.Live)
+	w := newValidator(rules)
+	defer w.release()
+	w.value(t, v)
 	if w.ended {
-		// Maps have no order: walk again, sorted, to report the same place every time.
-		w = validator{rules: rules, liveFinder: liveFinder{left: MaxValues}, ordered: true}
-		w.value(t, v, rules.Live)
+		w.again()
+		w.value(t, v)
 	}
 	return w.err()
 }
 
+// FieldSet returns the paths that an intent with value v owns (spec rules 4.1, 4.2 and 4.3): every scalar, null, atomic
+// list or map and empty map, every item of a set or keyed list, every entry of a map that is not a declared field,
+// and what is owned below them. It holds neither a declared field that is a granular container with content, nor an
+// empty granular list.
+//
+// For example, with ports keyed by port and labels a map with free keys:
+//
+//	v     labels: {app: x}  ports: [{port: 80}]  args: []  hints: {}
+//	set   .labels.app  .ports[port=80]  .ports[port=80].port  .hints
+//
+// A duplicated item is owned without its content. An item that has no key is left out; [Type.Validate] reports it. A
+// call costs O(n log n) for n map entries and items, as sets are sorted.
+func (t *Type) FieldSet(v any) *fieldpath.Set {
+	w := newValidator(stored)
+	defer w.release()
+	w.setOnly = true
+	_, below := w.value(t, v)
+	return below
+}
+
+// validator walks a value once, and finds both what is wrong with it and which paths it has.
 type validator struct {
 	faults
-	rules   Rules
+	rules Rules
+	// setOnly says that only the set is asked for: the content of atomic values is not visited.
+	setOnly bool
+	// everyPath makes a set of all paths, as in a [Comparison], and not of those that an intent owns. Entries that count
+	// as absent by the semantics are left out of it.
+	everyPath bool
+	semantics *Semantics
+
+	set     fieldpath.Builder
 	values  int  // values visited so far
 	ended   bool // a limit is exceeded, so the rest is not visited
 	ordered bool // visit maps in the order of their keys
 	depth   int  // of the value in the object
-	liveFinder
+}
+
+// validators are used again by one walk after the other.
+var validators = sync.Pool{New: func() any { return &validator{} }}
+
+func newValidator(rules Rules) *validator {
+	w := validators.Get().(*validator)
+	w.rules = rules
+	return w
+}
+
+// release ends the use of a validator.
+func (w *validator) release() {
+	w.set.Reset()
+	clear(w.path[:cap(w.path)])
+	*w = validator{set: w.set, faults: faults{path: w.path[:0]}}
+	validators.Put(w)
+}
+
+// again prepares another walk after one that a limit ended. Maps have no order: this one visits them sorted, to report
+// the same place every time.
+func (w *validator) again() {
+	w.faults, w.values, w.ended, w.ordered = faults{path: w.path[:0]}, 0, false, true
+	w.set.Reset()
 }
 
 // within reports whether the walk may continue, and ends it otherwise. A container that contains itself twice has no
@@ -61,61 +114,38 @@ func (w *validator) within() bool {
 	return false
 }
 
-// liveFinder finds live's values for the places of a walk.
-type liveFinder struct {
-	finder Finder
-	left   int // values that may still be compared
-}
-
-// equalsLive reports whether an atomic list or map equals live's; live is nil if there is none.
-func (s *liveFinder) equalsLive(v, live any) bool {
-	return live != nil && equal(v, live, 0, &s.left)
-}
-
-// item returns live's item for the element e of a list, or nil.
-func (s *liveFinder) item(t *Type, list any, e fieldpath.Element) any {
-	if list == nil {
-		return nil
+// value validates a value. It returns whether the value is owned as a whole, and the paths below it.
+func (w *validator) value(t *Type, v any) (leaf bool, below *fieldpath.Set) {
+	if !w.within() {
+		return true, nil
 	}
-	return s.finder.child(t, list, e)
+	shape := t.shapeOf(v).first()
+	leaf = t.isLeafShape(shape)
+	switch {
+	case v == nil, leaf && w.setOnly:
+	case shape == mapShape:
+		below = w.entries(t.Map, v)
+	case shape == listShape:
+		below = w.items(t.List, v)
+	case shape != scalarShape:
+		w.add(WrongType, "expected no value, got %s", describe(v))
+	case !t.Scalar.accepts(v):
+		w.add(WrongType, "expected %s, got %s", t.Scalar, describe(v))
+	case finite(v) != nil:
+		w.add(WrongType, "expected a finite number")
+	}
+	return leaf, below
 }
 
-// isAtomic reports whether v is a list or map that t owns and replaces as a whole.
-func (t *Type) isAtomic(v any) bool {
-	switch t.shapeOf(v).first() {
+// isLeafShape reports whether values of one of t's shapes are owned and replaced as a whole.
+func (t *Type) isLeafShape(s shape) bool {
+	switch s {
 	case mapShape:
 		return t.Map.Atomic
 	case listShape:
 		return t.List.Kind == AtomicList
 	}
-	return false
-}
-
-// value validates a value; live is live's value in its place, or nil.
-func (w *validator) value(t *Type, v, live any) {
-	if !w.within() || v == nil {
-		return
-	}
-	if t.isAtomic(v) {
-		if w.equalsLive(v, live) {
-			return
-		}
-		live = nil // an atomic value is one value
-	}
-	switch t.shapeOf(v).first() {
-	case mapShape:
-		w.entries(t, v, live)
-	case scalarShape:
-		if !t.Scalar.accepts(v) {
-			w.add(WrongType, "expected %s, got %s", t.Scalar, describe(v))
-		} else if err := finite(v); err != nil {
-			w.add(WrongType, "expected a finite number")
-		}
-	case listShape:
-		w.items(t, v, live)
-	default:
-		w.add(WrongType, "expected no value, got %s", describe(v))
-	}
+	return s == scalarShape
 }
 
 // accepts reports whether v is a scalar of the kind s.
@@ -133,59 +163,69 @@ func (s Scalar) accepts(v any) bool {
 	return false
 }
 
-func (w *validator) entries(t *Type, v, live any) {
+func (w *validator) entries(m *Map, v any) *fieldpath.Set {
 	entries, ok := v.(map[string]any)
-	switch {
-	case ok && w.ordered:
-		for _, name := range slices.Sorted(maps.Keys(entries)) {
-			w.entry(t.Map, name, entries[name], asMap(live)[name])
-		}
-	case ok:
-		for name, value := range entries {
-			w.entry(t.Map, name, value, asMap(live)[name])
-		}
-	case isStruct(v):
-		c := v.(Container)
-		for name, value, i := c.NextShape(0); i >= 0; name, value, i = c.NextShape(i) {
-			w.entry(t.Map, name, value, nil)
-		}
-	case isLiveMap(v):
-		for name, value := range entriesOf(v) {
-			w.entry(t.Map, name, value, nil)
-		}
-	default:
+	if !ok {
 		w.add(WrongType, "expected map, got %s", describe(v))
+		return nil
+	}
+	at := w.set.Level()
+	if w.ordered {
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			w.entry(m, name, entries[name])
+		}
+		return w.set.Take(at)
+	}
+	for name, value := range entries {
+		w.entry(m, name, value)
+	}
+	return w.set.Take(at)
+}
+
+func (w *validator) entry(m *Map, name string, v any) {
+	if w.everyPath && w.semantics.asAbsent(m, name, v, w.depth+len(w.path)) {
+		return
+	}
+	t, declared := w.field(m, name)
+	if t == nil {
+		return
+	}
+	w.push(fieldpath.Field(name))
+	leaf, below := w.value(t, v)
+	w.pop()
+	if !m.Atomic {
+		w.set.Add(fieldpath.Field(name), w.everyPath || leaf || !declared || isEmptyValue(v), below)
 	}
 }
 
-func (w *validator) entry(m *Map, name string, v, live any) {
+// field returns the type of an entry of a map, and whether it is declared. The type is nil for an entry that the map
+// can't have.
+func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 	if err := checkText("a name", len(name)); err != nil {
 		w.add(TooLarge, "%v", err)
-		return
+		return nil, false
 	}
-	t, _ := m.field(name)
-	w.push(fieldpath.Field(name))
-	switch {
-	case t != nil:
-		w.value(t, v, live)
-	case w.rules.Unknown:
-		w.value(deducedType, v, live)
-	default:
+	if t, declared = m.field(name); t == nil {
+		if w.rules.Unknown {
+			return deducedType, false
+		}
+		w.push(fieldpath.Field(name))
 		w.add(UnknownField, "field not declared in schema")
+		w.pop()
 	}
-	w.pop()
+	return t, declared
 }
 
-func (w *validator) items(t *Type, v, live any) {
-	l := t.List
-	if _, ok := lenOf(v); !ok {
-		w.add(WrongType, "expected list, got %s", describe(v))
-		return
-	}
-	list := itemsOf(v)
-	if len(list) > MaxItems {
-		w.add(TooLarge, "%d items, expected at most %d", len(list), MaxItems)
-		return
+// isEmptyValue reports whether v is null or an empty map, which is owned itself because nothing below it can be.
+func isEmptyValue(v any) bool {
+	m, ok := v.(map[string]any)
+	return v == nil || ok && len(m) == 0
+}
+
+func (w *validator) items(l *List, v any) *fieldpath.Set {
+	list, ok := w.list(v)
+	if !ok {
+		return nil
 	}
 	if l.Kind == AtomicList {
 		for i, item := range list {
@@ -193,28 +233,56 @@ func (w *validator) items(t *Type, v, live any) {
 				continue // as most are, and need no path
 			}
 			w.push(fieldpath.Index(i))
-			w.value(l.Elem, item, nil)
+			w.value(l.Elem, item)
 			w.pop()
 		}
-		return
+		return nil
 	}
-	seen := make(map[string]bool, len(list))
+	at := w.set.Level()
 	for i, item := range list {
-		e, err := l.element(item)
-		if err != nil {
-			reason := BadItem
-			if errors.As(err, new(sizeError)) {
-				reason = TooLarge
-			}
-			w.add(reason, "element %d: %v", i, err)
+		e, ok := w.element(l, i, item)
+		if !ok {
 			continue
 		}
-		if seen[e.Text()] && !w.rules.Duplicates {
+		w.push(e)
+		_, below := w.value(l.Elem, item)
+		w.pop()
+		w.set.Add(e, true, below)
+	}
+	return w.distinct(at)
+}
+
+// list returns the items of a value that has to be a list.
+func (w *validator) list(v any) (list []any, ok bool) {
+	if list, ok = v.([]any); !ok {
+		w.add(WrongType, "expected list, got %s", describe(v))
+	} else if ok = len(list) <= MaxItems; !ok {
+		w.add(TooLarge, "%d items, expected at most %d", len(list), MaxItems)
+	}
+	return list, ok
+}
+
+// element returns the element of the item at i of a list, unless it has none.
+func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) {
+	e, err := l.element(item)
+	if err != nil {
+		reason := BadItem
+		if errors.As(err, new(sizeError)) {
+			reason = TooLarge
+		}
+		w.add(reason, "element %d: %v", i, err)
+	}
+	return e, err == nil
+}
+
+// distinct returns the set of the items of a list, which were added since the level at. Items that are in it more than once are a violation, and in the set
+// without what is in them.
+func (w *validator) distinct(at int) *fieldpath.Set {
+	set, twice := w.set.TakeItems(at)
+	if !w.rules.Duplicates {
+		for _, e := range twice {
 			w.add(Duplicate, "duplicate entries for key %s", shortly{e})
 		}
-		seen[e.Text()] = true
-		w.push(e)
-		w.value(l.Elem, item, w.item(t, live, e))
-		w.pop()
 	}
+	return set
 }

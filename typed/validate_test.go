@@ -117,9 +117,9 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateLive: an atomic value that is live already is valid, and
+// TestMergeValidates: an atomic value that is live already is valid, and
 // nothing else is.
-func TestValidateLive(t *testing.T) {
+func TestMergeValidates(t *testing.T) {
 	for _, row := range []struct {
 		name, why    string
 		there, value string
@@ -144,7 +144,7 @@ func TestValidateLive(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			there, value := tree(t, row.there), tree(t, row.value)
-			err := root.Validate(value, typed.Rules{Live: there})
+			_, err := root.Merge(there, value, typed.Rules{})
 			if row.want == "" {
 				require.NoError(t, err, row.why)
 				return
@@ -158,11 +158,10 @@ func TestValidateLive(t *testing.T) {
 			"name": {Type: str}, "args": parts["args"],
 		})}}
 	items := tree(t, `[{name: a}, {name: b}, {name: c, args: [1]}, {name: d, args: [2]}]`)
-	require.NoError(t,
-		list.Validate(tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`),
-			typed.Rules{Live: items}), "items meet by their keys")
-	require.EqualError(t, list.Validate(tree(t, `[{name: d, args: [1]}]`), typed.Rules{Live: items}),
-		`[name="d"].args[0]: expected string, got 1`, "and not by their places")
+	_, err := list.Merge(items, tree(t, `[{name: d, args: [2]}, {name: a}, {name: c, args: [1]}, {name: b}]`), typed.Rules{})
+	require.NoError(t, err, "items meet by their keys")
+	_, err = list.Merge(items, tree(t, `[{name: d, args: [1]}]`), typed.Rules{})
+	require.EqualError(t, err, `[name="d"].args[0]: expected string, got 1`, "and not by their places")
 
 	// Beyond a limit it walks again, in order, and compares with live again.
 	nested := any("x")
@@ -172,7 +171,8 @@ func TestValidateLive(t *testing.T) {
 	there := map[string]any{"selector": map[string]any{"a": int64(1)}, "free": "x"}
 	value := map[string]any{"selector": map[string]any{"a": int64(1)}, "free": nested}
 	var errs typed.Errors
-	require.ErrorAs(t, root.Validate(value, typed.Rules{Live: there}), &errs)
+	_, err = root.Merge(there, value, typed.Rules{})
+	require.ErrorAs(t, err, &errs)
 	require.Len(t, errs, 1)
 	require.Equal(t, typed.TooDeep, errs[0].Reason)
 }

@@ -48,11 +48,6 @@ func kindOf(v any) kind {
 		return isNumber
 	case bool:
 		return isBool
-	case Container:
-		if isLiveMap(v) {
-			return isMap
-		}
-		return isList
 	}
 	return notJSON
 }
@@ -139,7 +134,7 @@ func equal(a, b any, depth int, left *int) bool {
 	case map[string]any:
 		y, ok := b.(map[string]any)
 		if !ok || len(x) != len(y) {
-			return equalInPlace(b, a)
+			return false
 		}
 		if trees.SameMap(x, y) {
 			return true
@@ -164,7 +159,7 @@ func equal(a, b any, depth int, left *int) bool {
 	case []any:
 		y, ok := b.([]any)
 		if !ok || len(x) != len(y) {
-			return equalInPlace(b, a)
+			return false
 		}
 		if sameList(x, y) {
 			return true
@@ -187,16 +182,8 @@ func equal(a, b any, depth int, left *int) bool {
 		}
 	case nil:
 		return b == nil
-	case Container:
-		return x.EqualJSON(b)
 	}
 	return equalNumbers(a, b)
-}
-
-// equalInPlace reports whether a is a [Container] that equals b.
-func equalInPlace(a, b any) bool {
-	c, ok := a.(Container)
-	return ok && c.EqualJSON(b)
 }
 
 func equalNumbers(a, b any) bool {
@@ -259,7 +246,7 @@ func sameList(a, b []any) bool {
 	return len(a) == 0 || &a[0] == &b[0]
 }
 
-// same reports whether a and b are certainly the same value, in O(1): one container in memory, one [Container], or
+// same reports whether a and b are certainly the same value, in O(1): one container in memory, or
 // equal scalars of one Go type.
 func same(a, b any) bool {
 	switch x := a.(type) {
@@ -273,9 +260,6 @@ func same(a, b any) bool {
 		return a == b
 	case float64:
 		y, ok := b.(float64)
-		return ok && x == y
-	case Container:
-		y, ok := b.(Container)
 		return ok && x == y
 	}
 	return false

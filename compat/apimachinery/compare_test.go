@@ -24,11 +24,9 @@ import (
 // in containers that lost everything, and in the order of items (doc/differences.md, 1, 15 and 25).
 func (h host) compare(w write, live, up, own runtime.Object) error {
 	upTree, ownTree := &unstructured.Unstructured{Object: treeOf(up)}, &unstructured.Unstructured{Object: treeOf(own)}
+	isKept := oracle.KeepName(upTree, ownTree)
 	err := oracle.Compare(upTree, ownTree)
-	if oracle.LosesName(upTree, ownTree) {
-		return nil
-	}
-	if err == nil || !w.apply {
+	if err == nil || !w.apply || isKept {
 		return err
 	}
 	intent := h.intent(w)

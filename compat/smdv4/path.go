@@ -109,7 +109,7 @@ func FromSet(s *v4fieldpath.Set) (*fieldpath.Set, error) {
 	if s == nil {
 		return nil, nil
 	}
-	b := fieldpath.NewBuilder(s.Members.Size())
+	var b fieldpath.Builder
 	var failed error
 	s.Members.Iterate(func(theirs v4fieldpath.PathElement) {
 		e, err := FromElement(theirs)

@@ -111,7 +111,7 @@ func FromSet(s *v6fieldpath.Set) (*fieldpath.Set, error) {
 	if s == nil {
 		return nil, nil
 	}
-	b := fieldpath.NewBuilder(s.Members.Size())
+	var b fieldpath.Builder
 	var failed error
 	s.Members.Iterate(func(theirs v6fieldpath.PathElement) {
 		e, err := FromElement(theirs)

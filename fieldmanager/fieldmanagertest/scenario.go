@@ -313,5 +313,6 @@ func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error
 		intent = map[string]any{}
 	}
 	s.complete(intent, s.at(version).WithKind(s.kind.Kind), live)
-	return intent, t.Validate(intent, typed.Rules{Live: live})
+	_, err = t.Merge(live, intent, typed.Rules{})
+	return intent, err
 }

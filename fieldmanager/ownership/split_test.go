@@ -13,7 +13,7 @@ import (
 // closedSet makes a set as an intent owns it: fields, items with their key fields,
 // map entries.
 func closedSet(r *rand.Rand, depth int) *fieldpath.Set {
-	b := fieldpath.NewBuilder(4)
+	var b fieldpath.Builder
 	for range 1 + r.IntN(3) {
 		name := string(rune('a' + r.IntN(4)))
 		switch kind := r.IntN(4); {

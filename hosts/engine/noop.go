@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/gmac"
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 // A controller applies the same intent over and over. That an apply changed nothing is remembered for the live object,
@@ -206,10 +207,6 @@ func sameFields(a, b *metav1.FieldsV1) bool {
 // equal reports whether two objects are the same. They are Go structs of the hub version, most of which have no names
 // in JSON: they are compared by the names of their fields.
 func equal(a, b runtime.Object) bool {
-	x, err := gostruct.Of(a)
-	if err != nil {
-		return false
-	}
-	y, err := gostruct.Of(b)
-	return err == nil && x.EqualJSON(y)
+	x, y, err := gostruct.Diff(a, b)
+	return err == nil && typed.Equal(x, y)
 }

@@ -83,11 +83,10 @@ var nesting = []attack{
 					return fmt.Errorf("equal beyond the limit")
 				}
 				deduced.Compare(a, b)
-				_, _ = deduced.Merge(a, b)
+				_, _ = deduced.Merge(a, b, typed.Rules{})
 				deduced.FieldSet(a)
 				deduced.DropUnknown(a, b)
 				typed.Canonical(nil).Compare(deduced, a, b)
-				_, _ = deduced.Apply(a, b, typed.Owned{Tree: tree{}}, typed.ApplyOptions{Compare: true})
 				return (conflicts.Conflicts{{Live: a, Applied: b}}).Render(discard{}, "x", "y")
 			}
 		},

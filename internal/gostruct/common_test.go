@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/tenure-ssa/tenure/internal/gostruct"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -250,12 +248,3 @@ func (m maybeShort) ToUnstructuredWithError() (any, error) {
 }
 
 func (w whole) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]any{"name": w.Name}) }
-
-// treeOf returns the plain tree of an object.
-func treeOf(obj any) (any, error) {
-	n, err := gostruct.Of(obj)
-	if err != nil {
-		return nil, err
-	}
-	return n.Tree()
-}

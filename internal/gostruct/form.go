@@ -7,13 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-
-	"github.com/tenure-ssa/tenure/typed"
 )
 
-// kind is how values of a Go type are read. The switches over it in value.go,
-// tree.go, equal.go and match.go are the places that know all of them.
+// kind is how values of a Go type are read. The switches over it in value.go, tree.go and diff.go know all of them.
 type kind uint8
 
 const (
@@ -47,13 +43,10 @@ type form struct {
 	byName map[string]*field
 	err    error
 
-	marshals bool         // convertKind: only through MarshalJSON
-	onlyPtr  bool         // convertKind: only a pointer to it has the method
-	bitwise  bool         // convertKind: equal in Go means equal in JSON, and == can't panic
-	scalarIs typed.Scalar // convertKind: always such a scalar, or null; NoScalar if that is not known
-	decodes  bool         // convertKind: a struct that is decoded by its UnmarshalJSON alone
+	onlyPtr bool // convertKind: only a pointer to it has the method
+	bitwise bool // convertKind: equal in Go means equal in JSON, and == can't panic
 
-	verdict atomic.Pointer[verdict] // structKind: see alwaysValid
+	unmarshals bool // convertKind: a struct that is decoded by its UnmarshalJSON alone
 }
 
 // field is a field of a struct, or one that it has from a struct embedded in it.
@@ -61,15 +54,9 @@ type field struct {
 	name      string
 	outer     []step // the embedded structs that it is in, outermost first
 	index     int
-	offset    uintptr // in the struct, if isPlain
-	size      uintptr // of its Go type
 	form      *form
 	omitEmpty bool
 	omitZero  func(reflect.Value) bool
-	// isPlain says that before and omitZero are nil, and that no step of outer is a pointer or has an omitZero.
-	isPlain bool
-	// isDirect says that isPlain is true and outer is empty.
-	isDirect bool
 	// before has the same name and comes earlier in the source: it counts when
 	// this one is left out.
 	before *field
@@ -78,7 +65,6 @@ type field struct {
 // step goes from a struct into one embedded in it.
 type step struct {
 	index    int
-	offset   uintptr
 	pointer  bool
 	omitZero func(reflect.Value) bool
 }
@@ -138,10 +124,8 @@ func (c compiler) form(t reflect.Type) *form {
 	byValue, byPointer := converts(t), converts(reflect.PointerTo(t))
 	if t.Kind() != reflect.Pointer && (byValue || byPointer) {
 		f.kind, f.onlyPtr = convertKind, !byValue
-		f.marshals = !shortcut(t) && !shortcut(reflect.PointerTo(t))
 		f.bitwise = bitwise(t)
-		f.scalarIs = scalarTypes[t]
-		f.decodes = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
+		f.unmarshals = t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
 		return f
 	}
 	switch t.Kind() {
@@ -243,11 +227,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 			omitZero = zeroTest(sf.Type)
 		}
 		next := &field{
-			name: name, outer: outer, index: i, offset: sf.Offset, size: sf.Type.Size(),
-			omitEmpty: hasOption(options, "omitempty"), omitZero: omitZero,
-		}
-		for _, s := range outer {
-			next.offset += s.offset
+			name: name, outer: outer, index: i, omitEmpty: hasOption(options, "omitempty"), omitZero: omitZero,
 		}
 		if sf.Anonymous && name == "" {
 			inner := sf.Type
@@ -258,7 +238,7 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 				if containsType(inside, inner) {
 					continue // a struct in itself: what is in it again is shadowed
 				}
-				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Offset, sf.Type.Kind() == reflect.Pointer, omitZero})
+				deeper := append(outer[:len(outer):len(outer)], step{i, sf.Type.Kind() == reflect.Pointer, omitZero})
 				c.fields(f, inner, deeper, append(inside[:len(inside):len(inside)], inner))
 				continue
 			}
@@ -279,9 +259,6 @@ func (c compiler) fields(f *form, t reflect.Type, outer []step, inside []reflect
 }
 
 func (f *form) add(next *field) {
-	next.isPlain = f.byName[next.name] == nil && next.omitZero == nil &&
-		!slices.ContainsFunc(next.outer, func(s step) bool { return s.pointer || s.omitZero != nil })
-	next.isDirect = next.isPlain && len(next.outer) == 0
 	if before, ok := f.byName[next.name]; ok {
 		next.before = before
 		for i := range f.fields {
@@ -360,31 +337,9 @@ func addressed(v reflect.Value, onlyPtr bool) any {
 	return copied.Interface()
 }
 
-// at returns the value of a field that is plain, left out or not.
-func (f *field) at(v reflect.Value) reflect.Value {
-	if len(f.outer) > 0 {
-		for _, s := range f.outer {
-			v = v.Field(s.index)
-		}
-	}
-	return v.Field(f.index)
-}
-
 // in returns the value of the field in a struct, and how to read it; ok is false
 // when the field is left out.
 func (f *field) in(v reflect.Value) (value reflect.Value, read *form, ok bool) {
-	if f.isDirect {
-		if value = v.Field(f.index); f.omitEmpty && f.isEmpty(value) {
-			return reflect.Value{}, nil, false
-		}
-		return value, f.form, true
-	}
-	if f.isPlain {
-		if value = f.at(v); f.omitEmpty && f.isEmpty(value) {
-			return reflect.Value{}, nil, false
-		}
-		return value, f.form, true
-	}
 	for ; f != nil; f = f.before {
 		if value, ok = f.own(v); ok {
 			return value, f.form, true
@@ -407,27 +362,10 @@ func (f *field) own(v reflect.Value) (reflect.Value, bool) {
 		}
 	}
 	v = v.Field(f.index)
-	if f.omitEmpty && f.isEmpty(v) || f.omitZero != nil && f.omitZero(v) {
+	if f.omitEmpty && isEmpty(v) || f.omitZero != nil && f.omitZero(v) {
 		return reflect.Value{}, false
 	}
 	return v, true
-}
-
-// isEmpty is [isEmpty] for a value of the field, of the kinds that are common.
-func (f *field) isEmpty(v reflect.Value) bool {
-	switch f.form.kind {
-	case stringKind:
-		return v.String() == ""
-	case listKind, mapKind:
-		return v.Len() == 0
-	case pointerKind:
-		return v.IsNil()
-	case boolKind:
-		return !v.Bool()
-	case intKind:
-		return v.Int() == 0
-	}
-	return isEmpty(v)
 }
 
 // isEmpty reports whether the option omitempty leaves v out.

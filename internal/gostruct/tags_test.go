@@ -2,6 +2,7 @@ package gostruct_test
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
+	"github.com/tenure-ssa/tenure/typed"
 )
 
 type m = map[string]any
@@ -241,17 +243,15 @@ func TestValues(t *testing.T) {
 				row.want = upstream
 			}
 			require.Equal(t, row.want, any(upstream), "the table agrees with upstream: %s", row.why)
-			n, err := gostruct.Of(row.obj)
+			got, err := gostruct.Tree(row.obj)
 			require.NoError(t, err)
-			got, err := n.Tree()
+			require.Equal(t, row.want, any(got), row.why)
+			if _, ok := row.obj.(runtime.Unstructured); ok {
+				return
+			}
+			old, now, err := gostruct.Diff(row.obj, row.obj)
 			require.NoError(t, err)
-			require.Equal(t, row.want, got, row.why)
-			require.Equal(t, row.want, walk(t, n), row.why)
-			require.True(t, gostruct.EqualJSON(n, row.want), row.why)
-			old, now, err := differing(row.obj, row.obj)
-			require.NoError(t, err)
-			require.Empty(t, old)
-			require.Empty(t, now)
+			require.True(t, typed.Equal(old, now), row.why)
 		})
 	}
 }
@@ -264,33 +264,6 @@ type (
 		N int
 	}
 )
-
-// walk is the slow twin of Tree: it makes the tree through the methods of nodes.
-func walk(t *testing.T, v gostruct.Value) any {
-	n, ok := v.(gostruct.Node)
-	if !ok {
-		return v
-	}
-	require.NotEqual(t, n.IsMap(), n.IsList())
-	if n.IsList() {
-		out := make([]any, n.Len())
-		for i := range out {
-			out[i] = walk(t, n.At(i))
-		}
-		return out
-	}
-	out := map[string]any{}
-	for name, entry := range n.Entries() {
-		out[name] = walk(t, entry)
-		got, ok := n.Get(name)
-		require.True(t, ok, name)
-		require.Equal(t, out[name], walk(t, got), name)
-	}
-	require.Len(t, out, n.Len())
-	_, ok = n.Get("no such entry")
-	require.False(t, ok)
-	return out
-}
 
 // Where upstream panics, leaks or fails, encoding/json is followed; see the
 // package comment.
@@ -313,13 +286,9 @@ func TestUpstreamCan(t *testing.T) {
 		{"no address in an interface", "or of what is in an interface", &struct{ A any }{byPointer{"v"}}, m{"A": "p:v"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			n, err := gostruct.Of(row.obj)
+			got, err := gostruct.Tree(row.obj)
 			require.NoError(t, err)
-			got, err := n.Tree()
-			require.NoError(t, err)
-			require.Equal(t, row.want, got, row.why)
-			require.Equal(t, row.want, walk(t, n))
-			require.True(t, gostruct.EqualJSON(n, row.want))
+			require.Equal(t, row.want, any(got), row.why)
 		})
 	}
 }
@@ -357,18 +326,12 @@ func TestErrors(t *testing.T) {
 		{"cyclic pointer", "so are pointers in a row", &list{[]any{self}}, "nested deeper than 1000"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			n, err := gostruct.Of(row.obj)
-			require.NoError(t, err)
-			_, err = n.Tree()
+			_, err := gostruct.Tree(row.obj)
 			require.ErrorContains(t, err, row.want, row.why)
 			var located *gostruct.Error
 			require.ErrorAs(t, err, &located)
-			other := changedCopy(row.obj)
-			_, _, err = differing(row.obj, other)
+			_, _, err = gostruct.Diff(row.obj, changedCopy(row.obj))
 			require.ErrorContains(t, err, row.want[max(0, len(row.want)-4):])
-			require.False(t, gostruct.EqualJSON(n, m{"Next": m{}, "Items": []any{}}))
-			for range n.Entries() { // nothing panics
-			}
 		})
 	}
 }
@@ -385,10 +348,10 @@ func changedCopy(obj any) any {
 		a.Next, b.Next = b, a
 		return a
 	}
-	return zeroOf(obj)
+	return reflect.New(reflect.TypeOf(obj).Elem()).Interface()
 }
 
-func TestOf(t *testing.T) {
+func TestNoObjects(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
 		obj       any
@@ -398,18 +361,16 @@ func TestOf(t *testing.T) {
 		{"nil pointer", "no object", (*pod)(nil), "expected a pointer to a struct, got a nil *gostruct_test.pod"},
 		{"struct", "it has no address", pod{}, "expected a pointer to a struct, got a gostruct_test.pod"},
 		{"no map", "an object is a map", &metav1.Time{}, "*v1.Time: expected a map, got <nil>"},
-		{"failing", "its error is passed on", &failing{true}, "*gostruct_test.failing: no"},
+		{"failing", "its error is passed on", &failing{true}, "no"},
 	} {
-		_, err := gostruct.Of(row.obj)
+		_, err := gostruct.Tree(row.obj)
 		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
+		_, _, err = gostruct.Diff(row.obj, row.obj)
+		require.EqualError(t, err, row.want, "%s: %s", row.name, row.why)
+		_, _, err = gostruct.Diff(&pod{}, row.obj)
+		require.Error(t, err)
 	}
-	n, err := gostruct.Of(&whole{"x"})
+	got, err := gostruct.Tree(&whole{"x"})
 	require.NoError(t, err, "a struct may marshal itself to a map")
-	got, err := n.Tree()
-	require.NoError(t, err)
 	require.Equal(t, m{"name": "x"}, got)
-
-	require.Zero(t, gostruct.Node{}.Len(), "the zero node is empty")
-	_, ok := gostruct.Node{}.Get("x")
-	require.False(t, ok)
 }

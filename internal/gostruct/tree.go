@@ -1,41 +1,61 @@
 package gostruct
 
-import "reflect"
+import (
+	"fmt"
+	"reflect"
+)
 
-// Tree returns the plain tree of a value, a [Node] or any other. Its maps and lists are new, except for plain trees
-// inside the Go value, which are shared. except are paths of names, such as {"metadata", "managedFields"}, that are
-// omitted and not read. The error is an [Error] with the path of a value that has no JSON value.
-func Tree(v Value, except ...[]string) (any, error) {
-	switch v := v.(type) {
-	case Node:
-		if v.form == nil {
-			return nil, nil
-		}
-		return tree(v.form, v.v, except, 0)
-	case error:
-		return nil, v
+// Tree returns the JSON value of obj, a pointer to a struct or something with unstructured content, as a plain tree.
+// Its maps and lists are new, except for plain trees inside the Go value, which are shared; so is unstructured content.
+// except is the path of a field that is left out and not read. The error is an [Error] with the path of a value that
+// has no JSON value.
+func Tree(obj any, except ...string) (map[string]any, error) {
+	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
+		return u.UnstructuredContent(), nil
 	}
-	return v, nil
+	v, err := structOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	out, err := tree(formOf(v.Type()), v, except, 0)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := out.(map[string]any)
+	if !ok { // it marshals itself
+		return nil, fmt.Errorf("%T: expected a map, got %T", obj, out)
+	}
+	return object, nil
 }
 
-// Tree returns the plain tree of the node; see [Tree].
-func (n Node) Tree(except ...[]string) (any, error) { return Tree(n, except...) }
-
-// below returns the rest of the paths that begin with name, and reports whether one of them ends there.
-func below(except [][]string, name string) (rest [][]string, ends bool) {
-	for _, path := range except {
-		if len(path) == 0 || path[0] != name {
-			continue
-		}
-		if len(path) == 1 {
-			return nil, true
-		}
-		rest = append(rest, path[1:])
+// structOf returns the struct that obj points to.
+func structOf(obj any) (reflect.Value, error) {
+	v := reflect.ValueOf(obj)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return v, fmt.Errorf("expected a pointer to a struct, got %s", describe(v))
 	}
-	return rest, false
+	return v.Elem(), nil
 }
 
-func tree(f *form, v reflect.Value, except [][]string, depth int) (any, error) {
+func describe(v reflect.Value) string {
+	switch {
+	case !v.IsValid():
+		return "nil"
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return "a nil " + v.Type().String()
+	}
+	return "a " + v.Type().String()
+}
+
+// below returns the rest of except for the entry called name, and reports whether that is the one that is left out.
+func below(except []string, name string) (rest []string, isExcept bool) {
+	if len(except) == 0 || except[0] != name {
+		return nil, false
+	}
+	return except[1:], len(except) == 1
+}
+
+func tree(f *form, v reflect.Value, except []string, depth int) (any, error) {
 	if depth > MaxDepth {
 		return nil, errTooDeep
 	}
@@ -43,31 +63,30 @@ func tree(f *form, v reflect.Value, except [][]string, depth int) (any, error) {
 	case structKind:
 		return structTree(f, v, except, depth)
 	case mapKind:
-		return mapTree(f, v, except, depth)
+		return mapTree(f, v, depth)
 	case listKind:
 		return listTree(f, v, depth)
 	}
 	return f.scalar(v)
 }
 
-func structTree(f *form, v reflect.Value, except [][]string, depth int) (any, error) {
+func structTree(f *form, v reflect.Value, except []string, depth int) (any, error) {
 	// Counting first costs less than a map that is too large, or has to grow.
-	out := make(map[string]any, f.count(v))
-	p := memoryOf(v)
+	n := 0
 	for _, field := range f.fields {
-		if field.isLeftOut(p) {
-			continue
+		if _, _, ok := field.in(v); ok {
+			n++
 		}
+	}
+	out := make(map[string]any, n)
+	for _, field := range f.fields {
 		fv, ff, ok := field.in(v)
 		if !ok {
 			continue
 		}
-		var rest [][]string
-		if except != nil {
-			var ends bool
-			if rest, ends = below(except, field.name); ends {
-				continue
-			}
+		rest, isExcept := below(except, field.name)
+		if isExcept {
+			continue
 		}
 		value, err := tree(ff, fv, rest, depth+1)
 		if err != nil {
@@ -78,9 +97,9 @@ func structTree(f *form, v reflect.Value, except [][]string, depth int) (any, er
 	return out, nil
 }
 
-func mapTree(f *form, v reflect.Value, except [][]string, depth int) (any, error) {
+func mapTree(f *form, v reflect.Value, depth int) (any, error) {
 	out := make(map[string]any, v.Len())
-	if texts, ok := v.Interface().(map[string]string); ok && except == nil {
+	if texts, ok := v.Interface().(map[string]string); ok {
 		for name, text := range texts {
 			out[name] = text
 		}
@@ -90,12 +109,8 @@ func mapTree(f *form, v reflect.Value, except [][]string, depth int) (any, error
 	value := reflect.New(f.typ.Elem()).Elem()
 	for it := v.MapRange(); it.Next(); {
 		name := it.Key().String()
-		rest, ends := below(except, name)
-		if ends {
-			continue
-		}
 		value.SetIterValue(it)
-		entry, err := tree(f.elem, value, rest, depth+1)
+		entry, err := tree(f.elem, value, nil, depth+1)
 		if err != nil {
 			return nil, atField(name, err)
 		}

@@ -156,11 +156,11 @@ func (l Laws) addsIntent(before, after map[string]any, intent runtime.Object) bo
 	if err != nil {
 		return false
 	}
-	merged, err := l.Type.Merge(without(before), without(tree))
+	merged, err := l.Type.Merge(without(before), without(tree), typed.Rules{Unknown: true})
 	if err != nil {
 		return false
 	}
-	stored, err := l.storedTree(merged.(map[string]any))
+	stored, err := l.storedTree(merged.Value.(map[string]any))
 	return err == nil && reflect.DeepEqual(without(stored), without(after))
 }
 

@@ -167,11 +167,11 @@ func (i Intent) WithMissing(object any) (complete any, missing *fieldpath.Set) {
 	if missing = i.missing(tree); !isMap && object != nil || missing.Empty() {
 		return object, nil
 	}
-	complete, err := i.Type.Merge(tree, i.Type.Extract(i.Tree, missing, true))
+	merged, err := i.Type.Merge(tree, i.Type.Extract(i.Tree, missing, true), typed.Rules{Duplicates: true, Unknown: true})
 	if err != nil {
 		return object, nil
 	}
-	return complete, missing.Union(i.Around(missing, tree))
+	return merged.Value, missing.Union(i.Around(missing, tree))
 }
 
 // Around returns the containers around the paths of missing that tree lacks.

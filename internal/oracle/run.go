@@ -97,9 +97,7 @@ func (g *Gen) run() error {
 			fmt.Fprintf(w.story, "  refused: %v\n", upErr)
 			return nil, nil
 		}
-		if LosesName(up, own) {
-			return up, nil
-		}
+		KeepName(up, own)
 		if err := w.compare(write, up, own); err != nil && !w.appliedAgain(write, up, own) {
 			return nil, err
 		}
@@ -107,10 +105,20 @@ func (g *Gen) run() error {
 	})
 }
 
-// LosesName reports a known fault: an apply without a name that drops the last field that its manager owned in
-// metadata removes name and uid, too. Delete this with the fault.
-func LosesName(upstream, tenure *unstructured.Unstructured) bool {
-	return upstream.GetUID() != "" && tenure.GetUID() == ""
+// KeepName gives the metadata of Tenure's object to upstream's, if upstream's lost its name: an apply without a name that
+// drops the last field of metadata that anybody owned removes all of metadata (doc/differences.md, 31). It reports
+// whether it did.
+func KeepName(upstream, tenure *unstructured.Unstructured) bool {
+	if upstream.GetName() != "" || tenure.GetName() == "" {
+		return false
+	}
+	kept := tenure.DeepCopy().Object["metadata"].(map[string]any)
+	delete(kept, "managedFields")
+	if list := managedFields(upstream.Object); list != nil {
+		kept["managedFields"] = list
+	}
+	upstream.Object["metadata"] = kept
+	return true
 }
 
 // compare compares what both engines made of a write.
@@ -139,8 +147,14 @@ func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[stri
 	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false
 	}
-	return t.Validate(live, typed.Rules{Duplicates: true}) != nil || applied != nil &&
-		t.Validate(applied, typed.Rules{}) != nil && t.Validate(applied, typed.Rules{Live: live}) == nil
+	if t.Validate(live, typed.Rules{Duplicates: true}) != nil {
+		return true
+	}
+	if applied == nil || t.Validate(applied, typed.Rules{}) == nil {
+		return false
+	}
+	_, err := t.Merge(live, applied, typed.Rules{})
+	return err == nil
 }
 
 // misfits reports whether upstream says that a list of a stored object does not fit

@@ -1,13 +1,11 @@
 package blame
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -93,7 +91,6 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	}
 	sets := make([]*fieldpath.Set, len(list))
 	r.Entries = make([]Entry, len(list))
-	var shared fieldSets
 	for i, item := range list {
 		e := &r.Entries[i]
 		e.Entry = i
@@ -102,9 +99,9 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		switch {
 		case err != nil:
 		case text != nil:
-			sets[i], err = shared.ofText(text.GetRawBytes())
+			sets[i], err = fieldpath.SharedCache().Parse(text.GetRawBytes())
 		default:
-			sets[i], err = shared.of(&record)
+			sets[i], err = record.Fields()
 		}
 		if err != nil {
 			m, _ := item.(map[string]any)
@@ -156,41 +153,6 @@ func withTrees(managed any) any {
 		out[i] = entry
 	}
 	return out
-}
-
-// fieldSets decodes the fields of entries, those of neighbours that own the same once:
-// to compare two FieldsV1 costs a tenth of decoding one.
-type fieldSets struct {
-	tree map[string]any
-	text []byte
-	set  *fieldpath.Set
-}
-
-// ofText decodes text. It keeps it until the next call.
-func (s *fieldSets) ofText(text []byte) (*fieldpath.Set, error) {
-	if s.text != nil && bytes.Equal(text, s.text) {
-		return s.set, nil
-	}
-	set, err := fieldpath.Parse(text, fieldpath.Lenient)
-	if err == nil {
-		s.tree, s.text, s.set = nil, text, set
-	}
-	return set, err
-}
-
-func (s *fieldSets) of(r *managedfields.Record) (*fieldpath.Set, error) {
-	tree, ok := r.Tree()
-	if ok && s.tree != nil && len(tree) == len(s.tree) {
-		isSame := reflect.ValueOf(tree).Pointer() == reflect.ValueOf(s.tree).Pointer()
-		if isSame || typed.Equal(tree, s.tree) {
-			return s.set, nil
-		}
-	}
-	set, err := r.Fields()
-	if ok && err == nil {
-		s.tree, s.text, s.set = tree, nil, set
-	}
-	return set, err
 }
 
 // problem returns what is wrong with an entry, without the position and manager

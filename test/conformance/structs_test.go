@@ -45,49 +45,22 @@ func FuzzStructs(f *testing.F) {
 // checkTree checks all ways to read an object against upstream's tree of it.
 func checkTree(t *testing.T, obj runtime.Object) {
 	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	node, ownErr := gostruct.Of(obj)
-	require.NoError(t, ownErr)
-	got, ownErr := node.Tree()
+	got, ownErr := gostruct.Tree(obj)
 	require.Equal(t, err == nil, ownErr == nil, "upstream: %v, ours: %v", err, ownErr)
 	if err != nil {
 		return
 	}
-	if !reflect.DeepEqual(any(want), got) {
+	if !reflect.DeepEqual(want, got) {
 		t.Fatalf("upstream's tree: %s\nours:            %s", text(want), text(got))
 	}
-	require.True(t, gostruct.EqualJSON(node, want), "%s", text(want))
-	if walked := walk(t, node); !reflect.DeepEqual(any(want), walked) {
-		t.Fatalf("upstream's tree: %s\nwalked:          %s", text(want), text(walked))
-	}
+	back := reflect.New(reflect.TypeOf(obj).Elem()).Interface()
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(want, back))
+	decoded := reflect.New(reflect.TypeOf(obj).Elem()).Interface()
+	require.NoError(t, gostruct.Decode(want, decoded))
+	require.Equal(t, back, decoded, "%s", text(want))
 }
 
-// walk is the slow twin of Tree: it makes the tree through the methods of nodes.
-func walk(t *testing.T, v gostruct.Value) any {
-	n, ok := v.(gostruct.Node)
-	if !ok {
-		return v
-	}
-	if n.IsList() {
-		out := make([]any, n.Len())
-		for i := range out {
-			out[i] = walk(t, n.At(i))
-		}
-		return out
-	}
-	out := map[string]any{}
-	for name, entry := range n.Entries() {
-		out[name] = walk(t, entry)
-		got, ok := n.Get(name)
-		require.True(t, ok, name)
-		if _, container := got.(gostruct.Node); !container {
-			require.Equal(t, entry, got, name)
-		}
-	}
-	require.Len(t, out, n.Len())
-	return out
-}
-
-// checkCompare checks that comparing two Go structs in place is comparing their trees.
+// checkCompare checks that comparing what differs between two Go structs is comparing their trees.
 func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	oldFull, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
@@ -101,42 +74,21 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 	if typ.Validate(oldFull, lenient) != nil || typ.Validate(nowFull, lenient) != nil {
 		typ = typed.Deduced() // Compare is for valid values only
 	}
-	oldNode, err := gostruct.Of(old)
+	before, after, err := gostruct.Diff(old, now)
 	require.NoError(t, err)
-	nowNode, err := gostruct.Of(now)
-	require.NoError(t, err)
-	for _, row := range []struct{ old, now any }{{oldNode, nowNode}, {oldFull, nowNode}, {oldNode, nowFull}} {
-		want, got := typ.Compare(oldFull, nowFull), typ.Compare(row.old, row.now)
-		require.True(t, sameComparison(want, got), "%T, %T: old: %s\nnow: %s\nwant: %v\ngot:  %v",
-			row.old, row.now, text(oldFull), text(nowFull), want, got)
+	require.Equal(t, typed.Equal(oldFull, nowFull), typed.Equal(before, after))
+	for name, semantics := range map[string]*typed.Semantics{"compatible": nil, "canonical": typed.Canonical(nil)} {
+		want, got := semantics.Compare(typ, oldFull, nowFull), semantics.Compare(typ, before, after)
+		require.True(t, sameComparison(want, got), "%s: old: %s\nnow: %s\nwant: %v\ngot:  %v",
+			name, text(oldFull), text(nowFull), want, got)
 	}
-	require.Equal(t, typed.Equal(oldFull, nowFull), typed.Equal(oldNode, nowNode))
-
-	except := []string{"metadata", "managedFields"}
-	want, wantOK := semantics(nil).CompareAndValidate(typ, unmanaged(oldFull), unmanaged(nowFull))
-	got, ok := semantics(nil).CompareAndValidate(typ, oldNode, nowNode, except...)
+	before, after, err = gostruct.Diff(old, now, "metadata", "managedFields")
+	require.NoError(t, err)
+	want, wantOK := (*typed.Semantics)(nil).CompareAndValidate(typ, unmanaged(oldFull), unmanaged(nowFull))
+	got, ok := (*typed.Semantics)(nil).CompareAndValidate(typ, before, after)
 	require.Equal(t, wantOK, ok)
 	require.True(t, sameComparison(want, got), "without managed fields: old: %s\nnow: %s", text(oldFull), text(nowFull))
-
-	empty, err := gostruct.Of(reflect.New(reflect.TypeOf(now).Elem()).Interface())
-	require.NoError(t, err)
-	for _, base := range []gostruct.Node{empty, oldNode} {
-		want, wantOK := semantics(nil).CompareAndValidate(typ, base, nowNode, except...)
-		for _, before := range []gostruct.Node{oldNode, nowNode} {
-			guess := typ.GuessAdded(typ.Compare(base, before).Added)
-			got, ok := semantics(nil).CompareGuessed(typ, base, nowNode, guess, except...)
-			require.Equal(t, wantOK, ok)
-			require.True(t, sameComparison(want, got), "old: %s, now: %s", text(oldFull), text(nowFull))
-		}
-	}
-
-	canonical := typed.Canonical(nil)
-	want, got = canonical.Compare(typ, oldFull, nowFull), canonical.Compare(typ, oldNode, nowNode)
-	require.True(t, sameComparison(want, got), "canonical: old: %s\nnow: %s\nwant: %v\ngot:  %v",
-		text(oldFull), text(nowFull), want, got)
 }
-
-type semantics = *typed.Semantics
 
 var lenient = typed.Rules{Duplicates: true, Unknown: true}
 

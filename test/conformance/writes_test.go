@@ -189,8 +189,9 @@ func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
 		if wantErr != nil || err != nil {
 			return nil
 		}
-		if oracle.LosesName(plain(t, want), plain(t, got)) {
-			return want
+		if up, own := plain(t, want), plain(t, got); oracle.KeepName(up, own) {
+			differ(oracle.Compare(up, own))
+			return got
 		}
 		compare := func(got runtime.Object) {
 			if !w.apply {

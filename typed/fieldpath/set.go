@@ -93,21 +93,20 @@ func setOfSorted(paths []Path, depth int) *Set {
 	return b.Set()
 }
 
-// Builder collects the elements of one level of a set, in any order. The zero value is ready to use. It does not
-// check [MaxDepth]: operations on a set recurse as deep as its paths are long, so the caller must bound them.
+// Builder collects the elements of sets, in any order. The zero value is ready to use. Levels nest, so that one Builder
+// serves a walk of a value: what was added since a call of Level is taken off as a set, before the walk goes on above.
+//
+//	at := b.Level()
+//	b.Add(…)
+//	set := b.Take(at)
+//
+// It does not check [MaxDepth]: operations on a set recurse as deep as its paths are long, so the caller must bound
+// them.
 type Builder struct {
 	nodes []node
 }
 
-// NewBuilder returns a builder with room for n elements.
-func NewBuilder(n int) Builder {
-	if n == 0 {
-		return Builder{}
-	}
-	return Builder{nodes: make([]node, 0, n)}
-}
-
-// Add adds e to the level: the path that ends with e if member is true, and the paths of sub below it. Adding an
+// Add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. Adding an
 // element twice unites both. The zero Element is ignored.
 func (b *Builder) Add(e Element, member bool, sub *Set) {
 	if sub.Empty() {
@@ -118,68 +117,60 @@ func (b *Builder) Add(e Element, member bool, sub *Set) {
 	}
 }
 
-// Set returns the set of what was added, nil for nothing, and resets b.
-func (b *Builder) Set() *Set {
-	b.sort()
-	nodes := b.nodes
-	b.nodes = nil
-	out := nodes[:0]
-	for len(nodes) > 0 {
-		same := 1
-		for same < len(nodes) && nodes[same].elem.Equal(nodes[0].elem) {
-			same++
-		}
-		out = append(out, mergeNodes(nodes[:same]))
-		nodes = nodes[same:]
-	}
-	return setOf(out)
-}
-
-// Stack makes the sets of nested levels in one piece of memory, which is used again: what
-// a walk down a value adds at each level, it takes off as a set before it goes on above.
-//
-//	at := s.Level()
-//	s.Add(…)
-//	set := s.Set(at)
-type Stack struct {
-	nodes []node
-}
+// Set returns the set of all that was added, nil for nothing, and resets b.
+func (b *Builder) Set() *Set { return b.Take(0) }
 
 // Level returns where the level begins that is added to next.
-func (s *Stack) Level() int { return len(s.nodes) }
+func (b *Builder) Level() int { return len(b.nodes) }
 
-// Add is [Builder.Add] for the last level.
-func (s *Stack) Add(e Element, member bool, sub *Set) {
-	b := Builder{nodes: s.nodes}
-	b.Add(e, member, sub)
-	s.nodes = b.nodes
+// Take returns the set of what was added since Level returned level, nil for nothing, and takes it off.
+func (b *Builder) Take(level int) *Set { return b.take(level, mergeNodes, nil) }
+
+// TakeItems is Take for the items of a list. An element that was added more than once is in the set without what is
+// below it, and in twice once for each time but the first.
+func (b *Builder) TakeItems(level int) (set *Set, twice []Element) {
+	set = b.take(level, func(same []node) node { return node{elem: same[0].elem, member: true} }, &twice)
+	return set, twice
 }
 
-// Set returns what was added since [Stack.Level] returned level, and takes it off.
-func (s *Stack) Set(level int) *Set {
-	nodes := s.nodes[level:]
-	s.nodes = s.nodes[:level]
-	switch {
-	case len(nodes) == 0:
+// Reset forgets all that was added, but keeps some memory for what is added next.
+func (b *Builder) Reset() {
+	const most = 1024
+	if cap(b.nodes) > most {
+		b.nodes = nil
+	}
+	clear(b.nodes[:cap(b.nodes)])
+	b.nodes = b.nodes[:0]
+}
+
+// take returns the set of a level. Nodes of one element become what one returns for them.
+func (b *Builder) take(level int, one func([]node) node, twice *[]Element) *Set {
+	nodes := b.nodes[level:]
+	b.nodes = b.nodes[:level]
+	if len(nodes) == 0 {
 		return nil
-	case !sorted(nodes):
-		b := Builder{nodes: slices.Clone(nodes)}
-		return b.Set()
+	}
+	if !sorted(nodes) {
+		slices.SortFunc(nodes, compareNodes)
+		out := nodes[:0]
+		for rest := nodes; len(rest) > 0; {
+			same := 1
+			for same < len(rest) && rest[same].elem.Equal(rest[0].elem) {
+				if twice != nil {
+					*twice = append(*twice, rest[0].elem)
+				}
+				same++
+			}
+			if same == 1 {
+				out = append(out, rest[0])
+			} else {
+				out = append(out, one(rest[:same]))
+			}
+			rest = rest[same:]
+		}
+		nodes = out
 	}
 	return copyOf(nodes)
-}
-
-// Clear forgets all sets that the memory refers to.
-func (s *Stack) Clear() {
-	clear(s.nodes[:cap(s.nodes)])
-	s.nodes = s.nodes[:0]
-}
-
-// sort need not be stable: the order of nodes of one element does not matter when they are merged.
-func (b *Builder) sort() {
-	if !slices.IsSortedFunc(b.nodes, compareNodes) {
-		slices.SortFunc(b.nodes, compareNodes)
-	}
 }
 
 // sorted reports whether nodes are sorted and distinct.
@@ -242,44 +233,6 @@ func (s *Set) Width() int {
 		return 0
 	}
 	return len(s.nodes)
-}
-
-// maxScan is the number of elements that [Set.Find] compares one by one.
-const maxScan = 64
-
-// Find is [Set.At] for an element that is given by its member name in FieldsV1, such as f:spec, and is not decoded.
-// near is the position among the elements of s at which it is expected. If s has more than 64 elements, only fields,
-// and elements at near, are found.
-func (s *Set) Find(name []byte, near int) (e Entry, ok bool) {
-	if s == nil || len(name) < 2 || name[1] != ':' {
-		return e, false
-	}
-	kind, text := Kind(0), name[2:]
-	for k, letter := range prefixes {
-		if letter == name[0] {
-			kind = Kind(k)
-		}
-	}
-	is := func(n *node) bool { return n.elem.kind == kind && n.elem.text == string(text) }
-	if near < len(s.nodes) && is(&s.nodes[near]) {
-		return Entry{s.nodes[near].member, s.nodes[near].sub}, true
-	}
-	if kind == KindField {
-		n := s.find(Element{kind: KindField, text: string(text)})
-		if n == nil {
-			return e, false
-		}
-		return Entry{n.member, n.sub}, true
-	}
-	if len(s.nodes) > maxScan {
-		return e, false
-	}
-	for i := range s.nodes {
-		if n := &s.nodes[i]; is(n) {
-			return Entry{n.member, n.sub}, true
-		}
-	}
-	return e, false
 }
 
 // Empty reports whether s holds no path.

@@ -147,7 +147,7 @@ func TestEmptySets(t *testing.T) {
 
 func TestBuilder(t *testing.T) {
 	below := fieldpath.NewSet(fieldpath.Fields("x"))
-	b := fieldpath.NewBuilder(3)
+	var b fieldpath.Builder
 	b.Add(fieldpath.Index(1), true, nil)
 	b.Add(fieldpath.Field("a"), false, below)
 	b.Add(fieldpath.Field("a"), true, fieldpath.NewSet(fieldpath.Fields("y")))
@@ -160,7 +160,7 @@ func TestBuilder(t *testing.T) {
 	require.Equal(t, `{"f:x":{}}`, string(below.AppendJSON(nil)))
 	_, shared := set.At(fieldpath.Field("b"))
 	require.Same(t, below, shared)
-	empty := fieldpath.NewBuilder(0)
+	var empty fieldpath.Builder
 	require.Nil(t, empty.Set())
 }
 

@@ -117,7 +117,7 @@ func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error
 		if !ok {
 			return nil, nil, fmt.Errorf("expected a %T, got a %T", obj, decoded)
 		}
-		if err := fromUnstructured(u.Object, &obj); err != nil {
+		if err := gostruct.Decode(u.Object, obj); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -125,17 +125,6 @@ func (k *kind) Decode(decoded runtime.Object) (resources.Object, []string, error
 	setDefaults(obj)
 	obj, err := throughStorage(obj)
 	return obj, nil, err
-}
-
-// fromUnstructured sets obj, an empty object, to a tree, as runtime.DefaultUnstructuredConverter does. That copies all
-// that it knows of Go types whenever it meets a new field: milliseconds, for the first object of a kind. So it is asked
-// only if there is an error, for its text.
-func fromUnstructured(tree map[string]any, obj *resources.Object) error {
-	if made, err := gostruct.Patch(*obj, tree); err == nil {
-		*obj = made.(resources.Object)
-		return nil
-	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(tree, *obj)
 }
 
 // goName returns the package and Go type of a kind, which kube-apiserver's errors name:

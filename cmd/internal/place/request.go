@@ -144,11 +144,11 @@ func (r *Request) prepareUpdate(live, given map[string]any) (map[string]any, err
 		return nil, err
 	}
 	// A Go type has its structs even if they are empty.
-	merged, err := r.Kind.Typ.Merge(r.emptyObject(), given)
+	merged, err := r.Kind.Typ.Merge(r.emptyObject(), given, typed.Rules{Duplicates: true, Unknown: true})
 	if err != nil {
 		return nil, err
 	}
-	tree, ok := merged.(map[string]any)
+	tree, ok := merged.Value.(map[string]any)
 	if !ok {
 		return nil, errors.New("expected an object")
 	}

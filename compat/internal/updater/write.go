@@ -28,6 +28,9 @@ func (w *Write[V]) Update() ([]Entry, error) {
 	return w.entries, nil
 }
 
+// intents are the rules for intents: their hosts validate them.
+var intents = typed.Rules{Unknown: true}
+
 // Apply returns live with the new object, an intent, merged into it, whether that is another
 // object than live, and the entries that follow. The error is [Conflicts] when others own
 // fields that the intent would change and force is false.
@@ -38,12 +41,12 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 	}
 	intent := w.new
 	_, last, _ := w.mine()
-	tree, err := intent.typ.Merge(w.live.tree, intent.tree)
+	found, err := intent.typ.Merge(w.live.tree, intent.tree, intents)
 	if err != nil {
 		return fail(fmt.Errorf("merging: %w", err))
 	}
-	now := w.with(w.live, tree)
-	set, err := w.host.Filter(w.version, intent.typ.FieldSet(intent.tree))
+	now := w.with(w.live, found.Value)
+	set, err := w.host.Filter(w.version, found.Owned)
 	if err != nil {
 		return fail(err)
 	}
@@ -52,10 +55,10 @@ func (w *Write[V]) Apply(force bool) (merged V, changed bool, entries []Entry, e
 		now = w.prune(now, last)
 		// What the intent owns is as the intent has it, whatever removal made of it.
 		if owned := intent.typ.Extract(intent.tree, set.Leaves(), true); owned != nil {
-			if tree, err = intent.typ.Merge(now.tree, owned); err != nil {
+			if found, err = intent.typ.Merge(now.tree, owned, intents); err != nil {
 				return fail(fmt.Errorf("merging: %w", err))
 			}
-			now = w.with(now, tree)
+			now = w.with(now, found.Value)
 		}
 	}
 	if _, err = w.settle(now, force); err != nil {
@@ -86,10 +89,11 @@ func Merge[V any](h Host[V], v, intent V) (V, error) {
 	if err != nil {
 		return none, err
 	}
-	if tree, err = t.Merge(before, tree); err != nil {
+	merged, err := t.Merge(before, tree, intents)
+	if err != nil {
 		return none, fmt.Errorf("merging: %w", err)
 	}
-	return h.With(intent, tree), nil
+	return h.With(intent, merged.Value), nil
 }
 
 // settle takes from every manager but the writer what the write changed or

@@ -1,0 +1,154 @@
+package gostruct
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Decode sets obj, a pointer to a zero struct, to the JSON value tree, as
+// runtime.DefaultUnstructuredConverter.FromUnstructured does, in a third of its time. The object shares no containers
+// with tree. It leaves to that converter what is rare: values that do not fit, and structs with a field twice.
+func Decode(tree map[string]any, obj any) error {
+	v, err := structOf(obj)
+	if err != nil {
+		return err
+	}
+	f := formOf(v.Type())
+	if f.kind == structKind {
+		if err = f.decodeStruct(v, tree); err == nil {
+			return nil
+		}
+		v.SetZero()
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(tree, obj)
+}
+
+var errTwice = errors.New("a field that is there twice")
+
+func (f *form) decodeStruct(to reflect.Value, tree map[string]any) error {
+	for _, field := range f.fields {
+		v, ok := tree[field.name]
+		if !ok {
+			continue
+		}
+		if field.before != nil {
+			return errTwice
+		}
+		if err := field.form.decode(field.place(to), v); err != nil {
+			return atField(field.name, err)
+		}
+	}
+	return nil
+}
+
+// place returns the place of the field in a struct, to be set; pointers on the way are made.
+func (f *field) place(v reflect.Value) reflect.Value {
+	for _, s := range f.outer {
+		v = v.Field(s.index)
+		if s.pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+	}
+	return v.Field(f.index)
+}
+
+// decode sets to, which is zero, to a value.
+func (f *form) decode(to reflect.Value, v any) error {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case string:
+		if f.kind == stringKind {
+			to.SetString(v)
+			return nil
+		}
+	case bool:
+		if f.kind == boolKind {
+			to.SetBool(v)
+			return nil
+		}
+	case int64:
+		if f.kind == intKind && !to.OverflowInt(v) {
+			to.SetInt(v)
+			return nil
+		}
+	case map[string]any:
+		switch f.kind {
+		case structKind:
+			return f.decodeStruct(to, v)
+		case mapKind:
+			return f.decodeMap(to, v)
+		}
+	case []any:
+		if f.kind == listKind {
+			return f.decodeList(to, v)
+		}
+	}
+	switch {
+	case f.kind == pointerKind:
+		p := reflect.New(to.Type().Elem())
+		err := f.elem.decode(p.Elem(), v)
+		to.Set(p)
+		return err
+	case f.unmarshals:
+		data, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		return to.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(data)
+	}
+	return convertInto(to, v)
+}
+
+func (f *form) decodeMap(to reflect.Value, v map[string]any) error {
+	out := reflect.MakeMapWithSize(to.Type(), len(v))
+	// The map copies both.
+	key, entry := reflect.New(to.Type().Key()).Elem(), reflect.New(to.Type().Elem()).Elem()
+	for name, item := range v {
+		key.SetString(name)
+		entry.SetZero()
+		if err := f.elem.decode(entry, item); err != nil {
+			return atField(name, err)
+		}
+		out.SetMapIndex(key, entry)
+	}
+	to.Set(out)
+	return nil
+}
+
+func (f *form) decodeList(to reflect.Value, v []any) error {
+	to.Set(reflect.MakeSlice(to.Type(), len(v), len(v)))
+	for i, item := range v {
+		if err := f.elem.decode(to.Index(i), item); err != nil {
+			return atItem(i, err)
+		}
+	}
+	return nil
+}
+
+// holders are structs with one field x, by the field's type: what the converter of apimachinery decodes is always a
+// struct.
+var holders sync.Map // reflect.Type → reflect.Type
+
+// convertInto sets to to a value by the converter of apimachinery.
+func convertInto(to reflect.Value, v any) error {
+	holder, ok := holders.Load(to.Type())
+	if !ok {
+		holder, _ = holders.LoadOrStore(to.Type(), reflect.StructOf([]reflect.StructField{
+			{Name: "X", Type: to.Type(), Tag: `json:"x"`},
+		}))
+	}
+	h := reflect.New(holder.(reflect.Type))
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"x": v}, h.Interface()); err != nil {
+		return err
+	}
+	to.Set(h.Elem().Field(0))
+	return nil
+}
