@@ -282,8 +282,7 @@ func TestRootModuleIsLight(t *testing.T) {
 }
 
 // TestCommandUsesNoTemplates checks who in the closure of the command imports what makes the linker keep every exported
-// method, once it is used: see doc/size.md. Those that do import it never use it in the command; release dist checks
-// the binary itself.
+// method, once it is used: those that do import it never use it in the command.
 func TestCommandUsesNoTemplates(t *testing.T) {
 	want := map[string]string{ // importer and why it does no harm
 		"github.com/spf13/cobra text/template":                     "a command has no template of its own",

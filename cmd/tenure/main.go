@@ -23,7 +23,7 @@ import (
 
 // canary has a method that nothing calls. It is in the binary only if the linker keeps every exported method of every
 // type that becomes an interface, as it does for a program that finds methods by names it can't know: by a template, by
-// reflection, or in plugins. That would be a large part of the binary: see doc/size.md. A release looks for the method.
+// reflection, or in plugins. A release looks for the method.
 type canary struct{}
 
 // KeptByReflection does nothing.

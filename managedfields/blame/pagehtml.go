@@ -9,8 +9,7 @@ import (
 
 // html returns the page. It is written by hand because a program that uses a template, of text or HTML, has every
 // exported method of every type that it converts to an interface: the linker can't know which one a template calls.
-// doc/size.md says how much that is of the command. testdata/page.html is the same as a template; TestPageTemplate
-// compares them.
+// testdata/page.html is the same as a template; TestPageTemplate compares them.
 func (p *page) html() (string, error) {
 	data, err := json.Marshal(p.Data) // escapes what would end the script
 	if err != nil {

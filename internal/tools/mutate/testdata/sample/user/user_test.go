@@ -1,9 +1,0 @@
-package user
-
-import "testing"
-
-func TestNever(t *testing.T) {
-	if Never(true) {
-		t.Fatal("was true")
-	}
-}
