@@ -140,13 +140,11 @@ var commandLayers = []layer{
 	{"internal/view", []string{"internal/process", "internal/manifest", "internal/place"}},
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", nil},
-	{"internal/playground/site", []string{"internal/playground"}},
 	{"internal/cli", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/replay",
 		"internal/envtest", "internal/manifest", "internal/parallel", "internal/place", "internal/view",
-		"internal/playground/site",
 	}},
-	{"playground", []string{"internal/playground", "internal/playground/site"}},
+	{"playground", []string{"internal/playground"}},
 	{"action", nil}, // the GitHub Action: scripts and their tests
 	{"internal/man", []string{"internal/process", "internal/cli"}},
 	{"tenure", []string{"internal/process", "internal/cli"}},

@@ -19,7 +19,7 @@ import (
 var engine = []string{"conflicts", "fieldmanager", "managedfields", "typed", "upgrade"}
 
 var (
-	ruleInSpec = regexp.MustCompile(`(?m)^- \*\*\[?(\d+\.\d+)\]?\*\*`)
+	ruleInSpec = regexp.MustCompile(`(?m)^- \*\*(\d+\.\d+)\*\*`)
 	citation   = regexp.MustCompile(`spec rules? (\d+\.\d+(?:(?:, | and |, and )\d+\.\d+)*)`)
 	cited      = regexp.MustCompile(`\d+\.\d+`)
 	// A citation that a search for its number would miss, or that citationsIn reads only half of.

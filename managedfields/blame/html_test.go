@@ -14,8 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields/blame"
 )
 
-// What the page looks like and does is tested in a browser, in
-// test/conformance/blame.
+// What the page does is tested in a browser, in test/conformance/pages.
 
 func page(t *testing.T, reports ...*blame.Report) string {
 	t.Helper()

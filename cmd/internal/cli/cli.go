@@ -131,7 +131,7 @@ others, see their help.`,
 		newDelete(env),
 		newServe(env),
 	)
-	group("check", "Check:", newTest(env), newEnvtest(env), newReplay(env), newPlayground(env))
+	group("check", "Check:", newTest(env), newEnvtest(env), newReplay(env))
 	root.AddCommand(newVersion(env))
 	useProgramName(root, env.Name)
 	return root

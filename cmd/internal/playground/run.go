@@ -1,5 +1,5 @@
 // Package playground is what the page of the playground asks the engine: it runs the steps of a scenario, and says
-// what each did. The page runs it as WebAssembly, tenure playground as a part of the command, and tests compare both.
+// what each did. The page runs it as WebAssembly, which tests compare with Go's code.
 // So it imports the engine, and nothing that makes the WebAssembly file larger: no client, no server, no command.
 //
 // What others wrote is printable in the result, and never HTML: the page shows it as text.

@@ -1,16 +1,29 @@
-package blame
+package pages
 
 import (
+	"bytes"
+	"context"
 	"fmt"
-	"image"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenure-ssa/tenure/managedfields/blame"
 )
+
+const deploymentFile = "../../../managedfields/blame/testdata/deployment.yaml"
+
+// now is when the reports are made.
+var now = time.Date(2026, 1, 4, 18, 0, 0, 0, time.UTC)
 
 // row finds the row of a path's line in the page, in JavaScript.
 func row(path string) string {
@@ -27,7 +40,7 @@ const (
 	port9090  = container + `.ports[containerPort=9090,protocol="TCP"]`
 )
 
-func TestPage(t *testing.T) {
+func TestBlamePage(t *testing.T) {
 	browser := start(t)
 
 	t.Run("shows every line", func(t *testing.T) {
@@ -39,45 +52,19 @@ func TestPage(t *testing.T) {
 
 	t.Run("shows the owners of a keyed list", func(t *testing.T) {
 		b := open(t, browser, "", deployment(t))
-		for _, scheme := range []string{"light", "dark"} {
-			b.theme(scheme)
-			b.script(row(port8080+".containerPort") + `.scrollIntoView({block: "center"})`)
-			img := b.screenshot(scheme)
-			for _, tt := range []struct {
-				path  string
-				chips []string
-				why   string
-			}{
-				{port8080 + ".containerPort", []string{"gitops", "mesh-injector"}, "both applied the item and its fields"},
-				{port9090 + ".containerPort", []string{"gitops"}, "an item of one manager in the same list"},
-				{port8080 + ".protocol", []string{}, "the default of a key is nobody's, although the item is owned by it"},
-				{container + ".args", []string{"gitops", "mesh-injector·item"}, "the item that begins in the line is shared, the field is not"},
-			} {
-				chips := eval[[]string](
-					b,
-					`[...`+row(tt.path)+`.querySelectorAll(".chip")].map(c => [...c.childNodes].map(n => n.textContent).join("·"))`,
-				)
-				require.Equal(t, tt.chips, chips, "%s: %s", tt.path, tt.why)
-			}
-
-			// The two stripes of the shared line are seen, in the colours of their managers.
-			type stripe struct{ X, Y, R, G, B int }
-			stripes := eval[[]stripe](b, `[...`+row(port8080+".containerPort")+`.querySelectorAll(".bars i")].map(i => {
-				const box = i.getBoundingClientRect();
-				const c = document.createElement("canvas").getContext("2d");
-				c.fillStyle = getComputedStyle(i).backgroundColor;
-				c.fillRect(0, 0, 1, 1);
-				const [R, G, B] = c.getImageData(0, 0, 1, 1).data;
-				return {X: Math.round(box.x + box.width / 2), Y: Math.round(box.y + box.height / 2), R, G, B};
-			})`)
-			require.Len(t, stripes, 2)
-			for _, s := range stripes {
-				r, g, bl := at(img, s.X, s.Y)
-				require.InDelta(t, s.R, r, 3, "%s: red at %d,%d", scheme, s.X, s.Y)
-				require.InDelta(t, s.G, g, 3, "%s: green at %d,%d", scheme, s.X, s.Y)
-				require.InDelta(t, s.B, bl, 3, "%s: blue at %d,%d", scheme, s.X, s.Y)
-			}
-			require.NotEqual(t, stripes[0].R<<16|stripes[0].G<<8|stripes[0].B, stripes[1].R<<16|stripes[1].G<<8|stripes[1].B)
+		for _, tt := range []struct {
+			path  string
+			chips []string
+			why   string
+		}{
+			{port8080 + ".containerPort", []string{"gitops", "mesh-injector"}, "both applied the item and its fields"},
+			{port9090 + ".containerPort", []string{"gitops"}, "an item of one manager in the same list"},
+			{port8080 + ".protocol", []string{}, "the default of a key is nobody's, although the item is owned by it"},
+			{container + ".args", []string{"gitops", "mesh-injector·item"}, "the item that begins in the line is shared, the field is not"},
+		} {
+			chips := eval[[]string](b, `[...`+row(tt.path)+
+				`.querySelectorAll(".chip")].map(c => [...c.childNodes].map(n => n.textContent).join("·"))`)
+			require.Equal(t, tt.chips, chips, "%s: %s", tt.path, tt.why)
 		}
 	})
 
@@ -102,7 +89,6 @@ func TestPage(t *testing.T) {
 		} {
 			require.Contains(t, details, want)
 		}
-		b.screenshot("details")
 		over(replicas)
 		details = eval[string](b, `document.querySelector("#field").innerText`)
 		require.Contains(t, details, "scale", "the subresource")
@@ -128,7 +114,6 @@ func TestPage(t *testing.T) {
 		b.do(chromedp.KeyEvent(" "))
 		require.Contains(t, b.visible(), "            memory: 256Mi", "two managers, the second by keyboard")
 		require.Contains(t, b.visible(), "  replicas: 5")
-		b.screenshot("filtered")
 		require.Equal(t, "true", eval[string](b, button("kubectl-edit")+`.getAttribute("aria-pressed")`))
 
 		b.do(chromedp.KeyEvent(kb.Escape))
@@ -180,34 +165,6 @@ func TestPage(t *testing.T) {
 		second.Name = "api"
 		b = open(t, browser, "Deployment/shop/api"+replicas, deployment(t), second)
 		require.Equal(t, "object-1", eval[string](b, `document.querySelector(".line.kept").closest("section").id`))
-		b.screenshot("several")
-	})
-
-	t.Run("can be read", func(t *testing.T) {
-		// As many managers as there are hues.
-		obj := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}}
-		data, entries := map[string]any{}, []any{}
-		for i := range 40 {
-			key := fmt.Sprintf("k%02d", i)
-			data[key] = "v"
-			entries = append(
-				entries,
-				map[string]any{"manager": key, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
-					"fieldsV1": map[string]any{"f:data": map[string]any{"f:" + key: map[string]any{}}}},
-			)
-		}
-		obj["data"] = data
-		obj["metadata"].(map[string]any)["managedFields"] = entries
-		b := open(t, browser, ".data.k03", report(t, obj), deployment(t))
-		for _, scheme := range []string{"light", "dark"} {
-			b.theme(scheme)
-			low := eval[[]string](b, contrast)
-			require.Empty(t, low, "%s: text with a contrast of less than 4.5", scheme)
-		}
-		b.script(`document.querySelector("#theme").click()`) // light, on a dark screen
-		require.Equal(t, "light", eval[string](b, `getComputedStyle(document.documentElement).colorScheme`))
-		b.script(`document.querySelector("#theme").click()`)
-		require.Equal(t, "dark", eval[string](b, `getComputedStyle(document.documentElement).colorScheme`))
 	})
 
 	t.Run("shows hostile text as text", func(t *testing.T) {
@@ -269,7 +226,34 @@ func TestPage(t *testing.T) {
 	})
 }
 
-func at(img image.Image, x, y int) (int, int, int) {
-	r, g, b, _ := img.At(x, y).RGBA()
-	return int(r >> 8), int(g >> 8), int(b >> 8)
+// open opens the page of reports at a fragment.
+func open(t *testing.T, browser context.Context, fragment string, reports ...*blame.Report) *tab {
+	t.Helper()
+	var html bytes.Buffer
+	require.NoError(t, blame.HTML(&html, reports...))
+	return openHTML(t, browser, "#"+url.PathEscape(fragment), html.Bytes())
+}
+
+// read returns the object of a YAML text with numbers as in an unstructured one.
+func read(t testing.TB, text []byte) map[string]any {
+	t.Helper()
+	data, err := yaml.YAMLToJSON(text)
+	require.NoError(t, err)
+	var obj map[string]any
+	require.NoError(t, utiljson.Unmarshal(data, &obj))
+	return obj
+}
+
+func report(t testing.TB, obj map[string]any) *blame.Report {
+	t.Helper()
+	r, err := blame.New(obj, blame.Options{Now: now})
+	require.NoError(t, err)
+	return r
+}
+
+func deployment(t testing.TB) *blame.Report {
+	t.Helper()
+	data, err := os.ReadFile(deploymentFile)
+	require.NoError(t, err)
+	return report(t, read(t, data))
 }

@@ -10,37 +10,24 @@ let response = null; // what the engine said last
 let selected = -1; // the step whose result is shown, of all steps; -1 is the last one
 let examples = [];
 
-// The engine: a worker with WebAssembly, or the server that the page came from.
-const engine = document.querySelector('meta[name="engine"]').content;
 const page = {busy: true, runs: 0, time: 0, error: ""}; // for tests of the page
 globalThis.playground = page;
-let ask;
-if (engine === "wasm") {
-  const pending = new Map();
-  const worker = new Worker("worker.js");
-  let id = 0;
-  worker.onmessage = ({data}) => {
-    if (data.error && data.id === undefined) tell("The engine could not be loaded: " + data.error, true);
-    const waiting = pending.get(data.id);
-    pending.delete(data.id);
-    if (waiting) data.error ? waiting.reject(new Error(data.error)) : waiting.resolve(data);
-  };
-  worker.onerror = event => tell("The engine could not be loaded: " + event.message, true);
-  ask = request => new Promise((resolve, reject) => {
-    pending.set(++id, {resolve, reject});
-    worker.postMessage({id, request});
-  });
-  $("about-engine").textContent = "the engine runs in this page";
-} else {
-  ask = async request => {
-    const start = performance.now();
-    const answer = await fetch("run", {method: "POST", headers: {"Content-Type": "application/json"}, body: request});
-    if (!answer.ok) throw new Error(await answer.text());
-    return {response: await answer.text(), time: performance.now() - start};
-  };
-  $("about-engine").textContent = "the engine runs in the command";
-  $("loopback").hidden = false;
-}
+
+// The engine is WebAssembly, in a worker.
+const pending = new Map();
+const worker = new Worker("worker.js");
+let id = 0;
+worker.onmessage = ({data}) => {
+  if (data.error && data.id === undefined) tell("The engine could not be loaded: " + data.error, true);
+  const waiting = pending.get(data.id);
+  pending.delete(data.id);
+  if (waiting) data.error ? waiting.reject(new Error(data.error)) : waiting.resolve(data);
+};
+worker.onerror = event => tell("The engine could not be loaded: " + event.message, true);
+const ask = request => new Promise((resolve, reject) => {
+  pending.set(++id, {resolve, reject});
+  worker.postMessage({id, request});
+});
 
 function tell(text, failed = false) {
   $("message").textContent = text;
