@@ -1,126 +1,215 @@
-// The command compare measures Tenure side by side with upstream and prints a
-// Markdown table.
+// Command compare measures Tenure side by side with upstream and prints a Markdown table.
 //
-//	go run ./benchmarks/compare [-workload REGEXP] [-pairs N] [-run DURATION] [-json]
-//	go run ./benchmarks/compare -growth | -memory | -parallel | -attack [-json]
+//	go run ./benchmarks/compare [-workload REGEXP] [-pairs N] [-run DURATION]
 //
-// The ratio is upstream's time divided by Tenure's: the median over pairs of runs
-// that follow on each other, with the quartiles behind it.
+// Machines are noisy, and their noise is slow: a neighbour, a frequency, a heap that has grown. So the engines run in
+// pairs, one right after the other, each first in half of the pairs, with a garbage collection before each run. The
+// ratio is upstream's time divided by Tenure's: the median over the pairs, with the quartiles behind it.
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
+	"runtime"
+	"slices"
 	"time"
 
-	"github.com/tenure-ssa/tenure/benchmarks/internal/growth"
-	"github.com/tenure-ssa/tenure/benchmarks/internal/measure"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/tenure-ssa/tenure/benchmarks/internal/workloads"
 )
 
-// memoryPods is how many Pods' managed fields -memory keeps.
-const memoryPods = 1_000
-
-type flags struct {
-	workload                                 string
-	options                                  measure.Options
-	asJSON, growth, memory, parallel, attack bool
-}
-
 func main() {
-	var f flags
-	flag.StringVar(&f.workload, "workload", "", "measure only workloads whose names match `REGEXP`")
-	flag.IntVar(&f.options.Pairs, "pairs", 10, "run both engines `N` times")
-	flag.DurationVar(&f.options.Run, "run", 40*time.Millisecond, "how long one run takes, about")
-	flag.BoolVar(&f.asJSON, "json", false, "print JSON; times are nanoseconds")
-	flag.BoolVar(&f.growth, "growth", false, "measure how cost grows with items and managers instead")
-	flag.BoolVar(&f.memory, "memory", false, "measure what decoded managed fields weigh instead")
-	flag.BoolVar(&f.parallel, "parallel", false, "measure what two goroutines do together instead")
-	flag.BoolVar(&f.attack, "attack", false, "measure a cache that is sent ever new FieldsV1 instead")
+	workload := flag.String("workload", "", "measure only workloads whose names match `REGEXP`")
+	pairs := flag.Int("pairs", 10, "run both engines `N` times")
+	run := flag.Duration("run", 40*time.Millisecond, "how long one run takes, about")
 	flag.Parse()
-	if err := f.run(os.Stdout); err != nil {
+	if err := compare(*workload, max(1, *pairs), *run); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
-func (f flags) run(out io.Writer) error {
-	if f.options.Pairs < 1 {
-		return fmt.Errorf("-pairs must be at least 1, got %d", f.options.Pairs)
-	}
-	results, print, err := f.measure()
+func compare(workload string, pairs int, run time.Duration) error {
+	only, err := regexp.Compile(workload)
 	if err != nil {
-		return err
+		return fmt.Errorf("-workload: %w", err)
 	}
-	if !f.asJSON {
-		return print(out)
-	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(results)
-}
-
-// measure returns results for -json, and what prints them as tables.
-func (f flags) measure() (results any, print func(io.Writer) error, err error) {
-	switch {
-	case f.growth:
-		series, err := growth.Measure(progress)
-		return series, func(w io.Writer) error { return growthTables(w, series) }, err
-	case f.memory:
-		kept, wire, err := measure.Memory(memoryPods)
-		return kept, func(w io.Writer) error { return memoryTable(w, kept, wire) }, err
-	case f.parallel:
-		var scaling []measure.Scaling
-		for _, w := range workloads.Shared() {
-			progress(w.Name)
-			s, err := measure.Parallel(w, f.options)
-			if err != nil {
-				return nil, nil, err
-			}
-			scaling = append(scaling, s...)
-		}
-		return scaling, func(w io.Writer) error { return parallelTable(w, scaling) }, nil
-	case f.attack:
-		var attacked []measure.Attacked
-		for _, a := range workloads.Attacks() {
-			progress(a.Name)
-			r, err := measure.Attack(a, f.options)
-			if err != nil {
-				return nil, nil, err
-			}
-			attacked = append(attacked, r)
-		}
-		return attacked, func(w io.Writer) error { return attackTable(w, attacked) }, nil
-	}
-	only, err := regexp.Compile(f.workload)
-	if err != nil {
-		return nil, nil, fmt.Errorf("-workload: %w", err)
-	}
-	var rows []measure.Result
+	const row = "| %-50s | %8s | %8s | %6s | %13s | %8s | %8s | %8s | %8s |\n"
+	fmt.Printf(row, "workload", "upstream", "Tenure", "ratio", "quartiles", "allocs", "Tenure", "bytes", "Tenure")
+	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, w := range workloads.All() {
 		if !only.MatchString(w.Name) {
 			continue
 		}
-		progress(w.Name)
-		row, err := measure.Measure(w, f.options)
+		upstream, tenure, ratios, err := measure(w, pairs, run)
 		if err != nil {
-			return nil, nil, err
+			return fmt.Errorf("%s: %w", w.Name, err)
 		}
-		rows = append(rows, row)
+		fmt.Printf(row, w.Name, duration(upstream.time), duration(tenure.time), digits(at(ratios, 0.5))+"×",
+			digits(at(ratios, 0.25))+"–"+digits(at(ratios, 0.75)),
+			digits(upstream.allocs), digits(tenure.allocs), size(upstream.bytes), size(tenure.bytes))
 	}
-	if len(rows) == 0 {
-		return nil, nil, fmt.Errorf("no workload matches %q", f.workload)
-	}
-	return rows, func(w io.Writer) error { return table(w, rows) }, nil
+	return nil
 }
 
-// progress tells on a terminal what is being measured.
-func progress(what string) {
-	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		fmt.Fprintf(os.Stderr, "\r\x1b[K%s", what)
+// cost is what one operation costs.
+type cost struct {
+	time          time.Duration
+	allocs, bytes float64
+}
+
+// measure runs a workload with both engines. The ratios of the pairs are sorted.
+func measure(w workloads.Workload, pairs int, run time.Duration) (upstream, tenure cost, ratios []float64, err error) {
+	c, err := w.Prepare()
+	if err != nil {
+		return cost{}, cost{}, nil, err
+	}
+	var runs [2]*runner
+	for i, e := range w.Engines() {
+		body, err := c.Bind(e)
+		if err == nil {
+			runs[i], err = newRunner(body, run)
+		}
+		if err != nil {
+			return cost{}, cost{}, nil, fmt.Errorf("%s: %w", e.Name, err)
+		}
+	}
+	var costs [2][]cost
+	for pair := range pairs {
+		first := pair % 2
+		for _, i := range []int{first, 1 - first} {
+			c, err := runs[i].run()
+			if err != nil {
+				return cost{}, cost{}, nil, err
+			}
+			costs[i] = append(costs[i], c)
+		}
+		ratios = append(ratios, float64(costs[0][pair].time)/float64(costs[1][pair].time))
+	}
+	slices.Sort(ratios)
+	return median(costs[0]), median(costs[1]), ratios, nil
+}
+
+// runner runs a body a fixed number of times.
+type runner struct {
+	body   workloads.Body
+	n      int
+	inputs []apiruntime.Object
+}
+
+// maxRuns bounds the inputs that have to be kept for one run.
+const maxRuns = 50_000
+
+// newRunner finds out how often the body has to run to take about a time. The runs that it takes warm caches as well.
+func newRunner(body workloads.Body, about time.Duration) (*runner, error) {
+	r := &runner{body: body, n: 1}
+	for {
+		c, err := r.run()
+		if err != nil {
+			return nil, err
+		}
+		if c.time*time.Duration(r.n) >= about/2 || r.n == maxRuns {
+			if r.n > 1 {
+				r.n = max(1, min(maxRuns, int(about/max(1, c.time))))
+			}
+			return r, nil
+		}
+		r.n = min(maxRuns, r.n*4) // not straight to the goal: first runs are slower than later ones
+	}
+}
+
+// run gives the body an input of its own each time: upstream changes it.
+func (r *runner) run() (cost, error) {
+	r.inputs = r.inputs[:0]
+	for range r.n {
+		var input apiruntime.Object
+		if r.body.Input != nil {
+			input = r.body.Input()
+		}
+		r.inputs = append(r.inputs, input)
+	}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	for _, input := range r.inputs {
+		if _, err := r.body.Run(input); err != nil {
+			return cost{}, err
+		}
+	}
+	spent := time.Since(start)
+	runtime.ReadMemStats(&after)
+	n := float64(r.n)
+	return cost{
+		time:   max(1, spent/time.Duration(r.n)),
+		allocs: float64(after.Mallocs-before.Mallocs) / n,
+		bytes:  float64(after.TotalAlloc-before.TotalAlloc) / n,
+	}, nil
+}
+
+// median returns the median of each cost on its own.
+func median(costs []cost) cost {
+	of := func(f func(cost) float64) float64 {
+		values := make([]float64, len(costs))
+		for i, c := range costs {
+			values[i] = f(c)
+		}
+		slices.Sort(values)
+		return at(values, 0.5)
+	}
+	return cost{
+		time:   time.Duration(of(func(c cost) float64 { return float64(c.time) })),
+		allocs: of(func(c cost) float64 { return c.allocs }),
+		bytes:  of(func(c cost) float64 { return c.bytes }),
+	}
+}
+
+// at returns a quantile of sorted values, interpolated.
+func at(values []float64, share float64) float64 {
+	place := share * float64(len(values)-1)
+	i := int(place)
+	if i+1 == len(values) {
+		return values[i]
+	}
+	part := place - float64(i)
+	return values[i]*(1-part) + values[i+1]*part
+}
+
+func duration(d time.Duration) string {
+	switch ns := float64(d); {
+	case ns < 1e3:
+		return fmt.Sprintf("%.0f ns", ns)
+	case ns < 1e6:
+		return digits(ns/1e3) + " µs"
+	case ns < 1e9:
+		return digits(ns/1e6) + " ms"
+	default:
+		return digits(ns/1e9) + " s"
+	}
+}
+
+func size(bytes float64) string {
+	switch {
+	case bytes < 1e3:
+		return fmt.Sprintf("%.0f B", bytes)
+	case bytes < 1e6:
+		return digits(bytes/1e3) + " kB"
+	default:
+		return digits(bytes/1e6) + " MB"
+	}
+}
+
+// digits returns v with three digits, as people compare numbers.
+func digits(v float64) string {
+	switch {
+	case v < 10:
+		return fmt.Sprintf("%.2f", v)
+	case v < 100:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.0f", v)
 	}
 }

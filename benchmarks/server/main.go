@@ -1,206 +1,179 @@
-// The command server measures the API server and prints Markdown tables: how soon it
-// answers, how many writes a second it takes over each of its stores and how long
-// each takes, and what it weighs with many objects.
+// Command server measures the API server beside kube-apiserver and prints Markdown tables: how long each takes from the
+// start of its process, and of its etcd, to the first answered apply; its memory then; and the CPU of its process, and
+// of its etcd, for each request.
 //
-//	go run ./benchmarks/server [-run DURATION] [-clients N] [-objects N] [-store REGEXP] [-json]
-//	go run ./benchmarks/server -store memory -cpuprofile FILE
-//	go run ./benchmarks/server -writes [-rounds N] [-only REGEXP] [-floor N] [-store REGEXP] [-against SERVER] [-schemas]
-//	go run ./benchmarks/server -watchers 1000,10000 [-rates 5,20] [-streams N] [-http1] [-floor N] [-store REGEXP] \
-//		[-against SERVER]
-//	go run ./benchmarks/server -lists 10000,100000 [-rounds N] [-only REGEXP] [-unwatched] [-store REGEXP] \
-//		[-against SERVER]
-//	go run ./benchmarks/server -starts [-rounds N] [-store REGEXP] [-against SERVER]
-//	go run ./benchmarks/server -chart FILE [-in FILE] [-watchers NUMBERS] [-lists NUMBERS] [-against SERVER]
+//	go run ./benchmarks/server -against stock                  the API server beside kube-apiserver
+//	go run ./benchmarks/server -server linked -against stock   kube-apiserver with Tenure inside beside the stock one
 //
-// With -starts, -writes, -watchers or -lists, servers run in processes of their own, by turns, and with the one of
-// -against; their CPU and memory come from their metrics. -against build builds a kube-apiserver, once, and
-// starts it on an etcd of its own; -against PATH starts the one at PATH; and -against URL measures one
-// that runs already. Built-in kinds are validated as kube-apiserver does, unless -schemas is given.
-// -floor measures a server that writes bytes to its watches, or to those who write, and does nothing else: what
-// net/http takes. The events of the others have 9,708 bytes.
-// -chart draws how the cost grows with watchers and objects: doc/server.svg. -in adds what an earlier run printed with
-// -json.
-//
-// Clients and server share one process and two cores and speak HTTP/2 over TLS, as
-// they do in a test. Start and memory are measured in processes of their own, so that
-// nothing is warm. etcd is measured if it is in PATH.
+// A server is tenure, stock or linked (hosts/kube-apiserver builds and starts them), the path of a kube-apiserver, or
+// the URL of one that runs already, whose certificate is not checked. Servers run in processes of their own with two
+// cores each, and are measured by turns. The ratio divides the CPU of -against by that of -server, once with etcd's.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
-	"runtime"
-	"runtime/pprof"
-	"strings"
+	"slices"
 	"time"
+
+	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 )
 
-// cores is how many the measurements may use.
-const cores = 2
-
-type flags struct {
-	run        time.Duration
-	clients    int
-	objects    int
-	store      string
-	cpuprofile string
-	asJSON     bool
-	part       string
-	watchers   string
-	rates      string
-	accept     string
-	against    string
-	token      string
-	etcd       string
-	onlyWrites bool
-	rounds     int
-	only       string
-	schemas    bool
-	lists      string
-	unwatched  bool
-	starts     bool
-	streams    int
-	http1      bool
-	floor      int
-	chart      string
-	in         string
-	host       *host
-}
-
-// Results is what -json prints. Times are nanoseconds, sizes bytes.
-type Results struct {
-	Start  Start    `json:"start"`
-	Loads  []Load   `json:"loads"`
-	Memory []Memory `json:"memory"`
-}
-
 func main() {
-	f := flags{host: &host{}}
-	flag.DurationVar(&f.run, "run", 3*time.Second, "how long each load lasts")
-	flag.IntVar(&f.clients, "clients", 8, "how many clients write at the same time")
-	flag.IntVar(&f.objects, "objects", 10_000, "how many objects to weigh")
-	flag.StringVar(&f.store, "store", "", "measure loads only on stores whose names match `REGEXP`, and nothing else")
-	flag.StringVar(&f.cpuprofile, "cpuprofile", "", "write a CPU profile of the loads to `FILE`")
-	flag.BoolVar(&f.asJSON, "json", false, "print JSON; times are nanoseconds")
-	flag.StringVar(&f.watchers, "watchers", "", "measure watches, and nothing else: `NUMBERS` of watchers, with commas")
-	flag.StringVar(&f.rates, "rates", "20", "`NUMBERS` of writes a second, with commas")
-	flag.StringVar(&f.accept, "accept", "application/json", "the media `TYPE` of watches and lists")
-	flag.StringVar(&f.against, "against", "", "measure another `SERVER`, too: a URL, whose certificate is not checked, "+
-		"the path of a kube-apiserver, or build, which builds one")
-	flag.StringVar(&f.token, "token", "", "the bearer `TOKEN` for the URL of -against")
-	flag.StringVar(&f.etcd, "etcd", "", "the `URL` of the metrics of the etcd behind the URL of -against")
-	flag.BoolVar(&f.onlyWrites, "writes", false, "measure the CPU of writes, and nothing else")
-	flag.StringVar(&f.only, "only", "", "measure only writes, and forms of lists, whose names match `REGEXP`")
-	flag.IntVar(&f.rounds, "rounds", 3, "how many times -starts, -writes and -lists measure each server, by turns")
-	flag.BoolVar(&f.schemas, "schemas", false, "validate built-in kinds by their schemas alone")
-	flag.StringVar(&f.lists, "lists", "", "measure lists of Pods, and nothing else: `NUMBERS` of Pods, with commas")
-	flag.BoolVar(&f.unwatched, "unwatched", false, "measure lists of Pods that nobody watches")
-	flag.BoolVar(&f.starts, "starts", false, "measure how long servers take to start, and nothing else")
-	flag.IntVar(&f.streams, "streams", 100, "how many watches share a connection")
-	flag.BoolVar(&f.http1, "http1", false, "watch over HTTP/1.1: a connection for each watch")
-	flag.IntVar(&f.floor, "floor", 0,
-		"measure a server that only writes events, or responses to writes, of `N` bytes, too")
-	flag.StringVar(&f.chart, "chart", "", "draw the costs of watchers and objects to `FILE`")
-	flag.StringVar(&f.in, "in", "", "add to the results that `FILE` has, in JSON")
-	flag.StringVar(
-		&f.part,
-		"part",
-		"",
-		"measure one `PART` in this process and print it as JSON: what the command starts itself for",
-	)
+	var b bench
+	serves := flag.Bool("serve", false, "serve until stdin ends: what the command starts itself for")
+	one := flag.String("server", "tenure", "the `SERVER` to measure")
+	other := flag.String("against", "", "the `SERVER` to measure beside it")
+	only := flag.String("only", "", "measure only requests whose names match `REGEXP`")
+	flag.StringVar(&b.token, "token", "", "the bearer `TOKEN` for a URL")
+	flag.IntVar(&b.rounds, "rounds", 3, "how many times each server is measured")
+	flag.DurationVar(&b.run, "run", 3*time.Second, "how long each time")
+	flag.IntVar(&b.clients, "clients", 8, "how many clients send requests at the same time")
 	flag.Parse()
-	runtime.GOMAXPROCS(cores)
-	if err := f.main(context.Background(), os.Stdout); err != nil {
+	b.names = []string{*one}
+	if *other != "" {
+		b.names = append(b.names, *other)
+	}
+	ctx, err := context.Background(), error(nil)
+	if *serves {
+		err = serve(ctx)
+	} else if b.only, err = regexp.Compile(*only); err == nil {
+		err = b.measure(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "server:", err)
 		os.Exit(1)
 	}
 }
 
-func (f flags) main(ctx context.Context, out io.Writer) error {
-	if f.clients < 1 || f.objects < 1 || f.rounds < 1 || f.streams < 1 || f.run <= 0 {
-		return fmt.Errorf("-clients, -objects, -rounds, -streams and -run must be positive")
-	}
-	if name, ok := strings.CutPrefix(f.part, "serve:"); ok {
-		return f.serve(ctx, name, os.Stdin, out)
-	}
-	if f.starts || f.onlyWrites || f.watchers != "" || f.lists != "" || f.chart != "" {
-		return f.compare(ctx, out)
-	}
-	if f.part != "" {
-		result, err := f.measurePart(ctx)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(out).Encode(result)
-	}
-	results, err := f.measure(ctx)
+// serve runs Tenure's server in this process until its input ends.
+func serve(ctx context.Context) (err error) {
+	running, err := apiserver.Start(ctx, apiserver.Options{Validation: kubernetes.Validate})
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(results)
+	defer func() { err = errors.Join(err, running.Close()) }()
+	if err := json.NewEncoder(os.Stdout).Encode(server{URL: running.URL(), Token: running.Config().BearerToken}); err != nil {
+		return err
 	}
-	return results.write(out, f.objects)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
-func (f flags) measure(ctx context.Context) (results Results, err error) {
-	matching, err := regexp.Compile(f.store)
+// bench is what is measured.
+type bench struct {
+	names   []string
+	token   string
+	rounds  int
+	run     time.Duration
+	clients int
+	only    *regexp.Regexp
+}
+
+func (b *bench) measure(ctx context.Context) (err error) {
+	servers, err := b.starts(ctx)
+	defer func() {
+		for _, s := range servers {
+			err = errors.Join(err, s.stop())
+		}
+	}()
 	if err != nil {
-		return results, fmt.Errorf("-store: %w", err)
+		return err
 	}
-	if f.store == "" {
-		if results.Start, err = startInProcesses(ctx); err != nil {
-			return results, err
-		}
-		for _, s := range []string{"memory", "bbolt"} {
-			progress("memory with objects in " + s)
-			var m Memory
-			if err := f.inProcess(ctx, "memory:"+s, &m); err != nil {
-				return results, err
-			}
-			results.Memory = append(results.Memory, m)
-		}
-	}
-	err = profiled(f.cpuprofile, func() error { return f.measureLoads(ctx, matching, &results) })
-	return results, err
-}
-
-func (f flags) measureLoads(ctx context.Context, matching *regexp.Regexp, results *Results) error {
-	for _, s := range stores {
-		if !matching.MatchString(s.name) {
+	fmt.Print("\n| request | server | a second | CPU | CPU of etcd | ratio | with etcd |\n" +
+		"| --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+	for _, load := range workloads {
+		if !b.only.MatchString(load.name) {
 			continue
 		}
-		loads, err := f.loads(ctx, s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+		of := make([]spent, len(servers))
+		for round := range b.rounds {
+			for i := range servers {
+				i = (i + round) % len(servers) // each one is the first by turns
+				if err := servers[i].measure(ctx, b, load, round == 0, &of[i]); err != nil {
+					return fmt.Errorf("%s: %s: %w", b.names[i], load.name, err)
+				}
+			}
 		}
-		results.Loads = append(results.Loads, loads...)
+		for i, s := range of {
+			fmt.Printf("| %s | %s | %.0f | %s | %s |", load.name, b.names[i], float64(s.count)/s.elapsed.Seconds(),
+				milliseconds(s.each(s.cpu)), milliseconds(s.each(s.etcd)))
+			if i == 0 && len(of) > 1 {
+				other := of[1]
+				fmt.Printf(" %.1f× | %.1f×", float64(other.each(other.cpu))/float64(s.each(s.cpu)),
+					float64(other.each(other.cpu+other.etcd))/float64(s.each(s.cpu+s.etcd)))
+			} else {
+				fmt.Print(" | ")
+			}
+			fmt.Println(" |")
+		}
 	}
 	return nil
 }
 
-// profiled calls do, and writes a CPU profile of it to a file, unless path is empty.
-func profiled(path string, do func() error) error {
-	if path == "" {
-		return do()
-	}
-	file, err := os.Create(path)
+// starts starts the servers by turns, prints how long they took, and returns the last ones.
+func (b *bench) starts(ctx context.Context) (servers []*server, err error) {
+	programs, err := b.programs(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer file.Close()
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return err
+	took, memory := make([][]time.Duration, len(programs)), make([]int64, len(programs))
+	for round := range b.rounds {
+		for i, program := range programs {
+			begin := time.Now()
+			s, err := program.start(ctx)
+			if err != nil {
+				return servers, fmt.Errorf("%s: %w", b.names[i], err)
+			}
+			if round == b.rounds-1 {
+				servers = append(servers, s)
+			}
+			if err = s.send(ctx, transport(), applyDeployment("first")); err == nil {
+				took[i] = append(took[i], time.Since(begin))
+				_, memory[i], err = s.usage(ctx)
+			}
+			if round < b.rounds-1 {
+				err = errors.Join(err, s.stop())
+			}
+			if err != nil {
+				return servers, fmt.Errorf("%s: %w", b.names[i], err)
+			}
+		}
 	}
-	defer pprof.StopCPUProfile()
-	return do()
+	fmt.Print("| from the start to the first answered apply | median | longest | memory |\n| --- | ---: | ---: | ---: |\n")
+	for i, name := range b.names {
+		slices.Sort(took[i])
+		fmt.Printf("| %s | %s | %s | %d MB |\n", name, milliseconds(took[i][len(took[i])/2]), milliseconds(slices.Max(took[i])),
+			memory[i]/1e6)
+	}
+	next, err := next(ctx)
+	fmt.Printf("| the second of tenure in one process | %s | | |\n", milliseconds(next))
+	return servers, err
 }
 
-func progress(what string) { fmt.Fprintln(os.Stderr, "measuring", what) }
+// next returns how long a second server takes in a process.
+func next(ctx context.Context) (took time.Duration, err error) {
+	for range 2 {
+		begin := time.Now()
+		running, err := apiserver.Start(ctx, apiserver.Options{Validation: kubernetes.Validate})
+		if err != nil {
+			return 0, err
+		}
+		s := &server{URL: running.URL(), Token: running.Config().BearerToken}
+		err = s.send(ctx, transport(), applyDeployment("first"))
+		took = time.Since(begin)
+		if err = errors.Join(err, running.Close()); err != nil {
+			return 0, err
+		}
+	}
+	return took, nil
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/benchmarks/internal/objects"
 )
@@ -19,17 +18,21 @@ type request struct {
 	body                      []byte
 }
 
-// workload is one kind of write.
+// workload is one kind of request.
 type workload struct {
 	name string
-	// setUp, if not nil, returns what creates an object.
+	// watches is how many watches of Deployments there are meanwhile.
+	watches int
+	// setUp, if not nil, returns what creates an object; it is sent for each.
 	setUp func(name string) request
-	// request returns a client's write n of an object.
+	// request returns a client's request n, about an object.
 	request func(name string, n int) request
 }
 
 const (
-	definitions   = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	deployments   = "/apis/apps/v1/namespaces/default/deployments/"
+	pods          = "/api/v1/namespaces/default/pods"
+	definitions   = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.bench.example"
 	widgetObjects = "/apis/bench.example/v1/namespaces/default/widgets/"
 	forced        = "?fieldManager=bench&force=true"
 )
@@ -39,50 +42,52 @@ var created atomic.Int64
 
 var (
 	deploymentIntent = marked(deploymentBody())
-	deploymentYAML   = inYAML(deploymentIntent)
 	deploymentStatus = marked(statusBody())
 	podBody          = marked(podToCreate())
 	widgetIntent     = marked(widget())
 )
 
 var workloads = []workload{
-	{"apply that changes nothing", applyDeployment, func(name string, _ int) request { return applyDeployment(name) }},
-	{"the same with other white space", applyDeployment, func(name string, n int) request {
-		r := applyDeployment(name)
-		for ; n > 0; n /= 2 { // a number in binary digits, so that no body is like another
-			r.body = append(r.body, " \n"[n%2])
-		}
-		return r
-	}},
-	{"the same in YAML", applyDeployment, func(name string, _ int) request {
-		return request{http.MethodPatch, deployments + name + forced, string(types.ApplyYAMLPatchType),
-			deploymentYAML.with(name, 0)}
-	}},
-	{"apply that changes a label", applyDeployment, func(name string, n int) request {
-		return request{http.MethodPatch, deployments + name + forced, string(types.ApplyYAMLPatchType),
-			deploymentIntent.with(name, n)}
-	}},
-	{"update of the status", applyDeployment, func(name string, n int) request {
+	{"apply that changes nothing", 0, applyDeployment,
+		func(name string, _ int) request { return applyDeployment(name) }},
+	{"apply that changes a label", 0, applyDeployment, changeLabel},
+	{"apply that changes a label, and 100 watches", 100, applyDeployment, changeLabel},
+	{"update of the status", 0, applyDeployment, func(name string, n int) request {
 		return request{http.MethodPut, deployments + name + "/status?fieldManager=controller", "application/json",
 			deploymentStatus.with(name, n)}
 	}},
-	{"create of a Pod", nil, func(string, int) request {
+	{"create of a Pod", 0, nil, func(string, int) request {
 		return request{http.MethodPost, pods + "?fieldManager=bench", "application/json",
 			podBody.with(fmt.Sprintf("pod-%d", created.Add(1)), 0)}
 	}},
-	{"apply that changes one of 1,000 items of a custom resource", applyWidget, func(name string, n int) request {
-		return request{http.MethodPatch, widgetObjects + name + forced, string(types.ApplyYAMLPatchType),
-			widgetIntent.with(name, n)}
+	{"list of all Deployments", 0, applyDeployment,
+		func(string, int) request { return request{http.MethodGet, deployments, "", nil} }},
+	{"apply of a CustomResourceDefinition that changes nothing", 0, applyDefinition,
+		func(name string, _ int) request { return applyDefinition(name) }},
+	{"apply that changes one of 1,000 items of a custom resource", 0, applyWidget, func(name string, n int) request {
+		r := applyWidget(name)
+		r.body = widgetIntent.with(name, n)
+		return r
 	}},
 }
 
+func changeLabel(name string, n int) request {
+	r := applyDeployment(name)
+	r.body = deploymentIntent.with(name, n)
+	return r
+}
+
 func applyDeployment(name string) request {
-	return request{http.MethodPatch, deployments + name + forced, string(types.ApplyYAMLPatchType),
+	return request{http.MethodPatch, deployments + name + forced, string(types.ApplyPatchType),
 		deploymentIntent.with(name, 0)}
 }
 
+func applyDefinition(string) request {
+	return request{http.MethodPatch, definitions + forced, string(types.ApplyPatchType), []byte(widgets)}
+}
+
 func applyWidget(name string) request {
-	return request{http.MethodPatch, widgetObjects + name + forced, string(types.ApplyYAMLPatchType),
+	return request{http.MethodPatch, widgetObjects + name + forced, string(types.ApplyPatchType),
 		widgetIntent.with(name, 0)}
 }
 
@@ -110,19 +115,17 @@ func marked(v any) body {
 	return bytes.Split(data, []byte(nameMark))
 }
 
-func inYAML(b body) body {
-	data, err := yaml.JSONToYAML(bytes.Join(b, []byte(nameMark)))
-	if err != nil {
-		panic(err)
-	}
-	return bytes.Split(data, []byte(nameMark))
-}
-
+// deploymentBody is as people write it, without what is a default.
 func deploymentBody() any {
 	d := objects.Intent(objects.Deployment())
 	d.SetNamespace("default")
 	d.SetName(nameMark)
 	objects.Set(d, "n"+number, "metadata", "labels", "bench")
+	app := objects.Item(d, "name", "app", "spec", "template", "spec", "containers")
+	app["env"] = []any{map[string]any{
+		"name": "POD_NAME", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.name"}},
+	}}
+	app["resources"] = map[string]any{"limits": map[string]any{"memory": "1024Mi"}}
 	return d.Object
 }
 

@@ -43,21 +43,13 @@ func build(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *only != "stock" {
-		patched, err := t.WriteLinked(p.root)
-		if err != nil {
+	for _, module := range []string{tree.Linked, tree.Stock} {
+		if *only != "" && *only != module {
+			continue
+		}
+		if err := p.buildOne(ctx, t, module, *procs, out); err != nil {
 			return err
 		}
-		printPatches(out, patched)
-		if err := buildServer(ctx, t, tree.Linked, "+tenure", *procs, out); err != nil {
-			return err
-		}
-	}
-	if *only != "linked" {
-		if err := t.WriteStock(); err != nil {
-			return err
-		}
-		return buildServer(ctx, t, tree.Stock, "", *procs, out)
 	}
 	return nil
 }
@@ -65,14 +57,20 @@ func build(ctx context.Context, args []string, out io.Writer) error {
 // binaries are the names of the servers, by the main module that they are built in.
 var binaries = map[string]string{tree.Linked: "kube-apiserver", tree.Stock: "kube-apiserver-stock"}
 
-func buildServer(ctx context.Context, t *tree.Tree, module, suffix string, procs int, out io.Writer) error {
-	err := t.Build(
-		ctx,
-		module,
-		tree.Command{Name: "kube-apiserver", To: binaries[module], Suffix: suffix, Procs: procs},
-		out,
-	)
-	if err != nil {
+func (p *place) buildOne(ctx context.Context, t *tree.Tree, module string, procs int, out io.Writer) error {
+	suffix := ""
+	if module == tree.Linked {
+		suffix = "+tenure"
+		patched, err := t.WriteLinked(p.root)
+		if err != nil {
+			return err
+		}
+		printPatches(out, patched)
+	} else if err := t.WriteStock(); err != nil {
+		return err
+	}
+	command := tree.Command{Name: "kube-apiserver", To: binaries[module], Suffix: suffix, Procs: procs}
+	if err := t.Build(ctx, module, command, out); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, t.Bin(binaries[module]))

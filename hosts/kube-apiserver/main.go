@@ -20,9 +20,7 @@ const usage = `usage: go run ./hosts/kube-apiserver COMMAND [flags]
 
   build    build kube-apiserver with Tenure inside, and stock beside it
   patches  print what is patched
-  bench    measure both servers by turns; needs etcd
   serve    start one on an etcd of its own, until the input ends; needs etcd
-  shadow   load a server in the mode shadow, and print the differences; needs etcd
 
 Flags of a command are printed by COMMAND -h.
 `
@@ -45,7 +43,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("no command")
 	}
 	commands := map[string]func(context.Context, []string, io.Writer) error{
-		"build": build, "patches": patches, "bench": bench, "serve": serve, "shadow": shadowLoad,
+		"build": build, "patches": patches, "serve": serve,
 	}
 	command, ok := commands[args[0]]
 	if !ok {

@@ -99,11 +99,6 @@ func record(ctx context.Context, binary, to, tale string, settle time.Duration) 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	etcd, err := cluster.StartEtcd(ctx, filepath.Join(dir, "etcd"))
-	if err != nil {
-		return err
-	}
-	defer etcd.Stop()
 	// The name of the program is the name of its field manager.
 	if binary, err = filepath.Abs(binary); err != nil {
 		return err
@@ -112,7 +107,7 @@ func record(ctx context.Context, binary, to, tale string, settle time.Duration) 
 	if err := os.Symlink(binary, program); err != nil {
 		return err
 	}
-	server, err := cluster.StartAlone(ctx, "server", program, filepath.Join(dir, "server"), etcd)
+	server, err := cluster.StartAlone(ctx, program, dir)
 	if err != nil {
 		return err
 	}

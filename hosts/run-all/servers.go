@@ -73,25 +73,19 @@ func (r *runner) testControllers(ctx context.Context, s suite, log io.Writer) (e
 		}
 	}()
 	fmt.Fprintln(log, "the logs of the servers are in", dir)
-	etcd, err := cluster.StartEtcd(ctx, filepath.Join(dir, "etcd"))
-	if err != nil {
-		return err
-	}
-	defer etcd.Stop()
-	served, err := cluster.StartAlone(ctx, "server", server, filepath.Join(dir, "server"), etcd)
+	served, err := cluster.StartAlone(ctx, server, dir)
 	if err != nil {
 		return err
 	}
 	defer served.Stop()
-	controllers, err := cluster.StartControllers(ctx, filepath.Join(bin, "kube-controller-manager"),
-		filepath.Join(dir, "server"), served)
+	controllers, err := cluster.StartControllers(ctx, filepath.Join(bin, "kube-controller-manager"), dir, served)
 	if err != nil {
 		return err
 	}
 	defer controllers.Stop()
 	cmd := exec.CommandContext(ctx, "go", "test", "-v", "-count=1", "-timeout=60m", "./controllers")
 	cmd.Dir = filepath.Join(r.root, "test", "e2e")
-	cmd.Env = append(os.Environ(), "KUBECONFIG_OF_CONTROLLERS="+filepath.Join(dir, "server", "controllers.kubeconfig"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG_OF_CONTROLLERS="+filepath.Join(dir, "controllers.kubeconfig"))
 	cmd.Stdout, cmd.Stderr = log, log
 	return cmd.Run()
 }

@@ -34,8 +34,6 @@ type Engine struct {
 	// DecodeEntries decodes managed fields and drops them again, through what a
 	// host can call.
 	DecodeEntries func([]metav1.ManagedFieldsEntry) error
-	// KeepEntries decodes managed fields to what the engine works with.
-	KeepEntries func([]metav1.ManagedFieldsEntry) (any, error)
 }
 
 // Both returns upstream and Tenure, in this order.

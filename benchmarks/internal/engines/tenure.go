@@ -25,9 +25,6 @@ func Tenure() Engine {
 			_, err := managedfields.Decode(list)
 			return err
 		},
-		KeepEntries: func(list []metav1.ManagedFieldsEntry) (any, error) {
-			return managedfields.Decode(list)
-		},
 	}
 }
 

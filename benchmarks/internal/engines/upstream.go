@@ -2,11 +2,9 @@ package engines
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +26,6 @@ func Upstream() Engine {
 		// What it is called says nothing of it, but this decodes all entries as
 		// every write does, and no more.
 		DecodeEntries: managedfields.ValidateManagedFields,
-		KeepEntries:   upstreamEntries,
 	}
 }
 
@@ -118,37 +115,4 @@ func (host) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
 	return u, nil
-}
-
-// upstreamKept is what upstream decodes managed fields to: sets and times by the
-// JSON of the manager's identity. The type itself is internal to upstream.
-type upstreamKept struct {
-	fields smd.ManagedFields
-	times  map[string]*metav1.Time
-}
-
-func upstreamEntries(list []metav1.ManagedFieldsEntry) (any, error) {
-	kept := upstreamKept{make(smd.ManagedFields, len(list)), make(map[string]*metav1.Time, len(list))}
-	for _, entry := range list {
-		set := &smd.Set{}
-		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
-			return nil, err
-		}
-		id := entry
-		id.FieldsType, id.FieldsV1, id.Time = "", nil, nil
-		if entry.Operation == metav1.ManagedFieldsOperationApply {
-			id.APIVersion = ""
-		}
-		name, err := json.Marshal(id)
-		if err != nil {
-			return nil, err
-		}
-		kept.fields[string(name)] = smd.NewVersionedSet(
-			set,
-			smd.APIVersion(entry.APIVersion),
-			entry.Operation == metav1.ManagedFieldsOperationApply,
-		)
-		kept.times[string(name)] = entry.Time
-	}
-	return kept, nil
 }

@@ -3,7 +3,6 @@ package workloads
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,11 +22,6 @@ type Workload struct {
 	Prepare func() (*Case, error)
 }
 
-// NoOp reports whether it is a write that changes nothing.
-func (w Workload) NoOp() bool {
-	return strings.HasSuffix(w.Name, "no-op") || strings.HasSuffix(w.Name, "nothing changes")
-}
-
 // Engines returns upstream, as the workload wants it, and Tenure.
 func (w Workload) Engines() [2]engines.Engine {
 	both := engines.Both()
@@ -39,7 +33,7 @@ func (w Workload) Engines() [2]engines.Engine {
 
 // Case is a workload with its inputs.
 type Case struct {
-	// Object is what the floor, a deep copy and a decode, is measured with.
+	// Object is what is written to.
 	Object runtime.Object
 	// Bind returns the body over an engine.
 	Bind func(engines.Engine) (Body, error)

@@ -14,10 +14,9 @@ import (
 // listSize is the number of items of the long list.
 const listSize = 10_000
 
-// liveFleet returns fleet as a stored object, all of it applied by one manager. by
-// makes it: at great sizes upstream takes too long.
-func liveFleet(by engines.Engine, fleet *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	m, err := by.FieldManager(engines.Fleet)
+// liveFleet returns fleet as a stored object, all of it applied by one manager.
+func liveFleet(fleet *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	m, err := engines.Upstream().FieldManager(engines.Fleet)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +37,7 @@ func liveFleet(by engines.Engine, fleet *unstructured.Unstructured) (*unstructur
 func fleetApply(live, intent func(*unstructured.Unstructured) *unstructured.Unstructured) func() (*Case, error) {
 	return func() (*Case, error) {
 		fleet := objects.Fleet(listSize)
-		stored, err := liveFleet(engines.Upstream(), live(fleet))
+		stored, err := liveFleet(live(fleet))
 		return applying(engines.Fleet, stored, objects.Intent(intent(fleet)), applier), err
 	}
 }
@@ -46,17 +45,9 @@ func fleetApply(live, intent func(*unstructured.Unstructured) *unstructured.Unst
 // inOrder leaves a fleet in the order of its keys.
 func inOrder(fleet *unstructured.Unstructured) *unstructured.Unstructured { return fleet }
 
-// FleetApply is a no-op apply of n items by the one manager that owns them; by
-// makes the live object.
-func FleetApply(by engines.Engine, n int) (*Case, error) {
-	fleet := objects.Fleet(n)
-	live, err := liveFleet(by, fleet)
-	return applying(engines.Fleet, live, objects.Intent(fleet), applier), err
-}
-
-// FleetUpdate is an update that changes one label of an object of n items.
-func FleetUpdate(by engines.Engine, n int) (*Case, error) {
-	live, err := liveFleet(by, objects.Fleet(n))
+// fleetUpdate is an update that changes one label of the long list.
+func fleetUpdate() (*Case, error) {
+	live, err := liveFleet(objects.Fleet(listSize))
 	if err != nil {
 		return nil, err
 	}
@@ -65,16 +56,16 @@ func FleetUpdate(by engines.Engine, n int) (*Case, error) {
 	return updating(engines.Fleet, live, now, "labeller"), nil
 }
 
-// Managers is a no-op apply by one manager of an object of n items, of which each
+// managers is a no-op apply by one manager of an object of n items, of which each
 // of the managers applies as many as each says; any others belong to nobody. Few
 // and many items are both worth a row: an engine may look for a few one by one.
-func Managers(n, managers, each int) (*Case, error) {
+func managers(n, count, each int) (*Case, error) {
 	fleet := objects.Fleet(n)
-	if n < managers*each {
-		return nil, fmt.Errorf("%d items are too few for %d managers", n, managers)
+	if n < count*each {
+		return nil, fmt.Errorf("%d items are too few for %d managers", n, count)
 	}
 	h := &history{kind: engines.Fleet}
-	intents := make([]*unstructured.Unstructured, managers)
+	intents := make([]*unstructured.Unstructured, count)
 	for i := range intents {
 		intents[i] = objects.Intent(objects.Ships(fleet, i*each, (i+1)*each))
 		h.apply(fmt.Sprintf("manager-%04d", i), intents[i])
@@ -84,6 +75,6 @@ func Managers(n, managers, each int) (*Case, error) {
 		h.entries[i].Time = &metav1.Time{Time: epoch.Add(time.Duration(i) * time.Second)}
 	}
 	live, err := h.live(fleet)
-	middle := managers / 2
+	middle := count / 2
 	return applying(engines.Fleet, live, intents[middle], fmt.Sprintf("manager-%04d", middle)), err
 }

@@ -40,25 +40,16 @@ func All() []Workload {
 		{Name: "10,000 shuffled items: apply, no-op", Prepare: fleetApply(objects.Shuffled, objects.Shuffled)},
 		{Name: "10,000 items: apply in another order", Prepare: fleetApply(inOrder, objects.Shuffled)},
 		{Name: "10,000 items, 100 managers: apply of 100, no-op", Prepare: func() (*Case, error) {
-			return Managers(listSize, 100, 100)
+			return managers(listSize, 100, 100)
 		}},
-		{Name: "10,000 items: update, one label changes", Prepare: func() (*Case, error) {
-			return FleetUpdate(engines.Upstream(), listSize)
-		}},
-		{Name: "200 items, 100 managers: apply, no-op", Prepare: func() (*Case, error) { return Managers(200, 100, 2) }},
+		{Name: "10,000 items: update, one label changes", Prepare: fleetUpdate},
+		{Name: "200 items, 100 managers: apply, no-op", Prepare: func() (*Case, error) { return managers(200, 100, 2) }},
 		{Name: "FieldsV1 of a Pod: decode", Prepare: decodeSet},
 		{Name: "FieldsV1 of a Pod: encode", Prepare: encodeSet},
 		{Name: "FieldsV1 of a Pod: decode (v4)", Prepare: decodeSet, V4: true},
 		{Name: "FieldsV1 of a Pod: encode (v4)", Prepare: encodeSet, V4: true},
 		{Name: "managedFields of a Pod seen before: decode", Prepare: decodeEntries},
 	}
-}
-
-// Shared returns workloads in which all goroutines share one field manager, or one
-// cache, and that change none of their inputs.
-func Shared() []Workload {
-	all := All()
-	return []Workload{all[0], all[len(all)-1]}
 }
 
 // livePod returns the Pod that was applied by one manager, and whose status

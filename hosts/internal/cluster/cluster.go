@@ -83,12 +83,13 @@ func stop(cmd *exec.Cmd) {
 	}
 }
 
-// Server is a running kube-apiserver.
+// Server is a running kube-apiserver with an etcd of its own.
 type Server struct {
-	Name, URL string
-	// Log is the file of what it prints.
-	Log string
-	cmd *exec.Cmd
+	// URL and Etcd are where the server and its etcd listen.
+	URL, Etcd string
+	log       string // the file of what it prints
+	etcd      *Etcd
+	cmd       *exec.Cmd
 }
 
 // Token authorizes everything.
@@ -101,28 +102,23 @@ func Client() *http.Client {
 	}}
 }
 
-// Start starts a kube-apiserver on an etcd, with files in dir and more environment. Nothing
-// limits how many requests it takes, and no admission plugin asks for what a cluster has.
-func Start(ctx context.Context, name, binary, dir string, etcd *Etcd, env ...string) (*Server, error) {
-	return start(ctx, name, binary, dir, etcd, env, "--endpoint-reconciler-type=none", "--authorization-mode=AlwaysAllow",
+// Start starts an etcd and a kube-apiserver, with files in dir. Nothing limits how many requests it takes, and no
+// admission plugin asks for what a cluster has.
+func Start(ctx context.Context, binary, dir string) (*Server, error) {
+	return start(ctx, binary, dir, "--endpoint-reconciler-type=none", "--authorization-mode=AlwaysAllow",
 		"--advertise-address=127.0.0.1", "--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0")
 }
 
 // StartAlone starts a kube-apiserver as [Start] does, with all that it creates by itself.
-func StartAlone(ctx context.Context, name, binary, dir string, etcd *Etcd) (*Server, error) {
-	return start(ctx, name, binary, dir, etcd, nil, "--authorization-mode=RBAC",
+func StartAlone(ctx context.Context, binary, dir string) (*Server, error) {
+	return start(ctx, binary, dir, "--authorization-mode=RBAC",
 		"--advertise-address=192.0.2.1") // one for documentation: it does not create an endpoint of loopback
 }
 
-func start(
-	ctx context.Context, name, binary, dir string, etcd *Etcd, env []string, more ...string,
-) (*Server, error) {
+func start(ctx context.Context, binary, dir string, more ...string) (s *Server, err error) {
 	port, err := FreePort()
 	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	key, tokens := filepath.Join(dir, "sa.key"), filepath.Join(dir, "tokens.csv")
@@ -132,12 +128,16 @@ func start(
 	if err := os.WriteFile(tokens, []byte(Token+",admin,admin,system:masters\n"), 0o600); err != nil {
 		return nil, err
 	}
-	s := &Server{Name: name, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Log: filepath.Join(dir, "log")}
-	log, err := os.Create(s.Log)
+	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
+	etcd, err := StartEtcd(ctx, filepath.Join(dir, "etcd"))
+	if err != nil {
+		return nil, err
+	}
+	s = &Server{URL: fmt.Sprintf("https://127.0.0.1:%d", port), Etcd: etcd.URL, log: log.Name(), etcd: etcd}
 	s.cmd = exec.CommandContext(ctx, binary, append([]string{
 		"--etcd-servers=" + etcd.URL, "--secure-port=" + fmt.Sprint(port),
 		"--bind-address=127.0.0.1",
@@ -147,23 +147,26 @@ func start(
 		"--disable-admission-plugins=ServiceAccount",
 		"--profiling=true",
 	}, more...)...)
-	s.cmd.Env = append(os.Environ(), env...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
+		etcd.Stop()
 		return nil, err
 	}
-	if err := waitFor(ctx, Client(), s.URL+"/readyz", 5*time.Minute); err != nil {
-		s.Stop()
-		return nil, fmt.Errorf("server %s, see %s: %w", name, s.Log, err)
+	// The namespace default is what a server creates last.
+	for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
+		if err := waitFor(ctx, Client(), s.URL+path, 5*time.Minute); err != nil {
+			s.Stop()
+			return nil, fmt.Errorf("server, see %s: %w", s.log, err)
+		}
 	}
 	return s, nil
 }
 
-// Pid returns the process of the server.
-func (s *Server) Pid() int { return s.cmd.Process.Pid }
-
-// Stop ends the server.
-func (s *Server) Stop() { stop(s.cmd) }
+// Stop ends the server and its etcd.
+func (s *Server) Stop() {
+	stop(s.cmd)
+	s.etcd.Stop()
+}
 
 func writeKey(path string) error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -17,11 +17,7 @@ import (
 )
 
 // Controllers is a running kube-controller-manager.
-type Controllers struct {
-	// Log is the file of what it prints.
-	Log string
-	cmd *exec.Cmd
-}
+type Controllers struct{ cmd *exec.Cmd }
 
 // StartControllers starts a kube-controller-manager beside a server of [Start] or [StartAlone] that has its files in
 // dir. Each controller has a ServiceAccount of its own, as on a cluster: the server's default roles are what it may do.
@@ -35,24 +31,23 @@ func StartControllers(ctx context.Context, binary, dir string, s *Server) (*Cont
 	if err := errors.Join(s.WriteKubeconfig(kubeconfig), writeCA(ca, caKey)); err != nil {
 		return nil, err
 	}
-	c := &Controllers{Log: filepath.Join(dir, "controllers.log")}
-	log, err := os.Create(c.Log)
+	log, err := os.Create(filepath.Join(dir, "controllers.log"))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	c.cmd = exec.CommandContext(ctx, binary, "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1",
+	c := &Controllers{exec.CommandContext(ctx, binary, "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1",
 		"--secure-port="+fmt.Sprint(port), "--cert-dir="+filepath.Join(dir, "controllers-certs"), "--leader-elect=false",
 		"--use-service-account-credentials", "--service-account-private-key-file="+filepath.Join(dir, "sa.key"),
 		"--root-ca-file="+ca, "--cluster-signing-cert-file="+ca, "--cluster-signing-key-file="+caKey,
-		"--pvclaimbinder-sync-period=1s")
+		"--pvclaimbinder-sync-period=1s")}
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
 	if err := waitFor(ctx, Client(), fmt.Sprintf("https://127.0.0.1:%d/healthz", port), 5*time.Minute); err != nil {
 		c.Stop()
-		return nil, fmt.Errorf("kube-controller-manager, see %s: %w", c.Log, err)
+		return nil, fmt.Errorf("kube-controller-manager, see %s: %w", log.Name(), err)
 	}
 	return c, nil
 }
