@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -277,37 +276,6 @@ func TestRootModuleIsLight(t *testing.T) {
 		}
 		require.True(t, slices.Contains(direct, fields[0]), "the root module must not depend on %s", fields[0])
 	}
-}
-
-// TestCommandUsesNoTemplates checks who in the closure of the command imports what makes the linker keep every exported
-// method, once it is used: those that do import it never use it in the command.
-func TestCommandUsesNoTemplates(t *testing.T) {
-	want := map[string]string{ // importer and why it does no harm
-		"github.com/spf13/cobra text/template":                     "a command has no template of its own",
-		"github.com/google/cel-go/cel text/template":               "nobody asks for a prompt",
-		"k8s.io/cli-runtime/pkg/printers text/template":            "nobody prints by a template",
-		"sigs.k8s.io/kustomize/api/internal/plugins/loader plugin": "releases are built without cgo, where it is a stub",
-	}
-	list := exec.Command("go", "list", "-deps", "-tags", "grpcnotrace", // as in releases
-		"-f", "{{.ImportPath}} {{.Standard}} {{.Imports}}", "./tenure")
-	list.Dir = "cmd"
-	var errs strings.Builder
-	list.Stderr = &errs
-	out, err := list.Output()
-	require.NoError(t, err, errs.String())
-	got := map[string]bool{}
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(line))
-		for _, name := range []string{"html/template", "text/template", "plugin"} {
-			if fields[1] == "false" && slices.Contains(fields[2:], name) {
-				got[fields[0]+" "+name] = true
-			}
-		}
-	}
-	for pair := range got {
-		require.Contains(t, want, pair)
-	}
-	require.Len(t, got, len(want), "the list is of those that are there")
 }
 
 // TestReadingTheSource requires that the files that the README leads to are there.

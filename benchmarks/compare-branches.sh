@@ -39,12 +39,8 @@ git -C "$root" worktree add --quiet --detach "$temp/base" "$revision"
 rm -rf "$temp/base/benchmarks"
 cp -R "$here" "$temp/base/benchmarks"
 
-# Without the workspace, each tree's benchmarks see only the engine beside them.
-# The base may want other releases of what it depends on: -mod=mod lets it have
-# them there.
-export GOWORK=off
 (cd "$here" && go test -c -o "$temp/new.test" .)
-(cd "$temp/base/benchmarks" && go test -mod=mod -c -o "$temp/old.test" .)
+(cd "$temp/base/benchmarks" && go test -c -o "$temp/old.test" .)
 
 # The two take turns, so that what the machine does meanwhile hits both.
 i=0

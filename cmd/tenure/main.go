@@ -10,7 +10,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -21,18 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// canary has a method that nothing calls. It is in the binary only if the linker keeps every exported method of every
-// type that becomes an interface, as it does for a program that finds methods by names it can't know: by a template, by
-// reflection, or in plugins. A release looks for the method.
-type canary struct{}
-
-// KeptByReflection does nothing.
-func (canary) KeptByReflection() {}
-
-var kept any = canary{}
-
 func main() {
-	runtime.KeepAlive(kept)
 	// client-go logs the errors that it returns.
 	klog.SetLogger(logr.Discard())
 	os.Exit(cli.Main(process.Env{

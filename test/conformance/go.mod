@@ -63,4 +63,14 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 )
 
-replace github.com/tenure-ssa/tenure => ../../
+replace github.com/tenure-ssa/tenure => ../..
+
+replace github.com/tenure-ssa/tenure/apiserver => ../../apiserver
+
+replace github.com/tenure-ssa/tenure/apiserver/defaults => ../../apiserver/defaults
+
+replace github.com/tenure-ssa/tenure/apiserver/kubernetes => ../../apiserver/kubernetes
+
+replace github.com/tenure-ssa/tenure/compat/controllerruntime => ../../compat/controllerruntime
+
+replace github.com/tenure-ssa/tenure/compat/fake => ../../compat/fake

@@ -104,9 +104,3 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
-
-replace (
-	github.com/tenure-ssa/tenure => ../../../
-	github.com/tenure-ssa/tenure/apiserver => ../../../apiserver
-	github.com/tenure-ssa/tenure/apiserver/defaults => ../../../apiserver/defaults
-)

@@ -1,84 +1,180 @@
-// Command release rehearses a release of the repository's modules, and prepares one.
+// Command release keeps the modules of the repository fit for a release.
 //
 //	cd internal/tools && GOWORK=off go run ./release COMMAND
 //
-//	check                check that the modules can be released together
-//	tidy [-w]            check that go.mod and go.sum of every module are tidy; -w tidies them
-//	rehearse             check, tidy, pack the modules, install the command and build a program from the packed modules
-//	prepare VERSION      write VERSION into the modules' requirements on each other, and into CHANGELOG.md
-//	tag VERSION          check that HEAD is prepared for VERSION, and print the git commands that publish it
-//	dist [-platforms LIST] DIR VERSION
-//	                     build the command for the platforms (all of a release by default), and write archives, SBOMs, a
-//	                     krew manifest, the context of an image and checksums into DIR
-//	verify DIR           check what dist wrote: install it by krew, and run it alone in a file system
+//	tidy [-w]         check that go.mod and go.sum of every module are tidy; -w tidies them
+//	rehearse          install the command and build a program as users do, from the modules of the tree
+//	prepare VERSION   make the modules require each other at VERSION, and print the commands that tag them
 //
 // A release is one version of all released modules: the root module has the tag vX.Y.Z, the module in the folder
-// apiserver the tag apiserver/vX.Y.Z. Modules that hold only tests are not released (see testModules).
+// apiserver the tag apiserver/vX.Y.Z. GoReleaser makes what people download (.goreleaser.yaml).
 //
-// Between releases, the modules need each other as they are in the tree, and not at the version that go.mod requires.
-// In the workspace, go.work takes care of that. Outside of it, the command packs the modules into zip files as the go
-// command does, at a version that is a digest of the files, and serves them from a folder as GOPROXY. So go.mod needs
-// no replace directive, which would not hold for anybody who imports or installs a module.
-//
-// Nothing is pushed, and only tidy -w and prepare write to the tree. The exit status is 1 when a check fails.
+// Between releases, the modules need each other as they are in the tree, and not at the version that go.mod requires. In
+// the workspace, go.work takes care of that, with replace directives in go.mod of one module of tests. Released modules
+// have none: they do not hold for whoever imports a module, and go install refuses a command that has one.
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"time"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 )
 
 func main() {
-	if err := runCommand(os.Args[1:], os.Stdout); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-var errUsage = errors.New("usage: release check | tidy [-w] | rehearse | prepare VERSION | tag VERSION | " +
-	"dist [-platforms LIST] DIR VERSION | verify DIR")
-
-func runCommand(args []string, out io.Writer) error {
+func run(args []string) error {
+	usage := errors.New("usage: release tidy [-w] | rehearse | prepare VERSION")
 	if len(args) == 0 {
-		return errUsage
+		return usage
 	}
 	flags := flag.NewFlagSet("release "+args[0], flag.ContinueOnError)
 	write := flags.Bool("w", false, "tidy: write go.mod and go.sum")
-	list := flags.String("platforms", "", "dist: platforms as in linux/amd64,darwin/arm64")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	root, err := capture(".", nil, "git", "rev-parse", "--show-toplevel")
+	root, err := output(".", nil, "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		return err
 	}
-	w, err := loadWorkspace(root, out)
+	modules, err := loadModules(root)
 	if err != nil {
 		return err
 	}
-	switch command, version := args[0], flags.Arg(0); {
-	case command == "check" && flags.NArg() == 0:
-		return w.check()
+	switch command := args[0]; {
 	case command == "tidy" && flags.NArg() == 0:
-		return w.tidyAll(*write)
+		return modules.tidy(*write)
 	case command == "rehearse" && flags.NArg() == 0:
-		return w.rehearse(tenureRehearsal)
+		return modules.rehearse(tenure)
 	case command == "prepare" && flags.NArg() == 1:
-		return w.prepare(version, time.Now())
-	case command == "tag" && flags.NArg() == 1:
-		return w.tag(version)
-	case command == "dist" && flags.NArg() == 2:
-		chosen, err := choosePlatforms(*list)
+		return modules.prepare(flags.Arg(0))
+	}
+	return usage
+}
+
+// testModules are the folders of modules that hold only tests, checks and measurements. They are not released.
+var testModules = []string{"benchmarks", "doc/examples/controller", "doc/examples/kubebuilder", "hosts",
+	"test/conformance", "test/e2e"}
+
+// modules are those of a workspace.
+type modules struct {
+	root string
+	list []module
+}
+
+type module struct {
+	dir        string // relative to the root, with slashes; "." is the root module
+	path       string
+	isReleased bool
+}
+
+func loadModules(root string) (*modules, error) {
+	data, err := os.ReadFile(filepath.Join(root, "go.work"))
+	if err != nil {
+		return nil, err
+	}
+	work, err := modfile.ParseWork("go.work", data, nil)
+	if err != nil {
+		return nil, err
+	}
+	all := &modules{root: root}
+	for _, use := range work.Use {
+		dir := path.Clean(filepath.ToSlash(use.Path))
+		data, err := os.ReadFile(all.file(dir, "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		all.list = append(all.list, module{dir, modfile.ModulePath(data), !slices.Contains(testModules, dir)})
+	}
+	return all, nil
+}
+
+func (all *modules) file(dir, name string) string {
+	return filepath.Join(all.root, filepath.FromSlash(dir), name)
+}
+
+// edit returns go.mod of a module after change. It checks that a release can have it.
+func (all *modules) edit(m module, change func(file *modfile.File, other module) error) ([]byte, error) {
+	name := path.Join(m.dir, "go.mod")
+	data, err := os.ReadFile(filepath.Join(all.root, name))
+	if err != nil {
+		return nil, err
+	}
+	file, err := modfile.Parse(name, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	if m.isReleased && len(file.Replace)+len(file.Exclude) > 0 {
+		return nil, fmt.Errorf("%s: has replace or exclude directives, which do not hold for whoever imports it", name)
+	}
+	for _, r := range slices.Clone(file.Require) {
+		i := slices.IndexFunc(all.list, func(m module) bool { return m.path == r.Mod.Path })
+		if i < 0 {
+			continue
+		}
+		if m.isReleased && !all.list[i].isReleased {
+			return nil, fmt.Errorf("%s: requires %s, which is not released", name, r.Mod.Path)
+		}
+		if err := change(file, all.list[i]); err != nil {
+			return nil, err
+		}
+	}
+	file.Cleanup()
+	return file.Format()
+}
+
+// at returns a change that requires the other modules at a version.
+func at(version string) func(*modfile.File, module) error {
+	return func(file *modfile.File, other module) error { return file.AddRequire(other.path, version) }
+}
+
+// prepare writes a version into the requirements of the modules on each other, and prints what tags them.
+func (all *modules) prepare(version string) error {
+	if semver.Canonical(version) != version {
+		return fmt.Errorf("%q is no version, expected one as in v1.2.3", version)
+	}
+	push := "git push --atomic origin"
+	fmt.Printf("git commit --all --message 'release: prepare %s'\n", version)
+	for _, m := range all.list {
+		data, err := all.edit(m, at(version))
 		if err != nil {
 			return err
 		}
-		return w.dist(flags.Arg(0), flags.Arg(1), chosen)
-	case command == "verify" && flags.NArg() == 1:
-		return w.verifyDist(flags.Arg(0))
+		if err := os.WriteFile(all.file(m.dir, "go.mod"), data, 0o666); err != nil {
+			return err
+		}
+		if tag := path.Join(m.dir, version); m.isReleased {
+			fmt.Printf("git tag --annotate --message '%s %s' %s\n", m.path, version, tag)
+			push += " " + tag
+		}
 	}
-	return errUsage
+	fmt.Println(push)
+	return nil
+}
+
+// output runs a command in a folder and returns what it prints, without the last line break.
+func output(dir string, env []string, name string, args ...string) (string, error) {
+	command := exec.Command(name, args...)
+	command.Dir, command.Env = dir, append(os.Environ(), env...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	stdout, err := command.Output()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, stdout, stderr.Bytes())
+	}
+	return strings.TrimSuffix(string(stdout), "\n"), err
 }

@@ -1,16 +1,16 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
-	"golang.org/x/mod/module"
+	modversion "golang.org/x/mod/module"
+	modzip "golang.org/x/mod/zip"
 )
 
 // rehearsal is what users do with a release.
@@ -18,189 +18,141 @@ type rehearsal struct {
 	command string   // the package to install, relative to the root module
 	args    []string // to run the command with; ROOT in them is the root of the repository
 	program string   // the folder of a program to build and run, relative to the root
-	imports []string // the folders of the modules that the program imports
+	imports []string // the modules that the program imports, relative to the root module
 }
 
-// tenureRehearsal applies a manifest with the command, and runs a program that calls the library and the API server.
-var tenureRehearsal = rehearsal{
-	command: "cmd/tenure",
+// tenure applies a manifest with the command, and runs a program that calls the library and the API server.
+var tenure = rehearsal{
+	command: "/cmd/tenure",
 	args:    []string{"apply", "-f", "ROOT/doc/examples/nginx.yaml", "--field-manager", "alice"},
 	program: "internal/tools/release/_program",
-	imports: []string{".", "apiserver"},
+	imports: []string{"", "/apiserver"},
 }
 
-// rehearse does with the tree what users do with a release, in empty folders and outside of the workspace.
-func (w *workspace) rehearse(r rehearsal) error {
-	start := time.Now()
-	step := func(format string, args ...any) {
-		fmt.Fprintf(w.out, "%s (after %ds)\n", fmt.Sprintf(format, args...), int(time.Since(start).Seconds()))
-	}
-	step("check go.mod of %d modules", len(w.modules))
-	if err := w.check(); err != nil {
-		return err
-	}
+// rehearse does with the tree what users do with a release, in empty folders and outside of the workspace. It packs the
+// released modules into zip files, as the go command does for a tag, in a folder that is the first GOPROXY. The others
+// come from the module cache. No other proxy is asked: the go command also looks for a module with the path of each
+// package that it installs, and an answer other than "not found" stops it.
+func (all *modules) rehearse(r rehearsal) error {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return err
 	}
-	step("pack %d modules", len(w.released()))
-	proxy, err := w.packRehearsal(filepath.Join(scratch, "proxy"))
-	if err == nil {
-		err = errors.Join(w.rehearseWith(r, proxy, scratch, step), w.forget(proxy))
-	}
-	if err = errors.Join(err, os.RemoveAll(scratch)); err == nil {
-		step("rehearsed")
-	}
-	return err
-}
-
-func (w *workspace) rehearseWith(r rehearsal, proxy *fileProxy, scratch string, step func(string, ...any)) error {
-	for _, m := range w.released() {
-		fmt.Fprintf(w.out, "    %s %s\n", proxy.modules[m.path()].Version, proxy.modules[m.path()].sum)
-	}
-	step("go mod tidy of every module, without the workspace")
-	if err := w.tidy(proxy, scratch, false); err != nil {
-		return err
-	}
-	env, err := w.cachedEnv(proxy)
+	defer os.RemoveAll(scratch)
+	proxy, tree := filepath.Join(scratch, "proxy"), filepath.Join(scratch, "tree")
+	version, err := all.copyTree(tree)
 	if err != nil {
 		return err
 	}
-	root, err := w.rootPath()
+	cache, err := output(all.root, nil, "go", "env", "GOMODCACHE")
 	if err != nil {
 		return err
 	}
-
-	empty, bin := filepath.Join(scratch, "empty"), filepath.Join(scratch, "bin")
-	if err := os.Mkdir(empty, 0o777); err != nil {
-		return err
-	}
-	target := root + "/" + r.command + "@" + proxy.version
-	step("go install %s", target)
-	if _, err := capture(empty, append(env, "GOBIN="+bin), "go", "install", target); err != nil {
-		return err
-	}
-	args := slices.Clone(r.args)
-	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "ROOT", w.root)
-	}
-	name := filepath.Base(r.command)
-	step("%s %s", name, strings.Join(args, " "))
-	printed, err := capture(empty, env, filepath.Join(bin, name), args...)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w.out, "    %s\n", strings.ReplaceAll(printed, "\n", "\n    "))
-	return w.buildProgram(r, proxy, env, filepath.Join(scratch, "program"), step)
-}
-
-// buildProgram copies the program into a folder of its own, makes it a module, and runs it.
-func (w *workspace) buildProgram(r rehearsal, proxy *fileProxy, env []string, dir string,
-	step func(string, ...any),
-) error {
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(w.root, filepath.FromSlash(r.program)))); err != nil {
-		return err
-	}
-	get := []string{"get"}
-	for _, m := range w.released() {
-		if slices.Contains(r.imports, m.dir) {
-			get = append(get, m.path()+"@"+proxy.version)
-		}
-	}
-	for _, args := range [][]string{{"mod", "init", "example.com/program"}, get, {"build", "-mod=mod", "-o", "program"}} {
-		step("go %s", strings.Join(args, " "))
-		if _, err := capture(dir, env, "go", args...); err != nil {
-			return err
-		}
-	}
-	step("./program")
-	printed, err := capture(dir, env, filepath.Join(dir, "program"))
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w.out, "    %s\n", strings.ReplaceAll(printed, "\n", "\n    "))
-	return nil
-}
-
-// rootPath returns the path of the root module.
-func (w *workspace) rootPath() (string, error) {
-	for _, m := range w.modules {
+	root := all.list[0].path
+	for _, m := range all.list {
 		if m.dir == "." {
-			return m.path(), nil
+			root = m.path
+		}
+		if m.isReleased {
+			if err := all.pack(m, version, tree, proxy); err != nil {
+				return fmt.Errorf("%s: %w", m.path, err)
+			}
+			defer forget(cache, m.path, version)
 		}
 	}
-	return "", errors.New("go.work: does not use the root module")
-}
-
-// fullEnv makes the go command take the modules of the workspace from the proxy, and all others as usual.
-func (w *workspace) fullEnv(proxy *fileProxy) ([]string, error) {
-	usual, err := capture(w.root, w.env, "go", "env", "GOPROXY", "GONOSUMDB")
-	if err != nil {
-		return nil, err
-	}
-	others, unchecked, _ := strings.Cut(usual, "\n")
-	root, err := w.rootPath()
-	if err != nil {
-		return nil, err
-	}
-	env := append(slices.Clone(w.env), "GOWORK=off", "GOPRIVATE=", "GONOPROXY=none")
-	return append(env, "GOPROXY=file://"+filepath.ToSlash(proxy.dir)+","+others,
-		"GONOSUMDB="+strings.Trim(root+","+unchecked, ",")), nil
-}
-
-// cachedEnv makes the go command take the modules of the workspace from the proxy, and all others from the module
-// cache. It asks no other proxy: the go command also looks for a module with the path of each package that it installs,
-// and an answer other than "not found", which some proxies give for modules that are not public, stops it. The go
-// command checked the checksums of what is in the cache when it put it there.
-func (w *workspace) cachedEnv(proxy *fileProxy) ([]string, error) {
-	cache, err := w.moduleCache()
-	if err != nil {
-		return nil, err
-	}
-	env := append(slices.Clone(w.env), "GOWORK=off", "GOPRIVATE=", "GONOPROXY=none", "GOSUMDB=off")
-	return append(env, "GOPROXY=file://"+filepath.ToSlash(proxy.dir)+
-		",file://"+filepath.ToSlash(filepath.Join(cache, "cache", "download"))), nil
-}
-
-func (w *workspace) moduleCache() (string, error) {
-	return capture(w.root, w.env, "go", "env", "GOMODCACHE")
-}
-
-// forget removes the packed modules from the module cache, where nobody would need them again.
-func (w *workspace) forget(proxy *fileProxy) error {
-	cache, err := w.moduleCache()
-	if err != nil {
+	env := []string{"GOWORK=off", "GOPRIVATE=", "GONOPROXY=none", "GOSUMDB=off", "GOBIN=" + scratch,
+		"GOPROXY=file://" + proxy + ",file://" + filepath.Join(cache, "cache", "download")}
+	dir := filepath.Join(scratch, "program")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(all.root, r.program))); err != nil {
 		return err
 	}
-	for path := range proxy.modules {
-		escaped, err := module.EscapePath(path)
+	get := []string{"go", "get"}
+	for _, name := range r.imports {
+		get = append(get, root+name+"@"+version)
+	}
+	run := []string{filepath.Join(scratch, filepath.Base(r.command))}
+	for _, arg := range r.args {
+		run = append(run, strings.ReplaceAll(arg, "ROOT", all.root))
+	}
+	for _, command := range [][]string{
+		{"go", "install", root + r.command + "@" + version}, run,
+		{"go", "mod", "init", "example.com/program"}, get, {"go", "run", "-mod=mod", "."},
+	} {
+		fmt.Println(strings.Join(command, " "))
+		printed, err := output(dir, env, command[0], command[1:]...)
 		if err != nil {
 			return err
 		}
-		escaped = filepath.FromSlash(escaped)
-		found, err := filepath.Glob(filepath.Join(cache, "cache", "download", escaped, "@v", proxy.version+".*"))
-		if err != nil {
-			return err
-		}
-		for _, name := range append(found, filepath.Join(cache, escaped+"@"+proxy.version)) {
-			if err := removeReadOnly(name); err != nil {
-				return err
-			}
-		}
+		fmt.Println(printed)
 	}
 	return nil
 }
 
-// removeReadOnly removes a file or a folder of the module cache, whose folders are read-only.
-func removeReadOnly(name string) error {
-	err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = os.Chmod(path, 0o777)
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// copyTree copies what git tracks, or would add, and returns a version that is a digest of it: the module cache never
+// looks twice at a version that it knows.
+func (all *modules) copyTree(tree string) (version string, err error) {
+	names, err := output(all.root, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return "", err
 	}
-	return errors.Join(err, os.RemoveAll(name))
+	digest := sha256.New()
+	for name := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
+		info, err := os.Lstat(filepath.Join(all.root, name))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			continue // deleted in the tree, or a link, which has no place in a module
+		}
+		data, err := os.ReadFile(filepath.Join(all.root, name))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(digest, "%s %d\n%s", name, len(data), data)
+		to := filepath.Join(tree, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o777), os.WriteFile(to, data, 0o666)); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("v0.0.0-rehearsal-%x", digest.Sum(nil)[:8]), nil
+}
+
+// pack writes the files of one version of a module that GOPROXY serves. A module without a LICENSE has that of the
+// repository, as for the go command.
+func (all *modules) pack(m module, version, tree, proxy string) error {
+	goMod, err := all.edit(m, at(version))
+	if err != nil {
+		return err
+	}
+	license, err := os.ReadFile(filepath.Join(tree, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	dir, base := filepath.Join(tree, m.dir), filepath.Join(proxy, m.path, "@v")
+	if err := errors.Join(
+		os.MkdirAll(base, 0o777),
+		os.WriteFile(filepath.Join(dir, "LICENSE"), license, 0o666),
+		os.WriteFile(filepath.Join(dir, "go.mod"), goMod, 0o666),
+		os.WriteFile(filepath.Join(base, version+".mod"), goMod, 0o666),
+		os.WriteFile(filepath.Join(base, version+".info"), fmt.Appendf(nil, "{\"Version\": %q}\n", version), 0o666),
+		os.WriteFile(filepath.Join(base, "list"), []byte(version+"\n"), 0o666),
+	); err != nil {
+		return err
+	}
+	file, err := os.Create(filepath.Join(base, version+".zip"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(modzip.CreateFromDir(file, modversion.Version{Path: m.path, Version: version}, dir), file.Close())
+}
+
+// forget removes a packed module from the module cache, whose folders are read-only.
+func forget(cache, path, version string) {
+	found, _ := filepath.Glob(filepath.Join(cache, "cache", "download", path, "@v", version+".*"))
+	for _, name := range append(found, filepath.Join(cache, path+"@"+version)) {
+		_ = filepath.WalkDir(name, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				return os.Chmod(name, 0o777)
+			}
+			return err
+		})
+		_ = os.RemoveAll(name)
+	}
 }
