@@ -28,6 +28,7 @@ type layer struct {
 // layers are those of the root module.
 var layers = []layer{
 	{"internal/printable", nil},
+	{"internal/txtar", nil},
 	{"internal/webpage", []string{"internal/printable"}},
 	{"internal/folder", nil}, // for the commands
 	{"internal/trees", nil},
@@ -71,8 +72,8 @@ var layers = []layer{
 	},
 	{
 		"fieldmanager/fieldmanagertest",
-		[]string{"internal/printable", "typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts",
-			"fieldmanager", "internal/trees"},
+		[]string{"internal/printable", "internal/txtar", "typed/fieldpath", "typed", "typed/openapi", "managedfields",
+			"conflicts", "fieldmanager", "internal/trees"},
 	},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
 		"fieldmanager/ownership"}},
@@ -257,7 +258,6 @@ func TestRootModuleIsLight(t *testing.T) {
 	direct := []string{
 		"github.com/google/gnostic-models", // OpenAPI v2 documents, which kube-openapi reads with it
 		"github.com/pmezard/go-difflib",    // differences of scenarios, in fieldmanagertest
-		"golang.org/x/tools",               // txtar, in fieldmanagertest
 		"github.com/stretchr/testify",      // tests
 		"k8s.io/apimachinery",
 		"k8s.io/klog/v2", // what apimachinery logs with, and hosts of it

@@ -16,7 +16,6 @@ require (
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.yaml.in/yaml/v2 v2.4.4
 	golang.org/x/term v0.47.0
-	golang.org/x/tools v0.51.0
 	gopkg.in/evanphx/json-patch.v4 v4.13.0
 	k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver v0.36.3
@@ -29,7 +28,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+require (
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect

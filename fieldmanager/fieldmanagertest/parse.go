@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/tools/txtar"
-
+	"github.com/tenure-ssa/tenure/internal/txtar"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 

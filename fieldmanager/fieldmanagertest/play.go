@@ -3,12 +3,12 @@ package fieldmanagertest
 import (
 	"fmt"
 
-	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/txtar"
 	"github.com/tenure-ssa/tenure/typed"
 )
 

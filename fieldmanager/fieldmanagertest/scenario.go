@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/txtar"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/txtar"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -164,8 +164,9 @@ func TestFaultsOfUpgrade(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
+			text, err := os.ReadFile(file)
 			require.NoError(t, err)
+			archive := txtar.Parse(text)
 			s := &scenario{t: t, archive: archive}
 			s.manager, err = fieldmanager.New(fromYAML(t, s.section("intent.yaml")).GroupVersionKind(), openapi.Builtin(),
 				fieldmanager.WithClock(func() time.Time { return time.Date(2026, 1, 2, 3, 4, s.seconds, 0, time.UTC) }))

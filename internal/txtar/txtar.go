@@ -1,0 +1,65 @@
+// Package txtar reads and writes the txtar format: a comment, and files, each behind a line with its name, as in
+//
+//	-- name --
+//
+// golang.org/x/tools/txtar is the definition. A requirement on it would be one of every user of the library.
+package txtar
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Archive is a comment with files.
+type Archive struct {
+	Comment []byte
+	Files   []File
+}
+
+// File is a file of an archive.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Parse reads an archive. The result shares no memory with the text. The last line gets a line break if it has none.
+func Parse(text []byte) *Archive {
+	out := &Archive{}
+	data := &out.Comment
+	text = withLineBreak(text)
+	for line := range bytes.Lines(text) {
+		if name, ok := marker(line); ok {
+			out.Files = append(out.Files, File{Name: name})
+			data = &out.Files[len(out.Files)-1].Data
+			continue
+		}
+		*data = append(*data, line...)
+	}
+	return out
+}
+
+// marker returns the name in a line that begins a file.
+func marker(line []byte) (name string, ok bool) {
+	line, isBegun := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("-- "))
+	line, isEnded := bytes.CutSuffix(line, []byte(" --"))
+	line = bytes.TrimSpace(line)
+	return string(line), isBegun && isEnded && len(line) > 0
+}
+
+// Format writes an archive. Data that does not end with a line break gets one.
+func Format(a *Archive) []byte {
+	var out bytes.Buffer
+	out.Write(withLineBreak(a.Comment))
+	for _, f := range a.Files {
+		fmt.Fprintf(&out, "-- %s --\n", f.Name)
+		out.Write(withLineBreak(f.Data))
+	}
+	return out.Bytes()
+}
+
+func withLineBreak(data []byte) []byte {
+	if len(data) == 0 || bytes.HasSuffix(data, []byte("\n")) {
+		return data
+	}
+	return append(bytes.Clone(data), '\n')
+}
