@@ -120,9 +120,6 @@ var serverLayers = []layer{
 	{"internal/exchanges", []string{".", "recorded", "storage/memory"}},
 }
 
-// fakeLayers are the layers of the module compat/fake.
-var fakeLayers = []layer{{".", nil}}
-
 // commandLayers are the layers of the module cmd.
 var commandLayers = []layer{
 	{"internal/process", nil},
@@ -160,10 +157,9 @@ var modules = []struct {
 	{".", layers, nil},
 	{"apiserver/defaults", []layer{{".", nil}}, nil},
 	{"apiserver", serverLayers, []string{"", "apiserver/defaults"}},
-	{"compat/fake", fakeLayers, []string{""}},
 	{"apiserver/kubernetes", []layer{{".", nil}}, []string{"apiserver"}},
 	{"cmd", commandLayers, []string{"", "apiserver/defaults", "apiserver", "apiserver/kubernetes"}},
-	{"compat/controllerruntime", []layer{{".", nil}}, []string{"", "apiserver/defaults"}},
+	{"compat/controllerruntime", []layer{{".", nil}, {"fake", nil}}, []string{"", "apiserver/defaults"}},
 }
 
 // TestImportsGoOneWay checks the imports of the packages themselves; tests may
@@ -196,7 +192,7 @@ func TestImportsGoOneWay(t *testing.T) {
 // moduleOf returns the module that a package is in, as in modules, and its name in there.
 func moduleOf(name string) (dir, pkg string) {
 	// A module in the folder of another one comes before it.
-	for _, dir := range []string{"apiserver/defaults", "apiserver/kubernetes", "apiserver", "cmd", "compat/fake"} {
+	for _, dir := range []string{"apiserver/defaults", "apiserver/kubernetes", "apiserver", "cmd", "compat/controllerruntime"} {
 		if name == dir {
 			return dir, "."
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields/blame"
 )
 
-// What the page does is tested in a browser, in test/conformance/pages.
+// What the page does is tested in a browser, in test/pages.
 
 func page(t *testing.T, reports ...*blame.Report) string {
 	t.Helper()

@@ -2,6 +2,5 @@
 // API: that typed objects, read in place, are the same JSON values that upstream
 // makes of them, and that writes to them come to the same as writes to
 // unstructured objects. It checks package upgrade against csaupgrade of client-go,
-// too. It has tests only, and is a module of its own because they need k8s.io/api
-// and client-go.
+// too. It has tests only.
 package conformance

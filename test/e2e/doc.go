@@ -7,6 +7,4 @@
 //
 // What that printed is in results.md. The servers of TestServers are processes, over the etcd in PATH. Only one that
 // orders progress (3.4.31, 3.5.13 or newer) shows lists of the watch cache that wait for it.
-//
-// It is a module of its own because of what it needs.
 package e2e

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/tenure-ssa/tenure/compat/fake"
+	"github.com/tenure-ssa/tenure/compat/controllerruntime/fake"
 )
 
 // TestControllerRuntimesFake: controller-runtime's fake client on Tenure's tracker does

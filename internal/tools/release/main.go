@@ -67,8 +67,7 @@ func run(args []string) error {
 }
 
 // testModules are the folders of modules that hold only tests, checks and measurements. They are not released.
-var testModules = []string{"benchmarks", "doc/examples/controller", "doc/examples/kubebuilder", "hosts",
-	"test/conformance", "test/e2e"}
+var testModules = []string{"benchmarks", "hosts", "test"}
 
 // modules are those of a workspace.
 type modules struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-ssa/tenure/managedfields/blame"
 )
 
-const deploymentFile = "../../../managedfields/blame/testdata/deployment.yaml"
+const deploymentFile = "../../managedfields/blame/testdata/deployment.yaml"
 
 // now is when the reports are made.
 var now = time.Date(2026, 1, 4, 18, 0, 0, 0, time.UTC)

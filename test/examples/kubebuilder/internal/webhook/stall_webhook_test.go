@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	marketv1 "github.com/tenure-ssa/tenure/doc/examples/kubebuilder/api/v1"
-	marketv1beta1 "github.com/tenure-ssa/tenure/doc/examples/kubebuilder/api/v1beta1"
-	"github.com/tenure-ssa/tenure/doc/examples/kubebuilder/internal/assets"
+	marketv1 "github.com/tenure-ssa/tenure/test/examples/kubebuilder/api/v1"
+	marketv1beta1 "github.com/tenure-ssa/tenure/test/examples/kubebuilder/api/v1beta1"
+	"github.com/tenure-ssa/tenure/test/examples/kubebuilder/internal/assets"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 
-	marketv1 "github.com/tenure-ssa/tenure/doc/examples/kubebuilder/api/v1"
+	marketv1 "github.com/tenure-ssa/tenure/test/examples/kubebuilder/api/v1"
 )
 
 // GroupVersion is the group and version of this package.

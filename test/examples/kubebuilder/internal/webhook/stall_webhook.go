@@ -8,7 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	marketv1 "github.com/tenure-ssa/tenure/doc/examples/kubebuilder/api/v1"
+	marketv1 "github.com/tenure-ssa/tenure/test/examples/kubebuilder/api/v1"
 )
 
 // DefaultImage is the image of Stalls that name none.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	marketv1 "github.com/tenure-ssa/tenure/doc/examples/kubebuilder/api/v1"
+	marketv1 "github.com/tenure-ssa/tenure/test/examples/kubebuilder/api/v1"
 )
 
 // StallReconciler makes a Deployment of a Stall, and reports how many Pods are ready.

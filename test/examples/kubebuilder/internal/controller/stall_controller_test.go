@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	marketv1 "github.com/tenure-ssa/tenure/doc/examples/kubebuilder/api/v1"
-	"github.com/tenure-ssa/tenure/doc/examples/kubebuilder/internal/assets"
+	marketv1 "github.com/tenure-ssa/tenure/test/examples/kubebuilder/api/v1"
+	"github.com/tenure-ssa/tenure/test/examples/kubebuilder/internal/assets"
 )
 
 func TestMain(m *testing.M) {
