@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
+	"html/template"
+	"io"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/internal/printable"
@@ -24,8 +26,18 @@ var (
 // nothing else.
 type Assets struct {
 	Policy string
-	CSS    string
-	JS     string
+	CSS    template.CSS
+	JS     template.JS
+}
+
+// Write writes a page, a template of html/template. It is parsed here, so that a program that writes no page, such as
+// the engine of the playground, links no templates.
+func Write(w io.Writer, page string, data any) error {
+	t, err := template.New("page").Parse(page)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, data)
 }
 
 // NewAssets returns the assets of a page: what all pages have, then its own, then the hues of managers, whose
@@ -42,7 +54,7 @@ func NewAssets(css, js string, hues []int) Assets {
 		Policy: fmt.Sprintf(
 			"default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'",
 			digest(style.String()), digest(js)),
-		CSS: style.String(), JS: js,
+		CSS: template.CSS(style.String()), JS: template.JS(js),
 	}
 }
 

@@ -18,6 +18,8 @@ var (
 	pageCSS string
 	//go:embed page/page.js
 	pageJS string
+	//go:embed page/page.html
+	pageHTML string
 )
 
 // HTML writes reports as one page that needs nothing but itself: it loads
@@ -30,12 +32,7 @@ var (
 // The colour of a manager follows from its name, and is the same on every page
 // but for those on which another has one that is too much like it.
 func HTML(w io.Writer, reports ...*Report) error {
-	text, err := newPage(reports).html()
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, text)
-	return err
+	return webpage.Write(w, pageHTML, newPage(reports))
 }
 
 // page is what the page shows. All text in it is plain.
@@ -69,7 +66,23 @@ type pageObject struct {
 
 	Notes   []string
 	Entries []pageEntry
-	Rows    string // HTML
+	Lines   []pageLine
+}
+
+type pageLine struct {
+	Class, Anchor, Age string
+	Number             int
+	Chips              []pageChip
+	Unowned, Foldable  bool
+	Tokens             []token
+}
+
+// pageChip is an owner of a line, or how many more there are.
+type pageChip struct{ Class, Name, Note string }
+
+// hasOwnersOf reports whether both lines show the same owners, or that they have none.
+func (l *pageLine) hasOwnersOf(other *pageLine) bool {
+	return l.Age == other.Age && l.Unowned == other.Unowned && slices.Equal(l.Chips, other.Chips)
 }
 
 type pageEntry struct {
@@ -211,7 +224,6 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		positions[r.Lines[i].Number] = i
 	}
 	var around []int // the lines that the next one may be in
-	var rows rows
 	for i := range r.Lines {
 		l := &r.Lines[i]
 		for len(around) > 0 && r.Lines[around[len(around)-1]].Last < l.Number {
@@ -231,10 +243,12 @@ func (p *page) add(r *Report, index int, several bool, managers map[string]*page
 		if f := l.Field(); f != nil {
 			line.Anchor += facts.Fields[len(facts.Fields)-1].Path
 		}
-		rows.add(&line)
+		if i > 0 && (line.Unowned || line.Chips != nil) && line.hasOwnersOf(&o.Lines[i-1]) {
+			line.Class += " same"
+		}
+		o.Lines = append(o.Lines, line)
 		d.Lines = append(d.Lines, facts)
 	}
-	o.Rows = rows.String()
 	p.Objects = append(p.Objects, o)
 	p.Data.Objects = append(p.Data.Objects, d)
 }

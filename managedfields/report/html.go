@@ -19,12 +19,14 @@ var (
 	pageCSS string
 	//go:embed page/page.js
 	pageJS string
+	//go:embed page/page.html
+	pageHTML string
 )
 
 // HTML writes a summary as one page that needs nothing but itself, in the style of blame's: charts, tables
 // that can be sorted and searched, and the lines of each example with their managers.
 func HTML(w io.Writer, s *Summary) error {
-	return newPage(s).write(w)
+	return webpage.Write(w, pageHTML, newPage(s))
 }
 
 // page is what the page shows. All text in it is plain.
