@@ -23,7 +23,10 @@ func (w *applyWrite) prune() error {
 		// in, so that what is owned is never removed with an item around it.
 		return nil
 	}
-	pruned, err := w.pruneBySets()
+	pruned, err := w.pruneInside()
+	if err == nil && pruned == nil {
+		pruned, err = w.pruneBySets()
+	}
 	if err != nil {
 		w.m.warning(w.own.Header(), err)
 		return nil
@@ -51,6 +54,108 @@ func (w *applyWrite) liveObject() (object, error) { return w.live.stripped(), ni
 
 // mergedObject returns the merged object without managed fields.
 func (w *applyWrite) mergedObject() (object, error) { return w.merged.stripped(), nil }
+
+// pruneInside prunes where something was dropped, and does not look at the rest of the object. It returns nil if that
+// can't be done: entries are of several versions, or a container around what was dropped may go, too.
+//
+// It carries out the definition of [applyWrite.pruneBySets] on the smallest part of the object that has all that was
+// dropped. Each container around that part is one of the candidates, so that without them nothing of the part is left,
+// and each stays, because something in it is owned: so what goes is decided in the part alone.
+func (w *applyWrite) pruneInside() (map[string]any, error) {
+	m := w.m
+	if isOther := func(r managedfields.Record) bool { return r.APIVersion != m.version }; isOther(*w.own) ||
+		slices.ContainsFunc(w.others, isOther) {
+		return nil, nil
+	}
+	last, entries, err := w.entriesForPrune()
+	if err != nil {
+		return nil, err
+	}
+	merged := w.merged.stripped()
+	if err := merged.withinLimits(); err != nil {
+		return nil, err
+	}
+	gone, ok := goneInside(m.typ, merged.tree, last.Fields, w.dropped, entries.Owned(m.version))
+	if !ok {
+		return nil, nil
+	}
+	pruned, _ := m.typ.Remove(merged.tree, gone).(map[string]any)
+	return pruned, nil
+}
+
+// goneInside returns what goes of v, which stays itself. ok is false if something was dropped in several of its
+// children, or in one that may go.
+func goneInside(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fieldpath.Set, ok bool) {
+	if dropped.Width() != 1 {
+		return nil, false
+	}
+	for e, entry := range dropped.Level() {
+		child, has := t.Get(v, fieldpath.Path{e})
+		ct, declared := t.Child(e)
+		isCandidate, lastBelow := last.At(e)
+		_, ownedBelow := owned.At(e)
+		if entry.Member || !has || !isCandidate && !declared || !staysAround(t, v, e, child, owned) {
+			return nil, false
+		}
+		if gone, ok = goneInside(ct, child, lastBelow, entry.Below, ownedBelow); !ok {
+			own := ct.WithDeclared(ct.FieldSet(child))
+			left := ct.RemoveToNull(child, own.Difference(ct.WithDeclared(ownedBelow)))
+			gone = own.Difference(ct.WithDeclared(ct.FieldSet(left))).Intersection(ct.WithDeclared(lastBelow))
+		}
+		var b fieldpath.Builder
+		b.Add(e, false, gone)
+		gone = b.Set()
+	}
+	return gone, true
+}
+
+// staysAround reports whether the child that e selects in v is a granular container that certainly stays: it is a
+// declared field or owned itself, as a list's item with its key and only once, and something in it is owned.
+func staysAround(t *typed.Type, v any, e fieldpath.Element, child any, owned *fieldpath.Set) bool {
+	ct, declared := t.Child(e)
+	member, below := owned.At(e)
+	if ct == nil || !declared && !member || !hasContent(ct, child) {
+		return false
+	}
+	if key, ok := e.Key(); ok {
+		for _, field := range key {
+			if self, _ := below.At(fieldpath.Field(field.Name)); !self {
+				return false
+			}
+		}
+		if t.List.Count(v, e) > 1 {
+			return false
+		}
+	}
+	for inner, entry := range below.Level() {
+		value, has := ct.Get(child, fieldpath.Path{inner})
+		if !has {
+			continue
+		}
+		it, _ := ct.Child(inner)
+		if it == nil {
+			it = typed.Deduced()
+		}
+		if list, ok := value.([]any); ok && len(list) == 0 && it.List != nil && it.List.Kind != typed.AtomicList {
+			continue // nobody can own it
+		}
+		if entry.Member && !hasContent(it, value) || staysAround(ct, child, inner, value, below) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasContent reports whether a value is a granular container that is not empty.
+func hasContent(t *typed.Type, v any) bool {
+	switch x := v.(type) {
+	case map[string]any:
+		return len(x) > 0 && t.Map != nil && !t.Map.Atomic
+	case []any:
+		return len(x) > 0 && t.List != nil && t.List.Kind != typed.AtomicList
+	}
+	return false
+}
 
 // pruneBySets prunes with sets of whole objects, at each version that has entries.
 //

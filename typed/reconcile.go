@@ -2,9 +2,9 @@ package typed
 
 import "github.com/tenure-ssa/tenure/typed/fieldpath"
 
-// child returns the type of the child that e selects in a value of type t, nil if t does not know it, and whether e
+// Child returns the type of the child that e selects in a value of type t, nil if t does not know it, and whether e
 // is a declared field. If t has several shapes, the first of them decides.
-func (t *Type) child(e fieldpath.Element) (child *Type, declared bool) {
+func (t *Type) Child(e fieldpath.Element) (child *Type, declared bool) {
 	switch t.shapes().first() {
 	case mapShape:
 		if name, ok := e.Field(); ok {
@@ -37,7 +37,7 @@ func (t *Type) Reconcile(set *fieldpath.Set) *fieldpath.Set {
 		if entry.Below.Empty() { // as most are: their types are not looked up
 			return entry
 		}
-		child, _ := t.child(e)
+		child, _ := t.Child(e)
 		if child == nil {
 			return entry
 		}
