@@ -17,5 +17,5 @@
 //
 //	go test ./compat/smdv6/internal/twins -update
 //
-// and a test fails when they differ in more than the version.
+// and a test fails when they differ in more than the version. smdv4's tests run for this package, too.
 package smdv6

@@ -19,9 +19,7 @@ var update = flag.Bool("update", false, "make the files of this package of those
 // versions is written once.
 func TestTwins(t *testing.T) {
 	for _, name := range []string{
-		"cache.go", "cache_test.go", "convert_test.go", "differences_test.go", "error.go", "filter.go", "filter_test.go",
-		"fixture_test.go", "fuzz_test.go", "oracle_test.go", "path.go", "schema.go", "schema_test.go", "updater.go",
-		"updater_test.go", "value.go",
+		"cache.go", "error.go", "filter.go", "path.go", "schema.go", "updater.go", "value.go",
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join("..", "..", "..", "smdv4", name))
