@@ -22,7 +22,7 @@ import (
 func FuzzVersionsAgain(f *testing.F) {
 	seeds := oracle.Seeds()
 	if os.Getenv("SEEDS") == "" {
-		seeds = seeds[:100] // each is three worlds
+		seeds = seeds[:80] // each is three worlds
 	}
 	for _, seed := range seeds {
 		f.Add(seed)

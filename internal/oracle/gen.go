@@ -109,7 +109,7 @@ func Seeds() [][]byte {
 		}
 		return out
 	}
-	for i := range uint64(150) {
+	for i := range uint64(120) {
 		out = append(out, Random(i))
 	}
 	return out

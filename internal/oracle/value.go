@@ -170,6 +170,12 @@ func (g *Gen) list(s *spec.Schema, dup int) any {
 				out[i] = withKey(g.value(s.Items.Schema, dup), out[i], s)
 			}
 		}
+		if dup > 0 && g.Chance(3) {
+			for range 1 + g.Intn(12) {
+				i := g.below(n)
+				out[i] = withKey(out[i], out[g.below(n)], s)
+			}
+		}
 		return g.ordered(g.distinct(out, s, dup))
 	}
 	for range n {
