@@ -54,9 +54,7 @@ func schemaFor(goType reflect.Type, t *typed.Type, depth int) (s spec.Schema, ok
 		for _, key := range t.List.Keys {
 			keys = append(keys, key)
 			field := item.Properties[key]
-			if field.Default == nil {
-				item.Required = append(item.Required, key)
-			}
+			item.Required = append(item.Required, key)
 			field.MinLength = ptr(int64(1)) // what is empty is omitted
 			item.Properties[key] = field
 		}
