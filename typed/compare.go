@@ -192,17 +192,16 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 	if t.isLeafShape(shape) {
 		return c.compareLeaf(t, old, now, depth)
 	}
-	switch shape {
-	case mapShape:
-		if l, r := asMap(old), asMap(now); len(l) > 0 || len(r) > 0 {
-			return c.compareMaps(t.Map, l, r, depth)
-		}
-	case listShape:
-		if l, r := asList(old), asList(now); len(l) > 0 || len(r) > 0 {
-			return c.compareLists(t, l, r, depth)
-		}
+	switch l, r := asList(old), asList(now); {
+	case !hasContent(old, shape) && !hasContent(now, shape):
+		return c.compareLeaf(t, old, now, depth)
+	case !hasContent(old, shape):
+		return difference{added: fieldpath.Entry{Below: c.only(t, now, depth, c.check)}}
+	case shape == mapShape:
+		return c.compareMaps(t.Map, asMap(old), asMap(now), depth)
+	default:
+		return c.compareLists(t, l, r, depth)
 	}
-	return c.compareLeaf(t, old, now, depth)
 }
 
 // compareLeaf compares two values without visiting their content.
