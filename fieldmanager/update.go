@@ -116,12 +116,13 @@ func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, erro
 			return w, nil
 		}
 		// Sent entries that can't be read count as none.
-		if l, _ := sent.read(m.cache); len(l) > 0 {
-			before, _ := stored.read(m.cache)
-			if l.Sent(before) == nil {
-				w.entries = l
-				return w, nil
-			}
+		before := func() managedfields.List {
+			l, _ := stored.read(m.cache)
+			return l
+		}
+		if l, _ := sent.read(m.cache); len(l) > 0 && l.Sent(before, m.typeAt) == nil {
+			w.entries = l
+			return w, nil
 		}
 	}
 	w.entries, w.entriesErr = stored.read(m.cache)

@@ -13,7 +13,8 @@ import (
 )
 
 // List holds the entries of one object during a write. Keys are distinct. An entry is decoded when its fields are
-// needed. Unchanged entries are written back as they were read, even if they can't be decoded.
+// needed: of most entries of an unstructured object, a write only has to know that they own nothing of what it changes,
+// which is looked up in their FieldsV1. Unchanged entries are written back as they were read, even if they can't be decoded.
 //
 // Who reads a List owns it and may change it. The object that it was read from is never changed.
 type List []Record
@@ -25,7 +26,8 @@ type List []Record
 //	asTree != nil    ⇒  the entry is unchanged, and is asTree in an unstructured object
 //	asStruct != nil  ⇒  the fields are unchanged, and those of *asStruct, a Go struct
 //	decoded          ⇒  set is what it owns
-//	!decoded         ⇒  the fields of asTree or asStruct are
+//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or the fields of asStruct are
+//	current          ⇒  tree is canonical and has today's topology, so that paths can be looked up in it
 //	err != nil       ⇒  !decoded: it can't be decoded, and is kept as it was read
 type Record struct {
 	Key
@@ -41,6 +43,7 @@ type Record struct {
 	set      *fieldpath.Set
 	cache    *fieldpath.Cache
 	decoded  bool
+	current  bool
 	index    int // the position in the list that was read
 	err      error
 }
@@ -185,14 +188,24 @@ func (r *Record) SetTime(at *metav1.Time) {
 	r.Time, r.asTree = at, nil
 }
 
+// isInTree reports whether paths can be looked up in the record's FieldsV1.
+func (r *Record) isInTree() bool { return r.current && !r.decoded && r.err == nil }
+
 // IsEmpty reports whether the record owns nothing. A record that can't be decoded is not empty.
 func (r *Record) IsEmpty() bool {
+	if r.isInTree() {
+		return len(r.tree) == 0
+	}
 	set, err := r.Fields()
 	return err == nil && set.Empty()
 }
 
 // Reconcile adapts the record to the topology of t (spec rules 8.1, 8.2 and 8.3).
 func (r *Record) Reconcile(t *typed.Type) error {
+	if !r.decoded && r.tree != nil && (r.current || t.IsReconciled(r.tree)) {
+		r.current = true
+		return nil
+	}
 	set, err := r.Fields()
 	if err != nil {
 		return err
@@ -203,12 +216,18 @@ func (r *Record) Reconcile(t *typed.Type) error {
 
 // Intersection returns the paths of set that the record owns; none if it can't be decoded.
 func (r *Record) Intersection(set *fieldpath.Set) *fieldpath.Set {
+	if r.isInTree() {
+		return set.IntersectTree(r.tree)
+	}
 	own, _ := r.Fields()
 	return own.Intersection(set)
 }
 
 // Subtract removes the paths of set from the record.
 func (r *Record) Subtract(set *fieldpath.Set) {
+	if r.isInTree() && r.Intersection(set).Empty() {
+		return
+	}
 	if own, err := r.Fields(); err == nil {
 		r.SetFields(own.Difference(set))
 	}
@@ -227,13 +246,21 @@ func (r *Record) Add(set *fieldpath.Set) {
 
 // Sent turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
 // equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
-// *[Error] if it can't be decoded.
-func (l List) Sent(live List) error {
-	at := live.Positions()
+// *[Error] if it can't be decoded. typeAt returns the type of a group version, or nil.
+func (l List) Sent(live func() List, typeAt func(version string) *typed.Type) error {
+	var before List
+	var at map[Key]int
 	for i := range l {
 		r := &l[i]
-		if j, ok := at[r.Key]; ok && r.isSame(&live[j]) {
-			*r = live[j]
+		if r.isCanonical(typeAt) {
+			continue
+		}
+		if at == nil {
+			before = live()
+			at = before.Positions()
+		}
+		if j, ok := at[r.Key]; ok && r.isSame(&before[j]) {
+			*r = before[j]
 			continue
 		}
 		if _, err := r.Fields(); err != nil {
@@ -242,6 +269,25 @@ func (l List) Sent(live List) error {
 		r.asTree, r.asStruct, r.tree = nil, nil, nil
 	}
 	return nil
+}
+
+// isCanonical reports whether an entry of an unstructured object is as it would be written.
+func (r *Record) isCanonical(typeAt func(version string) *typed.Type) bool {
+	n := len(r.asTree)
+	if r.Subresource != "" {
+		n--
+	}
+	if r.Time != nil {
+		n--
+	}
+	if r.tree == nil || n != len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"}) {
+		return false
+	}
+	if t := typeAt(r.APIVersion); t != nil && t.IsReconciled(r.tree) {
+		r.current = true
+		return true
+	}
+	return fieldpath.IsCanonical(r.tree)
 }
 
 // isSame reports whether two records of one key are equal as they were read. Records of different forms are not.

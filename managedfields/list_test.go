@@ -262,10 +262,15 @@ func TestRecordSets(t *testing.T) {
 			var fields m
 			require.NoError(t, json.Unmarshal([]byte(own), &fields))
 			given, set, other := item("a", "Apply", fields), parse(t, own), parse(t, other)
-			for name, from := range map[string]runtime.Object{"tree": objectWith(given), "struct": structOf(t, given)} {
+			for name, from := range map[string]runtime.Object{
+				"tree": objectWith(given), "reconciled tree": objectWith(given), "struct": structOf(t, given),
+			} {
 				record := func() *managedfields.Record {
 					l, err := managedfields.Read(from.DeepCopyObject(), nil)
 					require.NoError(t, err)
+					if name == "reconciled tree" {
+						require.NoError(t, l[0].Reconcile(typed.Deduced()))
+					}
 					return &l[0]
 				}
 				check := func(r *managedfields.Record, want *fieldpath.Set, what string) {

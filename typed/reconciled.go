@@ -1,0 +1,79 @@
+package typed
+
+import (
+	"strings"
+
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is canonical ([fieldpath.IsCanonical])
+// and [Type.Reconcile] would not change its set. Then it can be changed without decoding it. It allocates nothing and
+// costs O(members).
+func (t *Type) IsReconciled(fields map[string]any) bool {
+	left := fieldpath.MaxMembers
+	return t.reconciled(fields, 0, &left)
+}
+
+// reconciled is IsReconciled for fields at a depth. left is the number of members that may still be visited.
+func (t *Type) reconciled(fields map[string]any, depth int, left *int) bool {
+	if *left -= len(fields); *left < 0 || depth >= fieldpath.MaxDepth {
+		return false
+	}
+	for name, member := range fields {
+		below, ok := member.(map[string]any)
+		if !ok {
+			return false
+		}
+		isField := len(name) >= 2 && name[0] == 'f' && name[1] == ':' && len(name) <= fieldpath.MaxElement
+		if !isField && !fieldpath.IsCanonicalName(name) {
+			return false
+		}
+		if name == "." && (len(below) > 0 || len(fields) == 1 || depth == 0) {
+			return false
+		}
+		if len(below) == 0 {
+			continue
+		}
+		// child is the type of what is below; nil if it does not restrict it.
+		child := t.childNamed(name)
+		if child != nil {
+			switch child.shapes().first() {
+			case mapShape:
+				switch {
+				case child.Map.Untyped:
+					child = nil
+				case child.Map.Atomic:
+					return false
+				}
+			case listShape:
+				if child.List.Kind == AtomicList {
+					return false
+				}
+			default:
+				child = nil
+			}
+		}
+		if !child.reconciled(below, depth+1, left) {
+			return false
+		}
+	}
+	return true
+}
+
+// childNamed is child for a member name of FieldsV1.
+func (t *Type) childNamed(name string) *Type {
+	if t == nil {
+		return nil
+	}
+	switch t.shapes().first() {
+	case mapShape:
+		if field, ok := strings.CutPrefix(name, "f:"); ok {
+			child, _ := t.Map.field(field)
+			return child
+		}
+		return t.Map.Elem
+	case listShape:
+		return t.List.Elem
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package typed_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// TestReconciled looks for what Reconcile would change without decoding anything.
+func TestReconciled(t *testing.T) {
+	selectors := &typed.Type{Map: &typed.Map{Elem: &typed.Type{Map: &typed.Map{Elem: str, Atomic: true}}}}
+	for _, row := range []struct {
+		name, why string
+		typ       *typed.Type
+		fields    string
+		want      bool
+	}{
+		{"nothing", "", root, `{}`, true},
+		{"granular", "what fits stays", root, `{f:labels: {f:a: {}}, f:set: {'v:"a"': {}}, f:s: {}}`, true},
+		{"marks", "a mark is no field", root, `{f:maps: {f:a: {.: {}, f:b: {}}}}`, true},
+		{"map became atomic", "", root, `{f:selector: {f:a: {}}}`, false},
+		{"atomic map", "owned as a whole", root, `{f:selector: {}}`, true},
+		{"list became atomic", "", root, `{f:args: {'v:"a"': {}}}`, false},
+		{"atomic list", "", root, `{f:args: {}}`, true},
+		{"nested", "at every level", root, `{f:template: {f:template: {f:selector: {f:a: {}}}}}`, false},
+		{"in item", "below items too", root, `{f:named: {'k:{"name":"a"}': {f:tags: {'v:"x"': {}}}}}`, true},
+		{"unknown", "paths that the type does not know stay", root, `{f:x: {f:a: {}}}`, true},
+		{"below a scalar", "", root, `{f:s: {f:a: {}}}`, true},
+		{"deduced", "values without a schema have no topology to follow", root, `{f:free: {f:a: {f:b: {}}}}`, true},
+		{"untyped atomic", "", root, `{f:raw: {f:a: {}}}`, false},
+		{"item of a list", "whatever selects it", setOf(selectors.Map.Elem), `{'i:0': {f:a: {}}}`, false},
+		{"item in a map", "", selectors, `{'i:0': {f:a: {}}}`, false},
+		{"entry", "", selectors, `{f:x: {f:a: {}}}`, false},
+		{"scalar", "a scalar has nothing below it", str, `{f:x: {f:a: {}}}`, true},
+		{"no shape", "", &typed.Type{}, `{f:x: {f:a: {}}}`, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			fields := tree(t, row.fields).(map[string]any)
+			require.Equal(t, row.want, row.typ.IsReconciled(fields), row.why)
+			s := set(t, row.fields)
+			require.Equal(t, row.want, row.typ.Reconcile(s) == s, "as Reconcile has it")
+		})
+	}
+	for _, marked := range []string{`{f:s: {.: {}}}`, `{f:maps: {f:a: {.: {}}}}`, `{.: {}, f:s: {}}`} {
+		require.False(t, root.IsReconciled(tree(t, marked).(map[string]any)),
+			"a mark that says nothing is not canonical: %s", marked)
+	}
+	require.False(t, root.IsReconciled(map[string]any{"f:s": "odd"}), "what it does not understand")
+	nothing := map[string]any{}
+	require.False(t, root.IsReconciled(map[string]any{"f:s": map[string]any{".": map[string]any{"f:x": nothing}}}),
+		"a mark that holds something")
+	beside := map[string]any{".": map[string]any{"f:x": nothing}, "f:y": nothing}
+	require.False(t, root.IsReconciled(map[string]any{"f:maps": map[string]any{"f:a": beside}}), "beside others, too")
+	for _, name := range []string{"", "f", "fs", "x:s", "f:" + strings.Repeat("x", fieldpath.MaxElement+1)} {
+		require.False(t, root.IsReconciled(map[string]any{name: nothing}), "%.10q is the name of no member", name)
+	}
+	require.True(t, root.IsReconciled(map[string]any{"f:" + strings.Repeat("x", fieldpath.MaxElement-2): nothing}),
+		"a long name")
+
+	deep := func(n int) map[string]any {
+		out := map[string]any{}
+		for range n {
+			out = map[string]any{"f:template": out}
+		}
+		return out
+	}
+	require.True(t, root.IsReconciled(deep(fieldpath.MaxDepth)))
+	require.False(t, root.IsReconciled(deep(fieldpath.MaxDepth+1)), "deeper than a path may be")
+	recursive := &typed.Type{Map: &typed.Map{}}
+	recursive.Map.Elem = recursive
+	wide := func(levels int) map[string]any { // shared, so that it has 2^(levels+1) members
+		out := map[string]any{"f:a": map[string]any{}}
+		for range levels {
+			out = map[string]any{"f:a": out, "f:b": out}
+		}
+		return out
+	}
+	require.True(t, recursive.IsReconciled(wide(16)))
+	require.False(t, recursive.IsReconciled(wide(22)), "more members than it looks at")
+}
+
+// TestIsReconciledAgrees checks IsReconciled against Reconcile on random types whose
+// topology changed.
+func TestIsReconciledAgrees(t *testing.T) {
+	changed := 0
+	for i, seed := range randomSeeds(600) {
+		g := oracle.NewGen(seed)
+		schema := g.Struct(4)
+		before, _, err := oracle.Compile(schema)
+		require.NoError(t, err)
+		after, _, err := oracle.Compile(g.Retype(schema))
+		require.NoError(t, err)
+		s := before.FieldSet(g.Value(&schema, 3))
+		if after.Map.Atomic {
+			continue // nobody owns a whole object, and IsReconciled may be false
+		}
+		same := after.Reconcile(s).Equal(s)
+		require.Equal(t, same && fieldpath.IsCanonical(s.Tree()), after.IsReconciled(s.Tree()), "seed %d: %s", i, s)
+		if !same {
+			changed++
+		}
+	}
+	require.Positive(t, changed)
+}
