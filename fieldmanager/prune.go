@@ -72,9 +72,6 @@ func (w *applyWrite) pruneInside() (map[string]any, error) {
 		return nil, err
 	}
 	merged := w.merged.stripped()
-	if err := merged.withinLimits(); err != nil {
-		return nil, err
-	}
 	gone, ok := goneInside(m.typ, merged.tree, last.Fields, w.dropped, entries.Owned(m.version))
 	if !ok {
 		return nil, nil
@@ -98,6 +95,9 @@ func goneInside(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone
 			return nil, false
 		}
 		if gone, ok = goneInside(ct, child, lastBelow, entry.Below, ownedBelow); !ok {
+			if typed.Deduced().Validate(child, typed.Rules{}) != nil { // it is beyond a limit
+				return nil, false
+			}
 			own := ct.WithDeclared(ct.FieldSet(child))
 			left := ct.RemoveToNull(child, own.Difference(ct.WithDeclared(ownedBelow)))
 			gone = own.Difference(ct.WithDeclared(ct.FieldSet(left))).Intersection(ct.WithDeclared(lastBelow))
