@@ -125,8 +125,13 @@ type Applier struct {
 	mu      sync.Mutex
 	manager *fieldmanager.FieldManager
 	stats   Stats
-	written map[types.NamespacedName]string // resourceVersions that the cache does not have yet
+	// The resourceVersions of the last writes, which the cache may not have yet: those of the last maxWritten names, and
+	// of up to as many before them.
+	written, before map[types.NamespacedName]string
 }
+
+// maxWritten bounds how many names an Applier remembers, whether caches come to have the objects or not.
+const maxWritten = 1 << 14
 
 // New returns an Applier. manager must be for the version and subresource that
 // intents are applied at, with the options of the server (which fields it resets, how
@@ -322,10 +327,21 @@ func (a *Applier) wrote(stored *unstructured.Unstructured) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	// The responses of concurrent applies may arrive in another order than the writes.
-	if order, err := resourceversion.CompareResourceVersion(a.written[key], version); err == nil && order > 0 {
+	if order, err := resourceversion.CompareResourceVersion(a.lastWritten(key), version); err == nil && order > 0 {
 		return
 	}
+	if len(a.written) == maxWritten {
+		a.before, a.written = a.written, make(map[types.NamespacedName]string, maxWritten)
+	}
 	a.written[key] = version
+}
+
+// lastWritten returns the resourceVersion of the last write of an object; empty if it is not remembered.
+func (a *Applier) lastWritten(key types.NamespacedName) string {
+	if version, ok := a.written[key]; ok {
+		return version
+	}
+	return a.before[key]
 }
 
 // isBehind reports whether cached may be older than the last write, and forgets the
@@ -334,13 +350,14 @@ func (a *Applier) isBehind(cached Object) bool {
 	key := keyOf(cached)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	written, ok := a.written[key]
-	if !ok {
+	written := a.lastWritten(key)
+	if written == "" {
 		return false
 	}
 	order, err := resourceversion.CompareResourceVersion(cached.GetResourceVersion(), written)
 	if cached.GetResourceVersion() == written || err == nil && order >= 0 {
 		delete(a.written, key)
+		delete(a.before, key)
 		return false
 	}
 	a.stats.Behind++

@@ -3,6 +3,7 @@ package applier_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"testing"
@@ -192,6 +193,34 @@ func TestAnswersThatComeLate(t *testing.T) {
 	r, err = a.Apply(ctx, s, cached, intent)
 	require.NoError(t, err)
 	require.False(t, r.Skipped, "the cache lacks the write that came to 107")
+}
+
+// TestWritesAreForgotten: objects that are never applied again take no memory for ever, and the last writes are
+// remembered.
+func TestWritesAreForgotten(t *testing.T) {
+	a := applier.New(nil, applier.Options{Manager: "m"})
+	write := func(i int) *unstructured.Unstructured {
+		intent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+		intent.SetName(fmt.Sprint(i))
+		result, err := a.Apply(context.Background(), &late{versions: []string{"5"}}, nil, intent)
+		require.NoError(t, err)
+		return result.Object.(*unstructured.Unstructured)
+	}
+	var last *unstructured.Unstructured
+	for i := range 3 * applier.MaxWritten {
+		last = write(i)
+		require.LessOrEqual(t, a.Remembered(), 2*applier.MaxWritten)
+	}
+	for _, row := range []struct {
+		version string
+		behind  uint64
+	}{{"4", 1}, {"5", 1}, {"4", 1}} {
+		cached := last.DeepCopy()
+		cached.SetResourceVersion(row.version)
+		_, err := a.Apply(context.Background(), &late{versions: []string{""}}, cached, last)
+		require.NoError(t, err)
+		require.Equal(t, row.behind, a.Stats().Behind, "of %s", row.version)
+	}
 }
 
 // sink answers every apply with what it was sent.
