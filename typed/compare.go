@@ -86,7 +86,7 @@ func (c *comparer) only(t *Type, v any, depth int, check bool) *fieldpath.Set {
 	defer w.release()
 	w.setOnly, w.everyPath, w.semantics, w.depth = !check, true, c.s, depth
 	_, below := w.value(t, v)
-	c.invalid = c.invalid || check && len(w.errs) > 0 || w.ended
+	c.invalid = c.invalid || check && w.invalid || w.ended
 	c.left -= w.values
 	return below
 }
@@ -99,7 +99,7 @@ func (c *comparer) accept(t *Type, now any, depth int) (check bool) {
 		defer w.release()
 		w.depth = depth
 		w.value(t, now)
-		c.invalid = c.invalid || len(w.errs) > 0
+		c.invalid = c.invalid || w.invalid
 		c.left -= w.values
 		c.check = false
 	}

@@ -45,12 +45,10 @@ func (s *Semantics) Merge(t *Type, live, applied any, rules Rules) (Merged, erro
 	defer m.release()
 	m.semantics = s
 	out, _, owned := m.merge(t, live, applied)
-	if m.ended {
+	if m.invalid {
 		m.again()
 		m.merge(t, live, applied)
-	}
-	if err := m.err(); err != nil {
-		return Merged{}, err
+		return Merged{}, m.err()
 	}
 	if !out.changed && isMissing(live) {
 		live = nil
@@ -165,9 +163,9 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *f
 		if !has {
 			l = missing
 		}
-		m.push(fieldpath.Field(name))
+		m.enter(fieldpath.Field(name))
 		merged, leaf, owned := m.merge(t, l, r)
-		m.pop()
+		m.leave()
 		m.set.Add(fieldpath.Field(name), leaf || !declared || isEmptyValue(r), owned)
 		if !merged.changed || m.isAbsent(of, name, l, r) {
 			return
@@ -192,7 +190,7 @@ func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *f
 
 // isAbsent reports whether an entry of applied counts as absent by the semantics, and live has no more.
 func (m *merger) isAbsent(of *Map, name string, live, applied any) bool {
-	depth := m.depth + len(m.path)
+	depth := m.depth
 	if isMissing(live) {
 		return m.semantics.asAbsent(of, name, applied, depth)
 	}
@@ -241,9 +239,9 @@ type listMerge struct {
 
 // take merges the item of applied at i with live's.
 func (x *listMerge) take(i int, live any) result {
-	x.push(x.elems[i])
+	x.enter(x.elems[i])
 	merged, _, owned := x.merge(x.list.Elem, live, x.applied[i])
-	x.pop()
+	x.leave()
 	x.set.Add(x.elems[i], true, owned)
 	return merged
 }

@@ -26,11 +26,11 @@ var stored = Rules{Duplicates: true, Unknown: true}
 func (t *Type) Validate(v any, rules Rules) error {
 	w := newValidator(rules)
 	defer w.release()
-	w.value(t, v)
-	if w.ended {
-		w.again()
-		w.value(t, v)
+	if w.value(t, v); !w.invalid {
+		return nil
 	}
+	w.again()
+	w.value(t, v)
 	return w.err()
 }
 
@@ -67,9 +67,12 @@ type validator struct {
 
 	set     fieldpath.Builder
 	values  int  // values visited so far
-	ended   bool // a limit is exceeded, so the rest is not visited
-	ordered bool // visit maps in the order of their keys
 	depth   int  // of the value in the object
+	invalid bool // something is wrong
+	ended   bool // a limit is exceeded, so the rest is not visited
+	// listing makes the walk list what is wrong, with paths. Most values are valid, so the first walk does without.
+	listing bool
+	ordered bool // visit maps in the order of their keys
 }
 
 // validators are used again by one walk after the other.
@@ -89,11 +92,34 @@ func (w *validator) release() {
 	validators.Put(w)
 }
 
-// again prepares another walk after one that a limit ended. Maps have no order: this one visits them sorted, to report
-// the same place every time.
+// again prepares a walk that lists what is wrong, after one that found that something is. Maps have no order: if a limit
+// ended that walk, this one visits them sorted, to report the same place every time.
 func (w *validator) again() {
-	w.faults, w.values, w.ended, w.ordered = faults{path: w.path[:0]}, 0, false, true
+	w.values, w.invalid, w.listing, w.ordered, w.ended = 0, false, true, w.ended, false
 	w.set.Reset()
+}
+
+// fail says that something is wrong at the current place.
+func (w *validator) fail(reason Reason, format string, args ...any) {
+	w.invalid = true
+	if w.listing {
+		w.add(reason, format, args...)
+	}
+}
+
+// enter goes to a child, and leave comes back from it.
+func (w *validator) enter(e fieldpath.Element) {
+	w.depth++
+	if w.listing {
+		w.push(e)
+	}
+}
+
+func (w *validator) leave() {
+	w.depth--
+	if w.listing {
+		w.pop()
+	}
 }
 
 // within reports whether the walk may continue, and ends it otherwise. A container that contains itself twice has no
@@ -103,10 +129,10 @@ func (w *validator) within() bool {
 	switch {
 	case w.ended:
 		return false
-	case w.depth+len(w.path) > MaxDepth:
-		w.add(TooDeep, "nested deeper than %d", MaxDepth)
+	case w.depth > MaxDepth:
+		w.fail(TooDeep, "nested deeper than %d", MaxDepth)
 	case w.values > MaxValues:
-		w.add(TooLarge, "more than %d values", MaxValues)
+		w.fail(TooLarge, "more than %d values", MaxValues)
 	default:
 		return true
 	}
@@ -128,11 +154,11 @@ func (w *validator) value(t *Type, v any) (leaf bool, below *fieldpath.Set) {
 	case shape == listShape:
 		below = w.items(t.List, v)
 	case shape != scalarShape:
-		w.add(WrongType, "expected no value, got %s", describe(v))
+		w.fail(WrongType, "expected no value, got %s", describe(v))
 	case !t.Scalar.accepts(v):
-		w.add(WrongType, "expected %s, got %s", t.Scalar, describe(v))
+		w.fail(WrongType, "expected %s, got %s", t.Scalar, describe(v))
 	case finite(v) != nil:
-		w.add(WrongType, "expected a finite number")
+		w.fail(WrongType, "expected a finite number")
 	}
 	return leaf, below
 }
@@ -166,7 +192,7 @@ func (s Scalar) accepts(v any) bool {
 func (w *validator) entries(m *Map, v any) *fieldpath.Set {
 	entries, ok := v.(map[string]any)
 	if !ok {
-		w.add(WrongType, "expected map, got %s", describe(v))
+		w.fail(WrongType, "expected map, got %s", describe(v))
 		return nil
 	}
 	at := w.set.Level()
@@ -183,16 +209,16 @@ func (w *validator) entries(m *Map, v any) *fieldpath.Set {
 }
 
 func (w *validator) entry(m *Map, name string, v any) {
-	if w.everyPath && w.semantics.asAbsent(m, name, v, w.depth+len(w.path)) {
+	if w.everyPath && w.semantics.asAbsent(m, name, v, w.depth) {
 		return
 	}
 	t, declared := w.field(m, name)
 	if t == nil {
 		return
 	}
-	w.push(fieldpath.Field(name))
+	w.enter(fieldpath.Field(name))
 	leaf, below := w.value(t, v)
-	w.pop()
+	w.leave()
 	if !m.Atomic {
 		w.set.Add(fieldpath.Field(name), w.everyPath || leaf || !declared || isEmptyValue(v), below)
 	}
@@ -202,16 +228,16 @@ func (w *validator) entry(m *Map, name string, v any) {
 // can't have.
 func (w *validator) field(m *Map, name string) (t *Type, declared bool) {
 	if err := checkText("a name", len(name)); err != nil {
-		w.add(TooLarge, "%v", err)
+		w.fail(TooLarge, "%v", err)
 		return nil, false
 	}
 	if t, declared = m.field(name); t == nil {
 		if w.rules.Unknown {
 			return deducedType, false
 		}
-		w.push(fieldpath.Field(name))
-		w.add(UnknownField, "field not declared in schema")
-		w.pop()
+		w.enter(fieldpath.Field(name))
+		w.fail(UnknownField, "field not declared in schema")
+		w.leave()
 	}
 	return t, declared
 }
@@ -229,12 +255,12 @@ func (w *validator) items(l *List, v any) *fieldpath.Set {
 	}
 	if l.Kind == AtomicList {
 		for i, item := range list {
-			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth+len(w.path) < MaxDepth && w.within() {
+			if _, ok := item.(string); ok && l.Elem.Scalar.accepts(item) && w.depth < MaxDepth && w.within() {
 				continue // as most are, and need no path
 			}
-			w.push(fieldpath.Index(i))
+			w.enter(w.index(i))
 			w.value(l.Elem, item)
-			w.pop()
+			w.leave()
 		}
 		return nil
 	}
@@ -244,20 +270,28 @@ func (w *validator) items(l *List, v any) *fieldpath.Set {
 		if !ok {
 			continue
 		}
-		w.push(e)
+		w.enter(e)
 		_, below := w.value(l.Elem, item)
-		w.pop()
+		w.leave()
 		w.set.Add(e, true, below)
 	}
 	return w.distinct(at)
 }
 
+// index returns the element of the item at i of an atomic list, for a path.
+func (w *validator) index(i int) (e fieldpath.Element) {
+	if w.listing {
+		e = fieldpath.Index(i)
+	}
+	return e
+}
+
 // list returns the items of a value that has to be a list.
 func (w *validator) list(v any) (list []any, ok bool) {
 	if list, ok = v.([]any); !ok {
-		w.add(WrongType, "expected list, got %s", describe(v))
+		w.fail(WrongType, "expected list, got %s", describe(v))
 	} else if ok = len(list) <= MaxItems; !ok {
-		w.add(TooLarge, "%d items, expected at most %d", len(list), MaxItems)
+		w.fail(TooLarge, "%d items, expected at most %d", len(list), MaxItems)
 	}
 	return list, ok
 }
@@ -270,7 +304,7 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 		if errors.As(err, new(sizeError)) {
 			reason = TooLarge
 		}
-		w.add(reason, "element %d: %v", i, err)
+		w.fail(reason, "element %d: %v", i, err)
 	}
 	return e, err == nil
 }
@@ -281,7 +315,7 @@ func (w *validator) distinct(at int) *fieldpath.Set {
 	set, twice := w.set.TakeItems(at)
 	if !w.rules.Duplicates {
 		for _, e := range twice {
-			w.add(Duplicate, "duplicate entries for key %s", shortly{e})
+			w.fail(Duplicate, "duplicate entries for key %s", shortly{e})
 		}
 	}
 	return set
