@@ -25,7 +25,7 @@ type Options struct {
 	IsServed func(schema.GroupVersionKind) bool
 	// Applier is the manager that client-side objects would move to; kubectl, if it is empty.
 	Applier string
-	// Scope is what the commands of suggestions need to find the objects, such as -n shop, or -f FILE, with which
+	// Scope is what the commands of suggestions need to find the objects, such as -n shop, or --live FILE, with which
 	// they name no kinds; -A if it is empty.
 	Scope string
 	// Program is the command's name in suggestions; tenure, if it is empty.

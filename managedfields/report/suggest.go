@@ -65,7 +65,7 @@ func (r *Report) suggestions(s *Summary) []Suggestion {
 
 // targets returns the arguments that name the objects of kinds.
 func (o *Options) targets(kinds []string) string {
-	if strings.HasPrefix(o.Scope, "-f ") {
+	if strings.HasPrefix(o.Scope, "--live ") {
 		return o.Scope
 	}
 	return strings.Join(kinds, ",") + " " + o.Scope
@@ -73,7 +73,7 @@ func (o *Options) targets(kinds []string) string {
 
 // blameCommand returns the command that shows the owners of an object.
 func blameCommand(program, scope string, e *Example) []string {
-	if strings.HasPrefix(scope, "-f ") {
+	if strings.HasPrefix(scope, "--live ") {
 		return []string{program, "blame", scope}
 	}
 	command := []string{program, "blame", Quote(e.Kind + "/" + e.Name)}

@@ -18,7 +18,7 @@ func newAdopt(env *process.Env) *cobra.Command {
 	var to keyFlags
 	var fields chosenFields
 	cmd := &cobra.Command{
-		Use:   "adopt KIND[/NAME] [NAME…] | -f FILE|- --to NAME",
+		Use:   "adopt KIND[/NAME] [NAME…] | --live FILE --to NAME",
 		Short: "Make a manager an owner of existing fields",
 		Long: `Adopt makes a manager an owner of fields that are in the object already, along with
 their owners, or alone if nobody owns them. Its next apply has to contain them;
@@ -27,7 +27,7 @@ otherwise it deletes those that nobody else owns.
 		Example: `  # let argocd remove what was made by hand
   tenure adopt deployment/web -n shop --to argocd --field .spec.template
 
-  tenure adopt -f live.yaml --to argocd --all > adopted.yaml`,
+  tenure adopt --live live.yaml --to argocd --all > adopted.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			manager, err := fields.sourceKey(&to)
 			if err != nil {

@@ -10,29 +10,26 @@ func newApply(env *process.Env) *cobra.Command {
 	var flags writeFlags
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|DIR|-",
-		Short: "Merge objects into the store, each field with its manager",
-		Long: `Apply merges every document into the object in the store, or creates it.
+		Short: "Apply manifests, each field with its manager",
+		Long: `Apply applies every document by server-side apply, as kubectl apply --server-side
+does, and prints both values of a conflict and the ways out of it.
 
 A document is the intent of the manager that --field-manager names: the manager owns
 the fields in it. If a field of another manager would change, that is a conflict:
-nothing of the document is stored, and the conflicts are printed with the ways out
-of them. Fields that the manager applied before and leaves out now are removed,
-unless another manager owns them.
+nothing of the document is stored. Fields that the manager applied before and leaves
+out now are removed, unless another manager owns them.
 
-FILE holds YAML documents, JSON, or lists of objects. In a folder, every .yaml, .yml
-and .json file is read, at any depth, in the order of their names. A
-CustomResourceDefinition defines its kind for the documents behind it, and, once it
-is in the store, for every later command. Schemas of --schema take precedence over
-those of the store.
+Manifests are read as kubectl reads them. A field that the schema does not declare
+is an error.
 
-The object is stored as a server stores it: validated, with defaults, uid and so on.
-tenure serve serves the file. Namespaces do not have to exist. A field that the
-schema does not declare is an error. For kinds with a status, apply does not change
-status; with --subresource status, it changes nothing else.
+With --store, the objects are those of a store, which is created if it does not
+exist. Its server is in this process: it knows the built-in kinds, and those of
+CustomResourceDefinitions that are applied to it or named by --schema. Namespaces do
+not have to exist. tenure serve --store serves the file.
 
-With --live, there is no store, and there are no defaults: the document is merged
-into the object in that file (an empty file is no object). The result, with its
-managed fields, is written to stdout, and can be the next --live.
+With --live, there are no defaults: the document is merged into the object in that
+file (an empty one has no object). The result, with its managed fields, is written to
+stdout, and can be the next --live.
 
 Exit status: 0 if all documents were applied, 1 if any was not, because of a
 conflict or any other error. The other documents are applied all the same.`,
@@ -42,15 +39,13 @@ conflict or any other error. The other documents are applied all the same.`,
   # take over fields of other managers
   tenure apply -f deployment.yaml --field-manager web --force-conflicts
 
-  # what would the result be?
-  cat deployment.yaml | tenure apply -f - --dry-run -o yaml --show-managed-fields
-
-  # without a store
+  # without a cluster
+  tenure apply -f deployment.yaml --field-manager web --store shop.db
   tenure apply --live live.yaml -f deployment.yaml --field-manager web > next.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.writeDocuments(env, cmd, true) },
 	}
-	flags.add(cmd)
+	flags.add(env, cmd)
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "take over the fields in conflict")
 	return cmd
 }

@@ -184,7 +184,7 @@ func (s *applySet) addMembers(docs []manifest.Document) error {
 			continue // its plan says what is wrong
 		}
 		if _, ok := of[applySetMember]; ok {
-			return fmt.Errorf("%s: .metadata.labels: has %s already", docs[i].Where(), applySetMember)
+			return docs[i].Wrap(fmt.Errorf(".metadata.labels: has %s already", applySetMember))
 		}
 		tree, metadata, of := maps.Clone(docs[i].Tree), maps.Clone(metadata), maps.Clone(of)
 		if of == nil {

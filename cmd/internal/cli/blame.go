@@ -23,15 +23,16 @@ type blameFlags struct {
 func newBlame(env *process.Env) *cobra.Command {
 	var flags blameFlags
 	cmd := &cobra.Command{
-		Use:   "blame KIND[/NAME] [NAME…] | -f FILE|-",
+		Use:   "blame KIND[/NAME] [NAME…] | -f FILE | --live FILE",
 		Short: "Show who owns each line of an object",
 		Long: `Blame writes objects as YAML, and before each line all managers that own it, how
 they came to it, through which subresource, and how long ago. "(nobody)" marks what
 could be owned and is not; doc/blame.md of the project says how to read the rest.
 
-The objects are those of the cluster, chosen as with kubectl get; with --store,
-those of a store, where the kind "all" stands for every kind; or those of the files
-that -f names, which have to have their managed fields.
+The objects are chosen as with kubectl get, or by manifests with -f, which may be
+without managed fields: the live objects are shown. They are those of the cluster; with
+--store, those of a store, where the kind "all" stands for every kind; with --live,
+those of files, with their managed fields.
 
 -o html writes one page, for any number of objects, that needs nothing but itself.
 
@@ -40,7 +41,7 @@ of --manager owns anything.`,
 		Example: `  tenure blame deployment/web -n shop
   tenure blame deployments -A -l team=shop -o html > blame.html
   tenure blame deployment web --manager hpa
-  kubectl get deploy web -o yaml --show-managed-fields | tenure blame -f -`,
+  kubectl get deploy web -o yaml --show-managed-fields | tenure blame --live -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
 	}
 	flags.add(env, cmd)
@@ -83,7 +84,6 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
 		return err
 	}
-	f.place.forBlame = true
 	p, targets, missing := f.open(env, cmd, args)
 	if p == nil || len(targets) == 0 {
 		return missing
@@ -97,7 +97,7 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 			missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
 			continue
 		}
-		if len(report.Entries) == 0 && report.Problem == "" && f.files != nil {
+		if len(report.Entries) == 0 && report.Problem == "" && f.place.live != nil {
 			fmt.Fprintf(env.Stderr, "note: %s has no managed fields: kubectl get prints them with --show-managed-fields\n",
 				t.Title())
 		}

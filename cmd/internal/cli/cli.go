@@ -85,16 +85,13 @@ func newRoot(env *process.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenure",
 		Short: "Apply Kubernetes-style objects, and know which manager owns which field",
-		Long: `Tenure applies Kubernetes-style objects by server-side apply, without a server: it
-merges the intents of several managers, tracks which manager owns which field, and
-reports conflicts with the ways out of them.
+		Long: `Tenure shows which manager owns which field of Kubernetes objects, shows what an
+apply would do, reports conflicts with the ways out of them, and moves ownership
+without losing fields.
 
-It also shows the owners of fields, shows what an apply would do, and moves
-ownership without losing fields: in a cluster, in a store, or in files.
-
-A store is a file, tenure.db in the current folder unless --store names another. The
-built-in kinds are known from the start; custom kinds need their
-CustomResourceDefinitions.
+Every command acts on the cluster that kubectl uses. With --store FILE it acts on a
+store instead, a file in which an API server in this process keeps objects; with
+--live FILE, on objects in files, and prints the result.
 
 Exit status: 0 on success, 1 on a conflict or any error; plan and conflicts have
 others, see their help.`,
@@ -103,9 +100,9 @@ others, see their help.`,
   tenure plan -f deployment.yaml --field-manager web
 
   # the same without a cluster
-  tenure apply -f deployment.yaml --field-manager web
-  tenure blame deployment/web --store tenure.db
-  kubectl get deploy web -o yaml --show-managed-fields | tenure blame -f -`,
+  tenure apply -f deployment.yaml --field-manager web --store shop.db
+  tenure blame deployment/web --store shop.db
+  kubectl get deploy web -o yaml --show-managed-fields | tenure blame --live -`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -122,16 +119,8 @@ others, see their help.`,
 		newWatch(env), newReport(env))
 	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
 		newHandover(env), newUpgrade(env), newDowngrade(env))
-	group(
-		"store",
-		"Keep objects in a store, and serve it:",
-		newApply(env),
-		newReplace(env),
-		newGet(env),
-		newDelete(env),
-		newServe(env),
-	)
-	group("check", "Check:", newTest(env), newEnvtest(env), newReplay(env))
+	group("write", "Write and list objects:", newApply(env), newReplace(env), newGet(env), newDelete(env))
+	group("check", "Test:", newServe(env), newTest(env), newEnvtest(env), newReplay(env))
 	root.AddCommand(newVersion(env))
 	useProgramName(root, env.Name)
 	return root

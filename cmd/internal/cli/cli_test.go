@@ -245,9 +245,9 @@ func FuzzApply(f *testing.F) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(dir+"/live.yaml", []byte(input), 0o600))
 			for _, args := range [][]string{
-				{command, "-f", "-", "--dry-run"},
+				{command, "-f", "-", "--dry-run", "--store", "x.db"},
 				{command, "-f", "-", "--live", "live.yaml"},
-				{command, "-f", "-", "--dry-run", "--schema", "live.yaml"},
+				{command, "-f", "-", "--dry-run", "--store", "x.db", "--schema", "live.yaml"},
 			} {
 				var out, errs bytes.Buffer
 				status := Main(
@@ -284,11 +284,11 @@ func FuzzOwnership(f *testing.F) {
 			{[]string{
 				"handover", "-f", "-", "--live", "live.yaml", "--field", ".data.a", "--field-manager", "a",
 			}, 1, 1},
-			{[]string{"blame", "-f", "-"}, 1, 1},
-			{[]string{"transfer", "-f", "-", "--from", "a", "--to", "b", "--field", ".data"}, 1, 1},
-			{[]string{"adopt", "-f", "-", "--to", "b", "--all"}, 1, 1},
-			{[]string{"upgrade", "-f", "-", "--field-manager", "b", "--restarted-at", "--intent", "live.yaml"}, 1, 1},
-			{[]string{"downgrade", "-f", "-", "--field-manager", "a"}, 1, 1},
+			{[]string{"blame", "--live", "-"}, 1, 1},
+			{[]string{"transfer", "--live", "-", "--from", "a", "--to", "b", "--field", ".data"}, 1, 1},
+			{[]string{"adopt", "--live", "-", "--to", "b", "--all"}, 1, 1},
+			{[]string{"upgrade", "--live", "-", "--field-manager", "b", "--restarted-at", "--intent", "live.yaml"}, 1, 1},
+			{[]string{"downgrade", "--live", "-", "--field-manager", "a"}, 1, 1},
 		} {
 			var out, errs bytes.Buffer
 			status := Main(

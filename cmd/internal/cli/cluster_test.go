@@ -77,7 +77,7 @@ current-context: test
 }
 
 func testWriter(p *place.Store, manager string) *place.Writer {
-	return &place.Writer{Place: p, Apply: true, Options: cluster.WriteOptions{Manager: manager}}
+	return &place.Writer{Env: p.Env, Place: p, Apply: true, Options: cluster.WriteOptions{Manager: manager}}
 }
 
 func testEnv() *process.Env {

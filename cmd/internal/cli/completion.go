@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -21,10 +20,10 @@ func (f *objectFlags) complete(
 	env *process.Env, cmd *cobra.Command, args []string, text string,
 ) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
-	if f.files != nil {
+	if f.place.live != nil || !f.inputs.Empty() {
 		return nil, directive
 	}
-	p, err := f.place.open(env, cmd, nil, place.EmptyStore)
+	p, err := f.place.open(env, cmd, place.NoStore)
 	if err != nil {
 		return nil, directive
 	}
@@ -67,7 +66,7 @@ func kindsIn(ctx context.Context, p place.Place) []string {
 
 // completeNamespaces completes the flag --namespace, and completeContexts --context.
 func (f *placeFlags) completeNamespaces(env *process.Env, cmd *cobra.Command, text string) []string {
-	p, err := f.open(env, cmd, nil, place.EmptyStore)
+	p, err := f.open(env, cmd, place.NoStore)
 	if err != nil {
 		return nil
 	}
@@ -79,11 +78,10 @@ func (f *placeFlags) completeNamespaces(env *process.Env, cmd *cobra.Command, te
 	}
 	if s, ok := p.(*place.Store); ok {
 		// Namespaces do not have to exist in a store.
-		if found, err := s.List(cmd.Context(), "", ""); err == nil {
-			for _, one := range found {
-				if namespace := manifest.TextAt(one.Object, "namespace"); namespace != "" {
-					out = append(out, namespace)
-				}
+		found, _ := s.Find(cmd.Context(), place.Selection{All: true})
+		for _, one := range found {
+			if one.Namespace != "" {
+				out = append(out, one.Namespace)
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func (f *conflictsFlags) showOrResolve(env *process.Env, cmd *cobra.Command) err
 	if err := checkFormat(f.format, "json", "status"); err != nil {
 		return err
 	}
-	p, docs, err := f.open(env, cmd, true)
+	p, docs, err := f.open(env, cmd, place.NoStore)
 	if err != nil {
 		return err
 	}
@@ -211,13 +211,13 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 	if err != nil {
 		return err
 	}
-	offline := f.live != ""
+	offline := f.place.live != nil
 	if !f.dryRun && !offline {
 		if err := f.confirm.CheckPossible(env); err != nil {
 			return err
 		}
 	}
-	p, docs, err := f.open(env, cmd, f.dryRun || offline)
+	p, docs, err := f.open(env, cmd, place.NoStore)
 	if err != nil {
 		return err
 	}

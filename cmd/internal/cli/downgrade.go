@@ -16,14 +16,14 @@ func newDowngrade(env *process.Env) *cobra.Command {
 	var flags moveFlags
 	var o upgrade.ClientSideOptions
 	cmd := &cobra.Command{
-		Use:   "downgrade KIND[/NAME] [NAME…] | -f FILE|- --field-manager NAME",
+		Use:   "downgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
 		Short: "Move back from server-side to client-side apply",
 		Long: `Downgrade moves the fields of an applier back to client-side apply: the last-applied
 annotation is set to what the manager owns, and the fields become those of an update
 by kubectl-client-side-apply.
 ` + moveHelp,
 		Example: `  tenure downgrade deployment/web -n shop --field-manager flux
-  tenure downgrade -f live.yaml --field-manager flux > client-side.yaml`,
+  tenure downgrade --live live.yaml --field-manager flux > client-side.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkManager(o.Manager); err != nil {
 				return err

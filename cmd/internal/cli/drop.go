@@ -13,7 +13,7 @@ func newDrop(env *process.Env) *cobra.Command {
 	var flags moveFlags
 	var from keyFlags
 	cmd := &cobra.Command{
-		Use:   "drop KIND[/NAME] [NAME…] | -f FILE|- --from NAME",
+		Use:   "drop KIND[/NAME] [NAME…] | --live FILE --from NAME",
 		Short: "Remove all ownership of a manager that is gone",
 		Long: `Drop removes the entries of a manager. Its fields stay in the object; if no other
 manager owns them, nobody does.

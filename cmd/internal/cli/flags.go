@@ -54,10 +54,9 @@ func checkConcurrency(n int) error {
 // placeFlags are the flags for the place of objects.
 type placeFlags struct {
 	store   string
+	live    []string
 	schemas []string
 	cluster *genericclioptions.ConfigFlags
-	// forBlame says that objects of files are only for blame.New.
-	forBlame bool
 }
 
 // shownClusterFlags are the kubeconfig flags that the help shows. The others work too; kubectl hides
@@ -67,6 +66,8 @@ var shownClusterFlags = []string{"kubeconfig", "context", "namespace"}
 func (f *placeFlags) add(env *process.Env, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "use the store `FILE`, not a cluster")
+	flags.StringArrayVar(&f.live, "live", nil, "use the objects in `FILE` or folder, with their managed fields, or - for "+
+		"stdin, not a cluster; may be given several times")
 	flags.StringArrayVar(&f.schemas, "schema", nil, "`FILE` or folder with OpenAPI v3 documents or "+
 		"CustomResourceDefinitions, for objects that are not in a cluster; may be given several times")
 	f.cluster = genericclioptions.NewConfigFlags(true)
@@ -105,47 +106,24 @@ func (f *placeFlags) changedClusterFlag(cmd *cobra.Command) (name string) {
 	return name
 }
 
-// open returns where the flags say that the live objects are: in files if any are given, else in the store that --store
-// names, else in the cluster. missing says what to do if the store does not exist.
-func (f *placeFlags) open(
-	env *process.Env, cmd *cobra.Command, files []string, missing place.MissingStore,
-) (place.Place, error) {
-	if other := f.changedClusterFlag(cmd); other != "" && (files != nil || f.store != "") {
+// open returns where the flags say that the live objects are: in the files of --live, in the store that --store names,
+// or else in the cluster. This is the one rule of all commands. missing says what to do if the store does not exist.
+func (f *placeFlags) open(env *process.Env, cmd *cobra.Command, missing place.MissingStore) (place.Place, error) {
+	switch {
+	case f.live != nil && f.store != "":
+		return nil, errors.New("--store does not go with --live")
+	case f.live == nil && f.store == "":
+		return f.openCluster(env, cmd)
+	}
+	if other := f.changedClusterFlag(cmd); other != "" {
 		return nil, fmt.Errorf("--%s is for a cluster, but the objects are in files", other)
 	}
-	if files != nil && f.store != "" {
-		return nil, errors.New("--store does not go with objects in files")
-	}
-	if files == nil && f.store == "" {
-		if len(f.schemas) > 0 {
-			return nil, errors.New("--schema does not go with a cluster, which has its own schemas")
-		}
-		f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
-			config.WarningHandler = place.Warnings(env)
-			return config
-		}
-		c, err := cluster.New(f.cluster)
-		if err != nil {
-			return nil, configError(cmd, err)
-		}
-		ctx := cmd.Context()
-		if ctx == nil {
-			ctx = env.Context
-		}
-		if err := checkReachable(ctx, cmd, c); err != nil {
-			return nil, err
-		}
-		return place.NewCluster(env, c, *f.cluster.Namespace), nil
-	}
-	if files != nil {
+	if f.live != nil {
 		c := place.NewCatalog()
 		if err := c.AddSchemas(env, f.schemas); err != nil {
 			return nil, err
 		}
-		if f.forBlame {
-			return place.NewFilesForBlame(env, c, files, *f.cluster.Namespace)
-		}
-		return place.NewFiles(env, c, files, *f.cluster.Namespace)
+		return place.NewFiles(env, c, f.live, *f.cluster.Namespace)
 	}
 	p, err := place.OpenStore(env, f.store, *f.cluster.Namespace, missing)
 	if err != nil {
@@ -157,19 +135,45 @@ func (f *placeFlags) open(
 	return p, nil
 }
 
+func (f *placeFlags) openCluster(env *process.Env, cmd *cobra.Command) (place.Place, error) {
+	if len(f.schemas) > 0 {
+		return nil, errors.New("--schema does not go with a cluster, which has its own schemas")
+	}
+	f.cluster.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.WarningHandler = place.Warnings(env)
+		return config
+	}
+	c, err := cluster.New(f.cluster)
+	if err != nil {
+		return nil, configError(cmd, err)
+	}
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = env.Context
+	}
+	if err := checkReachable(ctx, cmd, c); err != nil {
+		return nil, err
+	}
+	return place.NewCluster(env, c, *f.cluster.Namespace), nil
+}
+
+// errNoObjects reports a selection without objects.
+var errNoObjects = errors.New("no objects found")
+
 // objectFlags are the flags that select objects.
 type objectFlags struct {
+	inputFlags
 	place    placeFlags
-	files    []string
 	selector string
+	fields   string
 	all      bool
 }
 
 func (f *objectFlags) add(env *process.Env, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.files, "filename", "f", nil,
-		"`FILE` or folder with the objects and their managed fields, or - for stdin; may be given several times")
+	f.inputFlags.add(cmd, "manifests of the objects")
 	flags.StringVarP(&f.selector, "selector", "l", "", "only objects with these `LABELS`, as in a=b,c!=d")
+	flags.StringVar(&f.fields, "field-selector", "", "only objects with these `FIELDS`, as in metadata.name=web")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.place.add(env, cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
@@ -177,38 +181,62 @@ func (f *objectFlags) add(env *process.Env, cmd *cobra.Command) {
 	}
 }
 
+// isSelected reports whether the objects are selected by -l, -A or --field-selector.
+func (f *objectFlags) isSelected() bool { return f.all || f.selector != "" || f.fields != "" }
+
 // open opens the place and returns it with the objects of the command line, at least one. It may return
 // objects along with an error for others.
 func (f *objectFlags) open(env *process.Env, cmd *cobra.Command, args []string) (place.Place, []*place.Target, error) {
-	if f.files != nil {
-		switch {
-		case len(args) > 0:
-			return nil, nil, fmt.Errorf(
-				"expected objects in files (-f) or by name, got both: %q",
-				strings.Join(args, " "),
-			)
-		case f.all || f.selector != "":
-			return nil, nil, errors.New("-A and -l do not go with objects in files")
-		}
-	} else if len(args) == 0 {
-		return nil, nil, errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, or files with -f")
+	switch hasInputs := !f.inputs.Empty(); {
+	case hasInputs && (len(args) > 0 || f.isSelected()):
+		return nil, nil, errors.New("expected objects in manifests (-f, -k), or by name, -l and -A, got both")
+	case f.place.live != nil && (len(args) > 0 || f.all || f.fields != ""):
+		return nil, nil, errors.New("--live stands for all objects in it: expected no names, -A or --field-selector")
+	case f.place.live == nil && !hasInputs && len(args) == 0:
+		return nil, nil, errors.New("no objects: expected KIND, KIND NAME or KIND/NAME, manifests with -f, or --live")
 	}
-	p, err := f.place.open(env, cmd, f.files, place.NoStore)
+	p, err := f.place.open(env, cmd, place.NoStore)
 	if err != nil {
 		return nil, nil, err
 	}
-	targets, err := p.Find(cmd.Context(), place.Selection{
-		Args: args, Selector: f.selector, Namespace: *f.place.cluster.Namespace, All: f.all,
-	})
+	targets, err := f.find(env, cmd, p, args)
 	if len(targets) == 0 {
 		if err == nil {
-			err = fmt.Errorf("no objects found in %s", p)
+			err = fmt.Errorf("%w in %s", errNoObjects, p)
 		}
 		return nil, nil, errors.Join(err, p.Close())
 	}
 	return p, targets, err
 }
 
-func addStoreFlag(cmd *cobra.Command, into *string) {
-	cmd.Flags().StringVar(into, "store", "tenure.db", "`FILE` with the objects")
+// find returns the objects of the command line.
+func (f *objectFlags) find(
+	env *process.Env, cmd *cobra.Command, p place.Place, args []string,
+) (out []*place.Target, err error) {
+	if f.inputs.Empty() {
+		return p.Find(cmd.Context(), place.Selection{
+			Args: args, Selector: f.selector, Fields: f.fields, Namespace: *f.place.cluster.Namespace, All: f.all,
+		})
+	}
+	docs, err := f.read(env)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, doc := range docs {
+		t, err := (*place.Target)(nil), doc.Err
+		if err == nil {
+			t, _, err = p.Live(cmd.Context(), doc.Tree)
+		}
+		switch {
+		case err != nil:
+			errs = append(errs, doc.Wrap(err))
+		case t.Object == nil:
+			errs = append(errs, doc.Wrap(fmt.Errorf("%s: %w", t.Title(), cluster.ErrNotFound)))
+		default:
+			t.Asked = true
+			out = append(out, t)
+		}
+	}
+	return out, errors.Join(errs...)
 }

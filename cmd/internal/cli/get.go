@@ -1,91 +1,71 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
-	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 )
 
 func newGet(env *process.Env) *cobra.Command {
-	var path, namespace string
+	var flags objectFlags
 	var out view.Output
 	cmd := &cobra.Command{
-		Use:   "get [KIND[.GROUP] [NAME]]",
-		Short: "Show objects in the store",
-		Long: `Get shows an object, the objects of a kind, or all objects in the store.
-
-KIND is any name of the kind, in upper or lower case: Deployment, deployments,
-deploy, deployment.apps; for custom kinds, the names in the
-CustomResourceDefinition. Without -n, a list is of all namespaces, and NAME is in
-the namespace default.
+		Use:   "get KIND[/NAME] [NAME…] | -f FILE | --live FILE",
+		Short: "List objects with their managers",
+		Long: `Get lists objects and the managers that have entries in them. Objects are chosen as
+for blame, see tenure blame --help. With --store and without KIND, it lists all
+objects of the store, in all namespaces.
 
 yaml and json have no managed fields unless --show-managed-fields is given. Several
 objects are printed as a List.
 
 Exit status: 0, also if a list is empty; 1 if NAME does not exist, or on any error.`,
-		Example: `  tenure get
-  tenure get deploy -o wide
+		Example: `  tenure get deployments -A
   tenure get deploy/nginx -o yaml --show-managed-fields
-  tenure get widgets.example.com -n shop -o name`,
-		Args: cobra.MaximumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.Check(); err != nil {
-				return err
-			}
-			missing := place.EmptyStore
-			if cmd.Flags().Changed("store") {
-				missing = place.NoStore
-			}
-			p, err := place.OpenStore(env, path, "", missing)
-			if err != nil {
-				return err
-			}
-			return errors.Join(printObjects(cmd.Context(), env, p, args, namespace, &out), p.Close())
-		},
+
+  # everything in a store
+  tenure get --store shop.db`,
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.printObjects(env, cmd, args, &out) },
 	}
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "only objects in `NAMESPACE`")
-	addStoreFlag(cmd, &path)
+	flags.add(env, cmd)
 	addOutput(cmd, &out, "yaml", "json", "name", "wide")
 	return cmd
 }
 
-func printObjects(
-	ctx context.Context, e *process.Env, p *place.Store, args []string, namespace string, out *view.Output,
-) error {
-	kindName, name, err := place.ObjectArgs(args)
-	if err != nil {
+func (f *objectFlags) printObjects(env *process.Env, cmd *cobra.Command, args []string, out *view.Output) error {
+	if err := out.Check(); err != nil {
 		return err
 	}
-	var found []cluster.Found
-	if name == "" {
-		found, err = p.List(ctx, kindName, namespace)
-	} else {
-		found = make([]cluster.Found, 1)
-		found[0], err = p.LookUp(ctx, kindName, namespace, name)
+	if len(args) == 0 && f.place.store != "" && f.inputs.Empty() {
+		args, f.all = []string{"all"}, f.all || *f.place.cluster.Namespace == ""
 	}
-	if err != nil {
+	isMixed := f.place.live != nil || !f.inputs.Empty() || len(args) == 0 || args[0] == "all" || strings.Contains(args[0], ",")
+	p, targets, err := f.open(env, cmd, args)
+	if p == nil {
+		if errors.Is(err, errNoObjects) {
+			fmt.Fprintln(env.Stderr, err)
+			return nil
+		}
 		return err
 	}
-	objects := make([]map[string]any, len(found))
-	for i, f := range found {
-		objects[i] = f.Object
+	objects := make([]map[string]any, len(targets))
+	isNamed := true
+	for i, t := range targets {
+		objects[i] = t.Object
+		isNamed = isNamed && t.Asked
 	}
-	if out.Format == "yaml" || out.Format == "json" {
-		return out.Print(e.Stdout, objects, name == "")
+	switch out.Format {
+	case "yaml", "json":
+		err = errors.Join(err, out.Print(env.Stdout, objects, !isNamed))
+	case "name":
+		err = errors.Join(err, out.Print(env.Stdout, objects, false))
+	default:
+		err = errors.Join(err, view.Table(env.Stdout, objects, env.Now(), out.Format == "wide", isMixed))
 	}
-	if len(objects) == 0 {
-		fmt.Fprintln(e.Stderr, "no objects found")
-		return nil
-	}
-	if out.Format == "name" {
-		return out.Print(e.Stdout, objects, false)
-	}
-	return view.Table(e.Stdout, objects, e.Now(), out.Format == "wide", kindName == "")
+	return errors.Join(err, p.Close())
 }

@@ -66,13 +66,13 @@ func (f *handoverFlags) handOverDocument(env *process.Env, cmd *cobra.Command) e
 	if len(f.fields) == 0 {
 		return errors.New("no fields: expected --field")
 	}
-	offline := f.live != ""
+	offline := f.place.live != nil
 	if !f.dryRun && !offline {
 		if err := f.confirm.CheckPossible(env); err != nil {
 			return err
 		}
 	}
-	p, docs, err := f.open(env, cmd, f.dryRun || offline)
+	p, docs, err := f.open(env, cmd, place.NoStore)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	if err != nil {
 		return err
 	}
-	offline := f.live != ""
+	offline := f.place.live != nil
 	out := env.Stderr
 	if f.dryRun {
 		out = env.Stdout

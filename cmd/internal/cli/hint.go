@@ -43,9 +43,8 @@ func cause(err error) error {
 func withoutCluster(cmd *cobra.Command, err error) error {
 	var ways []string
 	for _, way := range []struct{ flag, hint string }{
-		{"store", "--store FILE for the objects that tenure apply keeps"},
+		{"store", "--store FILE for the objects that tenure apply --store keeps"},
 		{"live", "--live FILE for objects with their managed fields"},
-		{"selector", "-f FILE for objects with their managed fields"}, // -f of others has intents
 		{"audit-log", "--audit-log FILE for the past"},
 	} {
 		if cmd.Name() == "watch" && way.flag != "audit-log" || cmd.Flags().Lookup(way.flag) == nil {

@@ -11,21 +11,19 @@ import (
 
 // inputFlags are the flags for documents, as kubectl has them.
 type inputFlags struct {
-	inputs    manifest.Inputs
-	recursive bool
+	inputs manifest.Inputs
 }
 
 func (f *inputFlags) add(cmd *cobra.Command, what string) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.inputs.Files, "filename", "f", nil,
-		"`FILE`, folder or URL with "+what+", or - for stdin; may be given several times")
+	flags.StringSliceVarP(&f.inputs.Filenames, "filename", "f", nil,
+		"`FILE`, folder, pattern or URL with "+what+", or - for stdin; may be given several times")
 	flags.StringVarP(&f.inputs.Kustomize, "kustomize", "k", "", "`DIR` with a kustomization, which is built")
-	flags.BoolVarP(&f.recursive, "recursive", "R", true, "read the folders in folders too")
+	flags.BoolVarP(&f.inputs.Recursive, "recursive", "R", false, "read the folders in folders too")
 }
 
 // read reads the documents, at least one.
 func (f *inputFlags) read(env *process.Env) ([]manifest.Document, error) {
-	f.inputs.Flat = !f.recursive
 	docs, err := f.inputs.Read(env)
 	if err != nil {
 		return nil, err

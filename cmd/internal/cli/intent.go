@@ -13,14 +13,12 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/managedfields"
 )
 
 // intentFlags are the flags for an intent and the place of its live object.
 type intentFlags struct {
 	inputFlags
 	place       placeFlags
-	live        string
 	manager     string
 	subresource string
 	force       bool
@@ -29,18 +27,14 @@ type intentFlags struct {
 }
 
 func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
-	flags := cmd.Flags()
 	f.inputFlags.add(cmd, "the intents")
-	flags.StringVar(&f.live, "live", "", "`FILE` with the live objects and their managed fields, instead of a cluster")
-	flags.StringVar(&f.manager, "field-manager", "",
-		fmt.Sprintf("`NAME` of the field manager (default %q, in a store %q, as for an apply there)", kubectlManager,
-			storeManager))
+	cmd.Flags().StringVar(&f.manager, "field-manager", kubectlManager, "`NAME` of the field manager")
 	addConcurrency(cmd, &f.concurrency)
 	f.place.add(env, cmd)
 }
 
 func (f *intentFlags) addSubresource(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.subresource, "subresource", "", "apply to the subresource `NAME`: status")
+	cmd.Flags().StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status")
 }
 
 func (f *intentFlags) addPlain(cmd *cobra.Command) {
@@ -48,32 +42,19 @@ func (f *intentFlags) addPlain(cmd *cobra.Command) {
 		"compare literally, as for custom resources without defaults: set no defaults, and 1000m differs from 1")
 }
 
-// The default managers of kubectl apply --server-side and of tenure apply to a store. A plan without a
-// manager is for one of these, because a plan for a manager that applies nothing would be wrong.
-const (
-	kubectlManager = "kubectl"
-	storeManager   = "tenure"
-)
-
-func (f *intentFlags) defaultManager() string {
-	if f.place.store != "" {
-		return storeManager
-	}
-	return kubectlManager
-}
+// kubectlManager is the default manager of kubectl apply --server-side, and of all commands: a plan for a manager that
+// applies nothing would be wrong.
+const kubectlManager = "kubectl"
 
 // open opens the place, and reads the intents.
 func (f *intentFlags) open(
-	env *process.Env, cmd *cobra.Command, readOnly bool,
+	env *process.Env, cmd *cobra.Command, missing place.MissingStore,
 ) (place.Place, []manifest.Document, error) {
 	if f.inputs.Empty() {
-		return nil, nil, errors.New("no input: expected files with -f")
+		return nil, nil, errors.New("no input: expected files with -f or -k")
 	}
-	if f.manager == "" && cmd.Flags().Changed("field-manager") {
-		return nil, nil, errors.New("--field-manager: the name is empty")
-	}
-	if err := managedfields.ValidateManager(f.manager); f.manager != "" && err != nil {
-		return nil, nil, fmt.Errorf("--field-manager: %w", err)
+	if err := checkManager(f.manager); err != nil {
+		return nil, nil, err
 	}
 	if err := checkConcurrency(f.concurrency); err != nil {
 		return nil, nil, err
@@ -85,25 +66,8 @@ func (f *intentFlags) open(
 	if err != nil {
 		return nil, nil, err
 	}
-	var live []string
-	if f.live != "" {
-		live = []string{f.live}
-	}
-	missing := place.CreateStore
-	if readOnly {
-		missing = place.EmptyStore
-	}
-	if f.manager == "" {
-		f.manager = f.defaultManager()
-	}
-	p, err := f.place.open(env, cmd, live, missing)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !p.InOrder() {
-		f.learnDefinitions(cmd.Context(), env, p, docs)
-	}
-	return p, docs, nil
+	p, err := f.place.open(env, cmd, missing)
+	return p, docs, err
 }
 
 // learnDefinitions adds the kinds that documents define and the namespaces that they create, so that
@@ -124,10 +88,14 @@ type desiredOrError struct {
 	err     error
 }
 
-// readAllDesired reads the intents of documents and their live objects, by lists where that is cheaper.
+// readAllDesired reads the intents of documents and their live objects, by lists where that is cheaper. Documents may
+// use kinds that others define.
 func (f *intentFlags) readAllDesired(
 	ctx context.Context, env *process.Env, p place.Place, docs []manifest.Document,
 ) []desiredOrError {
+	if !p.InOrder() {
+		f.learnDefinitions(ctx, env, p, docs)
+	}
 	intents := make([]map[string]any, 0, len(docs))
 	for _, doc := range docs {
 		if doc.Err == nil {
@@ -147,7 +115,7 @@ func (f *intentFlags) readAllDesired(
 func (f *intentFlags) readDesired(
 	ctx context.Context, env *process.Env, p place.Place, doc manifest.Document,
 ) (*place.Desired, error) {
-	w := &place.Desired{Where: doc.Where(), Given: doc.Tree, Manager: f.manager}
+	w := &place.Desired{Where: doc.Source, Given: doc.Tree, Manager: f.manager}
 	if doc.Err != nil {
 		return w, doc.Err
 	}

@@ -195,7 +195,7 @@ managers gain and lose which fields, and what their next applies will then delet
 take back. Only the managed fields of the objects change. In a cluster or a store,
 the command asks before it writes, and writes only objects that have not changed
 since. With several objects, those with nothing to move stay as they are, and are
-counted, not listed, unless --show-unchanged is given. With -f,
+counted, not listed, unless --show-unchanged is given. With --live,
 the resulting objects are printed. -o patch prints the JSON Patch for a server,
 which fails if the object's resourceVersion has changed.
 
@@ -216,7 +216,7 @@ func (f *moveFlags) moveObjects(
 	if err := checkConcurrency(f.concurrency); err != nil {
 		return err
 	}
-	writes := !f.dryRun && f.files == nil
+	writes := !f.dryRun && f.place.live == nil
 	if writes {
 		if err := f.confirm.CheckPossible(env); err != nil {
 			return err
@@ -234,7 +234,7 @@ func (f *moveFlags) moveObjects(
 		m.failed++
 	}
 	var err error
-	if f.files != nil && !f.dryRun {
+	if f.place.live != nil && !f.dryRun {
 		err = m.printMoved()
 	} else {
 		err = m.writeMoves(cmd.Context(), f.confirm)

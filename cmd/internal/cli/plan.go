@@ -35,7 +35,7 @@ ownership, a change of the object, or a conflict. It lists the fields that would
 change, and the fields that each manager would gain, share, lose or remove. It sends
 no writes.
 
-The live objects are those of the cluster, of the store of --store, or of the file
+The live objects are those of the cluster, of the store of --store, or of the files
 of --live.
 
 The whole input counts as applied: a document may use a kind or a namespace of
@@ -67,8 +67,9 @@ documents, the highest.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web --diff
 
-  # in a pipeline: apply only when there is something to do
-  tenure plan -f manifests/ --field-manager web || kubectl apply --server-side …
+  # in a pipeline: only status 1 says that there is something to apply
+  tenure plan -f manifests/ --field-manager web
+  test $? -ne 1 || kubectl apply --server-side --field-manager web -f manifests/
 
   # without a cluster
   kubectl get -f manifests/ -o yaml --show-managed-fields > live.yaml
@@ -103,7 +104,7 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	p, docs, err := f.open(env, cmd, true)
+	p, docs, err := f.open(env, cmd, place.NoStore)
 	if err != nil {
 		return err
 	}

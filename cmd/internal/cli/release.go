@@ -15,7 +15,7 @@ func newRelease(env *process.Env) *cobra.Command {
 	var from keyFlags
 	var fields chosenFields
 	cmd := &cobra.Command{
-		Use:   "release KIND[/NAME] [NAME…] | -f FILE|- --from NAME",
+		Use:   "release KIND[/NAME] [NAME…] | --live FILE --from NAME",
 		Short: "Give up fields: they stay, and no apply removes them",
 		Long: `Release removes some or all fields from the entries of a manager. The fields stay in
 the object. If no other manager owns them, nobody does: a manager that applies them

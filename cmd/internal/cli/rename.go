@@ -16,7 +16,7 @@ func newRename(env *process.Env) *cobra.Command {
 	var from keyFlags
 	var to string
 	cmd := &cobra.Command{
-		Use:   "rename KIND[/NAME] [NAME…] | -f FILE|- --from NAME --to NAME",
+		Use:   "rename KIND[/NAME] [NAME…] | --live FILE --from NAME --to NAME",
 		Short: "Give a manager another name",
 		Long: `Rename moves the entries of a manager to another name. If that name has an entry of
 the same operation already, the two are merged.

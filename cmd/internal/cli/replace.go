@@ -10,27 +10,27 @@ func newReplace(env *process.Env) *cobra.Command {
 	var flags writeFlags
 	cmd := &cobra.Command{
 		Use:   "replace -f FILE|DIR|-",
-		Short: "Replace objects in the store, as an update does",
-		Long: `Replace stores every document in place of the object in the store, or creates it, as
-an update (HTTP PUT) does. The manager owns what it added or changed; other managers
-lose fields that were changed or removed. There are no conflicts.
+		Short: "Replace objects, as an update does",
+		Long: `Replace stores every document in place of the object, or creates it, as an update
+(HTTP PUT) does. The manager owns what it added or changed; other managers lose fields
+that were changed or removed. There are no conflicts.
 
 The managed fields of a document replace those of the object. Without any, those of
 the object are updated by what changed.
 
-FILE, schemas, defaults and --live are as for apply; see tenure apply --help.
+Manifests, --store, --schema and --live are as for apply; see tenure apply --help.
 
 Exit status: 0 if all documents were stored, 1 if any was not. The other documents
 are stored all the same.`,
-		Example: `  # edit an object by hand
-  tenure get deploy nginx -o yaml > nginx.yaml
-  tenure replace -f nginx.yaml --field-manager me
+		Example: `  # edit an object of a store by hand
+  tenure get deploy/nginx -o yaml --store shop.db > nginx.yaml
+  tenure replace -f nginx.yaml --field-manager me --store shop.db
 
   # what a controller does to the status
   tenure replace -f nginx.yaml --field-manager controller --subresource status`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.writeDocuments(env, cmd, false) },
 	}
-	flags.add(cmd)
+	flags.add(env, cmd)
 	return cmd
 }

@@ -28,7 +28,7 @@ type reportFlags struct {
 func newReport(env *process.Env) *cobra.Command {
 	var flags reportFlags
 	cmd := &cobra.Command{
-		Use:   "report [KIND…] [-A] | -f FILE|-",
+		Use:   "report [KIND…] [-A] | --live FILE",
 		Short: "Add up who owns what in a whole cluster",
 		Long: `Report adds up the managed fields of many objects: which managers own how many
 fields of which kinds, what their managed fields weigh, and when they last wrote;
@@ -55,7 +55,7 @@ Exit status: 0 when all objects could be read, 1 on any error.`,
   # only some kinds, of one namespace, for scripts
   tenure report deployments,services -n shop -o json
 
-  kubectl get all -A -o yaml --show-managed-fields | tenure report -f -`,
+  kubectl get all -A -o yaml --show-managed-fields | tenure report --live -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(env, cmd, args) },
 	}
 	flags.add(env, cmd)
@@ -84,7 +84,7 @@ func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) e
 	var summary *report.Summary
 	var err error
 	namesObjects := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
-	if f.files != nil || f.selector != "" || namesObjects {
+	if f.place.live != nil || !f.inputs.Empty() || f.selector != "" || f.fields != "" || namesObjects {
 		summary, err = f.ofTargets(env, cmd, args)
 	} else {
 		summary, err = f.ofKinds(env, cmd, args)
@@ -127,13 +127,16 @@ func (f *reportFlags) options(
 func (f *reportFlags) scope(namespace string) string {
 	scope := "-A"
 	switch {
-	case f.files != nil:
-		return "-f " + strings.Join(f.files, " -f ")
+	case f.place.live != nil:
+		return "--live " + strings.Join(f.place.live, " --live ")
 	case namespace != "":
 		scope = "-n " + namespace
 	}
 	if f.selector != "" {
 		scope += " -l '" + f.selector + "'"
+	}
+	if f.fields != "" {
+		scope += " --field-selector '" + f.fields + "'"
 	}
 	if f.place.store != "" {
 		scope += " --store " + f.place.store
@@ -191,7 +194,7 @@ func (f *reportFlags) ofTargets(env *process.Env, cmd *cobra.Command, args []str
 
 // ofKinds reports on whole kinds, in chunks.
 func (f *reportFlags) ofKinds(env *process.Env, cmd *cobra.Command, args []string) (_ *report.Summary, err error) {
-	opened, err := f.place.open(env, cmd, nil, place.NoStore)
+	opened, err := f.place.open(env, cmd, place.NoStore)
 	if err != nil {
 		return nil, err
 	}

@@ -49,15 +49,15 @@ func newServe(env *process.Env) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the store to kubectl and other Kubernetes clients",
-		Long: `Serve starts a Kubernetes API server on the store, with the built-in resources,
+		Short: "Serve a store to kubectl and other Kubernetes clients",
+		Long: `Serve starts a Kubernetes API server on a store, with the built-in resources,
 custom resources and server-side apply. It creates what kube-apiserver creates by
 itself: default roles and bindings, priority classes, flow schemas, and the Service
 kubernetes. No controllers run: nothing creates the Pods of a Deployment. The flag
 --controllers says that a kube-controller-manager runs beside it.
 
-The store is the file that tenure apply and tenure get use; no other command can use
-it at the same time. Or it is an etcd, which several servers can share.
+The store is the file that --store names here and for the other commands; no other
+command can use it at the same time. Or it is an etcd, which several servers can share.
 
 Serve adds a context to the kubeconfig and prints its path. The context is called
 tenure, or tenure-2 and so on, and has the address, the certificate and the token of
@@ -77,11 +77,11 @@ policy of --audit-policy-file names, or without one all writes, with their bodie
 tenure watch --audit-log reads it.
 
 Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`,
-		Example: `  tenure serve
+		Example: `  tenure serve --store shop.db
   tenure serve --store shop.db --listen 127.0.0.1:8443 --crd widgets.yaml
-  tenure serve --rbac --user ann --user bob=developers,testers
+  tenure serve --store shop.db --rbac --user ann --user bob=developers,testers
   tenure serve --etcd-servers http://127.0.0.1:2379
-  tenure serve --listen 0.0.0.0:6443 --host tenure.example.com`,
+  tenure serve --store shop.db --listen 0.0.0.0:6443 --host tenure.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
@@ -89,8 +89,8 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 			return serveStore(ctx, env, &flags)
 		},
 	}
-	addStoreFlag(cmd, &flags.store)
 	set := cmd.Flags()
+	set.StringVar(&flags.store, "store", "", "`FILE` with the objects; it is created if it does not exist")
 	set.StringSliceVar(&flags.etcd, "etcd-servers", nil, "`URL`s of an etcd, instead of a file")
 	set.StringVar(&flags.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 is any free port")
 	set.StringVar(
@@ -113,6 +113,7 @@ Exit status: 0 if it was interrupted, 1 if it could not start, or on any error.`
 	set.StringSliceVar(&flags.hosts, "host", nil,
 		"`NAME` or IP address of this server for clients on other computers")
 	cmd.MarkFlagsMutuallyExclusive("store", "etcd-servers")
+	cmd.MarkFlagsOneRequired("store", "etcd-servers")
 	return cmd
 }
 
@@ -134,11 +135,11 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	if err != nil {
 		return err
 	}
-	records, name, err := openServedStore(ctx, e, f)
+	records, closeRecords, name, err := openServedStore(ctx, e, f)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, records.Close()) }()
+	defer func() { err = errors.Join(err, closeRecords()) }()
 	audit, closeLog, err := openAuditLog(e, f)
 	if err != nil {
 		return err
@@ -225,31 +226,34 @@ func contextFlag(kubeconfig, context string) (string, error) {
 }
 
 // openServedStore opens the storage of the server, and returns its name for messages.
-func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (storage.Store, string, error) {
+func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
+	records storage.Store, closeRecords func() error, name string, err error,
+) {
 	if len(f.etcd) == 0 {
-		records, err := place.OpenRecords(e, f.store, place.CreateStore)
+		records, closeFile, err := place.OpenRecords(e, f.store, place.CreateStore)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, "", err
 		}
+		closeRecords := func() error { _, err := closeFile(); return err }
 		if err := store.Verify(ctx, records); err != nil {
-			return nil, "", errors.Join(fmt.Errorf("store %s: %w", e.Path(f.store), err), records.Close())
+			return nil, nil, "", errors.Join(fmt.Errorf("store %s: %w", e.Path(f.store), err), closeRecords())
 		}
-		return records, f.store, nil
+		return records, closeRecords, f.store, nil
 	}
 	for _, server := range f.etcd {
 		if u, err := url.Parse(server); err != nil || u.Host == "" {
-			return nil, "", fmt.Errorf("--etcd-servers: expected URLs such as http://127.0.0.1:2379, got %q", server)
+			return nil, nil, "", fmt.Errorf("--etcd-servers: expected URLs such as http://127.0.0.1:2379, got %q", server)
 		}
 	}
-	name := "the etcd at " + strings.Join(f.etcd, ", ")
-	records, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: f.etcd}, Timeout: e.StoreTimeout})
+	name = "the etcd at " + strings.Join(f.etcd, ", ")
+	records, err = etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: f.etcd}, Timeout: e.StoreTimeout})
 	switch {
 	case errors.Is(err, storage.ErrUnavailable):
-		return nil, "", fmt.Errorf("%s is unavailable", name)
+		return nil, nil, "", fmt.Errorf("%s is unavailable", name)
 	case err != nil:
-		return nil, "", fmt.Errorf("%s: %w", name, err)
+		return nil, nil, "", fmt.Errorf("%s: %w", name, err)
 	}
-	return records, name, nil
+	return records, records.Close, name, nil
 }
 
 // shellQuoted returns a path quoted for a shell, if it needs quotes.
@@ -267,14 +271,14 @@ func shellQuoted(path string) string {
 // so that an input can be a folder of manifests.
 func readDefinitions(e *process.Env, inputs []string) (out []map[string]any, err error) {
 	for _, input := range inputs {
-		docs, err := manifest.ReadDocuments(e, []string{input})
+		docs, err := manifest.ReadFiles(e, input)
 		if err != nil {
 			return nil, fmt.Errorf("--crd: %w", err)
 		}
 		found := false
 		for _, doc := range docs {
 			if doc.Err != nil {
-				return nil, fmt.Errorf("--crd: %s: %w", doc.Where(), doc.Err)
+				return nil, fmt.Errorf("--crd: %w", doc.Wrap(doc.Err))
 			}
 			if gvk, err := manifest.GVKOf(doc.Tree); err == nil && gvk.GroupKind() == place.DefinitionKind {
 				out, found = append(out, doc.Tree), true
@@ -303,7 +307,7 @@ func applyDefinitions(ctx context.Context, config *rest.Config, definitions []ma
 		}
 		kind, err := c.Kind(gvk)
 		if err == nil {
-			_, err = c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: storeManager, Force: true})
+			_, err = c.Apply(ctx, kind, "", tree, cluster.WriteOptions{Manager: kubectlManager, Force: true})
 		}
 		if err != nil {
 			return fmt.Errorf("--crd: %s: %w", place.Reference(place.DefinitionKind, manifest.NameOf(tree)), err)

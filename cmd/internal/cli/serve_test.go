@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,11 +25,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
@@ -102,7 +103,12 @@ func startServing(ts *testscript.TestScript, neg bool, args []string) {
 		NewUID:       func() string { return fmt.Sprintf("00000000-0000-4000-9000-%012d", uids.Add(1)) },
 		StoreTimeout: 50 * time.Millisecond,
 	}
-	go func() { s.status <- Main(env, append([]string{"serve"}, args...)) }()
+	if args = append([]string{"serve"}, args...); !slices.ContainsFunc(args, func(arg string) bool {
+		return arg == "--store" || arg == "--etcd-servers"
+	}) {
+		args = append(args, "--store", "tenure.db")
+	}
+	go func() { s.status <- Main(env, args) }()
 	ts.Defer(cancel)
 	select {
 	case <-s.out.written:
@@ -161,7 +167,9 @@ func TestServeSignals(t *testing.T) {
 		dir := t.TempDir()
 		out, errs := newNotice(), &bytes.Buffer{}
 		ended := make(chan int, 1)
-		go func() { ended <- Main(process.Env{Stdout: out, Stderr: errs, Dir: dir}, []string{"serve"}) }()
+		go func() {
+			ended <- Main(process.Env{Stdout: out, Stderr: errs, Dir: dir}, []string{"serve", "--store", "tenure.db"})
+		}()
 		select {
 		case <-out.written:
 		case status := <-ended:
@@ -173,7 +181,7 @@ func TestServeSignals(t *testing.T) {
 		require.NoError(t, syscall.Kill(os.Getpid(), signal))
 		require.Zero(t, <-ended, "%s: %s", signal, errs)
 		require.Empty(t, errs.String())
-		s, err := store.Open(filepath.Join(dir, "tenure.db"), store.Options{MustExist: true})
+		s, err := store.Open(filepath.Join(dir, "tenure.db"), store.Options{})
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 	}
@@ -190,7 +198,7 @@ func TestServeElsewhere(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"a port in use", []string{"--listen", address},
+		{"a port in use", []string{"--store", "tenure.db", "--listen", address},
 			"error: listen tcp " + address + ": bind: address already in use\n"},
 		{"no etcd", []string{"--etcd-servers", "http://" + address}, "error: the etcd at http://" + address +
 			" is unavailable\n"},
@@ -226,10 +234,11 @@ func TestStoresAsServed(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, place.Close()) })
 
-	for _, doc := range manifest.Split("stored.yaml", script) {
-		require.NoError(t, doc.Err)
-		how := doc.Tree["how"].(map[string]any)
-		object := doc.Tree["object"].(map[string]any)
+	for step := range strings.SplitSeq(string(script), "\n---\n") {
+		var tree map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(step), &tree))
+		how := tree["how"].(map[string]any)
+		object := tree["object"].(map[string]any)
 		manager, _ := how["manager"].(string)
 		subresource, _ := how["subresource"].(string)
 		isUpdate, _ := how["update"].(bool)
@@ -237,7 +246,7 @@ func TestStoresAsServed(t *testing.T) {
 		w := testWriter(place, manager)
 		w.Apply, w.Options.Force, w.Options.Subresource = !isUpdate, force, subresource
 		_, err := w.Write(t.Context(), object)
-		require.NoError(t, err, "%s", doc.Where())
+		require.NoError(t, err, step)
 
 		path := how["path"].(string)
 		if subresource != "" {
@@ -259,11 +268,11 @@ func TestStoresAsServed(t *testing.T) {
 		q.Header.Set("Authorization", "Bearer token")
 		answer := httptest.NewRecorder()
 		server.ServeHTTP(answer, q)
-		require.Less(t, answer.Code, 300, "%s: %s", doc.Where(), answer.Body)
+		require.Less(t, answer.Code, 300, "%s: %s", step, answer.Body)
 
 		ours, theirs := recordsOf(t, offline), recordsOf(t, served)
 		for key, value := range ours {
-			require.Equal(t, theirs[key], value, "%s: %s", doc.Where(), key)
+			require.Equal(t, theirs[key], value, "%s: %s", step, key)
 		}
 		require.GreaterOrEqual(t, len(ours), 1)
 	}
@@ -303,7 +312,7 @@ func TestServeDamagedFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte(`"before the damage"`),
 		[]byte(`\before the damage"`), 1), 0o600))
 
-	for _, args := range [][]string{{"get", "configmap", "a"}, {"serve"}} {
+	for _, args := range [][]string{{"get", "configmap", "a", "--store", "tenure.db"}, {"serve", "--store", "tenure.db"}} {
 		out, errs := newNotice(), &bytes.Buffer{}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -342,7 +351,7 @@ func TestServeIntoKubeconfig(t *testing.T) {
 		}
 	}()
 	require.Zero(t, Main(process.Env{Stdout: out, Stderr: errs, Dir: dir, Context: ctx},
-		[]string{"serve", "--kubeconfig", "config"}), "%s", errs)
+		[]string{"serve", "--store", "tenure.db", "--kubeconfig", "config"}), "%s", errs)
 	cancel()
 	require.Contains(t, out.String(), "try: kubectl --kubeconfig "+path+" --context tenure get namespaces\n")
 	after, err := clientcmd.LoadFromFile(path)

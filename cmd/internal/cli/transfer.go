@@ -15,7 +15,7 @@ func newTransfer(env *process.Env) *cobra.Command {
 	var from, to keyFlags
 	var fields chosenFields
 	cmd := &cobra.Command{
-		Use:   "transfer KIND[/NAME] [NAME…] | -f FILE|- --from NAME --to NAME",
+		Use:   "transfer KIND[/NAME] [NAME…] | --live FILE --from NAME --to NAME",
 		Short: "Move fields from one manager to another",
 		Long: `Transfer moves the ownership of some or all fields from one manager to another. The
 new manager has to add the fields to its manifest, and the old one has to remove
@@ -31,7 +31,7 @@ them from its own.
   tenure transfer deployments -A --from helm --to argocd --all --dry-run
 
   # a field of a list item, of an object in a file
-  tenure transfer -f live.yaml --from alice --to bob \
+  tenure transfer --live live.yaml --from alice --to bob \
     --field '.spec.template.spec.containers[name=web].image'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := fields.sourceKey(&from)

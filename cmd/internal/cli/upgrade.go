@@ -30,7 +30,7 @@ type upgradeFlags struct {
 func newUpgrade(env *process.Env) *cobra.Command {
 	var flags upgradeFlags
 	cmd := &cobra.Command{
-		Use:   "upgrade KIND[/NAME] [NAME…] | -f FILE|- --field-manager NAME",
+		Use:   "upgrade KIND[/NAME] [NAME…] | --live FILE --field-manager NAME",
 		Short: "Move from client-side to server-side apply",
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
 Apply entry of a manager, so that its next apply removes what is no longer applied.
@@ -47,7 +47,7 @@ intent, for the preview and for objects without the annotation.
   tenure upgrade deployments -A --field-manager flux --restarted-at
 
   # an object in a file, as a patch for a server
-  tenure upgrade -f live.yaml --field-manager flux -o patch`,
+  tenure upgrade --live live.yaml --field-manager flux -o patch`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkManager(flags.options.Manager); err != nil {
 				return err
@@ -153,7 +153,7 @@ func (f *upgradeFlags) readIntents(env *process.Env) (intents, error) {
 	if f.intent == "" {
 		return nil, nil
 	}
-	docs, err := manifest.ReadDocuments(env, []string{f.intent})
+	docs, err := manifest.ReadFiles(env, f.intent)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (f *upgradeFlags) readIntents(env *process.Env) (intents, error) {
 			gvk, err = manifest.GVKOf(doc.Tree)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", doc.Where(), err)
+			return nil, doc.Wrap(err)
 		}
 		key := place.KindName{Kind: gvk.GroupKind(), Name: manifest.NameOf(doc.Tree)}
 		out[key] = append(out[key], doc.Tree)

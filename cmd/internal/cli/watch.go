@@ -146,10 +146,10 @@ func (f *watchFlags) check(args []string) error {
 func (f *watchFlags) watch(
 	ctx context.Context, env *process.Env, cmd *cobra.Command, args []string, w *watcher,
 ) (err error) {
-	if f.place.store != "" {
-		return errors.New("--store: nobody else writes to a store while this command has it open; watch a server")
+	if f.place.store != "" || f.place.live != nil {
+		return errors.New("--store, --live: nobody else writes to files while this command has them open; watch a server")
 	}
-	p, err := f.place.open(env, cmd, nil, place.NoStore)
+	p, err := f.place.open(env, cmd, place.NoStore)
 	if err != nil {
 		return err
 	}

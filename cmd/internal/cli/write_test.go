@@ -46,10 +46,10 @@ func TestConcurrentApplies(t *testing.T) {
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
-	found, err := p.LookUp(t.Context(), "cm", "", "a")
+	found, err := p.Find(t.Context(), place.Selection{Args: []string{"cm/a"}})
 	require.NoError(t, err)
-	require.Len(t, found.Object["data"], managers)
-	require.Len(t, manifest.ManagedFields(found.Object), managers)
+	require.Len(t, found[0].Object["data"], managers)
+	require.Len(t, manifest.ManagedFields(found[0].Object), managers)
 }
 
 // What a write is given, it does not change.

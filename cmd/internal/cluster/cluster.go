@@ -8,14 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -23,7 +20,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -133,6 +129,7 @@ func kindOf(mapping *meta.RESTMapping) Kind {
 type Selection struct {
 	Args      []string // KIND, KIND NAME…, KIND/NAME…
 	Selector  string   // labels
+	Fields    string   // a field selector
 	Namespace string   // of Args; the kubeconfig's when empty
 	All       bool     // in all namespaces
 }
@@ -154,7 +151,7 @@ func (c *Cluster) Find(s Selection) ([]Found, error) {
 	}
 	builder := resource.NewBuilder(c.getter).Unstructured().ContinueOnError().
 		NamespaceParam(namespace).DefaultNamespace().AllNamespaces(s.All).
-		LabelSelectorParam(s.Selector).RequestChunksOf(pageSize).
+		LabelSelectorParam(s.Selector).FieldSelectorParam(s.Fields).RequestChunksOf(pageSize).
 		ResourceTypeOrNameArgs(true, s.Args...).Flatten()
 	infos, err := builder.Do().Infos()
 	out := make([]Found, 0, len(infos))
@@ -186,15 +183,6 @@ func (c *Cluster) Get(ctx context.Context, k Kind, namespace, name string) (map[
 	return obj.Object, nil
 }
 
-// List returns the objects of a kind in a namespace, or in all of them if it is empty.
-func (c *Cluster) List(ctx context.Context, k Kind, namespace string) (out []map[string]any, err error) {
-	err = c.ListPages(ctx, k, namespace, math.MaxInt, func(page []map[string]any) bool {
-		out = append(out, page...)
-		return true
-	}, func() {})
-	return out, err
-}
-
 // ListPages lists the objects of a kind in a namespace, or in all of them if it is empty, in at most
 // limit pages. It ends when see returns false, and calls whole after the last page.
 func (c *Cluster) ListPages(
@@ -218,46 +206,18 @@ func (c *Cluster) ListPages(
 	return nil
 }
 
-// listPage lists a page of objects, and returns the token of the next. It decodes the response by itself:
-// the dynamic client reads the same bytes eight times, and decodes equal managed fields again and again.
+// listPage lists a page of objects, and returns the token of the next.
 func (c *Cluster) listPage(
 	ctx context.Context, k Kind, namespace, token string,
 ) (page []map[string]any, next string, err error) {
-	path := []string{"apis", k.Resource.Group, k.Resource.Version}
-	if k.Resource.Group == "" {
-		path = []string{"api", k.Resource.Version}
-	}
-	if k.Namespaced && namespace != "" {
-		path = append(path, "namespaces", namespace)
-	}
-	request := c.rest.Get().AbsPath(append(path, k.Resource.Resource)...).
-		SetHeader("Accept", runtime.ContentTypeJSON).Param("limit", strconv.Itoa(pageSize))
-	if token != "" {
-		request.Param("continue", token)
-	}
-	data, err := request.Do(ctx).Raw()
+	list, err := c.resource(k, namespace).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: token})
 	if err != nil {
 		return nil, "", err
 	}
-	decoded, err := manifest.DecodeJSON(data)
-	if err != nil {
-		return nil, "", fmt.Errorf("list of %s: %w", k.Resource.GroupResource(), err)
+	for i := range list.Items {
+		page = append(page, list.Items[i].Object)
 	}
-	list, _ := decoded.(map[string]any)
-	items, _ := list["items"].([]any)
-	for _, item := range items {
-		object, ok := item.(map[string]any)
-		if !ok {
-			return nil, "", fmt.Errorf("list of %s: expected objects, got %s", k.Resource.GroupResource(),
-				manifest.Describe(item))
-		}
-		// Servers leave out the kind of items of built-in kinds.
-		if object["kind"] == nil {
-			object["apiVersion"], object["kind"] = k.GroupVersion().String(), k.Kind
-		}
-		page = append(page, object)
-	}
-	return page, manifest.TextAt(list, "continue"), nil
+	return page, list.GetContinue(), nil
 }
 
 // WriteOptions are the options of a write.
@@ -321,9 +281,10 @@ func (c *Cluster) Patch(
 	return treeOf(c.resource(k, namespace).Patch(ctx, name, of, patch, metav1.PatchOptions{FieldManager: manager}))
 }
 
-// Delete deletes an object without a grace period. The error is ErrNotFound if there is none.
+// Delete deletes an object, as kubectl delete does. The error is ErrNotFound if there is none.
 func (c *Cluster) Delete(ctx context.Context, k Kind, namespace, name string) error {
-	err := c.resource(k, namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	propagation := metav1.DeletePropagationBackground
+	err := c.resource(k, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &propagation})
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	}

@@ -19,9 +19,8 @@ func Local(config *rest.Config) (*Cluster, error) {
 		return nil, err
 	}
 	cached := memory.NewMemCacheClient(client)
-	return New(
-		&localGetter{config: config, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)},
-	)
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
+	return New(&localGetter{config: config, discovery: cached, mapper: mapper})
 }
 
 // localGetter is a RESTClientGetter without a kubeconfig.

@@ -1,5 +1,3 @@
-// Package manifest reads the documents of files, folders and streams, and the fields that identify an
-// object.
 package manifest
 
 import (

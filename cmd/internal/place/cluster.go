@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -254,9 +255,7 @@ func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind) 
 
 // Find implements [Place].
 func (p *Cluster) Find(ctx context.Context, s Selection) ([]*Target, error) {
-	found, err := p.Client.Find(
-		cluster.Selection{Args: s.Args, Selector: s.Selector, Namespace: s.Namespace, All: s.All},
-	)
+	found, err := p.Client.Find(s)
 	targets, failed := p.targets(ctx, found, namesObjects(s.Args))
 	return targets, errors.Join(err, failed)
 }
@@ -300,4 +299,31 @@ func (p *Cluster) Apply(
 	ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
 	return p.Client.Apply(ctx, t.served, t.Namespace, intent, o)
+}
+
+// Update implements [Place].
+func (p *Cluster) Update(
+	ctx context.Context, t *Target, tree map[string]any, o cluster.WriteOptions,
+) (map[string]any, error) {
+	if t.Object == nil && o.Subresource == "" {
+		return p.Client.Create(ctx, t.served, t.Namespace, tree, o)
+	}
+	if manifest.TextAt(tree, "resourceVersion") == "" {
+		metadata := maps.Clone(tree["metadata"].(map[string]any))
+		metadata["resourceVersion"] = manifest.TextAt(t.Object, "resourceVersion")
+		tree = maps.Clone(tree)
+		tree["metadata"] = metadata
+	}
+	return p.Client.Update(ctx, t.served, t.Namespace, tree, o)
+}
+
+// Defined implements [Place].
+func (p *Cluster) Defined(map[string]any, bool) error {
+	p.forgetDiscovery()
+	return nil
+}
+
+// Delete deletes the object of a target.
+func (p *Cluster) Delete(ctx context.Context, t *Target) error {
+	return p.Client.Delete(ctx, t.served, t.Namespace, t.Name)
 }

@@ -74,9 +74,6 @@ func (p *Cluster) IsServed(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(p.Client.Versions(gvk.GroupKind()), gvk.Version)
 }
 
-// KindsStored returns the kinds of the stored objects.
-func (p *Store) KindsStored(ctx context.Context) ([]cluster.Kind, error) { return p.kindsStored(ctx) }
-
 // IsServed reports whether a kind has a schema at a version. It is true for groups without any schema, of which
 // nothing is known.
 func (p *Files) IsServed(gvk schema.GroupVersionKind) bool {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
@@ -31,25 +33,10 @@ type KindName struct {
 
 // NewFiles reads the objects of files. An unknown kind is an error only when its schema is needed.
 func NewFiles(env *process.Env, c *Catalog, files []string, namespace string) (*Files, error) {
-	docs, err := manifest.ReadDocuments(env, files)
+	docs, err := manifest.ReadFiles(env, files...)
 	if err != nil {
 		return nil, err
 	}
-	return newFiles(env, c, docs, files, namespace)
-}
-
-// NewFilesForBlame is [NewFiles] with objects that are only for [blame.New]: see [manifest.ReadForBlame].
-func NewFilesForBlame(env *process.Env, c *Catalog, files []string, namespace string) (*Files, error) {
-	docs, err := manifest.ReadForBlame(env, files)
-	if err != nil {
-		return nil, err
-	}
-	return newFiles(env, c, docs, files, namespace)
-}
-
-func newFiles(
-	env *process.Env, c *Catalog, docs []manifest.Document, files []string, namespace string,
-) (*Files, error) {
 	p := &Files{env: env, catalog: c, namespace: namespace, names: strings.Join(files, ", "),
 		named: map[KindName][]*Target{}}
 	for _, doc := range docs {
@@ -59,7 +46,7 @@ func newFiles(
 			t, err = p.target(doc.Tree)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", doc.Where(), err)
+			return nil, doc.Wrap(err)
 		}
 		// A single object was asked for by its file; several may come from a list.
 		t.Object, t.Asked = doc.Tree, len(docs) == 1
@@ -128,7 +115,7 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	// If there is one object, the intent must be for it.
 	if len(p.objects) == 1 {
 		only := p.objects[0]
-		if err := CheckSameObject(only.Object, intent); err != nil {
+		if err := checkSameObject(only.Object, intent); err != nil {
 			return t, nil, err
 		}
 		if only.Namespace != "" && t.Namespace != "" && only.Namespace != t.Namespace {
@@ -141,8 +128,16 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 // Prefetch implements [Place].
 func (p *Files) Prefetch(context.Context, []map[string]any, int) {}
 
-// Find implements [Place].
-func (p *Files) Find(context.Context, Selection) ([]*Target, error) { return p.objects, nil }
+// Find implements [Place]. It selects by labels only.
+func (p *Files) Find(_ context.Context, s Selection) (out []*Target, err error) {
+	selector, err := labels.Parse(s.Selector)
+	for _, t := range p.objects {
+		if err == nil && selector.Matches(labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())) {
+			out = append(out, t)
+		}
+	}
+	return out, err
+}
 
 // Reload implements [Place].
 func (p *Files) Reload(context.Context, *Target) error { return nil }
@@ -157,12 +152,31 @@ func (p *Files) Move(_ context.Context, t *Target, m Moved) error {
 func (p *Files) Apply(
 	_ context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
+	return p.write(t, intent, o, true)
+}
+
+// Update implements [Place].
+func (p *Files) Update(
+	_ context.Context, t *Target, tree map[string]any, o cluster.WriteOptions,
+) (map[string]any, error) {
+	return p.write(t, tree, o, false)
+}
+
+func (p *Files) write(t *Target, tree map[string]any, o cluster.WriteOptions, isApply bool) (map[string]any, error) {
 	r := t.request(p.env)
-	r.Manager, r.Apply, r.Force, r.Subresource = o.Manager, true, o.Force, o.Subresource
-	object, err := r.Write(t.Object, intent)
-	if err != nil {
-		return nil, err
+	r.Manager, r.Apply, r.Force, r.Subresource = o.Manager, isApply, o.Force, o.Subresource
+	object, err := r.Write(t.Object, tree)
+	if err == nil {
+		t.Object = object
 	}
-	t.Object = object
-	return object, nil
+	return object, err
+}
+
+// Defined implements [Place].
+func (p *Files) Defined(tree map[string]any, _ bool) error {
+	d, err := Define(tree)
+	if err == nil {
+		p.Define(d)
+	}
+	return err
 }

@@ -5,27 +5,10 @@ import (
 	"fmt"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
-	"github.com/tenure-ssa/tenure/cmd/internal/process"
 )
 
-// ReadLive reads the live object of a file; nil if it is empty.
-func ReadLive(e *process.Env, path string) (map[string]any, error) {
-	docs, err := manifest.ReadDocuments(e, []string{path})
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("live object: %w", err)
-	case len(docs) == 0:
-		return nil, nil
-	case docs[0].Err != nil:
-		return nil, fmt.Errorf("live object: %s: %w", docs[0].Where(), docs[0].Err)
-	case len(docs) > 1:
-		return nil, fmt.Errorf("live object: %s: expected one document, got %d", path, len(docs))
-	}
-	return docs[0].Tree, nil
-}
-
-// CheckSameObject returns an error if a document is not for the object live.
-func CheckSameObject(live, given map[string]any) error {
+// checkSameObject returns an error if a document is not for the object live.
+func checkSameObject(live, given map[string]any) error {
 	if live == nil {
 		return nil
 	}

@@ -30,6 +30,11 @@ type Place interface {
 	Move(ctx context.Context, t *Target, m Moved) error
 	// Apply applies an intent to a target.
 	Apply(ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions) (map[string]any, error)
+	// Update replaces the object of a target, or creates it.
+	Update(ctx context.Context, t *Target, tree map[string]any, o cluster.WriteOptions) (map[string]any, error)
+	// Defined makes the kind of a definition that was written known to the documents behind it. In a dry run, it was
+	// not stored.
+	Defined(tree map[string]any, isDryRun bool) error
 	// Define adds or replaces a kind that the input defines.
 	Define(d *Definition)
 	// InOrder reports whether only the documents behind a definition can use its kind.
@@ -41,9 +46,4 @@ type Place interface {
 var ErrStale = errors.New("the object has changed since it was read")
 
 // Selection selects objects.
-type Selection struct {
-	Args      []string
-	Selector  string
-	Namespace string
-	All       bool
-}
+type Selection = cluster.Selection

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -85,11 +86,6 @@ func (p *Files) Candidates(_ context.Context, c Candidates) (out []*Target, err 
 
 // match reports whether the labels of an object match, and it is not being deleted already.
 func (c *Candidates) match(t *Target) bool {
-	metadata, _ := t.Object["metadata"].(map[string]any)
-	of, _ := metadata["labels"].(map[string]any)
-	set := labels.Set{}
-	for name, value := range of {
-		set[name], _ = value.(string)
-	}
+	set := labels.Set((&unstructured.Unstructured{Object: t.Object}).GetLabels())
 	return manifest.TextAt(t.Object, "deletionTimestamp") == "" && c.Selector.Matches(set)
 }

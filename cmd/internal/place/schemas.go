@@ -3,29 +3,32 @@ package place
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/internal/folder"
 	"github.com/tenure-ssa/tenure/typed/openapi"
+	"gopkg.in/yaml.v3"
+	"k8s.io/cli-runtime/pkg/resource"
 )
 
 // AddSchemas adds the inputs of --schema to the catalog: OpenAPI v3 documents, CustomResourceDefinitions,
 // and folders of them. It ignores other objects, so that an input can be a folder of manifests.
 func (c *Catalog) AddSchemas(env *process.Env, inputs []string) error {
 	for _, input := range inputs {
-		docs, err := manifest.ReadDocuments(env, []string{input})
+		names, err := schemaFiles(env, input)
 		if err != nil {
 			return fmt.Errorf("schema: %w", err)
 		}
 		found := false
-		for _, doc := range docs {
-			if doc.Err != nil {
-				return fmt.Errorf("schema: %s: %w", doc.Where(), doc.Err)
-			}
-			ok, err := c.addSchema(doc.Tree)
+		for _, name := range names {
+			ok, err := c.addSchemaFile(env, name)
 			if err != nil {
-				return fmt.Errorf("schema: %s: %w", doc.Where(), err)
+				return fmt.Errorf("schema: %w", err)
 			}
 			found = found || ok
 		}
@@ -34,6 +37,43 @@ func (c *Catalog) AddSchemas(env *process.Env, inputs []string) error {
 		}
 	}
 	return nil
+}
+
+// schemaFiles returns the files of an input, at any depth.
+func schemaFiles(env *process.Env, input string) ([]string, error) {
+	if info, err := os.Stat(env.Path(input)); err != nil || !info.IsDir() {
+		return []string{input}, nil // its reader reports the error
+	}
+	return folder.AllFiles([]string{env.Path(input)}, func(name string) bool {
+		return slices.Contains(resource.FileExtensions, filepath.Ext(name))
+	})
+}
+
+// addSchemaFile adds the OpenAPI document or the definitions in a file, and reports whether it has any.
+func (c *Catalog) addSchemaFile(env *process.Env, name string) (found bool, err error) {
+	// OpenAPI documents have no kind, so that they are not read as objects are.
+	if data, err := os.ReadFile(env.Path(name)); err == nil {
+		var tree map[string]any
+		if yaml.Unmarshal(data, &tree) == nil && (tree["openapi"] != nil || tree["swagger"] != nil) {
+			found, err = c.addSchema(tree)
+			return found, (&manifest.Document{Source: name}).Wrap(err)
+		}
+	}
+	docs, err := manifest.ReadFiles(env, name)
+	if err != nil {
+		return false, err
+	}
+	for _, doc := range docs {
+		if doc.Err != nil {
+			return false, doc.Err
+		}
+		ok, err := c.addSchema(doc.Tree)
+		if err != nil {
+			return false, doc.Wrap(err)
+		}
+		found = found || ok
+	}
+	return found, nil
 }
 
 // addSchema adds a document, and reports whether it has a schema.

@@ -1,13 +1,17 @@
 package place
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"syscall"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +34,7 @@ type Store struct {
 	*Cluster
 	server          *apiserver.Server
 	records         storage.Store
+	close           func() error // of records
 	file            string
 	servesUndefined bool // see serveUndefined
 }
@@ -43,32 +48,55 @@ const (
 	NoStore                         // return an error
 )
 
-// OpenRecords opens the storage of a store.
-func OpenRecords(env *process.Env, file string, missing MissingStore) (storage.Store, error) {
-	records, err := store.Open(env.Path(file), store.Options{
-		MustExist: missing != CreateStore, Timeout: env.StoreTimeout, Now: env.Now,
-	})
+// OpenRecords opens the storage of a store. closeRecords closes it, removes a created file in which nothing was stored,
+// and reports whether it was created otherwise.
+func OpenRecords(env *process.Env, file string, missing MissingStore) (
+	records storage.Store, closeRecords func() (isCreated bool, err error), err error,
+) {
+	path := env.Path(file)
+	_, err = os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case err == nil:
-		return records, nil
-	case errors.Is(err, fs.ErrNotExist) && missing == EmptyStore:
-		return memory.New(memory.Options{}), nil
-	case errors.Is(err, fs.ErrNotExist) && missing == NoStore:
-		return nil, fmt.Errorf("store %s: %w", file, syscall.ENOENT)
+	case isNew && missing == EmptyStore:
+		records := memory.New(memory.Options{})
+		return records, func() (bool, error) { return false, records.Close() }, nil
+	case isNew && missing == NoStore:
+		return nil, nil, fmt.Errorf("store %s: %w", file, syscall.ENOENT)
 	}
-	return nil, err
+	records, err = store.Open(path, store.Options{Timeout: env.StoreTimeout, Now: env.Now})
+	if err != nil {
+		return nil, nil, err
+	}
+	return records, func() (bool, error) {
+		found, err := store.Resources(context.WithoutCancel(env.Context), records)
+		if err = errors.Join(err, records.Close()); err != nil || !isNew {
+			return false, err
+		}
+		if len(found) == 0 {
+			return false, os.Remove(path)
+		}
+		return true, nil
+	}, nil
 }
 
 // OpenStore opens a store. Objects without a namespace are in the given one, or in default if it is
 // empty.
 func OpenStore(env *process.Env, file, namespace string, missing MissingStore) (*Store, error) {
-	records, err := OpenRecords(env, file, missing)
+	records, closeRecords, err := OpenRecords(env, file, missing)
 	if err != nil {
 		return nil, err
 	}
 	p, err := NewStore(env, records, file, namespace)
 	if err != nil {
-		return nil, errors.Join(err, records.Close())
+		_, closeErr := closeRecords()
+		return nil, errors.Join(err, closeErr)
+	}
+	p.close = func() error {
+		isCreated, err := closeRecords()
+		if isCreated {
+			fmt.Fprintf(env.Stderr, "note: created the store %s\n", file)
+		}
+		return err
 	}
 	return p, nil
 }
@@ -79,8 +107,7 @@ func NewStore(env *process.Env, records storage.Store, file, namespace string) (
 		Store: records, DisableNamespaceLifecycle: true, DisableDynamicAdmission: true,
 		Hooks: admission.Hooks{Convert: cannotConvert{}}, Validation: env.Validation,
 		Now: env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
-		Limits: apiserver.Limits{Body: manifest.MaxInput},
-		Log:    slog.New(slog.NewTextHandler(env.Stderr, nil)),
+		Log: slog.New(slog.NewTextHandler(env.Stderr, nil)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", file, err)
@@ -93,7 +120,7 @@ func NewStore(env *process.Env, records storage.Store, file, namespace string) (
 	}
 	of := NewCluster(env, c, namespace)
 	of.local = true
-	return &Store{Cluster: of, server: server, records: records, file: file}, nil
+	return &Store{Cluster: of, server: server, records: records, close: records.Close, file: file}, nil
 }
 
 // Warnings returns a handler that prints the warnings of a server, each once. client-go would log them.
@@ -108,7 +135,7 @@ func (p *Store) String() string { return "the store " + p.file }
 func (p *Store) InOrder() bool { return true }
 
 // Close implements [Place].
-func (p *Store) Close() error { return errors.Join(p.server.Close(), p.records.Close()) }
+func (p *Store) Close() error { return errors.Join(p.server.Close(), p.close()) }
 
 // AddSchemas serves the kinds of --schema. Their definitions are not stored.
 func (p *Store) AddSchemas(inputs []string) error {
@@ -148,6 +175,64 @@ func (p *Store) serve(d *Definition) error {
 	p.Define(d)
 	p.forgetDiscovery()
 	return nil
+}
+
+// Defined implements [Place]. In a dry run, a definition is served without being stored.
+func (p *Store) Defined(tree map[string]any, isDryRun bool) error {
+	p.forgetDiscovery()
+	if !isDryRun {
+		return nil
+	}
+	d, err := Define(tree)
+	if err != nil {
+		return err
+	}
+	return p.serve(d)
+}
+
+// noFinalizers is the patch that removes the finalizers of an object.
+const noFinalizers = `{"metadata":{"finalizers":null}}`
+
+// deleteTimeout is how long Remove waits until an object is deleted.
+const deleteTimeout = 30 * time.Second
+
+// Remove deletes an object at once, without its finalizers: no controllers run that would remove them. It calls done
+// for it and, of a definition, for the custom resources that are deleted with it.
+func (p *Store) Remove(ctx context.Context, t *Target, done func(*Target)) error {
+	isDefinition := t.Kind.GroupKind() == DefinitionKind
+	if isDefinition {
+		d, err := Define(t.Object)
+		if err != nil {
+			return err
+		}
+		instances, _ := p.Find(ctx, Selection{Args: []string{d.Plural + "." + d.Kind.Group}, All: true})
+		for _, instance := range instances {
+			if err := p.Remove(ctx, instance, done); err != nil {
+				return err
+			}
+		}
+	}
+	var err error
+	if metadata, _ := t.Object["metadata"].(map[string]any); metadata["finalizers"] != nil && !isDefinition {
+		_, err = p.Client.Patch(ctx, t.served, t.Namespace, t.Name, types.MergePatchType, []byte(noFinalizers), "tenure")
+	}
+	if err == nil {
+		err = p.Delete(ctx, t)
+	}
+	// The server deletes a definition once its objects are deleted.
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+	defer cancel()
+	for ; err == nil && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		err = p.Reload(ctx, t)
+	}
+	if err == nil {
+		err = errors.New("it was deleted, but still exists")
+	}
+	if errors.Is(err, cluster.ErrNotFound) || apierrors.IsNotFound(err) {
+		done(t)
+		return nil
+	}
+	return err
 }
 
 // cannotConvert rejects conversions by webhooks: a store sends no requests.

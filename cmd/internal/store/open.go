@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -21,8 +19,6 @@ const DefaultTimeout = 500 * time.Millisecond
 
 // Options are the options of Open.
 type Options struct {
-	// MustExist makes a missing file an error, fs.ErrNotExist; without it the file is created.
-	MustExist bool
 	// Timeout is how long to wait for the file; DefaultTimeout for 0.
 	Timeout time.Duration
 	// Now is the store's clock; time.Now if nil.
@@ -33,11 +29,6 @@ type Options struct {
 func Open(path string, options Options) (storage.Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = DefaultTimeout
-	}
-	if options.MustExist {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("store %s: %w", path, err)
-		}
 	}
 	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, Now: options.Now})
 	if err != nil {

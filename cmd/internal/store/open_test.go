@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -53,16 +52,12 @@ func TestResources(t *testing.T) {
 
 func TestFileStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
-	_, err := store.Open(path, store.Options{MustExist: true})
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.NoFileExists(t, path, "who only reads creates nothing")
-
 	s, err := store.Open(path, store.Options{})
 	require.NoError(t, err)
 	put(t, s, "/core/configmaps/ns/a", "kept")
 	require.NoError(t, s.Close())
 
-	s, err = store.Open(path, store.Options{MustExist: true})
+	s, err = store.Open(path, store.Options{})
 	require.NoError(t, err)
 	defer s.Close()
 	got, _, err := s.Get(t.Context(), "/core/configmaps/ns/a", 0)

@@ -55,5 +55,8 @@ func Explain(e *process.Env, err error, where, reference, manager string) {
 		// The message names the document already.
 		err = fault.Err
 	}
-	Report(e, fmt.Errorf("%s: %w", where, err))
+	if where != "" {
+		err = fmt.Errorf("%s: %w", where, err)
+	}
+	Report(e, err)
 }
