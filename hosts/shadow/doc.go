@@ -6,7 +6,7 @@
 // counted. One goroutine takes writes from the queue, computes them by Tenure on upstream's
 // clock, and compares objects, managed fields and errors. A difference is counted in a metric,
 // labelled with its number in doc/differences.md or "unexplained", and logged with the path
-// of a trace, which `tenure replay` takes.
+// of a trace, which `cmd/replay` takes.
 //
 // The cost is bounded: on the path of a request by the sample rate (a copy of three objects of
 // each sampled write), in memory by the length of the queue, in CPU by one goroutine, on disk

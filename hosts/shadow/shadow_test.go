@@ -236,9 +236,9 @@ func TestAgreement(t *testing.T) {
 	require.Empty(t, s.traces(t))
 }
 
-// replay runs `tenure replay` on paths, and returns what it printed and whether all agreed.
+// replay runs `cmd/replay` on paths, and returns what it printed and whether all agreed.
 func replay(t *testing.T, paths ...string) (string, bool) {
-	cmd := exec.Command("go", append([]string{"run", "github.com/tenure-ssa/tenure/cmd/tenure", "replay"}, paths...)...)
+	cmd := exec.Command("go", append([]string{"run", "github.com/tenure-ssa/tenure/cmd/replay"}, paths...)...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 )
 
-// trace is a trace in the form that `tenure replay` takes: one write, after a read that shows
+// trace is a trace in the form that `cmd/replay` takes: one write, after a read that shows
 // the object as it was. Its responses are upstream's answers.
 type trace struct {
 	Name   string         `json:"name"`

@@ -28,8 +28,8 @@ CustomResourceDefinitions that are applied to it or named by --schema. Namespace
 not have to exist. tenure serve --store serves the file.
 
 With --live, there are no defaults: the document is merged into the object in that
-file (an empty one has no object). The result, with its managed fields, is written to
-stdout, and can be the next --live.
+file (an empty one has no object). The result, with its managed fields, is printed,
+and can be the next --live.
 
 Exit status: 0 if all documents were applied, 1 if any was not, because of a
 conflict or any other error. The other documents are applied all the same.`,

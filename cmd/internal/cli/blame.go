@@ -29,10 +29,10 @@ func newBlame(env *process.Env) *cobra.Command {
 they came to it, through which subresource, and how long ago. "(nobody)" marks what
 could be owned and is not; doc/blame.md of the project says how to read the rest.
 
-The objects are chosen as with kubectl get, or by manifests with -f, which may be
-without managed fields: the live objects are shown. They are those of the cluster; with
---store, those of a store, where the kind "all" stands for every kind; with --live,
-those of files, with their managed fields.
+The objects are chosen as with kubectl get, or by manifests with -f, whose live
+objects are shown. They are those of the cluster; with --store, those of a store,
+where the kind "all" stands for every kind; with --live, those of files, with their
+managed fields.
 
 -o html writes one page, for any number of objects, that needs nothing but itself.
 

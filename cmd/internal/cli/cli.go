@@ -120,7 +120,7 @@ others, see their help.`,
 	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
 		newHandover(env), newUpgrade(env), newDowngrade(env))
 	group("write", "Write and list objects:", newApply(env), newReplace(env), newGet(env), newDelete(env))
-	group("check", "Test:", newServe(env), newTest(env), newEnvtest(env), newReplay(env))
+	group("check", "Test:", newServe(env), newTest(env), newEnvtest(env))
 	root.AddCommand(newVersion(env))
 	useProgramName(root, env.Name)
 	return root

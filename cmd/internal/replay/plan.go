@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -16,11 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/defaults"
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
 // Validation is apiserver.Options.Validation.
@@ -120,13 +123,49 @@ func (w *write) checkRequest() error {
 		return fmt.Errorf("metadata.name: expected %q, got %q", w.name, name)
 	}
 	gvk := schema.FromAPIVersionAndKind(fmt.Sprint(w.body["apiVersion"]), fmt.Sprint(w.body["kind"]))
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	switch {
-	case w.subresource == "scale" && gvk == scaleKind, w.crd() != nil && gvk.GroupVersion().String() == w.gv():
-	case gvk.GroupVersion().String() != w.gv() || plural.Resource != w.plural:
+	if w.subresource == "scale" && gvk == scaleKind {
+		return nil
+	}
+	isKind := gvk.GroupVersion().String() == w.gv()
+	if openapi.Builtin().TypeFor(gvk) != nil {
+		server, err := builtinServer()
+		if err != nil {
+			return err
+		}
+		served, err := server.Kind(gvk)
+		isKind = isKind && err == nil && served.Resource.Resource == w.plural
+	}
+	if !isKind {
 		return fmt.Errorf("kind: expected that of %s at %s, got %s", w.plural, w.gv(), gvk)
 	}
 	return nil
+}
+
+// builtinServer returns an API server without validation, which knows the resources of the built-in kinds and what it
+// allocates and generates when it creates an object.
+var builtinServer = sync.OnceValues(func() (*cluster.Cluster, error) {
+	server, err := apiserver.New(context.Background(), apiserver.Options{DisableNamespaceLifecycle: true})
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Local(server.LoopbackConfig())
+})
+
+// prepared returns the object of a create as the server is about to store it, such as a Service with its addresses and
+// a Job with its selector.
+func (w *write) prepared(kind schema.GroupVersionKind) (runtime.Object, error) {
+	server, err := builtinServer()
+	if err != nil {
+		return nil, err
+	}
+	served, err := server.Kind(kind)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := server.Apply(context.Background(), served, w.namespace, w.body, cluster.WriteOptions{
+		Manager: w.manager, DryRun: true, Subresource: w.subresource,
+	})
+	return wrap(tree), err
 }
 
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
@@ -140,6 +179,11 @@ func (w *write) validate(kind schema.GroupVersionKind) func(merged, live runtime
 			Resource: schema.GroupVersionResource{Group: w.group, Version: w.version, Resource: w.plural},
 		}
 		var err error
+		if live == nil && w.r.validation != nil {
+			if merged, err = w.prepared(kind); err != nil {
+				return err
+			}
+		}
 		if q.Object, err = w.decode(kind, merged); err != nil {
 			return err
 		}
@@ -148,9 +192,6 @@ func (w *write) validate(kind schema.GroupVersionKind) func(merged, live runtime
 			if q.Live, err = w.decode(kind, live); err != nil {
 				return err
 			}
-		} else {
-			q.Object.SetUID("uid") // the server's, by which it generates a Job's selector
-			q.Object.SetNamespace(w.namespace)
 		}
 		if w.r.validation == nil {
 			return nil
