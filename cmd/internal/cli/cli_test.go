@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
+
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -26,9 +28,11 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 
 // world is what a script's commands have in common.
 type world struct {
-	clock   atomic.Pointer[time.Time] // servers read it meanwhile
-	uids    int
-	cluster *testCluster
+	clock atomic.Pointer[time.Time] // servers read it meanwhile
+	uids  int
+	// validates says that servers validate built-in kinds as kube-apiserver does.
+	validates bool
+	cluster   *testCluster
 }
 
 func newWorld() *world {
@@ -51,7 +55,7 @@ type worldKey struct{}
 //	hold FILE              keeps a store open, as another process would
 //	exits STATUS ARGS…     the command, which has to end with that exit status
 //	answers TEXT ARGS…     the command, on a terminal, with TEXT typed into it
-//	cluster                starts a cluster, which an argument @ stands for
+//	cluster [validated]    starts a cluster, which an argument @ stands for; it and stores validate built-in kinds
 //	secretive              forbids the reading of its CustomResourceDefinitions
 //	create PATH FILE MANAGER  creates an object in it, below a path
 //	put PATH FILE MANAGER  updates an object in it
@@ -125,6 +129,9 @@ func run(ts *testscript.TestScript, args []string, change func(*process.Env)) in
 		NewUID:       func() string { w.uids++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", w.uids) },
 		StoreTimeout: 50 * time.Millisecond,
 	}
+	if w.validates {
+		env.Validation = kubernetes.Validate
+	}
 	if len(args) > 0 && strings.HasPrefix(args[0], "<") {
 		env.Stdin = strings.NewReader(ts.ReadFile(args[0][1:]))
 		args = args[1:]
@@ -140,8 +147,9 @@ func run(ts *testscript.TestScript, args []string, change func(*process.Env)) in
 }
 
 // startCluster starts a cluster, and leaves its kubeconfig in $KUBECONFIG.
-func startCluster(ts *testscript.TestScript, _ bool, _ []string) {
+func startCluster(ts *testscript.TestScript, _ bool, args []string) {
 	w := ts.Value(worldKey{}).(*world)
+	w.validates = slices.Contains(args, "validated")
 	w.cluster = newTestCluster(ts, w)
 	server := httptest.NewServer(w.cluster)
 	ts.Defer(server.Close)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
+
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,10 +34,14 @@ type testCluster struct {
 
 func newTestCluster(ts *testscript.TestScript, w *world) *testCluster {
 	uids := 0
-	server, err := apiserver.New(context.Background(), apiserver.Options{
+	options := apiserver.Options{
 		Token: testToken, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		NewUID: func() types.UID { uids++; return types.UID(fmt.Sprintf("uid-%d", uids)) },
-	})
+	}
+	if w.validates {
+		options.Validation = kubernetes.Validate
+	}
+	server, err := apiserver.New(context.Background(), options)
 	ts.Check(err)
 	ts.Defer(func() { _ = server.Close() })
 	return &testCluster{server: server}

@@ -23,7 +23,7 @@ object at once, without its finalizers, because no controllers run. Deleting a
 CustomResourceDefinition deletes its custom resources; deleting a Namespace of a
 store deletes nothing else.
 
-Exit status: 0 if the objects were deleted, 1 if one does not exist, or on any error.`,
+Exit status: 0 if the objects were deleted, 1 if one does not exist or on any error.`,
 		Example: `  tenure delete deployment/nginx -n shop
   tenure delete configmap settings --store shop.db`,
 		RunE: func(cmd *cobra.Command, args []string) error {

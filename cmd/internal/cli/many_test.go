@@ -122,6 +122,7 @@ func TestManyPlans(t *testing.T) {
 	out := c.run(1, "plan", "-f", many)
 	require.EqualValues(t, 2, c.lists.Load(), "a list for each namespace")
 	require.Zero(t, c.gets.Load())
+	require.EqualValues(t, 42, c.writes.Load(), "a dry run of each that is not unchanged")
 	require.Contains(t, out, "configmap/c-1 in a: changed\n")
 	require.Contains(t, out, "configmap/new in b: created\n")
 	require.NotContains(t, out, "configmap/c-0 in a")

@@ -6,18 +6,23 @@ import (
 	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/cmd/internal/parallel"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
 type planFlags struct {
 	intentFlags
 	pruning       pruneFlags
+	offline       bool
 	diff          bool
 	managedFields bool
 	unchanged     bool
@@ -32,8 +37,8 @@ func newPlan(env *process.Env) *cobra.Command {
 		Short: "Show what an apply would do, and whether it would do anything",
 		Long: `Plan shows the outcome of an apply for every document: unchanged, a change of
 ownership, a change of the object, or a conflict. It lists the fields that would
-change, and the fields that each manager would gain, share, lose or remove. It sends
-no writes.
+change, and the fields that each manager would gain, share, lose or remove. Nothing
+is written.
 
 The live objects are those of the cluster, of the store of --store, or of the files
 of --live.
@@ -45,8 +50,11 @@ apply accepts objects of a new kind only in a second run.)
 
 The plan assumes that the server sets the defaults of the schema and, for built-in
 kinds, that 1000m equals 1 and an empty list equals none; --plain assumes neither.
-"unchanged" then means that the server would write nothing. A plan does not know
-what webhooks do.
+"unchanged" then means that the server would write nothing. What is not unchanged is
+sent to the server as a dry run: its validation refuses what it would refuse, and
+what admission changes is in the plan. That needs the right to patch the objects;
+--offline does without it. A kind or a namespace that the input creates can't be
+asked for. With --live there is no server.
 
 Of several documents, those that are unchanged are counted, not listed, unless
 --show-unchanged is given; -o json lists them. --summary only counts, by kind.
@@ -81,6 +89,7 @@ documents, the highest.`,
 	flags.addSubresource(cmd)
 	flags.addPlain(cmd)
 	flags.pruning.add(cmd)
+	cmd.Flags().BoolVar(&flags.offline, "offline", false, "send no dry runs: what the server refuses is planned as changed")
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
 	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference between the objects, as diff -u does")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
@@ -183,6 +192,7 @@ func (f *planFlags) planDocuments(
 		step()
 	})
 	done()
+	f.askServer(ctx, env, p, all, errs)
 	for i, err := range errs {
 		if err != nil {
 			failed++
@@ -192,4 +202,59 @@ func (f *planFlags) planDocuments(
 		plans = append(plans, all[i])
 	}
 	return plans, failed
+}
+
+// askServer sends a dry run of each apply that is not planned as unchanged or as a conflict. What the server does takes
+// the place of the plan, or of its error.
+func (f *planFlags) askServer(ctx context.Context, env *process.Env, p place.Place, all []view.Planned, errs []error) {
+	var asked []int
+	unasked := 0
+	for i := range all {
+		if all[i].Fields == nil || errs[i] == nil &&
+			(all[i].Outcome == fieldmanager.Unchanged || all[i].Outcome == fieldmanager.Conflict) {
+			continue
+		}
+		switch isServed, canDryRun := all[i].IsServed(); {
+		case isServed && canDryRun && !f.offline:
+			asked = append(asked, i)
+		case isServed && errs[i] == nil:
+			unasked++
+		}
+	}
+	step, done := view.Progress(env, "asking the server", len(asked))
+	var mu sync.Mutex
+	parallel.Do(f.concurrency, len(asked), func(i int) {
+		one, err := &all[asked[i]], &errs[asked[i]]
+		served, refused := p.Apply(ctx, one.Target, one.Tree, cluster.WriteOptions{
+			Manager: one.Desired.Manager, Force: f.force, DryRun: true, Subresource: f.subresource,
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		step()
+		if *err = refusal(refused); *err != nil {
+			return
+		}
+		plan := fieldmanager.Plan{}
+		if one.Plan != nil {
+			plan = *one.Plan
+		}
+		plan.Outcome = one.ServedOutcome(served)
+		one.Plan, one.Served = &plan, served
+	})
+	done()
+	switch {
+	case unasked > 0 && f.offline:
+		fmt.Fprintf(env.Stderr, "note: --offline: the server may refuse or change what is not unchanged\n")
+	case unasked > 0:
+		fmt.Fprintf(env.Stderr, "note: the server was not asked for %s whose kind or namespace does not exist yet\n",
+			view.Counted(unasked, "object", "objects"))
+	}
+}
+
+// refusal returns the error of a dry run for a user.
+func refusal(err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w; --offline plans without asking the server", place.ServerError(err))
+	}
+	return place.ServerError(err)
 }

@@ -25,7 +25,7 @@ type Cluster struct {
 	Client    *cluster.Cluster
 	namespace string // from the command line
 	// defined are the definitions of the input. namespaces are those that exist or that
-	// the input creates.
+	// the input creates, which is the value.
 	defined    map[schema.GroupKind]*Definition
 	namespaces map[string]bool
 	// compiled are the definitions that were read from the server.
@@ -169,8 +169,11 @@ func (p *Cluster) Kind(gvk schema.GroupVersionKind) (served cluster.Kind, unserv
 // hasNamespace returns an error if the namespace of a new object does not exist, because the apply would
 // fail. Users who may not read namespaces get no error.
 func (p *Cluster) hasNamespace(ctx context.Context, t *Target) error {
-	if p.local || t.Object != nil || t.Namespace == "" || t.Namespace == metav1.NamespaceDefault ||
-		p.namespaces[t.Namespace] {
+	if p.local || t.Object != nil || t.Namespace == "" || t.Namespace == metav1.NamespaceDefault {
+		return nil
+	}
+	var isKnown bool
+	if t.newNamespace, isKnown = p.namespaces[t.Namespace]; isKnown {
 		return nil
 	}
 	served, err := p.Client.Kind(NamespaceKind.WithVersion("v1"))
@@ -186,7 +189,7 @@ func (p *Cluster) hasNamespace(ctx context.Context, t *Target) error {
 	case err != nil && !apierrors.IsForbidden(err):
 		return err
 	}
-	p.namespaces[t.Namespace] = true
+	p.namespaces[t.Namespace] = false
 	return nil
 }
 
@@ -219,7 +222,7 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 		return t, nil, err
 	}
 	if t.Kind.GroupKind() == NamespaceKind {
-		p.namespaces[t.Name] = true
+		p.namespaces[t.Name] = t.Object == nil
 	}
 	return t, intent, nil
 }

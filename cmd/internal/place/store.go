@@ -172,9 +172,16 @@ func (p *Store) serve(d *Definition) error {
 	if err := p.server.Define(p.Env.Context, crd, types); err != nil {
 		return ServerError(err)
 	}
-	p.Define(d)
+	p.Cluster.Define(d)
 	p.forgetDiscovery()
 	return nil
+}
+
+// Define implements [Place]. The kind is served until the store is closed.
+func (p *Store) Define(d *Definition) {
+	if p.serve(d) != nil {
+		p.Cluster.Define(d) // its plan says what is wrong
+	}
 }
 
 // Defined implements [Place]. In a dry run, a definition is served without being stored.

@@ -28,6 +28,8 @@ type Target struct {
 	served cluster.Kind
 	// unserved is true if the cluster does not serve the kind yet.
 	unserved bool
+	// newNamespace is true if the namespace does not exist yet.
+	newNamespace bool
 }
 
 // Reference returns the name of the object as kubectl prints it.

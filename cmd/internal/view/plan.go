@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -25,6 +26,16 @@ type Planned struct {
 	*place.Desired
 	*fieldmanager.Plan
 	Options fieldmanager.PlanOptions
+	// Served is the object after a dry run of the apply on the server; nil if there was none.
+	Served map[string]any
+}
+
+// Changes returns the fields that change: by the dry run, if there was one.
+func (p *Planned) Changes() iter.Seq[fieldmanager.Change] {
+	if p.Served != nil {
+		return slices.Values(p.Target.Changes(p.Object, p.Served))
+	}
+	return p.Plan.Changes()
 }
 
 // PlanView prints plans.
@@ -214,18 +225,11 @@ func describeKey(k managedfields.Key) string {
 
 // writeDiff writes a unified diff of the object as YAML.
 func (v PlanView) writeDiff(w io.Writer, p Planned) error {
-	merged, ok := p.Merged.(*unstructured.Unstructured)
-	if !ok {
-		return fmt.Errorf("%s: expected a plain object, got %T", p.Reference(), p.Merged)
+	after, err := p.after()
+	if err != nil {
+		return err
 	}
-	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
-	before, after := p.Object, r.Reset(p.Object, merged.Object)
-	if p.Options.Defaults {
-		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {
-			after = tree
-		}
-	}
-	before, after = hideTrees(p.Kind.GroupKind(), before, after)
+	before, after := hideTrees(p.Kind.GroupKind(), p.Object, after)
 	var texts [2]string
 	for i, tree := range []map[string]any{before, after} {
 		if tree == nil {
@@ -260,6 +264,28 @@ func (v PlanView) writeDiff(w io.Writer, p Planned) error {
 		fmt.Fprintln(w, v.Palette.paint(line, attribute))
 	}
 	return nil
+}
+
+// after returns the object as the server stores it, as far as that is known.
+func (p *Planned) after() (map[string]any, error) {
+	if p.Served != nil {
+		return p.Served, nil
+	}
+	merged, ok := p.Merged.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("%s: expected a plain object, got %T", p.Reference(), p.Merged)
+	}
+	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
+	after := r.Reset(p.Object, merged.Object)
+	if p.Options.Defaults {
+		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {
+			after = tree
+		}
+	}
+	if p.Kind.GroupKind() == secretKind {
+		after = withEncoded(after)
+	}
+	return after, nil
 }
 
 // diffLines returns the lines of a text, none for an empty one.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/base64"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,6 +63,26 @@ func HideConflicts(gk schema.GroupKind, list conflicts.Conflicts) conflicts.Conf
 		}
 	}
 	return out
+}
+
+// withEncoded returns a Secret as a server stores it, with stringData in data.
+func withEncoded(tree map[string]any) map[string]any {
+	texts, ok := tree["stringData"].(map[string]any)
+	if !ok {
+		return tree
+	}
+	data, _ := tree["data"].(map[string]any)
+	tree, data = maps.Clone(tree), maps.Clone(data)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for name, value := range texts {
+		text, _ := value.(string)
+		data[name] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	delete(tree, "stringData")
+	tree["data"] = data
+	return tree
 }
 
 // hideTrees returns two versions of an object without the values of a Secret. The texts in their place

@@ -1,0 +1,73 @@
+package place
+
+import (
+	"maps"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// IsServed reports whether a server stores the object. canDryRun is false if it can't be asked yet what an apply does,
+// because the same input creates the kind or the namespace.
+func (t *Target) IsServed() (isServed, canDryRun bool) {
+	return t.served != cluster.Kind{}, !t.unserved && !t.newNamespace
+}
+
+// Changes returns the fields that differ between two versions of the object that a server returned, except for those
+// that every write changes.
+func (t *Target) Changes(before, after map[string]any) (out []fieldmanager.Change) {
+	before, after = written(before), written(after)
+	if typed.Equal(before, after) {
+		return nil
+	}
+	c := t.Kind.Typ.Compare(before, after)
+	for _, part := range []struct {
+		kind fieldmanager.ChangeKind
+		set  *fieldpath.Set
+	}{
+		{fieldmanager.Added, c.Added}, {fieldmanager.Modified, c.Modified}, {fieldmanager.Removed, c.Removed},
+		{fieldmanager.Reordered, t.Kind.Typ.Reordered(before, after)},
+	} {
+		var whole fieldpath.Path // the latest one that is added or removed as a whole
+		for path := range part.set.All() {
+			if whole != nil && len(path) > len(whole) && path[:len(whole)].Equal(whole) {
+				continue
+			}
+			change := fieldmanager.Change{Kind: part.kind, Path: append(fieldpath.Path(nil), path...)}
+			if part.kind == fieldmanager.Added || part.kind == fieldmanager.Removed {
+				whole = change.Path
+			}
+			change.Before, _ = t.Kind.Typ.Get(before, path)
+			change.After, _ = t.Kind.Typ.Get(after, path)
+			out = append(out, change)
+		}
+	}
+	return out
+}
+
+// written returns an object without the fields that every write changes.
+func written(tree map[string]any) map[string]any {
+	tree = maps.Clone(managedfields.With(tree, nil))
+	if metadata, ok := tree["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "resourceVersion")
+		delete(metadata, "generation")
+		tree["metadata"] = metadata
+	}
+	return tree
+}
+
+// ServedOutcome returns what a server's dry run of an apply did to the object.
+func (t *Target) ServedOutcome(after map[string]any) fieldmanager.Outcome {
+	switch {
+	case t.Object == nil || len(t.Changes(t.Object, after)) > 0:
+		return fieldmanager.Changed
+	case typed.Equal(manifest.ManagedFields(t.Object), manifest.ManagedFields(after)):
+		return fieldmanager.Unchanged
+	}
+	return fieldmanager.OwnershipOnly
+}
