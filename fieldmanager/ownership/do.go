@@ -16,14 +16,14 @@ import (
 
 func (t Transfer) do(s *state) error {
 	return s.take(t.From, chosen{t.Fields, t.All}, func(e managedfields.Entry, taken *fieldpath.Set) error {
-		to, err := target(t.To, e)
+		to, err := s.target(t.To, e)
 		if err != nil || to == e.Key {
 			return err
 		}
 		return s.give(to, e, taken)
 	}, func(e managedfields.Entry) bool {
 		// An entry that is already the target is skipped.
-		to, err := target(t.To, e)
+		to, err := s.target(t.To, e)
 		return err == nil && to == e.Key
 	})
 }
@@ -74,7 +74,7 @@ func (a Adopt) do(s *state) error {
 	if version == "" {
 		version = s.kind.GroupVersion().String()
 	}
-	to, err := target(a.To, managedfields.Entry{APIVersion: version})
+	to, err := s.target(a.To, managedfields.Entry{APIVersion: version})
 	if err != nil {
 		return err
 	}
@@ -149,14 +149,14 @@ func (s *state) take(from managedfields.Key, fields chosen,
 }
 
 // target returns the key that the fields of entry e move to, if the To of a move is k.
-func target(k managedfields.Key, e managedfields.Entry) (managedfields.Key, error) {
+func (s *state) target(k managedfields.Key, e managedfields.Entry) (managedfields.Key, error) {
 	if err := checkName(k.Manager); err != nil {
 		return k, err
 	}
 	switch k.Operation {
 	case "":
 		if k.Subresource == "" {
-			k.Subresource = e.Subresource
+			k.Subresource = s.appliesThrough(k.Manager, e.Subresource)
 		}
 		k.Operation, k.APIVersion = managedfields.Apply, ""
 	case managedfields.Apply:
@@ -172,6 +172,24 @@ func target(k managedfields.Key, e managedfields.Entry) (managedfields.Key, erro
 		return k, fmt.Errorf("manager %q: expected Apply or Update, got operation %q", k.Manager, k.Operation)
 	}
 	return k, nil
+}
+
+// appliesThrough returns the subresource through which an applier owns fields of an entry of some subresource. Status is
+// owned through status only. Everything else, such as replicas that kubectl scale set, is in an intent for the main
+// resource, unless the manager applies through that subresource alone: if it owned them through both, its next apply
+// would conflict with itself.
+func (s *state) appliesThrough(manager, subresource string) string {
+	key := managedfields.KeyOf(manager, managedfields.Apply, "", "")
+	if subresource == "status" {
+		return subresource
+	}
+	if s.entries.Get(key) != nil {
+		return ""
+	}
+	if key.Subresource = subresource; s.entries.Get(key) != nil {
+		return subresource
+	}
+	return ""
 }
 
 func checkName(manager string) error {

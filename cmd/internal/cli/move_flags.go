@@ -40,6 +40,15 @@ func (f *keyFlags) addVersion(cmd *cobra.Command) {
 		"API `VERSION` of an Update's entry, such as apps/v1")
 }
 
+// targetKey returns the key of the entry that fields move to. A subresource that is named, also the empty one of the main
+// resource, is that of an applier.
+func (f *keyFlags) targetKey(cmd *cobra.Command) (managedfields.Key, error) {
+	if f.operation == "" && cmd.Flags().Changed(f.prefix+"-subresource") {
+		f.operation = string(managedfields.Apply)
+	}
+	return f.managerKey()
+}
+
 func (f *keyFlags) managerKey() (managedfields.Key, error) {
 	if f.key.Manager == "" {
 		return f.key, fmt.Errorf("--%s: the name is missing", f.prefix)

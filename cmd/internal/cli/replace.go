@@ -12,8 +12,8 @@ func newReplace(env *process.Env) *cobra.Command {
 		Use:   "replace -f FILE|DIR|-",
 		Short: "Replace objects, as an update does",
 		Long: `Replace stores every document in place of the object, or creates it, as an update
-(HTTP PUT) does. The manager owns what it added or changed; other managers lose fields
-that were changed or removed. There are no conflicts.
+(HTTP PUT) does. The manager owns what it added or changed; other managers lose
+fields that were changed or removed. There are no conflicts.
 
 The managed fields of a document replace those of the object. Without any, those of
 the object are updated by what changed.

@@ -57,7 +57,8 @@ kubernetes. No controllers run: nothing creates the Pods of a Deployment. The fl
 --controllers says that a kube-controller-manager runs beside it.
 
 The store is the file that --store names here and for the other commands; no other
-command can use it at the same time. Or it is an etcd, which several servers can share.
+command can use it at the same time. Or it is an etcd, which several servers can
+share.
 
 Serve adds a context to the kubeconfig and prints its path. The context is called
 tenure, or tenure-2 and so on, and has the address, the certificate and the token of

@@ -22,7 +22,9 @@ new manager has to add the fields to its manifest, and the old one has to remove
 them from its own.
 
 --from alone selects all entries of that manager. --to is an applier, unless
---to-operation is Update.
+--to-operation is Update. Its entry is that of the main resource, also for replicas
+that kubectl scale set, unless it applies through their subresource only; status
+stays status. --to-subresource names another one, or none as ''.
 ` + moveHelp,
 		Example: `  # bob applies the replicas from now on
   tenure transfer deployment/web --from alice --to bob --field .spec.replicas
@@ -38,7 +40,7 @@ them from its own.
 			if err != nil {
 				return err
 			}
-			target, err := to.managerKey()
+			target, err := to.targetKey(cmd)
 			if err == nil {
 				err = to.checkVersion(managedfields.Update)
 			}
