@@ -127,9 +127,9 @@ var commandLayers = []layer{
 	{"internal/parallel", nil},
 	{"internal/store", nil},
 	{"internal/envtest", []string{"internal/process"}},
-	{"internal/replay", []string{"internal/kinds"}},
-	{"internal/manifest", []string{"internal/process", "internal/parallel"}},
-	{"internal/cluster", []string{"internal/manifest"}},
+	{"internal/manifest", []string{"internal/process"}},
+	{"internal/cluster", nil},
+	{"internal/replay", []string{"internal/kinds", "internal/cluster"}},
 	{"internal/place", []string{
 		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/manifest",
 		"internal/parallel",
@@ -138,13 +138,14 @@ var commandLayers = []layer{
 	// playground is compiled to WebAssembly: what it imports makes the page load longer.
 	{"internal/playground", nil},
 	{"internal/cli", []string{
-		"internal/process", "internal/kinds", "internal/cluster", "internal/store", "internal/replay",
+		"internal/process", "internal/kinds", "internal/cluster", "internal/store",
 		"internal/envtest", "internal/manifest", "internal/parallel", "internal/place", "internal/view",
 	}},
 	{"playground", []string{"internal/playground"}},
 	{"action", nil}, // the GitHub Action: scripts and their tests
 	{"internal/man", []string{"internal/process", "internal/cli"}},
 	{"tenure", []string{"internal/process", "internal/cli"}},
+	{"replay", []string{"internal/process", "internal/place", "internal/replay"}},
 }
 
 // modules says which packages of which modules are watched, and which modules below its own a

@@ -37,6 +37,10 @@ func Main(env process.Env, args []string) int {
 	if env.Terminal == nil {
 		env.Terminal = view.IsTerminal
 	}
+	env.CommandLine = programName(&env)
+	for _, arg := range args {
+		env.CommandLine += " " + shellQuoted(arg)
+	}
 	env.Color, env.Completes = colorOf(args), asksForCompletions(args)
 	stdout, stderr := view.Guard(&env, env.Stdout), view.Guard(&env, env.Stderr)
 	env.Stdout, env.Stderr = stdout, stderr

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -58,4 +59,40 @@ func TestGrammarInHelp(t *testing.T) {
 		"-- apply bob --"} {
 		require.Contains(t, out.String(), part)
 	}
+}
+
+// lineInterrupter is a stream whose reader interrupts after a number of lines.
+type lineInterrupter struct {
+	text      strings.Builder
+	lines     int
+	interrupt func()
+}
+
+func (w *lineInterrupter) Write(p []byte) (int, error) {
+	if w.lines -= strings.Count(string(p), "\n"); w.lines <= 0 {
+		w.interrupt()
+	}
+	return w.text.Write(p)
+}
+
+// An interrupted move has printed each object that was written, says how many were not, and how to go on.
+func TestInterruptedMove(t *testing.T) {
+	const each = 40
+	c := newCountingCluster(t, each)
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout := &lineInterrupter{lines: 10, interrupt: cancel}
+	var stderr strings.Builder
+	args := []string{"rename", "configmaps", "-A", "--from", "kubectl", "--to", "flux it", "--yes", "--concurrency", "2",
+		"--kubeconfig", c.config, "--cache-dir", t.TempDir()}
+	status := Main(process.Env{Name: "kubectl-tenure", Stdout: stdout, Stderr: &stderr, Context: ctx}, args)
+	require.Equal(t, 1, status)
+	written := strings.Count(stdout.text.String(), " renamed\n")
+	require.GreaterOrEqual(t, written, 10)
+	require.Less(t, written, 20)
+	require.Contains(t, stdout.text.String(), fmt.Sprintf("80 objects: %d renamed, 0 unchanged, 0 failed\n", written))
+	require.Contains(t, stderr.String(), fmt.Sprintf("error: interrupted: %d renamed, %d objects are not; to go on: "+
+		"kubectl tenure rename configmaps -A --from kubectl --to 'flux it' --yes", written, 2*each-written))
+	require.Contains(t, c.run(0, "get", "configmaps", "-A"), "flux it")
+	require.Contains(t, c.run(0, "rename", "configmaps", "-A", "--from", "kubectl", "--to", "flux it", "--yes"),
+		fmt.Sprintf("%d renamed", 2*each-written))
 }

@@ -181,59 +181,81 @@ func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) erro
 			return err
 		}
 	}
-	lines, written := m.storeMoves(ctx)
+	written, skipped := m.storeMoves(ctx)
 	switch m.format {
 	case "":
-		for _, line := range lines {
-			fmt.Fprintln(m.env.Stdout, line)
-		}
-		if total := m.count + m.unchanged + m.failed; total > 1 {
+		if total := m.count + m.unchanged + m.failed + skipped; total > 1 {
 			fmt.Fprintf(m.env.Stdout, "%s: %d %s, %d unchanged, %d failed\n",
 				view.Counted(total, "object", "objects"), m.count, m.done, m.unchanged, m.failed)
 		}
 	case "yaml", "json", "name":
 		out := view.Output{Format: m.format, ManagedFields: true}
-		return out.Print(m.env.Stdout, written, len(m.all) > 1)
+		if err := out.Print(m.env.Stdout, written, len(m.all) > 1); err != nil {
+			return err
+		}
+	}
+	if skipped > 0 {
+		return fmt.Errorf("interrupted: %d %s, %s not; to go on: %s", m.count, m.done,
+			view.Counted(skipped, "object is", "objects are"), m.env.CommandLine)
 	}
 	return nil
 }
 
-// storeMoves stores the objects that change, and reports errors. It returns a line for each object that
-// was not an error, and the objects that were stored, in order.
-func (m *moving) storeMoves(ctx context.Context) (lines []string, written []map[string]any) {
-	var errs = make([]error, len(m.all))
+// storeMoves stores the objects that change, until it is interrupted. It writes a line for each object, in order, as soon
+// as it is stored, and reports errors. It returns the objects that were stored, and how many were not because of an
+// interrupt.
+func (m *moving) storeMoves(ctx context.Context) (written []map[string]any, skipped int) {
+	const waits, isDone, isSkipped = 0, 1, 2
+	errs, states := make([]error, len(m.all)), make([]int, len(m.all))
 	step, done := view.Progress(m.env, "writing", m.count)
 	var mu sync.Mutex
+	next := 0
 	parallel.Do(m.concurrency, len(m.all), func(i int) {
-		if next := &m.all[i]; next.movedObject() != nil {
-			if !m.dryRun {
-				errs[i] = m.storeMove(ctx, next)
+		state := isDone
+		if one := &m.all[i]; one.movedObject() != nil && !m.dryRun {
+			if ctx.Err() != nil {
+				state = isSkipped
+			} else {
+				errs[i] = m.storeMove(context.WithoutCancel(ctx), one) // so that it is known whether it was stored
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			step()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		states[i] = state
+		step()
+		for ; next < len(m.all) && states[next] != waits; next++ {
+			if states[next] == isSkipped {
+				skipped++
+				m.count--
+			} else if object := m.finished(&m.all[next], errs[next]); object != nil {
+				written = append(written, object)
+			}
 		}
 	})
 	done()
-	for i := range m.all {
-		next, verb := &m.all[i], "unchanged"
-		if err := errs[i]; err != nil {
-			m.failed++
-			m.count--
-			view.Report(m.env, fmt.Errorf("%s: %w", next.Title(), err))
-			continue
+	return written, skipped
+}
+
+// finished reports what became of an object, and returns it if it was stored.
+func (m *moving) finished(one *pending, err error) map[string]any {
+	verb := "unchanged"
+	switch {
+	case err != nil:
+		m.failed++
+		m.count--
+		view.Report(m.env, fmt.Errorf("%s: %w", one.Title(), err))
+		return nil
+	case one.movedObject() != nil:
+		if verb = m.done; m.dryRun {
+			verb += " (dry run)"
 		}
-		if next.movedObject() != nil {
-			written = append(written, next.movedObject())
-			if verb = m.done; m.dryRun {
-				verb += " (dry run)"
-			}
-		} else if len(m.all)+m.failed > 1 && !m.showUnchanged {
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("%s %s", next.Title(), verb))
+	case len(m.all)+m.failed > 1 && !m.showUnchanged:
+		return nil
 	}
-	return lines, written
+	if m.format == "" {
+		fmt.Fprintf(m.env.Stdout, "%s %s\n", one.Title(), verb)
+	}
+	return one.movedObject()
 }
 
 // storeMove stores one object. If the object has changed since, the move is made again on the new

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -246,7 +249,10 @@ func (f *moveFlags) moveObjects(
 	if f.place.live != nil && !f.dryRun {
 		err = m.printMoved()
 	} else {
-		err = m.writeMoves(cmd.Context(), f.confirm)
+		ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second interrupt ends the process
+		err = m.writeMoves(ctx, f.confirm)
 	}
 	if err = errors.Join(err, p.Close()); err == nil && m.failed > 0 {
 		err = errReported

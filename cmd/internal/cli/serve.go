@@ -257,10 +257,10 @@ func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 	return records, records.Close, name, nil
 }
 
-// shellQuoted returns a path quoted for a shell, if it needs quotes.
+// shellQuoted returns a word quoted for a shell, if it needs quotes.
 func shellQuoted(path string) string {
-	if !strings.ContainsFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-+@:,%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
+	if path != "" && !strings.ContainsFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+@:,%=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
 			(r < 'a' || r > 'z')
 	}) {
 		return path

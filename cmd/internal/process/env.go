@@ -31,6 +31,8 @@ type Env struct {
 	// Color is when to print colors: always, never, or auto, which is also "": on terminals, unless NO_COLOR
 	// is set.
 	Color string
+	// CommandLine is the whole command, for a shell. Like Color, it is set from the arguments.
+	CommandLine string
 	// Completes says that a shell asks for completions. Like Color, it is set from the arguments.
 	Completes bool
 	// Terminal reports whether one of the three streams is a terminal; if nil, it asks
