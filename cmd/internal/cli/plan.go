@@ -23,6 +23,8 @@ type planFlags struct {
 	intentFlags
 	pruning       pruneFlags
 	offline       bool
+	apply         bool
+	confirm       view.Confirmation
 	diff          bool
 	managedFields bool
 	unchanged     bool
@@ -69,15 +71,19 @@ them; the intents get the label of the members. The parent itself is not planned
 
 Values of Secrets are not shown.
 
+--apply asks and then applies what was planned, if there are no conflicts and no
+errors. What was shown is what is sent: an object that has changed since it was
+planned is refused. With --prune, it deletes what is listed as pruned. It then ends
+with 0 if everything was applied, or nothing had to be.
+
 Exit status: 0 if nothing would change, 1 if an object or the ownership of a field
 would change or an object be deleted, 2 on a conflict, 3 on any error. With several
 documents, the highest.`,
 		Example: `  # what would change in the cluster?
   tenure plan -f deployment.yaml --field-manager web --diff
 
-  # in a pipeline: only status 1 says that there is something to apply
-  tenure plan -f manifests/ --field-manager web
-  test $? -ne 1 || kubectl apply --server-side --field-manager web -f manifests/
+  # in a pipeline: apply what was planned; conflicts and errors end it
+  tenure plan -f manifests/ --field-manager web --apply --yes
 
   # without a cluster
   kubectl get -f manifests/ -o yaml --show-managed-fields > live.yaml
@@ -96,6 +102,8 @@ documents, the highest.`,
 		"include metadata.managedFields in the difference")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
 	cmd.Flags().BoolVar(&flags.summary, "summary", false, "only count the objects, by kind and outcome")
+	cmd.Flags().BoolVar(&flags.apply, "apply", false, "ask, and apply what was planned")
+	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(env, cmd, &flags.format, "json")
 	return withErrorStatus(statusFailed, cmd)
 }
@@ -103,6 +111,16 @@ documents, the highest.`,
 func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	if err := checkFormat(f.format, "json"); err != nil {
 		return err
+	}
+	switch {
+	case f.apply && (f.place.live != nil || f.format != "" || f.offline):
+		return errors.New("--apply does not go with --live, --output or --offline")
+	case f.apply:
+		if err := f.confirm.CheckPossible(env); err != nil {
+			return err
+		}
+	case f.confirm.Yes:
+		return errors.New("--yes needs --apply")
 	}
 	for _, name := range []string{"diff", "show-unchanged"} {
 		if f.summary && cmd.Flags().Changed(name) {
@@ -135,8 +153,8 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 		candidates.Concurrency = f.concurrency
 		deleted, err = pruned(cmd.Context(), p, candidates, set, plans, f.manager)
 	}
-	if err = errors.Join(err, p.Close()); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, p.Close())
 	}
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stdout), Diff: f.diff, ManagedFields: f.managedFields,
 		Unchanged: f.unchanged, Pruned: deleted}
@@ -150,9 +168,6 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	default:
 		err = shown.WriteText(env.Stdout, plans, failed)
 	}
-	if err != nil {
-		return err
-	}
 	status := 0
 	if len(deleted) > 0 {
 		status = statusChanges
@@ -160,13 +175,16 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	for _, planned := range plans {
 		status = max(status, exitStatus(planned.Outcome))
 	}
-	switch {
-	case failed > 0:
-		return &statusError{status: statusFailed}
-	case status > 0:
-		return &statusError{status: status}
+	if failed > 0 {
+		status = statusFailed
 	}
-	return nil
+	if err == nil && f.apply && status <= statusChanges {
+		status, err = 0, f.applyPlans(cmd.Context(), env, p, plans, deleted)
+	}
+	if err = errors.Join(err, p.Close()); err == nil && status > 0 {
+		err = &statusError{status: status}
+	}
+	return err
 }
 
 // planDocuments plans every document. It reports errors on stderr, and returns their number.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -320,9 +321,22 @@ func (p *Cluster) Update(
 	return p.Client.Update(ctx, t.served, t.Namespace, tree, o)
 }
 
-// Defined implements [Place].
-func (p *Cluster) Defined(map[string]any, bool) error {
-	p.forgetDiscovery()
+// definedTimeout is how long Defined waits until a kind is served.
+const definedTimeout = 10 * time.Second
+
+// Defined implements [Place]. It waits until the kind is served.
+func (p *Cluster) Defined(tree map[string]any, isDryRun bool) error {
+	d, err := Define(tree)
+	if err != nil || isDryRun {
+		return err
+	}
+	for end := time.Now().Add(definedTimeout); time.Now().Before(end); time.Sleep(definedTimeout / 100) {
+		p.forgetDiscovery()
+		if _, err := p.Client.Kind(d.Kind.WithVersion("")); err == nil {
+			break // else the next document of the kind says so
+		}
+	}
+	delete(p.defined, d.Kind)
 	return nil
 }
 

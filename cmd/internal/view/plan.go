@@ -97,6 +97,23 @@ func (v PlanView) WriteText(w io.Writer, plans []Planned, failed int) error {
 	return err
 }
 
+// WriteActions writes a table of what is done to each object.
+func (v PlanView) WriteActions(w io.Writer, plans []Planned) {
+	rows := [][]cell{headings("ACTION", "OBJECT")}
+	for _, p := range plans {
+		action := map[fieldmanager.Outcome]string{fieldmanager.Changed: "change", fieldmanager.OwnershipOnly: "ownership only"}
+		text := action[p.Outcome]
+		if p.Object == nil {
+			text = "create"
+		}
+		rows = append(rows, []cell{{text, outcomeColors[p.Outcome]}, {p.Title(), 0}})
+	}
+	for _, p := range v.Pruned {
+		rows = append(rows, []cell{{"delete", color.FgRed}, {p.Title(), 0}})
+	}
+	v.Palette.table(w, "", rows)
+}
+
 var outcomeColors = map[fieldmanager.Outcome]color.Attribute{
 	fieldmanager.Unchanged: color.FgGreen, fieldmanager.OwnershipOnly: color.FgCyan,
 	fieldmanager.Changed: color.FgYellow, fieldmanager.Conflict: color.FgRed,

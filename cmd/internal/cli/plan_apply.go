@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+)
+
+// applyPlans asks, and applies what was planned: each object as it was when it was planned, or not at all.
+func (f *planFlags) applyPlans(
+	ctx context.Context, env *process.Env, p place.Place, plans []view.Planned, deleted []view.Pruned,
+) error {
+	changes := slices.DeleteFunc(slices.Clone(plans), func(one view.Planned) bool {
+		return one.Outcome == fieldmanager.Unchanged
+	})
+	if len(changes)+len(deleted) == 0 {
+		return nil
+	}
+	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr), Pruned: deleted}
+	shown.WriteActions(env.Stderr, changes)
+	question := fmt.Sprintf("Apply this to %s in %s?",
+		view.Counted(len(changes)+len(deleted), "object", "objects"), p)
+	if err := f.confirm.Ask(env, question); err != nil {
+		return err
+	}
+	// Others may be of these kinds or in these namespaces.
+	slices.SortStableFunc(changes, func(a, b view.Planned) int { return cmp.Compare(rank(a), rank(b)) })
+	w := &place.Writer{Env: env, Place: p, Apply: true, Options: cluster.WriteOptions{
+		Manager: f.manager, Force: f.force, Subresource: f.subresource,
+	}}
+	failed := 0
+	for _, one := range changes {
+		out, err := w.Write(ctx, asPlanned(one))
+		if err != nil {
+			failed++
+			view.ExplainDesired(env, one.Desired, err)
+			continue
+		}
+		fmt.Fprintf(env.Stdout, "%s %s\n", one.Title(), out.Verb)
+	}
+	for _, one := range deleted {
+		if failed > 0 {
+			break // as kubectl apply --prune does
+		}
+		if err := deleteTarget(ctx, env, p, one.Target); err != nil {
+			failed++
+			view.Report(env, err)
+		}
+	}
+	if failed > 0 {
+		return &statusError{status: statusFailed}
+	}
+	return nil
+}
+
+func rank(p view.Planned) int {
+	if gk := p.Kind.GroupKind(); gk == place.DefinitionKind || gk == place.NamespaceKind {
+		return 0
+	}
+	return 1
+}
+
+// asPlanned returns the intent for the object as it was when it was planned: if it has changed since, the server
+// answers 409.
+func asPlanned(p view.Planned) map[string]any {
+	version := manifest.TextAt(p.Object, "resourceVersion")
+	if version == "" {
+		return p.Tree
+	}
+	tree, metadata := maps.Clone(p.Tree), maps.Clone(p.Tree["metadata"].(map[string]any))
+	metadata["resourceVersion"] = version
+	tree["metadata"] = metadata
+	return tree
+}
