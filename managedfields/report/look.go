@@ -185,12 +185,16 @@ func (l *look) migrate() {
 	if l.isClient = l.isClient || annotated; !l.isClient {
 		return
 	}
-	c := &l.report.total.ClientSide
-	c.Objects++
-	l.kind.ClientSide++
 	result, err := upgrade.ToServerSide(l.u, upgrade.ServerSideOptions{
 		Types: l.object.Types, Converter: l.object.Converter, Manager: l.report.options.Applier,
 	})
+	if err == nil && len(result.Preview.Moves) == 0 {
+		l.isClient = false // it was upgraded: what is left stays with its manager
+		return
+	}
+	c := &l.report.total.ClientSide
+	c.Objects++
+	l.kind.ClientSide++
 	if err != nil {
 		c.Failed++
 		why := err.Error()

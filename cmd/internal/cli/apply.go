@@ -42,7 +42,7 @@ conflict or any other error. The other documents are applied all the same.`,
   # without a cluster
   tenure apply -f deployment.yaml --field-manager web --store shop.db
   tenure apply --live live.yaml -f deployment.yaml --field-manager web > next.yaml`,
-		Args: cobra.NoArgs,
+		Args: takesManifests,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.writeDocuments(env, cmd, true) },
 	}
 	flags.add(env, cmd)

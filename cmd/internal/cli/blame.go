@@ -98,8 +98,7 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 			continue
 		}
 		if len(report.Entries) == 0 && report.Problem == "" && f.place.live != nil {
-			fmt.Fprintf(env.Stderr, "note: %s has no managed fields: kubectl get prints them with --show-managed-fields\n",
-				t.Title())
+			noteUnmanaged(env, t)
 		}
 		reports = append(reports, report)
 	}

@@ -69,7 +69,7 @@ error, or if it was not confirmed. With several documents, the highest.`,
   # take over the image, and give up the rest
   tenure conflicts -f deployment.yaml --field-manager web --resolve force \
     --field '.spec.template.spec.containers[name=web].image'`,
-		Args: cobra.NoArgs,
+		Args: takesManifests,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.showOrResolve(env, cmd) },
 	}
 	flags.add(env, cmd)

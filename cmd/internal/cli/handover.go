@@ -46,7 +46,7 @@ Exit status: 0 if all is done, 1 on any error, or if it was not confirmed.`,
 		Example: `  tenure handover -f deployment.yaml --field-manager web --field .spec.replicas
   tenure handover -f deployment.yaml --field-manager web --field .spec.replicas \
     --live live.yaml > next.yaml`,
-		Args: cobra.NoArgs,
+		Args: takesManifests,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.handOverDocument(env, cmd) },
 	}
 	flags.add(env, cmd)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,10 +105,42 @@ func (f *intentFlags) readAllDesired(
 	}
 	p.Prefetch(ctx, intents, f.concurrency)
 	out := make([]desiredOrError, len(docs))
+	type object struct {
+		kind            schema.GroupKind
+		namespace, name string
+	}
+	sources := map[object]string{}
 	for i, doc := range docs {
-		out[i].desired, out[i].err = f.readDesired(ctx, env, p, doc)
+		w, err := f.readDesired(ctx, env, p, doc)
+		out[i] = desiredOrError{w, err}
+		if err != nil {
+			continue
+		}
+		key := object{w.Kind.GroupKind(), w.Namespace, w.Name}
+		if source, ok := sources[key]; ok {
+			fmt.Fprintf(env.Stderr, "warning: %s: %s is in %s too: each of them counts from the live object\n",
+				w.Where, w.Title(), source)
+		}
+		sources[key] = w.Where
+		if f.place.live != nil && w.Object != nil && manifest.ManagedFields(w.Object) == nil {
+			noteUnmanaged(env, w.Target)
+		}
 	}
 	return out
+}
+
+// noteUnmanaged notes that an object of a file has no managed fields, which kubectl get leaves out.
+func noteUnmanaged(env *process.Env, t *place.Target) {
+	fmt.Fprintf(env.Stderr, "note: %s has no managed fields: kubectl get prints them with --show-managed-fields\n",
+		t.Title())
+}
+
+// takesManifests is the Args of a command whose objects come from manifests.
+func takesManifests(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes manifests with -f or -k, got %q", cmd.CommandPath(), strings.Join(args, " "))
+	}
+	return nil
 }
 
 // readDesired reads the intent of a document. A result with an error has the place of the document,

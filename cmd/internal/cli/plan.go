@@ -88,7 +88,7 @@ documents, the highest.`,
   # without a cluster
   kubectl get -f manifests/ -o yaml --show-managed-fields > live.yaml
   tenure plan -f manifests/ --live live.yaml --field-manager web -o json`,
-		Args: cobra.NoArgs,
+		Args: takesManifests,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.printPlans(env, cmd) },
 	}
 	flags.add(env, cmd)

@@ -28,7 +28,7 @@ are stored all the same.`,
 
   # what a controller does to the status
   tenure replace -f nginx.yaml --field-manager controller --subresource status`,
-		Args: cobra.NoArgs,
+		Args: takesManifests,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.writeDocuments(env, cmd, false) },
 	}
 	flags.add(env, cmd)

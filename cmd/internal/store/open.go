@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -25,12 +26,17 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Open opens the store in a file.
+// Open opens the store in a file. If the file may only be read, writes fail with [ErrReadOnly].
 func Open(path string, options Options) (storage.Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = DefaultTimeout
 	}
 	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, Now: options.Now})
+	if errors.Is(err, fs.ErrPermission) {
+		if readable, readErr := openReadOnly(path, options); readErr == nil {
+			return readable, nil
+		}
+	}
 	if err != nil {
 		return nil, explain(err)
 	}

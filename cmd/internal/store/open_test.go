@@ -181,3 +181,28 @@ func read(t *testing.T, records storage.Store) error {
 	}
 	return nil
 }
+
+// A file that may only be read can be read, and is not written.
+func TestReadOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s, err := store.Open(path, store.Options{})
+	require.NoError(t, err)
+	put(t, s, "/core/configmaps/ns/a", "kept")
+	require.NoError(t, s.Close())
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	s, err = store.OpenReadOnly(path, store.Options{})
+	require.NoError(t, err)
+	got, _, err := s.Get(t.Context(), "/core/configmaps/ns/a", 0)
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(got.Value))
+	_, err = s.Put(t.Context(), "/core/configmaps/ns/b", []byte("{}"), 0)
+	require.ErrorIs(t, err, store.ErrReadOnly)
+	_, err = s.Delete(t.Context(), "/core/configmaps/ns/a", got.Revision)
+	require.ErrorIs(t, err, store.ErrReadOnly)
+	require.NoError(t, s.Close())
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
