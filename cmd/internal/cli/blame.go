@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ type blameFlags struct {
 	objectFlags
 	managers      []string
 	managedFields bool
+	times         bool
 	format        string
 }
 
@@ -48,6 +50,7 @@ of --manager owns anything.`,
 	cmd.Flags().StringArrayVar(&flags.managers, "manager", nil,
 		"only lines of the manager `NAME`, and what these are in; may be given several times")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
+	cmd.Flags().BoolVar(&flags.times, "time", false, "show when, not how long ago")
 	addFormat(env, cmd, &flags.format, "text", "json", "html")
 	flags.completeOwners(env, cmd)
 	return cmd
@@ -99,6 +102,11 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 		}
 		if len(report.Entries) == 0 && report.Problem == "" && f.place.live != nil {
 			noteUnmanaged(env, t)
+		}
+		for i := range report.Entries {
+			if e := &report.Entries[i]; f.times && e.Time != nil {
+				e.Age = e.Time.UTC().Format(time.RFC3339)
+			}
 		}
 		reports = append(reports, report)
 	}

@@ -107,6 +107,7 @@ others, see their help.`,
   tenure apply -f deployment.yaml --field-manager web --store shop.db
   tenure blame deployment/web --store shop.db
   kubectl get deploy web -o yaml --show-managed-fields | tenure blame --live -`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -119,7 +120,7 @@ others, see their help.`,
 			root.AddCommand(cmd)
 		}
 	}
-	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env),
+	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env), newExtract(env),
 		newWatch(env), newReport(env))
 	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
 		newHandover(env), newUpgrade(env), newDowngrade(env))

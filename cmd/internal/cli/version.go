@@ -19,18 +19,21 @@ func newVersion(env *process.Env) *cobra.Command {
 		Long:    "Version prints the version of tenure, and the version of Go that built it.",
 		Example: "  tenure version",
 		Args:    cobra.NoArgs,
-		Run: func(*cobra.Command, []string) {
-			version, built := "unknown", "unknown"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version, built = info.Main.Version, info.GoVersion
-			}
-			switch {
-			case release != "":
-				version = release
-			case version == "":
-				version = "(devel)"
-			}
-			fmt.Fprintf(env.Stdout, "tenure %s (%s)\n", version, built)
-		},
+		Run:     func(*cobra.Command, []string) { fmt.Fprintf(env.Stdout, "tenure %s\n", version()) },
 	}
+}
+
+// version returns the version of tenure, and that of Go.
+func version() string {
+	version, built := "unknown", "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version, built = info.Main.Version, info.GoVersion
+	}
+	switch {
+	case release != "":
+		version = release
+	case version == "":
+		version = "(devel)"
+	}
+	return version + " (" + built + ")"
 }

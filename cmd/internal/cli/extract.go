@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+)
+
+func newExtract(env *process.Env) *cobra.Command {
+	var flags objectFlags
+	var of keyFlags
+	var format string
+	cmd := &cobra.Command{
+		Use:   "extract KIND[/NAME] [NAME…] | -f FILE | --live FILE --manager NAME",
+		Short: "Print the manifest of what a manager owns",
+		Long: `Extract prints the manifest that a manager would apply to own what it owns now: its
+fields with their live values, without anything that the server or others set. It is
+the intent to begin with if the manifest is lost, or if fields were moved to a new
+manager.
+
+Objects are chosen as for blame, see tenure blame --help. Those in which the manager
+owns nothing are left out, unless they were named.
+
+Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
+		Example: `  tenure extract deployment/web -n shop --manager flux > web.yaml
+  tenure extract deployments -A --manager helm --manager-operation Update`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(format, "yaml", "json"); err != nil {
+				return err
+			}
+			key, err := of.managerKey()
+			if err == nil {
+				err = of.checkVersion("")
+			}
+			if err != nil {
+				return err
+			}
+			p, targets, missing := flags.open(env, cmd, args)
+			if p == nil {
+				return missing
+			}
+			printed := 0
+			for _, t := range targets {
+				manifest, err := extracted(env, t, &of)
+				switch {
+				case errors.Is(err, errNothing) && !t.Asked:
+				case err != nil:
+					missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
+				default:
+					missing = errors.Join(missing, writeManifest(env, manifest, format, printed > 0))
+					printed++
+				}
+			}
+			if printed == 0 && missing == nil {
+				missing = fmt.Errorf("manager %q owns nothing in %s", key.Manager, p)
+			}
+			return errors.Join(missing, p.Close())
+		},
+	}
+	flags.add(env, cmd)
+	of.add(env, cmd, "manager", "that owns the fields")
+	addFormat(env, cmd, &format, "yaml", "json")
+	flags.completeOwners(env, cmd)
+	return cmd
+}
+
+// extracted returns the manifest of what a manager owns in an object.
+func extracted(env *process.Env, t *place.Target, of *keyFlags) (map[string]any, error) {
+	owned, found, err := ownedBy(t, of.key)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fmt.Errorf("%w: manager %q has no such entry", errNothing, of.key.Manager)
+	}
+	m, err := t.Manager(env, "")
+	if err != nil {
+		return nil, err
+	}
+	intent, err := m.Extract(place.Wrap(t.Object), owned)
+	if err != nil {
+		return nil, err
+	}
+	return intent.Object, nil
+}
