@@ -83,6 +83,19 @@ func (f *blameFlags) ofManagers(reports []*blame.Report) ([]*blame.Report, error
 	return nil, fmt.Errorf("--manager: %q own nothing: the managers are %q", f.managers, slices.Sorted(maps.Keys(known)))
 }
 
+// showTimes puts times in the place of ages.
+func showTimes(report *blame.Report) {
+	for _, line := range report.Lines {
+		for _, field := range line.Fields {
+			for i := range field.Owners {
+				if o := &field.Owners[i]; o.Time != nil {
+					o.Age = o.Time.UTC().Format(time.RFC3339)
+				}
+			}
+		}
+	}
+}
+
 func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) error {
 	if err := checkFormat(f.format, "text", "json", "html"); err != nil {
 		return err
@@ -103,10 +116,8 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 		if len(report.Entries) == 0 && report.Problem == "" && f.place.live != nil {
 			noteUnmanaged(env, t)
 		}
-		for i := range report.Entries {
-			if e := &report.Entries[i]; f.times && e.Time != nil {
-				e.Age = e.Time.UTC().Format(time.RFC3339)
-			}
+		if f.times {
+			showTimes(report)
 		}
 		reports = append(reports, report)
 	}
