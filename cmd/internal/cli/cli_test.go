@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 
@@ -32,7 +35,9 @@ type world struct {
 	uids  int
 	// validates says that servers validate built-in kinds as kube-apiserver does.
 	validates bool
-	cluster   *testCluster
+	// isReal says that a kube-apiserver that is named is used.
+	isReal  bool
+	cluster *testCluster
 }
 
 func newWorld() *world {
@@ -77,7 +82,11 @@ func runScripts(t *testing.T, dir string) {
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
-			env.Values[worldKey{}] = newWorld()
+			w := newWorld()
+			if w.isReal = dir == "testdata/cluster" && os.Getenv(realServer) != ""; w.isReal {
+				w.set(time.Now())
+			}
+			env.Values[worldKey{}] = w
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -175,7 +184,24 @@ func send(method string) func(*testscript.TestScript, bool, []string) {
 		if response.Code >= http.StatusBadRequest {
 			ts.Fatalf("%d: %s", response.Code, response.Body)
 		}
+		if w.isReal && strings.HasSuffix(args[0], "/customresourcedefinitions") {
+			waitForGroup(ts, w.cluster, body)
+		}
 	}
+}
+
+// waitForGroup waits until the group of a definition is served, which takes a kube-apiserver a moment.
+func waitForGroup(ts *testscript.TestScript, c *testCluster, definition []byte) {
+	var crd apiextensionsv1.CustomResourceDefinition
+	ts.Check(json.Unmarshal(definition, &crd))
+	path := "/apis/" + crd.Spec.Group + "/" + crd.Spec.Versions[0].Name + "/" + crd.Spec.Names.Plural
+	for range 100 {
+		if c.send(httptest.NewRequest(http.MethodGet, path, nil)).Code == http.StatusOK {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	ts.Fatalf("%s is not served", path)
 }
 
 func meddle(ts *testscript.TestScript, _ bool, args []string) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ const testToken = "test"
 // testCluster is the cluster of a script: an API server behind a listener, with what the
 // scripts do to its clients.
 type testCluster struct {
-	server *apiserver.Server
+	server http.Handler
 	// noDefinitions says that CustomResourceDefinitions may not be read.
 	noDefinitions bool
 	// before is called before each patch.
@@ -33,6 +34,9 @@ type testCluster struct {
 }
 
 func newTestCluster(ts *testscript.TestScript, w *world) *testCluster {
+	if binary := os.Getenv(realServer); w.isReal {
+		return &testCluster{server: startRealServer(ts, binary)}
+	}
 	uids := 0
 	options := apiserver.Options{
 		Token: testToken, Now: w.now, Log: slog.New(slog.DiscardHandler),
