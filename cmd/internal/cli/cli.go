@@ -1,7 +1,8 @@
 // Package cli has the commands of tenure: flags, help and exit statuses, with one file for each
 // command. Package place knows where objects are, package view how they are printed.
 //
-// To add a command, write a function like newDrop in a file of its own, and add it to newRoot.
+// To add a command, write a function like newExtract in a file of its own, and add it to newRoot; a move of
+// ownership is a row of moveVerbs.
 package cli
 
 import (
@@ -122,8 +123,7 @@ others, see their help.`,
 	}
 	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env), newExtract(env),
 		newWatch(env), newReport(env))
-	group("move", "Move ownership:", newTransfer(env), newRelease(env), newAdopt(env), newDrop(env), newRename(env),
-		newHandover(env), newUpgrade(env), newDowngrade(env))
+	group("move", "Move ownership:", append(newMoves(env), newHandover(env), newUpgrade(env), newDowngrade(env))...)
 	group("write", "Write and list objects:", newApply(env), newReplace(env), newGet(env), newDelete(env))
 	group("check", "Test:", newServe(env), newTest(env), newEnvtest(env))
 	root.AddCommand(newVersion(env))

@@ -118,15 +118,6 @@ func ownedWhere(
 	return owned, found, nil
 }
 
-// sourceKey returns the key of the manager whose fields are chosen.
-func (f *chosenFields) sourceKey(manager *keyFlags) (managedfields.Key, error) {
-	key, err := manager.managerKey()
-	if err == nil {
-		err = f.checkChoice()
-	}
-	return key, err
-}
-
 // ownedFields returns the chosen fields among those that the entries of a key own; nil for all.
 func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fieldpath.Set, error) {
 	owned, found, err := ownedBy(t, from)
@@ -165,18 +156,6 @@ func makeMoves(env *process.Env, t *place.Target, moves ...ownership.Move) (move
 		object: result.Object, patch: patch, manager: sender,
 		preview: func(w io.Writer, p view.Palette) error { return view.PreviewMove(w, p, t, result) },
 	}, nil
-}
-
-// moveFields makes a move of the fields that choose returns for each object.
-func (f *moveFlags) moveFields(env *process.Env, cmd *cobra.Command, args []string, done string,
-	choose func(*place.Target) (*fieldpath.Set, error), move func(*fieldpath.Set) ownership.Move) error {
-	return f.moveObjects(env, cmd, args, done, func(t *place.Target) (moveResult, error) {
-		set, err := choose(t)
-		if err != nil {
-			return moveResult{}, err
-		}
-		return makeMoves(env, t, move(set))
-	})
 }
 
 // moveFlags are the flags of a command that moves ownership.
