@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -111,15 +110,9 @@ func (c *Cluster) HasSubresource(k Kind, name string) (bool, error) {
 	return false, nil
 }
 
-// Named is a kind that can be listed, with all its names, in lower case.
-type Named struct {
-	Kind
-	Names []string
-}
-
 // Kinds returns the kinds that can be listed, each at its preferred version, in the order
 // of discovery. It ignores errors of discovery.
-func (c *Cluster) Kinds() (out []Named) {
+func (c *Cluster) Kinds() (out []Kind) {
 	client, err := c.getter.ToDiscoveryClient()
 	if err != nil {
 		return nil
@@ -134,15 +127,9 @@ func (c *Cluster) Kinds() (out []Named) {
 			if !slices.Contains(r.Verbs, "list") {
 				continue
 			}
-			one := Named{Kind: Kind{
+			out = append(out, Kind{
 				GroupVersionKind: gv.WithKind(r.Kind), Resource: gv.WithResource(r.Name), Namespaced: r.Namespaced,
-			}}
-			for _, name := range append([]string{r.Kind, r.Name, r.SingularName}, r.ShortNames...) {
-				if name = strings.ToLower(name); name != "" && !slices.Contains(one.Names, name) {
-					one.Names = append(one.Names, name)
-				}
-			}
-			out = append(out, one)
+			})
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -77,43 +78,29 @@ func (s seer) tell(obj any, isDeleted bool) error {
 
 // KindsNamed returns the kinds that people call by some names, as kubectl takes them; all that can be
 // listed for no names.
-func (c *Cluster) KindsNamed(names []string) ([]Kind, error) {
-	client, err := c.getter.ToDiscoveryClient()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := client.ServerGroups(); err != nil {
-		return nil, err
-	}
-	all := c.Kinds()
-	var out []Kind
+func (c *Cluster) KindsNamed(names []string) (out []Kind, err error) {
 	if len(names) == 0 {
-		for _, k := range all {
-			out = append(out, k.Kind)
+		client, err := c.getter.ToDiscoveryClient()
+		if err == nil {
+			_, err = client.ServerGroups()
 		}
-		return out, nil
+		return c.Kinds(), err
 	}
 	for _, name := range names {
-		found := false
-		for _, k := range all {
-			if k.isCalled(strings.ToLower(name)) {
-				out, found = append(out, k.Kind), true
-				break
-			}
+		full, group := schema.ParseResourceArg(strings.ToLower(name))
+		if full == nil {
+			anyVersion := group.WithVersion("")
+			full = &anyVersion
 		}
-		if !found {
-			return nil, fmt.Errorf("the server has no resource %q that can be listed", name)
+		gvk, err := c.mapper.KindFor(*full)
+		if err != nil {
+			return nil, fmt.Errorf("the server has no resource %q: %w", name, err)
 		}
+		kind, err := c.Kind(gvk)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, kind)
 	}
 	return out, nil
-}
-
-// isCalled reports whether a name, in lower case, is one of the kind's, with its group or without.
-func (n *Named) isCalled(name string) bool {
-	for _, own := range n.Names {
-		if name == own || name == own+"."+n.Group || name == own+"."+n.Version+"."+n.Group {
-			return true
-		}
-	}
-	return false
 }

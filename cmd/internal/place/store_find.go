@@ -50,7 +50,7 @@ func (p *Store) KindsStored(ctx context.Context) (out []cluster.Kind, err error)
 		if slices.ContainsFunc(resources, func(r store.Resource) bool {
 			return k.Group == r.Group && k.Resource.Resource == r.Plural
 		}) {
-			out = append(out, k.Kind)
+			out = append(out, k)
 		}
 	}
 	slices.SortFunc(out, func(a, b cluster.Kind) int {
