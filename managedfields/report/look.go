@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -163,7 +164,25 @@ func (l *look) compareOwners() {
 	if t = l.object.Types.TypeFor(l.gvk); t == nil {
 		return
 	}
-	l.example.Unowned = leafCount(managedfields.Strip(t.FieldSet(l.u.Object)).Difference(owned))
+	unowned := managedfields.Strip(t.FieldSet(l.u.Object)).Difference(owned)
+	if !unowned.Empty() {
+		unowned = l.withoutDefaults(t, unowned)
+	}
+	l.example.Unowned = leafCount(unowned)
+}
+
+// withoutDefaults returns those of the fields that nobody owns that a server would not set by itself.
+func (l *look) withoutDefaults(t *typed.Type, unowned *fieldpath.Set) *fieldpath.Set {
+	bare, ok := t.Default(t.Remove(l.u.Object, unowned)).(map[string]any)
+	if !ok {
+		return unowned
+	}
+	defaulted := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(bare)}
+	if l.object.Defaulter != nil {
+		l.object.Defaulter(defaulted)
+	}
+	c := t.Compare(defaulted.Object, l.u.Object)
+	return unowned.Intersection(c.Added.Union(c.Modified))
 }
 
 // leafCount returns how many paths of a set have no other below them.

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
@@ -52,6 +53,9 @@ type Object struct {
 	// versions; nil if it can't be.
 	Types     fieldmanager.Types
 	Converter fieldmanager.Converter
+	// Defaulter sets the defaults that a server sets in code; nil for none. Fields that nobody owns and that have their
+	// default are not counted: nobody set them.
+	Defaulter func(runtime.Object) `json:"-"`
 }
 
 // Report adds up objects. It may be used by one goroutine at a time.

@@ -160,7 +160,7 @@ func (f *reportFlags) namespaceOf(p *place.Cluster) (string, error) {
 func objectOf(t *place.Target) report.Object {
 	o := report.Object{Tree: t.Object}
 	if t.Types != nil && t.Kind.Unknown == nil {
-		o.Types, o.Converter = t.Types, t.Converter()
+		o.Types, o.Converter, o.Defaulter = t.Types, t.Converter(), t.PlanOptions(false).Defaulter
 	}
 	return o
 }
