@@ -109,6 +109,15 @@ func (c *countingCluster) manifests(names ...string) string {
 	return path
 }
 
+// A summary of moves only counts.
+func TestSummaryOfMoves(t *testing.T) {
+	c := newCountingCluster(t, 3)
+	args := []string{"rename", "configmaps", "-A", "--from", "kubectl", "--to", "flux", "--summary"}
+	require.Equal(t, "6 objects: 6 renamed, 0 unchanged, 0 failed\n", c.run(0, append(args, "--dry-run")...))
+	require.Equal(t, "6 objects: 6 renamed, 0 unchanged, 0 failed\n", c.run(0, append(args, "--yes")...))
+	c.run(1, append(args, "--yes", "-o", "yaml")...)
+}
+
 // Many live objects are read by lists, few by themselves, and the outcome is the same.
 func TestManyPlans(t *testing.T) {
 	const each = 40

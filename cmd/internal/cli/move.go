@@ -54,6 +54,8 @@ type moving struct {
 	concurrency int
 	// showUnchanged lists the unchanged ones of several objects.
 	showUnchanged bool
+	// isSummary only counts.
+	isSummary bool
 
 	all       []pending // in order, including objects that do not change
 	count     int       // of objects that change
@@ -112,7 +114,7 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 // writePreview writes the previews of the moves that change something.
 func (m *moving) writePreview(w io.Writer) {
 	for _, next := range m.all {
-		if next.movedObject() != nil {
+		if next.movedObject() != nil && !m.isSummary {
 			fmt.Fprint(w, next.preview)
 		}
 	}
@@ -184,7 +186,7 @@ func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) erro
 	written, skipped := m.storeMoves(ctx)
 	switch m.format {
 	case "":
-		if total := m.count + m.unchanged + m.failed + skipped; total > 1 {
+		if total := m.count + m.unchanged + m.failed + skipped; total > 1 || m.isSummary {
 			fmt.Fprintf(m.env.Stdout, "%s: %d %s, %d unchanged, %d failed\n",
 				view.Counted(total, "object", "objects"), m.count, m.done, m.unchanged, m.failed)
 		}
@@ -252,7 +254,7 @@ func (m *moving) finished(one *pending, err error) map[string]any {
 	case len(m.all)+m.failed > 1 && !m.showUnchanged:
 		return nil
 	}
-	if m.format == "" {
+	if m.format == "" && !m.isSummary {
 		fmt.Fprintf(m.env.Stdout, "%s %s\n", one.Title(), verb)
 	}
 	return one.movedObject()

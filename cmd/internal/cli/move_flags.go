@@ -163,6 +163,7 @@ type moveFlags struct {
 	objectFlags
 	dryRun      bool
 	unchanged   bool
+	summary     bool
 	concurrency int
 	confirm     view.Confirmation
 	format      string
@@ -173,6 +174,7 @@ func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
+	cmd.Flags().BoolVar(&f.summary, "summary", false, "only count the objects")
 	addConcurrency(cmd, &f.concurrency)
 	addFormat(env, cmd, &f.format, moveFormats...)
 }
@@ -204,6 +206,9 @@ func (f *moveFlags) moveObjects(
 	if err := checkFormat(f.format, moveFormats...); err != nil {
 		return err
 	}
+	if f.summary && (f.format != "" || f.unchanged) {
+		return errors.New("--summary only counts: --output and --show-unchanged do not go with it")
+	}
 	if err := checkConcurrency(f.concurrency); err != nil {
 		return err
 	}
@@ -218,7 +223,7 @@ func (f *moveFlags) moveObjects(
 		return missing
 	}
 	m := &moving{env: env, place: p, move: move, done: done, dryRun: f.dryRun, format: f.format,
-		concurrency: f.concurrency, showUnchanged: f.unchanged}
+		concurrency: f.concurrency, showUnchanged: f.unchanged, isSummary: f.summary}
 	m.planMoves(targets)
 	if missing != nil {
 		view.Report(env, missing)
