@@ -121,8 +121,8 @@ others, see their help.`,
 			root.AddCommand(cmd)
 		}
 	}
-	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env), newExtract(env),
-		newWatch(env), newReport(env))
+	group("see", "Show ownership, and what an apply would do:", newPlan(env), newConflicts(env), newBlame(env),
+		newExtract(env), newWatch(env), newReport(env))
 	group("move", "Move ownership:", append(newMoves(env), newHandover(env), newUpgrade(env), newDowngrade(env))...)
 	group("write", "Write and list objects:", newApply(env), newReplace(env), newGet(env), newDelete(env))
 	group("check", "Test:", newServe(env), newTest(env), newEnvtest(env))

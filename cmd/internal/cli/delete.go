@@ -48,21 +48,20 @@ Exit status: 0 if the objects were deleted, 1 if one does not exist or on any er
 }
 
 func deleteTarget(ctx context.Context, env *process.Env, p place.Place, t *place.Target) error {
+	printDeleted := func(t *place.Target) {
+		fmt.Fprintf(env.Stdout, "%s %q deleted\n", place.Resource(t.Kind.GroupKind()), t.Name)
+	}
 	var err error
 	switch p := p.(type) {
 	case *place.Store:
-		err = p.Remove(ctx, t, func(t *place.Target) { printDeleted(env, t) })
+		err = p.Remove(ctx, t, printDeleted)
 	case *place.Cluster:
 		if err = p.Delete(ctx, t); err == nil {
-			printDeleted(env, t)
+			printDeleted(t)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Title(), place.ServerError(err))
 	}
 	return nil
-}
-
-func printDeleted(env *process.Env, t *place.Target) {
-	fmt.Fprintf(env.Stdout, "%s %q deleted\n", place.Resource(t.Kind.GroupKind()), t.Name)
 }

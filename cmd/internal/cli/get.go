@@ -44,7 +44,7 @@ func (f *objectFlags) printObjects(env *process.Env, cmd *cobra.Command, args []
 	if len(args) == 0 && f.place.store != "" && f.inputs.Empty() {
 		args, f.all = []string{"all"}, f.all || *f.place.cluster.Namespace == ""
 	}
-	isMixed := f.place.live != nil || !f.inputs.Empty() || len(args) == 0 || args[0] == "all" || strings.Contains(args[0], ",")
+	isMixed := f.place.live != nil || len(args) == 0 || args[0] == "all" || strings.Contains(args[0], ",")
 	p, targets, err := f.open(env, cmd, args)
 	if p == nil {
 		if errors.Is(err, errNoObjects) {
@@ -53,11 +53,9 @@ func (f *objectFlags) printObjects(env *process.Env, cmd *cobra.Command, args []
 		}
 		return err
 	}
-	objects := make([]map[string]any, len(targets))
-	isNamed := true
+	objects, isNamed := make([]map[string]any, len(targets)), true
 	for i, t := range targets {
-		objects[i] = t.Object
-		isNamed = isNamed && t.Asked
+		objects[i], isNamed = t.Object, isNamed && t.Asked
 	}
 	switch out.Format {
 	case "yaml", "json":

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,21 +40,11 @@ func cause(err error) error {
 
 // withoutCluster adds to an error how the command works without a cluster.
 func withoutCluster(cmd *cobra.Command, err error) error {
-	var ways []string
-	for _, way := range []struct{ flag, hint string }{
-		{"store", "--store FILE for the objects that tenure apply --store keeps"},
-		{"live", "--live FILE for objects with their managed fields"},
-		{"audit-log", "--audit-log FILE for the past"},
-	} {
-		if cmd.Name() == "watch" && way.flag != "audit-log" || cmd.Flags().Lookup(way.flag) == nil {
-			continue
-		}
-		ways = append(ways, way.hint)
+	hint := "--store FILE for the objects of a store, or --live FILE for objects with their managed fields"
+	if cmd.Flags().Lookup("audit-log") != nil {
+		hint = "--audit-log FILE for the past"
 	}
-	if len(ways) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w\nhint: without a cluster, use %s", err, strings.Join(ways, ", or "))
+	return fmt.Errorf("%w\nhint: without a cluster, use %s", err, hint)
 }
 
 // configError adds a hint to an error of a kubeconfig that leads to no cluster.

@@ -105,18 +105,14 @@ func (f *intentFlags) readAllDesired(
 	}
 	p.Prefetch(ctx, intents, f.concurrency)
 	out := make([]desiredOrError, len(docs))
-	type object struct {
-		kind            schema.GroupKind
-		namespace, name string
-	}
-	sources := map[object]string{}
+	sources := map[objectKey]string{}
 	for i, doc := range docs {
 		w, err := f.readDesired(ctx, env, p, doc)
 		out[i] = desiredOrError{w, err}
 		if err != nil {
 			continue
 		}
-		key := object{w.Kind.GroupKind(), w.Namespace, w.Name}
+		key := objectKey{w.Kind.GroupKind(), w.Namespace, w.Name}
 		if source, ok := sources[key]; ok {
 			fmt.Fprintf(env.Stderr, "warning: %s: %s is in %s too: each of them counts from the live object\n",
 				w.Where, w.Title(), source)

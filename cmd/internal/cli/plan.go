@@ -95,7 +95,7 @@ documents, the highest.`,
 	flags.addSubresource(cmd)
 	flags.addPlain(cmd)
 	flags.pruning.add(cmd)
-	cmd.Flags().BoolVar(&flags.offline, "offline", false, "send no dry runs: what the server refuses is planned as changed")
+	cmd.Flags().BoolVar(&flags.offline, "offline", false, "send no dry runs: do not ask what the server refuses")
 	cmd.Flags().BoolVar(&flags.force, "force-conflicts", false, "plan to take over the fields in conflict")
 	cmd.Flags().BoolVar(&flags.diff, "diff", false, "show the difference between the objects, as diff -u does")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false,
@@ -168,10 +168,7 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	default:
 		err = shown.WriteText(env.Stdout, plans, failed)
 	}
-	status := 0
-	if len(deleted) > 0 {
-		status = statusChanges
-	}
+	status := min(len(deleted), statusChanges)
 	for _, planned := range plans {
 		status = max(status, exitStatus(planned.Outcome))
 	}

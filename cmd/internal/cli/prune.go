@@ -79,8 +79,8 @@ func (f *pruneFlags) check() (c place.Candidates, ok bool, err error) {
 	return c, true, nil
 }
 
-// prunedObject names an object.
-type prunedObject struct {
+// objectKey names an object.
+type objectKey struct {
 	kind            schema.GroupKind
 	namespace, name string
 }
@@ -93,10 +93,10 @@ func pruned(
 	if set != nil {
 		set.limit(&c)
 	}
-	inInput := map[prunedObject]bool{}
+	inInput := map[objectKey]bool{}
 	for i := range plans {
 		t := plans[i].Target
-		inInput[prunedObject{t.Kind.GroupKind(), t.Namespace, t.Name}] = true
+		inInput[objectKey{t.Kind.GroupKind(), t.Namespace, t.Name}] = true
 		if set == nil && t.Namespace != "" && !slices.Contains(c.Namespaces, t.Namespace) {
 			c.Namespaces = append(c.Namespaces, t.Namespace)
 		}
@@ -105,7 +105,7 @@ func pruned(
 	targets, err := p.Candidates(ctx, c)
 	var out []view.Pruned
 	for _, t := range targets {
-		if inInput[prunedObject{t.Kind.GroupKind(), t.Namespace, t.Name}] {
+		if inInput[objectKey{t.Kind.GroupKind(), t.Namespace, t.Name}] {
 			continue
 		}
 		if set != nil {

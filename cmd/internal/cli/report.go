@@ -173,10 +173,9 @@ func (f *reportFlags) ofTargets(env *process.Env, cmd *cobra.Command, args []str
 	}
 	namespace := *f.place.cluster.Namespace
 	isServed := func(schema.GroupVersionKind) bool { return true }
-	switch p := p.(type) {
-	case interface {
+	if p, ok := p.(interface {
 		IsServed(gvk schema.GroupVersionKind) bool
-	}:
+	}); ok {
 		isServed = p.IsServed
 	}
 	if c, ok := p.(*place.Cluster); ok {
