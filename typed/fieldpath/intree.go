@@ -1,8 +1,8 @@
 package fieldpath
 
 // IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
-// ([IsCanonical]). It looks up the members of s in tree and decodes nothing, so that it costs O(elements of s): a write
-// changes little of what an entry owns.
+// ([IsCanonical]). It walks the smaller of the two and looks up its members in the other: a write changes little of what
+// an entry owns, and one of many managers owns little of what a write changes.
 //
 //	s.IntersectTree(tree)  ==  s.Intersection(FromTree(tree))
 func (s *Set) IntersectTree(tree map[string]any) *Set {
@@ -10,17 +10,28 @@ func (s *Set) IntersectTree(tree map[string]any) *Set {
 		return nil
 	}
 	var b Builder
+	both := func(n *node, v any) {
+		member, _ := v.(map[string]any)
+		_, mark := member["."]
+		b.Add(n.elem, n.member && (mark || len(member) == 0), n.sub.IntersectTree(member))
+	}
+	if len(tree) < len(s.nodes) {
+		for name, v := range tree {
+			if e, err := ParseElement(name); err == nil {
+				if n := s.find(e); n != nil {
+					both(n, v)
+				}
+			}
+		}
+		return b.Set()
+	}
 	var space [64]byte
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		name := append(n.elem.appendPrefix(space[:0]), n.elem.text...)
-		v, ok := tree[string(name)]
-		if !ok {
-			continue
+		if v, ok := tree[string(name)]; ok {
+			both(n, v)
 		}
-		member, _ := v.(map[string]any)
-		_, mark := member["."]
-		b.Add(n.elem, n.member && (mark || len(member) == 0), n.sub.IntersectTree(member))
 	}
 	return b.Set()
 }
