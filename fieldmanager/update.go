@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -186,38 +187,45 @@ func (w *updateWrite) compare() (*comparisons, error) {
 		return m.emptyObject()
 	})
 	now := sync.OnceValues(func() (object, error) { return m.readObject(w.now, NewObject) })
-	before, after, err := w.differing(old, now)
-	if err != nil {
-		return nil, err
+	changes := m.compare(old, now)
+	live, isStruct := w.structs()
+	if isStruct && w.isCreate && m.semantics == nil {
+		if added, ok := gostruct.Added(m.typ, live, w.now, managedFieldsPath...); ok {
+			changes.set(m.version, old, now, typed.Comparison{Added: added})
+			return changes, nil
+		}
 	}
-	found, ok := m.semantics.CompareAndValidate(m.typ, before, after)
+	var before, after object
+	err := errNoObject
+	if isStruct {
+		before.tree, after.tree, err = gostruct.Diff(live, w.now, managedFieldsPath...)
+	}
+	if err != nil { // which says not of which object it is
+		if before, err = old(); err != nil {
+			return nil, err
+		}
+		if after, err = now(); err != nil {
+			return nil, err
+		}
+	}
+	found, ok := m.semantics.CompareAndValidate(m.typ, before.tree, after.tree)
 	if !ok {
 		return w.refuse(old, now)
 	}
-	changes := m.compare(old, now)
 	changes.set(m.version, old, now, found)
 	return changes, nil
 }
 
-// differing returns the trees of both objects, or parts of them that compare as they do.
-func (w *updateWrite) differing(old, now func() (object, error)) (before, after map[string]any, err error) {
-	live := w.live
-	if live == nil {
+// structs returns live, or the empty object, if it and the new object are Go structs of the FieldManager's version.
+func (w *updateWrite) structs() (live runtime.Object, ok bool) {
+	if live = w.live; live == nil {
 		live = w.m.empty
 	}
-	if _, ok := w.m.isOwnStruct(w.now); ok && live != nil {
-		if _, ok := w.m.isOwnStruct(live); ok {
-			if before, after, err := gostruct.Diff(live, w.now, managedFieldsPath...); err == nil {
-				return before, after, nil
-			}
-		}
+	if _, ok = w.m.isOwnStruct(w.now); ok && live != nil {
+		_, ok = w.m.isOwnStruct(live)
+		return live, ok
 	}
-	a, err := old()
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := now()
-	return a.tree, b.tree, err
+	return nil, false
 }
 
 // readObject returns an object without its managed fields.

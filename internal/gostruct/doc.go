@@ -3,7 +3,8 @@
 //
 //	tree, err := gostruct.Tree(pod)             // the whole object as maps and lists
 //	before, after, err := gostruct.Diff(a, b)   // the parts of two objects that differ
-//	err := gostruct.Decode(tree, pod)           // the other way
+//	added, ok := gostruct.Added(t, empty, pod)  // the paths that a create adds
+//	err := gostruct.Decode(tree, pod)           // a tree as a struct
 //
 // A value is what runtime.DefaultUnstructuredConverter.ToUnstructured makes of it. Where that differs from
 // encoding/json, the objects that servers store are what ToUnstructured makes, and so it is followed:

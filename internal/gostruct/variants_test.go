@@ -177,6 +177,40 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// TestAdded asks what each object has more than each other one: it says what a comparison of trees says, or nothing. Of
+// an object that is created it says nothing only for kinds that are rare.
+func TestAdded(t *testing.T) {
+	all := variants()
+	answers := 0
+	for i, a := range all {
+		for _, b := range all {
+			old, err := gostruct.Tree(a)
+			require.NoError(t, err)
+			now, err := gostruct.Tree(b)
+			require.NoError(t, err)
+			added, ok := gostruct.Added(mixedType, a, b)
+			if !ok {
+				continue
+			}
+			if i == 0 {
+				answers++
+			}
+			want, ok := (*typed.Semantics)(nil).CompareAndValidate(mixedType, old, now)
+			require.True(t, ok)
+			require.Equal(t, want.Added.String(), added.String(), "%v to %v", old, now)
+			require.Empty(t, want.Modified.String()+want.Removed.String(), "%v to %v", old, now)
+		}
+	}
+	require.Greater(t, answers, len(all)/2)
+	_, ok := gostruct.Added(mixedType, &mixed{}, &item{})
+	require.False(t, ok, "objects of two Go types")
+	_, ok = gostruct.Added(mixedType, nil, &mixed{})
+	require.False(t, ok)
+	added, ok := gostruct.Added(mixedType, &mixed{}, &mixed{Inner: smallPart{Key: "x", Deep: &smallPart{Key: "y"}}}, "inner", "deep")
+	require.True(t, ok)
+	require.Equal(t, ".inner.key", added.String())
+}
+
 // TestDiffIsSmall: what is equal is left out, and so is the field that is excepted.
 func TestDiffIsSmall(t *testing.T) {
 	a := &mixed{Text: "a", Count: 1, Labels: map[string]string{"a": "x", "b": "y"}, Items: []item{{Name: "a"}, {Name: "b"}},

@@ -82,6 +82,20 @@ func checkCompare(t *testing.T, m *maker, old, now runtime.Object) {
 		require.True(t, sameComparison(want, got), "%s: old: %s\nnow: %s\nwant: %v\ngot:  %v",
 			name, text(oldFull), text(nowFull), want, got)
 	}
+	empty := reflect.New(reflect.TypeOf(now).Elem()).Interface().(runtime.Object)
+	empty.GetObjectKind().SetGroupVersionKind(now.GetObjectKind().GroupVersionKind())
+	for _, base := range []runtime.Object{empty, old} {
+		added, isAdded := gostruct.Added(typ, base, now, "metadata", "managedFields")
+		full, err := runtime.DefaultUnstructuredConverter.ToUnstructured(base)
+		require.NoError(t, err)
+		want, ok := (*typed.Semantics)(nil).CompareAndValidate(typ, unmanaged(full), unmanaged(nowFull))
+		if isAdded {
+			require.True(t, ok, "now: %s", text(nowFull))
+			require.True(t, sameComparison(want, typed.Comparison{Added: added}), "old: %s\nnow: %s\nwant: %v\ngot:  %v",
+				text(full), text(nowFull), want, added)
+		}
+	}
+
 	before, after, err = gostruct.Diff(old, now, "metadata", "managedFields")
 	require.NoError(t, err)
 	want, wantOK := (*typed.Semantics)(nil).CompareAndValidate(typ, unmanaged(oldFull), unmanaged(nowFull))
