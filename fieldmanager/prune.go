@@ -23,8 +23,9 @@ func (w *applyWrite) prune() error {
 		// in, so that what is owned is never removed with an item around it.
 		return nil
 	}
-	pruned, err := w.pruneInside()
+	pruned, owned, err := w.pruneInside()
 	if err == nil && pruned == nil {
+		owned = w.owned
 		pruned, err = w.pruneBySets()
 	}
 	if err != nil {
@@ -36,7 +37,7 @@ func (w *applyWrite) prune() error {
 	}
 	// What the intent owns is in the object as the intent has it, whatever a removal emptied and a conversion lost on the
 	// way, so that the same intent again changes nothing (spec rule 6.4).
-	if intent := w.m.typ.Extract(w.intent.tree, w.owned.Leaves(), true); intent != nil {
+	if intent := w.m.typ.Extract(w.intent.tree, owned.Leaves(), true); intent != nil {
 		merged, err := w.m.semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
 		if err != nil {
 			return &ObjectError{AppliedObject, w.intent.name(), err}
@@ -56,57 +57,73 @@ func (w *applyWrite) liveObject() (object, error) { return w.live.stripped(), ni
 func (w *applyWrite) mergedObject() (object, error) { return w.merged.stripped(), nil }
 
 // pruneInside prunes where something was dropped, and does not look at the rest of the object. It returns nil if that
-// can't be done: entries are of several versions, or a container around what was dropped may go, too.
+// can't be done: entries are of several versions, or a container around what was dropped may go, too. owned is what the
+// intent owns where it pruned.
 //
 // It carries out the definition of [applyWrite.pruneBySets] on the smallest part of the object that has all that was
 // dropped. Each container around that part is one of the candidates, so that without them nothing of the part is left,
 // and each stays, because something in it is owned: so what goes is decided in the part alone.
-func (w *applyWrite) pruneInside() (map[string]any, error) {
+func (w *applyWrite) pruneInside() (pruned map[string]any, owned *fieldpath.Set, err error) {
 	m := w.m
 	if isOther := func(r managedfields.Record) bool { return r.APIVersion != m.version }; isOther(*w.own) ||
 		slices.ContainsFunc(w.others, isOther) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	last, entries, err := w.entriesForPrune()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	merged := w.merged.stripped()
-	gone, ok := goneInside(m.typ, merged.tree, last.Fields, w.dropped, entries.Owned(m.version))
+	p := part{last: last.Fields, dropped: w.dropped, owned: entries.Owned(m.version), mine: w.owned}
+	gone, owned, ok := p.gone(m.typ, merged.tree)
 	if !ok {
-		return nil, nil
+		return nil, nil, nil
 	}
-	pruned, _ := m.typ.Remove(merged.tree, gone).(map[string]any)
-	return pruned, nil
+	pruned, _ = m.typ.Remove(merged.tree, gone).(map[string]any)
+	return pruned, owned, nil
 }
 
-// goneInside returns what goes of v, which stays itself. ok is false if something was dropped in several of its
-// children, or in one that may go.
-func goneInside(t *typed.Type, v any, last, dropped, owned *fieldpath.Set) (gone *fieldpath.Set, ok bool) {
-	if dropped.Width() != 1 {
-		return nil, false
+// part is a part of an object, with what is said of it.
+type part struct {
+	last, dropped *fieldpath.Set // what the manager owned before, and dropped of it
+	owned, mine   *fieldpath.Set // what anybody owns now, and the intent
+}
+
+// gone returns what goes of v, which stays itself, and what the intent owns where something may go. ok is false if
+// something was dropped in several of v's children, or in one that may go.
+func (p part) gone(t *typed.Type, v any) (gone, mine *fieldpath.Set, ok bool) {
+	if p.dropped.Width() != 1 {
+		return nil, nil, false
 	}
-	for e, entry := range dropped.Level() {
+	for e, entry := range p.dropped.Level() {
 		child, has := t.Get(v, fieldpath.Path{e})
 		ct, declared := t.Child(e)
-		isCandidate, lastBelow := last.At(e)
-		_, ownedBelow := owned.At(e)
-		if entry.Member || !has || !isCandidate && !declared || !staysAround(t, v, e, child, owned) {
-			return nil, false
+		isCandidate, lastBelow := p.last.At(e)
+		if entry.Member || !has || !isCandidate && !declared || !staysAround(t, v, e, child, p.owned) {
+			return nil, nil, false
 		}
-		if gone, ok = goneInside(ct, child, lastBelow, entry.Below, ownedBelow); !ok {
+		inside := part{last: lastBelow, dropped: entry.Below}
+		_, inside.owned = p.owned.At(e)
+		_, inside.mine = p.mine.At(e)
+		if gone, mine, ok = inside.gone(ct, child); !ok {
 			if typed.Deduced().Validate(child, typed.Rules{}) != nil { // it is beyond a limit
-				return nil, false
+				return nil, nil, false
 			}
 			own := ct.WithDeclared(ct.FieldSet(child))
-			left := ct.RemoveToNull(child, own.Difference(ct.WithDeclared(ownedBelow)))
+			left := ct.RemoveToNull(child, own.Difference(ct.WithDeclared(inside.owned)))
 			gone = own.Difference(ct.WithDeclared(ct.FieldSet(left))).Intersection(ct.WithDeclared(lastBelow))
+			mine = inside.mine
 		}
-		var b fieldpath.Builder
-		b.Add(e, false, gone)
-		gone = b.Set()
+		gone, mine = below(e, gone), below(e, mine)
 	}
-	return gone, true
+	return gone, mine, true
+}
+
+// below returns the paths of set with e before each of them.
+func below(e fieldpath.Element, set *fieldpath.Set) *fieldpath.Set {
+	var b fieldpath.Builder
+	b.Add(e, false, set)
+	return b.Set()
 }
 
 // staysAround reports whether the child that e selects in v is a granular container that certainly stays: it is a
