@@ -24,7 +24,7 @@ type rehearsal struct {
 // tenure applies a manifest with the command, and runs a program that calls the library and the API server.
 var tenure = rehearsal{
 	command: "/cmd/tenure",
-	args:    []string{"apply", "-f", "ROOT/doc/examples/nginx.yaml", "--field-manager", "alice"},
+	args:    []string{"apply", "--store", "tenure.db", "-f", "ROOT/doc/examples/nginx.yaml", "--field-manager", "alice"},
 	program: "internal/tools/release/_program",
 	imports: []string{"", "/apiserver"},
 }
