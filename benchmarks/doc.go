@@ -6,6 +6,6 @@
 //	go test -bench . ./benchmarks                  the workloads of the table as Go benchmarks
 //	benchmarks/compare-branches.sh BASE            this tree's Tenure against another's, by benchstat
 //
-// The package itself has only tests: every workload's results must be the same with both engines, so that both are known
-// to have done the same work.
+// The package itself has only tests. They require that both engines return the same for every workload, so that both
+// are known to have done the same work.
 package benchmarks

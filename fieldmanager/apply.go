@@ -117,7 +117,11 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 	if err := w.merge(); err != nil || w.isNoOp {
 		return w, err
 	}
-	return w, w.prune()
+	if err := w.prune(); err != nil {
+		return nil, err
+	}
+	w.changes = m.compare(w.liveObject, w.mergedObject)
+	return w, nil
 }
 
 // read checks the request and takes it apart (spec rules 1.1, 1.2 and 1.3).

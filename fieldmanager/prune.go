@@ -13,11 +13,6 @@ import (
 // conversion fails, nothing is removed (spec rule 6.3): what nobody owns any more can be
 // removed by hand, what is lost can't be brought back.
 func (w *applyWrite) prune() error {
-	defer func() {
-		if w.changes == nil {
-			w.changes = w.m.compare(w.liveObject, w.mergedObject)
-		}
-	}()
 	if w.own == nil || w.own.APIVersion == w.m.version && w.dropped.Empty() {
 		// Nothing was dropped. An intent owns every item that it owns something
 		// in, so that what is owned is never removed with an item around it.
@@ -65,8 +60,8 @@ func (w *applyWrite) mergedObject() (object, error) { return w.merged.stripped()
 // and each stays, because something in it is owned: so what goes is decided in the part alone.
 func (w *applyWrite) pruneInside() (pruned map[string]any, owned *fieldpath.Set, err error) {
 	m := w.m
-	if isOther := func(r managedfields.Record) bool { return r.APIVersion != m.version }; isOther(*w.own) ||
-		slices.ContainsFunc(w.others, isOther) {
+	isOther := func(r managedfields.Record) bool { return r.APIVersion != m.version }
+	if isOther(*w.own) || slices.ContainsFunc(w.others, isOther) {
 		return nil, nil, nil
 	}
 	last, entries, err := w.entriesForPrune()

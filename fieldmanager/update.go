@@ -196,11 +196,14 @@ func (w *updateWrite) compare() (*comparisons, error) {
 		}
 	}
 	var before, after object
-	err := errNoObject
+	isRead := false
 	if isStruct {
+		var err error
 		before.tree, after.tree, err = gostruct.Diff(live, w.now, managedFieldsPath...)
+		isRead = err == nil // else reading each of them says which one is at fault
 	}
-	if err != nil { // which says not of which object it is
+	if !isRead {
+		var err error
 		if before, err = old(); err != nil {
 			return nil, err
 		}

@@ -14,7 +14,8 @@ import (
 
 // List holds the entries of one object during a write. Keys are distinct. An entry is decoded when its fields are
 // needed: of most entries of an unstructured object, a write only has to know that they own nothing of what it changes,
-// which is looked up in their FieldsV1. Unchanged entries are written back as they were read, even if they can't be decoded.
+// which is looked up in their FieldsV1. Unchanged entries are written back as they were read, even if they can't be
+// decoded.
 //
 // Who reads a List owns it and may change it. The object that it was read from is never changed.
 type List []Record

@@ -21,8 +21,8 @@
 //
 // # Operations
 //
-// [Type.Merge] is what a server-side apply needs first: it validates an intent, merges it, and returns what it owns. For
-// example, with a set called tags:
+// [Type.Merge] is what a server-side apply needs first: it validates an intent, merges it, and returns what it owns.
+// For example, with a set called tags:
 //
 //	t := &typed.Type{Map: &typed.Map{Fields: map[string]typed.Field{
 //		"tags": {Type: &typed.Type{List: &typed.List{Kind: typed.SetList, Elem: &typed.Type{Scalar: typed.String}}}},

@@ -26,8 +26,8 @@ type Merged struct {
 //	Owned      .image  .ports[port=80]  .ports[port=80].port  .ports[port=90]  .ports[port=90].port
 //
 // live must be valid but may have duplicates, all of which an applied item replaces; it is nil for an object that is
-// new. The error is what [Type.Validate] finds wrong with applied by the rules, but for atomic lists and maps that equal
-// live's: they were accepted once, and the write does not change them (spec rule 1.3).
+// new. The error is what [Type.Validate] finds wrong with applied by the rules, but for atomic lists and maps that
+// equal live's: they were accepted once, and the write does not change them (spec rule 1.3).
 //
 // The result shares memory with both values. It costs O(n log n) for n map entries and items of applied, plus the
 // length of each list of live that applied has items of.

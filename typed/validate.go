@@ -92,8 +92,8 @@ func (w *validator) release() {
 	validators.Put(w)
 }
 
-// again prepares a walk that lists what is wrong, after one that found that something is. Maps have no order: if a limit
-// ended that walk, this one visits them sorted, to report the same place every time.
+// again prepares a walk that lists what is wrong, after one that found that something is. Maps have no order: if a
+// limit ended that walk, this one visits them sorted, to report the same place every time.
 func (w *validator) again() {
 	w.values, w.invalid, w.listing, w.ordered, w.ended = 0, false, true, w.ended, false
 	w.set.Reset()
@@ -309,8 +309,8 @@ func (w *validator) element(l *List, i int, item any) (fieldpath.Element, bool) 
 	return e, err == nil
 }
 
-// distinct returns the set of the items of a list, which were added since the level at. Items that are in it more than once are a violation, and in the set
-// without what is in them.
+// distinct returns the set of the items of a list, which were added since the level at. Items that are in it more than
+// once are a violation, and in the set without what is in them.
 func (w *validator) distinct(at int) *fieldpath.Set {
 	set, twice := w.set.TakeItems(at)
 	if !w.rules.Duplicates {

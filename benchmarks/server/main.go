@@ -60,7 +60,8 @@ func serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, running.Close()) }()
-	if err := json.NewEncoder(os.Stdout).Encode(server{URL: running.URL(), Token: running.Config().BearerToken}); err != nil {
+	started := server{URL: running.URL(), Token: running.Config().BearerToken}
+	if err := json.NewEncoder(os.Stdout).Encode(started); err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, os.Stdin)
@@ -150,8 +151,8 @@ func (b *bench) starts(ctx context.Context) (servers []*server, err error) {
 	fmt.Print("| from the start to the first answered apply | median | longest | memory |\n| --- | ---: | ---: | ---: |\n")
 	for i, name := range b.names {
 		slices.Sort(took[i])
-		fmt.Printf("| %s | %s | %s | %d MB |\n", name, milliseconds(took[i][len(took[i])/2]), milliseconds(slices.Max(took[i])),
-			memory[i]/1e6)
+		median, longest := took[i][len(took[i])/2], slices.Max(took[i])
+		fmt.Printf("| %s | %s | %s | %d MB |\n", name, milliseconds(median), milliseconds(longest), memory[i]/1e6)
 	}
 	next, err := next(ctx)
 	fmt.Printf("| the second of tenure in one process | %s | | |\n", milliseconds(next))

@@ -78,7 +78,8 @@ func (h host) compareErrors(w write, live runtime.Object, up, own error) error {
 	return err
 }
 
-// convertedOf returns [hollowOf] of an intent and its atomic lists, of which a conversion changes items and their order.
+// convertedOf returns [hollowOf] of an intent and its atomic lists, of which a conversion changes items and their
+// order.
 func convertedOf(intent oracle.Intent) *fieldpath.Set {
 	out := hollowOf(intent)
 	for path := range intent.Type.FieldSet(intent.Tree).Leaves().All() {

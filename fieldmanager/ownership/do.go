@@ -174,8 +174,8 @@ func (s *state) target(k managedfields.Key, e managedfields.Entry) (managedfield
 	return k, nil
 }
 
-// appliesThrough returns the subresource through which an applier owns fields of an entry of some subresource. Status is
-// owned through status only. Everything else, such as replicas that kubectl scale set, is in an intent for the main
+// appliesThrough returns the subresource through which an applier owns fields of an entry of some subresource. Status
+// is owned through status only. Everything else, such as replicas that kubectl scale set, is in an intent for the main
 // resource, unless the manager applies through that subresource alone: if it owned them through both, its next apply
 // would conflict with itself.
 func (s *state) appliesThrough(manager, subresource string) string {

@@ -10,8 +10,8 @@ import (
 
 // Added returns the paths that b has and a does not, of objects of type t: the Added of
 // [typed.Semantics.CompareAndValidate] of their trees, without making these. ok is false if anything but paths was
-// added, if b may not be valid, and for what is rare: then the trees have to be asked. Both are pointers to structs of one
-// Go type. except is the path of a field that is left out and not read.
+// added, if b may not be valid, and for what is rare: then the trees have to be asked. Both are pointers to structs of
+// one Go type. except is the path of a field that is left out and not read.
 //
 // It is for objects that are created, where all but a few fields of a are left out.
 func Added(t *typed.Type, a, b any, except ...string) (added *fieldpath.Set, ok bool) {
@@ -42,7 +42,9 @@ type writer struct {
 var writers = sync.Pool{New: func() any { return &writer{} }}
 
 // addedFields returns the paths that the struct b has and a does not.
-func (w *writer) addedFields(m *typed.Map, f *form, a, b reflect.Value, except []string, depth int) (*fieldpath.Set, bool) {
+func (w *writer) addedFields(
+	m *typed.Map, f *form, a, b reflect.Value, except []string, depth int,
+) (*fieldpath.Set, bool) {
 	at := w.set.Level()
 	for _, field := range f.fields {
 		av, _, inA := field.in(a)
@@ -74,7 +76,9 @@ func (w *writer) addedFields(m *typed.Map, f *form, a, b reflect.Value, except [
 }
 
 // addedTo is addedFields for a field that both have.
-func (w *writer) addedTo(t *typed.Type, f *form, a, b reflect.Value, except []string, depth int) (*fieldpath.Set, bool) {
+func (w *writer) addedTo(
+	t *typed.Type, f *form, a, b reflect.Value, except []string, depth int,
+) (*fieldpath.Set, bool) {
 	fa, x := settle(f, a)
 	fb, y := settle(f, b)
 	isGranular := t.Scalar == typed.NoScalar && (t.Map == nil) != (t.List == nil) &&

@@ -1,5 +1,5 @@
-// Package gostruct reads Go structs, as API servers hold their objects, as the JSON values that they stand for, through
-// accessors that are compiled once for each Go type from its json tags.
+// Package gostruct converts Go structs to JSON trees and back, and compares them. API servers hold objects as Go
+// structs. It reads them through accessors that are compiled once for each Go type, from its json tags.
 //
 //	tree, err := gostruct.Tree(pod)             // the whole object as maps and lists
 //	before, after, err := gostruct.Diff(a, b)   // the parts of two objects that differ

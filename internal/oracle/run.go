@@ -105,8 +105,8 @@ func (g *Gen) run() error {
 	})
 }
 
-// KeepName gives the metadata of Tenure's object to upstream's, if upstream's lost its name: an apply without a name that
-// drops the last field of metadata that anybody owned removes all of metadata (doc/differences.md, 31). It reports
+// KeepName gives the metadata of Tenure's object to upstream's, if upstream's lost its name: an apply without a name
+// that drops the last field of metadata that anybody owned removes all of metadata (doc/differences.md, 31). It reports
 // whether it did.
 func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	if upstream.GetName() != "" || tenure.GetName() == "" {
@@ -141,8 +141,8 @@ func (w *World) compare(write Write, up, own *unstructured.Unstructured) error {
 func stopped(err error) bool { return err != nil && !apierrors.IsConflict(err) }
 
 // ToleratesLive reports whether upstream refuses a write because of what is in live, and Tenure does not, but may find
-// conflicts. That is, live does not fit its type, or what is applied, nil for an update, fits it only because of live: an
-// atomic value of the intent that equals live's is not looked into (doc/differences.md, 19).
+// conflicts. That is, live does not fit its type, or what is applied, nil for an update, fits it only because of live:
+// an atomic value of the intent that equals live's is not looked into (doc/differences.md, 19).
 func ToleratesLive(t *typed.Type, upstream, tenure error, live, applied map[string]any) bool {
 	if !stopped(upstream) || stopped(tenure) || live == nil {
 		return false

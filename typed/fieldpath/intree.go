@@ -1,8 +1,8 @@
 package fieldpath
 
 // IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
-// ([IsCanonical]). It walks the smaller of the two and looks up its members in the other: a write changes little of what
-// an entry owns, and one of many managers owns little of what a write changes.
+// ([IsCanonical]). It walks the smaller of the two and looks up its members in the other: a write changes little of
+// what an entry owns, and one of many managers owns little of what a write changes.
 //
 //	s.IntersectTree(tree)  ==  s.Intersection(FromTree(tree))
 func (s *Set) IntersectTree(tree map[string]any) *Set {

@@ -106,8 +106,8 @@ type Builder struct {
 	nodes []node
 }
 
-// Add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. Adding an
-// element twice unites both. The zero Element is ignored.
+// Add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. Adding
+// an element twice unites both. The zero Element is ignored.
 func (b *Builder) Add(e Element, member bool, sub *Set) {
 	if sub.Empty() {
 		sub = nil

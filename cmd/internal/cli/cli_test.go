@@ -60,7 +60,8 @@ type worldKey struct{}
 //	hold FILE              keeps a store open, as another process would
 //	exits STATUS ARGS…     the command, which has to end with that exit status
 //	answers TEXT ARGS…     the command, on a terminal, with TEXT typed into it
-//	cluster [validated]    starts a cluster, which an argument @ stands for; it and stores validate built-in kinds
+//	cluster [validated]    starts a cluster; the argument @ of a command names it. With validated, it and stores
+//	                       validate built-in kinds
 //	secretive              forbids the reading of its CustomResourceDefinitions
 //	create PATH FILE MANAGER  creates an object in it, below a path
 //	put PATH FILE MANAGER  updates an object in it

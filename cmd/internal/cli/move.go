@@ -203,8 +203,8 @@ func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) erro
 	return nil
 }
 
-// storeMoves stores the objects that change, until it is interrupted. It writes a line for each object, in order, as soon
-// as it is stored, and reports errors. It returns the objects that were stored, and how many were not because of an
+// storeMoves stores the objects that change, until it is interrupted. It writes a line for each object as soon as it is
+// stored, in order, and reports errors. It returns the objects that it stored, and how many it left because of an
 // interrupt.
 func (m *moving) storeMoves(ctx context.Context) (written []map[string]any, skipped int) {
 	const waits, isDone, isSkipped = 0, 1, 2

@@ -43,8 +43,8 @@ func (f *keyFlags) addVersion(cmd *cobra.Command) {
 		"API `VERSION` of an Update's entry, such as apps/v1")
 }
 
-// targetKey returns the key of the entry that fields move to. A subresource that is named, also the empty one of the main
-// resource, is that of an applier.
+// targetKey returns the key of the entry that fields move to. If the flag of the subresource is set, even to the empty
+// one, which is the main resource, and no operation is named, the entry is an Apply.
 func (f *keyFlags) targetKey(cmd *cobra.Command) (managedfields.Key, error) {
 	if f.operation == "" && cmd.Flags().Changed(f.prefix+"-subresource") {
 		f.operation = string(managedfields.Apply)

@@ -59,7 +59,7 @@ func (p *Store) KindsStored(ctx context.Context) (out []cluster.Kind, err error)
 	return out, nil
 }
 
-// Find implements [Place]. No arguments, or the kind "all", stand for all kinds of the stored objects.
+// Find implements [Place]. Without arguments, and for the kind "all", it returns the objects of all kinds.
 func (p *Store) Find(ctx context.Context, s Selection) ([]*Target, error) {
 	kinds, err := p.KindsStored(ctx) // which serves them all
 	if err != nil {

@@ -100,9 +100,11 @@ func (v PlanView) WriteText(w io.Writer, plans []Planned, failed int) error {
 // WriteActions writes a table of what is done to each object.
 func (v PlanView) WriteActions(w io.Writer, plans []Planned) {
 	rows := [][]cell{headings("ACTION", "OBJECT")}
+	actions := map[fieldmanager.Outcome]string{
+		fieldmanager.Changed: "change", fieldmanager.OwnershipOnly: "ownership only",
+	}
 	for _, p := range plans {
-		action := map[fieldmanager.Outcome]string{fieldmanager.Changed: "change", fieldmanager.OwnershipOnly: "ownership only"}
-		text := action[p.Outcome]
+		text := actions[p.Outcome]
 		if p.Object == nil {
 			text = "create"
 		}

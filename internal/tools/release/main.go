@@ -9,9 +9,9 @@
 // A release is one version of all released modules: the root module has the tag vX.Y.Z, the module in the folder
 // apiserver the tag apiserver/vX.Y.Z. GoReleaser makes what people download (.goreleaser.yaml).
 //
-// Between releases, the modules need each other as they are in the tree, and not at the version that go.mod requires. In
-// the workspace, go.work takes care of that, with replace directives in go.mod of one module of tests. Released modules
-// have none: they do not hold for whoever imports a module, and go install refuses a command that has one.
+// Between releases, the modules need each other as they are in the tree, and not at the version that go.mod requires.
+// In the workspace, go.work takes care of that, with replace directives in go.mod of one module of tests. Released
+// modules have none: they do not hold for whoever imports a module, and go install refuses a command that has one.
 package main
 
 import (

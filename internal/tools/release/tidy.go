@@ -69,7 +69,8 @@ func (all *modules) tidyOne(m module, write bool) (hasWritten bool, err error) {
 	if err := errors.Join(os.WriteFile(modCopy, replaced, 0o666), os.WriteFile(sumCopy, goSum, 0o666)); err != nil {
 		return false, err
 	}
-	if _, err := output(all.file(m.dir, ""), []string{"GOWORK=off"}, "go", "mod", "tidy", "-modfile", modCopy); err != nil {
+	dir, env := all.file(m.dir, ""), []string{"GOWORK=off"}
+	if _, err := output(dir, env, "go", "mod", "tidy", "-modfile", modCopy); err != nil {
 		return false, fmt.Errorf("%s: %w", m.path, err)
 	}
 	for name, old := range map[string][]byte{"go.mod": goMod, "go.sum": goSum} {
