@@ -53,6 +53,7 @@ var layers = []layer{
 		"fieldmanager",
 		[]string{"typed/fieldpath", "typed", "managedfields", "conflicts", "internal/gostruct", "internal/trees"},
 	},
+	{"internal/writetest", []string{"fieldmanager"}}, // for tests
 	{"fieldmanager/applier", []string{"typed/fieldpath", "conflicts", "fieldmanager", "internal/trees"}},
 	{"fieldmanager/ownership", []string{"typed/fieldpath", "typed", "managedfields", "conflicts", "fieldmanager"}},
 	{"compat/internal/updater", []string{"typed/fieldpath", "typed"}},
@@ -76,7 +77,7 @@ var layers = []layer{
 			"conflicts", "fieldmanager", "internal/trees"},
 	},
 	{"internal/oracle", []string{"typed/fieldpath", "typed", "typed/openapi", "managedfields", "conflicts", "fieldmanager",
-		"fieldmanager/ownership"}},
+		"fieldmanager/ownership", "internal/writetest"}},
 }
 
 // serverLayers are the layers of the module apiserver.

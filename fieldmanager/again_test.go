@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -43,7 +44,7 @@ func TestAppliedTwice(t *testing.T) {
 			if row.kind == thing {
 				types = customTypes(t)
 			}
-			m, err := fieldmanager.New(row.kind, types, fieldmanager.WithClock(func() time.Time { return now }))
+			m, err := fieldmanager.New(row.kind, types, fieldmanager.Options{Clock: func() time.Time { return now }})
 			require.NoError(t, err)
 			intent := func(text string) *unstructured.Unstructured {
 				tree := map[string]any{}
@@ -55,14 +56,14 @@ func TestAppliedTwice(t *testing.T) {
 			}
 			apply := func(live runtime.Object, text string) *unstructured.Unstructured {
 				now = now.Add(time.Minute)
-				out, err := m.Apply(live, intent(text), "alice", false)
+				out, err := writetest.Apply(m, live, intent(text), "alice", false)
 				require.NoError(t, err)
 				return out.(*unstructured.Unstructured).DeepCopy()
 			}
 			once := apply(apply(nil, row.first), row.then)
 			require.Equal(t, intent(row.then).Object["spec"], once.Object["spec"], row.why)
 			require.Equal(t, once, apply(once, row.then), row.why)
-			plan, err := m.Plan(once, intent(row.then), "alice", fieldmanager.PlanOptions{})
+			plan, err := m.Plan(t.Context(), once, intent(row.then), fieldmanager.PlanOptions{Manager: "alice"})
 			require.NoError(t, err)
 			require.Equal(t, fieldmanager.Unchanged, plan.Outcome, row.why)
 		})
@@ -89,15 +90,15 @@ func customTypes(t *testing.T) fieldmanager.Types {
 // applied as it is, by whoever is new to the object too (spec rule 1.3).
 func TestLiveThatDoesNotFit(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	live = stored(live)
 	contents(live)["spec"].(map[string]any)["atomic"] = []any{int64(1)}
 	for _, force := range []bool{false, true} {
-		out, err := m.Apply(live, object(t, "v1", "spec: {atomic: [1], count: 2}"), "bob", force)
+		out, err := writetest.Apply(m, live, object(t, "v1", "spec: {atomic: [1], count: 2}"), "bob", force)
 		require.NoError(t, err)
 		require.Contains(t, owners(t, out), `bob Apply example.dev/v1 {"f:spec":{"f:atomic":{},"f:count":{}}}`)
 	}
-	_, err = m.Apply(live, object(t, "v1", "spec: {atomic: [2]}"), "bob", false)
+	_, err = writetest.Apply(m, live, object(t, "v1", "spec: {atomic: [2]}"), "bob", false)
 	require.ErrorContains(t, err, "expected string, got 2")
 }

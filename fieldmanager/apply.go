@@ -1,11 +1,13 @@
 package fieldmanager
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -23,59 +25,50 @@ const BeforeFirstApply = "before-first-apply"
 // unknownManager is the manager of a write that names none.
 const unknownManager = "unknown"
 
-// Apply returns live with applied, the intent of manager, merged into it, with
-// the managed fields that follow. live is the stored object, or nil when there
-// is none yet. applied must be of the FieldManager's kind and version and have
-// no managed fields.
+// ApplyOptions are the options of one apply.
+type ApplyOptions struct {
+	// Manager is who applies. An empty name is "unknown".
+	Manager string
+	// Force takes the fields in conflict from their owners.
+	Force bool
+}
+
+// Result is what comes of a write.
+type Result struct {
+	// Object is the object to store, with its managed fields.
+	Object runtime.Object
+	// Changed says that the write changed the object: more than its managed fields and the annotation of client-side
+	// apply.
+	Changed bool
+	// NoOp says that there is nothing to store: there is a live object, and Object equals it, managed fields included.
+	NoOp bool
+	// Owned is what the manager owns through such a write from now on, at the version of the FieldManager. It must not be
+	// changed.
+	Owned *fieldpath.Set
+	// Conflicts are what a forced apply took from others. An update has no conflicts.
+	Conflicts conflicts.Conflicts
+}
+
+// Apply merges applied, the intent of a manager, into live, and finds the managed fields that follow. live is the
+// stored object, or nil when there is none yet. applied must be of the FieldManager's kind and version and have no
+// managed fields.
 //
-// The result is of live's Go type (of applied's when live is nil) and shares
-// memory with both; the FieldsV1 of its managed fields, as maps or bytes, with other
-// results. When it equals live, nothing was changed and nothing needs to be written.
+// The object of the result is of live's Go type (of applied's when live is nil) and shares memory with both, and with
+// nothing else.
 //
-// The error is a [conflicts.Conflicts] when other managers own fields that the
-// intent would change, and force is false; an apierrors BadRequest when the
-// intent is of another kind or has managed fields; and otherwise an [ObjectError],
-// which says which object is at fault: with a typed.Errors in it when the object
-// does not fit its type. live is never changed.
-func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force bool) (runtime.Object, error) {
-	out, _, err := m.ApplyChanged(live, applied, manager, force)
-	return out, err
-}
-
-// ApplyChanged is [FieldManager.Apply], and reports whether the intent changed the object:
-// more than its managed fields and the annotation of client-side apply.
-func (m *FieldManager) ApplyChanged(live, applied runtime.Object, manager string, force bool) (
-	out runtime.Object, changed bool, err error) {
-	out, w, err := m.apply(live, applied, manager, force)
+// The error is a [conflicts.Conflicts] when other managers own fields that the intent would change, and Force is false;
+// an apierrors BadRequest when the intent is of another kind or has managed fields; and otherwise an [ObjectError],
+// which says which object is at fault: with a typed.Errors in it when the object does not fit its type. live is never
+// changed. ctx goes to the Converter.
+func (m *FieldManager) Apply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (Result, error) {
+	w, err := m.startApply(ctx, live, applied, options)
 	if err != nil {
-		return nil, false, err
-	}
-	return out, w.changed, nil
-}
-
-// ApplyIsNoOp is [FieldManager.Apply], and reports whether there is nothing to write: whether the
-// result equals live, with its managed fields.
-func (m *FieldManager) ApplyIsNoOp(live, applied runtime.Object, manager string, force bool) (
-	out runtime.Object, isNoOp bool, err error) {
-	out, w, err := m.apply(live, applied, manager, force)
-	if err != nil {
-		return nil, false, err
-	}
-	return out, w.isNoOp, nil
-}
-
-// apply is Apply, and returns how it went.
-func (m *FieldManager) apply(live, applied runtime.Object, manager string, force bool) (
-	runtime.Object, *applyWrite, error) {
-	w, err := m.startApply(live, applied, manager, force)
-	if err != nil {
-		return nil, nil, err
+		return Result{}, err
 	}
 	if err := w.run(); err != nil {
-		return nil, nil, err
+		return Result{}, err
 	}
-	out, err := w.finish()
-	return out, w, err
+	return w.finish()
 }
 
 // applyWrite is one apply on its way through the pipeline.
@@ -87,6 +80,7 @@ func (m *FieldManager) apply(live, applied runtime.Object, manager string, force
 //	finish       date the entry, keep up last-applied, default, encode
 type applyWrite struct {
 	m       *FieldManager
+	ctx     context.Context
 	key     managedfields.Key
 	force   bool
 	given   runtime.Object // live, as it was given; nil for none
@@ -104,13 +98,15 @@ type applyWrite struct {
 	merged         object         // live itself unless changed
 	changed        bool           // merged differs from live
 	changes        *comparisons   // how it differs
-	isNoOp         bool           // nothing changes, entries included
-	unlisted       bool           // there are conflicts that the error does not list
+	isNoOp         bool           // nothing changes, entries included; found early for most writes
+	taken          losses         // what is taken from others, or in conflict
 }
 
 // startApply takes an apply to where it is known what it changes and owns, conflicts aside.
-func (m *FieldManager) startApply(live, applied runtime.Object, manager string, force bool) (*applyWrite, error) {
-	w := &applyWrite{m: m, key: m.key(manager, managedfields.Apply), force: force, given: live, applied: applied}
+func (m *FieldManager) startApply(ctx context.Context, live, applied runtime.Object, options ApplyOptions) (
+	*applyWrite, error) {
+	key := m.key(options.Manager, managedfields.Apply)
+	w := &applyWrite{m: m, ctx: ctx, key: key, force: options.Force, given: live, applied: applied}
 	if err := w.read(); err != nil {
 		return nil, err
 	}
@@ -120,7 +116,7 @@ func (m *FieldManager) startApply(live, applied runtime.Object, manager string, 
 	if err := w.prune(); err != nil {
 		return nil, err
 	}
-	w.changes = m.compare(w.liveObject, w.mergedObject)
+	w.changes = m.compare(ctx, w.liveObject, w.mergedObject)
 	return w, nil
 }
 
@@ -134,12 +130,12 @@ func (w *applyWrite) read() (err error) {
 		return err
 	}
 	if w.given == nil {
-		w.live, err = m.emptyObject()
+		w.live, err = m.emptyObject(w.ctx)
 		return err
 	}
-	if w.live, w.entries, w.isCurrent, err = m.readLive(w.given); err != nil {
+	if w.live, w.entries, w.isCurrent, err = m.readLive(w.ctx, w.given); err != nil {
 		// A fault of the intent counts before one of live.
-		if intentErr := m.typ.Validate(w.intent.tree, typed.Rules{Unknown: m.unknown != RefuseUnknown}); intentErr != nil {
+		if intentErr := m.typ.Validate(w.intent.tree, typed.Rules{Unknown: !m.refusesUnknown()}); intentErr != nil {
 			return &ObjectError{AppliedObject, w.intent.name(), intentErr}
 		}
 		return &ObjectError{LiveObject, "", err}
@@ -166,7 +162,7 @@ func (m *FieldManager) key(manager string, op managedfields.Operation) managedfi
 	if manager == "" {
 		manager = unknownManager
 	}
-	return managedfields.KeyOf(manager, op, m.version, m.subresource)
+	return managedfields.KeyOf(manager, op, m.version, m.options.Subresource)
 }
 
 // readIntent returns an intent, which is not yet validated.
@@ -207,18 +203,18 @@ func (o object) validate() error {
 // trackFromHere gives what is in live to before-first-apply: the object was
 // written before anybody tracked it (spec rule 1.5).
 func (w *applyWrite) trackFromHere() error {
-	empty, err := w.m.emptyObject()
+	empty, err := w.m.emptyObject(w.ctx)
 	if err != nil {
 		return fmt.Errorf("empty object: %w", err)
 	}
 	old := w.live.stripped()
-	if w.m.empty != nil && typed.Equal(empty.tree, old.tree) {
+	if w.m.options.Empty != nil && typed.Equal(empty.tree, old.tree) {
 		return nil // it is about to be created, and holds nothing yet
 	}
 	if err := old.withinLimits(); err != nil {
 		return &ObjectError{LiveObject, "", err}
 	}
-	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(known(empty), known(old)), BeforeFirstApply), false
+	w.entries, w.isCurrent = w.m.track(nil, w.m.compare(w.ctx, known(empty), known(old)), BeforeFirstApply), false
 	return nil
 }
 
@@ -229,21 +225,21 @@ func (w *applyWrite) merge() error {
 	if w.live.tree != nil {
 		live = w.live.tree
 	}
-	merged, err := m.semantics.Merge(m.typ, live, w.intent.tree, typed.Rules{})
+	merged, err := m.options.Semantics.Merge(m.typ, live, w.intent.tree, typed.Rules{})
 	var unknown typed.Errors
-	if _, ok := err.(typed.Errors); ok && m.unknown != RefuseUnknown {
+	if _, ok := err.(typed.Errors); ok && !m.refusesUnknown() {
 		// Fields that the type does not declare are taken out of the intent.
 		var known any
 		known, unknown = m.typ.DropUnknown(w.intent.tree, live)
 		w.intent.tree, _ = known.(map[string]any)
-		merged, err = m.semantics.Merge(m.typ, live, known, typed.Rules{})
+		merged, err = m.options.Semantics.Merge(m.typ, live, known, typed.Rules{})
 	}
 	if err != nil {
 		return &ObjectError{AppliedObject, w.intent.name(), err}
 	}
-	if m.unknown == WarnUnknown && m.warn != nil {
+	if m.options.FieldValidation == metav1.FieldValidationWarn && m.options.Warnings != nil {
 		for _, e := range unknown {
-			m.warn(Warning{Manager: w.key, Version: m.version, Err: e})
+			m.options.Warnings(Warning{Manager: w.key, Version: m.version, Err: e})
 		}
 	}
 	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
@@ -280,7 +276,7 @@ func (w *applyWrite) run() error {
 	}
 	err := w.take(w.force)
 	var conflicting conflicts.Conflicts
-	if w.key.Manager == kubectl && !w.unlisted && errors.As(err, &conflicting) {
+	if w.key.Manager == kubectl && !w.taken.more && errors.As(err, &conflicting) {
 		excused := w.m.clientSideApplied(w.live.stripped())
 		if excused.Empty() {
 			return err
@@ -302,11 +298,10 @@ func (w *applyWrite) run() error {
 func (w *applyWrite) take(force bool) error {
 	others := w.others
 	if w.changed {
-		lost := losses{refuse: !force}
-		others = w.m.takeFromOthers(slices.Clone(others), w.key, w.changes, &lost)
-		if len(lost.conflicts) > 0 && !force {
-			w.unlisted = lost.more
-			return lost.conflicts
+		w.taken = losses{refuse: !force}
+		others = w.m.takeFromOthers(slices.Clone(others), w.key, w.changes, &w.taken)
+		if len(w.taken.conflicts) > 0 && !force {
+			return w.taken.conflicts
 		}
 	} else if slices.ContainsFunc(others, isEmpty) {
 		others = slices.DeleteFunc(slices.Clone(others), isEmpty)
@@ -339,8 +334,30 @@ func (w *applyWrite) ownRecord() managedfields.Record {
 	return mine
 }
 
-// finish makes the object that is returned.
-func (w *applyWrite) finish() (runtime.Object, error) {
+// finish makes the result.
+func (w *applyWrite) finish() (Result, error) {
+	out, err := w.object()
+	if err != nil {
+		return Result{}, err
+	}
+	isNoOp := w.isNoOp || !w.changed && w.given != nil && w.sameMetadata(out)
+	return Result{Object: out, Changed: w.changed, NoOp: isNoOp, Owned: w.owned, Conflicts: w.taken.conflicts}, nil
+}
+
+// sameMetadata reports whether an object that differs from live in its managed fields and in the annotation of
+// client-side apply, if at all, does not differ in them.
+func (w *applyWrite) sameMetadata(out runtime.Object) bool {
+	if w.key.Manager == kubectl {
+		tree, err := treeOf(out)
+		if err != nil || lastApplied(tree) != lastApplied(w.live.tree) {
+			return false
+		}
+	}
+	return sameEntries(w.given, out, typed.Equal)
+}
+
+// object returns the object that is to be stored.
+func (w *applyWrite) object() (runtime.Object, error) {
 	out, tree := w.given, w.merged.tree
 	if out == nil {
 		out = w.applied
@@ -358,7 +375,7 @@ func (w *applyWrite) finish() (runtime.Object, error) {
 			return nil, fmt.Errorf("%s: %w", w.intent.name(), err)
 		}
 	}
-	isDefaulted := w.changed && w.m.defaulter != nil
+	isDefaulted := w.changed && w.m.options.Defaulter != nil
 	if _, ok := out.(runtime.Unstructured); ok && isDefaulted {
 		tree = trees.Copy(managedfields.With(tree, nil)).(map[string]any)
 	}
@@ -368,7 +385,7 @@ func (w *applyWrite) finish() (runtime.Object, error) {
 		}
 	}
 	if isDefaulted {
-		w.m.defaulter(out)
+		w.m.options.Defaulter(out)
 		// A defaulter may do anything to the object. What it did to the managed fields does not count.
 		if u, ok := out.(runtime.Unstructured); ok {
 			if err := checkMetadata(u.UnstructuredContent()); err != nil {

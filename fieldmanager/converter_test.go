@@ -1,6 +1,7 @@
 package fieldmanager_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -11,18 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
 // convert is a converter that is a function.
 type convert func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 
-func (c convert) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (c convert) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	return c(obj, to)
 }
 
 // plainly converts as NoneConverter does.
 func plainly(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-	return fieldmanager.NoneConverter{}.Convert(obj, to)
+	return fieldmanager.NoneConverter{}.Convert(context.Background(), obj, to)
 }
 
 func tree(keyvals ...any) runtime.Object {
@@ -55,34 +57,42 @@ func TestConvertersThatAreWrong(t *testing.T) {
 		{"no such version", "", nil, runtime.NewNotRegisteredErrForKind("x", thingKind), "the version does not exist"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			live, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+			live, err := writetest.Apply(
+				newManager(t, "v1"),
+				nil,
+				object(t, "v1", "spec: {text: a, count: 1}"),
+				"alice",
+				false,
+			)
 			require.NoError(t, err)
 			atV2 := stored(live)
 			atV2.SetAPIVersion("example.dev/v2")
 			var warnings []fieldmanager.Warning
 			wrong := convert(func(runtime.Object, schema.GroupVersion) (runtime.Object, error) { return row.result, row.err })
-			m := newManager(t, "v2", fieldmanager.WithConverter(wrong),
-				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-			out, err := m.Apply(atV2, object(t, "v2", "spec: {text: b}"), "bob", false)
+			m := newManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = wrong },
+				func(o *fieldmanager.Options) {
+					o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+				})
+			out, err := writetest.Apply(m, atV2, object(t, "v2", "spec: {text: b}"), "bob", false)
 			require.NoError(t, err, row.why)
 			require.Equal(t, owners(t, live)+"bob Apply example.dev/v2 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out))
 			require.Len(t, warnings, 1)
 			require.ErrorContains(t, warnings[0].Err, row.want, row.why)
 
-			out, err = m.Apply(atV2, object(t, "v2", "spec: {text: a}"), "alice", false)
+			out, err = writetest.Apply(m, atV2, object(t, "v2", "spec: {text: a}"), "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, int64(1), contents(out)["spec"].(map[string]any)["count"], "nothing is removed")
 
-			_, err = m.Apply(stored(live), object(t, "v2", "spec: {text: b}"), "bob", false)
+			_, err = writetest.Apply(m, stored(live), object(t, "v2", "spec: {text: b}"), "bob", false)
 			var at *fieldmanager.ObjectError
 			require.ErrorAs(t, err, &at, "live itself can't be converted")
 			require.Equal(t, fieldmanager.LiveObject, at.Role)
 			now := stored(live)
 			now.Object["spec"].(map[string]any)["text"] = "c"
-			_, err = m.Update(atV2, now, "ctl")
+			_, err = writetest.Update(m, atV2, now, "ctl")
 			require.ErrorAs(t, err, &at, "nor can the new object")
 			require.Equal(t, fieldmanager.NewObject, at.Role)
-			kept := m.UpdateNoErrors(atV2, now, "ctl")
+			kept := m.UpdateNoErrors(t.Context(), atV2, now, fieldmanager.UpdateOptions{Manager: "ctl"})
 			require.Equal(t, owners(t, live), owners(t, kept))
 		})
 	}
@@ -92,12 +102,12 @@ func TestConvertersThatAreWrong(t *testing.T) {
 // an applier dropped is removed: then nothing is, and the write is done all the
 // same (spec rule 6.3).
 func TestConvertersThatFailLater(t *testing.T) {
-	first, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	first, err := writetest.Apply(newManager(t, "v1"), nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
-	second, err := newManager(
+	second, err := writetest.Apply(newManager(
 		t,
 		"v1",
-	).Apply(stored(first), object(t, "v1", "spec: {text: a, labels: {a: x}}"), "bob", false)
+	), stored(first), object(t, "v1", "spec: {text: a, labels: {a: x}}"), "bob", false)
 	require.NoError(t, err)
 	live := stored(second)
 	live.SetAPIVersion("example.dev/v2")
@@ -107,14 +117,16 @@ func TestConvertersThatFailLater(t *testing.T) {
 		m := newManager(
 			t,
 			"v2",
-			fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-				if calls++; calls == fail+1 {
-					return nil, errWebhook
-				}
-				return plainly(obj, to)
-			})),
+			func(o *fieldmanager.Options) {
+				o.Converter = convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+					if calls++; calls == fail+1 {
+						return nil, errWebhook
+					}
+					return plainly(obj, to)
+				})
+			},
 		)
-		out, err := m.Apply(live, object(t, "v2", "spec: {text: a}"), "alice", false)
+		out, err := writetest.Apply(m, live, object(t, "v2", "spec: {text: a}"), "alice", false)
 		require.NoError(t, err, "call %d fails", fail)
 		spec := contents(out)["spec"].(map[string]any)
 		if spec["count"] == nil {
@@ -133,16 +145,18 @@ func TestConvertersThatFailLater(t *testing.T) {
 	gone := newManager(
 		t,
 		"v2",
-		fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-			if to.Version == "v1" {
-				return nil, runtime.NewNotRegisteredErrForKind("x", to.WithKind("Thing"))
-			}
-			return plainly(obj, to)
-		})),
+		func(o *fieldmanager.Options) {
+			o.Converter = convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+				if to.Version == "v1" {
+					return nil, runtime.NewNotRegisteredErrForKind("x", to.WithKind("Thing"))
+				}
+				return plainly(obj, to)
+			})
+		},
 	)
-	atV2, err := newManager(t, "v2").Apply(live, object(t, "v2", "spec: {text: a, count: 1}"), "alice", false)
+	atV2, err := writetest.Apply(newManager(t, "v2"), live, object(t, "v2", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
-	out, err := gone.Apply(stored(atV2), object(t, "v2", "spec: {text: a}"), "alice", false)
+	out, err := writetest.Apply(gone, stored(atV2), object(t, "v2", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	require.NotContains(t, contents(out)["spec"], "count")
 }
@@ -178,11 +192,11 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m := newManager(t, "v1", fieldmanager.WithDefaulter(row.f))
+			m := newManager(t, "v1", func(o *fieldmanager.Options) { o.Defaulter = row.f })
 			intent := object(t, "v1", "spec: {set: [a], labels: {a: x}}")
 			intent.Object["spec"].(map[string]any)["atomic"] = []any(nil)
 			before := intent.DeepCopy()
-			out, err := m.Apply(nil, intent, "alice", false)
+			out, err := writetest.Apply(m, nil, intent, "alice", false)
 			require.Equal(t, before, intent)
 			if row.want != "" {
 				require.EqualError(t, err, row.want, row.why)
@@ -194,16 +208,18 @@ func TestDefaultersThatAreWrong(t *testing.T) {
 	}
 
 	// A Go struct can't hold what its type does not fit.
-	m := widgetManager(t, "v1", fieldmanager.WithDefaulter(func(runtime.Object) {}))
+	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Defaulter = func(runtime.Object) {} })
 	live := newWidget(widgetSpec{Text: "a"})
 	live.UID = "uid"
-	_, err := m.Apply(live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "alice", false)
+	_, err := writetest.Apply(m, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "alice", false)
 	require.ErrorContains(t, err, "*fieldmanager_test.widget: ")
 
 	// A Go struct may hold what JSON can't: what nobody applies is nobody's business.
-	m = widgetManager(t, "v1", fieldmanager.WithDefaulter(func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }))
+	m = widgetManager(t, "v1", func(set *fieldmanager.Options) {
+		set.Defaulter = func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }
+	})
 	given := &counted{widget: *live}
-	out, err := m.Apply(given, asTree(t, newWidget(widgetSpec{Text: "b"})), "alice", true)
+	out, err := writetest.Apply(m, given, asTree(t, newWidget(widgetSpec{Text: "b"})), "alice", true)
 	require.NoError(t, err)
 	require.Equal(t, uint64(math.MaxUint64), out.(*counted).Large)
 	require.Zero(t, given.Large, "it has a copy of its own")
@@ -219,7 +235,7 @@ func asTreeWith(t *testing.T, w *widget, field string, v any) *unstructured.Unst
 // nearly (spec rule 2.3).
 func TestUpdatesThatChangeNothing(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name, why string
@@ -240,7 +256,7 @@ func TestUpdatesThatChangeNothing(t *testing.T) {
 			now := stored(live)
 			row.change(now.Object)
 			before := now.DeepCopy()
-			out, err := m.Update(stored(live), now, "ctl")
+			out, err := writetest.Update(m, stored(live), now, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.changed, owners(t, live) != owners(t, out), row.why)
 			require.Equal(t, before, now)
@@ -248,22 +264,34 @@ func TestUpdatesThatChangeNothing(t *testing.T) {
 	}
 	odd := stored(object(t, "v1", "spec: {text: a}"))
 	odd.Object["metadata"] = "x"
-	_, err = m.Update(stored(live), odd, "ctl")
+	_, err = writetest.Update(m, stored(live), odd, "ctl")
 	var at *fieldmanager.ObjectError
 	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.NewObject, "%v", err)
-	require.Equal(t, odd, m.UpdateNoErrors(stored(live), odd, "ctl"))
-	_, err = m.Apply(odd, object(t, "v1", ""), "alice", false)
+	require.Equal(t, odd, m.UpdateNoErrors(t.Context(), stored(live), odd, fieldmanager.UpdateOptions{Manager: "ctl"}))
+	_, err = writetest.Apply(m, odd, object(t, "v1", ""), "alice", false)
 	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.LiveObject, "%v", err)
-	_, err = m.Apply(nil, odd, "alice", false)
+	_, err = writetest.Apply(m, nil, odd, "alice", false)
 	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.AppliedObject, "%v", err)
-	free, err := fieldmanager.New(thingKind, anyType{})
+	free, err := fieldmanager.New(thingKind, anyType{}, fieldmanager.Options{})
 	require.NoError(t, err)
 	for _, given := range []struct{ live, intent runtime.Object }{{odd, object(t, "v1", "")}, {nil, odd}} {
-		_, err = free.Apply(given.live, given.intent, "alice", false)
+		_, err = writetest.Apply(free, given.live, given.intent, "alice", false)
 		require.ErrorContains(t, err, "metadata: expected a map, got string", "also where the type would let it pass")
 	}
-	_, err = free.Update(stored(live), odd, "ctl")
+	_, err = writetest.Update(free, stored(live), odd, "ctl")
 	require.ErrorContains(t, err, "metadata: expected a map, got string")
-	require.Equal(t, runtime.Object(odd), m.UpdateNoErrors((*unstructured.Unstructured)(nil), odd, "ctl"))
-	require.Nil(t, m.UpdateNoErrors(stored(live), (*unstructured.Unstructured)(nil), "ctl"))
+	require.Equal(
+		t,
+		runtime.Object(odd),
+		m.UpdateNoErrors(t.Context(), (*unstructured.Unstructured)(nil), odd, fieldmanager.UpdateOptions{Manager: "ctl"}),
+	)
+	require.Nil(
+		t,
+		m.UpdateNoErrors(
+			t.Context(),
+			stored(live),
+			(*unstructured.Unstructured)(nil),
+			fieldmanager.UpdateOptions{Manager: "ctl"},
+		),
+	)
 }

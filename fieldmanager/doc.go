@@ -2,8 +2,8 @@
 // who owns which field, what an apply merges and removes, and what is in
 // conflict.
 //
-//	m, err := fieldmanager.New(gvk, types)
-//	merged, err := m.Apply(live, applied, "my-controller", false)
+//	m, err := fieldmanager.New(gvk, types, fieldmanager.Options{})
+//	result, err := m.Apply(ctx, live, applied, fieldmanager.ApplyOptions{Manager: "my-controller"})
 //
 // # Rules
 //
@@ -14,8 +14,8 @@
 //     is a [conflicts.Conflicts], which apierrors.IsConflict knows.
 //   - Managed fields are never lost because of an error: entries that can't be
 //     converted or compared now are kept as they are, and the host is told
-//     through [WithWarnings].
-//   - Nothing is random, and the time is the host's ([WithClock]).
+//     through the Warnings of [Options].
+//   - Nothing is random, and the time is the host's (the Clock of [Options]).
 //   - A FieldManager is safe for concurrent use.
 //
 // # How a write goes

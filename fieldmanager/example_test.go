@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -31,12 +32,12 @@ func manifest(text string) *unstructured.Unstructured {
 func Example() {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
-	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.WithClock(clock))
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{Clock: clock})
 	if err != nil {
 		panic(err)
 	}
 
-	live, err := m.Apply(nil, manifest(`
+	live, err := writetest.Apply(m, nil, manifest(`
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -52,7 +53,7 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {color: blue, size: large}
 `)
-	_, err = m.Apply(live, intent, "bob", false)
+	_, err = writetest.Apply(m, live, intent, "bob", false)
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {
 		for _, c := range conflicting {
@@ -60,7 +61,7 @@ data: {color: blue, size: large}
 		}
 	}
 
-	live, err = m.Apply(live, intent, "bob", true)
+	live, err = writetest.Apply(m, live, intent, "bob", true)
 	if err != nil {
 		panic(err)
 	}

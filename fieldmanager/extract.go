@@ -1,6 +1,8 @@
 package fieldmanager
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,8 +18,9 @@ import (
 //
 // obj is converted to the version of the FieldManager, at which set must be. The
 // result shares memory with obj. The error is an [ObjectError].
-func (m *FieldManager) Extract(obj runtime.Object, set *fieldpath.Set) (*unstructured.Unstructured, error) {
-	o, err := m.objectOf(obj)
+func (m *FieldManager) Extract(ctx context.Context, obj runtime.Object, set *fieldpath.Set) (
+	*unstructured.Unstructured, error) {
+	o, err := m.objectOf(ctx, obj)
 	if err == nil {
 		err = o.validate()
 	}
@@ -53,8 +56,8 @@ func (m *FieldManager) Extract(obj runtime.Object, set *fieldpath.Set) (*unstruc
 // Owned returns what an apply of obj comes to own (spec rules 4.1, 4.2 and 4.3): not what
 // the write resets, and not what nobody owns. obj is converted to the version of the
 // FieldManager. The error is an [ObjectError].
-func (m *FieldManager) Owned(obj runtime.Object) (*fieldpath.Set, error) {
-	o, err := m.objectOf(obj)
+func (m *FieldManager) Owned(ctx context.Context, obj runtime.Object) (*fieldpath.Set, error) {
+	o, err := m.objectOf(ctx, obj)
 	if err == nil {
 		err = o.validate()
 	}

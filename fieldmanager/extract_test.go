@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -58,14 +59,14 @@ spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: 
 			given.Object["metadata"] = parse(t, obj)["metadata"]
 			before := given.DeepCopy()
 			m := newManager(t, "v1")
-			out, err := m.Extract(given, fieldpath.NewSet(row.set...))
+			out, err := m.Extract(t.Context(), given, fieldpath.NewSet(row.set...))
 			require.NoError(t, err)
 			requireYAML(t, row.want, out, row.why)
 			require.Equal(t, before, given)
 
 			other := given.DeepCopy()
 			other.SetAPIVersion("example.dev/v2")
-			converted, err := m.Extract(other, fieldpath.NewSet(row.set...))
+			converted, err := m.Extract(t.Context(), other, fieldpath.NewSet(row.set...))
 			require.NoError(t, err)
 			require.Equal(t, out, converted, "an object of another version is converted")
 		})
@@ -76,7 +77,7 @@ spec: {text: a, count: 1, labels: {k: v}, set: [p, q], ports: [{port: 80, name: 
 // owns what they owned.
 func TestExtractRestates(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(
+	live, err := writetest.Apply(m,
 		nil,
 		object(
 			t,
@@ -87,7 +88,7 @@ func TestExtractRestates(t *testing.T) {
 		false,
 	)
 	require.NoError(t, err)
-	live, err = m.Apply(
+	live, err = writetest.Apply(m,
 		stored(live),
 		object(t, "v1", "spec: {count: 1, labels: {k: v}, set: [z], ports: [{port: 80}, {port: 90}]}"),
 		"bob",
@@ -97,12 +98,12 @@ func TestExtractRestates(t *testing.T) {
 	for _, e := range live.(metav1.Object).GetManagedFields() {
 		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes(), fieldpath.Strict)
 		require.NoError(t, err)
-		intent, err := m.Extract(live, set)
+		intent, err := m.Extract(t.Context(), live, set)
 		require.NoError(t, err)
-		owned, err := m.Owned(intent)
+		owned, err := m.Owned(t.Context(), intent)
 		require.NoError(t, err)
 		require.Equal(t, set.String(), owned.String(), e.Manager)
-		again, err := m.Apply(live, intent, e.Manager, false)
+		again, err := writetest.Apply(m, live, intent, e.Manager, false)
 		require.NoError(t, err)
 		require.Equal(t, live, again, e.Manager)
 	}
@@ -121,13 +122,15 @@ func TestOwned(t *testing.T) {
 		{"what the write resets", "", "spec: {count: 1, text: a}", ".spec.text"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m := newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{
-				"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count"))),
-			}))
-			got, err := m.Owned(object(t, "v1", row.text))
+			m := newManager(t, "v1", func(o *fieldmanager.Options) {
+				o.ResetFields = map[string]fieldpath.Filter{
+					"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count"))),
+				}
+			})
+			got, err := m.Owned(t.Context(), object(t, "v1", row.text))
 			require.NoError(t, err)
 			require.Equal(t, row.want, got.String(), row.why)
-			out, err := m.Apply(nil, object(t, "v1", row.text), "alice", false)
+			out, err := writetest.Apply(m, nil, object(t, "v1", row.text), "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, "alice Apply example.dev/v1 "+string(got.AppendJSON(nil))+"\n", owners(t, out))
 		})
@@ -162,8 +165,8 @@ func TestLeaveOut(t *testing.T) {
 func TestExtractErrors(t *testing.T) {
 	m := newManager(t, "v1")
 	set := fieldpath.NewSet(fieldpath.Fields("spec", "text"))
-	extract := func(obj runtime.Object) error { _, err := m.Extract(obj, set); return err }
-	owned := func(obj runtime.Object) error { _, err := m.Owned(obj); return err }
+	extract := func(obj runtime.Object) error { _, err := m.Extract(t.Context(), obj, set); return err }
+	owned := func(obj runtime.Object) error { _, err := m.Owned(t.Context(), obj); return err }
 	leaveOut := func(obj runtime.Object) error { _, err := m.LeaveOut(obj, set); return err }
 	bad := object(t, "v1", "spec: {text: 1}")
 	for _, row := range []struct {

@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -26,9 +27,9 @@ type Types interface {
 // Converter converts objects between the versions of their kind.
 type Converter interface {
 	// Convert returns obj at a version, as a new object or obj itself. It must
-	// not change obj. An error for which runtime.IsNotRegisteredError holds says
+	// not change obj. ctx is that of the write. An error for which runtime.IsNotRegisteredError holds says
 	// that there is no such version; any other is taken to be passing.
-	Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
+	Convert(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error)
 }
 
 // Warning tells of something that did not stop a write and that the host may
@@ -55,134 +56,102 @@ func (w Warning) String() string {
 // ErrVersionGone says that an entry is of a version that no longer exists.
 var ErrVersionGone = errors.New("the version does not exist")
 
-// Option configures a FieldManager.
-type Option func(*FieldManager)
-
-// WithConverter sets how objects are converted. Without it, every object must be
-// of the FieldManager's own version, and entries of other versions are kept
-// without being compared.
-func WithConverter(c Converter) Option { return func(m *FieldManager) { m.converter = c } }
-
-// WithDefaulter sets what is done to a merged object before it is returned. f
-// may change it: it is given a copy of its own.
-func WithDefaulter(f func(runtime.Object)) Option { return func(m *FieldManager) { m.defaulter = f } }
-
-// WithSubresource makes the FieldManager one for writes to a subresource, whose
-// name then stands in the entries.
-func WithSubresource(name string) Option { return func(m *FieldManager) { m.subresource = name } }
-
-// WithResetFields sets, by version (group/version), which fields a write leaves
-// as they are in live, so that it never comes to own them (spec rule 2.9).
-func WithResetFields(byVersion map[string]fieldpath.Filter) Option {
-	return func(m *FieldManager) { m.resetFields = byVersion }
+// Options configure a FieldManager. The zero value is that of a host whose objects all have one version, and whose
+// intents declare every field.
+type Options struct {
+	// Converter converts objects between versions. Without it, every object must be of the FieldManager's own version,
+	// and entries of other versions are kept without being compared.
+	Converter Converter
+	// Defaulter is called with a merged object before it is returned. It may change it: it is given a copy of its own.
+	Defaulter func(runtime.Object)
+	// Subresource makes the FieldManager one for writes to a subresource, whose name then stands in the entries.
+	Subresource string
+	// ResetFields are, by version (group/version), the fields that a write leaves as they are in live, so that it never
+	// comes to own them (spec rule 2.9).
+	ResetFields map[string]fieldpath.Filter
+	// FieldValidation says what becomes of fields of an intent that its type does not declare, as the query parameter
+	// of a request does. Those of live objects and updates never stop a write (spec rule 1.3).
+	//
+	//	metav1.FieldValidationStrict  an error, with the path of each; so is the empty string
+	//	metav1.FieldValidationWarn    they are left out of the intent, and each is a [Warning]
+	//	metav1.FieldValidationIgnore  they are left out of the intent
+	FieldValidation string
+	// Empty is what an object is before it is created; nil for one with an apiVersion and a kind. Fields that it has are
+	// not owned by who creates the object: a server with Go structs gives the zero value of one. It is not changed.
+	Empty runtime.Object
+	// Semantics say which values are equal: nil is Compatible, as upstream has it; typed.Canonical makes values equal
+	// that mean the same, so that managers who mean the same neither conflict nor write (spec rule 11.1).
+	Semantics *typed.Semantics
+	// Cap is how many Update entries an object keeps; 0 for [managedfields.DefaultCap].
+	Cap int
+	// Clock returns the time of a write; nil for time.Now.
+	Clock func() time.Time
+	// Cache decodes the fields of the entries of Go structs, and remembers those that come up again. Nil is
+	// [fieldpath.SharedCache], which all FieldManagers of a process share.
+	Cache *fieldpath.Cache
+	// Warnings is told of entries that were kept because they could not be compared, and of fields that FieldValidation
+	// left out. It must be safe for concurrent use.
+	Warnings func(Warning)
+	// Errors is told of an error that UpdateNoErrors passed over, and of which object: it is stored with the managed
+	// fields of live. It must be safe for concurrent use.
+	Errors func(obj runtime.Object, err error)
 }
-
-// WithClock sets where times come from; time.Now without it.
-func WithClock(now func() time.Time) Option { return func(m *FieldManager) { m.now = now } }
-
-// WithEmptyObject sets what an object is before it is created; without it, it
-// has an apiVersion and a kind. Fields that the empty object has already are not
-// owned by who creates it: a server with Go structs gives the zero value of one.
-// The object is not changed.
-func WithEmptyObject(obj runtime.Object) Option { return func(m *FieldManager) { m.empty = obj } }
-
-// WithCap sets how many Update entries an object keeps;
-// [managedfields.DefaultCap] without it.
-func WithCap(n int) Option { return func(m *FieldManager) { m.cap = n } }
-
-// WithWarnings sets whom to tell of entries that were kept because they could
-// not be compared. f must be safe for concurrent use.
-func WithWarnings(f func(Warning)) Option { return func(m *FieldManager) { m.warn = f } }
-
-// WithErrors sets whom to tell of an error that UpdateNoErrors passed over, and of which
-// object: it is stored with the managed fields of live. f must be safe for concurrent use.
-func WithErrors(f func(obj runtime.Object, err error)) Option {
-	return func(m *FieldManager) { m.onError = f }
-}
-
-// WithSemantics sets which values are equal: nil, the default, is Compatible, as
-// upstream has it; typed.Canonical makes values equal that mean the same, so that
-// managers who mean the same neither conflict nor write (spec rule 11.1).
-func WithSemantics(s *typed.Semantics) Option { return func(m *FieldManager) { m.semantics = s } }
-
-// WithCache sets what decodes the fields of the entries of Go structs, and remembers
-// those that come up again: [fieldpath.SharedCache] without it, which all
-// FieldManagers of a process share; nil for none.
-func WithCache(c *fieldpath.Cache) Option { return func(m *FieldManager) { m.cache = c } }
-
-// UnknownFields says what becomes of fields of an intent that its type does not
-// declare.
-type UnknownFields uint8
-
-const (
-	// RefuseUnknown makes them an error, with the path of each. The default.
-	RefuseUnknown UnknownFields = iota
-	// WarnUnknown leaves them out of the intent, and tells of each as a [Warning].
-	WarnUnknown
-	// IgnoreUnknown leaves them out of the intent.
-	IgnoreUnknown
-)
-
-// WithUnknownFields sets what becomes of undeclared fields of intents. Those of
-// live objects and updates never stop a write (spec rule 1.3).
-func WithUnknownFields(u UnknownFields) Option { return func(m *FieldManager) { m.unknown = u } }
 
 // FieldManager applies and tracks writes to the objects of one kind, at one
 // version, through one subresource. It is safe for concurrent use.
 type FieldManager struct {
-	kind        schema.GroupVersionKind
-	version     string // kind's group/version
-	typ         *typed.Type
-	types       Types
-	converter   Converter
-	defaulter   func(runtime.Object)
-	subresource string
-	resetFields map[string]fieldpath.Filter
-	now         func() time.Time
-	empty       runtime.Object
-	cap         int
-	warn        func(Warning)
-	onError     func(runtime.Object, error)
-	semantics   *typed.Semantics
-	unknown     UnknownFields
-	cache       *fieldpath.Cache
+	kind    schema.GroupVersionKind
+	version string // kind's group/version
+	typ     *typed.Type
+	types   Types
+	options Options
 }
 
-// New returns a FieldManager for requests of a kind at a version. It fails when
-// types does not know the kind.
-func New(kind schema.GroupVersionKind, types Types, options ...Option) (*FieldManager, error) {
-	m := &FieldManager{
-		kind:    kind,
-		version: kind.GroupVersion().String(),
-		types:   types,
-		now:     time.Now,
-		cap:     managedfields.DefaultCap,
-		cache:   fieldpath.SharedCache(),
+// New returns a FieldManager for requests of a kind at a version. It fails when types does not know the kind, and when
+// FieldValidation is none of the three.
+func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldManager, error) {
+	switch options.FieldValidation {
+	case "", metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
+	default:
+		return nil, fmt.Errorf("fieldValidation: expected Strict, Warn or Ignore, got %q", options.FieldValidation)
 	}
-	for _, option := range options {
-		option(m)
+	if options.Clock == nil {
+		options.Clock = time.Now
 	}
+	if options.Cap == 0 {
+		options.Cap = managedfields.DefaultCap
+	}
+	if options.Cache == nil {
+		options.Cache = fieldpath.SharedCache()
+	}
+	m := &FieldManager{kind: kind, version: kind.GroupVersion().String(), types: types, options: options}
 	if m.typ = types.TypeFor(kind); m.typ == nil {
 		return nil, fmt.Errorf("no type for %s", kind)
 	}
 	return m, nil
 }
 
+// refusesUnknown reports whether an undeclared field of an intent is an error.
+func (m *FieldManager) refusesUnknown() bool {
+	v := m.options.FieldValidation
+	return v == "" || v == metav1.FieldValidationStrict
+}
+
 // timestamp returns now as it stands on the wire.
 func (m *FieldManager) timestamp() *metav1.Time {
-	return &metav1.Time{Time: m.now().UTC().Truncate(time.Second)}
+	return &metav1.Time{Time: m.options.Clock().UTC().Truncate(time.Second)}
 }
 
 // filter returns set without what a write at a version resets.
 func (m *FieldManager) filter(version string, set *fieldpath.Set) *fieldpath.Set {
-	if f := m.resetFields[version]; f != nil {
+	if f := m.options.ResetFields[version]; f != nil {
 		return f.Filter(set)
 	}
 	return set
 }
 
 func (m *FieldManager) warning(e managedfields.Entry, err error) {
-	if m.warn != nil {
-		m.warn(Warning{Manager: e.Key, Version: e.APIVersion, Err: err})
+	if m.options.Warnings != nil {
+		m.options.Warnings(Warning{Manager: e.Key, Version: e.APIVersion, Err: err})
 	}
 }

@@ -1,6 +1,7 @@
 package fieldmanager_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -94,15 +96,12 @@ func thingTypes(t testing.TB) *openapi.Registry {
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 
-func newManager(t testing.TB, version string, options ...fieldmanager.Option) *fieldmanager.FieldManager {
+func newManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
 	kind := thingKind
 	kind.Version = version
-	options = append([]fieldmanager.Option{
-		fieldmanager.WithClock(func() time.Time { return start }),
-		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-	}, options...)
-	m, err := fieldmanager.New(kind, thingTypes(t), options...)
+	base := fieldmanager.Options{Clock: func() time.Time { return start }, Converter: fieldmanager.NoneConverter{}}
+	m, err := fieldmanager.New(kind, thingTypes(t), writetest.Options(base, options...))
 	require.NoError(t, err)
 	return m
 }
@@ -126,13 +125,17 @@ func owners(t testing.TB, obj runtime.Object) string {
 }
 
 func TestNewNeedsAType(t *testing.T) {
-	_, err := fieldmanager.New(schema.GroupVersionKind{Group: "example.dev", Version: "v9", Kind: "Thing"}, thingTypes(t))
+	_, err := fieldmanager.New(
+		schema.GroupVersionKind{Group: "example.dev", Version: "v9", Kind: "Thing"},
+		thingTypes(t),
+		fieldmanager.Options{},
+	)
 	require.EqualError(t, err, "no type for example.dev/v9, Kind=Thing")
 }
 
 func TestApplyToNothing(t *testing.T) {
 	m := newManager(t, "v1")
-	got, err := m.Apply(nil, object(t, "v1", "spec: {text: a, labels: {k: v}}"), "alice", false)
+	got, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, labels: {k: v}}"), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:labels":{"f:k":{}},"f:text":{}}}`+"\n", owners(t, got))
 	require.Equal(t, "2026-01-02 03:04:05 +0000 UTC", got.(metav1.Object).GetManagedFields()[0].Time.UTC().String())
@@ -160,7 +163,7 @@ func TestBadIntents(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := m.Apply(nil, row.intent, "alice", true)
+			_, err := writetest.Apply(m, nil, row.intent, "alice", true)
 			require.Error(t, err, row.why)
 			require.Equal(t, row.bad, apierrors.IsBadRequest(err))
 			if row.want != "" {
@@ -183,12 +186,18 @@ func TestBadIntents(t *testing.T) {
 
 func TestConflictsAreSorted(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: z, labels: {b: z, a: z}}"), "zoe", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: z, labels: {b: z, a: z}}"), "zoe", false)
 	require.NoError(t, err)
-	live, err = m.Apply(stored(live), object(t, "v1", "spec: {count: 1, set: [a]}"), "adam", false)
+	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {count: 1, set: [a]}"), "adam", false)
 	require.NoError(t, err)
 
-	_, err = m.Apply(stored(live), object(t, "v1", "spec: {text: m, count: 2, labels: {a: m, b: m}}"), "mia", false)
+	_, err = writetest.Apply(
+		m,
+		stored(live),
+		object(t, "v1", "spec: {text: m, count: 2, labels: {a: m, b: m}}"),
+		"mia",
+		false,
+	)
 	require.True(t, apierrors.IsConflict(err))
 	var got conflicts.Conflicts
 	require.ErrorAs(t, err, &got)
@@ -208,14 +217,14 @@ func TestConflictsAreSorted(t *testing.T) {
 // TestConflictsAreSortedByOwner: zoe applied long before adam, so that her entry
 // stands before his.
 func TestConflictsAreSortedByOwner(t *testing.T) {
-	early := fieldmanager.WithClock(func() time.Time { return start.Add(-time.Hour) })
-	live, err := newManager(t, "v1", early).Apply(nil, object(t, "v1", "spec: {text: z}"), "zoe", false)
+	early := func(o *fieldmanager.Options) { o.Clock = func() time.Time { return start.Add(-time.Hour) } }
+	live, err := writetest.Apply(newManager(t, "v1", early), nil, object(t, "v1", "spec: {text: z}"), "zoe", false)
 	require.NoError(t, err)
 	m := newManager(t, "v1")
-	live, err = m.Apply(stored(live), object(t, "v1", "spec: {count: 1}"), "adam", false)
+	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {count: 1}"), "adam", false)
 	require.NoError(t, err)
 	require.Regexp(t, "^zoe", owners(t, live))
-	_, err = m.Apply(stored(live), object(t, "v1", "spec: {text: m, count: 2}"), "mia", false)
+	_, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {text: m, count: 2}"), "mia", false)
 	var got conflicts.Conflicts
 	require.ErrorAs(t, err, &got)
 	require.Equal(t, []string{"adam", "zoe"}, []string{got[0].Owner.Manager, got[1].Owner.Manager})
@@ -227,18 +236,20 @@ func TestNothingGivenIsChanged(t *testing.T) {
 	var live runtime.Object
 	for i, step := range []struct {
 		op, manager, text string
-		options           []fieldmanager.Option
+		options           []func(*fieldmanager.Options)
 	}{
 		{"apply", "alice", "spec: {text: a, labels: {k: v}, set: [a, b], ports: [{port: 1}, {port: 2, name: nn}]}", nil},
 		{"apply", "bob", "spec: {labels: {l: w}, set: [c, a], ports: [{port: 2, protocol: UDP}, {port: 1}]}", nil},
 		{"update", "ctl", "spec: {text: b, labels: {k: v, m: x}, set: [b, b], ports: [{port: 3}]}", nil},
 		{"apply", "alice", "spec: {labels: {}, atomic: [x]}", nil},
 		{"apply", "kubectl", "metadata: {name: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}}\nspec: {text: c}",
-			[]fieldmanager.Option{fieldmanager.WithDefaulter(func(o runtime.Object) {
-				u := o.(*unstructured.Unstructured)
-				u.Object["spec"].(map[string]any)["count"] = int64(7)
-				u.SetLabels(map[string]string{"defaulted": "yes"})
-			})}},
+			[]func(*fieldmanager.Options){func(set *fieldmanager.Options) {
+				set.Defaulter = func(o runtime.Object) {
+					u := o.(*unstructured.Unstructured)
+					u.Object["spec"].(map[string]any)["count"] = int64(7)
+					u.SetLabels(map[string]string{"defaulted": "yes"})
+				}
+			}}},
 		{"update", "ctl", "metadata: {name: x, managedFields: [{}]}", nil},
 	} {
 		m := newManager(t, "v1", step.options...)
@@ -255,17 +266,17 @@ func TestNothingGivenIsChanged(t *testing.T) {
 		var got runtime.Object
 		var err error
 		if step.op == "apply" {
-			_, err = m.Apply(live, given, step.manager, false)
+			_, err = writetest.Apply(m, live, given, step.manager, false)
 			if err != nil {
 				require.True(t, apierrors.IsConflict(err), "%v", err)
 			}
 			require.Equal(t, liveBefore, live, "step %d, refused", i)
 			given.SetUID("")
 			before.SetUID("")
-			got, err = m.Apply(live, given, step.manager, true)
+			got, err = writetest.Apply(m, live, given, step.manager, true)
 		} else {
-			got, err = m.Update(live, given, step.manager)
-			require.Equal(t, got, m.UpdateNoErrors(live, given, step.manager))
+			got, err = writetest.Update(m, live, given, step.manager)
+			require.Equal(t, got, m.UpdateNoErrors(t.Context(), live, given, fieldmanager.UpdateOptions{Manager: step.manager}))
 		}
 		require.NoError(t, err)
 		require.Equal(t, before, given, "step %d", i)
@@ -279,24 +290,26 @@ type failing struct{ fieldmanager.NoneConverter }
 
 var errWebhook = errors.New("webhook is down")
 
-func (failing) Convert(runtime.Object, schema.GroupVersion) (runtime.Object, error) {
+func (failing) Convert(context.Context, runtime.Object, schema.GroupVersion) (runtime.Object, error) {
 	return nil, errWebhook
 }
 
 // TestConverterThatFails shows difference 2: a converter that fails costs no
 // entry and blocks no write, and the host hears of it (spec rules 6.3, 10.1).
 func TestConverterThatFails(t *testing.T) {
-	live, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	live, err := writetest.Apply(newManager(t, "v1"), nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
 	live = stored(live)
 	live.(*unstructured.Unstructured).SetAPIVersion("example.dev/v2")
 
 	var warnings []fieldmanager.Warning
-	m := newManager(t, "v2", fieldmanager.WithConverter(failing{}),
-		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	m := newManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = failing{} },
+		func(o *fieldmanager.Options) {
+			o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+		})
 	now := stored(live)
 	require.NoError(t, unstructured.SetNestedField(now.Object, "b", "spec", "text"))
-	got, err := m.Update(live, now, "ctl")
+	got, err := writetest.Update(m, live, now, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}
 ctl Update example.dev/v2 {"f:spec":{"f:text":{}}}
@@ -308,7 +321,7 @@ ctl Update example.dev/v2 {"f:spec":{"f:text":{}}}
 
 	// What alice drops stays in the object: removal needs her last version.
 	warnings = nil
-	got, err = m.Apply(stored(live), object(t, "v2", "spec: {text: a}"), "alice", false)
+	got, err = writetest.Apply(m, stored(live), object(t, "v2", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), got.(*unstructured.Unstructured).Object["spec"].(map[string]any)["count"])
 	require.Equal(t, "alice Apply example.dev/v2 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, got))
@@ -324,19 +337,21 @@ func TestVersionThatIsGone(t *testing.T) {
 		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:gone":{}}}`),
 	}})
 	var warnings []fieldmanager.Warning
-	m := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-	got, err := m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", false)
+	m := newManager(t, "v1", func(o *fieldmanager.Options) {
+		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	})
+	got, err := writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "alice", false)
 	require.NoError(t, err)
 	require.Contains(t, owners(t, got), "old Apply example.dev/v1alpha1 {\"f:spec\":{\"f:gone\":{}}}\n")
 	require.ErrorIs(t, warnings[0].Err, fieldmanager.ErrVersionGone)
 
 	now := stored(got)
 	require.NoError(t, unstructured.SetNestedField(now.Object, "c", "spec", "text"))
-	got, err = m.Update(stored(got), now, "ctl")
+	got, err = writetest.Update(m, stored(got), now, "ctl")
 	require.NoError(t, err)
 	require.Contains(t, owners(t, got), "old Apply example.dev/v1alpha1 {\"f:spec\":{\"f:gone\":{}}}\n")
 
-	got, err = m.Apply(stored(got), object(t, "v1", "spec: {count: 1}"), "old", false)
+	got, err = writetest.Apply(m, stored(got), object(t, "v1", "spec: {count: 1}"), "old", false)
 	require.NoError(t, err)
 	require.Contains(t, owners(t, got), "old Apply example.dev/v1 {\"f:spec\":{\"f:count\":{}}}\n")
 	require.NotContains(t, owners(t, got), "v1alpha1")
@@ -345,15 +360,15 @@ func TestVersionThatIsGone(t *testing.T) {
 // TestDuplicatesAtAnotherVersion shows difference 3.
 func TestDuplicatesAtAnotherVersion(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
 	require.NoError(t, err)
 	now := stored(live)
 	require.NoError(t, unstructured.SetNestedStringSlice(now.Object, []string{"b", "b"}, "spec", "set"))
-	live, err = m.Update(stored(live), now, "ctl")
+	live, err = writetest.Update(m, stored(live), now, "ctl")
 	require.NoError(t, err)
 
 	v2 := newManager(t, "v2")
-	got, err := v2.Apply(stored(live), object(t, "v2", "spec: {count: 1}"), "bob", false)
+	got, err := writetest.Apply(v2, stored(live), object(t, "v2", "spec: {count: 1}"), "bob", false)
 	require.NoError(t, err)
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:text":{}}}
 bob Apply example.dev/v2 {"f:spec":{"f:count":{}}}
@@ -365,7 +380,9 @@ ctl Update example.dev/v1 {"f:spec":{"f:set":{"v:\"b\"":{}}}}
 // is, whether a write touches it or not, and blocks nothing.
 func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	var warnings []fieldmanager.Warning
-	m := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	m := newManager(t, "v1", func(o *fieldmanager.Options) {
+		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	})
 	broken := map[string]any{
 		"manager":    "x",
 		"operation":  "Apply",
@@ -381,13 +398,13 @@ func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 		return list
 	}
 
-	got, err := m.Update(live, stored(object(t, "v1", "spec: {text: a, count: 1}")), "ctl")
+	got, err := writetest.Update(m, live, stored(object(t, "v1", "spec: {text: a, count: 1}")), "ctl")
 	require.NoError(t, err)
 	require.Equal(t, broken, entries(got)[0])
 	require.Contains(t, owners(t, got), "ctl Update")
 	require.NotEmpty(t, warnings)
 
-	got, err = m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", false)
+	got, err = writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "alice", false)
 	require.NoError(t, err)
 	require.Contains(t, entries(got), broken)
 	require.Contains(t, owners(t, got), "alice Apply")
@@ -397,7 +414,7 @@ func TestWhatCannotBeDecodedIsKept(t *testing.T) {
 	require.ErrorAs(t, warnings[0].Err, &malformed)
 
 	warnings = nil
-	got, err = m.Apply(live, object(t, "v1", "spec: {count: 1}"), "x", false)
+	got, err = writetest.Apply(m, live, object(t, "v1", "spec: {count: 1}"), "x", false)
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	require.Equal(
@@ -424,13 +441,13 @@ func TestMalformedHeaders(t *testing.T) {
 	live := stored(object(t, "v1", "spec: {text: a}"))
 	require.NoError(t, unstructured.SetNestedSlice(live.Object, broken, "metadata", "managedFields"))
 
-	got, err := m.Update(live, stored(object(t, "v1", "spec: {text: b}")), "ctl")
+	got, err := writetest.Update(m, live, stored(object(t, "v1", "spec: {text: b}")), "ctl")
 	require.NoError(t, err)
 	list, _, err := unstructured.NestedSlice(got.(*unstructured.Unstructured).Object, "metadata", "managedFields")
 	require.NoError(t, err)
 	require.Equal(t, broken, list)
 
-	_, err = m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", true)
+	_, err = writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "alice", true)
 	var malformed *managedfields.Error
 	require.ErrorAs(t, err, &malformed)
 	require.Equal(t, "x", malformed.Manager)
@@ -438,24 +455,31 @@ func TestMalformedHeaders(t *testing.T) {
 
 func TestUpdateNoErrorsKeepsManagedFields(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	broken := stored(object(t, "v1", "spec: {text: [1]}"))
-	_, err = m.Update(stored(live), broken, "ctl")
+	_, err = writetest.Update(m, stored(live), broken, "ctl")
 	require.ErrorContains(t, err, ".spec.text: expected string, got a list")
-	got := m.UpdateNoErrors(stored(live), broken, "ctl")
+	got := m.UpdateNoErrors(t.Context(), stored(live), broken, fieldmanager.UpdateOptions{Manager: "ctl"})
 	require.Equal(t, owners(t, live), owners(t, got))
 	require.Equal(t, broken.Object["spec"], got.(*unstructured.Unstructured).Object["spec"])
 	require.Empty(t, broken.GetManagedFields())
-	require.Equal(t, broken, m.UpdateNoErrors(nil, broken, "ctl"))
+	require.Equal(t, broken, m.UpdateNoErrors(t.Context(), nil, broken, fieldmanager.UpdateOptions{Manager: "ctl"}))
 
 	var reported []string
-	m = newManager(t, "v1", fieldmanager.WithErrors(func(obj runtime.Object, err error) {
-		reported = append(reported, obj.(metav1.Object).GetName()+": "+err.Error())
-	}))
-	m.UpdateNoErrors(stored(live), object(t, "v1", "spec: {text: b}"), "ctl")
+	m = newManager(t, "v1", func(o *fieldmanager.Options) {
+		o.Errors = func(obj runtime.Object, err error) {
+			reported = append(reported, obj.(metav1.Object).GetName()+": "+err.Error())
+		}
+	})
+	m.UpdateNoErrors(
+		t.Context(),
+		stored(live),
+		object(t, "v1", "spec: {text: b}"),
+		fieldmanager.UpdateOptions{Manager: "ctl"},
+	)
 	require.Empty(t, reported)
-	m.UpdateNoErrors(stored(live), broken, "ctl")
+	m.UpdateNoErrors(t.Context(), stored(live), broken, fieldmanager.UpdateOptions{Manager: "ctl"})
 	require.Len(t, reported, 1)
 	require.Contains(t, reported[0], broken.GetName()+": ")
 	require.Contains(t, reported[0], ".spec.text: expected string, got a list")
@@ -468,13 +492,13 @@ func TestGoStructs(t *testing.T) {
 	require.NotNil(t, types.TypeFor(kind))
 
 	kind = schema.GroupVersionKind{Group: "meta.example.dev", Version: "v1", Kind: "PartialObjectMetadata"}
-	m, err := fieldmanager.New(kind, anyType{}, fieldmanager.WithClock(func() time.Time { return start }))
+	m, err := fieldmanager.New(kind, anyType{}, fieldmanager.Options{Clock: func() time.Time { return start }})
 	require.NoError(t, err)
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "uid"}}
 	live.SetGroupVersionKind(kind)
 	intent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{"a": "b"}}}
 	intent.SetGroupVersionKind(kind)
-	got, err := m.Apply(live, intent, "alice", false)
+	got, err := writetest.Apply(m, live, intent, "alice", false)
 	require.NoError(t, err)
 	merged := got.(*metav1.PartialObjectMetadata)
 	require.Equal(t, map[string]string{"a": "b"}, merged.Labels)
@@ -486,7 +510,7 @@ func TestGoStructs(t *testing.T) {
 
 	now := merged.DeepCopy()
 	now.Labels["a"] = "c"
-	got, err = m.Update(merged, now, "ctl")
+	got, err = writetest.Update(m, merged, now, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, "c", got.(*metav1.PartialObjectMetadata).Labels["a"])
 	require.Contains(t, owners(t, got), "ctl Update")
@@ -501,15 +525,15 @@ func (anyType) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduc
 func TestObjectsWithoutMetadataAreNotTracked(t *testing.T) {
 	m := newManager(t, "v1")
 	status := &metav1.Status{Message: "not an object"}
-	got, err := m.Update(nil, status, "ctl")
+	got, err := writetest.Update(m, nil, status, "ctl")
 	require.NoError(t, err)
 	require.Same(t, status, got)
 }
 
 func TestConverterIsNeededForOtherVersions(t *testing.T) {
-	m := newManager(t, "v1", fieldmanager.WithConverter(nil))
-	_, err := m.Apply(stored(object(t, "v2", "")), object(t, "v1", ""), "alice", false)
+	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = nil })
+	_, err := writetest.Apply(m, stored(object(t, "v2", "")), object(t, "v1", ""), "alice", false)
 	require.EqualError(t, err, "live object: no converter to version example.dev/v1")
-	_, err = m.Update(nil, object(t, "v2", "spec: {text: a}"), "ctl")
+	_, err = writetest.Update(m, nil, object(t, "v2", "spec: {text: a}"), "ctl")
 	require.EqualError(t, err, "new object: no converter to version example.dev/v1")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -25,17 +27,17 @@ func fuzzManagers(f *testing.F) []*fieldmanager.FieldManager {
 	for _, c := range []struct {
 		kind    schema.GroupVersionKind
 		types   fieldmanager.Types
-		options []fieldmanager.Option
+		options fieldmanager.Options
 	}{
-		{schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}, thingTypes(f), nil},
-		{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, openapi.Builtin(), []fieldmanager.Option{
-			fieldmanager.WithSemantics(typed.Canonical(nil)), fieldmanager.WithUnknownFields(fieldmanager.IgnoreUnknown)}},
-		{schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Any"}, anyType{}, []fieldmanager.Option{
-			fieldmanager.WithDefaulter(func(runtime.Object) {})}},
+		{schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Thing"}, thingTypes(f), fieldmanager.Options{}},
+		{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, openapi.Builtin(), fieldmanager.Options{
+			Semantics: typed.Canonical(nil), FieldValidation: metav1.FieldValidationIgnore}},
+		{schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Any"}, anyType{}, fieldmanager.Options{
+			Defaulter: func(runtime.Object) {}}},
 	} {
-		options := append(c.options, fieldmanager.WithConverter(fieldmanager.NoneConverter{}), fieldmanager.WithCap(2),
-			fieldmanager.WithClock(func() time.Time { return time.Unix(1e9, 0) }))
-		m, err := fieldmanager.New(c.kind, c.types, options...)
+		c.options.Converter, c.options.Cap = fieldmanager.NoneConverter{}, 2
+		c.options.Clock = func() time.Time { return time.Unix(1e9, 0) }
+		m, err := fieldmanager.New(c.kind, c.types, c.options)
 		require.NoError(f, err)
 		out = append(out, m)
 	}
@@ -81,7 +83,7 @@ func FuzzTrees(f *testing.F) {
 		}
 
 		for _, force := range []bool{false, true} {
-			out, err := m.Apply(given["live"], given["intent"], "alice", force)
+			out, err := writetest.Apply(m, given["live"], given["intent"], "alice", force)
 			var c conflicts.Conflicts
 			if errors.As(err, &c) {
 				require.NotEmpty(t, c)
@@ -93,15 +95,15 @@ func FuzzTrees(f *testing.F) {
 				continue
 			}
 			readable(t, out)
-			again, err := m.Apply(out, given["intent"], "alice", false)
+			again, err := writetest.Apply(m, out, given["intent"], "alice", false)
 			require.NoError(t, err, "once more")
 			require.Equal(t, contents(out), contents(again), "the same apply once more does nothing")
 		}
-		out, err := m.Update(given["live"], given["now"], "ctl")
+		out, err := writetest.Update(m, given["live"], given["now"], "ctl")
 		if err == nil && out != nil && given["live"] == nil {
 			readable(t, out)
 		}
-		m.UpdateNoErrors(given["live"], given["now"], "ctl")
+		m.UpdateNoErrors(t.Context(), given["live"], given["now"], fieldmanager.UpdateOptions{Manager: "ctl"})
 		require.Equal(t, before, given, "what was given was changed")
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -103,12 +104,12 @@ func widgetTypes() oneType {
 	}))
 }
 
-func widgetManager(t testing.TB, version string, options ...fieldmanager.Option) *fieldmanager.FieldManager {
+func widgetManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
 	kind := widgetKind
 	kind.Version = version
-	m, err := fieldmanager.New(kind, widgetTypes(), append([]fieldmanager.Option{
-		fieldmanager.WithClock(func() time.Time { return start })}, options...)...)
+	base := fieldmanager.Options{Clock: func() time.Time { return start }}
+	m, err := fieldmanager.New(kind, widgetTypes(), writetest.Options(base, options...))
 	require.NoError(t, err)
 	return m
 }
@@ -201,11 +202,11 @@ func TestGoStructsInPlace(t *testing.T) {
 		var got, want runtime.Object
 		var err, treeErr error
 		if step.op == "apply" {
-			got, err = m.Apply(liveObject, now, step.manager, true)
-			want, treeErr = m.Apply(liveTree, nowTree, step.manager, true)
+			got, err = writetest.Apply(m, liveObject, now, step.manager, true)
+			want, treeErr = writetest.Apply(m, liveTree, nowTree, step.manager, true)
 		} else {
-			got, err = m.Update(liveObject, now, step.manager)
-			want, treeErr = m.Update(liveTree, nowTree, step.manager)
+			got, err = writetest.Update(m, liveObject, now, step.manager)
+			want, treeErr = writetest.Update(m, liveTree, nowTree, step.manager)
 		}
 		require.NoError(t, err, "step %d: %s", i, step.why)
 		require.NoError(t, treeErr)
@@ -223,14 +224,14 @@ func TestGoStructsInPlace(t *testing.T) {
 // TestGoStructsThatFallBack has Go structs that can't be read in place: they are
 // read as trees, and what is wrong is said as for trees.
 func TestGoStructsThatFallBack(t *testing.T) {
-	m := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
-	live, err := m.Apply(nil, newWidget(widgetSpec{Text: "a"}), "alice", false)
+	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} })
+	live, err := writetest.Apply(m, nil, newWidget(widgetSpec{Text: "a"}), "alice", false)
 	require.NoError(t, err)
 	live.(*widget).UID = "uid"
 	now := live.DeepCopyObject().(*widget)
 	now.Spec.Text = "b"
 
-	out, err := m.Update(asTree(t, live), now, "ctl")
+	out, err := writetest.Update(m, asTree(t, live), now, "ctl")
 	require.NoError(t, err, "live and now of other types")
 	require.IsType(t, now, out)
 	want := "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"
@@ -241,7 +242,7 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	cleared := now.DeepCopyObject().(*widget)
 	cleared.ManagedFields = []metav1.ManagedFieldsEntry{}
 	for _, before := range []runtime.Object{live, asTree(t, live)} {
-		out, err = m.Update(before, cleared, "ctl")
+		out, err = writetest.Update(m, before, cleared, "ctl")
 		require.NoError(t, err)
 		require.Empty(t, owners(t, out))
 	}
@@ -249,58 +250,62 @@ func TestGoStructsThatFallBack(t *testing.T) {
 	meta := now.ObjectMeta
 	behind := func(text string) *aside { return &aside{now.TypeMeta, meta.DeepCopy(), widgetSpec{Text: text}} }
 	given := behind("b")
-	out, err = m.Update(behind("a"), given, "ctl")
+	out, err = writetest.Update(m, behind("a"), given, "ctl")
 	require.NoError(t, err, "metadata that a copy would share")
 	require.Equal(t, meta, *given.ObjectMeta, "it is not changed")
 	require.Equal(t, want, owners(t, out))
-	out, err = m.Apply(behind("a"), newWidget(widgetSpec{Text: "a"}), "alice", false)
+	out, err = writetest.Apply(m, behind("a"), newWidget(widgetSpec{Text: "a"}), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, owners(t, live), owners(t, out))
 	given = behind("a")
-	out, err = m.Apply(given, newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))}), "bob", false)
+	out, err = writetest.Apply(m, given, newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))}), "bob", false)
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), "bob Apply")
 	require.Equal(t, meta, *given.ObjectMeta, "an apply that changes something does not change what it was given")
 
 	later := now.DeepCopyObject().(*widget)
 	later.APIVersion = "example.dev/v2"
-	out, err = m.Update(live, later, "ctl")
+	out, err = writetest.Update(m, live, later, "ctl")
 	require.NoError(t, err, "another version is converted")
 	require.Equal(t, want, owners(t, out))
-	out, err = m.Apply(later, newWidget(widgetSpec{Text: "b"}), "bob", false)
+	out, err = writetest.Apply(m, later, newWidget(widgetSpec{Text: "b"}), "bob", false)
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), "bob Apply example.dev/v1")
 
 	bad := now.DeepCopyObject().(*widget)
 	bad.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Wrong"}}
-	out, err = m.Update(bad, now, "ctl")
+	out, err = writetest.Update(m, bad, now, "ctl")
 	require.NoError(t, err, "live's entries can't be read; now's can")
 	require.Equal(t, owners(t, live), owners(t, out))
 	none := now.DeepCopyObject().(*widget)
 	none.ManagedFields = nil
-	out, err = m.Update(bad, none, "ctl")
+	out, err = writetest.Update(m, bad, none, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, bad.ManagedFields[0].Manager, out.(*widget).ManagedFields[0].Manager, "kept as they are")
-	require.Contains(t, m.UpdateNoErrors(bad, none, "ctl").(*widget).ManagedFields[0].Manager, "x")
+	require.Contains(
+		t,
+		m.UpdateNoErrors(t.Context(), bad, none, fieldmanager.UpdateOptions{Manager: "ctl"}).(*widget).ManagedFields[0].Manager,
+		"x",
+	)
 
 	// What is no JSON can't be tracked.
 	endless := newWidget(widgetSpec{Ratio: ptr(inf())})
-	_, err = m.Update(live, endless, "ctl")
+	_, err = writetest.Update(m, live, endless, "ctl")
 	var at *fieldmanager.ObjectError
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, fieldmanager.NewObject, at.Role)
-	_, err = m.Apply(nil, endless, "alice", false)
+	_, err = writetest.Apply(m, nil, endless, "alice", false)
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, fieldmanager.AppliedObject, at.Role)
-	_, err = m.Apply(endless, newWidget(widgetSpec{}), "alice", false)
+	_, err = writetest.Apply(m, endless, newWidget(widgetSpec{}), "alice", false)
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, fieldmanager.LiveObject, at.Role)
-	require.Same(t, endless, m.UpdateNoErrors(nil, endless, "ctl"))
+	require.Same(t, endless, m.UpdateNoErrors(t.Context(), nil, endless, fieldmanager.UpdateOptions{Manager: "ctl"}))
 	endless.UID = "uid"
-	_, err = m.Update(endless, now, "ctl")
+	_, err = writetest.Update(m, endless, now, "ctl")
 	require.NoError(t, err, "what was there before is not the writer's fault")
 
-	_, err = m.Apply(nil, (*widget)(nil), "alice", false)
+	_, err = writetest.Apply(m, nil, (*widget)(nil), "alice", false)
 	require.ErrorContains(t, err, "expected an object, got a nil *fieldmanager_test.widget")
 }
 
@@ -310,7 +315,7 @@ func inf() float64 { x := 0.0; return 1 / x }
 // before it is created.
 func TestEmptyObject(t *testing.T) {
 	empty := newWidget(widgetSpec{Text: "zero"})
-	m := widgetManager(t, "v1", fieldmanager.WithEmptyObject(empty))
+	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Empty = empty })
 	for _, row := range []struct {
 		name, why string
 		now       runtime.Object
@@ -321,56 +326,56 @@ func TestEmptyObject(t *testing.T) {
 		{"changed", "what the zero value had and is another now is owned", newWidget(widgetSpec{Text: "one"}), `{"f:spec":{"f:text":{}}}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			out, err := m.Update(nil, row.now, "ctl")
+			out, err := writetest.Update(m, nil, row.now, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, "ctl Update example.dev/v1 "+row.want+"\n", owners(t, out), row.why)
 		})
 	}
-	out, err := m.Apply(nil, newWidget(widgetSpec{Count: ptr(int64(2))}), "alice", false)
+	out, err := writetest.Apply(m, nil, newWidget(widgetSpec{Count: ptr(int64(2))}), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, "zero", out.(*widget).Spec.Text, "an intent is merged into it")
 	require.Equal(t, "zero", empty.Spec.Text)
 
 	later := newWidget(widgetSpec{})
 	later.APIVersion = "example.dev/v2"
-	broken := widgetManager(t, "v1", fieldmanager.WithEmptyObject(later)) // and no converter
-	_, err = broken.Apply(nil, newWidget(widgetSpec{}), "alice", false)
+	broken := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Empty = later }) // and no converter
+	_, err = writetest.Apply(broken, nil, newWidget(widgetSpec{}), "alice", false)
 	require.Error(t, err)
 	live := newWidget(widgetSpec{Text: "a"})
-	_, err = broken.Apply(live, newWidget(widgetSpec{}), "alice", false)
+	_, err = writetest.Apply(broken, live, newWidget(widgetSpec{}), "alice", false)
 	require.ErrorContains(t, err, "empty object: ")
-	_, err = broken.Update(nil, newWidget(widgetSpec{}), "ctl")
+	_, err = writetest.Update(broken, nil, newWidget(widgetSpec{}), "ctl")
 	require.ErrorContains(t, err, "live object: ")
 }
 
 // TestSubresource shows that what a subresource leaves alone is neither owned nor
 // in conflict (spec rules 2.6 and 2.9).
 func TestSubresource(t *testing.T) {
-	reset := func(names ...string) fieldmanager.Option {
+	reset := func(names ...string) func(*fieldmanager.Options) {
 		var paths []fieldpath.Path
 		for _, name := range names {
 			paths = append(paths, fieldpath.Fields(name))
 		}
-		return fieldmanager.WithResetFields(
-			map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(paths...))},
-		)
+		return func(o *fieldmanager.Options) {
+			o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(paths...))}
+		}
 	}
-	status := newManager(t, "v1", fieldmanager.WithSubresource("status"), reset("spec", "metadata"))
+	status := newManager(t, "v1", func(o *fieldmanager.Options) { o.Subresource = "status" }, reset("spec", "metadata"))
 	whole := newManager(t, "v1", reset("status"))
-	live, err := whole.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	live, err := writetest.Apply(whole, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	now := stored(live)
 	require.NoError(t, unstructured.SetNestedField(now.Object, "b", "spec", "text"))
 	now.SetManagedFields(nil)
-	out, err := status.Update(stored(live), now, "kubelet")
+	out, err := writetest.Update(status, stored(live), now, "kubelet")
 	require.NoError(t, err)
 	require.Equal(t, owners(t, live), owners(t, out), "the spec is not changed through status, and live's entries count")
-	again, err := status.Apply(stored(live), object(t, "v1", "spec: {text: b}"), "bob", false)
+	again, err := writetest.Apply(status, stored(live), object(t, "v1", "spec: {text: b}"), "bob", false)
 	require.NoError(t, err, "what is reset is in no conflict")
 	require.Equal(t, owners(t, live), owners(t, again))
-	_, err = whole.Apply(stored(live), object(t, "v1", "spec: {text: b}"), "", false)
+	_, err = writetest.Apply(whole, stored(live), object(t, "v1", "spec: {text: b}"), "", false)
 	require.ErrorContains(t, err, "alice")
-	out, err = whole.Update(nil, object(t, "v1", "spec: {text: b}"), "")
+	out, err = writetest.Update(whole, nil, object(t, "v1", "spec: {text: b}"), "")
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), "unknown Update", "who has no name is unknown")
 }
@@ -419,7 +424,7 @@ func TestRestatedInPlace(t *testing.T) {
 		{"another value", "it is a write", []metav1.ManagedFieldsEntry{alice}, func(w *widget) { w.Spec.Args = []string{"z"} }, "alice", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			fm := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+			fm := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} })
 			live := newWidget(widgetSpec{Text: "a", Args: []string{"x"}})
 			live.UID, live.ManagedFields = "uid", row.entries
 			if row.edit != nil {
@@ -434,18 +439,18 @@ func TestRestatedInPlace(t *testing.T) {
 					"spec":       m{"args": []any{"x"}},
 				},
 			}
-			out, err := fm.Apply(live, intent, row.manager, true)
+			out, err := writetest.Apply(fm, live, intent, row.manager, true)
 			require.NoError(t, err)
 			got := out.(*widget)
 			require.NotSame(t, live, got)
 			require.Equal(t, before, live.DeepCopyObject())
 
-			want, err := fm.Apply(asTree(t, live), intent, row.manager, true)
+			want, err := writetest.Apply(fm, asTree(t, live), intent, row.manager, true)
 			require.NoError(t, err)
 			require.Equal(t, owners(t, want), owners(t, got))
 			require.True(t, typed.Equal(contents(want), asTree(t, got).Object))
 			if row.isNoOp {
-				p, err := fm.Plan(live, intent, row.manager, fieldmanager.PlanOptions{})
+				p, err := fm.Plan(t.Context(), live, intent, fieldmanager.PlanOptions{Manager: row.manager})
 				require.NoError(t, err)
 				require.Equal(t, fieldmanager.Unchanged, p.Outcome)
 			}
@@ -468,9 +473,9 @@ func TestUnreadableStructs(t *testing.T) {
 	m := widgetManager(t, "v1")
 	bad, good := &unreadable{widget: *newWidget(widgetSpec{})}, newWidget(widgetSpec{Text: "a"})
 	for role, write := range map[fieldmanager.Role]func() error{
-		fieldmanager.AppliedObject: func() error { _, err := m.Apply(nil, bad, "a", false); return err },
-		fieldmanager.LiveObject:    func() error { _, err := m.Apply(bad, good, "a", false); return err },
-		fieldmanager.NewObject:     func() error { _, err := m.Update(good, bad, "a"); return err },
+		fieldmanager.AppliedObject: func() error { _, err := writetest.Apply(m, nil, bad, "a", false); return err },
+		fieldmanager.LiveObject:    func() error { _, err := writetest.Apply(m, bad, good, "a", false); return err },
+		fieldmanager.NewObject:     func() error { _, err := writetest.Update(m, good, bad, "a"); return err },
 	} {
 		var at *fieldmanager.ObjectError
 		err := write()
@@ -478,13 +483,18 @@ func TestUnreadableStructs(t *testing.T) {
 		require.Equal(t, role, at.Role)
 		require.ErrorContains(t, err, "chan int")
 	}
-	_, err := m.Update(bad, good, "a")
+	_, err := writetest.Update(m, bad, good, "a")
 	var at *fieldmanager.ObjectError
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, fieldmanager.LiveObject, at.Role)
-	require.Equal(t, bad, m.UpdateNoErrors(good, bad, "a"), "it is stored as it is")
-	require.Equal(t, good, m.UpdateNoErrors(bad, good, "a"))
-	_, err = fieldmanager.NoneConverter{}.Convert(bad, widgetKind.GroupVersion())
+	require.Equal(
+		t,
+		bad,
+		m.UpdateNoErrors(t.Context(), good, bad, fieldmanager.UpdateOptions{Manager: "a"}),
+		"it is stored as it is",
+	)
+	require.Equal(t, good, m.UpdateNoErrors(t.Context(), bad, good, fieldmanager.UpdateOptions{Manager: "a"}))
+	_, err = fieldmanager.NoneConverter{}.Convert(t.Context(), bad, widgetKind.GroupVersion())
 	require.ErrorContains(t, err, "chan int")
 }
 
@@ -492,13 +502,13 @@ func TestUnreadableStructs(t *testing.T) {
 func TestWithoutACache(t *testing.T) {
 	var want string
 	for i, c := range []*fieldpath.Cache{fieldpath.SharedCache(), nil} {
-		m := widgetManager(t, "v1", fieldmanager.WithCache(c))
-		live, err := m.Apply(nil, newWidget(widgetSpec{Text: "a"}), "alice", false)
+		m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Cache = c })
+		live, err := writetest.Apply(m, nil, newWidget(widgetSpec{Text: "a"}), "alice", false)
 		require.NoError(t, err)
 		now := live.DeepCopyObject().(*widget)
 		now.UID, now.Spec.Text = "uid", "b"
 		live.(*widget).UID = "uid"
-		out, err := m.Update(live, now, "ctl")
+		out, err := writetest.Update(m, live, now, "ctl")
 		require.NoError(t, err)
 		if i == 0 {
 			want = owners(t, out)
@@ -546,7 +556,12 @@ func TestEntriesOfGoStructs(t *testing.T) {
 			live, now := newWidget(widgetSpec{Text: "a"}), newWidget(widgetSpec{Text: "a"})
 			live.UID, now.UID = "uid", "uid"
 			live.ManagedFields, now.ManagedFields = row.live, row.now
-			out, err := widgetManager(t, "v1", fieldmanager.WithSubresource(row.subresource)).Update(live, now, "ctl")
+			out, err := writetest.Update(
+				widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Subresource = row.subresource }),
+				live,
+				now,
+				"ctl",
+			)
 			require.NoError(t, err)
 			want := ""
 			if row.want != "" {
@@ -560,20 +575,22 @@ func TestEntriesOfGoStructs(t *testing.T) {
 // TestGoStructsOfOtherVersions: what is converted is whole, also where it could be
 // compared in place.
 func TestGoStructsOfOtherVersions(t *testing.T) {
-	whole := fieldmanager.WithConverter(convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-		out, err := plainly(obj, to)
-		if err != nil {
-			return nil, err
-		}
-		spec := contents(out)["spec"].(map[string]any)
-		if spec["count"] == nil {
-			return nil, errWebhook
-		}
-		if obj.GetObjectKind().GroupVersionKind().Version == "v2" && to.Version == "v1" {
-			contents(out)["spec"] = map[string]any{"count": spec["count"], "text": "a"}
-		}
-		return out, nil
-	}))
+	whole := func(o *fieldmanager.Options) {
+		o.Converter = convert(func(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+			out, err := plainly(obj, to)
+			if err != nil {
+				return nil, err
+			}
+			spec := contents(out)["spec"].(map[string]any)
+			if spec["count"] == nil {
+				return nil, errWebhook
+			}
+			if obj.GetObjectKind().GroupVersionKind().Version == "v2" && to.Version == "v1" {
+				contents(out)["spec"] = map[string]any{"count": spec["count"], "text": "a"}
+			}
+			return out, nil
+		})
+	}
 	m := widgetManager(t, "v1", whole)
 	live, now := newWidget(
 		widgetSpec{Text: "a", Count: ptr(int64(1))},
@@ -585,7 +602,7 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 		{Manager: "alice", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "example.dev/v2",
 			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:text":{}}}`)},
 	}
-	out, err := m.Update(live, now, "ctl")
+	out, err := writetest.Update(m, live, now, "ctl")
 	require.NoError(t, err)
 	require.Equal(
 		t,
@@ -596,7 +613,7 @@ func TestGoStructsOfOtherVersions(t *testing.T) {
 
 	now.APIVersion = "example.dev/v2"
 	live.ManagedFields[0].APIVersion = "example.dev/v1"
-	out, err = m.Update(live, now, "ctl")
+	out, err = writetest.Update(m, live, now, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, owners(t, live), owners(t, out), "what v2 calls b is a at v1, so that nothing changes")
 }
@@ -625,12 +642,12 @@ func TestNothingAppliedToGoStructs(t *testing.T) {
 		"another's owns nothing":  {entry("bob", "v1", "{}")},
 		"another's can't be read": {entry("bob", "v1", `{"f:spec":{"k:{":{}}}`)},
 	} {
-		fm := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+		fm := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} })
 		live := newWidget(widgetSpec{Text: "a"})
 		live.UID, live.ManagedFields = "uid", list
-		want, err := fm.Apply(asTree(t, live), intent, "alice", false)
+		want, err := writetest.Apply(fm, asTree(t, live), intent, "alice", false)
 		require.NoError(t, err, name)
-		got, err := fm.Apply(live, intent, "alice", false)
+		got, err := writetest.Apply(fm, live, intent, "alice", false)
 		require.NoError(t, err, name)
 		require.Equal(t, owners(t, want), owners(t, got), name)
 		text, _, err := unstructured.NestedString(contents(want), "spec", "text")
@@ -644,7 +661,7 @@ func TestStructsThatAreNoObjects(t *testing.T) {
 	fm := anyManager(t, "v1")
 	status := &metav1.Status{Message: "m"}
 	status.SetGroupVersionKind(anyKind)
-	_, err := fm.Apply(status, anyAt(t, "v1", "reason: r"), "alice", false)
+	_, err := writetest.Apply(fm, status, anyAt(t, "v1", "reason: r"), "alice", false)
 	require.ErrorContains(t, err, "does not implement the Object interfaces")
 
 	m := widgetManager(t, "v1")
@@ -654,7 +671,7 @@ func TestStructsThatAreNoObjects(t *testing.T) {
 		widget: *newWidget(widgetSpec{Text: "b"}),
 		Large:  math.MaxUint64,
 	}
-	_, err = m.Update(live, now, "ctl")
+	_, err = writetest.Update(m, live, now, "ctl")
 	var at *fieldmanager.ObjectError
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, fieldmanager.NewObject, at.Role)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -42,9 +43,9 @@ func TestLastApplied(t *testing.T) {
 			if row.annotation != "" {
 				live.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: row.annotation})
 			}
-			tracked, err := m.Update(nil, live, "kubectl-client-side-apply")
+			tracked, err := writetest.Update(m, nil, live, "kubectl-client-side-apply")
 			require.NoError(t, err)
-			out, err := m.Apply(stored(tracked), object(t, "v1", row.intent), "kubectl", false)
+			out, err := writetest.Apply(m, stored(tracked), object(t, "v1", row.intent), "kubectl", false)
 			if row.conflicts > 0 {
 				require.True(t, apierrors.IsConflict(err), "%s: %v", row.why, err)
 				require.ErrorContains(t, err, map[int]string{1: "1 conflict", 2: "2 conflicts"}[row.conflicts])
@@ -52,11 +53,15 @@ func TestLastApplied(t *testing.T) {
 				require.NoError(t, err, row.why)
 				require.Equal(t, "b", contents(out)["spec"].(map[string]any)["text"])
 			}
-			_, err = m.Apply(stored(tracked), object(t, "v1", row.intent), "alice", false)
+			_, err = writetest.Apply(m, stored(tracked), object(t, "v1", row.intent), "alice", false)
 			require.True(t, apierrors.IsConflict(err), "nobody else is excused")
 			none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
-			m = newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none}))
-			_, err = m.Apply(stored(tracked), object(t, "v1", row.intent), "alice", false)
+			m = newManager(
+				t,
+				"v1",
+				func(o *fieldmanager.Options) { o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": none} },
+			)
+			_, err = writetest.Apply(m, stored(tracked), object(t, "v1", row.intent), "alice", false)
 			require.True(t, apierrors.IsConflict(err), "by no way")
 		})
 	}
@@ -68,14 +73,14 @@ func TestLastAppliedAndRemoval(t *testing.T) {
 	m := newManager(t, "v1")
 	first := object(t, "v1", "spec: {text: a, count: 1}")
 	first.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: "{}"})
-	live, err := m.Apply(nil, first, "kubectl", false)
+	live, err := writetest.Apply(m, nil, first, "kubectl", false)
 	require.NoError(t, err)
 	require.Contains(
 		t,
 		live.(*unstructured.Unstructured).GetAnnotations()[fieldmanager.LastAppliedAnnotation],
 		`"count":1`,
 	)
-	live, err = m.Apply(stored(live), object(t, "v1", "spec: {text: a}"), "kubectl", false)
+	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {text: a}"), "kubectl", false)
 	require.NoError(t, err)
 	require.NotContains(t, contents(live)["spec"], "count")
 }
@@ -100,19 +105,19 @@ func TestKeepLastApplied(t *testing.T) {
 		{"odd beside it", "annotations that are no texts are left alone", map[string]any{name: "{}", "odd": int64(1)}, "{}"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m, err := fieldmanager.New(thingKind, anyType{})
+			m, err := fieldmanager.New(thingKind, anyType{}, fieldmanager.Options{})
 			require.NoError(t, err)
 			live := stored(object(t, "v1", "spec: {text: a}"))
 			require.NoError(t, unstructured.SetNestedMap(live.Object, row.annotations, "metadata", "annotations"))
 			before := live.DeepCopy()
-			out, err := m.Apply(live, object(t, "v1", "spec: {text: b}"), "kubectl", true)
+			out, err := writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "kubectl", true)
 			require.NoError(t, err)
 			got, there, err := unstructured.NestedFieldNoCopy(contents(out), "metadata", "annotations", name)
 			require.NoError(t, err)
 			require.Equal(t, row.want != nil, there, row.why)
 			require.Equal(t, row.want, got, row.why)
 			require.Equal(t, before, live)
-			out, err = m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", true)
+			out, err = writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "alice", true)
 			require.NoError(t, err)
 			got, _, err = unstructured.NestedFieldNoCopy(contents(out), "metadata", "annotations", name)
 			require.NoError(t, err)
@@ -124,7 +129,7 @@ func TestKeepLastApplied(t *testing.T) {
 	live.SetAnnotations(map[string]string{name: "{}"})
 	applied := object(t, "v1", "spec: {text: b}")
 	applied.SetAnnotations(map[string]string{name: "mine", "own": "z"})
-	out, err := m.Apply(live, applied, "kubectl", true)
+	out, err := writetest.Apply(m, live, applied, "kubectl", true)
 	require.NoError(t, err)
 	require.Equal(
 		t,

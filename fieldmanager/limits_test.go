@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 )
@@ -34,7 +35,7 @@ func TestTooManyEntries(t *testing.T) {
 	m, err := fieldmanager.New(
 		anyKind,
 		anyType{},
-		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { told = append(told, w) }),
+		fieldmanager.Options{Warnings: func(w fieldmanager.Warning) { told = append(told, w) }},
 	)
 	require.NoError(t, err)
 	live := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 1\n")
@@ -42,7 +43,7 @@ func TestTooManyEntries(t *testing.T) {
 	live.Object["metadata"].(map[string]any)["managedFields"] = list
 	live.SetAPIVersion("example.dev/v1")
 
-	_, err = m.Apply(live, object(t, "v1", "kind: Any\na: 2\n"), "alice", true)
+	_, err = writetest.Apply(m, live, object(t, "v1", "kind: Any\na: 2\n"), "alice", true)
 	var located *managedfields.Error
 	require.ErrorAs(t, err, &located)
 	require.ErrorContains(t, err, "10001 entries, expected at most 10000")
@@ -50,7 +51,7 @@ func TestTooManyEntries(t *testing.T) {
 	require.True(t, errors.As(err, &at) && at.Role == fieldmanager.LiveObject)
 
 	now := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 2\n")
-	out, err := m.Update(live, now, "ctl")
+	out, err := writetest.Update(m, live, now, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, list, contents(out)["metadata"].(map[string]any)["managedFields"], "nothing is lost")
 	require.Len(t, told, 1)
@@ -79,14 +80,14 @@ func TestTooManyVersions(t *testing.T) {
 			m, err := fieldmanager.New(
 				anyKind,
 				anyType{},
-				fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-				fieldmanager.WithCap(1000),
-				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { told = append(told, w) }),
+				fieldmanager.Options{Converter: fieldmanager.NoneConverter{},
+					Cap:      1000,
+					Warnings: func(w fieldmanager.Warning) { told = append(told, w) }},
 			)
 			require.NoError(t, err)
 			live := object(t, "v1", "kind: Any\nmetadata: {uid: u}\na: 1\n")
 			live.Object["metadata"].(map[string]any)["managedFields"] = entriesOf(row.entries, row.version)
-			out, err := m.Apply(live, object(t, "v1", "kind: Any\na: 2\n"), "alice", true)
+			out, err := writetest.Apply(m, live, object(t, "v1", "kind: Any\na: 2\n"), "alice", true)
 			require.NoError(t, err)
 			require.Len(t, contents(out)["metadata"].(map[string]any)["managedFields"], row.kept+1, row.why)
 			require.Len(t, told, row.kept)
@@ -114,38 +115,38 @@ func TestTooManyConflicts(t *testing.T) {
 		out.Object["a"] = tree
 		return out
 	}
-	m, err := fieldmanager.New(anyKind, anyType{})
+	m, err := fieldmanager.New(anyKind, anyType{}, fieldmanager.Options{})
 	require.NoError(t, err)
 	for fields, unlisted := range map[int]bool{most: false, most + 1: true} {
 		first := nested(fields, "x")
 		text, err := json.Marshal(first.Object)
 		require.NoError(t, err)
-		live, err := m.Apply(nil, first, "alice", false)
+		live, err := writetest.Apply(m, nil, first, "alice", false)
 		require.NoError(t, err)
 		intent := nested(fields, "y")
-		_, err = m.Apply(stored(live), intent, "bob", false)
+		_, err = writetest.Apply(m, stored(live), intent, "bob", false)
 		var got conflicts.Conflicts
 		require.ErrorAs(t, err, &got)
 		require.Len(t, got, most)
 
 		annotated := stored(live)
 		annotated.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: string(text)})
-		_, err = m.Apply(annotated, intent, "kubectl", false)
+		_, err = writetest.Apply(m, annotated, intent, "kubectl", false)
 		require.Equal(t, unlisted, errors.As(err, &got), "%d fields", fields)
 	}
 }
 
 // TestTooLargeObjects shows who is at fault for an object beyond a limit.
 func TestTooLargeObjects(t *testing.T) {
-	m, err := fieldmanager.New(anyKind, anyType{})
+	m, err := fieldmanager.New(anyKind, anyType{}, fieldmanager.Options{})
 	require.NoError(t, err)
 	small := object(t, "v1", "kind: Any\na: 1\n")
 	large := object(t, "v1", "kind: Any\na: 1\n")
 	large.Object["a"] = make([]any, typed.MaxItems+1)
 	for role, write := range map[fieldmanager.Role]func() error{
-		fieldmanager.AppliedObject: func() error { _, err := m.Apply(nil, large, "a", false); return err },
-		fieldmanager.LiveObject:    func() error { _, err := m.Apply(large, small, "a", false); return err },
-		fieldmanager.NewObject:     func() error { _, err := m.Update(nil, large, "a"); return err },
+		fieldmanager.AppliedObject: func() error { _, err := writetest.Apply(m, nil, large, "a", false); return err },
+		fieldmanager.LiveObject:    func() error { _, err := writetest.Apply(m, large, small, "a", false); return err },
+		fieldmanager.NewObject:     func() error { _, err := writetest.Update(m, nil, large, "a"); return err },
 	} {
 		var at *fieldmanager.ObjectError
 		err := write()
@@ -159,7 +160,7 @@ func TestTooLargeObjects(t *testing.T) {
 // compare is looked at more closely; what is beyond all limits is refused.
 func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
 	keyed := &typed.Type{List: &typed.List{Kind: typed.KeyedList, Elem: typed.Deduced(), Keys: []string{"k"}}}
-	m, err := fieldmanager.New(widgetKind, objectType(keyed))
+	m, err := fieldmanager.New(widgetKind, objectType(keyed), fieldmanager.Options{})
 	require.NoError(t, err)
 	// Lists in the same order but for the ends are walked twice, which is more than
 	// the values that there may be.
@@ -180,7 +181,7 @@ func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
 			},
 		}
 	}
-	out, err := m.Update(large("a", "b"), large("c", "a"), "ctl")
+	out, err := writetest.Update(m, large("a", "b"), large("c", "a"), "ctl")
 	require.NoError(t, err)
 	require.Equal(
 		t,
@@ -188,13 +189,13 @@ func TestUpdatesBeyondWhatIsCompared(t *testing.T) {
 		owners(t, out),
 	)
 
-	free, err := fieldmanager.New(anyKind, anyType{})
+	free, err := fieldmanager.New(anyKind, anyType{}, fieldmanager.Options{})
 	require.NoError(t, err)
 	endless := map[string]any{}
 	endless["a"] = endless
 	live, now := anyAt(t, "v1", "b: c"), anyAt(t, "v1", "b: d")
 	live.Object["a"] = endless
-	_, err = free.Update(live, now, "ctl")
+	_, err = writetest.Update(free, live, now, "ctl")
 	var at *fieldmanager.ObjectError
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, fieldmanager.LiveObject, at.Role)

@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 
@@ -17,7 +18,7 @@ type NoneConverter struct{}
 var _ Converter = NoneConverter{}
 
 // Convert returns obj with the apiVersion of to.
-func (NoneConverter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (NoneConverter) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	tree, err := treeOf(obj)
 	if err != nil {
 		return nil, err

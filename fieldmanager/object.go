@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -28,6 +29,11 @@ type object struct {
 func isNil(obj runtime.Object) bool {
 	v := reflect.ValueOf(obj)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+func isUnstructured(obj runtime.Object) bool {
+	_, ok := obj.(runtime.Unstructured)
+	return ok
 }
 
 // treeOf returns obj as a tree. The tree of an unstructured object is obj's own,
@@ -81,17 +87,17 @@ func hasMetadata(obj runtime.Object) bool {
 
 // objectOf returns obj, without its managed fields, at the version of the
 // FieldManager.
-func (m *FieldManager) objectOf(obj runtime.Object) (object, error) {
+func (m *FieldManager) objectOf(ctx context.Context, obj runtime.Object) (object, error) {
 	tree, err := treeOf(obj)
 	if err != nil {
 		return object{}, err
 	}
-	if version, _ := tree["apiVersion"].(string); version != m.version && !(version == "" && m.converter == nil) {
+	if version, _ := tree["apiVersion"].(string); version != m.version && !(version == "" && m.options.Converter == nil) {
 		// A converter walks what it is given, and need not know of any bounds.
 		if err := withinLimits(tree); err != nil {
 			return object{}, err
 		}
-		if tree, err = m.convertTree(obj, m.kind.GroupVersion()); err != nil {
+		if tree, err = m.convertTree(ctx, obj, m.kind.GroupVersion()); err != nil {
 			return object{}, err
 		}
 	}
@@ -99,12 +105,12 @@ func (m *FieldManager) objectOf(obj runtime.Object) (object, error) {
 }
 
 // readLive reads a stored object and its entries. isCurrent says that the entries would be written as they are.
-func (m *FieldManager) readLive(live runtime.Object) (
+func (m *FieldManager) readLive(ctx context.Context, live runtime.Object) (
 	o object, entries managedfields.List, isCurrent bool, err error,
 ) {
 	if accessor, ok := m.isOwnStruct(live); ok {
 		if o.tree, err = gostruct.Tree(live, managedFieldsPath...); err == nil {
-			entries, isCurrent, err = managedfields.ReadStructs(accessor.GetManagedFields(), m.cache)
+			entries, isCurrent, err = managedfields.ReadStructs(accessor.GetManagedFields(), m.options.Cache)
 		}
 		return object{o.tree, m.version, m.typ}, entries, isCurrent, err
 	}
@@ -115,8 +121,8 @@ func (m *FieldManager) readLive(live runtime.Object) (
 	if err != nil {
 		return o, nil, false, err
 	}
-	if entries, isCurrent, err = managedfields.ReadTree(tree, m.cache); err == nil {
-		o, err = m.objectOf(live)
+	if entries, isCurrent, err = managedfields.ReadTree(tree, m.options.Cache); err == nil {
+		o, err = m.objectOf(ctx, live)
 	}
 	return o, entries, isCurrent, err
 }
@@ -141,20 +147,21 @@ func (o object) stripped() object {
 }
 
 // emptyObject returns the object before it is created.
-func (m *FieldManager) emptyObject() (object, error) {
-	if m.empty == nil {
+func (m *FieldManager) emptyObject(ctx context.Context) (object, error) {
+	if m.options.Empty == nil {
 		tree := map[string]any{"apiVersion": m.version, "kind": m.kind.Kind}
 		return object{tree, m.version, m.typ}, nil
 	}
-	o, err := m.objectOf(m.empty)
+	o, err := m.objectOf(ctx, m.options.Empty)
 	return o.stripped(), err
 }
 
-func (m *FieldManager) convertTree(obj runtime.Object, to schema.GroupVersion) (map[string]any, error) {
-	if m.converter == nil {
+func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to schema.GroupVersion) (
+	map[string]any, error) {
+	if m.options.Converter == nil {
 		return nil, fmt.Errorf("no converter to version %s", to)
 	}
-	converted, err := m.converter.Convert(obj, to)
+	converted, err := m.options.Converter.Convert(ctx, obj, to)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +198,7 @@ func (m *FieldManager) typeAt(version string) *typed.Type {
 
 // at returns o at another version. The error is [ErrVersionGone] when there is
 // no such version.
-func (m *FieldManager) at(o object, version string) (object, error) {
+func (m *FieldManager) at(ctx context.Context, o object, version string) (object, error) {
 	if o.version == version {
 		return o, nil
 	}
@@ -205,7 +212,7 @@ func (m *FieldManager) at(o object, version string) (object, error) {
 	}
 	// The converter may hold on to what it is given, so it is given a wrapper
 	// of its own, but not a deep copy.
-	tree, err := m.convertTree(&unstructured.Unstructured{Object: o.stripped().tree}, gv)
+	tree, err := m.convertTree(ctx, &unstructured.Unstructured{Object: o.stripped().tree}, gv)
 	if runtime.IsNotRegisteredError(err) {
 		return object{}, ErrVersionGone
 	}

@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,6 +38,7 @@ func (m *FieldManager) reconcile(l managedfields.List) (known, kept managedfield
 // comparisons tells how the object changed, at each version that is asked for.
 type comparisons struct {
 	m        *FieldManager
+	ctx      context.Context
 	old, now func() (object, error)
 	own      comparison // at the version of the write
 	hasOwn   bool
@@ -64,8 +66,8 @@ const maxVersions = 100
 
 var errManyVersions = fmt.Errorf("entries of more than %d versions", maxVersions)
 
-func (m *FieldManager) compare(old, now func() (object, error)) *comparisons {
-	return &comparisons{m: m, old: old, now: now}
+func (m *FieldManager) compare(ctx context.Context, old, now func() (object, error)) *comparisons {
+	return &comparisons{m: m, ctx: ctx, old: old, now: now}
 }
 
 // at returns the comparison at a version (spec rule 5.6), without what a write
@@ -88,7 +90,7 @@ func (c *comparisons) at(version string) *comparison {
 	if err != nil {
 		return c.keep(version, comparison{err: err})
 	}
-	return c.set(version, known(old), known(now), c.m.semantics.Compare(old.typ, old.tree, now.tree))
+	return c.set(version, known(old), known(now), c.m.options.Semantics.Compare(old.typ, old.tree, now.tree))
 }
 
 // keep remembers a comparison.
@@ -111,14 +113,14 @@ func (c *comparisons) convert(o func() (object, error), version string) (object,
 	if err != nil {
 		return object{}, err
 	}
-	return c.m.at(given, version)
+	return c.m.at(c.ctx, given, version)
 }
 
 // set says how the object changed at a version.
 func (c *comparisons) set(
 	version string, old, now func() (object, error), found typed.Comparison,
 ) *comparison {
-	if c.m.resetFields[version] != nil {
+	if c.m.options.ResetFields[version] != nil {
 		found = found.Map(func(s *fieldpath.Set) *fieldpath.Set { return c.m.filter(version, s) })
 	}
 	return c.keep(version, comparison{Comparison: found, changed: found.Changed(), old: old, now: now})

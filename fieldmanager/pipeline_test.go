@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -21,12 +22,16 @@ func (o opaque) Filter(set *fieldpath.Set) *fieldpath.Set { return o.of.Filter(s
 // only cost the short cut.
 func TestFiltersThatCannotBeLookedInto(t *testing.T) {
 	filter := opaque{fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count")))}
-	m := newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": filter}))
+	m := newManager(
+		t,
+		"v1",
+		func(o *fieldmanager.Options) { o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": filter} },
+	)
 	intent := object(t, "v1", "spec: {text: a, count: 1}")
-	live, err := m.Apply(nil, intent, "alice", false)
+	live, err := writetest.Apply(m, nil, intent, "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, live))
-	again, err := m.Apply(stored(live), intent, "alice", false)
+	again, err := writetest.Apply(m, stored(live), intent, "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, stored(live), again)
 	require.Len(t, again.(*unstructured.Unstructured).GetManagedFields(), 1)

@@ -1,12 +1,15 @@
 package fieldmanager
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -45,20 +48,22 @@ func (o Outcome) String() string {
 // MarshalText returns what String does.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// PlanOptions say how to plan.
+// PlanOptions are those of the apply that is planned, and what is known of the server that it would be sent to.
 type PlanOptions struct {
+	// Manager is who would apply.
+	Manager string
 	// Force plans an apply that takes fields in conflict from their owners.
 	Force bool
 	// Defaults fills the defaults of the schema in where live and the merged object
-	// lack them, as a server does after it merged ([typed.Type.Default]). What
-	// [WithDefaulter] was given is done to both in any case: a host whose types have
-	// defaults in code names them there.
+	// lack them, as a server does after it merged ([typed.Type.Default]). The Defaulter
+	// of [Options] is called with both in any case: a host whose types have defaults in
+	// code names them there.
 	Defaults bool
 	// Defaulter does to both what a server of another process does in code when it decodes them; nil for nothing. Unlike
-	// that of [WithDefaulter] it has no say in the merged object.
+	// that of [Options] it has no say in the merged object.
 	Defaulter func(runtime.Object)
 	// Prepare does to the merged object what a server does in code before it stores an update, besides resetting the
-	// fields of [WithResetFields]: it puts back what such a write must not change, such as a Namespace's finalizers, and
+	// ResetFields of [Options]: it puts back what such a write must not change, such as a Namespace's finalizers, and
 	// sets what follows from other fields. Both objects have their defaults; live must not be changed. Nil for nothing. It
 	// is not called for a subresource.
 	Prepare func(merged, live runtime.Object)
@@ -81,18 +86,14 @@ var ErrPrecondition = errors.New("precondition failed")
 
 // Plan is what an apply would do. Nothing in it may be changed: it shares memory
 // with the objects that it was made of.
+//
+// Its Object is that of [FieldManager.Apply], for a conflict that of an apply with force. A server may come to store
+// something else: it puts back what the write must not touch, such as the status, and fills defaults in. Changed and
+// NoOp are about what it stores, as Outcome is. For the outcome Conflict, Conflicts are what stands in the way.
 type Plan struct {
+	Result
 	// Outcome says it in a word.
 	Outcome Outcome
-	// Merged is the object with its managed fields, as [FieldManager.Apply] returns
-	// it, for a conflict as it returns it with force. A server may come to store
-	// something else: it puts back what the write must not touch, such as the status,
-	// and fills defaults in. Changes tells of both.
-	Merged runtime.Object
-	// Conflicts are the fields that others own and that the intent would change: for
-	// the outcome Conflict what stands in the way, and with force what is taken from
-	// whom. Nil for none.
-	Conflicts conflicts.Conflicts
 	// Ownership says whose fields become others, in the order of managedfields.Key;
 	// managers whose entries stay as they are, but for the time, are left out.
 	Ownership []OwnershipChange
@@ -151,47 +152,51 @@ type Change struct {
 //
 // Outcome is about a server that does what the engine does and then, with the
 // object that it merged: puts back the fields that the write resets
-// ([WithResetFields]) and those of metadata that are the server's; fills defaults
+// (the ResetFields of [Options]) and those of metadata that are the server's; fills defaults
 // in; and writes nothing when what it has equals what is stored, the times of
 // entries aside. So the plan is as good as live is recent and as the options are
 // those of the server: reset fields, defaults and semantics. Validation and
 // admission are not known here.
-func (m *FieldManager) Plan(live, applied runtime.Object, manager string, options PlanOptions) (*Plan, error) {
+func (m *FieldManager) Plan(ctx context.Context, live, applied runtime.Object, options PlanOptions) (*Plan, error) {
 	if err := m.checkPreconditions(live, applied); err != nil {
 		return nil, err
 	}
-	w, err := m.startApply(live, applied, manager, false)
+	w, err := m.startApply(ctx, live, applied, ApplyOptions{Manager: options.Manager})
 	if err != nil {
 		return nil, err
 	}
 	if w.isNoOp {
-		merged, err := w.finish()
-		return &Plan{Merged: merged}, err
+		result, err := w.finish()
+		return &Plan{Result: result}, err
 	}
 	p := &Plan{semantics: options.Semantics}
 	if p.semantics == nil {
-		p.semantics = m.semantics
+		p.semantics = m.options.Semantics
 	}
 	err = w.run()
-	if errors.As(err, &p.Conflicts) {
+	var refused conflicts.Conflicts
+	if errors.As(err, &refused) {
 		err = w.take(true)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if p.Merged, err = w.finish(); err != nil {
+	if p.Result, err = w.finish(); err != nil {
 		return nil, err
 	}
+	p.Conflicts = refused
 	if err := p.compare(w, live, options); err != nil {
 		return nil, err
 	}
 	same := p.before.tree != nil && p.semantics.Equal(m.typ, p.before.tree, p.after.tree)
+	p.Changed = !same
+	p.NoOp = same && sameEntries(live, p.Object, sameButTime)
 	switch {
 	case len(p.Conflicts) > 0 && !options.Force:
 		p.Outcome = Conflict
-	case !same:
+	case p.Changed:
 		p.Outcome = Changed
-	case !p.sameEntries(live):
+	case !p.NoOp:
 		p.Outcome = OwnershipOnly
 	}
 	if options.Validate != nil && p.Outcome != Conflict {
@@ -204,13 +209,13 @@ func (m *FieldManager) Plan(live, applied runtime.Object, manager string, option
 }
 
 func (p *Plan) validate(validate func(merged, live runtime.Object) error) error {
-	merged, err := like(p.Merged, p.after.tree)
+	merged, err := like(p.Object, p.after.tree)
 	if err != nil {
 		return err
 	}
 	var before runtime.Object
 	if p.before.tree != nil {
-		if before, err = like(p.Merged, p.before.tree); err != nil {
+		if before, err = like(p.Object, p.before.tree); err != nil {
 			return err
 		}
 	}
@@ -248,7 +253,7 @@ func (m *FieldManager) checkPreconditions(live, applied runtime.Object) error {
 
 // compare sets what is compared: live, and what a server would store.
 func (p *Plan) compare(w *applyWrite, live runtime.Object, options PlanOptions) error {
-	merged, err := treeOf(p.Merged)
+	merged, err := treeOf(p.Object)
 	if err != nil {
 		return fmt.Errorf("merged object: %w", err)
 	}
@@ -272,16 +277,16 @@ func (p *Plan) compare(w *applyWrite, live runtime.Object, options PlanOptions) 
 		if options.Defaults {
 			o.tree, _ = o.typ.Default(o.tree).(map[string]any)
 		}
-		for _, set := range []func(runtime.Object){w.m.defaulter, options.Defaulter} {
+		for _, set := range []func(runtime.Object){w.m.options.Defaulter, options.Defaulter} {
 			if err := p.change(o, set); err != nil {
 				return fmt.Errorf("defaulting: %w", err)
 			}
 		}
 	}
-	if options.Prepare == nil || p.before.tree == nil || w.m.subresource != "" {
+	if options.Prepare == nil || p.before.tree == nil || w.m.options.Subresource != "" {
 		return nil
 	}
-	before, err := like(p.Merged, trees.Copy(p.before.tree).(map[string]any))
+	before, err := like(p.Object, trees.Copy(p.before.tree).(map[string]any))
 	if err != nil {
 		return err
 	}
@@ -293,7 +298,7 @@ func (p *Plan) change(o *object, f func(runtime.Object)) error {
 	if f == nil {
 		return nil
 	}
-	obj, err := like(p.Merged, trees.Copy(o.tree).(map[string]any))
+	obj, err := like(p.Object, trees.Copy(o.tree).(map[string]any))
 	if err != nil {
 		return err
 	}
@@ -305,19 +310,25 @@ func (p *Plan) change(o *object, f func(runtime.Object)) error {
 	return nil
 }
 
-// sameEntries reports whether the managed fields stay as they are, in their order,
-// but for times: a server does not write those alone.
-func (p *Plan) sameEntries(live runtime.Object) bool {
-	before, err1 := entryList(live)
-	after, err2 := entryList(p.Merged)
-	return err1 == nil && err2 == nil && slices.EqualFunc(before, after, func(a, b any) bool {
-		x, ok1 := a.(map[string]any)
-		y, ok2 := b.(map[string]any)
-		return ok1 && ok2 && typed.Equal(timeless(x), timeless(y))
-	})
+// sameEntries reports whether two objects have the same managed fields, in the same order.
+func sameEntries(a, b runtime.Object, same func(x, y any) bool) bool {
+	before, err1 := entryList(a)
+	after, err2 := entryList(b)
+	return err1 == nil && err2 == nil && (before == nil) == (after == nil) && slices.EqualFunc(before, after, same)
 }
 
+// sameButTime reports whether two entries are the same but for their times: a server does not write those alone.
+func sameButTime(a, b any) bool {
+	x, ok1 := a.(map[string]any)
+	y, ok2 := b.(map[string]any)
+	return ok1 && ok2 && typed.Equal(timeless(x), timeless(y))
+}
+
+// entryList returns the managed fields of an object as they are in an unstructured one.
 func entryList(obj runtime.Object) ([]any, error) {
+	if accessor, err := meta.Accessor(obj); err == nil && !isUnstructured(obj) {
+		obj = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: accessor.GetManagedFields()}}
+	}
 	tree, err := treeOf(obj)
 	v, _ := managedfields.Of(tree)
 	list, _ := v.([]any)

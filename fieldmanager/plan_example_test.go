@@ -1,6 +1,7 @@
 package fieldmanager_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -18,11 +20,11 @@ import (
 func settings() (*fieldmanager.FieldManager, *unstructured.Unstructured) {
 	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.WithClock(clock))
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{Clock: clock})
 	if err != nil {
 		panic(err)
 	}
-	live, err := m.Apply(nil, manifest(`
+	live, err := writetest.Apply(m, nil, manifest(`
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -37,12 +39,12 @@ data: {color: red, size: small}
 // What would alice's next intent do?
 func ExampleFieldManager_Plan() {
 	m, live := settings()
-	plan, err := m.Plan(live, manifest(`
+	plan, err := m.Plan(context.Background(), live, manifest(`
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
 data: {color: blue, shape: round}
-`), "alice", fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil)})
+`), fieldmanager.PlanOptions{Manager: "alice", Defaults: true, Semantics: typed.Canonical(nil)})
 	if err != nil {
 		panic(err)
 	}
@@ -72,7 +74,13 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {color: blue, shape: round}
 `)
-	report, err := m.WaysOut(live, intent, "bob", "configmap/settings", fieldmanager.PlanOptions{})
+	report, err := m.WaysOut(
+		context.Background(),
+		live,
+		intent,
+		"configmap/settings",
+		fieldmanager.PlanOptions{Manager: "bob"},
+	)
 	if err != nil {
 		panic(err)
 	}
@@ -108,12 +116,12 @@ kind: ConfigMap
 metadata: {name: settings}
 data: {color: blue, size: large}
 `)
-	r, err := m.Resolve(live, intent, "bob", func(c conflicts.Conflict) conflicts.Way {
+	r, err := m.Resolve(context.Background(), live, intent, func(c conflicts.Conflict) conflicts.Way {
 		if c.Path.String() == ".data.color" {
 			return conflicts.Force
 		}
 		return conflicts.GiveUp
-	}, fieldmanager.PlanOptions{})
+	}, fieldmanager.PlanOptions{Manager: "bob"})
 	if err != nil {
 		panic(err)
 	}

@@ -15,13 +15,13 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 	if !isNil(live) {
 		entries, err := unreadOf(live)
 		if err == nil {
-			before, err = entries.read(w.m.cache)
+			before, err = entries.read(w.m.options.Cache)
 		}
 		if err != nil {
 			return nil, &ObjectError{LiveObject, "", err}
 		}
 	}
-	changes := w.m.compare(w.liveObject, w.mergedObject)
+	changes := w.m.compare(w.ctx, w.liveObject, w.mergedObject)
 	was := before.Positions()
 	var out []OwnershipChange
 	for i := range w.entries {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -53,7 +54,7 @@ func TestPlan(t *testing.T) {
 	day := start.Add(24 * time.Hour)
 	live := func(t *testing.T) *unstructured.Unstructured {
 		m := newManager(t, "v1")
-		out, err := m.Apply(
+		out, err := writetest.Apply(m,
 			nil,
 			object(t, "v1", "spec: {text: a, count: 1, ports: [{port: 80}, {port: 90}]}"),
 			"alice",
@@ -106,7 +107,7 @@ alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "nobody said that a s
 			"unchanged", "a server keeps its own"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m := newManager(t, row.version, fieldmanager.WithClock(func() time.Time { return day }))
+			m := newManager(t, row.version, func(o *fieldmanager.Options) { o.Clock = func() time.Time { return day } })
 			text := row.intent
 			if !strings.HasPrefix(text, "metadata") {
 				text = "metadata: {name: x}\n" + text
@@ -114,20 +115,20 @@ alice gains .spec.ports[port=80,protocol="TCP"].protocol`, "nobody said that a s
 			intent := &unstructured.Unstructured{Object: parse(t, "apiVersion: example.dev/"+row.version+"\n"+text)}
 			obj := live(t)
 			before := obj.DeepCopy()
-			p, err := m.Plan(obj, intent, row.manager, row.options)
+			p, err := m.Plan(t.Context(), obj, intent, as(row.manager, row.options))
 			require.NoError(t, err)
 			require.Equal(t, row.want, oneLine(p), row.why)
 			require.Equal(t, before, obj, "planning changes nothing")
-			merged, err := m.Apply(obj, intent, row.manager, row.options.Force || len(p.Conflicts) > 0)
+			merged, err := writetest.Apply(m, obj, intent, row.manager, row.options.Force || len(p.Conflicts) > 0)
 			require.NoError(t, err)
-			require.Equal(t, merged, p.Merged, "merged is what Apply returns")
+			require.Equal(t, merged, p.Object, "merged is what Apply returns")
 		})
 	}
 }
 
 func TestPlanOfACreate(t *testing.T) {
 	m := newManager(t, "v1")
-	p, err := m.Plan(nil, object(t, "v1", "spec: {text: a}"), "alice", fieldmanager.PlanOptions{})
+	p, err := m.Plan(t.Context(), nil, object(t, "v1", "spec: {text: a}"), fieldmanager.PlanOptions{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, `changed
 added .apiVersion null "example.dev/v1"
@@ -142,7 +143,7 @@ alice gains .spec.text`, oneLine(p))
 func TestPlanOfTheFirstApply(t *testing.T) {
 	m := newManager(t, "v1")
 	live := stored(object(t, "v1", "spec: {text: a, count: 1}"))
-	p, err := m.Plan(live, object(t, "v1", "spec: {text: a}"), "alice", fieldmanager.PlanOptions{})
+	p, err := m.Plan(t.Context(), live, object(t, "v1", "spec: {text: a}"), fieldmanager.PlanOptions{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, `ownership only
 alice gains .spec.text shares .spec.text
@@ -152,8 +153,8 @@ before-first-apply gains .spec,.spec.count,.spec.text shares .spec.text`, oneLin
 // TestPlanPutsBack shows that what a write resets, and a server puts back, is no
 // change (spec rules 2.9 and 13.1), whatever shape it has.
 func TestPlanPutsBack(t *testing.T) {
-	reset := func(f fieldpath.Filter) fieldmanager.Option {
-		return fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": f})
+	reset := func(f fieldpath.Filter) func(*fieldmanager.Options) {
+		return func(o *fieldmanager.Options) { o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": f} }
 	}
 	text := fieldpath.NewSet(fieldpath.Fields("spec", "text"), fieldpath.Fields("spec", "labels"))
 	count := fieldpath.Pattern{fieldpath.Field("spec"), fieldpath.Field("count")}
@@ -171,16 +172,21 @@ func TestPlanPutsBack(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1", reset(row.filter))
-			live, err := m.Apply(stored(object(t, "v1", row.live)), object(t, "v1", "spec: {count: 1}"), "alice", false)
+			live, err := writetest.Apply(
+				m,
+				stored(object(t, "v1", row.live)),
+				object(t, "v1", "spec: {count: 1}"),
+				"alice",
+				false,
+			)
 			require.NoError(t, err)
-			p, err := m.Plan(live, object(t, "v1", row.intent), "alice", fieldmanager.PlanOptions{})
+			p, err := m.Plan(t.Context(), live, object(t, "v1", row.intent), fieldmanager.PlanOptions{Manager: "alice"})
 			require.NoError(t, err)
 			require.Equal(t, "unchanged", oneLine(p))
-			p, err = m.Plan(
+			p, err = m.Plan(t.Context(),
 				live,
 				object(t, "v1", strings.Replace(row.intent, "count: 1", "count: 2", 1)),
-				"alice",
-				fieldmanager.PlanOptions{Force: true},
+				fieldmanager.PlanOptions{Manager: "alice", Force: true},
 			)
 			require.NoError(t, err)
 			require.Contains(t, oneLine(p), "changed\nmodified .spec.count 1 2\n", "and nothing else")
@@ -196,37 +202,44 @@ func TestPlanOfAnotherOrderOfEntries(t *testing.T) {
 		return &unstructured.Unstructured{Object: parse(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"+text)}
 	}
 	now := start
-	m := builtinManager(t, kind, fieldmanager.WithClock(func() time.Time { return now }))
+	m := builtinManager(t, kind, func(o *fieldmanager.Options) { o.Clock = func() time.Time { return now } })
 	options := fieldmanager.PlanOptions{Defaults: true, Semantics: typed.Canonical(nil)}
 	cpu := func(s string) *unstructured.Unstructured {
 		return pod("spec: {containers: [{name: a, env: [], resources: {limits: {cpu: " + s + "}}}]}")
 	}
-	live, err := m.Apply(nil, cpu("1"), "alice", false)
+	live, err := writetest.Apply(m, nil, cpu("1"), "alice", false)
 	require.NoError(t, err)
 	now = now.Add(time.Minute)
-	p, err := m.Plan(stored(live), cpu("1000m"), "alice", options)
+	p, err := m.Plan(t.Context(), stored(live), cpu("1000m"), as("alice", options))
 	require.NoError(t, err)
 	require.Equal(t, "unchanged", oneLine(p), "one amount, and one entry")
 
-	live, err = m.Apply(stored(live), pod("metadata: {name: x, labels: {k: v}}"), "zoe", false)
+	live, err = writetest.Apply(m, stored(live), pod("metadata: {name: x, labels: {k: v}}"), "zoe", false)
 	require.NoError(t, err)
 	now = now.Add(time.Minute)
-	p, err = m.Plan(stored(live), cpu("1000m"), "alice", options)
+	p, err = m.Plan(t.Context(), stored(live), cpu("1000m"), as("alice", options))
 	require.NoError(t, err)
 	require.Equal(t, "ownership only", oneLine(p), "alice's entry now stands after zoe's")
 }
 
 // What a server's own code defaults is for its host to say.
 func TestPlanWithADefaulter(t *testing.T) {
-	m := newManager(t, "v1", fieldmanager.WithDefaulter(func(obj runtime.Object) {
-		u := obj.(*unstructured.Unstructured)
-		if _, ok, _ := unstructured.NestedInt64(u.Object, "spec", "count"); !ok {
-			_ = unstructured.SetNestedField(u.Object, int64(1), "spec", "count")
+	m := newManager(t, "v1", func(o *fieldmanager.Options) {
+		o.Defaulter = func(obj runtime.Object) {
+			u := obj.(*unstructured.Unstructured)
+			if _, ok, _ := unstructured.NestedInt64(u.Object, "spec", "count"); !ok {
+				_ = unstructured.SetNestedField(u.Object, int64(1), "spec", "count")
+			}
 		}
-	}))
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	})
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
-	p, err := m.Plan(stored(live), object(t, "v1", "spec: {text: a}"), "alice", fieldmanager.PlanOptions{})
+	p, err := m.Plan(
+		t.Context(),
+		stored(live),
+		object(t, "v1", "spec: {text: a}"),
+		fieldmanager.PlanOptions{Manager: "alice"},
+	)
 	require.NoError(t, err)
 	require.Equal(
 		t,
@@ -239,7 +252,7 @@ func TestPlanWithADefaulter(t *testing.T) {
 // What a server's code puts back before it stores an update is no change, and what it refuses is an error.
 func TestPlanWithCodeOfTheServer(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
 	text := func(obj runtime.Object) any {
 		return obj.(*unstructured.Unstructured).Object["spec"].(map[string]any)["text"]
@@ -257,17 +270,17 @@ func TestPlanWithCodeOfTheServer(t *testing.T) {
 	}
 	intent := object(t, "v1", "spec: {text: b, count: 1}")
 	given := intent.DeepCopy()
-	p, err := m.Plan(stored(live), intent, "alice", options)
+	p, err := m.Plan(t.Context(), stored(live), intent, as("alice", options))
 	require.NoError(t, err)
 	require.Equal(t, "unchanged", oneLine(p))
 	require.Equal(t, given, intent)
 
 	options.Prepare = nil
-	_, err = m.Plan(stored(live), intent, "alice", options)
+	_, err = m.Plan(t.Context(), stored(live), intent, as("alice", options))
 	require.EqualError(t, err, "text can't be changed")
-	_, err = m.Plan(nil, intent, "alice", options)
+	_, err = m.Plan(t.Context(), nil, intent, as("alice", options))
 	require.EqualError(t, err, "text can't be changed")
-	p, err = m.Plan(stored(live), intent, "bob", options)
+	p, err = m.Plan(t.Context(), stored(live), intent, as("bob", options))
 	require.NoError(t, err)
 	require.Equal(t, fieldmanager.Conflict, p.Outcome, "a server finds conflicts first")
 }
@@ -275,17 +288,17 @@ func TestPlanWithCodeOfTheServer(t *testing.T) {
 func TestPlanOfGoStructs(t *testing.T) {
 	m := widgetManager(t, "v1")
 	w := newWidget(widgetSpec{})
-	out, err := m.Apply(nil, asTreeWith(t, w, "text", "a"), "alice", false)
+	out, err := writetest.Apply(m, nil, asTreeWith(t, w, "text", "a"), "alice", false)
 	require.NoError(t, err)
 	live := &widget{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(contents(out), live))
-	p, err := m.Plan(live, asTreeWith(t, w, "text", "a"), "alice", fieldmanager.PlanOptions{})
+	p, err := m.Plan(t.Context(), live, asTreeWith(t, w, "text", "a"), fieldmanager.PlanOptions{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, fieldmanager.Unchanged, p.Outcome)
-	p, err = m.Plan(live, asTreeWith(t, w, "text", "b"), "alice", fieldmanager.PlanOptions{})
+	p, err = m.Plan(t.Context(), live, asTreeWith(t, w, "text", "b"), fieldmanager.PlanOptions{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, fieldmanager.Changed, p.Outcome)
-	require.IsType(t, live, p.Merged)
+	require.IsType(t, live, p.Object)
 }
 
 // TestPlanErrors shows that a plan fails where the apply does, and for an intent
@@ -314,7 +327,7 @@ func TestPlanErrors(t *testing.T) {
 			object(t, "v1", "spec: {}"), "live object: metadata: expected a map, got string", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := m.Plan(row.live, row.intent, "alice", fieldmanager.PlanOptions{})
+			_, err := m.Plan(t.Context(), row.live, row.intent, fieldmanager.PlanOptions{Manager: "alice"})
 			require.EqualError(t, err, row.want)
 			if row.precondition {
 				require.ErrorIs(t, err, fieldmanager.ErrPrecondition)
@@ -324,11 +337,11 @@ func TestPlanErrors(t *testing.T) {
 			if row.name == "another uid" {
 				return // a server validates that, with the metadata
 			}
-			_, applyErr := m.Apply(row.live, row.intent, "alice", false)
+			_, applyErr := writetest.Apply(m, row.live, row.intent, "alice", false)
 			require.Equal(t, applyErr, err)
 		})
 	}
-	p, err := m.Plan(live, with("resourceVersion", "7"), "alice", fieldmanager.PlanOptions{})
+	p, err := m.Plan(t.Context(), live, with("resourceVersion", "7"), fieldmanager.PlanOptions{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, fieldmanager.OwnershipOnly, p.Outcome)
 }
@@ -368,17 +381,22 @@ func TestPlanOfWhatAServerKeeps(t *testing.T) {
 			fieldpath.Fields("status", "at"), "status: {at: x}", "status: [x]", "unchanged"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			kind := fieldmanager.WithResetFields(
-				map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(row.reset))},
-			)
+			kind := func(o *fieldmanager.Options) {
+				o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(row.reset))}
+			}
 			m := newManager(t, "v1", kind)
 			object := object
 			if strings.HasPrefix(row.live, "status") {
 				m, object = anyManager(t, "v1", kind), anyAt
 			}
-			live, err := m.Apply(nil, object(t, "v1", row.live), "alice", false)
+			live, err := writetest.Apply(m, nil, object(t, "v1", row.live), "alice", false)
 			require.NoError(t, err)
-			p, err := m.Plan(stored(live), object(t, "v1", row.intent), "alice", fieldmanager.PlanOptions{})
+			p, err := m.Plan(
+				t.Context(),
+				stored(live),
+				object(t, "v1", row.intent),
+				fieldmanager.PlanOptions{Manager: "alice"},
+			)
 			require.NoError(t, err)
 			changes, _, _ := strings.Cut(oneLine(p), "\nalice")
 			require.Equal(t, row.want, changes, row.why)
@@ -392,18 +410,20 @@ func TestPlanOfABrokenEntry(t *testing.T) {
 	type m = map[string]any
 	broken := fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"k:{": m{}}})
 	var warnings []fieldmanager.Warning
-	fm := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	fm := newManager(t, "v1", func(o *fieldmanager.Options) {
+		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	})
 	live := storedWith(
 		t,
 		"spec: {text: a, count: 1}",
 		broken,
 		fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:count": m{}}}),
 	)
-	p, err := fm.Plan(live, object(t, "v1", "spec: {text: a}"), "alice", fieldmanager.PlanOptions{})
+	p, err := fm.Plan(t.Context(), live, object(t, "v1", "spec: {text: a}"), fieldmanager.PlanOptions{Manager: "alice"})
 	require.NoError(t, err)
 	require.Equal(t, "ownership only\nalice gains .spec.text", oneLine(p))
 	require.NotEmpty(t, warnings)
-	p, err = fm.Plan(live, object(t, "v1", "spec: {text: b}"), "bob", fieldmanager.PlanOptions{})
+	p, err = fm.Plan(t.Context(), live, object(t, "v1", "spec: {text: b}"), fieldmanager.PlanOptions{Manager: "bob"})
 	require.NoError(t, err)
 	require.Equal(t, "changed\nmodified .spec.text \"a\" \"b\"\nremoved .spec.count 1 null\n"+
 		"bob gains .spec.text loses .spec.count removes .spec.count", oneLine(p), "alice's is kept, as no change of it can be told")
@@ -412,27 +432,29 @@ func TestPlanOfABrokenEntry(t *testing.T) {
 // TestPlansThatCannotBeMade: a plan fails where a defaulter or a Go struct can't take
 // what is merged, as the apply does, and also where only the plan asks.
 func TestPlansThatCannotBeMade(t *testing.T) {
-	large := fieldmanager.WithDefaulter(func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 })
+	large := func(set *fieldmanager.Options) {
+		set.Defaulter = func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 }
+	}
 	live := &counted{widget: *newWidget(widgetSpec{Text: "a"})}
 	live.UID = "uid"
 	for _, row := range []struct {
 		name, why string
-		options   []fieldmanager.Option
+		options   []func(*fieldmanager.Options)
 		live      runtime.Object
 		intent    runtime.Object
 		want      string
 		applies   bool // Apply succeeds
 	}{
 		{"a struct without room", "1.5 is no int64", nil, live, asTreeWith(t, newWidget(widgetSpec{}), "count", 1.5), "*fieldmanager_test.counted: ", false},
-		{"defaults that are no JSON", "an apply makes no JSON of them", []fieldmanager.Option{large}, live, newWidget(widgetSpec{Text: "b"}), "merged object: ", true},
+		{"defaults that are no JSON", "an apply makes no JSON of them", []func(*fieldmanager.Options){large}, live, newWidget(widgetSpec{Text: "b"}), "merged object: ", true},
 		{"live that is no JSON", "the precondition is not told, but the apply's error", nil, newWidget(widgetSpec{Ratio: ptr(inf())}), newWidget(widgetSpec{Text: "a"}),
 			"live object: ", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := widgetManager(t, "v1", row.options...)
-			_, err := m.Plan(row.live, row.intent, "alice", fieldmanager.PlanOptions{Force: true})
+			_, err := m.Plan(t.Context(), row.live, row.intent, fieldmanager.PlanOptions{Manager: "alice", Force: true})
 			require.ErrorContains(t, err, row.want, row.why)
-			_, applyErr := m.Apply(row.live, row.intent, "alice", true)
+			_, applyErr := writetest.Apply(m, row.live, row.intent, "alice", true)
 			if row.applies {
 				require.NoError(t, applyErr)
 			} else {
@@ -444,16 +466,21 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 		Force:     true,
 		Defaulter: func(o runtime.Object) { o.(*counted).Large = math.MaxUint64 },
 	}
-	_, err := widgetManager(t, "v1").Plan(live, newWidget(widgetSpec{Text: "b"}), "alice", options)
+	_, err := widgetManager(t, "v1").Plan(t.Context(), live, newWidget(widgetSpec{Text: "b"}), as("alice", options))
 	require.ErrorContains(t, err, "defaulting: ", "an apply does not default it; the plan does, to compare it")
 }
 
 // Changes may be left off at any of them.
 func TestChangesStop(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
-	p, err := m.Plan(stored(live), object(t, "v1", "spec: {text: b, set: [p]}"), "alice", fieldmanager.PlanOptions{})
+	p, err := m.Plan(
+		t.Context(),
+		stored(live),
+		object(t, "v1", "spec: {text: b, set: [p]}"),
+		fieldmanager.PlanOptions{Manager: "alice"},
+	)
 	require.NoError(t, err)
 	var all []string
 	for c := range p.Changes() {
@@ -475,11 +502,22 @@ func TestChangesStop(t *testing.T) {
 // changes nothing, is no restatement.
 func TestPlanOfWhatIsOwnedAnew(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
-	live, err = m.Apply(stored(live), object(t, "v1", "spec: {count: 1}"), "bob", false)
+	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {count: 1}"), "bob", false)
 	require.NoError(t, err)
-	p, err := m.Plan(stored(live), object(t, "v1", "spec: {text: a, count: 1}"), "bob", fieldmanager.PlanOptions{})
+	p, err := m.Plan(
+		t.Context(),
+		stored(live),
+		object(t, "v1", "spec: {text: a, count: 1}"),
+		fieldmanager.PlanOptions{Manager: "bob"},
+	)
 	require.NoError(t, err)
 	require.Equal(t, "ownership only\nbob gains .spec.text shares .spec.text", oneLine(p))
+}
+
+// as returns options for an apply of a manager.
+func as(manager string, options fieldmanager.PlanOptions) fieldmanager.PlanOptions {
+	options.Manager = manager
+	return options
 }

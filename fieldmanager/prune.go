@@ -33,7 +33,7 @@ func (w *applyWrite) prune() error {
 	// What the intent owns is in the object as the intent has it, whatever a removal emptied and a conversion lost on the
 	// way, so that the same intent again changes nothing (spec rule 6.4).
 	if intent := w.m.typ.Extract(w.intent.tree, owned.Leaves(), true); intent != nil {
-		merged, err := w.m.semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
+		merged, err := w.m.options.Semantics.Merge(w.m.typ, pruned, intent, typed.Rules{})
 		if err != nil {
 			return &ObjectError{AppliedObject, w.intent.name(), err}
 		}
@@ -195,17 +195,17 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	if err := merged.withinLimits(); err != nil {
 		return nil, err
 	}
-	before, err := m.at(merged, last.APIVersion)
+	before, err := m.at(w.ctx, merged, last.APIVersion)
 	if err != nil {
 		return nil, err
 	}
 	candidates := before.typ.WithDeclared(last.Fields)
 	pruned := before
 	pruned.tree = before.less(candidates)
-	if pruned, err = m.restoreOwned(before, pruned, entries); err != nil {
+	if pruned, err = w.restoreOwned(before, pruned, entries); err != nil {
 		return nil, err
 	}
-	if pruned, err = m.at(pruned, last.APIVersion); err != nil {
+	if pruned, err = m.at(w.ctx, pruned, last.APIVersion); err != nil {
 		return nil, err
 	}
 	// What is gone now and was last's goes; everything else comes back.
@@ -215,7 +215,7 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	}
 	pruned = before
 	pruned.tree, _ = before.typ.Remove(before.tree, gone).(map[string]any)
-	pruned, err = m.at(pruned, m.version)
+	pruned, err = m.at(w.ctx, pruned, m.version)
 	return pruned.tree, err
 }
 
@@ -243,20 +243,20 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 // restoreOwned puts back into pruned what it lacks of merged and some entry
 // owns, at the entries' versions one after the other: first at that of pruned,
 // so that fields which a conversion needs are back before there is one.
-func (m *FieldManager) restoreOwned(merged, pruned object, entries managedfields.Entries) (object, error) {
+func (w *applyWrite) restoreOwned(merged, pruned object, entries managedfields.Entries) (object, error) {
 	versions := versionsOf(entries, pruned.version)
 	if len(versions) > maxVersions+1 {
 		return object{}, errManyVersions
 	}
 	for _, version := range versions {
-		at, err := m.at(merged, version)
+		at, err := w.m.at(w.ctx, merged, version)
 		if isGone(err) {
 			continue
 		}
 		if err != nil {
 			return object{}, err
 		}
-		less, err := m.at(pruned, version)
+		less, err := w.m.at(w.ctx, pruned, version)
 		if err != nil {
 			return object{}, err
 		}

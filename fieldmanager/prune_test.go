@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -41,11 +42,12 @@ func anyAt(t testing.TB, version, text string) *unstructured.Unstructured {
 
 // anyManager is a FieldManager of objects without a schema, which exist at every
 // version.
-func anyManager(t testing.TB, version string, options ...fieldmanager.Option) *fieldmanager.FieldManager {
+func anyManager(t testing.TB, version string, options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	t.Helper()
 	kind := anyKind
 	kind.Version = version
-	m, err := fieldmanager.New(kind, anyType{}, append([]fieldmanager.Option{fieldmanager.WithCap(10_000)}, options...)...)
+	base := fieldmanager.Options{Cap: 10_000}
+	m, err := fieldmanager.New(kind, anyType{}, writetest.Options(base, options...))
 	require.NoError(t, err)
 	return m
 }
@@ -54,7 +56,7 @@ func anyManager(t testing.TB, version string, options ...fieldmanager.Option) *f
 // version.
 func atVersion(t testing.TB, c fieldmanager.Converter, obj runtime.Object, version string) *unstructured.Unstructured {
 	t.Helper()
-	out, err := c.Convert(stored(obj), schema.GroupVersion{Group: anyKind.Group, Version: version})
+	out, err := c.Convert(t.Context(), stored(obj), schema.GroupVersion{Group: anyKind.Group, Version: version})
 	require.NoError(t, err)
 	return out.(*unstructured.Unstructured)
 }
@@ -79,10 +81,10 @@ func TestPruneFollowsTheLastVersion(t *testing.T) {
 		}
 		return nil
 	})
-	live, err := anyManager(t, "v1").Apply(nil, anyAt(t, "v1", "a: x"), "alice", false)
+	live, err := writetest.Apply(anyManager(t, "v1"), nil, anyAt(t, "v1", "a: x"), "alice", false)
 	require.NoError(t, err)
-	m := anyManager(t, "v2", fieldmanager.WithConverter(swap))
-	out, err := m.Apply(atVersion(t, swap, live, "v2"), anyAt(t, "v2", "a: z"), "alice", false)
+	m := anyManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = swap })
+	out, err := writetest.Apply(m, atVersion(t, swap, live, "v2"), anyAt(t, "v2", "a: z"), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, "z", contents(out)["a"])
 	require.NotContains(t, contents(out), "b", "v2's name of what was applied at v1 and is not any more")
@@ -124,14 +126,21 @@ func TestPruneConvertsInOrder(t *testing.T) {
 					live = atVersion(t, fieldmanager.NoneConverter{}, live, step.version)
 				}
 				var err error
-				live, err = anyManager(t, step.version, fieldmanager.WithConverter(fieldmanager.NoneConverter{})).
-					Apply(live, anyAt(t, step.version, step.text), step.manager, false)
+				live, err = writetest.Apply(
+					anyManager(t, step.version, func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} }),
+					live,
+					anyAt(t, step.version, step.text),
+					step.manager,
+					false,
+				)
 				require.NoError(t, err)
 			}
 			var warnings []fieldmanager.Warning
-			m := anyManager(t, "v2", fieldmanager.WithConverter(changing(row.change)),
-				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-			out, err := m.Apply(
+			m := anyManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = changing(row.change) },
+				func(o *fieldmanager.Options) {
+					o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+				})
+			out, err := writetest.Apply(m,
 				atVersion(t, fieldmanager.NoneConverter{}, live, "v2"),
 				anyAt(t, "v2", "keep: x"),
 				"alice",
@@ -161,14 +170,16 @@ func TestPruneOfManyVersions(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var warnings []fieldmanager.Warning
-			m := anyManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-				fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-			first, err := m.Apply(nil, anyAt(t, "v1", "a: x\nb: x"), "alice", false)
+			m := anyManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} },
+				func(o *fieldmanager.Options) {
+					o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+				})
+			first, err := writetest.Apply(m, nil, anyAt(t, "v1", "a: x\nb: x"), "alice", false)
 			require.NoError(t, err)
 			live := stored(first)
 			own := contents(live)["metadata"].(map[string]any)["managedFields"].([]any)
 			live.Object["metadata"].(map[string]any)["managedFields"] = append(own, entriesOf(row.entries, row.version)...)
-			out, err := m.Apply(live, anyAt(t, "v1", "a: x"), "alice", false)
+			out, err := writetest.Apply(m, live, anyAt(t, "v1", "a: x"), "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, row.removed, contents(out)["b"] == nil, row.why)
 			require.Equal(t, row.removed, len(warnings) == 0, "%v", warnings)
@@ -179,16 +190,18 @@ func TestPruneOfManyVersions(t *testing.T) {
 // TestNothingDropped: an intent that drops nothing removes nothing, and asks no
 // converter what to remove: the host hears only of the entry that it can't compare.
 func TestNothingDropped(t *testing.T) {
-	live, err := newManager(t, "v1").Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	live, err := writetest.Apply(newManager(t, "v1"), nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	atV2 := stored(live)
 	atV2.SetAPIVersion("example.dev/v2")
-	live, err = newManager(t, "v2").Apply(atV2, object(t, "v2", "spec: {count: 1}"), "bob", false)
+	live, err = writetest.Apply(newManager(t, "v2"), atV2, object(t, "v2", "spec: {count: 1}"), "bob", false)
 	require.NoError(t, err)
 	var warnings []fieldmanager.Warning
-	m := newManager(t, "v2", fieldmanager.WithConverter(failing{}),
-		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-	_, err = m.Apply(stored(live), object(t, "v2", "spec: {count: 2}"), "bob", false)
+	m := newManager(t, "v2", func(o *fieldmanager.Options) { o.Converter = failing{} },
+		func(o *fieldmanager.Options) {
+			o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+		})
+	_, err = writetest.Apply(m, stored(live), object(t, "v2", "spec: {count: 2}"), "bob", false)
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	require.Equal(t, "alice", warnings[0].Manager.Manager)
@@ -200,12 +213,12 @@ func TestWhatStoodBelow(t *testing.T) {
 	text := &typed.Type{Scalar: typed.String}
 	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
 		"either": {Scalar: typed.String, Map: &typed.Map{Elem: text}}, "text": text,
-	})))
+	})), fieldmanager.Options{})
 	require.NoError(t, err)
 	intent := func(text string) *unstructured.Unstructured { return object(t, "v1", "kind: Widget\nspec: "+text) }
-	live, err := m.Apply(nil, intent("{either: {k: v}, text: a}"), "alice", false)
+	live, err := writetest.Apply(m, nil, intent("{either: {k: v}, text: a}"), "alice", false)
 	require.NoError(t, err)
-	out, err := m.Apply(stored(live), intent("{either: z}"), "bob", false)
+	out, err := writetest.Apply(m, stored(live), intent("{either: z}"), "bob", false)
 	require.NoError(t, err)
 	require.Equal(
 		t,
@@ -223,7 +236,7 @@ func TestPruneBeyondLimits(t *testing.T) {
 	var warnings []fieldmanager.Warning
 	fm, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
 		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
-	})), fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	})), fieldmanager.Options{Warnings: func(w fieldmanager.Warning) { warnings = append(warnings, w) }})
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name, why string
@@ -246,7 +259,7 @@ func TestPruneBeyondLimits(t *testing.T) {
 			}}), fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:items": m{
 				`k:{"name":"b"}`: m{".": m{}, "f:name": m{}},
 			}}})}
-			out, err := fm.Apply(live, object(t, "v1", "kind: Widget\nspec: {text: a}"), "alice", false)
+			out, err := writetest.Apply(fm, live, object(t, "v1", "kind: Widget\nspec: {text: a}"), "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, row.pruned, len(contents(out)["spec"].(m)["items"].([]any)) == 1, row.why)
 			require.Equal(t, row.pruned, len(warnings) == 0, "%v", warnings)
@@ -264,18 +277,18 @@ func TestPruneKeepsDuplicatesOfOthers(t *testing.T) {
 	})
 	m, err := fieldmanager.New(widgetKind, objectType(structOf(map[string]*typed.Type{
 		"text": text, "items": {List: &typed.List{Kind: typed.KeyedList, Elem: item, Keys: []string{"name"}}},
-	})))
+	})), fieldmanager.Options{})
 	require.NoError(t, err)
 	widgetOf := func(text string) *unstructured.Unstructured {
 		return object(t, "v1", "kind: Widget\nspec: {text: a, items: "+text+"}")
 	}
-	live, err := m.Apply(nil, widgetOf("[{name: b}]"), "alice", false)
+	live, err := writetest.Apply(m, nil, widgetOf("[{name: b}]"), "alice", false)
 	require.NoError(t, err)
 	twice := "{name: a, tags: []}, {name: a, tags: []}"
 	updated := widgetOf("[" + twice + ", {name: b}]")
-	live, err = m.Update(stored(live), updated, "ctl")
+	live, err = writetest.Update(m, stored(live), updated, "ctl")
 	require.NoError(t, err)
-	out, err := m.Apply(stored(live), widgetOf("[]"), "alice", false)
+	out, err := writetest.Apply(m, stored(live), widgetOf("[]"), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, contents(widgetOf("[" + twice + "]"))["spec"], contents(out)["spec"])
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:text":{}}}
@@ -293,7 +306,7 @@ func TestDroppedMetadata(t *testing.T) {
 		return &unstructured.Unstructured{Object: out}
 	}
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	fm, err := fieldmanager.New(kind, openapi.Builtin())
+	fm, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{})
 	require.NoError(t, err)
 	for name, second := range map[string]m{
 		"empty":                 {"metadata": m{}},
@@ -309,12 +322,18 @@ func TestDroppedMetadata(t *testing.T) {
 			if isStruct {
 				live = &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
 			}
-			out, err := fm.Apply(live, intent(m{"metadata": m{"name": "thing", "labels": m{"a": "1"}}}), "bob", true)
+			out, err := writetest.Apply(
+				fm,
+				live,
+				intent(m{"metadata": m{"name": "thing", "labels": m{"a": "1"}}}),
+				"bob",
+				true,
+			)
 			require.NoError(t, err)
 			accessor, err := meta.Accessor(out)
 			require.NoError(t, err)
 			accessor.SetUID("uid")
-			out, err = fm.Apply(out, intent(second), "bob", true)
+			out, err = writetest.Apply(fm, out, intent(second), "bob", true)
 			require.NoError(t, err)
 			accessor, err = meta.Accessor(out)
 			require.NoError(t, err)

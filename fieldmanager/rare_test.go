@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
 // TestIntentIsCheckedFirst: where live and the intent are both at fault, the error is of the intent (spec rule 1.3),
@@ -25,7 +26,7 @@ func TestIntentIsCheckedFirst(t *testing.T) {
 		"spec: {count: a}": fieldmanager.AppliedObject,
 		"spec: {count: 1}": fieldmanager.LiveObject,
 	} {
-		_, err := m.Apply(live, object(t, "v1", text), "alice", false)
+		_, err := writetest.Apply(m, live, object(t, "v1", text), "alice", false)
 		var at *fieldmanager.ObjectError
 		require.ErrorAs(t, err, &at, text)
 		require.Equal(t, role, at.Role, text)
@@ -35,12 +36,14 @@ func TestIntentIsCheckedFirst(t *testing.T) {
 // TestNoWarningsOfARefusedIntent: unknown fields are warned of only if the intent is valid but for them.
 func TestNoWarningsOfARefusedIntent(t *testing.T) {
 	var warnings []fieldmanager.Warning
-	m := newManager(t, "v1", fieldmanager.WithUnknownFields(fieldmanager.WarnUnknown),
-		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
-	_, err := m.Apply(nil, object(t, "v1", "spec: {other: 1, count: a}"), "alice", false)
+	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.FieldValidation = metav1.FieldValidationWarn },
+		func(o *fieldmanager.Options) {
+			o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+		})
+	_, err := writetest.Apply(m, nil, object(t, "v1", "spec: {other: 1, count: a}"), "alice", false)
 	require.ErrorContains(t, err, "spec.count")
 	require.Empty(t, warnings)
-	_, err = m.Apply(nil, object(t, "v1", "spec: {other: 1, count: 2}"), "alice", false)
+	_, err = writetest.Apply(m, nil, object(t, "v1", "spec: {other: 1, count: 2}"), "alice", false)
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 }
@@ -63,7 +66,7 @@ func TestEmptyIntentDropsEntry(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			live := storedWith(t, "spec: {text: a, count: 1}", row.entry, fieldsEntry("bob", "Apply", "v1", text))
-			got, err := newManager(t, "v1").Apply(live, object(t, "v1", ""), "alice", false)
+			got, err := writetest.Apply(newManager(t, "v1"), live, object(t, "v1", ""), "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, `bob Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n", owners(t, got))
 			require.Equal(t, row.want, contents(got)["spec"])
@@ -75,7 +78,7 @@ func TestEmptyIntentDropsEntry(t *testing.T) {
 // told (spec rule 10.1).
 func TestOwnEntryOfStructCannotBeDecoded(t *testing.T) {
 	told := 0
-	m := widgetManager(t, "v1", fieldmanager.WithWarnings(func(fieldmanager.Warning) { told++ }))
+	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Warnings = func(fieldmanager.Warning) { told++ } })
 	live := newWidget(widgetSpec{Text: "a"})
 	live.UID = "uid"
 	fields := &metav1.FieldsV1{}
@@ -84,7 +87,7 @@ func TestOwnEntryOfStructCannotBeDecoded(t *testing.T) {
 		FieldsType: "FieldsV1", FieldsV1: fields}}
 	intent := asTree(t, newWidget(widgetSpec{Count: ptr(int64(1))}))
 	delete(intent.Object["metadata"].(map[string]any), "creationTimestamp")
-	got, err := m.Apply(live, intent, "alice", false)
+	got, err := writetest.Apply(m, live, intent, "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, 1, told)
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:count":{}}}`+"\n", owners(t, got))
@@ -100,7 +103,7 @@ func TestLastAppliedOfStruct(t *testing.T) {
 		live.Annotations = map[string]string{fieldmanager.LastAppliedAnnotation: "{}"}
 		intent := asTree(t, newWidget(widgetSpec{Count: ptr(int64(1))}))
 		delete(intent.Object["metadata"].(map[string]any), "creationTimestamp")
-		got, err := m.Apply(live, intent, manager, false)
+		got, err := writetest.Apply(m, live, intent, manager, false)
 		require.NoError(t, err)
 		require.Equal(t, isKept, got.(*widget).Annotations[fieldmanager.LastAppliedAnnotation] == "{}", manager)
 	}
@@ -111,7 +114,7 @@ func TestLastAppliedOfStruct(t *testing.T) {
 func TestStructWithoutEntries(t *testing.T) {
 	empty := &widget{}
 	empty.SetGroupVersionKind(widgetKind)
-	m := widgetManager(t, "v1", fieldmanager.WithEmptyObject(empty))
+	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Empty = empty })
 	intent := asTree(t, newWidget(widgetSpec{Count: ptr(int64(1))}))
 	delete(intent.Object["metadata"].(map[string]any), "creationTimestamp")
 	const alice = `alice Apply example.dev/v1 {"f:spec":{"f:count":{}}}` + "\n"
@@ -123,7 +126,7 @@ func TestStructWithoutEntries(t *testing.T) {
 			alice + `before-first-apply Update example.dev/v1 {"f:spec":{"f:text":{}}}` + "\n"},
 		"empty": {empty, alice},
 	} {
-		got, err := m.Apply(row.live, intent, "alice", false)
+		got, err := writetest.Apply(m, row.live, intent, "alice", false)
 		require.NoError(t, err, name)
 		require.Equal(t, row.want, owners(t, got), name)
 	}
@@ -134,9 +137,9 @@ func TestStructWithoutEntries(t *testing.T) {
 func TestOwnEntryOfOtherVersionCannotBeDecoded(t *testing.T) {
 	type m = map[string]any
 	told := 0
-	fm := newManager(t, "v1", fieldmanager.WithWarnings(func(fieldmanager.Warning) { told++ }))
+	fm := newManager(t, "v1", func(o *fieldmanager.Options) { o.Warnings = func(fieldmanager.Warning) { told++ } })
 	live := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v2", m{"x": m{}}))
-	got, err := fm.Apply(live, object(t, "v1", "spec: {count: 1}"), "alice", false)
+	got, err := writetest.Apply(fm, live, object(t, "v1", "spec: {count: 1}"), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, 1, told)
 	require.Equal(t, m{"text": "a", "count": int64(1)}, contents(got)["spec"])
@@ -155,7 +158,7 @@ func TestOneOfSeveralEntriesIsStale(t *testing.T) {
 		"last":  {alice, fieldsEntry("bob", "Apply", "v1", count), fieldsEntry("carol", "Apply", "v1", m{})},
 	} {
 		live := storedWith(t, "spec: {text: a, count: 1}", entries...)
-		got, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+		got, err := writetest.Apply(newManager(t, "v1"), live, object(t, "v1", "spec: {text: a}"), "alice", false)
 		require.NoError(t, err)
 		require.Len(t, listOf(got), 2, name)
 	}
@@ -182,7 +185,7 @@ func TestDropsAllOfMetadata(t *testing.T) {
 				entries = append(entries, fieldsEntry("bob", "Apply", "v2", m{"f:spec": m{"f:count": m{}}}))
 			}
 			metadata["managedFields"] = entries
-			got, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			got, err := writetest.Apply(newManager(t, "v1"), live, object(t, "v1", "spec: {text: a}"), "alice", false)
 			require.NoError(t, err, name)
 			delete(contents(got)["metadata"].(m), "managedFields")
 			want := object(t, "v1", "spec: {text: a}").Object
@@ -198,19 +201,19 @@ func TestDropsAllOfMetadata(t *testing.T) {
 // any more (spec rule 5.5). Its entry keeps its time, as with nothing to own there is nothing to date.
 func TestUpdateRemovesOwn(t *testing.T) {
 	now := start
-	m := widgetManager(t, "v1", fieldmanager.WithClock(func() time.Time { return now }))
+	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Clock = func() time.Time { return now } })
 	for name, form := range map[string]func(w *widget) runtime.Object{
 		"struct": func(w *widget) runtime.Object { return w },
 		"tree":   func(w *widget) runtime.Object { return asTree(t, w) },
 	} {
 		now = start
-		live, err := m.Update(nil, form(newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))})), "alice")
+		live, err := writetest.Update(m, nil, form(newWidget(widgetSpec{Text: "a", Count: ptr(int64(1))})), "alice")
 		require.NoError(t, err)
 		live.(metav1.Object).SetUID("uid")
 		now = start.Add(time.Hour)
 		less := newWidget(widgetSpec{Text: "a"})
 		less.UID = "uid"
-		got, err := m.Update(live, form(less), "alice")
+		got, err := writetest.Update(m, live, form(less), "alice")
 		require.NoError(t, err)
 		require.Equal(t, `alice Update example.dev/v1 {"f:spec":{".":{},"f:text":{}}}`+"\n", owners(t, got), name)
 		require.True(t, got.(metav1.Object).GetManagedFields()[0].Time.Equal(&metav1.Time{Time: start.Truncate(time.Second)}))
@@ -221,14 +224,14 @@ func TestUpdateRemovesOwn(t *testing.T) {
 // change, so that nobody's entry is dated, and the other loses nothing (spec rules 2.3 and 6.1).
 func TestDropsWhatAnotherOwns(t *testing.T) {
 	now := start
-	m := widgetManager(t, "v1", fieldmanager.WithClock(func() time.Time { return now }))
+	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Clock = func() time.Time { return now } })
 	live, want := widgetOwnedBy(t, m, map[string]widgetSpec{
 		"alice": {Text: "a", Count: ptr(int64(1))}, "bob": {Text: "a"},
 	}), `bob Apply example.dev/v1 {"f:spec":{"f:text":{}}}`+"\n"+
 		`alice Apply example.dev/v1 {"f:spec":{"f:count":{}}}`+"\n"+
 		`before-first-apply Update example.dev/v1 {"f:spec":{}}`+"\n"
 	now = start.Add(time.Hour)
-	got, err := m.Apply(live, widgetIntent(t, "v1", widgetSpec{Count: ptr(int64(1))}), "alice", false)
+	got, err := writetest.Apply(m, live, widgetIntent(t, "v1", widgetSpec{Count: ptr(int64(1))}), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, want, owners(t, got))
 	require.Equal(t, live.Spec, got.(*widget).Spec)
@@ -240,7 +243,7 @@ func TestDropsWhatAnotherOwns(t *testing.T) {
 // TestConflictsOfStruct: conflicts over fields of a Go struct have both values, and force takes the fields, whatever
 // the version of the owner's entry (spec rules 5.1 and 5.6).
 func TestConflictsOfStruct(t *testing.T) {
-	m := widgetManager(t, "v1", fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+	m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} })
 	live := widgetOwnedBy(t, m, map[string]widgetSpec{"bob": {Text: "a", Labels: map[string]string{"k": "v"}},
 		"carol": {Count: ptr(int64(1))}})
 	for i := range live.ManagedFields {
@@ -249,7 +252,7 @@ func TestConflictsOfStruct(t *testing.T) {
 		}
 	}
 	intent := widgetIntent(t, "v1", widgetSpec{Text: "b", Count: ptr(int64(2))})
-	_, err := m.Apply(live, intent, "alice", false)
+	_, err := writetest.Apply(m, live, intent, "alice", false)
 	var found conflicts.Conflicts
 	require.ErrorAs(t, err, &found)
 	values := map[string][2]any{}
@@ -257,7 +260,7 @@ func TestConflictsOfStruct(t *testing.T) {
 		values[c.Owner.Manager+" "+c.Path.String()] = [2]any{c.Live, c.Applied}
 	}
 	require.Equal(t, map[string][2]any{"bob .spec.text": {"a", "b"}, "carol .spec.count": {int64(1), int64(2)}}, values)
-	got, err := m.Apply(live, intent, "alice", true)
+	got, err := writetest.Apply(m, live, intent, "alice", true)
 	require.NoError(t, err)
 	require.Equal(t, `alice Apply example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}`+"\n"+
 		`bob Apply example.dev/v1 {"f:spec":{"f:labels":{"f:k":{}}}}`+"\n"+
@@ -270,7 +273,7 @@ func widgetOwnedBy(t *testing.T, m *fieldmanager.FieldManager, specs map[string]
 	out := newWidget(widgetSpec{})
 	out.UID = "uid"
 	for _, manager := range slices.Sorted(maps.Keys(specs)) {
-		got, err := m.Apply(out, widgetIntent(t, "v1", specs[manager]), manager, false)
+		got, err := writetest.Apply(m, out, widgetIntent(t, "v1", specs[manager]), manager, false)
 		require.NoError(t, err)
 		out = got.(*widget)
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 )
 
@@ -86,7 +87,7 @@ func TestUnusualEntries(t *testing.T) {
 			live := stored(object(t, "v1", "spec: {text: a}"))
 			live.Object["metadata"].(m)["managedFields"] = row.given
 			before := live.DeepCopy()
-			out, err := fm.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			out, err := writetest.Apply(fm, live, object(t, "v1", "spec: {text: a}"), "alice", false)
 			require.Equal(t, before, live, "nothing given is changed")
 			if row.err != "" {
 				require.ErrorContains(t, err, row.err, row.why)
@@ -101,11 +102,11 @@ func TestUnusualEntries(t *testing.T) {
 			// An update that changes nothing comes to the same, whether it carries
 			// the managed fields or not.
 			same := live.DeepCopy()
-			updated, err := fm.Update(live, same, "ctl")
+			updated, err := writetest.Update(fm, live, same, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.want, contents(updated)["metadata"].(m)["managedFields"], row.why)
 			delete(same.Object["metadata"].(m), "managedFields")
-			updated, err = fm.Update(live, same, "ctl")
+			updated, err = writetest.Update(fm, live, same, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.want, contents(updated)["metadata"].(m)["managedFields"], row.why)
 		})
@@ -152,13 +153,13 @@ func TestCarriedEntries(t *testing.T) {
 			)
 			live.Object["metadata"].(m)["managedFields"] = row.live
 			now.Object["metadata"].(m)["managedFields"] = row.given
-			out, err := fm.Update(live, now, "ctl")
+			out, err := writetest.Update(fm, live, now, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
 
 			// The same of an update that changes something that nobody owns.
 			now.Object["metadata"].(m)["name"] = "other"
-			out, err = fm.Update(live, now, "ctl")
+			out, err = writetest.Update(fm, live, now, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, row.want, contents(out)["metadata"].(m)["managedFields"], row.why)
 		})
@@ -175,7 +176,7 @@ func TestUnusualEntriesLose(t *testing.T) {
 		"spec: {text: a, count: 1}",
 		fieldsEntry("bob", "Apply", "v1", fields, "time", "2026-01-02T03:04:05.678Z"),
 	)
-	out, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: b}"), "alice", true)
+	out, err := writetest.Apply(newManager(t, "v1"), live, object(t, "v1", "spec: {text: b}"), "alice", true)
 	require.NoError(t, err)
 	require.Equal(
 		t,
@@ -187,7 +188,7 @@ func TestUnusualEntriesLose(t *testing.T) {
 	live.Object["spec"] = m{"text": "a", "count": int64(1), "set": []any{"x"}}
 	now := live.DeepCopy()
 	now.Object["spec"] = m{"text": "b", "set": []any{"x"}}
-	out, err = newManager(t, "v1").Update(live, now, "ctl")
+	out, err = writetest.Update(newManager(t, "v1"), live, now, "ctl")
 	require.NoError(t, err)
 	require.Equal(
 		t,
@@ -201,7 +202,9 @@ func TestUnusualEntriesLose(t *testing.T) {
 func TestWhatCannotBeDecodedBlocksNoRemoval(t *testing.T) {
 	type m = map[string]any
 	var warnings []fieldmanager.Warning
-	fm := newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	fm := newManager(t, "v1", func(o *fieldmanager.Options) {
+		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	})
 	broken := fieldsEntry("bob", "Apply", "v1", m{"f:spec": m{"f:labels": "x"}})
 	live := storedWith(
 		t,
@@ -209,7 +212,7 @@ func TestWhatCannotBeDecodedBlocksNoRemoval(t *testing.T) {
 		fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}}),
 		broken,
 	)
-	out, err := fm.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+	out, err := writetest.Apply(fm, live, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	require.NotContains(t, contents(out)["spec"], "count")
 	require.Contains(t, listOf(out), any(broken))
@@ -224,8 +227,10 @@ func TestCapOfUpdates(t *testing.T) {
 	fm := newManager(
 		t,
 		"v1",
-		fieldmanager.WithCap(3),
-		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }),
+		func(o *fieldmanager.Options) { o.Cap = 3 },
+		func(o *fieldmanager.Options) {
+			o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+		},
 	)
 	live := stored(object(t, "v1", "spec: {text: a, count: 1, labels: {a: x}}"))
 	type m = map[string]any
@@ -247,7 +252,7 @@ func TestCapOfUpdates(t *testing.T) {
 	live.Object["metadata"].(m)["managedFields"] = list
 	now := live.DeepCopy()
 	now.Object["spec"].(m)["set"] = []any{"x"}
-	out, err := fm.Update(live, now, "four")
+	out, err := writetest.Update(fm, live, now, "four")
 	require.NoError(t, err)
 	require.Equal(t, `ancient-changes Update example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}
 three Update example.dev/v1 {"f:spec":{"f:labels":{"f:a":{}}}}
@@ -259,13 +264,13 @@ four Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}
 
 	list[2] = update("three", "3", m{"k:{": m{}})
 	now.Object["metadata"].(m)["managedFields"] = list
-	out, err = fm.Update(live, now, "four")
+	out, err = writetest.Update(fm, live, now, "four")
 	require.NoError(t, err)
 	require.Len(t, contents(out)["metadata"].(m)["managedFields"], 4, "what can't be decoded can't be merged")
 
 	// The writer's own entry that can't be decoded is replaced, and the host is told.
 	warnings = nil
-	out, err = fm.Update(live, now, "three")
+	out, err = writetest.Update(fm, live, now, "three")
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), `three Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}`)
 	require.Len(t, warnings, 1)
@@ -274,7 +279,7 @@ four Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}
 	warnings = nil
 	now = stored(out)
 	now.Object["spec"].(m)["labels"].(m)["b"] = "z"
-	out, err = fm.Update(stored(out), now, "three")
+	out, err = writetest.Update(fm, stored(out), now, "three")
 	require.NoError(t, err)
 	require.Contains(
 		t,
@@ -296,7 +301,7 @@ four Update example.dev/v1 {"f:spec":{"f:set":{".":{},"v:\"x\"":{}}}}
 	}
 	now = live.DeepCopy()
 	now.Object["spec"].(m)["set"] = []any{"x"}
-	out, err = fm.Update(live, now, "four")
+	out, err = writetest.Update(fm, live, now, "four")
 	require.NoError(t, err)
 	require.Contains(t, owners(t, out), `ancient-changes Update example.dev/v1 {"f:spec":{"f:count":{},"f:text":{}}}`)
 	require.Equal(t, odd, listOf(out).([]any)[1].(m)["fieldsV1"])

@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,10 +47,10 @@ type Resolution struct {
 // be forced and what holds it is not; that live's value is none that an intent may
 // have (duplicates, undeclared fields); or that a conflict can't be told from here,
 // because it is about a field that another API version has and the intent's has not.
-func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
+func (m *FieldManager) Resolve(ctx context.Context, live, applied runtime.Object,
 	decide func(conflicts.Conflict) conflicts.Way, options PlanOptions) (*Resolution, error) {
 	options.Force = false
-	plan, err := m.Plan(live, applied, manager, options)
+	plan, err := m.Plan(ctx, live, applied, options)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 	if plan.Outcome != Conflict {
 		return out, nil
 	}
-	liveTree, err := m.objectOf(live)
+	liveTree, err := m.objectOf(ctx, live)
 	if err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
@@ -92,7 +93,7 @@ func (m *FieldManager) Resolve(live, applied runtime.Object, manager string,
 	}
 	out.Intent = &unstructured.Unstructured{Object: tree}
 	options.Force = out.Force
-	if out.Plan, err = m.Plan(live, out.Intent, manager, options); err != nil {
+	if out.Plan, err = m.Plan(ctx, live, out.Intent, options); err != nil {
 		return nil, err
 	}
 	for _, c := range out.Plan.Conflicts {
@@ -171,7 +172,7 @@ func (m *FieldManager) withShared(intent, live map[string]any, set *fieldpath.Se
 	all := m.typ.FieldSet(live)
 	// With everything that is below: the shapes may differ.
 	part := m.typ.Extract(live, set.Union(all.Difference(all.RecursiveDifference(set))), true)
-	rules := typed.Rules{Unknown: m.unknown != RefuseUnknown}
+	rules := typed.Rules{Unknown: !m.refusesUnknown()}
 	shared, err := m.typ.Merge(intent, part, typed.Rules{Duplicates: true, Unknown: true})
 	if err == nil {
 		_, err = m.typ.Merge(live, shared.Value, rules)
@@ -219,20 +220,17 @@ func withVersionOf(intent, live map[string]any) map[string]any {
 // force them all, to give them all up, to share them all. The arguments are Plan's;
 // what names the object, such as deployment.apps/nginx. A way that there is not, see
 // [FieldManager.Resolve], is left out, and all three are when there is no conflict.
-func (m *FieldManager) WaysOut(
-	live, applied runtime.Object,
-	manager, what string,
-	options PlanOptions,
-) (conflicts.Report, error) {
-	report := conflicts.Report{Object: what, Manager: manager}
+func (m *FieldManager) WaysOut(ctx context.Context, live, applied runtime.Object, what string, options PlanOptions) (
+	conflicts.Report, error) {
+	report := conflicts.Report{Object: what, Manager: options.Manager}
 	options.Force = false
-	plan, err := m.Plan(live, applied, manager, options)
+	plan, err := m.Plan(ctx, live, applied, options)
 	if err != nil || plan.Outcome != Conflict {
 		return report, err
 	}
 	report.Conflicts = plan.Conflicts
 	for _, way := range [...]conflicts.Way{conflicts.Force, conflicts.GiveUp, conflicts.Share} {
-		r, err := m.Resolve(live, applied, manager, func(conflicts.Conflict) conflicts.Way { return way }, options)
+		r, err := m.Resolve(ctx, live, applied, func(conflicts.Conflict) conflicts.Way { return way }, options)
 		if err != nil {
 			continue
 		}

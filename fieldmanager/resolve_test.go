@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
 // configMap is the example of the Kubernetes documentation, with a field more: two
@@ -20,13 +21,13 @@ import (
 func configMap(t *testing.T) (m *fieldmanager.FieldManager, live, intent *unstructured.Unstructured) {
 	now := start
 	m = builtinManager(t, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
-		fieldmanager.WithClock(func() time.Time { now = now.Add(time.Second); return now }))
+		func(o *fieldmanager.Options) { o.Clock = func() time.Time { now = now.Add(time.Second); return now } })
 	text := func(data string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{
 			Object: parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: test-cm, namespace: default}\ndata: "+data),
 		}
 	}
-	out, err := m.Apply(nil, text("{key: some value, color: red}"), "alice", false)
+	out, err := writetest.Apply(m, nil, text("{key: some value, color: red}"), "alice", false)
 	require.NoError(t, err)
 	live = stored(out)
 	live.SetResourceVersion("7")
@@ -75,7 +76,7 @@ func TestResolveConfigMap(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			m, live, intent := configMap(t)
 			given := intent.DeepCopy()
-			r, err := m.Resolve(live, intent, "bob", row.decide, fieldmanager.PlanOptions{})
+			r, err := m.Resolve(t.Context(), live, intent, row.decide, fieldmanager.PlanOptions{Manager: "bob"})
 			require.NoError(t, err)
 			require.Equal(t, given, intent, "the intent that conflicted is not changed")
 			text, err := yaml.Marshal(r.Intent.Object)
@@ -89,7 +90,7 @@ func TestResolveConfigMap(t *testing.T) {
 			require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
 
 			m, _, _ = configMap(t)
-			out, err := m.Apply(live, r.Intent, "bob", r.Force)
+			out, err := writetest.Apply(m, live, r.Intent, "bob", r.Force)
 			require.NoError(t, err)
 			text, err = yaml.Marshal(contents(out))
 			require.NoError(t, err)
@@ -125,9 +126,15 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1")
-			live, err := m.Apply(nil, object(t, "v1", row.theirs), "alice", false)
+			live, err := writetest.Apply(m, nil, object(t, "v1", row.theirs), "alice", false)
 			require.NoError(t, err)
-			r, err := m.Resolve(stored(live), object(t, "v1", row.mine), "bob", all(row.way), fieldmanager.PlanOptions{})
+			r, err := m.Resolve(
+				t.Context(),
+				stored(live),
+				object(t, "v1", row.mine),
+				all(row.way),
+				fieldmanager.PlanOptions{Manager: "bob"},
+			)
 			require.NoError(t, err)
 			spec := r.Intent.Object["spec"]
 			if spec == nil {
@@ -144,14 +151,19 @@ func TestResolve(t *testing.T) {
 // A field that its owner owns and live does not have can be shared with nobody.
 func TestShareWhatIsNotThere(t *testing.T) {
 	m := newManager(t, "v1")
-	out, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1, ports: [{port: 80}]}"), "alice", false)
+	out, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1, ports: [{port: 80}]}"), "alice", false)
 	require.NoError(t, err)
 	live := stored(out)
 	unstructured.RemoveNestedField(live.Object, "spec", "text")
 	unstructured.RemoveNestedField(live.Object, "spec", "ports")
 	for _, way := range []conflicts.Way{conflicts.Share, conflicts.GiveUp} {
-		r, err := m.Resolve(live, object(t, "v1", "spec: {text: b, set: [x], ports: [{port: 80, name: nn}]}"), "bob",
-			func(conflicts.Conflict) conflicts.Way { return way }, fieldmanager.PlanOptions{})
+		r, err := m.Resolve(
+			t.Context(),
+			live,
+			object(t, "v1", "spec: {text: b, set: [x], ports: [{port: 80, name: nn}]}"),
+			func(conflicts.Conflict) conflicts.Way { return way },
+			fieldmanager.PlanOptions{Manager: "bob"},
+		)
 		require.NoError(t, err)
 		require.Equal(
 			t,
@@ -164,33 +176,37 @@ func TestShareWhatIsNotThere(t *testing.T) {
 
 func TestResolveWithoutConflict(t *testing.T) {
 	m, live, intent := configMap(t)
-	r, err := m.Resolve(
+	r, err := m.Resolve(t.Context(),
 		live,
 		intent,
-		"alice",
 		func(conflicts.Conflict) conflicts.Way { panic("there is none") },
-		fieldmanager.PlanOptions{Force: true},
+		fieldmanager.PlanOptions{Manager: "alice", Force: true},
 	)
 	require.NoError(t, err)
 	require.Equal(t, intent.Object, r.Intent.Object)
 	require.False(t, r.Force)
 	require.Equal(t, fieldmanager.Changed, r.Plan.Outcome)
-	report, err := m.WaysOut(live, intent, "alice", "configmap/test-cm", fieldmanager.PlanOptions{})
+	report, err := m.WaysOut(t.Context(), live, intent, "configmap/test-cm", fieldmanager.PlanOptions{Manager: "alice"})
 	require.NoError(t, err)
 	require.Empty(t, report.Conflicts)
 	require.Empty(t, report.Ways)
 }
 
 func TestResolveErrors(t *testing.T) {
-	m := newManager(t, "v1", fieldmanager.WithConverter(convert(plainly)))
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
+	m := newManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = convert(plainly) })
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, set: [a]}"), "alice", false)
 	require.NoError(t, err)
-	live, err = m.Apply(stored(live), object(t, "v1", "spec: {text: a}"), "bob", false)
+	live, err = writetest.Apply(m, stored(live), object(t, "v1", "spec: {text: a}"), "bob", false)
 	require.NoError(t, err)
 	doubled := stored(live)
 	require.NoError(t, unstructured.SetNestedField(doubled.Object, []any{"a", "a"}, "spec", "set"))
 	// An updater's item that is gone: the item and its fields are in conflict.
-	gone, err := m.Update(stored(live), object(t, "v1", "spec: {text: a, set: [a], ports: [{port: 80, name: a}]}"), "zac")
+	gone, err := writetest.Update(
+		m,
+		stored(live),
+		object(t, "v1", "spec: {text: a, set: [a], ports: [{port: 80, name: a}]}"),
+		"zac",
+	)
 	require.NoError(t, err)
 	live = stored(gone)
 	unstructured.RemoveNestedField(live.(*unstructured.Unstructured).Object, "spec", "ports")
@@ -213,19 +229,24 @@ func TestResolveErrors(t *testing.T) {
 		{"bad intent", object(t, "v1", "spec: {text: 1}"), nil, "applied object Thing x: .spec.text: expected string, got 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := m.Resolve(live, row.intent, "zoe", row.decide, fieldmanager.PlanOptions{})
+			_, err := m.Resolve(t.Context(), live, row.intent, row.decide, fieldmanager.PlanOptions{Manager: "zoe"})
 			require.EqualError(t, err, row.want)
 		})
 	}
-	_, err = m.Resolve(doubled, object(t, "v1", "spec: {set: [a]}"), "zoe",
-		func(conflicts.Conflict) conflicts.Way { return conflicts.Share }, fieldmanager.PlanOptions{})
+	_, err = m.Resolve(
+		t.Context(),
+		doubled,
+		object(t, "v1", "spec: {set: [a]}"),
+		func(conflicts.Conflict) conflicts.Way { return conflicts.Share },
+		fieldmanager.PlanOptions{Manager: "zoe"},
+	)
 	require.ErrorContains(t, err, "live's value can't be shared: .spec.set: duplicate")
 }
 
 // TestWaysOut shows the three ways out as a person and as a program see them.
 func TestWaysOut(t *testing.T) {
 	m, live, intent := configMap(t)
-	report, err := m.WaysOut(live, intent, "bob", "configmap/test-cm", fieldmanager.PlanOptions{})
+	report, err := m.WaysOut(t.Context(), live, intent, "configmap/test-cm", fieldmanager.PlanOptions{Manager: "bob"})
 	require.NoError(t, err)
 	var b strings.Builder
 	require.NoError(t, report.Render(&b, conflicts.Style{}))
@@ -296,18 +317,18 @@ func TestResolveAcrossVersions(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := changing(row.change)
-			live, err := anyManager(
+			live, err := writetest.Apply(anyManager(
 				t,
 				"v2",
-				fieldmanager.WithConverter(c),
-			).Apply(nil, anyAt(t, "v2", row.theirs), "alice", false)
+				func(o *fieldmanager.Options) { o.Converter = c },
+			), nil, anyAt(t, "v2", row.theirs), "alice", false)
 			require.NoError(t, err)
-			m := anyManager(t, "v1", fieldmanager.WithConverter(c))
+			m := anyManager(t, "v1", func(o *fieldmanager.Options) { o.Converter = c })
 			atV1 := atVersion(t, c, live, "v1")
 			intent := anyAt(t, "v1", row.intent)
-			_, err = m.Resolve(atV1, intent, "bob", row.decide, fieldmanager.PlanOptions{})
+			_, err = m.Resolve(t.Context(), atV1, intent, row.decide, fieldmanager.PlanOptions{Manager: "bob"})
 			require.EqualError(t, err, row.want, row.why)
-			report, err := m.WaysOut(atV1, intent, "bob", "any/x", fieldmanager.PlanOptions{})
+			report, err := m.WaysOut(t.Context(), atV1, intent, "any/x", fieldmanager.PlanOptions{Manager: "bob"})
 			require.NoError(t, err)
 			require.NotEmpty(t, report.Conflicts)
 			for _, way := range report.Ways {
@@ -321,7 +342,7 @@ func TestResolveAcrossVersions(t *testing.T) {
 // seen, if that can be said.
 func TestResolvedFor(t *testing.T) {
 	m := newManager(t, "v1")
-	live, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	live, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name, version, why string
@@ -337,17 +358,16 @@ func TestResolvedFor(t *testing.T) {
 			if row.version != "" {
 				obj.SetResourceVersion(row.version)
 			}
-			r, err := m.Resolve(
+			r, err := m.Resolve(t.Context(),
 				obj,
 				object(t, "v1", "spec: {text: b, count: 2}"),
-				"bob",
 				func(c conflicts.Conflict) conflicts.Way {
 					if row.all || c.Path.String() == ".spec.text" {
 						return conflicts.Force
 					}
 					return conflicts.GiveUp
 				},
-				fieldmanager.PlanOptions{},
+				fieldmanager.PlanOptions{Manager: "bob"},
 			)
 			require.NoError(t, err)
 			require.True(t, r.Force)

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -15,10 +17,10 @@ import (
 func builtinManager(
 	t testing.TB,
 	kind schema.GroupVersionKind,
-	options ...fieldmanager.Option,
+	options ...func(*fieldmanager.Options),
 ) *fieldmanager.FieldManager {
 	t.Helper()
-	m, err := fieldmanager.New(kind, openapi.Builtin(), options...)
+	m, err := fieldmanager.New(kind, openapi.Builtin(), writetest.Options(fieldmanager.Options{}, options...))
 	require.NoError(t, err)
 	return m
 }
@@ -34,19 +36,19 @@ func TestCanonicalManagers(t *testing.T) {
 	second := pod(`spec: {containers: [{name: a, env: [], resources: {limits: {cpu: 1, memory: 1Gi}}}], nodeSelector: {}}`)
 
 	compatible := builtinManager(t, kind)
-	live, err := compatible.Apply(nil, first, "alice", false)
+	live, err := writetest.Apply(compatible, nil, first, "alice", false)
 	require.NoError(t, err)
-	_, err = compatible.Apply(stored(live), second, "bob", false)
+	_, err = writetest.Apply(compatible, stored(live), second, "bob", false)
 	require.ErrorContains(t, err, "2 conflicts")
 
-	canonical := builtinManager(t, kind, fieldmanager.WithSemantics(typed.Canonical(nil)))
-	got, err := canonical.Apply(stored(live), second, "bob", false)
+	canonical := builtinManager(t, kind, func(o *fieldmanager.Options) { o.Semantics = typed.Canonical(nil) })
+	got, err := writetest.Apply(canonical, stored(live), second, "bob", false)
 	require.NoError(t, err)
 	require.Equal(t, live.(*unstructured.Unstructured).Object["spec"], got.(*unstructured.Unstructured).Object["spec"])
 	require.Contains(t, owners(t, got), "bob Apply")
 	require.Contains(t, owners(t, got), `"f:limits":{"f:cpu":{},"f:memory":{}}`, "bob shares what alice has")
 
-	again, err := canonical.Apply(stored(got), second, "bob", false)
+	again, err := writetest.Apply(canonical, stored(got), second, "bob", false)
 	require.NoError(t, err)
 	require.Equal(t, stored(got), again, "nothing to write")
 
@@ -55,7 +57,7 @@ func TestCanonicalManagers(t *testing.T) {
 	require.NoError(t, err)
 	containers[0].(map[string]any)["resources"] = map[string]any{"limits": map[string]any{"cpu": "1", "memory": "1Gi"}}
 	require.NoError(t, unstructured.SetNestedSlice(now.Object, containers, "spec", "containers"))
-	updated, err := canonical.Update(stored(got), now, "ctl")
+	updated, err := writetest.Update(canonical, stored(got), now, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, owners(t, got), owners(t, updated), "nobody loses what says the same in other words")
 }
@@ -64,24 +66,26 @@ func TestCanonicalManagers(t *testing.T) {
 // (spec rule 1.3).
 func TestUnknownFields(t *testing.T) {
 	intent := object(t, "v1", "spec: {text: a, nope: 1, ports: [{port: 1, odd: x}]}")
-	_, err := newManager(t, "v1").Apply(nil, intent, "alice", false)
+	_, err := writetest.Apply(newManager(t, "v1"), nil, intent, "alice", false)
 	require.ErrorContains(t, err, ".spec.nope: field not declared in schema")
 
-	for policy, want := range map[fieldmanager.UnknownFields][]string{
-		fieldmanager.WarnUnknown:   {"unknown field .spec.nope", `unknown field .spec.ports[port=1,protocol="TCP"].odd`},
-		fieldmanager.IgnoreUnknown: nil,
+	for policy, want := range map[string][]string{
+		metav1.FieldValidationWarn:   {"unknown field .spec.nope", `unknown field .spec.ports[port=1,protocol="TCP"].odd`},
+		metav1.FieldValidationIgnore: nil,
 	} {
 		var got []string
 		m := newManager(
 			t,
 			"v1",
-			fieldmanager.WithUnknownFields(policy),
-			fieldmanager.WithWarnings(func(w fieldmanager.Warning) {
-				require.Equal(t, "alice", w.Manager.Manager)
-				got = append(got, w.String())
-			}),
+			func(o *fieldmanager.Options) { o.FieldValidation = policy },
+			func(o *fieldmanager.Options) {
+				o.Warnings = func(w fieldmanager.Warning) {
+					require.Equal(t, "alice", w.Manager.Manager)
+					got = append(got, w.String())
+				}
+			},
 		)
-		merged, err := m.Apply(nil, intent, "alice", false)
+		merged, err := writetest.Apply(m, nil, intent, "alice", false)
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, got)
 		require.Equal(
@@ -92,7 +96,12 @@ func TestUnknownFields(t *testing.T) {
 		require.NotContains(t, owners(t, merged), "nope")
 	}
 
-	_, err = newManager(t, "v1", fieldmanager.WithUnknownFields(fieldmanager.IgnoreUnknown)).
-		Apply(nil, object(t, "v1", "spec: {text: 1}"), "alice", false)
+	_, err = writetest.Apply(
+		newManager(t, "v1", func(o *fieldmanager.Options) { o.FieldValidation = metav1.FieldValidationIgnore }),
+		nil,
+		object(t, "v1", "spec: {text: 1}"),
+		"alice",
+		false,
+	)
 	require.ErrorContains(t, err, ".spec.text: expected string, got 1")
 }

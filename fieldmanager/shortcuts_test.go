@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -60,36 +61,40 @@ func TestNoShortCutPastARefusal(t *testing.T) {
 				u.SetAPIVersion("example.dev/v2")
 			}
 		}
-		_, err := newManager(t, "v1").Apply(live, intent, "alice", false)
+		_, err := writetest.Apply(newManager(t, "v1"), live, intent, "alice", false)
 		require.True(t, apierrors.IsBadRequest(err), "live and intent are both of another %s: %v", name, err)
 	}
 
 	nameless := object(t, "v1", "spec: {text: a}")
 	delete(nameless.Object, "kind")
-	_, err := newManager(t, "v1").Apply(storedWith(t, "spec: {text: a}", entry), nameless, "alice", false)
+	_, err := writetest.Apply(newManager(t, "v1"), storedWith(t, "spec: {text: a}", entry), nameless, "alice", false)
 	require.True(t, apierrors.IsBadRequest(err), "%v", err)
 	var none *unstructured.Unstructured
-	_, err = newManager(t, "v1").Apply(none, object(t, "v1", "spec: {text: a}"), "alice", false)
+	_, err = writetest.Apply(newManager(t, "v1"), none, object(t, "v1", "spec: {text: a}"), "alice", false)
 	var at *fieldmanager.ObjectError
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, fieldmanager.LiveObject, at.Role)
 
 	// An entry from before a field was reset, by a filter that can't be looked into.
 	filter := opaque{fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count")))}
-	fm := newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": filter}))
+	fm := newManager(
+		t,
+		"v1",
+		func(o *fieldmanager.Options) { o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": filter} },
+	)
 	live := storedWith(
 		t,
 		"spec: {text: a, count: 1}",
 		fieldsEntry("alice", "Apply", "v1", m{"f:spec": m{"f:count": m{}, "f:text": m{}}}),
 	)
-	out, err := fm.Apply(live, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	out, err := writetest.Apply(fm, live, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", owners(t, out))
 
 	// kubectl's annotation is out of date.
 	live = storedWith(t, "spec: {text: a}", fieldsEntry("kubectl", "Apply", "v1", text))
 	live.SetAnnotations(map[string]string{fieldmanager.LastAppliedAnnotation: "{}"})
-	out, err = newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: a}"), "kubectl", false)
+	out, err = writetest.Apply(newManager(t, "v1"), live, object(t, "v1", "spec: {text: a}"), "kubectl", false)
 	require.NoError(t, err)
 	require.Contains(
 		t,
@@ -99,18 +104,20 @@ func TestNoShortCutPastARefusal(t *testing.T) {
 
 	// A version that is gone is told of at every write.
 	var warnings []fieldmanager.Warning
-	fm = newManager(t, "v1", fieldmanager.WithWarnings(func(w fieldmanager.Warning) { warnings = append(warnings, w) }))
+	fm = newManager(t, "v1", func(o *fieldmanager.Options) {
+		o.Warnings = func(w fieldmanager.Warning) { warnings = append(warnings, w) }
+	})
 	live = storedWith(t, "spec: {text: a}", entry, fieldsEntry("bob", "Apply", "v7", text))
-	_, err = fm.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+	_, err = writetest.Apply(fm, live, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
-	_, err = fm.Update(live, live.DeepCopy(), "ctl")
+	_, err = writetest.Update(fm, live, live.DeepCopy(), "ctl")
 	require.NoError(t, err)
 	require.Len(t, warnings, 2)
 
 	// So are managed fields that are no list.
 	warnings = nil
 	live.Object["metadata"].(m)["managedFields"] = "x"
-	_, err = fm.Update(live, live.DeepCopy(), "ctl")
+	_, err = writetest.Update(fm, live, live.DeepCopy(), "ctl")
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 }
@@ -139,7 +146,7 @@ func TestUpdatesThatChangeALittle(t *testing.T) {
 				objects[i].SetUID("uid")
 				objects[i].Object["metadata"].(m)["managedFields"] = []any{entry}
 			}
-			out, err := fm.Update(objects[0], objects[1], "ctl")
+			out, err := writetest.Update(fm, objects[0], objects[1], "ctl")
 			require.NoError(t, err)
 			want := "alice Apply example.dev/v1 {\"f:a\":{}}\n"
 			if row.want != "" {
@@ -156,7 +163,7 @@ func TestUpdateByTheOnlyOwner(t *testing.T) {
 	live := storedWith(t, "spec: {text: a}", fieldsEntry("ctl", "Update", "v1", m{"f:spec": m{"f:text": m{}}}))
 	now := live.DeepCopy()
 	now.Object["spec"].(m)["count"] = int64(1)
-	out, err := newManager(t, "v1").Update(live, now, "ctl")
+	out, err := writetest.Update(newManager(t, "v1"), live, now, "ctl")
 	require.NoError(t, err)
 	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"f:count\":{},\"f:text\":{}}}\n", owners(t, out))
 }
@@ -182,7 +189,7 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 		{"metadata is none", "also when live's holds nothing but managed fields", bare, odd, fieldmanager.NewObject},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := fm.Update(row.live, row.now, "ctl")
+			_, err := writetest.Update(fm, row.live, row.now, "ctl")
 			var at *fieldmanager.ObjectError
 			require.ErrorAs(t, err, &at, row.why)
 			require.Equal(t, row.role, at.Role)
@@ -191,19 +198,23 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 
 	status := &metav1.Status{Message: "not an object"}
 	now := object(t, "v1", "spec: {text: a}")
-	out, err := fm.Update(status, now, "ctl")
+	out, err := writetest.Update(fm, status, now, "ctl")
 	require.NoError(t, err)
 	require.Same(t, now, out, "what is not an object has no entries to go on from")
 
 	// UpdateNoErrors stores what it can: the new object as it is.
 	carrying := storedWith(t, "spec: {text: a}", entry)
-	require.Same(t, runtime.Object(carrying), fm.UpdateNoErrors(none, carrying, "ctl"))
+	require.Same(
+		t,
+		runtime.Object(carrying),
+		fm.UpdateNoErrors(t.Context(), none, carrying, fieldmanager.UpdateOptions{Manager: "ctl"}),
+	)
 	noText := storedWith(t, "spec: {text: a}", fieldsEntry("alice", "Apply", "v1", m{}, "operation", m{}))
 	w := newWidget(widgetSpec{Text: "a"})
 	require.Same(
 		t,
 		runtime.Object(w),
-		widgetManager(t, "v1").UpdateNoErrors(noText, w, "ctl"),
+		widgetManager(t, "v1").UpdateNoErrors(t.Context(), noText, w, fieldmanager.UpdateOptions{Manager: "ctl"}),
 		"a Go struct can't hold live's entries",
 	)
 }
@@ -223,11 +234,11 @@ func TestNoShortCutPastManagedFields(t *testing.T) {
 			for _, text := range []string{"spec: {text: a}", "spec: {}"} { // the second drops a field
 				intent := object(t, "v1", text)
 				intent.Object["metadata"].(m)["managedFields"] = row.list
-				_, err := fm.Apply(live, intent, "alice", false)
-				_, planErr := fm.Plan(live, intent, "alice", fieldmanager.PlanOptions{})
+				_, err := writetest.Apply(fm, live, intent, "alice", false)
+				_, planErr := fm.Plan(t.Context(), live, intent, fieldmanager.PlanOptions{Manager: "alice"})
 				require.Equal(t, row.bad, apierrors.IsBadRequest(err), "%v", err)
 				require.Equal(t, err, planErr)
-				_, err = fm.Apply(nil, intent, "alice", false)
+				_, err = writetest.Apply(fm, nil, intent, "alice", false)
 				require.Equal(t, row.bad, apierrors.IsBadRequest(err), "%v", err)
 			}
 		})
@@ -242,11 +253,11 @@ func TestObjectsOfTwoFields(t *testing.T) {
 		"no kind":    {"apiVersion": "example.dev/v1", "spec": m{"text": "a"}},
 		"no version": {"kind": "Thing", "spec": m{"text": "a"}},
 	} {
-		out, err := newManager(
+		out, err := writetest.Apply(newManager(
 			t,
 			"v1",
-			fieldmanager.WithConverter(nil),
-		).Apply(&unstructured.Unstructured{Object: live}, object(t, "v1", "spec: {text: a}"), "alice", false)
+			func(o *fieldmanager.Options) { o.Converter = nil },
+		), &unstructured.Unstructured{Object: live}, object(t, "v1", "spec: {text: a}"), "alice", false)
 		require.NoError(t, err, name)
 		require.Equal(t, "alice Apply example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n"+
 			"before-first-apply Update example.dev/v1 {\"f:spec\":{\".\":{},\"f:text\":{}}}\n", owners(t, out), name)
@@ -258,7 +269,11 @@ func TestObjectsOfTwoFields(t *testing.T) {
 func TestEntriesThatAWriteChanges(t *testing.T) {
 	type m = map[string]any
 	none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
-	slow := newManager(t, "v1", fieldmanager.WithResetFields(map[string]fieldpath.Filter{"example.dev/v1": none}))
+	slow := newManager(
+		t,
+		"v1",
+		func(o *fieldmanager.Options) { o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": none} },
+	)
 	text := m{"f:spec": m{"f:text": m{}}}
 	alice := fieldsEntry("alice", "Apply", "v1", text)
 	many := []any{alice}
@@ -280,9 +295,9 @@ func TestEntriesThatAWriteChanges(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			live := storedWith(t, "spec: {text: a}", row.entries...)
-			want, err := slow.Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			want, err := writetest.Apply(slow, live, object(t, "v1", "spec: {text: a}"), "alice", false)
 			require.NoError(t, err)
-			got, err := newManager(t, "v1").Apply(live, object(t, "v1", "spec: {text: a}"), "alice", false)
+			got, err := writetest.Apply(newManager(t, "v1"), live, object(t, "v1", "spec: {text: a}"), "alice", false)
 			require.NoError(t, err)
 			require.Equal(t, contents(want), contents(got), row.why)
 			list := listOf(got).([]any)
@@ -318,7 +333,12 @@ func TestEntriesOfTrees(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			const spec = "spec: {text: a, count: 1}"
-			out, err := newManager(t, "v1").Update(storedWith(t, spec, row.live), storedWith(t, spec, row.now), "ctl")
+			out, err := writetest.Update(
+				newManager(t, "v1"),
+				storedWith(t, spec, row.live),
+				storedWith(t, spec, row.now),
+				"ctl",
+			)
 			require.NoError(t, err)
 			require.Equal(t, []any{row.want}, listOf(out), row.why)
 		})
@@ -348,7 +368,7 @@ func TestUpdatesAndTheirEntry(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			live, now := storedWith(t, "spec: {text: a}", row.entry), stored(object(t, "v1", row.now))
-			out, err := newManager(t, "v1").Update(live, now, "ctl")
+			out, err := writetest.Update(newManager(t, "v1"), live, now, "ctl")
 			require.NoError(t, err)
 			require.Equal(t, []any{row.want}, listOf(out), row.why)
 		})

@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -15,61 +16,87 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Update returns now, the object that a create, update or patch is about to
-// store in the place of live, with the managed fields that follow: manager owns
-// what it added or changed, through an Update, and others lose what was changed
-// or removed. live is nil when there is no object yet.
+// UpdateOptions are the options of one create, update or patch.
+type UpdateOptions struct {
+	// Manager is who writes. An empty name is "unknown".
+	Manager string
+}
+
+// Update finds the managed fields of now, the object that a create, update or patch is about to store in the place of
+// live: the manager owns what it added or changed, through an Update, and others lose what was changed or removed. live
+// is nil when there is no object yet.
 //
-// The managed fields of now count when it has any, so that a client can edit
-// them; a single empty entry drops them all. Through a subresource, live's count
-// always. An object without managed fields that was not just created stays
+// The managed fields of now count when it has any, so that a client can edit them; a single empty entry drops them all.
+// Through a subresource, live's count always. An object without managed fields that was not just created stays
 // untracked until the first apply (spec rule 1.4).
 //
-// The result is of now's Go type and shares memory with it. The error is an
-// [ObjectError], which says which object is at fault; live and now are never
-// changed.
-func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime.Object, error) {
+// The object of the result is of now's Go type and shares memory with it. The error is an [ObjectError], which says
+// which object is at fault; live and now are never changed. ctx goes to the Converter.
+func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, options UpdateOptions) (Result, error) {
 	if !hasMetadata(now) || live != nil && !hasMetadata(live) {
-		return now, nil
+		return Result{Object: now, Changed: true}, nil
 	}
-	w, err := m.startUpdate(live, now)
+	w, err := m.startUpdate(ctx, live, now)
 	switch {
 	case err != nil:
-		return nil, err
+		return Result{}, err
 	case w.entriesErr != nil:
 		// Nothing can be said of entries that can't be read: they stay as they are.
 		m.warning(managedfields.Entry{APIVersion: m.version}, w.entriesErr)
-		return copyEntries(now, live)
+		w.same = sameButEntries(live, now)
+		out, err := copyEntries(now, live)
+		return w.result(out, err, nil)
 	case len(w.entries) == 0 && !w.isCreate:
-		return managedfields.List(nil).Into(now)
+		w.same = sameButEntries(live, now)
+		out, err := managedfields.List(nil).Into(now)
+		return w.result(out, err, nil)
 	}
 	changes, err := w.compare()
 	if err != nil {
-		return nil, err
+		return Result{}, err
 	}
-	return m.track(w.entries, changes, manager).Into(now)
+	entries := m.track(w.entries, changes, options.Manager)
+	out, err := entries.Into(now)
+	return w.result(out, err, entries.Get(m.key(options.Manager, managedfields.Update)))
+}
+
+// result returns the result of an update with its object, and the entry of the manager; nil for none.
+func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.Record) (Result, error) {
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Object: out, Changed: !w.same}
+	if own != nil && own.APIVersion == w.m.version {
+		r.Owned, _ = own.Fields() // what can't be decoded counts as nothing
+	}
+	r.NoOp = !r.Changed && sameEntries(w.live, out, typed.Equal)
+	return r, nil
+}
+
+// sameButEntries reports whether two objects are the same but for their managed fields.
+func sameButEntries(a, b runtime.Object) bool {
+	x, err1 := treeOf(a)
+	y, err2 := treeOf(b)
+	return err1 == nil && err2 == nil && typed.Equal(managedfields.With(x, nil), managedfields.With(y, nil))
 }
 
 // UpdateNoErrors is [FieldManager.Update] for servers that store an object even
 // when its fields can't be tracked: on an error it returns now with the managed
-// fields of live, and tells whom [WithErrors] names.
-func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) runtime.Object {
-	out, err := m.Update(live, now, manager)
-	if err != nil {
-		m.ReportError(now, err)
-		if out, err = copyEntries(now, live); err != nil {
-			return now
-		}
+// fields of live, and tells the Errors of [Options].
+func (m *FieldManager) UpdateNoErrors(
+	ctx context.Context, live, now runtime.Object, options UpdateOptions,
+) runtime.Object {
+	result, err := m.Update(ctx, live, now, options)
+	if err == nil {
+		return result.Object
 	}
-	return out
-}
-
-// ReportError tells whom [WithErrors] names of an error, for hosts that store obj all the
-// same without UpdateNoErrors.
-func (m *FieldManager) ReportError(obj runtime.Object, err error) {
-	if m.onError != nil {
-		m.onError(obj, err)
+	if m.options.Errors != nil {
+		m.options.Errors(now, err)
 	}
+	if out, err := copyEntries(now, live); err == nil {
+		return out
+	}
+	return now
 }
 
 // copyEntries returns now with the managed fields of live, whatever they are.
@@ -89,16 +116,18 @@ var errNoObject = errors.New("no object")
 //	track         give the writer what it changed, and take it from others
 type updateWrite struct {
 	m         *FieldManager
+	ctx       context.Context
 	live, now runtime.Object // live is nil for none
 	isCreate  bool
 
 	entries    managedfields.List
 	entriesErr error // live's entries can't be read, and count
+	same       bool  // both objects are the same, managed fields aside; known once they are compared
 }
 
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
-func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, error) {
-	w := &updateWrite{m: m, live: live, now: now, isCreate: true}
+func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object) (*updateWrite, error) {
+	w := &updateWrite{m: m, ctx: ctx, live: live, now: now, isCreate: true}
 	sent, err := unreadOf(now)
 	if err != nil {
 		return nil, &ObjectError{NewObject, "", err}
@@ -112,21 +141,21 @@ func (m *FieldManager) startUpdate(live, now runtime.Object) (*updateWrite, erro
 			w.isCreate = accessor.GetUID() == ""
 		}
 	}
-	if m.subresource == "" {
+	if m.options.Subresource == "" {
 		if isReset(now) {
 			return w, nil
 		}
 		// Sent entries that can't be read count as none.
 		before := func() managedfields.List {
-			l, _ := stored.read(m.cache)
+			l, _ := stored.read(m.options.Cache)
 			return l
 		}
-		if l, _ := sent.read(m.cache); len(l) > 0 && l.Sent(before, m.typeAt) == nil {
+		if l, _ := sent.read(m.options.Cache); len(l) > 0 && l.Sent(before, m.typeAt) == nil {
 			w.entries = l
 			return w, nil
 		}
 	}
-	w.entries, w.entriesErr = stored.read(m.cache)
+	w.entries, w.entriesErr = stored.read(m.options.Cache)
 	return w, nil
 }
 
@@ -180,16 +209,16 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	old := sync.OnceValues(func() (object, error) {
 		switch {
 		case w.live != nil:
-			return m.readObject(w.live, LiveObject)
-		case m.empty != nil:
-			return m.readObject(m.empty, LiveObject)
+			return m.readObject(w.ctx, w.live, LiveObject)
+		case m.options.Empty != nil:
+			return m.readObject(w.ctx, m.options.Empty, LiveObject)
 		}
-		return m.emptyObject()
+		return m.emptyObject(w.ctx)
 	})
-	now := sync.OnceValues(func() (object, error) { return m.readObject(w.now, NewObject) })
-	changes := m.compare(old, now)
+	now := sync.OnceValues(func() (object, error) { return m.readObject(w.ctx, w.now, NewObject) })
+	changes := m.compare(w.ctx, old, now)
 	live, isStruct := w.structs()
-	if isStruct && w.isCreate && m.semantics == nil {
+	if isStruct && w.isCreate && m.options.Semantics == nil {
 		if added, ok := gostruct.Added(m.typ, live, w.now, managedFieldsPath...); ok {
 			changes.set(m.version, old, now, typed.Comparison{Added: added})
 			return changes, nil
@@ -211,10 +240,12 @@ func (w *updateWrite) compare() (*comparisons, error) {
 			return nil, err
 		}
 	}
-	found, ok := m.semantics.CompareAndValidate(m.typ, before.tree, after.tree)
+	found, ok := m.options.Semantics.CompareAndValidate(m.typ, before.tree, after.tree)
 	if !ok {
 		return w.refuse(old, now)
 	}
+	// A comparison does not tell the order of items.
+	w.same = w.live != nil && found.Unchanged() && typed.Equal(before.tree, after.tree)
 	changes.set(m.version, old, now, found)
 	return changes, nil
 }
@@ -222,7 +253,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 // structs returns live, or the empty object, if it and the new object are Go structs of the FieldManager's version.
 func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 	if live = w.live; live == nil {
-		live = w.m.empty
+		live = w.m.options.Empty
 	}
 	if _, ok = w.m.isOwnStruct(w.now); ok && live != nil {
 		_, ok = w.m.isOwnStruct(live)
@@ -232,7 +263,7 @@ func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 }
 
 // readObject returns an object without its managed fields.
-func (m *FieldManager) readObject(obj runtime.Object, role Role) (object, error) {
+func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role Role) (object, error) {
 	if _, ok := m.isOwnStruct(obj); ok {
 		tree, err := gostruct.Tree(obj, managedFieldsPath...)
 		if err != nil {
@@ -240,7 +271,7 @@ func (m *FieldManager) readObject(obj runtime.Object, role Role) (object, error)
 		}
 		return object{tree, m.version, m.typ}, nil
 	}
-	o, err := m.objectOf(obj)
+	o, err := m.objectOf(ctx, obj)
 	if err != nil {
 		return object{}, &ObjectError{role, "", err}
 	}
@@ -265,7 +296,8 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 	if err := before.withinLimits(); err != nil {
 		return nil, &ObjectError{LiveObject, "", err}
 	}
-	return w.m.compare(old, now), nil
+	w.same = w.live != nil && typed.Equal(before.tree, after.tree)
+	return w.m.compare(w.ctx, old, now), nil
 }
 
 // track returns the entries after manager made changes by an update: it owns what
@@ -315,7 +347,7 @@ func (m *FieldManager) capped(l managedfields.List) managedfields.List {
 			updates++
 		}
 	}
-	if updates <= m.cap {
+	if updates <= m.options.Cap {
 		return l
 	}
 	entries, err := l.Entries()
@@ -326,7 +358,7 @@ func (m *FieldManager) capped(l managedfields.List) managedfields.List {
 	at := l.Positions()
 	fields := func(i int) *fieldpath.Set { return entries[i].Fields }
 	out := make(managedfields.List, 0, len(entries))
-	for _, e := range managedfields.Cap(entries, m.cap) {
+	for _, e := range managedfields.Cap(entries, m.options.Cap) {
 		// Entries that were not merged keep the bytes that they have in the object.
 		r := managedfields.NewRecord(e)
 		if i, ok := at[e.Key]; ok && fields(i) == e.Fields {

@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 )
 
@@ -15,25 +17,25 @@ import (
 // refused, with the path.
 func TestViolationsInLive(t *testing.T) {
 	m := newManager(t, "v1")
-	first, err := m.Apply(nil, object(t, "v1", "spec: {text: a}"), "alice", false)
+	first, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
 	require.NoError(t, err)
 	live := stored(first)
 	live.Object["spec"].(map[string]any)["count"] = "many"
 
-	got, err := m.Apply(live, object(t, "v1", "spec: {text: b}"), "alice", false)
+	got, err := writetest.Apply(m, live, object(t, "v1", "spec: {text: b}"), "alice", false)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"text": "b", "count": "many"}, contents(got)["spec"])
-	_, err = m.Apply(live, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+	_, err = writetest.Apply(m, live, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 	require.NoError(t, err, "it can be put right")
-	_, err = m.Apply(live, object(t, "v1", "spec: {text: a, set: [x]}"), "alice", false)
+	_, err = writetest.Apply(m, live, object(t, "v1", "spec: {text: a, set: [x]}"), "alice", false)
 	require.NoError(t, err)
-	_, err = m.Apply(live, object(t, "v1", "spec: {}"), "alice", false)
+	_, err = writetest.Apply(m, live, object(t, "v1", "spec: {}"), "alice", false)
 	require.NoError(t, err, "nor does it stop a removal")
 
 	update := func(change func(spec map[string]any)) (runtime.Object, error) {
 		now := live.DeepCopy()
 		change(now.Object["spec"].(map[string]any))
-		return m.Update(live, now, "ctl")
+		return writetest.Update(m, live, now, "ctl")
 	}
 	got, err = update(func(spec map[string]any) { spec["text"] = "b" })
 	require.NoError(t, err)
@@ -73,10 +75,10 @@ func TestShapesThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1")
-			out, err := m.Apply(nil, object(t, "v1", live), "alice", false)
+			out, err := writetest.Apply(m, nil, object(t, "v1", live), "alice", false)
 			require.NoError(t, err)
 			before, now := stored(out), stored(object(t, "v1", row.now))
-			_, err = m.Update(before, now, "ctl")
+			_, err = writetest.Update(m, before, now, "ctl")
 			var violations typed.Errors
 			require.ErrorAs(t, err, &violations)
 			require.Len(t, violations, 1)
@@ -84,7 +86,7 @@ func TestShapesThatDoNotFit(t *testing.T) {
 			require.Equal(
 				t,
 				owners(t, out),
-				owners(t, m.UpdateNoErrors(before, now, "ctl")),
+				owners(t, m.UpdateNoErrors(t.Context(), before, now, fieldmanager.UpdateOptions{Manager: "ctl"})),
 				"who stores it all the same loses no entry",
 			)
 		})
@@ -98,27 +100,27 @@ func TestViolationsInAtomicValues(t *testing.T) {
 	for _, row := range []struct {
 		name, why string
 		intent    string
-		options   []fieldmanager.Option
+		options   []func(*fieldmanager.Options)
 	}{
 		{"nothing else", "it is there as it is", "spec: {atomic: [{a: 1}]}", nil},
 		{"something else", "", "spec: {text: b, atomic: [{a: 1}]}", nil},
 		{"a removal", "which goes the long way", "spec: {count: 2, atomic: [{a: 1}]}", nil},
-		{"canonical", "which goes the long way, too", "spec: {text: b, atomic: [{a: 1}]}", []fieldmanager.Option{fieldmanager.WithSemantics(typed.Canonical(nil))}},
-		{"unknown fields ignored", "it stays whole", "spec: {text: b, nope: 1, atomic: [{a: 1}]}", []fieldmanager.Option{fieldmanager.WithUnknownFields(fieldmanager.IgnoreUnknown)}},
+		{"canonical", "which goes the long way, too", "spec: {text: b, atomic: [{a: 1}]}", []func(*fieldmanager.Options){func(o *fieldmanager.Options) { o.Semantics = typed.Canonical(nil) }}},
+		{"unknown fields ignored", "it stays whole", "spec: {text: b, nope: 1, atomic: [{a: 1}]}", []func(*fieldmanager.Options){func(o *fieldmanager.Options) { o.FieldValidation = metav1.FieldValidationIgnore }}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1", row.options...)
-			first, err := m.Apply(nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
+			first, err := writetest.Apply(m, nil, object(t, "v1", "spec: {text: a, count: 1}"), "alice", false)
 			require.NoError(t, err)
 			live := stored(first)
 			atomic := []any{map[string]any{"a": int64(1)}}
 			live.Object["spec"].(map[string]any)["atomic"] = atomic
 			for _, manager := range []string{"alice", "bob"} {
-				got, err := m.Apply(live, object(t, "v1", row.intent), manager, true)
+				got, err := writetest.Apply(m, live, object(t, "v1", row.intent), manager, true)
 				require.NoError(t, err, "%s: %s", manager, row.why)
 				require.Equal(t, atomic, contents(got)["spec"].(map[string]any)["atomic"])
 			}
-			_, err = m.Apply(live, object(t, "v1", "spec: {atomic: [{a: 2}]}"), "alice", true)
+			_, err = writetest.Apply(m, live, object(t, "v1", "spec: {atomic: [{a: 2}]}"), "alice", true)
 			require.ErrorContains(t, err, ".spec.atomic[0]: expected string, got a map", "what changes has to fit")
 		})
 	}

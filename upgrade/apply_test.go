@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -120,9 +121,9 @@ func TestJSONMergePatch(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, tree["spec"], "null", "the annotation holds nulls as they were applied")
 
-	m, err := fieldmanager.New(intent("{}").GroupVersionKind(), free{})
+	m, err := fieldmanager.New(intent("{}").GroupVersionKind(), free{}, fieldmanager.Options{})
 	require.NoError(t, err)
-	tracked, err := m.Update(nil, u, upgrade.ClientSideManager)
+	tracked, err := writetest.Update(m, nil, u, upgrade.ClientSideManager)
 	require.NoError(t, err, "the result is for a server's field manager")
 	require.Equal(t, upgrade.ClientSideManager, tracked.(*unstructured.Unstructured).GetManagedFields()[0].Manager)
 }

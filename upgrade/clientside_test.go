@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -52,7 +53,7 @@ func TestToClientSide(t *testing.T) {
 	require.Equal(t, "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration", operations[0]["path"])
 
 	// A server that is sent the patch as the new manager comes to the same entries.
-	stored, err := s.manager.Update(s.live, r.Object, upgrade.ClientSideManager)
+	stored, err := writetest.Update(s.manager, s.live, r.Object, upgrade.ClientSideManager)
 	require.NoError(t, err)
 	require.ElementsMatch(t, managed(t, r.Object), managed(t, stored))
 }
@@ -61,7 +62,7 @@ func TestToClientSide(t *testing.T) {
 // that others own stay with them.
 func TestJoinsAnUpdate(t *testing.T) {
 	s := clientSide(t)
-	s.store(s.manager.Apply(s.live,
+	s.store(writetest.Apply(s.manager, s.live,
 		manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: default}, data: {d: "4"}}`),
 		"flux", true))
 	r := moveBack(t, s.live, "flux")

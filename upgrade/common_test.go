@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -44,7 +45,7 @@ func newServer(t *testing.T, kind schema.GroupVersionKind) *server {
 	s := &server{t: t}
 	var err error
 	s.manager, err = fieldmanager.New(kind, openapi.Builtin(),
-		fieldmanager.WithClock(func() time.Time { return time.Date(2026, 1, 2, 3, 4, s.seconds, 0, time.UTC) }))
+		fieldmanager.Options{Clock: func() time.Time { return time.Date(2026, 1, 2, 3, 4, s.seconds, 0, time.UTC) }})
 	require.NoError(t, err)
 	return s
 }
@@ -68,7 +69,7 @@ func (s *server) store(obj runtime.Object, err error) *unstructured.Unstructured
 
 func (s *server) apply(manager, intent string) *unstructured.Unstructured {
 	s.t.Helper()
-	return s.store(s.manager.Apply(s.object(), manifest(intent), manager, false))
+	return s.store(writetest.Apply(s.manager, s.object(), manifest(intent), manager, false))
 }
 
 // edit stores the object after f changed it, as an update by manager.
@@ -76,13 +77,13 @@ func (s *server) edit(manager string, f func(tree map[string]any)) *unstructured
 	s.t.Helper()
 	now := s.live.DeepCopy()
 	f(now.Object)
-	return s.store(s.manager.Update(s.object(), now, manager))
+	return s.store(writetest.Update(s.manager, s.object(), now, manager))
 }
 
 // put stores now, of which an update by manager is made.
 func (s *server) put(manager string, now runtime.Object) *unstructured.Unstructured {
 	s.t.Helper()
-	return s.store(s.manager.Update(s.object(), now, manager))
+	return s.store(writetest.Update(s.manager, s.object(), now, manager))
 }
 
 // managed returns managed fields: manager, operation, and what it owns, a line each.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
 
@@ -126,7 +127,7 @@ func TestSize(t *testing.T) {
 	require.ErrorAs(t, err, &size)
 
 	s := newServer(t, configMapKind)
-	s.store(s.manager.Apply(nil, large, "flux", false))
+	s.store(writetest.Apply(s.manager, nil, large, "flux", false))
 	_, err = upgrade.ToClientSide(s.live, upgrade.ClientSideOptions{Types: builtin, Manager: "flux"})
 	require.ErrorAs(t, err, &size)
 }

@@ -1,11 +1,13 @@
 package upgrade
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -90,33 +92,32 @@ func (m *move) previewApply(now object) {
 		m.preview.Next = err
 		return
 	}
-	options := []fieldmanager.Option{
-		fieldmanager.WithUnknownFields(fieldmanager.IgnoreUnknown),
-		fieldmanager.WithClock(func() time.Time { return time.Time{} }),
-	}
-	if m.Converter != nil {
-		options = append(options, fieldmanager.WithConverter(m.Converter))
-	}
 	kind := now.at(intent.version())
-	applier, err := fieldmanager.New(kind, m.Types, options...)
+	applier, err := fieldmanager.New(kind, m.Types, fieldmanager.Options{
+		Converter:       m.Converter,
+		FieldValidation: metav1.FieldValidationIgnore,
+		Clock:           func() time.Time { return time.Time{} },
+	})
 	if err != nil {
 		m.preview.Next = fmt.Errorf("%s: %w", kind, ErrNoType)
 		return
 	}
 	tree := &unstructured.Unstructured{Object: now.tree}
-	merged, err := applier.Apply(tree, intent.given, m.Manager, false)
+	options := fieldmanager.ApplyOptions{Manager: m.Manager}
+	merged, err := applier.Apply(context.Background(), tree, intent.given, options)
 	m.preview.Next = err
 	var conflicting conflicts.Conflicts
 	if errors.As(err, &conflicting) {
-		merged, err = applier.Apply(tree, intent.given, m.Manager, true)
+		options.Force = true
+		merged, err = applier.Apply(context.Background(), tree, intent.given, options)
 	}
 	if err != nil {
 		return
 	}
-	after := merged.(*unstructured.Unstructured).Object
+	after := merged.Object.(*unstructured.Unstructured).Object
 	t := m.Types.TypeFor(kind)
 	m.preview.Removed = managedfields.Strip(t.Compare(live.tree, after).Removed)
-	m.previewLost(now, merged)
+	m.previewLost(now, merged.Object)
 }
 
 // previewLost finds what the applier owns now, and no longer after the next apply.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -56,11 +57,11 @@ func TestRecordedRestart(t *testing.T) {
 	r := moveTo(t, live,
 		upgrade.ServerSideOptions{Manager: "kubectl", Also: upgrade.RestartedAt(), Intent: intent, KeepLastApplied: true})
 	require.NoError(t, r.Preview.Next)
-	m, err := fieldmanager.New(deploymentKind, openapi.Builtin())
+	m, err := fieldmanager.New(deploymentKind, openapi.Builtin(), fieldmanager.Options{})
 	require.NoError(t, err)
 	now := r.Object
 	for range 2 {
-		now, err = m.Apply(now, intent, "kubectl", false)
+		now, err = writetest.Apply(m, now, intent, "kubectl", false)
 		require.NoError(t, err)
 		require.NotContains(t, annotations(now.(*unstructured.Unstructured)), restartedAt)
 	}

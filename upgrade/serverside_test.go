@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -259,7 +260,7 @@ func TestHalfOwned(t *testing.T) {
 		setContainers(tree,
 			[]any{map[string]any{"name": "web", "image": "web:0"}, map[string]any{"name": "log", "image": "log:1"}})
 	})
-	s.store(s.manager.Apply(s.live, manifest(web), "flux", true))
+	s.store(writetest.Apply(s.manager, s.live, manifest(web), "flux", true))
 	r := moveTo(t, s.live, upgrade.ServerSideOptions{Manager: "flux"})
 	require.False(t, r.Changed, "there is nobody to move from")
 	require.Len(t, r.Preview.Half, 1)

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -36,7 +37,8 @@ func (v versions) at(o object, version string) (object, error) {
 	if v.converter == nil {
 		return object{}, fmt.Errorf("%s to %s: %w", o.version(), version, ErrNoConverter)
 	}
-	converted, err := v.converter.Convert(&unstructured.Unstructured{Object: o.tree}, o.at(version).GroupVersion())
+	given := &unstructured.Unstructured{Object: o.tree}
+	converted, err := v.converter.Convert(context.Background(), given, o.at(version).GroupVersion())
 	if err != nil {
 		return object{}, fmt.Errorf("converting to %s: %w", version, err)
 	}

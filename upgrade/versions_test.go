@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -33,7 +34,7 @@ func twoVersions(t *testing.T) *openapi.Registry {
 // renaming converts Widgets.
 type renaming struct{ fail error }
 
-func (c renaming) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (c renaming) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	u := obj.(*unstructured.Unstructured).DeepCopy()
 	spec, _ := u.Object["spec"].(map[string]any)
 	for from, name := range map[string]string{"old": "new", "new": "old"} {
@@ -102,7 +103,7 @@ func TestOtherVersions(t *testing.T) {
 // stubborn is a converter that does not convert.
 type stubborn struct{}
 
-func (stubborn) Convert(obj runtime.Object, _ schema.GroupVersion) (runtime.Object, error) {
+func (stubborn) Convert(_ context.Context, obj runtime.Object, _ schema.GroupVersion) (runtime.Object, error) {
 	return obj, nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +42,7 @@ func TestPlansAreTrue(t *testing.T) {
 				require.Equal(t, http.StatusCreated, w.Code, "%s: %s", text, w.Body)
 				live, intent := decode(t, w.Body.Bytes()), decode(t, []byte(text))
 				gvk := intent.GroupVersionKind()
-				plan, err := managerOf(t, kind).Plan(live, intent, "m", fieldmanager.PlanOptions{
+				plan, err := managerOf(t, kind).Plan(t.Context(), live, intent, fieldmanager.PlanOptions{Manager: "m",
 					Defaults: true, Semantics: typed.Canonical(nil), Defaulter: defaults.Of(gvk), Prepare: defaults.PrepareOf(gvk),
 				})
 				require.NoError(t, err)
@@ -112,19 +111,13 @@ func managerOf(t *testing.T, k plannedKind) *fieldmanager.FieldManager {
 		paths = append(paths, fieldpath.Fields(names...))
 	}
 	status := map[string]fieldpath.Filter{k.apiVersion: fieldpath.Excluding(fieldpath.NewSet(paths...))}
-	m, err := fieldmanager.New(gv.WithKind(k.kind), openapi.Builtin(), fieldmanager.WithClock(time.Now),
-		fieldmanager.WithResetFields(status), withEmptyObject(gv.WithKind(k.kind)))
+	options := fieldmanager.Options{ResetFields: status}
+	if empty, ok := defaults.New(gv.WithKind(k.kind)); ok {
+		options.Empty = empty
+	}
+	m, err := fieldmanager.New(gv.WithKind(k.kind), openapi.Builtin(), options)
 	require.NoError(t, err)
 	return m
-}
-
-// withEmptyObject says what a server knows of the Go type of a kind before an object is created.
-func withEmptyObject(gvk schema.GroupVersionKind) fieldmanager.Option {
-	empty, ok := defaults.New(gvk)
-	if !ok {
-		return func(*fieldmanager.FieldManager) {}
-	}
-	return fieldmanager.WithEmptyObject(empty)
 }
 
 func decode(t *testing.T, data []byte) *unstructured.Unstructured {

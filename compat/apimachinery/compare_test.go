@@ -1,6 +1,7 @@
 package apimachinery_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -121,10 +122,10 @@ func (h host) intent(w write) oracle.Intent {
 	}
 	types := apimachinery.Types(converter)
 	filter := fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(resets(w.subresource))))
-	m := must(fieldmanager.New(widgetKind(w.version), types, fieldmanager.WithSubresource(w.subresource),
-		fieldmanager.WithResetFields(map[string]fieldpath.Filter{gv(w.version).String(): filter})))
+	m := must(fieldmanager.New(widgetKind(w.version), types, fieldmanager.Options{Subresource: w.subresource,
+		ResetFields: map[string]fieldpath.Filter{gv(w.version).String(): filter}}))
 	return oracle.Intent{
-		Tree: treeOf(w.obj), Type: types.TypeFor(widgetKind(w.version)), Owned: must(m.Owned(w.obj)),
+		Tree: treeOf(w.obj), Type: types.TypeFor(widgetKind(w.version)), Owned: must(m.Owned(context.Background(), w.obj)),
 	}
 }
 

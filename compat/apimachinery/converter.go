@@ -1,6 +1,8 @@
 package apimachinery
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -19,7 +21,7 @@ type hubAndSpoke struct {
 
 var _ fieldmanager.Converter = hubAndSpoke{}
 
-func (c hubAndSpoke) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (c hubAndSpoke) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	hub := c.hub
 	if c.grouped {
 		hub.Group = obj.GetObjectKind().GroupVersionKind().Group

@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/compat/smdv4"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -49,7 +50,9 @@ func ExampleNewDefaultFieldManager() {
 	hub := schema.GroupVersion{Group: "example.dev", Version: runtime.APIVersionInternal}
 	m, err := apimachinery.NewDefaultFieldManager(types, runtime.UnsafeObjectConvertor(s), s, s, kind, hub, "",
 		map[smd.APIVersion]smd.Filter{"example.dev/v1": smd.NewExcludeSetFilter(smd.NewSet(smd.MakePathOrDie("status")))},
-		fieldmanager.WithClock(clock), fieldmanager.WithWarnings(func(w fieldmanager.Warning) { fmt.Println(w) }))
+		func(o *fieldmanager.Options) { o.Clock = clock },
+		func(o *fieldmanager.Options) { o.Warnings = func(w fieldmanager.Warning) { fmt.Println(w) } },
+	)
 	if err != nil {
 		panic(err)
 	}
@@ -73,7 +76,7 @@ func ExampleNewDefaultCRDFieldManager() {
 	c := &custom{scheme: newScheme()}
 	m, err := apimachinery.NewDefaultCRDFieldManager(
 		apimachinery.NewDeducedTypeConverter(), c, c, c, kind, kind.GroupVersion(), "", nil,
-		fieldmanager.WithClock(clock))
+		func(o *fieldmanager.Options) { o.Clock = clock })
 	if err != nil {
 		panic(err)
 	}
@@ -105,12 +108,12 @@ func ExampleUnion() {
 func ExampleTypes() {
 	host := upstreamTypes() // a managedfields.TypeConverter
 	kind := schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
-	m, err := fieldmanager.New(kind, apimachinery.Types(host), fieldmanager.WithClock(clock))
+	m, err := fieldmanager.New(kind, apimachinery.Types(host), fieldmanager.Options{Clock: clock})
 	if err != nil {
 		panic(err)
 	}
 	intent := parse(`{"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"note": "n"}}`)
-	out, err := m.Apply(nil, intent, "me", false)
+	out, err := writetest.Apply(m, nil, intent, "me", false)
 	if err != nil {
 		panic(err)
 	}
@@ -130,8 +133,8 @@ func ExampleFromTypes() {
 	c := converts{}
 	m, err := apimachinery.NewDefaultFieldManager(
 		apimachinery.FromTypes(openapi.Builtin()), c, &custom{}, &custom{}, kind, kind.GroupVersion(), "", nil,
-		fieldmanager.WithResetFields(filters),
-		fieldmanager.WithErrors(func(obj runtime.Object, err error) { fmt.Println(err) }))
+		func(o *fieldmanager.Options) { o.ResetFields = filters },
+		func(o *fieldmanager.Options) { o.Errors = func(obj runtime.Object, err error) { fmt.Println(err) } })
 	if err != nil {
 		panic(err)
 	}

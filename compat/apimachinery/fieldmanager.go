@@ -1,6 +1,7 @@
 package apimachinery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -30,10 +31,8 @@ type FieldManager struct {
 	defaulter runtime.ObjectDefaulter
 	creater   runtime.ObjectCreater
 	kind      schema.GroupVersionKind
-	options   []fieldmanager.Option
-	// settings has the options and no type, for those that this package heeds itself.
-	settings *fieldmanager.FieldManager
-	ready    atomic.Pointer[engine]
+	options   fieldmanager.Options
+	ready     atomic.Pointer[engine]
 }
 
 // engine is what the first request makes: a constructor must not fail for a kind that is
@@ -48,9 +47,9 @@ type engine struct {
 // upstream's function, and may be nil where they may be nil there. A filter of
 // NewExcludeSetFilter costs nothing in a write; any other is called.
 //
-// Options set what upstream has no parameter for: fieldmanager.WithResetFields for filters
-// of package fieldpath (then resetFields do not count), WithWarnings, WithErrors, WithClock,
-// WithCap. WithErrors replaces the log of what [FieldManager.UpdateNoErrors] passes over.
+// options set what upstream has no parameter for: ResetFields for filters of package
+// fieldpath (then resetFields do not count), Warnings, Errors, Clock, Cap. Errors replaces
+// the log of what [FieldManager.UpdateNoErrors] passes over.
 //
 // It fails when there is no typeConverter, or a filter excludes what no path can be. What
 // else is wrong fails the requests that need it: Apply and Update of a kind that
@@ -59,7 +58,7 @@ type engine struct {
 func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
-	options ...fieldmanager.Option) (*FieldManager, error) {
+	options ...func(*fieldmanager.Options)) (*FieldManager, error) {
 	m := &FieldManager{
 		converter: hubAndSpoke{objectConverter, hub, true},
 		defaulter: objectDefaulter, creater: objectCreater, kind: kind,
@@ -72,7 +71,7 @@ func NewDefaultFieldManager(typeConverter TypeConverter, objectConverter runtime
 func NewDefaultCRDFieldManager(typeConverter TypeConverter, objectConverter runtime.ObjectConvertor,
 	objectDefaulter runtime.ObjectDefaulter, objectCreater runtime.ObjectCreater, kind schema.GroupVersionKind,
 	hub schema.GroupVersion, subresource string, resetFields map[smdpath.APIVersion]smdpath.Filter,
-	options ...fieldmanager.Option) (*FieldManager, error) {
+	options ...func(*fieldmanager.Options)) (*FieldManager, error) {
 	m := &FieldManager{
 		converter: hubAndSpoke{objectConverter, hub, false},
 		defaulter: objectDefaulter, creater: objectCreater, kind: kind,
@@ -81,7 +80,7 @@ func NewDefaultCRDFieldManager(typeConverter TypeConverter, objectConverter runt
 }
 
 func (m *FieldManager) init(typeConverter TypeConverter, subresource string,
-	resetFields map[smdpath.APIVersion]smdpath.Filter, options []fieldmanager.Option) error {
+	resetFields map[smdpath.APIVersion]smdpath.Filter, options []func(*fieldmanager.Options)) error {
 	if typeConverter == nil {
 		return errNoTypes
 	}
@@ -90,14 +89,13 @@ func (m *FieldManager) init(typeConverter TypeConverter, subresource string,
 	if err != nil {
 		return fmt.Errorf("reset fields: %w", err)
 	}
-	m.options = append([]fieldmanager.Option{
-		fieldmanager.WithConverter(m.converter),
-		fieldmanager.WithSubresource(subresource),
-		fieldmanager.WithResetFields(reset),
-		fieldmanager.WithErrors(logUpdateError),
-	}, options...)
-	m.settings, err = fieldmanager.New(m.kind, deduced{}, m.options...)
-	return err
+	m.options = fieldmanager.Options{
+		Converter: m.converter, Subresource: subresource, ResetFields: reset, Errors: logUpdateError,
+	}
+	for _, set := range options {
+		set(&m.options)
+	}
+	return nil
 }
 
 // engineFor returns the engine, for an object at the kind's version.
@@ -108,10 +106,10 @@ func (m *FieldManager) engineFor(versioned runtime.Object) (*engine, error) {
 	e := &engine{empty: m.emptyObject(versioned)}
 	options := m.options
 	if e.empty != nil {
-		options = append(options[:len(options):len(options)], fieldmanager.WithEmptyObject(e.empty))
+		options.Empty = e.empty
 	}
 	var err error
-	if e.FieldManager, err = fieldmanager.New(m.kind, m.types, options...); err != nil {
+	if e.FieldManager, err = fieldmanager.New(m.kind, m.types, options); err != nil {
 		return nil, err
 	}
 	if !m.ready.CompareAndSwap(nil, e) {
@@ -203,11 +201,13 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 	if err != nil {
 		return nil, err
 	}
-	after, changed, err := e.ApplyChanged(before, applied, manager, force)
+	options := fieldmanager.ApplyOptions{Manager: manager, Force: force}
+	result, err := e.Apply(context.Background(), before, applied, options)
 	if err != nil {
 		return nil, statusError(err)
 	}
-	if live != nil && !changed {
+	after := result.Object
+	if live != nil && !result.Changed {
 		return withEntriesOf(copied(live), after, manager == kubectl)
 	}
 	versioned, err := m.atVersion(copiedWithoutEntries(after))
@@ -216,11 +216,11 @@ func (m *FieldManager) Apply(live, applied runtime.Object, manager string, force
 	}
 	m.defaulter.Default(versioned)
 	hub := m.converter.hub
-	result, err := m.converter.converter.ConvertToVersion(versioned, hub)
+	out, err := m.converter.converter.ConvertToVersion(versioned, hub)
 	if err != nil {
 		return nil, fmt.Errorf("merged object: converting to %s: %w", hub, err)
 	}
-	return result, setEntries(result, after)
+	return out, setEntries(out, after)
 }
 
 // statusError returns the error as upstream does: conflicts are a StatusError, and bad
@@ -262,11 +262,11 @@ func (m *FieldManager) Update(live, now runtime.Object, manager string) (runtime
 	if err != nil {
 		return nil, fmt.Errorf("new object: %w", err)
 	}
-	out, err := e.Update(before, after, manager)
+	result, err := e.Update(context.Background(), before, after, fieldmanager.UpdateOptions{Manager: manager})
 	if err != nil {
 		return nil, err
 	}
-	if err := setEntries(now, out); err != nil {
+	if err := setEntries(now, result.Object); err != nil {
 		return nil, err
 	}
 	return now, nil
@@ -279,7 +279,9 @@ func (m *FieldManager) UpdateNoErrors(live, now runtime.Object, manager string) 
 	if err == nil {
 		return out
 	}
-	m.settings.ReportError(now, err)
+	if m.options.Errors != nil {
+		m.options.Errors(now, err)
+	}
 	if live != nil {
 		if err := setEntries(now, live); err != nil {
 			return now

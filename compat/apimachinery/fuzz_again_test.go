@@ -1,6 +1,7 @@
 package apimachinery_test
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestVersionsAppliedAgain(t *testing.T) {
 // versioned converts as a host does, for the engine.
 type versioned struct{ runtime.ObjectConvertor }
 
-func (c versioned) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (c versioned) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	return c.ConvertToVersion(obj, to)
 }
 
@@ -64,8 +65,8 @@ func (h host) laws(version string) oracle.Laws {
 	l := oracle.Laws{
 		Type: types.TypeFor(widgetKind(version)),
 		At: func(now time.Time) (*fieldmanager.FieldManager, error) {
-			return fieldmanager.New(widgetKind(version), types, fieldmanager.WithConverter(versioned{h.converter}),
-				fieldmanager.WithClock(func() time.Time { return now }))
+			return fieldmanager.New(widgetKind(version), types, fieldmanager.Options{Converter: versioned{h.converter},
+				Clock: func() time.Time { return now }})
 		},
 	}
 	if !h.crd {

@@ -240,8 +240,8 @@ func (h host) tenureBy(version, subresource string, clock func() time.Time) mana
 			h.hub(version),
 			subresource,
 			filters(subresource),
-			fieldmanager.WithClock(clock),
-			fieldmanager.WithWarnings(h.warn),
+			func(o *fieldmanager.Options) { o.Clock = clock },
+			func(o *fieldmanager.Options) { o.Warnings = h.warn },
 		),
 	)
 }

@@ -112,10 +112,12 @@ func TestUpdateNoErrorsReports(t *testing.T) {
 			h.hub("v1"),
 			"",
 			nil,
-			fieldmanager.WithErrors(func(obj runtime.Object, err error) {
-				require.Equal(t, "w", obj.(metav1.Object).GetName())
-				reported = append(reported, err)
-			}),
+			func(o *fieldmanager.Options) {
+				o.Errors = func(obj runtime.Object, err error) {
+					require.Equal(t, "w", obj.(metav1.Object).GetName())
+					reported = append(reported, err)
+				}
+			},
 		),
 	)
 	broken := live.DeepCopyObject().(*unstructured.Unstructured)
@@ -260,7 +262,7 @@ func TestBrokenRawExtension(t *testing.T) {
 					kind.GroupVersion(),
 					"",
 					nil,
-					fieldmanager.WithErrors(func(_ runtime.Object, err error) { reported = err }),
+					func(o *fieldmanager.Options) { o.Errors = func(_ runtime.Object, err error) { reported = err } },
 				),
 			)
 			now := object(data)

@@ -189,14 +189,11 @@ func newManager(key kindKey, published Group) (*fieldmanager.FieldManager, error
 	if published.Types == nil || published.Types.TypeFor(key.GroupVersionKind) == nil {
 		return nil, nil
 	}
-	options := []fieldmanager.Option{
-		fieldmanager.WithSubresource(key.subresource),
-		fieldmanager.WithResetFields(resetFields(key, published)),
-	}
+	options := fieldmanager.Options{Subresource: key.subresource, ResetFields: resetFields(key, published)}
 	if empty, ok := defaults.New(key.GroupVersionKind); ok {
-		options = append(options, fieldmanager.WithEmptyObject(empty))
+		options.Empty = empty
 	}
-	return fieldmanager.New(key.GroupVersionKind, published.Types, options...)
+	return fieldmanager.New(key.GroupVersionKind, published.Types, options)
 }
 
 // resetFields returns the fields that a write leaves alone: those of built-in kinds; the status of a custom resource

@@ -72,7 +72,8 @@ type Options struct {
 	Resolve func(conflicts.Conflict) (way conflicts.Way, ok bool)
 	// Subresource is that of the FieldManager, and empty for the object itself.
 	Subresource string
-	// Plan says what the server does with a merged object. Its Force is ignored.
+	// Plan says what the server does with a merged object. Its Manager and Force are
+	// ignored.
 	// For built-in types Semantics should be typed.Canonical(nil), and Defaults true
 	// for all types with defaults.
 	Plan fieldmanager.PlanOptions
@@ -186,7 +187,7 @@ func (a *Applier) apply(
 	ctx context.Context, r Resource, cached Object, intent *unstructured.Unstructured,
 ) (result Result, err error) {
 	if !isNil(cached) && !a.isBehind(cached) {
-		if result, err = a.plan(cached, intent); err != nil {
+		if result, err = a.plan(ctx, cached, intent); err != nil {
 			return result, err
 		}
 		if result.Plan != nil {
@@ -214,7 +215,7 @@ func (a *Applier) apply(
 		if !again {
 			return result, err
 		}
-		next, resolveErr := a.plan(live, intent)
+		next, resolveErr := a.plan(ctx, live, intent)
 		switch {
 		case resolveErr != nil:
 			return result, resolveErr
@@ -231,22 +232,24 @@ func (a *Applier) apply(
 
 // plan plans an intent on an object, and decides its conflicts where all of them have an answer.
 // The plan is nil for an intent that can't be planned.
-func (a *Applier) plan(live runtime.Object, intent *unstructured.Unstructured) (Result, error) {
+func (a *Applier) plan(ctx context.Context, live runtime.Object, intent *unstructured.Unstructured) (Result, error) {
 	manager := a.fieldManager()
 	if manager == nil {
 		return Result{}, nil
 	}
-	plan, err := manager.Plan(live, intent, a.options.Manager, a.options.Plan)
+	options := a.options.Plan
+	options.Manager = a.options.Manager
+	plan, err := manager.Plan(ctx, live, intent, options)
 	if err != nil {
 		return Result{}, nil // The server says what is wrong with it.
 	}
 	if plan.Outcome != fieldmanager.Conflict || !a.decidesAll(plan.Conflicts) {
 		return Result{Plan: plan}, nil
 	}
-	resolution, err := manager.Resolve(live, intent, a.options.Manager, func(c conflicts.Conflict) conflicts.Way {
+	resolution, err := manager.Resolve(ctx, live, intent, func(c conflicts.Conflict) conflicts.Way {
 		way, _ := a.options.Resolve(c)
 		return way
-	}, a.options.Plan)
+	}, options)
 	if err != nil {
 		return Result{Plan: plan}, fmt.Errorf("resolve conflicts: %w", err)
 	}

@@ -21,7 +21,11 @@ import (
 )
 
 func fieldManager(t testing.TB) *fieldmanager.FieldManager {
-	m, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin())
+	m, err := fieldmanager.New(
+		schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		openapi.Builtin(),
+		fieldmanager.Options{},
+	)
 	require.NoError(t, err)
 	return m
 }
@@ -60,7 +64,7 @@ func (s *server) apply(obj *unstructured.Unstructured, manager string, force boo
 		live = s.live
 	}
 	m := fieldManager(s.t)
-	plan, err := m.Plan(live, obj, manager, fieldmanager.PlanOptions{Force: force})
+	plan, err := m.Plan(context.Background(), live, obj, fieldmanager.PlanOptions{Manager: manager, Force: force})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +78,7 @@ func (s *server) apply(obj *unstructured.Unstructured, manager string, force boo
 	if s.live != nil {
 		version, _ = strconv.Atoi(s.live.GetResourceVersion())
 	}
-	s.live = plan.Merged.(*unstructured.Unstructured).DeepCopy()
+	s.live = plan.Object.(*unstructured.Unstructured).DeepCopy()
 	s.live.SetUID("uid")
 	s.live.SetResourceVersion(strconv.Itoa(version + 1))
 	return s.live.DeepCopy(), nil

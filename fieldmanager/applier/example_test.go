@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -22,7 +23,7 @@ type engine struct {
 func (e *engine) Apply(
 	_ context.Context, _ string, obj *unstructured.Unstructured, o metav1.ApplyOptions, _ ...string,
 ) (*unstructured.Unstructured, error) {
-	applied, err := e.manager.Apply(e.live, obj, o.FieldManager, o.Force)
+	applied, err := writetest.Apply(e.manager, e.live, obj, o.FieldManager, o.Force)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,11 @@ func (e *engine) Apply(
 
 // A controller applies the same intent again and again. Only the applies that change something are sent.
 func Example() {
-	manager, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin())
+	manager, err := fieldmanager.New(
+		schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		openapi.Builtin(),
+		fieldmanager.Options{},
+	)
 	if err != nil {
 		panic(err)
 	}

@@ -1,6 +1,7 @@
 package fieldmanagertest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -169,7 +170,7 @@ func TestRequireOwnerFails(t *testing.T) {
 // is broken, it fails.
 type renamer struct{ broken *bool }
 
-func (c renamer) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (c renamer) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	if *c.broken {
 		return nil, errors.New("webhook is down")
 	}

@@ -1,6 +1,7 @@
 package fieldmanagertest
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -161,18 +162,18 @@ func (p *Played) plan(c call) {
 	c.server.now = c.now
 	warnings := c.server.warnings
 	defer func() { c.server.warnings = warnings }()
-	options := fieldmanager.PlanOptions{Force: c.write.force}
+	options := fieldmanager.PlanOptions{Manager: c.write.manager, Force: c.write.force}
 	var live runtime.Object // nil for a create
 	if c.live != nil {
 		live = c.live
 	}
-	if plan, err := m.Plan(live, c.object, c.write.manager, options); err == nil {
+	if plan, err := m.Plan(context.Background(), live, c.object, options); err == nil {
 		p.Plan = plan
 	}
 	if p.Conflicts == nil {
 		return
 	}
-	if report, err := m.WaysOut(live, c.object, c.write.manager, "", options); err == nil {
+	if report, err := m.WaysOut(context.Background(), live, c.object, "", options); err == nil {
 		p.Ways = report.Ways
 	}
 }

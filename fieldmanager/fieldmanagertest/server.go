@@ -1,6 +1,7 @@
 package fieldmanagertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -236,17 +237,17 @@ func (s *server) engine(gvk schema.GroupVersionKind, w Write, live, body map[str
 		u := &unstructured.Unstructured{Object: live}
 		stored, c.live = u, &unstructured.Unstructured{Object: trees.Plain(live).(map[string]any)}
 	}
-	var out runtime.Object
-	if w.verb == applyVerb {
-		out, err = m.Apply(stored, object, w.manager, w.force)
+	var out fieldmanager.Result
+	if ctx := context.Background(); w.verb == applyVerb {
+		out, err = m.Apply(ctx, stored, object, fieldmanager.ApplyOptions{Manager: w.manager, Force: w.force})
 	} else {
-		out, err = m.Update(stored, object, w.manager)
+		out, err = m.Update(ctx, stored, object, fieldmanager.UpdateOptions{Manager: w.manager})
 	}
 	if !reflect.DeepEqual(body, c.object.Object) || live != nil && !reflect.DeepEqual(live, c.live.Object) {
 		return nil, fmt.Errorf("%s: the engine changed an object that it was given", w)
 	}
 	if c.err = err; err == nil {
-		c.out = out.(*unstructured.Unstructured).Object
+		c.out = out.Object.(*unstructured.Unstructured).Object
 	}
 	if s.observe != nil {
 		s.observe(c)
@@ -264,19 +265,19 @@ func (s *server) manager(gvk schema.GroupVersionKind, subresource string) (*fiel
 		types = openapi.Builtin()
 	}
 	m, err := fieldmanager.New(gvk, types,
-		fieldmanager.WithConverter(s.converter),
-		fieldmanager.WithSubresource(subresource),
-		fieldmanager.WithResetFields(s.resetFields(subresource)),
-		fieldmanager.WithClock(func() time.Time { return s.now }),
-		fieldmanager.WithWarnings(func(warning fieldmanager.Warning) {
-			// A write asks for the same conversion several times.
-			for _, w := range s.warnings {
-				if w.String() == warning.String() {
-					return
+		fieldmanager.Options{Converter: s.converter,
+			Subresource: subresource,
+			ResetFields: s.resetFields(subresource),
+			Clock:       func() time.Time { return s.now },
+			Warnings: func(warning fieldmanager.Warning) {
+				// A write asks for the same conversion several times.
+				for _, w := range s.warnings {
+					if w.String() == warning.String() {
+						return
+					}
 				}
-			}
-			s.warnings = append(s.warnings, warning)
-		}))
+				s.warnings = append(s.warnings, warning)
+			}})
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +314,7 @@ func (s *server) convert(tree map[string]any, version string) (map[string]any, e
 	if tree == nil || tree["apiVersion"] == to.String() {
 		return tree, nil
 	}
-	out, err := s.converter.Convert(&unstructured.Unstructured{Object: tree}, to)
+	out, err := s.converter.Convert(context.Background(), &unstructured.Unstructured{Object: tree}, to)
 	if err != nil {
 		return nil, fmt.Errorf("converting to %s: %w", to, err)
 	}

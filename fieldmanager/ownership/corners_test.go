@@ -83,9 +83,9 @@ func TestMoveErrors(t *testing.T) {
 			w := started(t)
 			before := w.live.DeepCopy()
 			mover := ownership.New(openapi.Builtin(), nil)
-			_, err := mover.Do(w.live, row.move)
+			_, err := mover.Do(t.Context(), w.live, row.move)
 			require.ErrorContains(t, err, row.want)
-			_, err = mover.Do(w.live, ownership.Drop{From: manager("kubectl")}, row.move)
+			_, err = mover.Do(t.Context(), w.live, ownership.Drop{From: manager("kubectl")}, row.move)
 			require.ErrorContains(t, err, "move 2: ")
 			require.Equal(t, before, w.live)
 		})
@@ -118,7 +118,7 @@ func TestSelects(t *testing.T) {
 				entry("Apply", "apps/v1", ""), entry("Update", "apps/v1", ""),
 				entry("Update", "apps/v1", "status"), entry("Update", "apps/v1beta1", ""),
 			})
-			r, err := ownership.New(openapi.Builtin(), nil).Do(live, ownership.Drop{From: row.from})
+			r, err := ownership.New(openapi.Builtin(), nil).Do(t.Context(), live, ownership.Drop{From: row.from})
 			require.NoError(t, err)
 			entries, err := managedfields.Decode(r.Object.(*unstructured.Unstructured).GetManagedFields())
 			require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 			"no apiVersion or no kind"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := mover.Do(row.live, drop)
+			_, err := mover.Do(t.Context(), row.live, drop)
 			require.ErrorContains(t, err, row.want)
 		})
 	}
@@ -166,14 +166,19 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 func TestPatch(t *testing.T) {
 	w := started(t)
 	mover := ownership.New(openapi.Builtin(), nil).Clock(clock)
-	r, err := mover.Do(w.live)
+	r, err := mover.Do(t.Context(), w.live)
 	require.NoError(t, err)
 	patch, err := r.Patch()
 	require.NoError(t, err)
 	require.Nil(t, patch, "there is nothing to do")
 
-	r, err = mover.Do(w.live, ownership.Drop{From: manager("kubectl")}, ownership.Drop{From: manager("controller")},
-		ownership.Drop{From: manager("argocd")})
+	r, err = mover.Do(
+		t.Context(),
+		w.live,
+		ownership.Drop{From: manager("kubectl")},
+		ownership.Drop{From: manager("controller")},
+		ownership.Drop{From: manager("argocd")},
+	)
 	require.NoError(t, err)
 	patch, err = r.Patch()
 	require.NoError(t, err)
@@ -185,7 +190,11 @@ func TestPatch(t *testing.T) {
 	)
 
 	untracked := r.Object.(*unstructured.Unstructured)
-	r, err = mover.Do(untracked, ownership.Adopt{Fields: set(t, `{"f:spec":{"f:replicas":{}}}`), To: manager("b")})
+	r, err = mover.Do(
+		t.Context(),
+		untracked,
+		ownership.Adopt{Fields: set(t, `{"f:spec":{"f:replicas":{}}}`), To: manager("b")},
+	)
 	require.NoError(t, err)
 	patch, err = r.Patch()
 	require.NoError(t, err)
@@ -195,7 +204,7 @@ func TestPatch(t *testing.T) {
 		"what is not there can't be replaced")
 
 	untracked.SetResourceVersion("")
-	r, err = mover.Do(untracked, ownership.Adopt{All: true, To: manager("b")})
+	r, err = mover.Do(t.Context(), untracked, ownership.Adopt{All: true, To: manager("b")})
 	require.NoError(t, err)
 	_, err = r.Patch()
 	require.ErrorIs(t, err, ownership.ErrNoResourceVersion)
@@ -243,8 +252,8 @@ func widgets(t *testing.T) (*openapi.Registry, *ownership.Mover) {
 	crd := parse(t, widget)
 	types, err := openapi.CompileCRD(crd.Object)
 	require.NoError(t, err)
-	return types, ownership.New(types, func(schema.GroupVersionKind, string) []fieldmanager.Option {
-		return []fieldmanager.Option{fieldmanager.WithConverter(fieldmanager.NoneConverter{})}
+	return types, ownership.New(types, func(schema.GroupVersionKind, string) fieldmanager.Options {
+		return fieldmanager.Options{Converter: fieldmanager.NoneConverter{}}
 	})
 }
 
@@ -268,24 +277,24 @@ func TestVersions(t *testing.T) {
 	_, mover := widgets(t)
 	live := withEntries(t, "spec: {a: x, m: {k: v}}",
 		`one Update example.dev/v1 {"f:spec":{"f:a":{},"f:m":{}}}`, `two Apply example.dev/v2 {"f:spec":{"f:m":{"f:k":{}}}}`)
-	r, err := mover.Do(live,
+	r, err := mover.Do(t.Context(), live,
 		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:a":{}}}`), From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
 	require.Equal(t, `two Apply example.dev/v2  never {"f:spec":{"f:a":{},"f:m":{"f:k":{}}}}
 one Update example.dev/v1  never {"f:spec":{"f:m":{}}}`, owners(t, r.Object))
 
-	_, err = mover.Do(live,
+	_, err = mover.Do(t.Context(), live,
 		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:m":{}}}`), From: manager("one"), To: manager("two")})
 	require.EqualError(t, err,
 		".spec.m.k: fields of version example.dev/v1 can't go into an entry of version example.dev/v2, where they are others")
 
 	gone := withEntries(t, "spec: {a: x}", `one Update example.dev/v0 {"f:spec":{"f:a":{}}}`)
-	_, err = mover.Do(gone, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	_, err = mover.Do(t.Context(), gone, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
 	require.EqualError(t, err, "no type for example.dev/v0, Kind=Widget")
-	r, err = mover.Do(gone, ownership.Drop{From: manager("one")})
+	r, err = mover.Do(t.Context(), gone, ownership.Drop{From: manager("one")})
 	require.NoError(t, err, "what a version that is gone left behind can be dropped")
 	require.Empty(t, owners(t, r.Object))
-	r, err = mover.Do(gone, ownership.Rename{From: manager("one"), To: "two"})
+	r, err = mover.Do(t.Context(), gone, ownership.Rename{From: manager("one"), To: "two"})
 	require.NoError(t, err)
 	require.Equal(t, `two Update example.dev/v0  never {"f:spec":{"f:a":{}}}`, owners(t, r.Object))
 }
@@ -297,17 +306,17 @@ func TestSeveralEntriesOfOneManager(t *testing.T) {
 		`one Apply example.dev/v1 {"f:spec":{"f:a":{}}}`,
 		`one Update example.dev/v1 {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x":{},"f:y":{}}}}}`,
 		`one Update example.dev/v2 {"f:spec":{"f:a":{}}}`)
-	r, err := mover.Do(live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	r, err := mover.Do(t.Context(), live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
 	require.Equal(t, `two Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{},"f:y":{}}}}}`,
 		owners(t, r.Object), "all become one")
 
-	r, err = mover.Do(live, ownership.Transfer{All: true, From: manager("one"), To: manager("one")})
+	r, err = mover.Do(t.Context(), live, ownership.Transfer{All: true, From: manager("one"), To: manager("one")})
 	require.NoError(t, err)
 	require.Equal(t, `one Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{},"f:y":{}}}}}`,
 		owners(t, r.Object), "its updates become applies")
 
-	r, err = mover.Do(live,
+	r, err = mover.Do(t.Context(), live,
 		ownership.Release{All: true,
 			From: managedfields.Key{Manager: "one", Operation: managedfields.Update, APIVersion: "example.dev/v2"}})
 	require.NoError(t, err)
@@ -315,7 +324,7 @@ func TestSeveralEntriesOfOneManager(t *testing.T) {
 one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x":{},"f:y":{}}}}}`, owners(t, r.Object),
 		"one of them")
 
-	r, err = mover.Do(live,
+	r, err = mover.Do(t.Context(), live,
 		ownership.Transfer{Fields: set(t, `{"f:spec":{"f:free":{"f:k":{"f:x":{}}}}}`), From: manager("one"),
 			To: manager("two")})
 	require.NoError(t, err)
@@ -323,7 +332,7 @@ one Update example.dev/v1  never {"f:spec":{"f:free":{".":{},"f:k":{".":{},"f:x"
 		`two Apply example.dev/v1  never {"f:spec":{"f:free":{"f:k":{".":{},"f:x":{}}}}}`, "the entry of the map is of both")
 	require.Contains(t, owners(t, r.Object), `"f:k":{".":{},"f:y":{}}`)
 
-	r, err = mover.Do(live, ownership.Rename{From: manager("one"), To: "two"},
+	r, err = mover.Do(t.Context(), live, ownership.Rename{From: manager("one"), To: "two"},
 		ownership.Rename{From: managedfields.KeyOf("two", managedfields.Apply, "", ""), To: "one"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"one Apply", "two Update", "two Update"}, func() (out []string) {
@@ -339,7 +348,7 @@ func TestWhatIsNotThereMoves(t *testing.T) {
 	_, mover := widgets(t)
 	live := withEntries(t, "spec: {}",
 		`one Update example.dev/v1 {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{}}}}}`)
-	r, err := mover.Do(live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
+	r, err := mover.Do(t.Context(), live, ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
 	require.Equal(t, `two Apply example.dev/v1  never {"f:spec":{"f:a":{},"f:free":{"f:k":{".":{},"f:x":{}}}}}`,
 		owners(t, r.Object))
@@ -351,7 +360,7 @@ func TestOthersStayAsTheyAre(t *testing.T) {
 	_, mover := widgets(t)
 	live := withEntries(t, "spec: {a: x}", `one Update example.dev/v1 {"f:spec":{"f:a":{}}}`,
 		`two Update example.dev/v9 {"z:later":{},"f:q":{}}`)
-	r, err := mover.Do(live, ownership.Drop{From: manager("one")})
+	r, err := mover.Do(t.Context(), live, ownership.Drop{From: manager("one")})
 	require.NoError(t, err)
 	require.Contains(t, owners(t, r.Object), "z:later")
 }
@@ -361,7 +370,7 @@ func TestNextThatCannotBeTold(t *testing.T) {
 	types, _ := widgets(t)
 	mover := ownership.New(types, nil)
 	live := withEntries(t, "spec: {a: x}", `one Apply example.dev/v2 {"f:spec":{"f:a":{}}}`)
-	r, err := mover.Do(live, ownership.Drop{From: manager("one")})
+	r, err := mover.Do(t.Context(), live, ownership.Drop{From: manager("one")})
 	require.NoError(t, err)
 	require.Len(t, r.Next, 1)
 	require.ErrorContains(t, r.Next[0].Err, "no converter to version example.dev/v2")
@@ -377,7 +386,7 @@ func TestGoStructsMove(t *testing.T) {
 				{Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
 					FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:k":{}}}}`)}}},
 	}
-	r, err := ownership.New(openapi.Builtin(), nil).Do(live,
+	r, err := ownership.New(openapi.Builtin(), nil).Do(t.Context(), live,
 		ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
 	require.IsType(t, live, r.Object)

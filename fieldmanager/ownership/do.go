@@ -89,7 +89,7 @@ func (a Adopt) do(s *state) error {
 	if err != nil {
 		return err
 	}
-	there, err := m.Owned(s.bare)
+	there, err := m.Owned(s.ctx, s.bare)
 	if err != nil {
 		return err
 	}
@@ -263,10 +263,10 @@ func (s *state) closed(set *fieldpath.Set,
 	if err != nil {
 		return nil, nil, err
 	}
-	if intent, err = m.Extract(s.bare, set); err != nil {
+	if intent, err = m.Extract(s.ctx, s.bare, set); err != nil {
 		return nil, nil, err
 	}
-	owned, err := m.Owned(intent)
+	owned, err := m.Owned(s.ctx, intent)
 	if err != nil {
 		return nil, nil, err
 	}

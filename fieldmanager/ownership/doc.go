@@ -2,7 +2,7 @@
 // nothing else.
 //
 //	mover := ownership.New(types, nil)
-//	result, err := mover.Do(live, ownership.Transfer{
+//	result, err := mover.Do(ctx, live, ownership.Transfer{
 //		Fields: fields, From: managedfields.Key{Manager: "kubectl"}, To: managedfields.Key{Manager: "argocd"},
 //	})
 //	if err != nil {

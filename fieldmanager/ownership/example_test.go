@@ -1,6 +1,7 @@
 package ownership_test
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,7 +45,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	result, err := ownership.New(openapi.Builtin(), nil).Do(live, ownership.Transfer{
+	result, err := ownership.New(openapi.Builtin(), nil).Do(context.Background(), live, ownership.Transfer{
 		Fields: replicas,
 		From:   managedfields.Key{Manager: "alice"},
 		To:     managedfields.Key{Manager: "bob"},
@@ -81,7 +82,8 @@ metadata: {name: nginx}
 spec: {replicas: 3, paused: false}
 `)
 	replicas := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"))
-	steps, err := ownership.New(openapi.Builtin(), nil).Handover(live, intent, "alice", replicas, "handover-to-hpa")
+	steps, err := ownership.New(openapi.Builtin(), nil).
+		Handover(context.Background(), live, intent, "alice", replicas, "handover-to-hpa")
 	if err != nil {
 		panic(err)
 	}

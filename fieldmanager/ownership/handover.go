@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -33,7 +34,7 @@ type Step struct {
 //
 // applied is the current intent of manager, with or without the fields, whose values are ignored. live must have all
 // the fields, and manager must own them. The fields are chosen as in a [Move]. The applies are for the main resource.
-func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *fieldpath.Set,
+func (m *Mover) Handover(ctx context.Context, live, applied runtime.Object, manager string, fields *fieldpath.Set,
 	temporary string) ([]Step, error) {
 	if fields.Empty() {
 		return nil, errors.New("no fields are chosen")
@@ -46,7 +47,7 @@ func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *f
 			return nil, err
 		}
 	}
-	s, err := m.start(live)
+	s, err := m.start(ctx, live)
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +63,14 @@ func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *f
 	if err != nil {
 		return nil, err
 	}
-	there, err := fm.Owned(live)
+	there, err := fm.Owned(ctx, live)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkFields(fields, "the object has", there); err != nil {
 		return nil, err
 	}
-	handed, err := fm.Extract(live, atOrBelow(there, fields))
+	handed, err := fm.Extract(ctx, live, atOrBelow(there, fields))
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +82,14 @@ func (m *Mover) Handover(live, applied runtime.Object, manager string, fields *f
 	now := live
 	for i := range steps {
 		step := &steps[i]
-		if step.Plan, err = fm.Plan(now, step.Intent, step.Manager, m.plans); err != nil {
+		if step.Plan, err = fm.Plan(ctx, now, step.Intent, m.planning(step.Manager)); err != nil {
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, err)
 		}
 		if step.Plan.Outcome == fieldmanager.Conflict {
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, step.Plan.Conflicts)
 		}
-		now = step.Plan.Merged
-		left, err := fm.Owned(now)
+		now = step.Plan.Object
+		left, err := fm.Owned(ctx, now)
 		if err != nil {
 			return nil, err
 		}

@@ -33,8 +33,14 @@ func TestHandover(t *testing.T) {
 	w.apply("alice", deployment(t, "spec: {replicas: 3, paused: true}"))
 	before := w.live.DeepCopy()
 	mover := ownership.New(openapi.Builtin(), nil)
-	steps, err := mover.Handover(w.live, deployment(t, "spec: {replicas: 3, paused: true}"), "alice", replicas,
-		"handover-to-hpa")
+	steps, err := mover.Handover(
+		t.Context(),
+		w.live,
+		deployment(t, "spec: {replicas: 3, paused: true}"),
+		"alice",
+		replicas,
+		"handover-to-hpa",
+	)
 	require.NoError(t, err)
 	require.Equal(t, before, w.live)
 	require.Len(t, steps, 2)
@@ -104,7 +110,7 @@ func TestWithoutHandover(t *testing.T) {
 func TestHandoverByPatch(t *testing.T) {
 	w := newWorld(t, deploymentKind)
 	w.apply("alice", deployment(t, "spec: {replicas: 3, paused: true}"))
-	r, err := ownership.New(openapi.Builtin(), nil).Do(w.live, ownership.Transfer{
+	r, err := ownership.New(openapi.Builtin(), nil).Do(t.Context(), w.live, ownership.Transfer{
 		Fields: replicas, From: manager("alice"), To: managedfields.KeyOf("hpa", managedfields.Update, "apps/v1", "scale")})
 	require.NoError(t, err)
 	accepted(t, w, r)
@@ -123,7 +129,8 @@ func TestHandoverByPatch(t *testing.T) {
 func TestHandoverOfAnItem(t *testing.T) {
 	w := started(t)
 	image := set(t, `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`)
-	steps, err := ownership.New(openapi.Builtin(), nil).Handover(w.live, deployment(t, web), "argocd", image, "tmp")
+	steps, err := ownership.New(openapi.Builtin(), nil).
+		Handover(t.Context(), w.live, deployment(t, web), "argocd", image, "tmp")
 	require.NoError(t, err)
 	for _, step := range steps {
 		w.apply(step.Manager, step.Intent)
@@ -171,7 +178,7 @@ func TestHandoverErrors(t *testing.T) {
 			if row.change != nil {
 				row.change(w.live)
 			}
-			_, err := mover.Handover(w.live, row.applied, row.manager, row.fields, row.temporary)
+			_, err := mover.Handover(t.Context(), w.live, row.applied, row.manager, row.fields, row.temporary)
 			require.EqualError(t, err, row.want)
 		})
 	}
@@ -207,8 +214,14 @@ func TestHandoverInOtherWords(t *testing.T) {
 		{mover, fieldmanager.Changed},
 		{mover.Planning(fieldmanager.PlanOptions{Semantics: typed.Canonical(nil)}), fieldmanager.OwnershipOnly},
 	} {
-		steps, err := row.mover.Handover(live, deployment("1000m", nil), "web", set(t, `{"f:spec":{"f:replicas":{}}}`),
-			"temporary")
+		steps, err := row.mover.Handover(
+			t.Context(),
+			live,
+			deployment("1000m", nil),
+			"web",
+			set(t, `{"f:spec":{"f:replicas":{}}}`),
+			"temporary",
+		)
 		require.NoError(t, err)
 		require.Equal(t, fieldmanager.OwnershipOnly, steps[0].Plan.Outcome)
 		require.Equal(t, row.want, steps[1].Plan.Outcome)

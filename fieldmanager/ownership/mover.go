@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // Mover moves ownership in objects of all kinds that its types know. It is safe for concurrent use.
 type Mover struct {
 	types   fieldmanager.Types
-	options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option
+	options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
 	plans   fieldmanager.PlanOptions
 	now     func() time.Time
 }
@@ -26,7 +27,7 @@ type Mover struct {
 // the main resource): reset fields and converters. Without a converter, fields of entries at other versions than
 // live's can neither be moved nor planned.
 func New(types fieldmanager.Types,
-	options func(kind schema.GroupVersionKind, subresource string) []fieldmanager.Option) *Mover {
+	options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options) *Mover {
 	return &Mover{types: types, options: options, now: time.Now}
 }
 
@@ -47,6 +48,13 @@ func (m *Mover) Planning(options fieldmanager.PlanOptions) *Mover {
 	return &out
 }
 
+// planning returns how the Mover plans an apply of a manager.
+func (m *Mover) planning(manager string) fieldmanager.PlanOptions {
+	options := m.plans
+	options.Manager = manager
+	return options
+}
+
 // manager returns the field manager for writes at a version through a subresource.
 func (m *Mover) manager(kind schema.GroupVersionKind, version, subresource string) (*fieldmanager.FieldManager, error) {
 	gv, err := schema.ParseGroupVersion(version)
@@ -54,11 +62,12 @@ func (m *Mover) manager(kind schema.GroupVersionKind, version, subresource strin
 		return nil, err
 	}
 	at := gv.WithKind(kind.Kind)
-	var options []fieldmanager.Option
+	var options fieldmanager.Options
 	if m.options != nil {
 		options = m.options(at, subresource)
 	}
-	return fieldmanager.New(at, m.types, append(slices.Clone(options), fieldmanager.WithSubresource(subresource))...)
+	options.Subresource = subresource
+	return fieldmanager.New(at, m.types, options)
 }
 
 // Do makes the moves on live, one after the other. It does not change live; the result shares memory with it.
@@ -66,9 +75,9 @@ func (m *Mover) manager(kind schema.GroupVersionKind, version, subresource strin
 // It returns an error, and moves nothing, if the managed fields of live are malformed; if a move names a manager
 // without an entry, a path at which there is nothing to move, or an invalid manager name; or if fields would move to
 // an entry of another API version at which they differ. The error has the position of the move, from 1, if there are
-// several.
-func (m *Mover) Do(live runtime.Object, moves ...Move) (*Result, error) {
-	s, err := m.start(live)
+// several. ctx goes to the converters.
+func (m *Mover) Do(ctx context.Context, live runtime.Object, moves ...Move) (*Result, error) {
+	s, err := m.start(ctx, live)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +100,7 @@ func (m *Mover) Do(live runtime.Object, moves ...Move) (*Result, error) {
 // state is an object while moves are made on it.
 type state struct {
 	mover *Mover
+	ctx   context.Context
 	live  runtime.Object
 	bare  runtime.Object // live without managed fields
 	kind  schema.GroupVersionKind
@@ -101,8 +111,8 @@ type state struct {
 	applied map[managedfields.Key]managedfields.Entry
 }
 
-func (m *Mover) start(live runtime.Object) (*state, error) {
-	s := &state{mover: m, live: live, applied: map[managedfields.Key]managedfields.Entry{}}
+func (m *Mover) start(ctx context.Context, live runtime.Object) (*state, error) {
+	s := &state{mover: m, ctx: ctx, live: live, applied: map[managedfields.Key]managedfields.Entry{}}
 	if live == nil {
 		return nil, errors.New("no object")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/ownership"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -49,8 +50,8 @@ func newWorld(t testing.TB, kind schema.GroupVersionKind) *world {
 }
 
 func (w *world) manager(subresource string) *fieldmanager.FieldManager {
-	m, err := fieldmanager.New(w.kind, openapi.Builtin(), fieldmanager.WithSubresource(subresource),
-		fieldmanager.WithClock(func() time.Time { w.now = w.now.Add(time.Second); return w.now }))
+	m, err := fieldmanager.New(w.kind, openapi.Builtin(), fieldmanager.Options{Subresource: subresource,
+		Clock: func() time.Time { w.now = w.now.Add(time.Second); return w.now }})
 	require.NoError(w.t, err)
 	return m
 }
@@ -70,7 +71,7 @@ func (w *world) object() runtime.Object {
 
 func (w *world) apply(manager string, intent *unstructured.Unstructured) {
 	w.t.Helper()
-	out, err := w.manager("").Apply(w.object(), intent, manager, false)
+	out, err := writetest.Apply(w.manager(""), w.object(), intent, manager, false)
 	require.NoError(w.t, err)
 	w.store(out)
 }
@@ -79,7 +80,7 @@ func (w *world) update(manager, subresource string, change func(tree map[string]
 	w.t.Helper()
 	now := w.live.DeepCopy()
 	change(now.Object)
-	out, err := w.manager(subresource).Update(w.object(), now, manager)
+	out, err := writetest.Update(w.manager(subresource), w.object(), now, manager)
 	require.NoError(w.t, err)
 	w.store(out)
 }
@@ -271,7 +272,7 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 		t.Run(row.name, func(t *testing.T) {
 			w := started(t)
 			before := w.live.DeepCopy()
-			r, err := ownership.New(openapi.Builtin(), nil).Clock(clock).Do(w.live, row.moves...)
+			r, err := ownership.New(openapi.Builtin(), nil).Clock(clock).Do(t.Context(), w.live, row.moves...)
 			require.NoError(t, err)
 			require.Equal(t, row.want, owners(t, r.Object), row.why)
 			require.Equal(t, before, w.live, "live is not changed")
@@ -317,7 +318,7 @@ func accepted(t *testing.T, w *world, r *ownership.Result) {
 	patched := w.live.DeepCopy()
 	require.NoError(t, unstructured.SetNestedField(patched.Object, ops[0].Value, "metadata", "managedFields"))
 	for _, update := range []func() (runtime.Object, error){
-		func() (runtime.Object, error) { return w.manager("").Update(w.live, patched, "patcher") },
+		func() (runtime.Object, error) { return writetest.Update(w.manager(""), w.live, patched, "patcher") },
 		func() (runtime.Object, error) { return upstream(t, w.live, patched, "patcher") },
 	} {
 		got, err := update()

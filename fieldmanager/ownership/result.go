@@ -136,10 +136,10 @@ func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
 	}
 	m, err := s.managerAt(last.APIVersion, c.Manager.Subresource)
 	if err == nil {
-		n.Intent, err = m.Extract(s.bare, last.Fields)
+		n.Intent, err = m.Extract(s.ctx, s.bare, last.Fields)
 	}
 	if err == nil {
-		n.Plan, err = m.Plan(now, n.Intent, c.Manager.Manager, s.mover.plans)
+		n.Plan, err = m.Plan(s.ctx, now, n.Intent, s.mover.planning(c.Manager.Manager))
 	}
 	if err != nil {
 		n.Err = err

@@ -53,7 +53,7 @@ func TestUndecodableEntries(t *testing.T) {
 				return r.Object.(*unstructured.Unstructured).Object["metadata"].(m)["managedFields"].([]any)
 			}
 			for name, move := range moves {
-				r, err := mover.Do(live, move)
+				r, err := mover.Do(t.Context(), live, move)
 				require.NoError(t, err, name)
 				require.Contains(t, list(r), any(carol), name)
 				patch, err := r.Patch()
@@ -61,11 +61,11 @@ func TestUndecodableEntries(t *testing.T) {
 				require.Contains(t, string(patch), "carol", name)
 			}
 			for name, move := range aboutIt {
-				_, err := mover.Do(live, move)
+				_, err := mover.Do(t.Context(), live, move)
 				require.ErrorContains(t, err, `managedFields[1] of manager "carol"`, name)
 				require.ErrorContains(t, err, "drop", name)
 			}
-			r, err := mover.Do(live, ownership.Drop{From: manager("carol")})
+			r, err := mover.Do(t.Context(), live, ownership.Drop{From: manager("carol")})
 			require.NoError(t, err)
 			require.Equal(t, []any{alice}, list(r))
 			require.Equal(t, []managedfields.Key{manager("carol")}, []managedfields.Key{{Manager: r.Dropped[0].Manager}})

@@ -107,7 +107,7 @@ func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter man
 	if custom {
 		newFieldManager = apimachinery.NewDefaultCRDFieldManager
 	}
-	build := func(options ...fieldmanager.Option) (Writer, error) {
+	build := func(options ...func(*fieldmanager.Options)) (Writer, error) {
 		return newFieldManager(typeConverter, objectConverter, objectDefaulter, objectCreater, kind, hub, subresource,
 			resetFields, options...)
 	}
@@ -115,10 +115,13 @@ func (e *Engine) NewFieldManager(upstream Writer, custom bool, typeConverter man
 		return upstream, nil // a kind without types can't be applied to
 	}
 	if e.mode == Tenure {
-		w, err := build(fieldmanager.WithWarnings(func(w fieldmanager.Warning) {
-			warnings.Inc()
-			klog.V(2).InfoS("Managed fields can't be compared", "versionKind", kind, "subresource", subresource, "warning", w)
-		}))
+		w, err := build(func(o *fieldmanager.Options) {
+			o.Warnings = func(w fieldmanager.Warning) {
+				warnings.Inc()
+				klog.V(2).
+					InfoS("Managed fields can't be compared", "versionKind", kind, "subresource", subresource, "warning", w)
+			}
+		})
 		if err != nil || custom {
 			return w, err
 		}

@@ -119,7 +119,7 @@ func newGadgetServer(t testing.TB, remembers bool) *gadgetServer {
 	require.NoError(t, err)
 	for _, subresource := range []string{"", "status"} {
 		w, err := apimachinery.NewDefaultFieldManager(converter, gadgetHost{}, gadgetHost{}, gadgetHost{}, gadgetKind,
-			gadgetKind.GroupVersion(), subresource, nil, fieldmanager.WithClock(clock))
+			gadgetKind.GroupVersion(), subresource, nil, func(o *fieldmanager.Options) { o.Clock = clock })
 		require.NoError(t, err)
 		s.writers[subresource] = newNumbered(w, subresource)
 	}

@@ -76,14 +76,16 @@ func (r *Recorder) Start() {
 
 // Wrap returns a Writer that answers as upstream does and records a sample of its writes.
 // build makes Tenure's field manager of the same kind.
-func (r *Recorder) Wrap(upstream Writer, build func(...fieldmanager.Option) (Writer, error),
+func (r *Recorder) Wrap(upstream Writer, build func(...func(*fieldmanager.Options)) (Writer, error),
 	kind Kind) (Writer, error) {
 	of := &recorded{recorder: r, upstream: upstream, kind: kind}
 	var err error
 	of.tenure, err = build(
-		fieldmanager.WithClock(func() time.Time { return r.now }),
-		fieldmanager.WithWarnings(func(w fieldmanager.Warning) { of.warned = append(of.warned, w) }),
-		fieldmanager.WithErrors(func(runtime.Object, error) {}),
+		func(o *fieldmanager.Options) { o.Clock = func() time.Time { return r.now } },
+		func(o *fieldmanager.Options) {
+			o.Warnings = func(w fieldmanager.Warning) { of.warned = append(of.warned, w) }
+		},
+		func(o *fieldmanager.Options) { o.Errors = func(runtime.Object, error) {} },
 	)
 	if err != nil {
 		// What Tenure does not take at all is a difference as well.

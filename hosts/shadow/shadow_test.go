@@ -130,7 +130,7 @@ func newServer(t *testing.T, o Options) *server {
 		nil,
 	)
 	require.NoError(t, err)
-	writer, err := recorder.Wrap(theirs, func(options ...fieldmanager.Option) (Writer, error) {
+	writer, err := recorder.Wrap(theirs, func(options ...func(*fieldmanager.Options)) (Writer, error) {
 		return apimachinery.NewDefaultCRDFieldManager(converter, host{}, host{}, host{}, kind, kind.GroupVersion(), "",
 			map[fieldpath.APIVersion]fieldpath.Filter{}, options...)
 	}, Kind{Kind: kind, Hub: kind.GroupVersion(), Custom: true, Converter: host{}, Types: converter})

@@ -1,6 +1,7 @@
 package attacks_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/ownership"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -18,7 +20,7 @@ import (
 // converter converts as a function says.
 type converter func(runtime.Object, schema.GroupVersion) (runtime.Object, error)
 
-func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (c converter) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	return c(obj, to)
 }
 
@@ -29,8 +31,11 @@ func converting(c converter) func() error {
 	live := stored(object(tree{"number": int64(1)}), entry("bob", "Update", "example.dev/v2", fields))
 	return func() error {
 		told := 0
-		m := manager(fieldmanager.WithConverter(c), fieldmanager.WithWarnings(func(fieldmanager.Warning) { told++ }))
-		out, err := m.Apply(live, object(tree{"number": int64(2)}), "alice", false)
+		m := manager(
+			func(o *fieldmanager.Options) { o.Converter = c },
+			func(o *fieldmanager.Options) { o.Warnings = func(fieldmanager.Warning) { told++ } },
+		)
+		out, err := writetest.Apply(m, live, object(tree{"number": int64(2)}), "alice", false)
 		if err != nil {
 			return err
 		}
@@ -43,13 +48,13 @@ var changes = []attack{
 		name: "100,000 conflicts", why: "each looks for its values in the list, and stands in the answer", size: 10_000,
 		gets: "all of them, as far as 4 MiB of text",
 		build: func(n int) func() error {
-			first, err := manager().Apply(nil, object(tree{"list": items(n, "a")}), "bob", false)
+			first, err := writetest.Apply(manager(), nil, object(tree{"list": items(n, "a")}), "bob", false)
 			if err != nil {
 				return func() error { return err }
 			}
 			live, intent := stored(first), object(tree{"list": items(n, "b")})
 			return func() error {
-				_, err := manager().Apply(live, intent, "alice", false)
+				_, err := writetest.Apply(manager(), live, intent, "alice", false)
 				var c conflicts.Conflicts
 				if !errors.As(err, &c) || len(c) != n {
 					return fmt.Errorf("expected %d conflicts, got %w", n, errOr(err))
@@ -63,14 +68,19 @@ var changes = []attack{
 		name: "8,000 conflicts, planned and decided", why: "each is looked up in the intent and in live", size: 2_000,
 		gets: "the ways out of all",
 		build: func(n int) func() error {
-			first, err := manager().Apply(nil, object(tree{"list": items(n, "a")}), "bob", false)
+			first, err := writetest.Apply(manager(), nil, object(tree{"list": items(n, "a")}), "bob", false)
 			if err != nil {
 				return func() error { return err }
 			}
 			live, intent := stored(first), object(tree{"list": items(n, "b")})
 			return func() error {
 				m := manager()
-				plan, err := m.Plan(live, intent, "alice", fieldmanager.PlanOptions{Defaults: true})
+				plan, err := m.Plan(
+					context.Background(),
+					live,
+					intent,
+					fieldmanager.PlanOptions{Manager: "alice", Defaults: true},
+				)
 				if err != nil {
 					return err
 				}
@@ -78,7 +88,7 @@ var changes = []attack{
 				for range plan.Changes() {
 					changed++
 				}
-				report, err := m.WaysOut(live, intent, "alice", "x", fieldmanager.PlanOptions{})
+				report, err := m.WaysOut(context.Background(), live, intent, "x", fieldmanager.PlanOptions{Manager: "alice"})
 				if err != nil {
 					return err
 				}
@@ -90,7 +100,7 @@ var changes = []attack{
 		name: "20,000 fields that move", why: "each is looked up in the entry and in the object", size: 5_000,
 		gets: "the fields, with their new owner",
 		build: func(n int) func() error {
-			first, err := manager().Apply(nil, object(tree{"list": items(n, "a")}), "bob", false)
+			first, err := writetest.Apply(manager(), nil, object(tree{"list": items(n, "a")}), "bob", false)
 			if err != nil {
 				return func() error { return err }
 			}
@@ -109,6 +119,7 @@ var changes = []attack{
 			fields := fieldpath.NewSet(half...)
 			return func() error {
 				r, err := mover.Do(
+					context.Background(),
 					live,
 					ownership.Transfer{
 						Fields: fields,
@@ -173,7 +184,13 @@ var changes = []attack{
 						"the panic was swallowed, or live changed",
 					)
 				}()
-				_, err = manager(fieldmanager.WithConverter(c)).Apply(live, object(tree{"number": int64(1)}), "alice", false)
+				_, err = writetest.Apply(
+					manager(func(o *fieldmanager.Options) { o.Converter = c }),
+					live,
+					object(tree{"number": int64(1)}),
+					"alice",
+					false,
+				)
 				return err
 			}
 		},
@@ -182,13 +199,15 @@ var changes = []attack{
 		name: "a defaulter that changes managed fields, or metadata", why: "what is stored is the engine's to say", size: 1,
 		gets: "its managed fields do not count; metadata that can't hold any is an error",
 		build: func(int) func() error {
-			defaulter := func(v any) fieldmanager.Option {
-				return fieldmanager.WithDefaulter(func(o runtime.Object) { o.(*unstructured.Unstructured).Object["metadata"] = v })
+			defaulter := func(v any) func(*fieldmanager.Options) {
+				return func(set *fieldmanager.Options) {
+					set.Defaulter = func(o runtime.Object) { o.(*unstructured.Unstructured).Object["metadata"] = v }
+				}
 			}
 			return all(
 				func() error {
 					m := manager(defaulter(tree{"managedFields": []any{entry("mallory", "Apply", "v1", tree{})}}))
-					out, err := m.Apply(nil, object(tree{"number": int64(1)}), "alice", false)
+					out, err := writetest.Apply(m, nil, object(tree{"number": int64(1)}), "alice", false)
 					if err != nil {
 						return err
 					}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -73,11 +74,9 @@ type types struct{ *typed.Type }
 
 func (t types) TypeFor(schema.GroupVersionKind) *typed.Type { return t.Type }
 
-func manager(options ...fieldmanager.Option) *fieldmanager.FieldManager {
-	options = append(
-		[]fieldmanager.Option{fieldmanager.WithClock(func() time.Time { return time.Unix(1e9, 0) })},
-		options...)
-	m, err := fieldmanager.New(kind, types{thing}, options...)
+func manager(options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
+	base := fieldmanager.Options{Clock: func() time.Time { return time.Unix(1e9, 0) }}
+	m, err := fieldmanager.New(kind, types{thing}, writetest.Options(base, options...))
 	if err != nil {
 		panic(err)
 	}
@@ -121,14 +120,14 @@ func entry(manager, operation, version string, fields tree) tree {
 // apply and update are what most rows do.
 func apply(m *fieldmanager.FieldManager, live, intent runtime.Object, force bool) func() error {
 	return func() error {
-		_, err := m.Apply(live, intent, "alice", force)
+		_, err := writetest.Apply(m, live, intent, "alice", force)
 		return err
 	}
 }
 
 func updating(m *fieldmanager.FieldManager, live, now runtime.Object) func() error {
 	return func() error {
-		_, err := m.Update(live, now, "ctl")
+		_, err := writetest.Update(m, live, now, "ctl")
 		return err
 	}
 }

@@ -1,11 +1,14 @@
 package attacks_test
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"strings"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
 // with returns an object with another value of one of its fields.
@@ -26,7 +29,10 @@ var metadata = []attack{
 					refused("metadata: expected a map", apply(manager(), nil, with("metadata", v), false)),
 					refused("metadata: expected a map", apply(manager(), with("metadata", v), object(nil), false)),
 					refused("metadata: expected a map", updating(manager(), nil, with("metadata", v))),
-					func() error { manager().UpdateNoErrors(stored(object(nil)), with("metadata", v), "x"); return nil },
+					func() error {
+						manager().UpdateNoErrors(context.Background(), stored(object(nil)), with("metadata", v), fieldmanager.UpdateOptions{Manager: "x"})
+						return nil
+					},
 				)
 			}
 			return all(append(steps, apply(manager(), with("metadata", nil), object(tree{"number": int64(2)}), true))...)
@@ -72,7 +78,7 @@ var metadata = []attack{
 			live := stored(object(nil), entry("bob", "Update", "example.dev/v1", tree{"f:spec": tree{"f:number": tree{}}}))
 			live.Object["metadata"].(tree)["annotations"] = tree{fieldmanager.LastAppliedAnnotation: "{}", "x": int64(1)}
 			return refused("conflict with \"bob\"", func() error {
-				_, err := manager().Apply(live, object(tree{"number": int64(1)}), "kubectl", false)
+				_, err := writetest.Apply(manager(), live, object(tree{"number": int64(1)}), "kubectl", false)
 				return err
 			})
 		},
@@ -96,7 +102,7 @@ var metadata = []attack{
 				other[k] = "w"
 			}
 			return func() error {
-				_, err := manager().Apply(live, object(tree{"map": other}), "kubectl", false)
+				_, err := writetest.Apply(manager(), live, object(tree{"map": other}), "kubectl", false)
 				return err
 			}
 		},
@@ -108,7 +114,7 @@ var metadata = []attack{
 			o := object(tree{"number": "x"})
 			o.Object["metadata"] = tree{"name": strings.Repeat("n", n)}
 			return func() error {
-				_, err := manager().Apply(nil, o, "alice", false)
+				_, err := writetest.Apply(manager(), nil, o, "alice", false)
 				return check(err != nil && len(err.Error()) < 4096, "an error that is as long as the name")
 			}
 		},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -136,8 +137,8 @@ var nesting = []attack{
 			live := stored(object(tree{"number": int64(1)}), entry("bob", "Update", "example.dev/v1", nestedFields(n)))
 			return func() error {
 				told := 0
-				m := manager(fieldmanager.WithWarnings(func(fieldmanager.Warning) { told++ }))
-				out, err := m.Apply(live, object(tree{"number": int64(2)}), "alice", false)
+				m := manager(func(o *fieldmanager.Options) { o.Warnings = func(fieldmanager.Warning) { told++ } })
+				out, err := writetest.Apply(m, live, object(tree{"number": int64(2)}), "alice", false)
 				if err != nil {
 					return err
 				}
@@ -164,7 +165,7 @@ var nesting = []attack{
 				),
 			}
 			return func() error {
-				_, err := manager().Apply(live, object(tree{"number": int64(2)}), "kubectl", false)
+				_, err := writetest.Apply(manager(), live, object(tree{"number": int64(2)}), "kubectl", false)
 				return err
 			}
 		},
@@ -213,7 +214,7 @@ var nesting = []attack{
 				}
 				return v
 			}
-			first, err := manager().Apply(nil, object(tree{"self": nested("a")}), "bob", false)
+			first, err := writetest.Apply(manager(), nil, object(tree{"self": nested("a")}), "bob", false)
 			if err != nil {
 				return func() error { return err }
 			}

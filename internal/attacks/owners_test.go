@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
@@ -62,8 +63,8 @@ var owners = []attack{
 			live := stored(object(tree{"number": int64(1)}), list...)
 			return func() error {
 				told := 0
-				m := manager(fieldmanager.WithWarnings(func(fieldmanager.Warning) { told++ }))
-				out, err := m.Update(live, stored(object(tree{"number": int64(2)})), "ctl")
+				m := manager(func(o *fieldmanager.Options) { o.Warnings = func(fieldmanager.Warning) { told++ } })
+				out, err := writetest.Update(m, live, stored(object(tree{"number": int64(2)})), "ctl")
 				if err != nil {
 					return err
 				}
@@ -72,7 +73,7 @@ var owners = []attack{
 				if len(kept) != n || told == 0 {
 					return fmt.Errorf("%d of %d entries left, %d warnings", len(kept), n, told)
 				}
-				_, err = m.Apply(live, object(nil), "alice", true)
+				_, err = writetest.Apply(m, live, object(nil), "alice", true)
 				return err
 			}
 		},
@@ -140,10 +141,10 @@ var owners = []attack{
 			return func() error {
 				told := 0
 				m := manager(
-					fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-					fieldmanager.WithWarnings(func(fieldmanager.Warning) { told++ }),
+					func(o *fieldmanager.Options) { o.Converter = fieldmanager.NoneConverter{} },
+					func(o *fieldmanager.Options) { o.Warnings = func(fieldmanager.Warning) { told++ } },
 				)
-				_, err := m.Apply(live, object(tree{"number": int64(2)}), "alice", true)
+				_, err := writetest.Apply(m, live, object(tree{"number": int64(2)}), "alice", true)
 				if err != nil {
 					return err
 				}
@@ -155,7 +156,7 @@ var owners = []attack{
 		name: "an intent that drops 50,000 items", why: "the passes of pruning, each over the whole object", size: 12_500,
 		gets: "a result",
 		build: func(n int) func() error {
-			first, err := manager().Apply(nil, object(tree{"list": items(n, "a")}), "alice", false)
+			first, err := writetest.Apply(manager(), nil, object(tree{"list": items(n, "a")}), "alice", false)
 			if err != nil {
 				return func() error { return err }
 			}

@@ -52,7 +52,7 @@ var numbers = []attack{
 		gets: "one element, and a result",
 		build: func(int) func() error {
 			all32 := []any{math.Copysign(0, -1), int8(1), uint64(math.MaxUint64), float32(1.5), 7, 1e308, int64(math.MinInt64)}
-			defaulter := fieldmanager.WithDefaulter(func(runtime.Object) {})
+			defaulter := func(o *fieldmanager.Options) { o.Defaulter = func(runtime.Object) {} }
 			return all(
 				apply(manager(defaulter), nil, object(tree{"set": all32, "atomic": all32}), false),
 				refused("duplicate", apply(manager(), nil, object(tree{"set": []any{math.Copysign(0, -1), 0}}), false)),

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/conflicts"
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -51,9 +53,9 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 	if err != nil {
 		return false, err
 	}
-	first, applyErr := m.Apply(live, intent.DeepCopyObject(), manager, force)
-	options := fieldmanager.PlanOptions{Force: force, Semantics: l.Semantics}
-	plan, planErr := m.Plan(live, intent.DeepCopyObject(), manager, options)
+	first, applyErr := writetest.Apply(m, live, intent.DeepCopyObject(), manager, force)
+	options := fieldmanager.PlanOptions{Manager: manager, Force: force, Semantics: l.Semantics}
+	plan, planErr := m.Plan(context.Background(), live, intent.DeepCopyObject(), options)
 	if applyErr == nil {
 		if first, err = l.stored(first); err != nil {
 			return false, nil // what no server can store is not applied again
@@ -72,7 +74,7 @@ func (l Laws) Check(live, intent runtime.Object, manager string, force bool, now
 	if stored == nil {
 		return true, nil
 	}
-	plan, err = m.Plan(stored, intent.DeepCopyObject(), manager, options)
+	plan, err = m.Plan(context.Background(), stored, intent.DeepCopyObject(), options)
 	if err != nil {
 		return false, fmt.Errorf("planned again: %w", err)
 	}
@@ -192,7 +194,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 		if e.Manager != manager || e.Operation != managedfields.Apply || e.Subresource != "" || e.APIVersion != version {
 			continue
 		}
-		extracted, err := m.Extract(stored, e.Fields)
+		extracted, err := m.Extract(context.Background(), stored, e.Fields)
 		var invalid typed.Errors
 		if errors.As(err, &invalid) {
 			continue // what an update left in live
@@ -200,7 +202,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 		if err != nil {
 			return fmt.Errorf("extracting: %w", err)
 		}
-		owned, err := m.Owned(extracted)
+		owned, err := m.Owned(context.Background(), extracted)
 		if err != nil {
 			return fmt.Errorf("fields of the extracted %s: %w", JSON(extracted.Object), err)
 		}
@@ -301,7 +303,7 @@ func (l Laws) apply(
 	manager string,
 	force bool,
 ) (runtime.Object, error) {
-	out, err := m.Apply(live.DeepCopyObject(), intent.DeepCopyObject(), manager, force)
+	out, err := writetest.Apply(m, live.DeepCopyObject(), intent.DeepCopyObject(), manager, force)
 	if err != nil {
 		return nil, err
 	}

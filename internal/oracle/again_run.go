@@ -54,7 +54,7 @@ func (w *World) before(version string) runtime.Object {
 
 func (w *World) laws(write Write) Laws {
 	return Laws{Type: w.types.TypeFor(Kind(write.Version)), At: func(now time.Time) (*fieldmanager.FieldManager, error) {
-		return fieldmanager.New(Kind(write.Version), w.types, fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-			fieldmanager.WithClock(func() time.Time { return now }))
+		return fieldmanager.New(Kind(write.Version), w.types, fieldmanager.Options{Converter: fieldmanager.NoneConverter{},
+			Clock: func() time.Time { return now }})
 	}}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -123,8 +124,8 @@ func newCanonicalWorld() (*canonicalWorld, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.tenure, err = fieldmanager.New(kind, types, fieldmanager.WithSemantics(typed.Canonical(nil)),
-		fieldmanager.WithClock(func() time.Time { return time.Unix(0, 0) }))
+	c.tenure, err = fieldmanager.New(kind, types, fieldmanager.Options{Semantics: typed.Canonical(nil),
+		Clock: func() time.Time { return time.Unix(0, 0) }})
 	return c, err
 }
 
@@ -147,7 +148,7 @@ func (c *canonicalWorld) apply(manager string, force bool, canonical, spoken map
 		up.SetGroupVersionKind(Kind("v1"))
 	}
 	gotUp, upErr := c.upstream.Apply(up.DeepCopy(), thing(canonical), manager, force)
-	gotOwn, ownErr := c.tenure.Apply(own, thing(spoken), manager, force)
+	gotOwn, ownErr := writetest.Apply(c.tenure, own, thing(spoken), manager, force)
 	if err := CompareErrors(upErr, ownErr); err != nil || upErr != nil {
 		return err
 	}

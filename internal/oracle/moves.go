@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,10 +58,10 @@ func (w *World) move(g *Gen) (done bool, err error) {
 	}
 	transfer := ownership.Transfer{Fields: fieldpath.NewSet(chosen...), From: from.Key, To: to}
 	fmt.Fprintf(w.story, "  move %v from %v to %v\n", transfer.Fields, from.Key, to)
-	mover := ownership.New(w.types, func(_ schema.GroupVersionKind, subresource string) []fieldmanager.Option {
+	mover := ownership.New(w.types, func(_ schema.GroupVersionKind, subresource string) fieldmanager.Options {
 		return w.options(Write{Subresource: subresource})
 	})
-	r, err := mover.Do(w.Live, transfer)
+	r, err := mover.Do(context.Background(), w.Live, transfer)
 	if err != nil {
 		// Keys go with their items, managers not to themselves, and fields not to
 		// versions where they are others.
@@ -137,7 +138,7 @@ func (w *World) checkMoved(
 	m, err := fieldmanager.New(
 		Kind(strings.TrimPrefix(gained.APIVersion, group+"/")),
 		w.types,
-		w.options(Write{Subresource: gained.Subresource})...)
+		w.options(Write{Subresource: gained.Subresource}))
 	if err != nil {
 		return err
 	}
@@ -150,11 +151,11 @@ func (w *World) checkMoved(
 			there = append(there, slices.Clone(p))
 		}
 	}
-	intent, err := m.Extract(w.Live, fieldpath.NewSet(there...))
+	intent, err := m.Extract(context.Background(), w.Live, fieldpath.NewSet(there...))
 	if err != nil {
 		return err
 	}
-	owned, err := m.Owned(intent)
+	owned, err := m.Owned(context.Background(), intent)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -59,7 +60,8 @@ func (w *World) comparePlan(
 	if w.Live != nil {
 		before = live
 	}
-	plan, planErr := m.Plan(before, write.Object, write.Manager, fieldmanager.PlanOptions{Force: write.Force})
+	options := fieldmanager.PlanOptions{Manager: write.Manager, Force: write.Force}
+	plan, planErr := m.Plan(context.Background(), before, write.Object, options)
 	var conflicting conflicts.Conflicts
 	plannedForce := write.Force
 	if errors.As(err, &conflicting) {
@@ -80,7 +82,7 @@ func (w *World) comparePlan(
 		}
 		return 0, nil
 	}
-	merged := plan.Merged.(*unstructured.Unstructured).Object
+	merged := plan.Object.(*unstructured.Unstructured).Object
 	if !typed.Equal(merged, out.Object) {
 		return 0, fmt.Errorf("plan's object: %s, apply's: %s", JSON(merged), JSON(out.Object))
 	}
@@ -231,7 +233,8 @@ func (w *World) compareWays(
 		}
 	}
 	for _, name := range sortedKeys(decisions) {
-		r, err := m.Resolve(live, write.Object, write.Manager, decisions[name], fieldmanager.PlanOptions{})
+		options := fieldmanager.PlanOptions{Manager: write.Manager}
+		r, err := m.Resolve(context.Background(), live, write.Object, decisions[name], options)
 		var invalid typed.Errors
 		if errors.As(err, &invalid) && t.Validate(live.Object, typed.Rules{}) != nil {
 			continue // what an update left in live can't be shared

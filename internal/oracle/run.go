@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -131,7 +132,7 @@ func (w *World) compare(write Write, up, own *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	if intent.Owned, err = m.Owned(write.Object); err != nil {
+	if intent.Owned, err = m.Owned(context.Background(), write.Object); err != nil {
 		return err
 	}
 	return CompareApply(up, own, intent)
@@ -179,7 +180,7 @@ func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bo
 	if err != nil {
 		return false
 	}
-	owned, err := m.Owned(write.Object)
+	owned, err := m.Owned(context.Background(), write.Object)
 	if err != nil || last.Fields.Empty() || !last.Fields.Difference(owned).Empty() {
 		return false
 	}

@@ -18,6 +18,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 	"github.com/tenure-ssa/tenure/typed/openapi"
@@ -184,15 +185,16 @@ func (w *World) manager(write Write, now time.Time) (m *fieldmanager.FieldManage
 	w.now = now
 	key := fmt.Sprint(write.Version, write.Subresource, w.resets)
 	if m = w.managers[key]; m == nil {
-		options := append(w.options(write), fieldmanager.WithClock(func() time.Time { return w.now }))
-		m, err = fieldmanager.New(Kind(write.Version), w.types, options...)
+		options := w.options(write)
+		options.Clock = func() time.Time { return w.now }
+		m, err = fieldmanager.New(Kind(write.Version), w.types, options)
 		w.managers[key] = m
 	}
 	return m, err
 }
 
 // options returns how Tenure manages fields in a write.
-func (w *World) options(write Write) []fieldmanager.Option {
+func (w *World) options(write Write) fieldmanager.Options {
 	paths := []fieldpath.Path{}
 	for _, names := range w.reset(write) {
 		paths = append(paths, fieldpath.Fields(names...))
@@ -201,10 +203,8 @@ func (w *World) options(write Write) []fieldmanager.Option {
 	for _, version := range Versions {
 		filters[group+"/"+version] = fieldpath.Excluding(fieldpath.NewSet(paths...))
 	}
-	return []fieldmanager.Option{
-		fieldmanager.WithSubresource(write.Subresource),
-		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-		fieldmanager.WithResetFields(filters),
+	return fieldmanager.Options{
+		Subresource: write.Subresource, Converter: fieldmanager.NoneConverter{}, ResetFields: filters,
 	}
 }
 
@@ -235,9 +235,9 @@ func Do(
 	var out runtime.Object
 	var err error
 	if write.Apply {
-		out, err = m.Apply(live, write.Object, write.Manager, write.Force)
+		out, err = writetest.Apply(m, live, write.Object, write.Manager, write.Force)
 	} else {
-		out, err = m.Update(live, write.Object, write.Manager)
+		out, err = writetest.Update(m, live, write.Object, write.Manager)
 	}
 	if err != nil {
 		return nil, err

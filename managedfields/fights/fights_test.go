@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields/fights"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -31,7 +32,7 @@ type cluster struct {
 
 func newCluster(t testing.TB, kind schema.GroupVersionKind, step time.Duration, options fights.Options) *cluster {
 	c := &cluster{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), step: step, tracker: fights.New(options)}
-	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.WithClock(func() time.Time { return c.now }))
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{Clock: func() time.Time { return c.now }})
 	require.NoError(t, err)
 	c.m = m
 	return c
@@ -49,7 +50,7 @@ func (c *cluster) apply(manager, intent string) {
 	if c.live != nil {
 		live = c.live
 	}
-	out, err := c.m.Apply(live, parse(c.t, intent), manager, true)
+	out, err := writetest.Apply(c.m, live, parse(c.t, intent), manager, true)
 	require.NoError(c.t, err)
 	c.store(out)
 }
@@ -58,7 +59,7 @@ func (c *cluster) apply(manager, intent string) {
 func (c *cluster) update(manager string, change func(tree map[string]any)) {
 	next := c.live.DeepCopy()
 	change(next.Object)
-	out, err := c.m.Update(c.live, next, manager)
+	out, err := writetest.Update(c.m, c.live, next, manager)
 	require.NoError(c.t, err)
 	c.store(out)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields/fights"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -16,12 +17,12 @@ import (
 // scale writes the replicas through the scale subresource. The tracker observes the Scale alone, as an audit
 // log has it; if it is nil, it observes the object.
 func (c *cluster) scale(manager string, replicas int64, seen *fights.Tracker) {
-	m, err := fieldmanager.New(deployments, openapi.Builtin(), fieldmanager.WithSubresource("scale"),
-		fieldmanager.WithClock(func() time.Time { return c.now }))
+	m, err := fieldmanager.New(deployments, openapi.Builtin(), fieldmanager.Options{Subresource: "scale",
+		Clock: func() time.Time { return c.now }})
 	require.NoError(c.t, err)
 	next := c.live.DeepCopy()
 	require.NoError(c.t, unstructured.SetNestedField(next.Object, replicas, "spec", "replicas"))
-	out, err := m.Update(c.live, next, manager)
+	out, err := writetest.Update(m, c.live, next, manager)
 	require.NoError(c.t, err)
 	at := c.now
 	c.store(out)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -32,8 +33,8 @@ func checkAgain(t *testing.T, s *server, g *oracle.Gen) {
 	laws := oracle.Laws{
 		Type: openapi.Builtin().TypeFor(s.kind),
 		At: func(now time.Time) (*fieldmanager.FieldManager, error) {
-			return fieldmanager.New(s.kind, openapi.Builtin(), fieldmanager.WithEmptyObject(s.empty()),
-				fieldmanager.WithClock(func() time.Time { return now }))
+			return fieldmanager.New(s.kind, openapi.Builtin(), fieldmanager.Options{Empty: s.empty(),
+				Clock: func() time.Time { return now }})
 		},
 	}
 	structs := laws
@@ -49,7 +50,7 @@ func checkAgain(t *testing.T, s *server, g *oracle.Gen) {
 			_, err = laws.Check(plain(t, live), plain(t, w.object), w.manager, w.force, s.now)
 			require.NoError(t, err, "%s to %s, unstructured", w, text(live))
 		}
-		out, err := w.by(fm, live)
+		out, err := w.by(writetest.Manager{FieldManager: fm}, live)
 		if err != nil {
 			return nil
 		}

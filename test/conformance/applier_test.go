@@ -23,6 +23,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/fieldmanager/applier"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -60,9 +61,9 @@ func (s *oneObject) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.live != nil {
 		live = s.live
 	}
-	out, err := deployments(
+	out, err := writetest.Apply(deployments(
 		s.t,
-	).Apply(live, intent, r.URL.Query().Get("fieldManager"), r.URL.Query().Get("force") == "true")
+	), live, intent, r.URL.Query().Get("fieldManager"), r.URL.Query().Get("force") == "true")
 	require.NoError(s.t, err)
 	s.versions++
 	s.live = out.(*unstructured.Unstructured).DeepCopy()
@@ -74,7 +75,7 @@ func (s *oneObject) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var deployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
 func deployments(t *testing.T) *fieldmanager.FieldManager {
-	m, err := fieldmanager.New(deployment, openapi.Builtin())
+	m, err := fieldmanager.New(deployment, openapi.Builtin(), fieldmanager.Options{})
 	require.NoError(t, err)
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -16,7 +17,7 @@ import (
 // however long the list is, and in whatever order.
 func TestDroppedInLongLists(t *testing.T) {
 	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
-	m, err := fieldmanager.New(kind, openapi.Builtin())
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{})
 	require.NoError(t, err)
 	for _, n := range []int{1, 8, 9, 64, 65, 200} {
 		intent := func(drop int) *unstructured.Unstructured {
@@ -33,19 +34,19 @@ func TestDroppedInLongLists(t *testing.T) {
 		}
 		empty := &appsv1.Deployment{}
 		empty.SetGroupVersionKind(kind)
-		live, err := m.Apply(empty, intent(0), "alice", false)
+		live, err := writetest.Apply(m, empty, intent(0), "alice", false)
 		require.NoError(t, err)
 		live.(*appsv1.Deployment).UID = "uid"
 		dropped := (n + 1) / 2
-		live, err = m.Apply(live, intent(dropped), "alice", false)
+		live, err = writetest.Apply(m, live, intent(dropped), "alice", false)
 		require.NoError(t, err)
 		d := live.(*appsv1.Deployment)
 		require.Len(t, d.Spec.Template.Spec.Containers, n)
 		require.Empty(t, d.Spec.Template.Spec.Containers[n-dropped].Image, "of %d", n)
 		require.NotContains(t, string(d.ManagedFields[0].FieldsV1.GetRawBytes()),
 			fmt.Sprintf(`{"name":"c%03d"}":{".":{},"f:image"`, dropped))
-		_, isNoOp, err := m.ApplyIsNoOp(live, intent(dropped), "alice", false)
+		again, err := m.Apply(t.Context(), live, intent(dropped), fieldmanager.ApplyOptions{Manager: "alice"})
 		require.NoError(t, err)
-		require.True(t, isNoOp, "of %d", n)
+		require.True(t, again.NoOp, "of %d", n)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
 )
@@ -51,8 +52,8 @@ func TestUpgradeOfStructs(t *testing.T) {
 	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
 	empty := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}
 	seconds := 0
-	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.WithEmptyObject(empty),
-		fieldmanager.WithClock(func() time.Time { return time.Date(2026, 1, 2, 3, 4, seconds, 0, time.UTC) }))
+	m, err := fieldmanager.New(kind, openapi.Builtin(), fieldmanager.Options{Empty: empty,
+		Clock: func() time.Time { return time.Date(2026, 1, 2, 3, 4, seconds, 0, time.UTC) }})
 	require.NoError(t, err)
 	meta, err := strategicpatch.NewPatchMetaFromStruct(empty)
 	require.NoError(t, err)
@@ -71,7 +72,7 @@ func TestUpgradeOfStructs(t *testing.T) {
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(plain(t, applied.Object).Object, now))
 		now.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
 		seconds++
-		return stored(m.Update(live, now, upgrade.ClientSideManager))
+		return stored(writetest.Update(m, live, now, upgrade.ClientSideManager))
 	}
 
 	live := clientSide(nil, webManifest)
@@ -89,7 +90,7 @@ func TestUpgradeOfStructs(t *testing.T) {
 	intent, err := upgrade.LastApplied(live)
 	require.NoError(t, err)
 	seconds++
-	applied := stored(m.Apply(upgraded, &unstructured.Unstructured{Object: intent}, "kubectl", false))
+	applied := stored(writetest.Apply(m, upgraded, &unstructured.Unstructured{Object: intent}, "kubectl", false))
 	require.Equal(t, before.Spec, applied.Spec)
 
 	back, err := upgrade.ToClientSide(

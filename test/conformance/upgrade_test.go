@@ -23,6 +23,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/txtar"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 	"github.com/tenure-ssa/tenure/upgrade"
@@ -128,14 +129,14 @@ func (s *scenario) do(live *unstructured.Unstructured, st step) *unstructured.Un
 		} else {
 			intent = fromYAML(s.t, []byte(st.Intent))
 		}
-		out, err = s.manager.Apply(orNil(live), intent, st.Apply, true)
+		out, err = writetest.Apply(s.manager, orNil(live), intent, st.Apply, true)
 	case st.Update != "":
-		out, err = s.manager.Update(live, merged(s.t, live, st.Patch), st.Update)
+		out, err = writetest.Update(s.manager, live, merged(s.t, live, st.Patch), st.Update)
 	default:
 		applied, applyErr := upgrade.ClientSideApply(orNil(live), fromYAML(s.t, []byte(st.CSA)), upgrade.ApplyOptions{})
 		require.NoError(s.t, applyErr)
 		now := merged(s.t, applied.Object.(*unstructured.Unstructured), st.Defaults)
-		out, err = s.manager.Update(orNil(live), now, upgrade.ClientSideManager)
+		out, err = writetest.Update(s.manager, orNil(live), now, upgrade.ClientSideManager)
 	}
 	require.NoError(s.t, err)
 	u := out.(*unstructured.Unstructured)
@@ -147,7 +148,7 @@ func (s *scenario) do(live *unstructured.Unstructured, st step) *unstructured.Un
 // next returns what the next apply makes of an object.
 func (s *scenario) next(live runtime.Object, manager string) runtime.Object {
 	s.t.Helper()
-	out, err := s.manager.Apply(live, fromYAML(s.t, s.section("intent.yaml")), manager, true)
+	out, err := writetest.Apply(s.manager, live, fromYAML(s.t, s.section("intent.yaml")), manager, true)
 	require.NoError(s.t, err)
 	return out
 }
@@ -169,7 +170,7 @@ func TestFaultsOfUpgrade(t *testing.T) {
 			archive := txtar.Parse(text)
 			s := &scenario{t: t, archive: archive}
 			s.manager, err = fieldmanager.New(fromYAML(t, s.section("intent.yaml")).GroupVersionKind(), openapi.Builtin(),
-				fieldmanager.WithClock(func() time.Time { return time.Date(2026, 1, 2, 3, 4, s.seconds, 0, time.UTC) }))
+				fieldmanager.Options{Clock: func() time.Time { return time.Date(2026, 1, 2, 3, 4, s.seconds, 0, time.UTC) }})
 			require.NoError(t, err)
 			var o options
 			require.NoError(t, yaml.UnmarshalStrict(s.section("options.yaml"), &o))
@@ -243,9 +244,9 @@ func requireAccepted(t *testing.T, live *unstructured.Unstructured, moved upgrad
 	)
 
 	// The server tracks the patch as an update, which must leave the move as it is.
-	m, err := fieldmanager.New(live.GroupVersionKind(), openapi.Builtin())
+	m, err := fieldmanager.New(live.GroupVersionKind(), openapi.Builtin(), fieldmanager.Options{})
 	require.NoError(t, err)
-	stored, err := m.Update(live, patched, upgrade.ClientSideManager)
+	stored, err := writetest.Update(m, live, patched, upgrade.ClientSideManager)
 	require.NoError(t, err)
 	require.Equal(t, sorted(t, want), sorted(t, stored.(*unstructured.Unstructured)))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-ssa/tenure/compat/apimachinery"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/internal/oracle"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -159,14 +160,15 @@ func (s *server) write(
 // A Go struct can't hold an empty map or list in a field that omits it when empty. So unstructured results are
 // compared as the Go structs that they are.
 func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
-	clock := fieldmanager.WithClock(func() time.Time { return s.now })
+	clock := func(o *fieldmanager.Options) { o.Clock = func() time.Time { return s.now } }
 	host := host{s}
 	none := schema.GroupVersion{}
 	up, err := managedfields.NewDefaultFieldManager(upstreamTypes, host, host, host, s.kind, none, "", nil)
 	require.NoError(t, err)
 	own, err := apimachinery.NewDefaultFieldManager(upstreamTypes, host, host, host, s.kind, none, "", nil, clock)
 	require.NoError(t, err)
-	trees, err := fieldmanager.New(s.kind, openapi.Builtin(), clock, fieldmanager.WithEmptyObject(plain(t, s.empty())))
+	trees, err := fieldmanager.New(s.kind, openapi.Builtin(),
+		writetest.Options(fieldmanager.Options{Empty: plain(t, s.empty())}, clock))
 	require.NoError(t, err)
 	s.play(t, g, func(w write, live runtime.Object) runtime.Object {
 		var want runtime.Object
@@ -199,14 +201,14 @@ func checkWrites(t *testing.T, s *server, g *oracle.Gen) {
 				return
 			}
 			intent := oracle.Intent{Tree: w.tree, Type: openapi.Builtin().TypeFor(s.kind), Struct: true}
-			intent.Owned, err = trees.Owned(&unstructured.Unstructured{Object: w.tree})
+			intent.Owned, err = trees.Owned(t.Context(), &unstructured.Unstructured{Object: w.tree})
 			require.NoError(t, err)
 			differ(oracle.CompareApply(plain(t, want), plain(t, got), intent))
 		}
 		compare(got)
 
 		inTree := write{apply: w.apply, manager: w.manager, force: w.force, tree: w.tree, object: plain(t, w.object)}
-		gotTree, err := inTree.by(trees, plain(t, live))
+		gotTree, err := inTree.by(writetest.Manager{FieldManager: trees}, plain(t, live))
 		differ(err)
 		back, err := s.asStruct(gotTree.(*unstructured.Unstructured).Object)
 		differ(err)

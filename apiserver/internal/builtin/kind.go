@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,18 +181,13 @@ func (k *kind) EncodeStored(obj resources.Object) ([]byte, error) {
 }
 
 func (k *kind) newFieldManager(subresource string) (*fieldmanager.FieldManager, error) {
-	options := []fieldmanager.Option{
-		fieldmanager.WithClock(k.options.Now),
-		fieldmanager.WithSubresource(subresource),
-		fieldmanager.WithConverter(converter{}),
-		fieldmanager.WithEmptyObject(k.New()),
+	options := fieldmanager.Options{
+		Clock: k.options.Now, Subresource: subresource, Converter: converter{}, Empty: k.New(),
 	}
 	if filter := k.GetResetFieldsFilter(subresource); filter != nil {
-		options = append(options, fieldmanager.WithResetFields(map[string]fieldpath.Filter{
-			k.gvk.GroupVersion().String(): filter,
-		}))
+		options.ResetFields = map[string]fieldpath.Filter{k.gvk.GroupVersion().String(): filter}
 	}
-	return fieldmanager.New(k.gvk, openapi.Builtin(), options...)
+	return fieldmanager.New(k.gvk, openapi.Builtin(), options)
 }
 
 // PatchMetaStruct returns the kind's Go type.
@@ -201,7 +197,7 @@ func (k *kind) PatchMetaStruct() any { return k.New() }
 type converter struct{}
 
 // Convert converts obj to a version. It returns obj itself if it has that version.
-func (converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (converter) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.GroupVersion() == to {
 		return obj, nil

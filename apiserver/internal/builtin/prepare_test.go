@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 )
 
 // prepared is an object before a create, or an update of live, and the value at a path after it; "" if it is absent.
@@ -224,7 +225,7 @@ func TestOwnedBySubresources(t *testing.T) {
 			live, obj := k.New(), k.New()
 			require.NoError(t, json.Unmarshal([]byte(`{"metadata":{"name":"n","namespace":"x"}}`), live))
 			require.NoError(t, json.Unmarshal([]byte(r.obj), obj))
-			updated, err := manager.Update(live, obj, "m")
+			updated, err := writetest.Update(manager, live, obj, "m")
 			require.NoError(t, err)
 			accessor, err := meta.Accessor(updated)
 			require.NoError(t, err)

@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,7 +24,7 @@ var errNoConverter = errors.New("the definition's conversion is a webhook, which
 
 // Convert converts obj to a version. The result is a copy at its root, or obj itself if it has
 // that version.
-func (c converter) Convert(obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
+func (c converter) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("expected an object without a Go type, got a %T", obj)

@@ -141,7 +141,7 @@ func (k *kind) DecodeStored(data []byte) (resources.Object, error) {
 
 // convert converts an object to a version of the definition and prunes it.
 func (k *kind) convert(u *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
-	out, err := k.converter.Convert(u, schema.GroupVersion{Group: k.gvk.Group, Version: version})
+	out, err := k.converter.Convert(context.TODO(), u, schema.GroupVersion{Group: k.gvk.Group, Version: version})
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +176,10 @@ func (k *kind) newFieldManager(subresource string) (*fieldmanager.FieldManager, 
 		return nil, err
 	}
 	return fieldmanager.New(k.gvk, types,
-		fieldmanager.WithClock(k.definition.options.Now),
-		fieldmanager.WithSubresource(subresource),
-		fieldmanager.WithConverter(k.converter),
-		fieldmanager.WithResetFields(k.definition.resetFields(subresource, k.gvk.Version)),
+		fieldmanager.Options{Clock: k.definition.options.Now,
+			Subresource: subresource,
+			Converter:   k.converter,
+			ResetFields: k.definition.resetFields(subresource, k.gvk.Version)},
 	)
 }
 

@@ -55,5 +55,5 @@ func NewScale() *autoscalingv1.Scale {
 
 func (f *FieldManagers) ofScale(subresource string) (*fieldmanager.FieldManager, error) {
 	return fieldmanager.New(ScaleKind, openapi.Builtin(),
-		fieldmanager.WithClock(f.Now), fieldmanager.WithSubresource(subresource), fieldmanager.WithEmptyObject(NewScale()))
+		fieldmanager.Options{Clock: f.Now, Subresource: subresource, Empty: NewScale()})
 }

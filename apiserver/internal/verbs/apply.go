@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -32,7 +33,8 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 	if live != nil {
 		before = live
 	}
-	merged, isNoOp, err := p.fields.ApplyIsNoOp(before, intent, p.manager, p.force)
+	options := fieldmanager.ApplyOptions{Manager: p.manager, Force: p.force}
+	result, err := p.fields.Apply(context.TODO(), before, intent, options)
 	if err != nil {
 		return nil, p.applyError(intent, err)
 	}
@@ -42,11 +44,11 @@ func (p *patcher) apply(live resources.Object) (resources.Object, error) {
 		}
 		p.c.warnStrict([]string{p.duplicateFields.Error()})
 	}
-	if isNoOp && p.mayKeep {
+	if result.NoOp && p.mayKeep {
 		p.remember(live)
 		return live, nil
 	}
-	obj, err := copyAndDecode(p.strategy, merged)
+	obj, err := copyAndDecode(p.strategy, result.Object)
 	if err != nil {
 		return nil, p.applyError(intent, err)
 	}

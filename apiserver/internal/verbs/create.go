@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
 // nameAttempts limits how often a name is generated before a create with generateName fails.
@@ -41,7 +42,14 @@ func (c *Call) create() error {
 		return err
 	}
 	// It shares memory with obj, which nobody else has.
-	tracked, _, err := c.Strategy.Decode(m.UpdateNoErrors(nil, obj, c.managerOf(options.FieldManager)))
+	tracked, _, err := c.Strategy.Decode(
+		m.UpdateNoErrors(
+			context.Background(),
+			nil,
+			obj,
+			fieldmanager.UpdateOptions{Manager: c.managerOf(options.FieldManager)},
+		),
+	)
 	if err != nil {
 		return err
 	}

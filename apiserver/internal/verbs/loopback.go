@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
 // The server itself reads and writes like kube-apiserver's loopback client: without
@@ -74,7 +75,10 @@ func (c *Call) updateAs(name, manager string, change func(resources.Object) erro
 			if err := change(obj); err != nil {
 				return nil, err
 			}
-			return copyAndDecode(c.Strategy, m.UpdateNoErrors(live, obj, manager))
+			return copyAndDecode(
+				c.Strategy,
+				m.UpdateNoErrors(context.Background(), live, obj, fieldmanager.UpdateOptions{Manager: manager}),
+			)
 		}})
 	return obj, err
 }

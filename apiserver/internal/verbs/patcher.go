@@ -240,5 +240,8 @@ func (p *patcher) updateManagedFields(live, obj resources.Object) (resources.Obj
 		p.c.Hooks.Default(obj)
 	}
 	markManagedFieldsReset(obj)
-	return copyAndDecode(p.strategy, p.fields.UpdateNoErrors(live, obj, p.manager))
+	return copyAndDecode(
+		p.strategy,
+		p.fields.UpdateNoErrors(context.Background(), live, obj, fieldmanager.UpdateOptions{Manager: p.manager}),
+	)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
 // scale handles requests for the scale subresource.
@@ -78,7 +79,10 @@ func (c *Call) updateScale(strategy resources.Strategy) (resources.Object, error
 	obj, _, err := c.runScale(write{
 		name: c.Info.Name, options: *options, uid: string(given.GetUID()),
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
-			out, _, err := strategy.Decode(m.UpdateNoErrors(live, given.DeepCopyObject(), manager).DeepCopyObject())
+			out, _, err := strategy.Decode(
+				m.UpdateNoErrors(context.Background(), live, given.DeepCopyObject(), fieldmanager.UpdateOptions{Manager: manager}).
+					DeepCopyObject(),
+			)
 			return out, err
 		},
 	})

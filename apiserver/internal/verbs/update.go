@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
 // update handles an update request.
@@ -40,14 +41,20 @@ func (c *Call) update() error {
 		mayCreate: c.Strategy.AllowCreateOnUpdate() && c.Info.Subresource == "",
 		change: func(_ context.Context, live resources.Object) (resources.Object, error) {
 			if live != nil {
-				return copyAndDecode(c.Strategy, m.UpdateNoErrors(live, given, manager))
+				return copyAndDecode(
+					c.Strategy,
+					m.UpdateNoErrors(context.Background(), live, given, fieldmanager.UpdateOptions{Manager: manager}),
+				)
 			}
 			if err := c.authorize("create"); err != nil {
 				return nil, err
 			}
 			made := given.DeepCopyObject().(resources.Object)
 			c.warnDuplicateOwners(made)
-			return copyAndDecode(c.Strategy, m.UpdateNoErrors(nil, made, manager))
+			return copyAndDecode(
+				c.Strategy,
+				m.UpdateNoErrors(context.Background(), nil, made, fieldmanager.UpdateOptions{Manager: manager}),
+			)
 		},
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/internal/writetest"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -45,24 +46,25 @@ func tenureManager(k Kind) (FieldManager, error) {
 			return nil, err
 		}
 	}
-	options := []fieldmanager.Option{
-		fieldmanager.WithSubresource(k.Subresource),
-		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-		fieldmanager.WithResetFields(map[string]fieldpath.Filter{
+	options := fieldmanager.Options{
+		Subresource: k.Subresource,
+		Converter:   fieldmanager.NoneConverter{},
+		ResetFields: map[string]fieldpath.Filter{
 			k.GroupVersion().String(): fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(k.reset()))),
-		}),
+		},
 	}
 	if k.Canonical {
-		options = append(options, fieldmanager.WithSemantics(typed.Canonical(nil)))
+		options.Semantics = typed.Canonical(nil)
 	}
 	if k.Struct {
 		empty, err := New(k)
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, fieldmanager.WithEmptyObject(empty))
+		options.Empty = empty
 	}
-	return fieldmanager.New(k.GroupVersionKind, types, options...)
+	m, err := fieldmanager.New(k.GroupVersionKind, types, options)
+	return writetest.Manager{FieldManager: m}, err
 }
 
 // New returns an object of k before it is created: one with a kind only.

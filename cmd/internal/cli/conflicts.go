@@ -142,13 +142,8 @@ func (f *conflictsFlags) reports(
 		w, err := read.desired, read.err
 		if err == nil {
 			var report conflicts.Report
-			report, err = w.Fields.WaysOut(
-				place.Wrap(w.Object),
-				place.Wrap(w.Tree),
-				w.Manager,
-				w.Title(),
-				w.PlanOptions(false),
-			)
+			live, intent := place.Wrap(w.Object), place.Wrap(w.Tree)
+			report, err = w.Fields.WaysOut(ctx, live, intent, w.Title(), w.PlanOptions(false))
 			if len(report.Conflicts) > 0 {
 				report.Conflicts = view.HideConflicts(w.Kind.GroupKind(), report.Conflicts)
 			}
@@ -261,7 +256,7 @@ func (f *conflictsFlags) resolution(
 	live, intent, options := place.Wrap(w.Object), place.Wrap(w.Tree), w.PlanOptions(false)
 	var chosen *fieldpath.Set
 	if len(f.fields) > 0 {
-		plan, err := w.Fields.Plan(live, intent, w.Manager, options)
+		plan, err := w.Fields.Plan(context.TODO(), live, intent, options)
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +273,7 @@ func (f *conflictsFlags) resolution(
 			chosen = chosen.Union(fields)
 		}
 	}
-	return w.Fields.Resolve(live, intent, w.Manager, func(c conflicts.Conflict) conflicts.Way {
+	return w.Fields.Resolve(context.TODO(), live, intent, func(c conflicts.Conflict) conflicts.Way {
 		if len(f.fields) == 0 || isUnder(chosen, c.Path) {
 			return way
 		}

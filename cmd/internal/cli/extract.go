@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -81,7 +82,7 @@ func extracted(env *process.Env, t *place.Target, of *keyFlags) (map[string]any,
 	if err != nil {
 		return nil, err
 	}
-	intent, err := m.Extract(place.Wrap(t.Object), owned)
+	intent, err := m.Extract(context.Background(), place.Wrap(t.Object), owned)
 	if err != nil {
 		return nil, err
 	}

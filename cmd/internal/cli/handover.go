@@ -98,7 +98,7 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	if err != nil {
 		return err
 	}
-	steps, err := w.Mover(env).Handover(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, fields, f.temporary)
+	steps, err := w.Mover(env).Handover(ctx, place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager, fields, f.temporary)
 	if err != nil {
 		return err
 	}

@@ -161,14 +161,14 @@ func (f *intentFlags) readDesired(
 
 // defineKind adds the kind that an intent defines, unless the intent is in conflict.
 func (f *intentFlags) defineKind(p place.Place, w *place.Desired) error {
-	plan, err := w.Fields.Plan(place.Wrap(w.Object), place.Wrap(w.Tree), w.Manager,
-		fieldmanager.PlanOptions{Force: f.force})
+	options := fieldmanager.PlanOptions{Manager: w.Manager, Force: f.force}
+	plan, err := w.Fields.Plan(context.TODO(), place.Wrap(w.Object), place.Wrap(w.Tree), options)
 	if err != nil || plan.Outcome == fieldmanager.Conflict {
 		return err
 	}
-	merged, ok := plan.Merged.(*unstructured.Unstructured)
+	merged, ok := plan.Object.(*unstructured.Unstructured)
 	if !ok {
-		return fmt.Errorf("expected a plain object, got %T", plan.Merged)
+		return fmt.Errorf("expected a plain object, got %T", plan.Object)
 	}
 	d, err := place.Define(merged.Object)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -200,7 +201,7 @@ func (f *chosenFields) existingFields(env *process.Env, t *place.Target) (*field
 	if err != nil {
 		return nil, err
 	}
-	known, err := m.Owned(place.Wrap(managedfields.With(t.Object, nil)))
+	known, err := m.Owned(context.Background(), place.Wrap(managedfields.With(t.Object, nil)))
 	if err != nil {
 		return nil, err
 	}

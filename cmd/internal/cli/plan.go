@@ -199,8 +199,7 @@ func (f *planFlags) planDocuments(
 		if errs[i] == nil {
 			one.Options = one.PlanOptions(f.plain)
 			one.Options.Force = f.force
-			one.Plan, errs[i] = one.Fields.Plan(
-				place.Wrap(one.Object), place.Wrap(one.Tree), one.Desired.Manager, one.Options)
+			one.Plan, errs[i] = one.Fields.Plan(ctx, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
 		}
 		mu.Lock()
 		defer mu.Unlock()

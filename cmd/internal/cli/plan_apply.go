@@ -72,7 +72,7 @@ func rank(p view.Planned) int {
 // asPlanned returns the intent for the object as it was when it was planned: if it has changed since, the server
 // answers 409.
 func asPlanned(p view.Planned) map[string]any {
-	version := manifest.TextAt(p.Object, "resourceVersion")
+	version := manifest.TextAt(p.Desired.Object, "resourceVersion")
 	if version == "" {
 		return p.Tree
 	}

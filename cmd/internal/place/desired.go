@@ -28,3 +28,10 @@ func (w *Desired) Manifest(intent map[string]any) map[string]any {
 	intent["metadata"] = metadata
 	return intent
 }
+
+// PlanOptions returns the options of a plan for the intent's manager, as [Target.PlanOptions] does.
+func (w *Desired) PlanOptions(plain bool) fieldmanager.PlanOptions {
+	options := w.Target.PlanOptions(plain)
+	options.Manager = w.Manager
+	return options
+}

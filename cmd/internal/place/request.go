@@ -1,6 +1,7 @@
 package place
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,22 +40,21 @@ func (r *Request) Write(live, given map[string]any) (map[string]any, error) {
 	if err := r.checkLive(live); err != nil {
 		return nil, err
 	}
-	m, err := fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options()...)
+	m, err := fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options())
 	if err != nil {
 		return nil, err
 	}
-	var out runtime.Object
-	if r.Apply {
-		out, err = m.Apply(Wrap(live), Wrap(given), r.Manager, r.Force)
-	} else {
-		if given, err = r.prepareUpdate(live, given); err == nil {
-			out, err = m.Update(Wrap(live), Wrap(given), r.Manager)
-		}
+	var out fieldmanager.Result
+	if ctx := context.TODO(); r.Apply {
+		options := fieldmanager.ApplyOptions{Manager: r.Manager, Force: r.Force}
+		out, err = m.Apply(ctx, Wrap(live), Wrap(given), options)
+	} else if given, err = r.prepareUpdate(live, given); err == nil {
+		out, err = m.Update(ctx, Wrap(live), Wrap(given), fieldmanager.UpdateOptions{Manager: r.Manager})
 	}
 	if err != nil {
 		return nil, err
 	}
-	tree := r.Reset(live, out.(*unstructured.Unstructured).Object)
+	tree := r.Reset(live, out.Object.(*unstructured.Unstructured).Object)
 	tree["apiVersion"] = r.Kind.storage
 	return runtime.DeepCopyJSON(tree), nil
 }
@@ -75,17 +75,13 @@ func (r *Request) checkLive(live map[string]any) error {
 }
 
 // options returns the options of kube-apiserver.
-func (r *Request) options() []fieldmanager.Option {
-	options := []fieldmanager.Option{
-		fieldmanager.WithClock(r.Now),
-		fieldmanager.WithSubresource(r.Subresource),
-		fieldmanager.WithResetFields(r.resetFields()),
-	}
+func (r *Request) options() fieldmanager.Options {
+	options := fieldmanager.Options{Clock: r.Now, Subresource: r.Subresource, ResetFields: r.resetFields()}
 	if r.Kind.converts {
-		options = append(options, fieldmanager.WithConverter(fieldmanager.NoneConverter{}))
+		options.Converter = fieldmanager.NoneConverter{}
 	}
 	if empty := kinds.Empty(r.Kind.GroupVersionKind); empty != nil {
-		options = append(options, fieldmanager.WithEmptyObject(empty))
+		options.Empty = empty
 	}
 	return options
 }

@@ -55,12 +55,12 @@ func (t *Target) Manager(env *process.Env, subresource string) (*fieldmanager.Fi
 	if err := r.checkLive(t.Object); err != nil {
 		return nil, err
 	}
-	return fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options()...)
+	return fieldmanager.New(r.Kind.GroupVersionKind, r.Types, r.options())
 }
 
 // options returns the options of a server for writes to the object's kind.
-func (t *Target) options(env *process.Env) func(schema.GroupVersionKind, string) []fieldmanager.Option {
-	return func(at schema.GroupVersionKind, subresource string) []fieldmanager.Option {
+func (t *Target) options(env *process.Env) func(schema.GroupVersionKind, string) fieldmanager.Options {
+	return func(at schema.GroupVersionKind, subresource string) fieldmanager.Options {
 		k := *t.Kind
 		k.GroupVersionKind = at
 		r := Request{Kind: &k, Types: t.Types, Now: env.Now, Subresource: subresource}

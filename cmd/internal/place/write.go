@@ -97,7 +97,8 @@ func (w *Writer) failure(t *Target, given map[string]any, err error) error {
 	if planErr != nil {
 		return ServerError(err)
 	}
-	plan, planErr := m.Plan(Wrap(t.Object), Wrap(given), w.Options.Manager, fieldmanager.PlanOptions{})
+	options := fieldmanager.PlanOptions{Manager: w.Options.Manager}
+	plan, planErr := m.Plan(context.TODO(), Wrap(t.Object), Wrap(given), options)
 	switch {
 	case planErr != nil:
 		return planErr

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
+	"github.com/tenure-ssa/tenure/fieldmanager"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
@@ -27,7 +29,7 @@ func (w *write) checkApply() error {
 	if err != nil {
 		return err
 	}
-	got, err := m.Apply(w.liveObject(), wrap(w.body), w.manager, w.force())
+	got, err := m.Apply(context.TODO(), w.liveObject(), wrap(w.body), w.applyOptions())
 	if w.s.Response.Code >= 300 {
 		return w.compareErrors(err)
 	}
@@ -38,7 +40,7 @@ func (w *write) checkApply() error {
 	if err != nil {
 		return err
 	}
-	tree := w.settleTimes(kind, unwrap(got))
+	tree := w.settleTimes(kind, unwrap(got.Object))
 	if err := compareManagedFields(tree, w.s.Response.Body); err != nil {
 		return err
 	}
@@ -119,12 +121,12 @@ func (w *write) checkUpdate() error {
 		return err
 	}
 	now := managedfields.With(w.s.Response.Body, carried)
-	got, err := m.Update(w.liveObject(), wrap(now), w.manager)
+	got, err := m.Update(context.TODO(), w.liveObject(), wrap(now), fieldmanager.UpdateOptions{Manager: w.manager})
 	if err != nil {
 		return fmt.Errorf("the engine rejects a write that the server accepted: %w", err)
 	}
-	err = compareManagedFields(unwrap(got), w.s.Response.Body)
-	if err != nil && w.r.live == nil && w.crd() == nil && w.changedByAdmission(unwrap(got)) {
+	err = compareManagedFields(unwrap(got.Object), w.s.Response.Body)
+	if err != nil && w.r.live == nil && w.crd() == nil && w.changedByAdmission(unwrap(got.Object)) {
 		return skipAdmission
 	}
 	return err
@@ -211,19 +213,20 @@ func (w *write) checkScale(isApply bool) error {
 	if err != nil {
 		return err
 	}
-	var got runtime.Object
+	var got fieldmanager.Result
 	if isApply {
-		got, err = m.Apply(wrap(live), wrap(w.body), w.manager, w.force())
+		got, err = m.Apply(context.TODO(), wrap(live), wrap(w.body), w.applyOptions())
 		if w.s.Response.Code >= 300 {
 			return w.compareErrors(err)
 		}
 	} else {
-		got, err = m.Update(wrap(live), wrap(managedfields.With(w.s.Response.Body, nil)), w.manager)
+		now := wrap(managedfields.With(w.s.Response.Body, nil))
+		got, err = m.Update(context.TODO(), wrap(live), now, fieldmanager.UpdateOptions{Manager: w.manager})
 	}
 	if err != nil {
 		return fmt.Errorf("the engine rejects a write that the server accepted: %w", err)
 	}
-	written, err := entriesIn(unwrap(got))
+	written, err := entriesIn(unwrap(got.Object))
 	if err != nil {
 		return err
 	}
@@ -231,8 +234,8 @@ func (w *write) checkScale(isApply bool) error {
 	if err != nil {
 		return err
 	}
-	w.r.scaled = withScale(w.r.live, unwrap(got), after)
-	gotReplicas, _ := scaleReplicas(unwrap(got))
+	w.r.scaled = withScale(w.r.live, unwrap(got.Object), after)
+	gotReplicas, _ := scaleReplicas(unwrap(got.Object))
 	wantReplicas, _ := scaleReplicas(w.s.Response.Body)
 	if gotReplicas != wantReplicas {
 		return fmt.Errorf("replicas of the Scale are %v, want %v", gotReplicas, wantReplicas)

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -181,7 +182,7 @@ func (w *write) applied(live map[string]any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	obj, err := m.Apply(wrap(live), wrap(w.body), w.manager, w.force())
+	merged, err := m.Apply(context.TODO(), wrap(live), wrap(w.body), w.applyOptions())
 	var conflicting conflicts.Conflicts
 	switch {
 	case errors.As(err, &conflicting):
@@ -189,9 +190,9 @@ func (w *write) applied(live map[string]any) (string, error) {
 	case err != nil:
 		return "", err
 	case w.subresource == "scale":
-		return outcomeOf(live, unwrap(obj)), nil
+		return outcomeOf(live, unwrap(merged.Object)), nil
 	}
-	tree := w.settleTimes(kind, unwrap(obj))
+	tree := w.settleTimes(kind, unwrap(merged.Object))
 	return outcomeOf(live, managedfields.With(w.complete(kind, w.reset(tree)), managedFieldsIn(tree))), nil
 }
 

@@ -55,7 +55,7 @@ func (w *write) planApply() planned {
 	case err != nil:
 		return planned{got: refused, err: err}
 	}
-	merged, _ := plan.Merged.(*unstructured.Unstructured)
+	merged, _ := plan.Object.(*unstructured.Unstructured)
 	out := planned{got: plan.Outcome.String()}
 	if merged != nil {
 		out.merged = merged.Object
@@ -70,7 +70,7 @@ func (w *write) plan() (*fieldmanager.Plan, error) {
 	if err := w.checkRequest(); err != nil {
 		return nil, err
 	}
-	options := fieldmanager.PlanOptions{Force: w.force(), Defaults: true}
+	options := fieldmanager.PlanOptions{Manager: w.manager, Force: w.force(), Defaults: true}
 	if w.subresource == "scale" {
 		// The server has a Go struct for a Scale.
 		options.Semantics = typed.Canonical(nil)
@@ -85,7 +85,7 @@ func (w *write) plan() (*fieldmanager.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		return m.Plan(wrap(live), wrap(w.body), w.manager, options)
+		return m.Plan(context.TODO(), wrap(live), wrap(w.body), options)
 	}
 	kind, err := w.kind()
 	if err != nil {
@@ -100,13 +100,17 @@ func (w *write) plan() (*fieldmanager.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Plan(w.liveObject(), wrap(w.body), w.manager, options)
+	return m.Plan(context.TODO(), w.liveObject(), wrap(w.body), options)
 }
 
 // force reports whether the query says force, which any value does but false and 0.
 func (w *write) force() bool {
 	value := strings.ToLower(w.query.Get("force"))
 	return w.query.Has("force") && value != "false" && value != "0"
+}
+
+func (w *write) applyOptions() fieldmanager.ApplyOptions {
+	return fieldmanager.ApplyOptions{Manager: w.manager, Force: w.force()}
 }
 
 // checkRequest refuses a request that does not fit its path or whose options are no options of an apply.

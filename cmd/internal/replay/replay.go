@@ -352,23 +352,23 @@ func (w *write) fieldManager(kind schema.GroupVersionKind, completes bool) (*fie
 	if err != nil {
 		return nil, err
 	}
-	options := []fieldmanager.Option{
-		fieldmanager.WithClock(func() time.Time { return now }),
-		fieldmanager.WithSubresource(w.subresource),
-		fieldmanager.WithConverter(fieldmanager.NoneConverter{}),
-		fieldmanager.WithResetFields(w.resetFields()),
+	options := fieldmanager.Options{
+		Clock:       func() time.Time { return now },
+		Subresource: w.subresource,
+		Converter:   fieldmanager.NoneConverter{},
+		ResetFields: w.resetFields(),
 	}
 	if empty := kinds.Empty(kind); empty != nil {
-		options = append(options, fieldmanager.WithEmptyObject(empty))
+		options.Empty = empty
 	}
 	if completes && w.subresource != "scale" {
-		options = append(options, fieldmanager.WithDefaulter(func(merged runtime.Object) {
+		options.Defaulter = func(merged runtime.Object) {
 			if u, ok := merged.(*unstructured.Unstructured); ok {
 				u.Object = w.complete(kind, u.Object)
 			}
-		}))
+		}
 	}
-	return fieldmanager.New(kind, w.r.types, options...)
+	return fieldmanager.New(kind, w.r.types, options)
 }
 
 // resetFields returns the fields that the write resets, at every version.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ type Planned struct {
 // Changes returns the fields that change: by the dry run, if there was one.
 func (p *Planned) Changes() iter.Seq[fieldmanager.Change] {
 	if p.Served != nil {
-		return slices.Values(p.Target.Changes(p.Object, p.Served))
+		return slices.Values(p.Target.Changes(p.Desired.Object, p.Served))
 	}
 	return p.Plan.Changes()
 }
@@ -105,7 +106,7 @@ func (v PlanView) WriteActions(w io.Writer, plans []Planned) {
 	}
 	for _, p := range plans {
 		text := actions[p.Outcome]
-		if p.Object == nil {
+		if p.Desired.Object == nil {
 			text = "create"
 		}
 		rows = append(rows, []cell{{text, outcomeColors[p.Outcome]}, {p.Title(), 0}})
@@ -125,12 +126,7 @@ var outcomeColors = map[fieldmanager.Outcome]color.Attribute{
 func (v PlanView) writePlan(w io.Writer, p Planned) error {
 	if p.Outcome == fieldmanager.Conflict {
 		report, err := p.Fields.WaysOut(
-			place.Wrap(p.Object),
-			place.Wrap(p.Tree),
-			p.Desired.Manager,
-			p.Title(),
-			p.Options,
-		)
+			context.TODO(), place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
 		if err != nil {
 			return err
 		}
@@ -141,7 +137,7 @@ func (v PlanView) writePlan(w io.Writer, p Planned) error {
 		return v.writeDiff(w, p)
 	}
 	outcome := p.Outcome.String()
-	if p.Object == nil {
+	if p.Desired.Object == nil {
 		outcome = "created"
 	}
 	fmt.Fprintf(
@@ -151,7 +147,7 @@ func (v PlanView) writePlan(w io.Writer, p Planned) error {
 		v.Palette.paint(outcome, outcomeColors[p.Outcome]),
 	)
 	// In a new object, everything is new, and owned by its creator.
-	if p.Object != nil {
+	if p.Desired.Object != nil {
 		if !v.Diff {
 			v.WriteChanges(w, p)
 		}
@@ -248,7 +244,7 @@ func (v PlanView) writeDiff(w io.Writer, p Planned) error {
 	if err != nil {
 		return err
 	}
-	before, after := hideTrees(p.Kind.GroupKind(), p.Object, after)
+	before, after := hideTrees(p.Kind.GroupKind(), p.Desired.Object, after)
 	var texts [2]string
 	for i, tree := range []map[string]any{before, after} {
 		if tree == nil {
@@ -290,12 +286,12 @@ func (p *Planned) after() (map[string]any, error) {
 	if p.Served != nil {
 		return p.Served, nil
 	}
-	merged, ok := p.Merged.(*unstructured.Unstructured)
+	merged, ok := p.Plan.Object.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("%s: expected a plain object, got %T", p.Reference(), p.Merged)
+		return nil, fmt.Errorf("%s: expected a plain object, got %T", p.Reference(), p.Plan.Object)
 	}
 	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
-	after := r.Reset(p.Object, merged.Object)
+	after := r.Reset(p.Desired.Object, merged.Object)
 	if p.Options.Defaults {
 		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {
 			after = tree
@@ -361,7 +357,7 @@ func (v PlanView) WriteJSON(w io.Writer, plans []Planned) error {
 		gk := p.Kind.GroupKind()
 		one := planJSON{
 			Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
-			Create: p.Object == nil, Conflicts: HideConflicts(gk, p.Conflicts),
+			Create: p.Desired.Object == nil, Conflicts: HideConflicts(gk, p.Conflicts),
 		}
 		for change := range p.Changes() {
 			change = hideChange(gk, change)

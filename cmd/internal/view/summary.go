@@ -28,7 +28,7 @@ func (c *planCounts) add(p *Planned) {
 	switch {
 	case p.Outcome == fieldmanager.Conflict:
 		c.Conflicts++
-	case p.Object == nil:
+	case p.Desired.Object == nil:
 		c.Created++
 	case p.Outcome == fieldmanager.Unchanged:
 		c.Unchanged++

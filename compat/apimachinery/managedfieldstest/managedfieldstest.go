@@ -32,14 +32,14 @@ type TestFieldManager = upstream.TestFieldManager
 // unstructured object that has an apiVersion and a kind; and any number of updaters keep
 // their entries. Options are those of package fieldmanager, such as WithClock.
 func NewTestFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
-	options ...fieldmanager.Option) TestFieldManager {
+	options ...func(*fieldmanager.Options)) TestFieldManager {
 	return NewTestFieldManagerSubresource(typeConverter, kind, "", options...)
 }
 
 // NewTestFieldManagerSubresource is [NewTestFieldManager] for writes to a subresource.
 func NewTestFieldManagerSubresource(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
-	subresource string, options ...fieldmanager.Option) TestFieldManager {
-	options = append([]fieldmanager.Option{fieldmanager.WithCap(math.MaxInt)}, options...)
+	subresource string, options ...func(*fieldmanager.Options)) TestFieldManager {
+	options = append([]func(*fieldmanager.Options){func(o *fieldmanager.Options) { o.Cap = math.MaxInt }}, options...)
 	m := &tester{manager: newFieldManager(typeConverter, kind, subresource, options), kind: kind}
 	m.Reset()
 	return m
@@ -48,12 +48,12 @@ func NewTestFieldManagerSubresource(typeConverter apimachinery.TypeConverter, ki
 // NewFakeFieldManager returns a FieldManager of a kind that converts nothing and sets no
 // defaults. It panics where apimachinery.NewDefaultFieldManager returns an error.
 func NewFakeFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind,
-	options ...fieldmanager.Option) *apimachinery.FieldManager {
+	options ...func(*fieldmanager.Options)) *apimachinery.FieldManager {
 	return newFieldManager(typeConverter, kind, "", options)
 }
 
 func newFieldManager(typeConverter apimachinery.TypeConverter, kind schema.GroupVersionKind, subresource string,
-	options []fieldmanager.Option) *apimachinery.FieldManager {
+	options []func(*fieldmanager.Options)) *apimachinery.FieldManager {
 	m, err := apimachinery.NewDefaultFieldManager(typeConverter, noConversion{}, noDefaults{}, unstructuredCreater{},
 		kind, kind.GroupVersion(), subresource, nil, options...)
 	if err != nil {

@@ -27,9 +27,8 @@ func WithRESTMapper(mapper meta.RESTMapper) Option {
 	return func(t *tracker) { t.mapper, t.guesses = mapper, false }
 }
 
-// WithFieldManagerOptions sets options of the field managers, such as
-// fieldmanager.WithClock.
-func WithFieldManagerOptions(options ...fieldmanager.Option) Option {
+// WithFieldManagerOptions sets options of the field managers, such as their Clock.
+func WithFieldManagerOptions(options ...func(*fieldmanager.Options)) Option {
 	return func(t *tracker) { t.options = append(t.options, options...) }
 }
 
@@ -55,7 +54,7 @@ type tracker struct {
 	testing.ObjectTracker
 	scheme  *runtime.Scheme
 	types   apimachinery.TypeConverter
-	options []fieldmanager.Option
+	options []func(*fieldmanager.Options)
 
 	mu       sync.Mutex // held from the read of a write to its end
 	mapper   meta.RESTMapper

@@ -303,7 +303,9 @@ func TestSchemeThatGrows(t *testing.T) {
 // TestOptions: times are those of a clock, and a second set of options is refused.
 func TestOptions(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	tracker := newTracker(fake.WithFieldManagerOptions(fieldmanager.WithClock(func() time.Time { return at })))
+	tracker := newTracker(
+		fake.WithFieldManagerOptions(func(o *fieldmanager.Options) { o.Clock = func() time.Time { return at } }),
+	)
 	gvr := corev1.SchemeGroupVersion.WithResource("configmaps")
 	object := func() *corev1.ConfigMap {
 		return &corev1.ConfigMap{
