@@ -88,11 +88,11 @@ type applyWrite struct {
 	intent  object
 	live    object // if given is unstructured, with its managed fields
 
-	entries   managedfields.List // of live; in the end, those that are stored
-	isCurrent bool               // entries would be written as they are in live
-	own       *managedfields.Record
-	others    managedfields.List // entries without own, reconciled
-	kept      managedfields.List // entries without own that can't be compared
+	entries   managedfields.Entries // of live; in the end, those that are stored
+	isCurrent bool                  // entries would be written as they are in live
+	own       *managedfields.Entry
+	others    managedfields.Entries // entries without own, reconciled
+	kept      managedfields.Entries // entries without own that can't be compared
 
 	owned, dropped *fieldpath.Set // what the intent owns, and what its manager owned before and the intent does not
 	merged         object         // live itself unless changed
@@ -261,7 +261,7 @@ func (w *applyWrite) lastOwned() *fieldpath.Set {
 		return nil
 	}
 	if err := w.own.Reconcile(w.m.typ); err != nil {
-		w.m.warning(w.own.Header(), err)
+		w.m.warning(w.own, err)
 		w.own.SetFields(nil) // so that nothing is removed because of it
 	}
 	set, _ := w.own.Fields()
@@ -306,27 +306,26 @@ func (w *applyWrite) take(force bool) error {
 	} else if slices.ContainsFunc(others, isEmpty) {
 		others = slices.DeleteFunc(slices.Clone(others), isEmpty)
 	}
-	w.entries = make(managedfields.List, 0, len(others)+len(w.kept)+1)
+	w.entries = make(managedfields.Entries, 0, len(others)+len(w.kept)+1)
 	w.entries = append(w.entries, others...)
-	if mine := w.ownRecord(); !mine.IsEmpty() {
+	if mine := w.ownEntry(); !mine.IsEmpty() {
 		w.entries = append(w.entries, mine)
 	}
 	w.entries = append(w.entries, w.kept...)
 	return nil
 }
 
-func isEmpty(r managedfields.Record) bool { return r.IsEmpty() }
+func isEmpty(r managedfields.Entry) bool { return r.IsEmpty() }
 
-// ownRecord returns the manager's entry. It is dated only if the object changed
+// ownEntry returns the manager's entry. It is dated only if the object changed
 // (spec rule 2.3).
-func (w *applyWrite) ownRecord() managedfields.Record {
-	mine := managedfields.Record{Key: w.key}
+func (w *applyWrite) ownEntry() managedfields.Entry {
+	mine := managedfields.Entry{Key: w.key}
 	if w.own != nil {
 		mine = *w.own
 	}
 	if set, err := mine.Fields(); err != nil || mine.APIVersion != w.m.version || !w.owned.Equal(set) {
-		mine = managedfields.NewRecord(
-			managedfields.Entry{Key: w.key, APIVersion: w.m.version, Time: mine.Time, Fields: w.owned})
+		mine = managedfields.NewEntry(w.key, w.m.version, mine.Time, w.owned)
 	}
 	if w.changed {
 		mine.SetTime(w.m.timestamp())
@@ -362,7 +361,7 @@ func (w *applyWrite) object() (runtime.Object, error) {
 	if out == nil {
 		out = w.applied
 	}
-	_, isStruct := w.m.isOwnStruct(w.given)
+	isStruct := w.m.isOwnStruct(w.given)
 	switch {
 	case w.isNoOp && isStruct:
 		return gostruct.Copy(out), nil

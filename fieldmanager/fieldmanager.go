@@ -150,7 +150,7 @@ func (m *FieldManager) filter(version string, set *fieldpath.Set) *fieldpath.Set
 	return set
 }
 
-func (m *FieldManager) warning(e managedfields.Entry, err error) {
+func (m *FieldManager) warning(e *managedfields.Entry, err error) {
 	if m.options.Warnings != nil {
 		m.options.Warnings(Warning{Manager: e.Key, Version: e.APIVersion, Err: err})
 	}

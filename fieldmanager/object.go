@@ -106,35 +106,29 @@ func (m *FieldManager) objectOf(ctx context.Context, obj runtime.Object) (object
 
 // readLive reads a stored object and its entries. isCurrent says that the entries would be written as they are.
 func (m *FieldManager) readLive(ctx context.Context, live runtime.Object) (
-	o object, entries managedfields.List, isCurrent bool, err error,
+	o object, entries managedfields.Entries, isCurrent bool, err error,
 ) {
-	if accessor, ok := m.isOwnStruct(live); ok {
-		if o.tree, err = gostruct.Tree(live, managedFieldsPath...); err == nil {
-			entries, isCurrent, err = managedfields.ReadStructs(accessor.GetManagedFields(), m.options.Cache)
-		}
-		return object{o.tree, m.version, m.typ}, entries, isCurrent, err
+	if err = checkHolder(live); err == nil {
+		entries, isCurrent, err = managedfields.Read(live, m.options.Cache)
 	}
-	tree, err := treeOf(live)
-	if err == nil {
-		err = checkMetadata(tree)
-	}
-	if err != nil {
-		return o, nil, false, err
-	}
-	if entries, isCurrent, err = managedfields.ReadTree(tree, m.options.Cache); err == nil {
+	switch {
+	case err != nil:
+	case m.isOwnStruct(live):
+		o = object{nil, m.version, m.typ}
+		o.tree, err = gostruct.Tree(live, managedFieldsPath...)
+	default:
 		o, err = m.objectOf(ctx, live)
 	}
 	return o, entries, isCurrent, err
 }
 
-// isOwnStruct reports whether obj is a Go struct of the FieldManager's kind and version, and returns its metadata.
-func (m *FieldManager) isOwnStruct(obj runtime.Object) (metav1.Object, bool) {
-	if _, ok := obj.(runtime.Unstructured); ok || isNil(obj) {
-		return nil, false
+// isOwnStruct reports whether obj is a Go struct of the FieldManager's kind and version, with metadata.
+func (m *FieldManager) isOwnStruct(obj runtime.Object) bool {
+	if isUnstructured(obj) || isNil(obj) {
+		return false
 	}
-	accessor, err := meta.Accessor(obj)
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	return accessor, err == nil && gvk == m.kind
+	_, err := meta.Accessor(obj)
+	return err == nil && obj.GetObjectKind().GroupVersionKind() == m.kind
 }
 
 // managedFieldsPath is left out of trees of Go structs.

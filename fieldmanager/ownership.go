@@ -17,7 +17,7 @@ import (
 // they are put back when the write is done (spec rule 10.1). They are of versions that
 // are gone, or can't be decoded. isCurrent says that no entry changed, and that none
 // owns nothing. l is used up.
-func (m *FieldManager) reconcile(l managedfields.List) (known, kept managedfields.List, isCurrent bool) {
+func (m *FieldManager) reconcile(l managedfields.Entries) (known, kept managedfields.Entries, isCurrent bool) {
 	known, isCurrent = l[:0], true
 	for _, r := range l {
 		err := ErrVersionGone
@@ -25,7 +25,7 @@ func (m *FieldManager) reconcile(l managedfields.List) (known, kept managedfield
 			err = r.Reconcile(t)
 		}
 		if err != nil {
-			m.warning(r.Header(), err)
+			m.warning(&r, err)
 			kept = append(kept, r)
 			continue
 		}
@@ -132,14 +132,14 @@ func (c *comparisons) set(
 // own nothing any more are dropped (spec rule 2.10). Those that can't be
 // compared, because the converter fails, stay as they are. l is used up.
 func (m *FieldManager) takeFromOthers(
-	l managedfields.List, writer managedfields.Key, changes *comparisons, lost *losses,
-) managedfields.List {
+	l managedfields.Entries, writer managedfields.Key, changes *comparisons, lost *losses,
+) managedfields.Entries {
 	out := l[:0]
 	for _, r := range l {
 		if r.Key != writer {
 			change := changes.at(r.APIVersion)
 			if change.err != nil {
-				m.warning(r.Header(), change.err)
+				m.warning(&r, change.err)
 				out = append(out, r)
 				continue
 			}
@@ -157,7 +157,7 @@ func (m *FieldManager) takeFromOthers(
 
 // takeFrom takes from r what a change took. What of it is in conflict goes into lost,
 // which is nil for an update, where nothing is.
-func takeFrom(r *managedfields.Record, change *comparison, lost *losses) {
+func takeFrom(r *managedfields.Entry, change *comparison, lost *losses) {
 	if taken := r.Intersection(change.changed); lost != nil && !taken.Empty() && lost.add(r, taken, change) {
 		return
 	}
@@ -180,7 +180,7 @@ type losses struct {
 
 // add lists the fields that a change takes from r, with their values before and after. It returns whether they end the
 // write.
-func (l *losses) add(r *managedfields.Record, taken *fieldpath.Set, change *comparison) (refused bool) {
+func (l *losses) add(r *managedfields.Entry, taken *fieldpath.Set, change *comparison) (refused bool) {
 	old, err := change.old()
 	if err != nil {
 		old = object{typ: typed.Deduced()}

@@ -11,13 +11,10 @@ import (
 
 // ownershipChanges returns how the entries of w differ from live's.
 func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, error) {
-	var before managedfields.List
+	var before managedfields.Entries
 	if !isNil(live) {
-		entries, err := unreadOf(live)
-		if err == nil {
-			before, err = entries.read(w.m.options.Cache)
-		}
-		if err != nil {
+		var err error
+		if before, err = w.m.entriesOf(live); err != nil {
 			return nil, &ObjectError{LiveObject, "", err}
 		}
 	}
@@ -31,7 +28,7 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 		if now.IsUnchanged() {
 			continue
 		}
-		var old managedfields.Record
+		var old managedfields.Entry
 		if there {
 			old = before[j]
 		}
@@ -39,7 +36,7 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 			out = append(out, c)
 		}
 	}
-	none := managedfields.NewRecord(managedfields.Entry{})
+	var none managedfields.Entry
 	for _, j := range was {
 		if c, ok := w.ownershipChange(&before[j], &none, changes); ok {
 			out = append(out, c)
@@ -49,10 +46,10 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 	return out, nil
 }
 
-// ownershipChange compares two records of one manager, one of which may be the
-// zero record. ok is false when it owns what it owned.
+// ownershipChange compares two entries of one manager, one of which may be the
+// zero entry. ok is false when it owns what it owned.
 func (w *applyWrite) ownershipChange(
-	old, now *managedfields.Record,
+	old, now *managedfields.Entry,
 	changes *comparisons,
 ) (c OwnershipChange, ok bool) {
 	c.Manager, c.Version = now.Key, now.APIVersion
@@ -62,7 +59,7 @@ func (w *applyWrite) ownershipChange(
 	had, err := old.Fields()
 	if err != nil {
 		// What it owned can't be told: it counts as nothing.
-		w.m.warning(old.Header(), err)
+		w.m.warning(old, err)
 	}
 	has, err := now.Fields()
 	if err != nil {

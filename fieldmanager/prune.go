@@ -24,7 +24,7 @@ func (w *applyWrite) prune() error {
 		pruned, err = w.pruneBySets()
 	}
 	if err != nil {
-		w.m.warning(w.own.Header(), err)
+		w.m.warning(w.own, err)
 		return nil
 	}
 	if pruned == nil {
@@ -60,7 +60,7 @@ func (w *applyWrite) mergedObject() (object, error) { return w.merged.stripped()
 // and each stays, because something in it is owned: so what goes is decided in the part alone.
 func (w *applyWrite) pruneInside() (pruned map[string]any, owned *fieldpath.Set, err error) {
 	m := w.m
-	isOther := func(r managedfields.Record) bool { return r.APIVersion != m.version }
+	isOther := func(r managedfields.Entry) bool { return r.APIVersion != m.version }
 	if isOther(*w.own) || slices.ContainsFunc(w.others, isOther) {
 		return nil, nil, nil
 	}
@@ -69,7 +69,7 @@ func (w *applyWrite) pruneInside() (pruned map[string]any, owned *fieldpath.Set,
 		return nil, nil, err
 	}
 	merged := w.merged.stripped()
-	p := part{last: last.Fields, dropped: w.dropped, owned: entries.Owned(m.version), mine: w.owned}
+	p := part{last: last.Owned(), dropped: w.dropped, owned: entries.Owned(m.version), mine: w.owned}
 	gone, owned, ok := p.gone(m.typ, merged.tree)
 	if !ok {
 		return nil, nil, nil
@@ -199,7 +199,7 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	candidates := before.typ.WithDeclared(last.Fields)
+	candidates := before.typ.WithDeclared(last.Owned())
 	pruned := before
 	pruned.tree = before.less(candidates)
 	if pruned, err = w.restoreOwned(before, pruned, entries); err != nil {
@@ -230,14 +230,14 @@ func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries manage
 	if err = w.own.Reconcile(t); err != nil {
 		return last, nil, err
 	}
-	if last, err = w.own.Entry(); err != nil {
+	if _, err = w.own.Fields(); err == nil {
+		err = w.others.Err()
+	}
+	if err != nil {
 		return last, nil, err
 	}
-	if entries, err = w.others.Entries(); err != nil {
-		return last, nil, err
-	}
-	now := managedfields.Entry{Key: w.key, APIVersion: w.m.version, Fields: w.owned.Union(managedfields.Unowned(nil))}
-	return last, append(entries, now), nil
+	now := managedfields.NewEntry(w.key, w.m.version, nil, w.owned.Union(managedfields.Unowned(nil)))
+	return *w.own, append(slices.Clip(w.others), now), nil
 }
 
 // restoreOwned puts back into pruned what it lacks of merged and some entry

@@ -7,13 +7,11 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // UpdateOptions are the options of one create, update or patch.
@@ -42,13 +40,13 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 		return Result{}, err
 	case w.entriesErr != nil:
 		// Nothing can be said of entries that can't be read: they stay as they are.
-		m.warning(managedfields.Entry{APIVersion: m.version}, w.entriesErr)
+		m.warning(&managedfields.Entry{APIVersion: m.version}, w.entriesErr)
 		w.same = sameButEntries(live, now)
 		out, err := copyEntries(now, live)
 		return w.result(out, err, nil)
 	case len(w.entries) == 0 && !w.isCreate:
 		w.same = sameButEntries(live, now)
-		out, err := managedfields.List(nil).Into(now)
+		out, err := managedfields.Entries(nil).Into(now)
 		return w.result(out, err, nil)
 	}
 	changes, err := w.compare()
@@ -61,7 +59,7 @@ func (m *FieldManager) Update(ctx context.Context, live, now runtime.Object, opt
 }
 
 // result returns the result of an update with its object, and the entry of the manager; nil for none.
-func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.Record) (Result, error) {
+func (w *updateWrite) result(out runtime.Object, err error, own *managedfields.Entry) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
@@ -120,7 +118,7 @@ type updateWrite struct {
 	live, now runtime.Object // live is nil for none
 	isCreate  bool
 
-	entries    managedfields.List
+	entries    managedfields.Entries
 	entriesErr error // live's entries can't be read, and count
 	same       bool  // both objects are the same, managed fields aside; known once they are compared
 }
@@ -128,13 +126,11 @@ type updateWrite struct {
 // startUpdate reads the entries that an update starts from (spec rule 2.6).
 func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object) (*updateWrite, error) {
 	w := &updateWrite{m: m, ctx: ctx, live: live, now: now, isCreate: true}
-	sent, err := unreadOf(now)
-	if err != nil {
+	if err := checkHolder(now); err != nil {
 		return nil, &ObjectError{NewObject, "", err}
 	}
-	var stored unread
 	if live != nil {
-		if stored, err = unreadOf(live); err != nil {
+		if err := checkHolder(live); err != nil {
 			return nil, &ObjectError{LiveObject, "", err}
 		}
 		if accessor, err := meta.Accessor(live); err == nil {
@@ -142,64 +138,42 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 		}
 	}
 	if m.options.Subresource == "" {
-		if isReset(now) {
+		if managedfields.IsReset(now) {
 			return w, nil
 		}
 		// Sent entries that can't be read count as none.
-		before := func() managedfields.List {
-			l, _ := stored.read(m.options.Cache)
+		before := func() managedfields.Entries {
+			l, _ := m.entriesOf(live)
 			return l
 		}
-		if l, _ := sent.read(m.options.Cache); len(l) > 0 && l.Sent(before, m.typeAt) == nil {
+		if l, _ := m.entriesOf(now); len(l) > 0 && l.Sent(before, m.typeAt) == nil {
 			w.entries = l
 			return w, nil
 		}
 	}
-	w.entries, w.entriesErr = stored.read(m.options.Cache)
+	w.entries, w.entriesErr = m.entriesOf(live)
 	return w, nil
 }
 
-// unread is the managed fields of an object, which most updates need of one of two objects alone. The zero value has
-// none.
-type unread struct {
-	tree    map[string]any // the object, if it is unstructured
-	structs []metav1.ManagedFieldsEntry
+// checkHolder returns what is wrong with an object that can't hold managed fields.
+func checkHolder(obj runtime.Object) error {
+	if !isUnstructured(obj) && !isNil(obj) {
+		_, err := meta.Accessor(obj)
+		return err
+	}
+	tree, err := treeOf(obj)
+	if err == nil {
+		err = checkMetadata(tree)
+	}
+	return err
 }
 
-// unreadOf returns the managed fields of an object. The error says what is wrong with the object itself.
-func unreadOf(obj runtime.Object) (u unread, err error) {
-	if _, ok := obj.(runtime.Unstructured); !ok && !isNil(obj) {
-		accessor, err := meta.Accessor(obj)
-		if err == nil {
-			u.structs = accessor.GetManagedFields()
-		}
-		return u, err
-	}
-	if u.tree, err = treeOf(obj); err == nil {
-		err = checkMetadata(u.tree)
-	}
-	return u, err
-}
-
-// read reads the entries. There are none if one can't be read.
-func (u unread) read(cache *fieldpath.Cache) (l managedfields.List, err error) {
-	if u.tree == nil {
-		l, _, err = managedfields.ReadStructs(u.structs, cache)
-	} else {
-		l, _, err = managedfields.ReadTree(u.tree, cache)
+// entriesOf reads the entries of an object; none of nil, and none if one can't be read.
+func (m *FieldManager) entriesOf(obj runtime.Object) (l managedfields.Entries, err error) {
+	if obj != nil {
+		l, _, err = managedfields.Read(obj, m.options.Cache)
 	}
 	return l, err
-}
-
-// isReset reports whether an object asks for all managed fields to be dropped.
-func isReset(obj runtime.Object) bool {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		v, _ := managedfields.Of(u.UnstructuredContent())
-		list, _ := v.([]any)
-		return managedfields.IsResetTree(list)
-	}
-	accessor, err := meta.Accessor(obj)
-	return err == nil && managedfields.IsReset(accessor.GetManagedFields())
 }
 
 // compare compares both objects and validates what is new: what was there before is not
@@ -255,16 +229,12 @@ func (w *updateWrite) structs() (live runtime.Object, ok bool) {
 	if live = w.live; live == nil {
 		live = w.m.options.Empty
 	}
-	if _, ok = w.m.isOwnStruct(w.now); ok && live != nil {
-		_, ok = w.m.isOwnStruct(live)
-		return live, ok
-	}
-	return nil, false
+	return live, live != nil && w.m.isOwnStruct(w.now) && w.m.isOwnStruct(live)
 }
 
 // readObject returns an object without its managed fields.
 func (m *FieldManager) readObject(ctx context.Context, obj runtime.Object, role Role) (object, error) {
-	if _, ok := m.isOwnStruct(obj); ok {
+	if m.isOwnStruct(obj) {
 		tree, err := gostruct.Tree(obj, managedFieldsPath...)
 		if err != nil {
 			return object{}, &ObjectError{role, "", err}
@@ -309,13 +279,13 @@ func (w *updateWrite) refuse(old, now func() (object, error)) (*comparisons, err
 //	changed  .spec.replicas                  ctl comes to own it, alice loses it: an update has no conflicts
 //	removed  .spec.paused .spec.image        alice loses the one, ctl the other
 //	after    ctl owns .spec.replicas         alice's entry owns nothing any more, so it is dropped
-func (m *FieldManager) track(entries managedfields.List, changes *comparisons, manager string) managedfields.List {
+func (m *FieldManager) track(entries managedfields.Entries, changes *comparisons, manager string) managedfields.Entries {
 	known, kept, _ := m.reconcile(entries)
 	own := changes.at(m.version)
 	key := m.key(manager, managedfields.Update)
 	known = m.takeFromOthers(known, key, changes, nil)
 
-	mine := managedfields.NewRecord(managedfields.Entry{Key: key, APIVersion: m.version})
+	mine := managedfields.NewEntry(key, m.version, nil, nil)
 	if i := known.Index(key); i >= 0 {
 		mine = known[i]
 		known = slices.Delete(known, i, i+1)
@@ -335,36 +305,5 @@ func (m *FieldManager) track(entries managedfields.List, changes *comparisons, m
 	if !mine.IsEmpty() {
 		known = append(known, mine)
 	}
-	return m.capped(append(known, kept...))
-}
-
-// capped returns the entries with no more updates among them than the cap
-// allows (spec rule 2.5).
-func (m *FieldManager) capped(l managedfields.List) managedfields.List {
-	updates := 0
-	for i := range l {
-		if l[i].Operation == managedfields.Update {
-			updates++
-		}
-	}
-	if updates <= m.options.Cap {
-		return l
-	}
-	entries, err := l.Entries()
-	if err != nil {
-		// What can't be decoded can't be merged either.
-		return l
-	}
-	at := l.Positions()
-	fields := func(i int) *fieldpath.Set { return entries[i].Fields }
-	out := make(managedfields.List, 0, len(entries))
-	for _, e := range managedfields.Cap(entries, m.options.Cap) {
-		// Entries that were not merged keep the bytes that they have in the object.
-		r := managedfields.NewRecord(e)
-		if i, ok := at[e.Key]; ok && fields(i) == e.Fields {
-			r = l[i]
-		}
-		out = append(out, r)
-	}
-	return out
+	return append(known, kept...).Cap(m.options.Cap)
 }

@@ -10,48 +10,50 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// TestDecodeWith decodes the same entries through no cache and through one that
-// gets to know them, from the wire and from a tree.
-func TestDecodeWith(t *testing.T) {
-	list := []metav1.ManagedFieldsEntry{
-		{Manager: "a", Operation: managedfields.Apply, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:a":{"f:b":{},"x:y":{}}}`)},
-		{Manager: "b", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:c":{}}`)},
-		{Manager: "c", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1"},
-	}
-	want, err := managedfields.DecodeWith(nil, list)
-	require.NoError(t, err)
-	require.Equal(t, `{"f:a":{"f:b":{}}}`, string(want[0].Fields.AppendJSON(nil)))
-	cache := fieldpath.NewCache(1 << 20)
-	for range 4 {
-		got, err := managedfields.DecodeWith(cache, list)
-		require.NoError(t, err)
-		require.Equal(t, js(t, managedfields.Encode(want)), js(t, managedfields.Encode(got)))
-		got, err = managedfields.DecodeTreeWith(cache, managedfields.EncodeTree(want))
-		require.NoError(t, err)
-		require.Equal(t, js(t, managedfields.Encode(want)), js(t, managedfields.Encode(got)))
-	}
-	require.Equal(t, uint64(8), cache.Stats().Hits, "of each of the four fields, the first two times are no hits")
+func holder(list ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: list}}
+}
 
-	list[1].FieldsV1 = metav1.NewFieldsV1(`{"f:c":1}`)
+// TestReadThroughACache decodes the same entries through no cache and through one that gets to know them.
+func TestReadThroughACache(t *testing.T) {
+	obj := holder(
+		metav1.ManagedFieldsEntry{Manager: "a", Operation: managedfields.Apply, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:a":{"f:b":{},"x:y":{}}}`)},
+		metav1.ManagedFieldsEntry{Manager: "b", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:c":{}}`)},
+		metav1.ManagedFieldsEntry{Manager: "c", Operation: managedfields.Update, APIVersion: "v1", FieldsType: "FieldsV1"},
+	)
+	cache := fieldpath.NewCache(1 << 20)
+	for _, through := range []*fieldpath.Cache{nil, cache, cache, cache, cache} {
+		l, isCurrent, err := managedfields.Read(obj, through)
+		require.NoError(t, err)
+		require.True(t, isCurrent)
+		require.NoError(t, l.Err())
+		require.Equal(t, `{"f:a":{"f:b":{}}}`, string(l[0].Owned().AppendJSON(nil)))
+		require.Equal(t, `{"f:c":{}}`, string(l[1].Owned().AppendJSON(nil)))
+		require.Equal(t, obj.ManagedFields, l.Encode(), "as it was read")
+	}
+	require.Equal(t, uint64(4), cache.Stats().Hits, "of both fields, the first two times are no hits")
+
+	obj.ManagedFields[1].FieldsV1 = metav1.NewFieldsV1(`{"f:c":1}`)
 	for range 3 {
-		_, err = managedfields.DecodeWith(cache, list)
-		require.EqualError(t, err, `managedFields[1] of manager "b": fieldsV1 at .c, byte 7: expected an object, got '1'`)
+		l, _, err := managedfields.Read(obj, cache)
+		require.NoError(t, err)
+		const want = `managedFields[1] of manager "b": fieldsV1 at .c, byte 7: expected an object, got '1'`
+		require.EqualError(t, l.Err(), want)
 	}
 }
 
 // TestDecodeAllocations keeps the budget of entries that came up before: the list.
 func TestDecodeAllocations(t *testing.T) {
-	cache := fieldpath.NewCache(1 << 20)
-	list := managedfields.Encode(managedfields.Entries{
-		{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), APIVersion: "v1",
-			Fields: fieldpath.NewSet(fieldpath.Fields("a", "b"))},
-		{Key: managedfields.KeyOf("b", managedfields.Update, "v1", ""), APIVersion: "v1",
-			Fields: fieldpath.NewSet(fieldpath.Fields("c"))},
-	})
+	list := managedfields.Entries{
+		managedfields.NewEntry(managedfields.KeyOf("a", managedfields.Apply, "v1", ""), "v1",
+			nil, fieldpath.NewSet(fieldpath.Fields("a", "b"))),
+		managedfields.NewEntry(managedfields.KeyOf("b", managedfields.Update, "v1", ""), "v1",
+			nil, fieldpath.NewSet(fieldpath.Fields("c"))),
+	}.Encode()
 	decode := func() {
-		_, err := managedfields.DecodeWith(cache, list)
+		_, err := managedfields.Decode(list)
 		require.NoError(t, err)
 	}
 	decode()

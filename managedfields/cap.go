@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Ancient is the manager into whose entries [Cap] merges the oldest updates.
+// Ancient is the manager into whose entries [Entries.Cap] merges the oldest updates.
 const Ancient = "ancient-changes"
 
 // DefaultCap is the number of Update entries that an object keeps.
@@ -22,8 +22,9 @@ const DefaultCap = 10
 //	c joins a          ancient-changes (v1): .spec.x .spec.z     b (v2)     d (v1)
 //	d joins them       ancient-changes (v1): .spec.w .spec.x .spec.z        b (v2)
 //
-// It costs O(n log n) for n entries, and the union of what is merged.
-func Cap(e Entries, limit int) Entries {
+// Nothing is merged if an entry can't be decoded. Entries that are not merged stay unchanged. It costs O(n log n) for n
+// entries, and the union of what is merged.
+func (e Entries) Cap(limit int) Entries {
 	var updates []int // positions in e
 	for i := range e {
 		if e[i].Operation == Update {
@@ -31,7 +32,7 @@ func Cap(e Entries, limit int) Entries {
 		}
 	}
 	over := len(updates) - limit
-	if over <= 0 {
+	if over <= 0 || e.Err() != nil {
 		return e
 	}
 	slices.SortFunc(updates, func(i, j int) int {
@@ -86,15 +87,13 @@ func (m *merging) merge(entry Entry, first Key) {
 		merged = m.left.entries[i]
 	} else {
 		merged = m.take(first)
-		merged.Key = bucket
 	}
 	if m.fields[bucket] == nil {
-		m.fields[bucket] = append(m.fields[bucket], merged.Fields)
+		m.fields[bucket] = append(m.fields[bucket], merged.Owned())
 	}
-	m.fields[bucket] = append(m.fields[bucket], entry.Fields)
-	merged.Time = entry.Time
+	m.fields[bucket] = append(m.fields[bucket], entry.Owned())
 	m.take(entry.Key)
-	m.left.put(merged)
+	m.left.put(NewEntry(bucket, merged.APIVersion, entry.Time, merged.Owned()))
 }
 
 func (m *merging) result() Entries {
@@ -108,7 +107,7 @@ func (m *merging) result() Entries {
 			continue
 		}
 		if sets := m.fields[entry.Key]; sets != nil {
-			entry.Fields = fieldpath.UnionOf(sets...)
+			entry.SetFields(fieldpath.UnionOf(sets...))
 		}
 		out = append(out, entry)
 	}

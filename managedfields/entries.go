@@ -2,191 +2,86 @@ package managedfields
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// Operation is the way in which a manager came to own fields: Apply or Update.
-type Operation = metav1.ManagedFieldsOperationType
-
-// The operations, as on the wire.
-const (
-	Apply  Operation = metav1.ManagedFieldsOperationApply
-	Update Operation = metav1.ManagedFieldsOperationUpdate
-)
-
-// Key identifies an entry (spec rule 2.1). It is comparable. No two entries of an object have the same key.
-type Key struct {
-	// Manager is the manager's name.
-	Manager string
-	// Operation is Apply or Update.
-	Operation Operation
-	// APIVersion is the group version of an Update, such as apps/v1. It is empty for an Apply, as an applier has one
-	// entry for all versions.
-	APIVersion string
-	// Subresource is status, scale and so on; empty for the main resource.
-	Subresource string
-}
-
-// KeyOf returns the key of the entry for an operation of manager at a group version.
-func KeyOf(manager string, op Operation, apiVersion, subresource string) Key {
-	if op == Apply {
-		apiVersion = ""
-	}
-	return Key{manager, op, apiVersion, subresource}
-}
-
-// identity returns the JSON of an entry that has only the key's fields: upstream's internal name of a manager. The
-// order of conflicts, and of entries that the cap merges, follows from it.
-func (k Key) identity() string {
-	return jsonOf(metav1.ManagedFieldsEntry{
-		Manager: k.Manager, Operation: k.Operation, APIVersion: k.APIVersion, Subresource: k.Subresource,
-	})
-}
-
-// jsonOf returns the JSON of a string, or of a struct of strings.
-func jsonOf(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("managedfields: bug: strings have no JSON: " + err.Error())
-	}
-	return string(b)
-}
-
-// Compare orders keys as kube-apiserver orders managers in a conflict: by the JSON of an entry that has only the
-// key's fields. It compares field by field, in JSON's order, and encodes only fields that differ and need escapes.
-func (k Key) Compare(o Key) int {
-	if k == o {
-		return 0
-	}
-	for _, pair := range [...][2]string{
-		{k.Manager, o.Manager}, {string(k.Operation), string(o.Operation)},
-		{k.APIVersion, o.APIVersion}, {k.Subresource, o.Subresource},
-	} {
-		if a, b := pair[0], pair[1]; a != b {
-			switch {
-			case a == "" || b == "": // an empty field is not in the JSON
-				return strings.Compare(k.identity(), o.identity())
-			case isPlain(a) && isPlain(b):
-				return comparePlain(a, b)
-			}
-			if c := strings.Compare(jsonOf(a), jsonOf(b)); c != 0 {
-				return c
-			}
-		}
-	}
-	return 0
-}
-
-// comparePlain compares two different strings as their JSON compares: the quote after the shorter one is compared
-// with the next byte of the longer one.
-func comparePlain(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	byteAt := func(s string) byte {
-		if n < len(s) {
-			return s[n]
-		}
-		return '"'
-	}
-	return cmp.Compare(byteAt(a), byteAt(b))
-}
-
-// isPlain reports whether s is its own JSON, without the quotes.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || strings.IndexByte("\"\\<>&", c) >= 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// Entry is one entry of managed fields: what one manager owns.
-type Entry struct {
-	Key
-	// APIVersion is the group version of Fields. For an Update it equals the key's APIVersion.
-	APIVersion string
-	// Time is when the manager last changed the object or what it owns; nil if it never did.
-	Time *metav1.Time
-	// Fields are the paths that the manager owns; nil for none.
-	Fields *fieldpath.Set
-}
-
-// Entries are the entries of one object, with distinct keys. They are a value: methods return new entries.
+// Entries are the entries of one object, with distinct keys. Who reads them owns them and may change them; the object
+// that they were read from is never changed.
 type Entries []Entry
 
-// Get returns the entry of k, if it exists.
-func (e Entries) Get(k Key) (Entry, bool) {
-	for i := range e {
-		if e[i].Key == k {
-			return e[i], true
+// Index returns the position of the entry of k, or -1.
+func (l Entries) Index(k Key) int {
+	for i := range l {
+		if l[i].Key == k {
+			return i
 		}
 	}
-	return Entry{}, false
+	return -1
 }
 
-// With returns the entries with entry added, or in place of the entry with the same key.
-func (e Entries) With(entry Entry) Entries {
-	for i := range e {
-		if e[i].Key == entry.Key {
-			out := slices.Clone(e)
-			out[i] = entry
-			return out
-		}
+// Get returns the entry of k, or nil. The pointer is into the list, and valid until the list grows.
+func (l Entries) Get(k Key) *Entry {
+	if i := l.Index(k); i >= 0 {
+		return &l[i]
 	}
-	return append(slices.Clip(e), entry)
+	return nil
 }
 
-// Without returns the entries without the one of k.
-func (e Entries) Without(k Key) Entries {
-	for i := range e {
-		if e[i].Key == k {
-			return slices.Concat(e[:i], e[i+1:])
+// Without returns the list without the entry of k. It reuses the memory of l.
+func (l Entries) Without(k Key) Entries {
+	if i := l.Index(k); i >= 0 {
+		return slices.Delete(l, i, i+1)
+	}
+	return l
+}
+
+// Positions returns the positions of all entries, for many lookups.
+func (l Entries) Positions() map[Key]int {
+	at := make(map[Key]int, len(l))
+	for i := range l {
+		at[l[i].Key] = i
+	}
+	return at
+}
+
+// Err returns why the first entry that can't be decoded can't be: an *[Error]; nil if there is none.
+func (l Entries) Err() error {
+	for i := range l {
+		if _, err := l[i].Fields(); err != nil {
+			return err
 		}
 	}
-	return e
+	return nil
 }
 
 // Owned returns the paths that the entries of a group version own.
-func (e Entries) Owned(version string) *fieldpath.Set {
+func (l Entries) Owned(version string) *fieldpath.Set {
 	var sets []*fieldpath.Set
-	for i := range e {
-		if e[i].APIVersion == version {
-			sets = append(sets, e[i].Fields)
+	for i := range l {
+		if l[i].APIVersion == version {
+			sets = append(sets, l[i].Owned())
 		}
 	}
 	return fieldpath.UnionOf(sets...)
 }
 
-// Sort returns the entries as servers sort them (spec rule 2.4).
-func (e Entries) Sort() Entries {
-	if slices.IsSortedFunc(e, compareEntries) {
-		return e
-	}
-	out := slices.Clone(e)
-	slices.SortStableFunc(out, compareEntries)
-	return out
+// Sort sorts the entries as servers sort them (spec rule 2.4).
+func (l Entries) Sort() {
+	slices.SortStableFunc(l, func(a, b Entry) int { return compareEntries(&a, &b) })
 }
 
-// compareEntries orders entries as servers sort them (spec rule 2.4).
-func compareEntries(a, b Entry) int {
-	return compareHeaders(&a.Key, &b.Key, a.APIVersion, b.APIVersion, a.Time, b.Time)
-}
-
-func compareHeaders(a, b *Key, aVersion, bVersion string, aTime, bTime *metav1.Time) int {
+func compareEntries(a, b *Entry) int {
 	return cmp.Or(
 		strings.Compare(string(a.Operation), string(b.Operation)),
-		cmp.Compare(seconds(aTime), seconds(bTime)),
+		cmp.Compare(seconds(a.Time), seconds(b.Time)),
 		strings.Compare(a.Manager, b.Manager),
-		strings.Compare(aVersion, bVersion),
+		strings.Compare(a.APIVersion, b.APIVersion),
 		strings.Compare(a.Subresource, b.Subresource),
 	)
 }
@@ -197,4 +92,31 @@ func seconds(t *metav1.Time) int64 {
 		return 0
 	}
 	return t.Unix()
+}
+
+// Sent turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
+// equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
+// *[Error] if it can't be decoded. typeAt returns the type of a group version, or nil.
+func (l Entries) Sent(live func() Entries, typeAt func(version string) *typed.Type) error {
+	var before Entries
+	var at map[Key]int
+	for i := range l {
+		r := &l[i]
+		if r.isCanonical(typeAt) {
+			continue
+		}
+		if at == nil {
+			before = live()
+			at = before.Positions()
+		}
+		if j, ok := at[r.Key]; ok && r.isSame(&before[j]) {
+			*r = before[j]
+			continue
+		}
+		if _, err := r.Fields(); err != nil {
+			return err
+		}
+		r.asTree, r.asStruct, r.tree = nil, nil, nil
+	}
+	return nil
 }

@@ -20,15 +20,15 @@ import (
 func entry(text string) managedfields.Entry {
 	words := strings.Fields(text)
 	version, subresource, _ := strings.Cut(words[2], "/")
-	e := managedfields.Entry{Key: managedfields.KeyOf(words[0], managedfields.Operation(words[1]), version, subresource),
-		APIVersion: version}
+	e := managedfields.NewEntry(managedfields.KeyOf(words[0], managedfields.Operation(words[1]), version, subresource),
+		version, nil, nil)
 	if words[3] != "-" {
 		var seconds int64
 		fmt.Sscan(words[3], &seconds)
 		e.Time = &metav1.Time{Time: time.Unix(seconds, 0)}
 	}
 	for _, name := range words[4:] {
-		e.Fields = e.Fields.Union(fieldpath.NewSet(fieldpath.Fields(name)))
+		e.Add(fieldpath.NewSet(fieldpath.Fields(name)))
 	}
 	return e
 }
@@ -52,7 +52,7 @@ func text(e managedfields.Entries) (out []string) {
 			version += "/" + entry.Subresource
 		}
 		line := fmt.Sprintf("%s %s %s %s", entry.Manager, entry.Operation, version, at)
-		for p := range entry.Fields.All() {
+		for p := range entry.Owned().All() {
 			line += " " + p[0].Text()
 		}
 		out = append(out, line)
@@ -105,7 +105,7 @@ func TestCap(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			in := entries(row.in...)
-			require.ElementsMatch(t, row.want, text(managedfields.Cap(in, row.limit)), row.why)
+			require.ElementsMatch(t, row.want, text(in.Cap(row.limit)), row.why)
 			require.Equal(t, row.in, text(in), "the entries that it was given stay")
 		})
 	}
@@ -113,22 +113,20 @@ func TestCap(t *testing.T) {
 
 func TestEntries(t *testing.T) {
 	e := entries("a Apply v1 1 x", "b Update v1 2 y")
-	with := e.With(entry("b Update v1 3 z")).With(entry("c Update v2 - w"))
-	require.Equal(t, []string{"a Apply v1 1 x", "b Update v1 3 z", "c Update v2 - w"}, text(with))
-	require.Equal(t, []string{"a Apply v1 1 x", "b Update v1 2 y"}, text(e), "entries are a value")
-	require.Equal(t, []string{"b Update v1 2 y"}, text(e.Without(e[0].Key)))
 	require.Equal(t, text(e), text(e.Without(managedfields.Key{})), "of no such key")
-
-	got, ok := e.Get(managedfields.KeyOf("a", managedfields.Apply, "v7", ""))
-	require.True(t, ok, "an applier's key has no version")
+	got := e.Get(managedfields.KeyOf("a", managedfields.Apply, "v7", ""))
+	require.NotNil(t, got, "an applier's key has no version")
 	require.Equal(t, "v1", got.APIVersion)
-	_, ok = e.Get(managedfields.KeyOf("b", managedfields.Update, "v7", ""))
-	require.False(t, ok)
+	none := e.Get(managedfields.KeyOf("b", managedfields.Update, "v7", ""))
+	require.Nil(t, none)
+	require.Nil(t, none.Owned())
+	require.Equal(t, []string{"b Update v1 2 y"}, text(e.Without(e[0].Key)))
 
 	require.Equal(t, "x", strings.TrimPrefix(entries("a Apply v1 1 x", "b Update v2 2 y").Owned("v1").String(), "."))
 	require.True(t, e.Owned("v3").Empty())
 	sorted := entries("a Apply v1 1 x", "b Apply v1 2 y")
-	require.Equal(t, text(sorted), text(sorted.Sort()))
+	sorted.Sort()
+	require.Equal(t, []string{"a Apply v1 1 x", "b Apply v1 2 y"}, text(sorted))
 }
 
 // Keys are ordered as upstream orders the JSON texts that it names managers by.

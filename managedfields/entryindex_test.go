@@ -39,7 +39,7 @@ func TestManyEntries(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, text(decoded))
 
-		capped := managedfields.Cap(decoded, 2)
+		capped := decoded.Cap(2)
 		require.Len(t, capped, 2)
 		require.Equal(t, []string{fmt.Sprintf("m%02d Update v1 - x", n-1)}, text(capped)[:1])
 		require.Equal(t, "ancient-changes Update v1 - later x", text(capped)[1])

@@ -19,11 +19,11 @@ func ExampleDecode() {
 	if err != nil {
 		panic(err)
 	}
-	entry, ok := entries.Get(managedfields.KeyOf("kubectl", managedfields.Apply, "", ""))
-	fmt.Println(ok, entry.APIVersion)
-	fmt.Println(entry.Fields)
+	entry := entries.Get(managedfields.KeyOf("kubectl", managedfields.Apply, "", ""))
+	fmt.Println(entry.APIVersion)
+	fmt.Println(entry.Owned())
 	// Output:
-	// true apps/v1
+	// apps/v1
 	// .spec.paused
 	// .spec.replicas
 }
@@ -37,7 +37,7 @@ func ExampleRead() {
 			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:paused": map[string]any{}, "f:replicas": map[string]any{}}},
 		}}},
 	}}
-	list, err := managedfields.Read(live, fieldpath.SharedCache())
+	list, _, err := managedfields.Read(live, fieldpath.SharedCache())
 	if err != nil {
 		panic(err)
 	}

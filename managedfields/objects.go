@@ -9,38 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/internal/gostruct"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
-
-// Read reads the managed fields of an object, unstructured or a Go struct, as [ReadTree] and [ReadStructs] do. An
-// unchanged entry is written back as it was read, even if it is malformed.
-func Read(obj runtime.Object, cache *fieldpath.Cache) (List, error) {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		tree := u.UnstructuredContent()
-		if _, ok := tree["metadata"].(map[string]any); !ok && tree["metadata"] != nil {
-			return nil, fmt.Errorf("metadata: expected a map, got %T", tree["metadata"])
-		}
-		list, err := treeList(tree)
-		if err != nil {
-			return nil, err
-		}
-		times := make([]metav1.Time, len(list))
-		l, _, err := read(len(list), func(i int, r *Record) (bool, error) {
-			return r.readTree(cache, list[i], i, &times[i])
-		})
-		return l, err
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, fmt.Errorf("%T: %w", obj, err)
-	}
-	l, _, err := ReadStructs(accessor.GetManagedFields(), cache)
-	return l, err
-}
 
 // Into returns obj, an unstructured object or a Go struct, with the entries of l. It shares everything else with obj.
 // It sorts l.
-func (l List) Into(obj runtime.Object) (runtime.Object, error) {
+func (l Entries) Into(obj runtime.Object) (runtime.Object, error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return &unstructured.Unstructured{Object: With(u.UnstructuredContent(), l.EncodeTree())}, nil
 	}
@@ -80,7 +53,7 @@ func Copy(obj, from runtime.Object) (runtime.Object, error) {
 
 // structsOf returns the managed fields of an unstructured object as Go structs.
 func structsOf(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
-	if l, _, err := ReadTree(tree, nil); err == nil {
+	if l, _, err := Read(&unstructured.Unstructured{Object: tree}, nil); err == nil {
 		return l.Encode(), nil
 	}
 	// They can't be decoded, and are copied as they are.
@@ -110,4 +83,27 @@ func withStructs(obj runtime.Object, list []metav1.ManagedFieldsEntry) (runtime.
 	}
 	accessor.SetManagedFields(list)
 	return out, nil
+}
+
+// IsReset reports whether an object that a client sends asks to clear all managed fields (spec rule 2.6): its list is
+// empty, or has one empty entry. A nil list, which a client sends that does not know the field, does not.
+func IsReset(obj runtime.Object) bool {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		v, _ := Of(u.UnstructuredContent())
+		list, _ := v.([]any)
+		if len(list) != 1 {
+			return list != nil && len(list) == 0
+		}
+		m, ok := list[0].(map[string]any)
+		return ok && len(m) == 0
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return false
+	}
+	list := accessor.GetManagedFields()
+	if len(list) != 1 {
+		return list != nil && len(list) == 0
+	}
+	return list[0] == metav1.ManagedFieldsEntry{}
 }

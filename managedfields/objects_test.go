@@ -97,15 +97,15 @@ func TestJSONPatch(t *testing.T) {
 				`{"op":"replace","path":"/metadata/managedFields","value":[{}]},` + version + `]`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, err := managedfields.Read(objectWith(row.items...), nil)
+			l, _, err := managedfields.Read(objectWith(row.items...), nil)
 			require.NoError(t, err)
 			patch, err := l.JSONPatch(row.live, row.operations...)
 			require.NoError(t, err)
 			require.Equal(t, row.want, string(patch), row.why)
 		})
 	}
-	_, err := managedfields.List{}.JSONPatch(&metav1.PartialObjectMetadata{})
+	_, err := managedfields.Entries{}.JSONPatch(&metav1.PartialObjectMetadata{})
 	require.ErrorIs(t, err, managedfields.ErrNoResourceVersion)
-	_, err = managedfields.List{}.JSONPatch(&metav1.Status{})
+	_, err = managedfields.Entries{}.JSONPatch(&metav1.Status{})
 	require.ErrorContains(t, err, "Status")
 }

@@ -27,7 +27,7 @@ type PatchOperation struct {
 // The patch sets the resourceVersion to live's, so a server responds with 409 Conflict if the object was written
 // since, and clients retry. (A failed test operation would be a 422.) The error is [ErrNoResourceVersion] if live has
 // none.
-func (l List) JSONPatch(live runtime.Object, operations ...PatchOperation) ([]byte, error) {
+func (l Entries) JSONPatch(live runtime.Object, operations ...PatchOperation) ([]byte, error) {
 	accessor, err := meta.Accessor(live)
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", live, err)
@@ -63,12 +63,14 @@ func hasEntries(obj runtime.Object) bool {
 }
 
 // inOrder returns the sorted entries in the field order of the API's JSON. A malformed entry remains a map.
-func (l List) inOrder() []any {
+func (l Entries) inOrder() []any {
 	l.Sort()
 	out := make([]any, len(l))
 	for i := range l {
 		if l[i].asTree == nil {
-			out[i] = l[i].encode()
+			var e metav1.ManagedFieldsEntry
+			l[i].encode(&e, nil)
+			out[i] = e
 			continue
 		}
 		var e metav1.ManagedFieldsEntry

@@ -36,14 +36,13 @@ func (h *ScaleHandler) ToSubresource() ([]metav1.ManagedFieldsEntry, error) {
 		return nil, err
 	}
 	var scale Entries
-	for _, entry := range parent {
-		if path := h.paths[entry.APIVersion]; path != nil && entry.Fields.Has(path) {
-			entry.APIVersion = scaleVersion
-			entry.Fields = fieldpath.NewSet(scaleReplicas)
-			scale = append(scale, entry)
+	for i := range parent {
+		e := &parent[i]
+		if path := h.paths[e.APIVersion]; path != nil && e.Owned().Has(path) {
+			scale = append(scale, NewEntry(e.Key, scaleVersion, e.Time, fieldpath.NewSet(scaleReplicas)))
 		}
 	}
-	return Encode(scale), nil
+	return scale.Encode(), nil
 }
 
 // ToParent returns the managed fields of the object after a write to its scale subresource, where scale are those of
@@ -66,12 +65,12 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 		if !known {
 			continue
 		}
-		if at != nil && entry.Fields.Has(at) {
+		if at != nil && entry.Owned().Has(at) {
 			if _, still := own.find(entry.Key); still {
 				kept[entry.Key] = true
 			} else {
-				entry.Fields = entry.Fields.Difference(fieldpath.NewSet(at))
-				if entry.Fields.Empty() {
+				entry.Subtract(fieldpath.NewSet(at))
+				if entry.IsEmpty() {
 					continue
 				}
 			}
@@ -80,7 +79,7 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 	}
 	path := h.paths[h.version]
 	for _, owner := range owners {
-		if kept[owner.Key] || !owner.Fields.Has(scaleReplicas) {
+		if kept[owner.Key] || !owner.Owned().Has(scaleReplicas) {
 			continue
 		}
 		if path == nil {
@@ -89,11 +88,11 @@ func (h *ScaleHandler) ToParent(scale []metav1.ManagedFieldsEntry) ([]metav1.Man
 		// An applier's entry replaces the one before. An updater gets an entry of its own, even if it has one for other
 		// fields: kube-apiserver writes both, although they have the same key. The time is that of the object's entry; a
 		// new owner has none.
-		entry := Entry{Key: owner.Key, APIVersion: h.version, Fields: fieldpath.NewSet(path)}
+		var at *metav1.Time
 		if i, ok := before.find(owner.Key); ok {
-			entry.Time = parent[i].Time
+			at = parent[i].Time
 		}
-		out.put(entry)
+		out.put(NewEntry(owner.Key, h.version, at, fieldpath.NewSet(path)))
 	}
-	return Encode(out.entries), nil
+	return out.entries.Encode(), nil
 }

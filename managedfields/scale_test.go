@@ -33,11 +33,11 @@ func wireEntry(manager string, op managedfields.Operation, version, subresource 
 	for _, f := range fields {
 		set = set.Union(fieldpath.NewSet(fieldpath.Fields("spec", f)))
 	}
-	e := managedfields.Entry{Key: managedfields.KeyOf(manager, op, version, subresource), APIVersion: version, Fields: set}
+	e := managedfields.NewEntry(managedfields.KeyOf(manager, op, version, subresource), version, nil, set)
 	if second > 0 {
 		e.Time = &metav1.Time{Time: time.Unix(int64(second), 0).UTC()}
 	}
-	return managedfields.Encode(managedfields.Entries{e})[0]
+	return managedfields.Entries{e}.Encode()[0]
 }
 
 func requireSameScale(t testing.TB, why, version string,
@@ -158,7 +158,7 @@ func TestScale(t *testing.T) {
 			require.NoError(t, err)
 			var owners []string
 			for _, e := range entries {
-				if e.Fields.Has(fieldpath.Fields("spec", "replicas")) {
+				if e.Owned().Has(fieldpath.Fields("spec", "replicas")) {
 					owners = append(owners, e.Manager)
 				}
 			}

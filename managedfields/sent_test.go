@@ -46,11 +46,11 @@ func TestSent(t *testing.T) {
 			"struct": func(items ...any) runtime.Object { return structOf(t, items...) },
 		} {
 			t.Run(row.name+"/"+name, func(t *testing.T) {
-				sent, err := managedfields.Read(form(row.sent...), nil)
+				sent, _, err := managedfields.Read(form(row.sent...), nil)
 				require.NoError(t, err)
-				before, err := managedfields.Read(form(live...), nil)
+				before, _, err := managedfields.Read(form(live...), nil)
 				require.NoError(t, err)
-				err = sent.Sent(func() managedfields.List { return before }, anyType)
+				err = sent.Sent(func() managedfields.Entries { return before }, anyType)
 				if row.err != "" {
 					require.ErrorContains(t, err, row.err, row.why)
 					return
@@ -91,9 +91,9 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 		{"a mark of its own beside no others", item("a", "Apply", m{"f:x": m{".": m{}}}), item("a", "Apply", m{"f:x": m{}}), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			sent, err := managedfields.Read(objectWith(row.sent), nil)
+			sent, _, err := managedfields.Read(objectWith(row.sent), nil)
 			require.NoError(t, err)
-			err = sent.Sent(func() managedfields.List { return nil }, anyType)
+			err = sent.Sent(func() managedfields.Entries { return nil }, anyType)
 			if row.err != "" {
 				require.ErrorContains(t, err, row.err)
 				return
@@ -110,14 +110,14 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 
 // TestSentUnusual: entries that no server writes are compared by nothing, so that what is sent counts.
 func TestSentUnusual(t *testing.T) {
-	read := func(name string) managedfields.List {
-		l, _, err := managedfields.ReadTree(
-			objectWith(item("a", "Apply", owning(name), "time", "2026-01-02T03:04:05.678Z")).Object, nil)
+	read := func(name string) managedfields.Entries {
+		l, _, err := managedfields.Read(
+			objectWith(item("a", "Apply", owning(name), "time", "2026-01-02T03:04:05.678Z")), nil)
 		require.NoError(t, err)
 		return l
 	}
 	sent := read("x")
-	require.NoError(t, sent.Sent(func() managedfields.List { return read("y") }, anyType))
+	require.NoError(t, sent.Sent(func() managedfields.Entries { return read("y") }, anyType))
 	require.Equal(t, []any{item("a", "Apply", owning("x"))}, sent.EncodeTree())
 }
 
@@ -133,11 +133,11 @@ func TestSentInAnotherForm(t *testing.T) {
 			objectWith(item("a", "Apply", m{"f:x": m{".": m{}}})), structOf(t, item("a", "Apply", m{"f:y": m{}}))},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			sent, err := managedfields.Read(row.sent, nil)
+			sent, _, err := managedfields.Read(row.sent, nil)
 			require.NoError(t, err)
-			live, err := managedfields.Read(row.live, nil)
+			live, _, err := managedfields.Read(row.live, nil)
 			require.NoError(t, err)
-			require.NoError(t, sent.Sent(func() managedfields.List { return live }, anyType))
+			require.NoError(t, sent.Sent(func() managedfields.Entries { return live }, anyType))
 			require.Equal(t, []any{item("a", "Apply", m{"f:x": m{}})}, sent.EncodeTree())
 		})
 	}

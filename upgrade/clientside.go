@@ -44,20 +44,20 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	records, err := live.entries()
+	entries, err := live.entries()
 	if err != nil {
 		return Result{}, err
 	}
 	key := managedfields.KeyOf(o.Manager, managedfields.Apply, "", "")
-	applier := records.Get(key)
+	applier := entries.Get(key)
 	if applier == nil {
 		return Result{}, fmt.Errorf("%q: %w", o.Manager, ErrNoApplyEntry)
 	}
-	mine, err := applier.Entry()
-	if err != nil {
+	if _, err := applier.Fields(); err != nil {
 		return Result{}, err
 	}
-	records = records.Without(key)
+	mine := *applier
+	entries = entries.Without(key)
 
 	v := versions{o.Types, o.Converter}
 	t, err := v.typeOf(live, mine.APIVersion)
@@ -71,7 +71,7 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	if err := t.Validate(at.tree, typed.Rules{Duplicates: true, Unknown: true}); err != nil {
 		return Result{}, err
 	}
-	owned := t.Reconcile(mine.Fields).Difference(fieldpath.NewSet(annotationPath))
+	owned := t.Reconcile(mine.Owned()).Difference(fieldpath.NewSet(annotationPath))
 	intent := at.intentOf(t, owned)
 	text, err := encodeIntent(intent)
 	if err != nil {
@@ -87,11 +87,11 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 		return Result{}, err
 	}
 	updater := managedfields.KeyOf(cmp.Or(o.To, ClientSideManager), managedfields.Update, mine.APIVersion, "")
-	records, err = asUpdate(records, updater, mine, heldBy(t, empty, withAnnotations(intent, annotations)).Union(owned))
+	entries, err = asUpdate(entries, updater, mine, heldBy(t, empty, withAnnotations(intent, annotations)).Union(owned))
 	if err != nil {
 		return Result{}, err
 	}
-	list := withoutEmpty(records)
+	list := withoutEmpty(entries)
 	now, err := live.with(map[string]any{"annotations": annotations})
 	if err == nil {
 		now, err = now.withEntries(list)
@@ -101,7 +101,7 @@ func ToClientSide(obj runtime.Object, o ClientSideOptions) (Result, error) {
 	}
 	result := Result{Object: now.given, Changed: true, Preview: Preview{
 		Applier: key, APIVersion: mine.APIVersion,
-		Moves: []Share{{Key: key, APIVersion: mine.APIVersion, Fields: mine.Fields}},
+		Moves: []Share{{Key: key, APIVersion: mine.APIVersion, Fields: mine.Owned()}},
 	}}
 	result.Patch, err = live.patch(&text, list)
 	return result, err
@@ -149,16 +149,16 @@ func (o object) intentOf(t *typed.Type, set *fieldpath.Set) map[string]any {
 	return named.tree
 }
 
-// asUpdate returns the records after updater wrote the fields of set, which mine owned: updater owns them, the
+// asUpdate returns the entries after updater wrote the fields of set, which mine owned: updater owns them, the
 // annotation, and the containers that nobody else owns.
 func asUpdate(
-	records managedfields.List, updater managedfields.Key, mine managedfields.Entry, set *fieldpath.Set,
-) (managedfields.List, error) {
+	entries managedfields.Entries, updater managedfields.Key, mine managedfields.Entry, set *fieldpath.Set,
+) (managedfields.Entries, error) {
 	written := fieldpath.NewSet(annotationPath)
-	own := managedfields.Entry{Key: updater, APIVersion: mine.APIVersion, Time: mine.Time}
+	at := mine.Time
 	var others []*fieldpath.Set
-	for i := range records {
-		r := &records[i]
+	for i := range entries {
+		r := &entries[i]
 		if r.Key == updater {
 			continue
 		}
@@ -173,18 +173,18 @@ func asUpdate(
 			others = append(others, owned)
 		}
 	}
-	made := set.Difference(set.Leaves()).Difference(mine.Fields)
-	own.Fields = set.Difference(made.Intersection(fieldpath.UnionOf(others...))).Union(written)
-	if r := records.Get(updater); r != nil {
+	made := set.Difference(set.Leaves()).Difference(mine.Owned())
+	owned := set.Difference(made.Intersection(fieldpath.UnionOf(others...))).Union(written)
+	if r := entries.Get(updater); r != nil {
 		before, err := r.Fields()
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("entry of %q", r.Manager), err)
 		}
-		own.Fields = own.Fields.Union(before)
-		if own.Time == nil || own.Time.Before(r.Time) {
-			own.Time = r.Time
+		owned = owned.Union(before)
+		if at == nil || at.Before(r.Time) {
+			at = r.Time
 		}
-		records = records.Without(updater)
+		entries = entries.Without(updater)
 	}
-	return append(records, managedfields.NewRecord(own)), nil
+	return append(entries, managedfields.NewEntry(updater, mine.APIVersion, at, owned)), nil
 }

@@ -9,7 +9,7 @@ import (
 
 // patch returns the JSON Patch that sets the entries of o to l, and its annotation to text unless that is nil. It is
 // nil if o has no resourceVersion.
-func (o object) patch(text *string, l managedfields.List) ([]byte, error) {
+func (o object) patch(text *string, l managedfields.Entries) ([]byte, error) {
 	var operations []managedfields.PatchOperation
 	switch {
 	case text == nil:

@@ -58,21 +58,21 @@ type Preview struct {
 func (m *move) previewOthers() {
 	var others []managedfields.Entry
 	var sets []*fieldpath.Set
-	for i := range m.records {
-		e, err := m.records[i].Entry()
-		if err == nil && e.Key != m.target.Key && e.APIVersion == m.target.APIVersion {
-			others, sets = append(others, e), append(sets, e.Fields)
+	for i := range m.entries {
+		e := m.entries[i]
+		if _, err := e.Fields(); err == nil && e.Key != m.target.Key && e.APIVersion == m.target.APIVersion {
+			others, sets = append(others, e), append(sets, e.Owned())
 		}
 	}
-	sole := m.target.Fields.Difference(fieldpath.UnionOf(sets...))
-	wanted := m.held.Difference(m.before).Difference(m.target.Fields)
+	sole := m.target.Owned().Difference(fieldpath.UnionOf(sets...))
+	wanted := m.held.Difference(m.before).Difference(m.target.Owned())
 	for _, e := range others {
 		if m.last != nil && !m.isFrom(e.Key) && e.Manager != LastAppliedManager {
-			if held := e.Fields.Intersection(wanted); !held.Empty() {
+			if held := e.Owned().Intersection(wanted); !held.Empty() {
 				m.preview.Others = append(m.preview.Others, Share{Key: e.Key, APIVersion: e.APIVersion, Fields: held})
 			}
 		}
-		if half := halves(m.target.Fields, e.Fields, sole); e.Operation == managedfields.Update && !half.Empty() {
+		if half := halves(m.target.Owned(), e.Owned(), sole); e.Operation == managedfields.Update && !half.Empty() {
 			m.preview.Half = append(m.preview.Half, Share{Key: e.Key, APIVersion: e.APIVersion, Fields: half})
 		}
 	}
@@ -122,17 +122,17 @@ func (m *move) previewApply(now object) {
 
 // previewLost finds what the applier owns now, and no longer after the next apply.
 func (m *move) previewLost(now object, after runtime.Object) {
-	owned, err := m.translate(now, m.target.Fields, m.target.APIVersion, m.intent.version())
+	owned, err := m.translate(now, m.target.Owned(), m.target.APIVersion, m.intent.version())
 	if err != nil {
 		return
 	}
-	records, err := managedfields.Read(after, fieldpath.SharedCache())
+	entries, _, err := managedfields.Read(after, fieldpath.SharedCache())
 	if err != nil {
 		m.preview.Next = errors.Join(m.preview.Next, err)
 		return
 	}
 	var owns *fieldpath.Set
-	if r := records.Get(m.target.Key); r != nil {
+	if r := entries.Get(m.target.Key); r != nil {
 		if owns, err = r.Fields(); err != nil {
 			m.preview.Next = errors.Join(m.preview.Next, err)
 			return

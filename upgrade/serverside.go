@@ -81,7 +81,7 @@ func ToServerSide(obj runtime.Object, o ServerSideOptions) (Result, error) {
 	if err := m.hold(); err != nil {
 		return Result{}, err
 	}
-	for i := range m.records {
+	for i := range m.entries {
 		if err := m.take(i); err != nil {
 			return Result{}, err
 		}
@@ -94,19 +94,19 @@ type move struct {
 	ServerSideOptions
 	versions
 	object  object
-	records managedfields.List
+	entries managedfields.Entries
 	target  managedfields.Entry // the applier's
-	exists  bool                // target is among the records
+	exists  bool                // target is among the entries
 	before  *fieldpath.Set      // what target owned before
 	last    map[string]any      // the intent in the annotation; nil for none
 	intent  object              // Intent, or the annotation; no tree for neither
 
 	from    map[string]bool
-	moved   []*fieldpath.Set      // what target gains
-	held    *fieldpath.Set        // at target's version
-	known   bool                  // held contains the fields of an intent
-	kept    bool                  // the annotation moves to LastAppliedManager
-	keeper  *managedfields.Record // LastAppliedManager's new entry; nil for none
+	moved   []*fieldpath.Set     // what target gains
+	held    *fieldpath.Set       // at target's version
+	known   bool                 // held contains the fields of an intent
+	kept    bool                 // the annotation moves to LastAppliedManager
+	keeper  *managedfields.Entry // LastAppliedManager's new entry; nil for none
 	preview Preview
 }
 
@@ -119,7 +119,7 @@ func startMove(obj runtime.Object, o ServerSideOptions) (*move, error) {
 	if m.object, err = read(obj); err != nil {
 		return nil, err
 	}
-	if m.records, err = m.object.entries(); err != nil {
+	if m.entries, err = m.object.entries(); err != nil {
 		return nil, err
 	}
 	if m.last, err = m.object.lastAppliedOrNone(); err != nil && !o.Everything {
@@ -133,7 +133,7 @@ func startMove(obj runtime.Object, o ServerSideOptions) (*move, error) {
 		m.from[manager] = true
 	}
 	if len(m.From) == 0 {
-		for _, e := range owners(m.records, managedfields.Update, fieldpath.NewSet(annotationPath)) {
+		for _, e := range owners(m.entries, managedfields.Update, fieldpath.NewSet(annotationPath)) {
 			m.from[e.Manager] = true
 		}
 	}
@@ -166,21 +166,20 @@ func (m *move) isFrom(k managedfields.Key) bool {
 // latest entry that moves, whichever is the first that an entry that moves has.
 func (m *move) aim() error {
 	key := managedfields.KeyOf(m.Manager, managedfields.Apply, "", m.Subresource)
-	if r := m.records.Get(key); r != nil {
-		var err error
-		m.target, err = r.Entry()
-		m.exists, m.before = true, m.target.Fields
+	if r := m.entries.Get(key); r != nil {
+		before, err := r.Fields()
+		m.target, m.exists, m.before = *r, true, before
 		return err
 	}
 	last, _ := m.last["apiVersion"].(string)
-	rank := func(r *managedfields.Record) int {
+	rank := func(r *managedfields.Entry) int {
 		return slices.Index([]string{m.object.version(), last}, r.APIVersion)
 	}
-	m.target = managedfields.Entry{Key: key, APIVersion: m.object.version()}
+	m.target = managedfields.NewEntry(key, m.object.version(), nil, nil)
 	best := -2
-	for i := range m.records {
-		// Records are sorted by time, so the latest of equal rank comes last.
-		r := &m.records[i]
+	for i := range m.entries {
+		// Entries are sorted by time, so the latest of equal rank comes last.
+		r := &m.entries[i]
 		if m.isFrom(r.Key) && rank(r) >= best {
 			m.target.APIVersion, best = r.APIVersion, rank(r)
 		}
@@ -190,7 +189,7 @@ func (m *move) aim() error {
 
 // hold computes held, at the version of the applier's entry.
 func (m *move) hold() error {
-	m.held = m.target.Fields
+	m.held = m.target.Owned()
 	m.kept = m.KeepLastApplied && m.Subresource == ""
 	if m.Everything {
 		return nil
@@ -241,7 +240,7 @@ func (o object) sibling(tree map[string]any) (object, error) {
 
 // take moves fields of an Update entry to the target.
 func (m *move) take(i int) error {
-	r := &m.records[i]
+	r := &m.entries[i]
 	from := m.isFrom(r.Key)
 	if r.Operation != managedfields.Update || r.Subresource != m.Subresource || !from && m.Also.Empty() {
 		return nil
@@ -314,35 +313,35 @@ func (m *move) keepLastApplied(version string) {
 		return
 	}
 	set := fieldpath.NewSet(annotationPath)
-	for _, e := range owners(m.records, managedfields.Apply, set) {
+	for _, e := range owners(m.entries, managedfields.Apply, set) {
 		if e.Manager != m.Manager {
 			return
 		}
 	}
 	key := managedfields.KeyOf(LastAppliedManager, managedfields.Apply, "", "")
-	keeper := managedfields.NewRecord(managedfields.Entry{Key: key, APIVersion: version, Fields: set})
+	keeper := managedfields.NewEntry(key, version, nil, set)
 	m.keeper = &keeper
 }
 
-// finish adds the target to the records and returns the result.
+// finish adds the target to the entries and returns the result.
 func (m *move) finish() (Result, error) {
-	m.target.Fields = fieldpath.UnionOf(append(m.moved, m.target.Fields)...)
-	if r := m.records.Get(m.target.Key); r != nil {
-		setFields(r, m.target.Fields)
+	m.target.SetFields(fieldpath.UnionOf(append(m.moved, m.target.Owned())...))
+	if r := m.entries.Get(m.target.Key); r != nil {
+		setFields(r, m.target.Owned())
 	} else {
-		m.records = append(m.records, managedfields.NewRecord(m.target))
+		m.entries = append(m.entries, m.target)
 	}
 	if m.keeper != nil {
-		m.records = append(m.records, *m.keeper)
+		m.entries = append(m.entries, *m.keeper)
 		m.preview.LastApplied = m.keeper.Key
 	}
 	m.preview.Applier, m.preview.APIVersion = m.target.Key, m.target.APIVersion
 	m.preview.Released = m.Release
 	result := Result{Object: m.object.given}
 	now := m.object
-	if result.Changed = slices.ContainsFunc(m.records, m.isChange); result.Changed {
+	if result.Changed = slices.ContainsFunc(m.entries, m.isChange); result.Changed {
 		var err error
-		list := withoutEmpty(m.records)
+		list := withoutEmpty(m.entries)
 		if now, err = m.object.withEntries(list); err != nil {
 			return Result{}, err
 		}
@@ -358,6 +357,6 @@ func (m *move) finish() (Result, error) {
 }
 
 // isChange reports whether r changed. An applier that owned nothing and gets nothing did not change.
-func (m *move) isChange(r managedfields.Record) bool {
+func (m *move) isChange(r managedfields.Entry) bool {
 	return !r.IsUnchanged() && !(r.Key == m.target.Key && r.IsEmpty())
 }

@@ -181,9 +181,9 @@ func TestPreviewLost(t *testing.T) {
 			require.NoError(t, err)
 			var owns *fieldpath.Set
 			for _, e := range after {
-				owns = e.Fields
+				owns = e.Owned()
 			}
-			require.Equal(t, before[0].Fields.Difference(owns).Difference(r.Preview.Removed).String(),
+			require.Equal(t, before[0].Owned().Difference(owns).Difference(r.Preview.Removed).String(),
 				r.Preview.Lost.String())
 		})
 	}

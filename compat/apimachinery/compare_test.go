@@ -110,8 +110,8 @@ func (h host) prunes(w write, live runtime.Object, intent oracle.Intent) bool {
 	list := live.(metav1.Object).GetManagedFields()
 	isOther := func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != gv(w.version).String() }
 	entries := must(managedfields.Decode(list))
-	_, isAgain := entries.Get(managedfields.KeyOf(w.manager, managedfields.Apply, "", w.subresource))
-	return isAgain && slices.ContainsFunc(list, isOther)
+	key := managedfields.KeyOf(w.manager, managedfields.Apply, "", w.subresource)
+	return entries.Get(key) != nil && slices.ContainsFunc(list, isOther)
 }
 
 // intent returns what a write applies.
@@ -194,7 +194,7 @@ func (h host) owners(w write, obj runtime.Object, hollow, around *fieldpath.Set)
 		if e.APIVersion != gv(w.version).String() {
 			left = elsewhere(hollow)
 		}
-		if fields := e.Fields.RecursiveDifference(left).Difference(around); !fields.Empty() {
+		if fields := e.Owned().RecursiveDifference(left).Difference(around); !fields.Empty() {
 			out[e.Key] = e.APIVersion + " " + fields.String()
 		}
 	}

@@ -24,9 +24,9 @@ func Entries(managers v4fieldpath.ManagedFields) (managedfields.Entries, error) 
 		if theirs.Applied() {
 			op = managedfields.Apply
 		}
-		out = append(out, managedfields.Entry{
-			Key: managedfields.KeyOf(name, op, version, ""), APIVersion: version, Fields: fields,
-		})
+		out = append(out, managedfields.NewEntry(
+			managedfields.KeyOf(name, op, version, ""), version, nil, fields,
+		))
 	}
 	return out, nil
 }
@@ -45,7 +45,7 @@ func ManagedFields(entries managedfields.Entries) (v4fieldpath.ManagedFields, er
 			return nil, errorAt(where, "wrote through the subresource %q, want none", e.Subresource)
 		}
 		out[e.Manager] = v4fieldpath.NewVersionedSet(
-			Set(e.Fields), v4fieldpath.APIVersion(e.APIVersion), e.Operation == managedfields.Apply)
+			Set(e.Owned()), v4fieldpath.APIVersion(e.APIVersion), e.Operation == managedfields.Apply)
 	}
 	return out, nil
 }

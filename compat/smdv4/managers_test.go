@@ -39,10 +39,10 @@ func TestManagers(t *testing.T) {
 	require.True(t, managers.Equals(back))
 
 	_, err = smdv4.ManagedFields(
-		append(entries, managedfields.Entry{Key: managedfields.KeyOf("a", managedfields.Apply, "", "")}),
+		append(entries, managedfields.NewEntry(managedfields.KeyOf("a", managedfields.Apply, "", ""), "", nil, nil)),
 	)
 	require.EqualError(t, err, `manager "a": has several entries, want one`)
-	_, err = smdv4.ManagedFields(managedfields.Entries{{Key: managedfields.KeyOf("a", managedfields.Apply, "", "status")}})
+	_, err = smdv4.ManagedFields(managedfields.Entries{managedfields.NewEntry(managedfields.KeyOf("a", managedfields.Apply, "", "status"), "", nil, nil)})
 	require.EqualError(t, err, `manager "a": wrote through the subresource "status", want none`)
 	managers["c"] = v4fieldpath.NewVersionedSet(v4fieldpath.NewSet(v4fieldpath.Path{{}}), "v1", true)
 	_, err = smdv4.Entries(managers)

@@ -111,7 +111,7 @@ func (h *Harness) Owners(path string) []managedfields.Key {
 	h.must(err)
 	var out []managedfields.Key
 	for _, e := range entries {
-		for p := range e.Fields.All() {
+		for p := range e.Owned().All() {
 			if p.String() == path {
 				out = append(out, e.Key)
 				break

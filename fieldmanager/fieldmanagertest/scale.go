@@ -93,11 +93,11 @@ func scaleOf(object map[string]any, path []string, entries []metav1.ManagedField
 
 func wireEntries(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
 	entries, err := state{live: tree}.entries()
-	return managedfields.Encode(entries), err
+	return entries.Encode(), err
 }
 
 func withEntries(tree map[string]any, entries []metav1.ManagedFieldsEntry) (map[string]any, error) {
-	list, _, err := managedfields.ReadStructs(entries, nil)
+	list, err := managedfields.Decode(entries)
 	if err != nil {
 		return nil, err
 	}

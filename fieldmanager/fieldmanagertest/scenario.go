@@ -288,13 +288,14 @@ func (r *runner) extract(st *step) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(entries.Sort(), func(e managedfields.Entry) bool {
+	entries.Sort()
+	i := slices.IndexFunc(entries, func(e managedfields.Entry) bool {
 		return e.Manager == st.args.manager && e.Subresource == st.args.keys["subresource"]
 	})
 	if i < 0 {
 		return nil, fmt.Errorf("%q has no entry", st.args.manager)
 	}
-	return r.server.extract(r.state, entries.Sort()[i])
+	return r.server.extract(r.state, entries[i])
 }
 
 func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error) {
@@ -307,7 +308,7 @@ func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error
 	if t == nil {
 		return nil, fieldmanager.ErrVersionGone
 	}
-	intent, _ := t.Extract(live, e.Fields.Leaves(), true).(map[string]any)
+	intent, _ := t.Extract(live, e.Owned().Leaves(), true).(map[string]any)
 	if intent == nil {
 		intent = map[string]any{}
 	}

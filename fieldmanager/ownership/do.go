@@ -55,15 +55,15 @@ func (r Rename) do(s *state) error {
 		to := e.Key
 		to.Manager = r.To
 		s.entries = s.entries.Without(e.Key)
-		if err := s.put(to, e, e.Fields); err != nil {
+		if err := s.put(to, e, e.Owned()); err != nil {
 			return err
 		}
 		// The same program continues to apply, under the new name.
 		if last, ok := s.applied[e.Key]; ok {
 			delete(s.applied, e.Key)
 			other := s.applied[to]
-			last.Key, last.Fields = to, last.Fields.Union(other.Fields)
-			s.applied[to] = last
+			owned := last.Owned().Union(other.Owned())
+			s.applied[to] = managedfields.NewEntry(to, last.APIVersion, last.Time, owned)
 		}
 	}
 	return nil
@@ -74,7 +74,7 @@ func (a Adopt) do(s *state) error {
 	if version == "" {
 		version = s.kind.GroupVersion().String()
 	}
-	to, err := s.target(a.To, managedfields.Entry{APIVersion: version})
+	to, err := s.target(a.To, managedfields.NewEntry(managedfields.Key{}, version, nil, nil))
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a Adopt) do(s *state) error {
 	if there.Empty() {
 		return errors.New("there is nothing to adopt")
 	}
-	return s.give(to, managedfields.Entry{APIVersion: version, Time: date}, there)
+	return s.give(to, managedfields.NewEntry(managedfields.Key{}, version, date, nil), there)
 }
 
 // take removes fields from the entries of a key, and calls hand with what it removed from each. It skips the entries
@@ -119,7 +119,7 @@ func (s *state) take(from managedfields.Key, fields chosen,
 	for _, e := range entries {
 		if skip == nil || !skip(e) {
 			sources = append(sources, e)
-			sets = append(sets, e.Fields)
+			sets = append(sets, e.Owned())
 		}
 	}
 	if len(sources) == 0 {
@@ -129,9 +129,9 @@ func (s *state) take(from managedfields.Key, fields chosen,
 		return err
 	}
 	for _, e := range sources {
-		taken, rest := e.Fields, (*fieldpath.Set)(nil)
+		taken, rest := e.Owned(), (*fieldpath.Set)(nil)
 		if !fields.all {
-			taken, rest = split(e.Fields, fields.fields)
+			taken, rest = split(e.Owned(), fields.fields)
 		}
 		if taken.Empty() {
 			continue
@@ -235,8 +235,7 @@ func (s *state) put(to managedfields.Key, e managedfields.Entry, fields *fieldpa
 		}
 	}
 	if into == nil {
-		s.entries = append(s.entries, managedfields.NewRecord(
-			managedfields.Entry{Key: to, APIVersion: version, Time: e.Time, Fields: fields}))
+		s.entries = append(s.entries, managedfields.NewEntry(to, version, e.Time, fields))
 		return nil
 	}
 	if union := owned.Union(fields); !union.Equal(owned) {

@@ -56,7 +56,7 @@ func (m *Mover) Handover(ctx context.Context, live, applied runtime.Object, mana
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFields(fields, fmt.Sprintf("manager %q owns", manager), entries[0].Fields); err != nil {
+	if err := checkFields(fields, fmt.Sprintf("manager %q owns", manager), entries[0].Owned()); err != nil {
 		return nil, err
 	}
 	fm, err := s.managerAt(applied.GetObjectKind().GroupVersionKind().GroupVersion().String(), "")

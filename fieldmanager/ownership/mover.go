@@ -106,7 +106,7 @@ type state struct {
 	kind  schema.GroupVersionKind
 	// before are the entries of live, and entries the result of the moves. Entries that can't be decoded are kept or
 	// dropped.
-	before, entries managedfields.List
+	before, entries managedfields.Entries
 	// applied is what the appliers applied last, as far as it is known.
 	applied map[managedfields.Key]managedfields.Entry
 }
@@ -117,20 +117,20 @@ func (m *Mover) start(ctx context.Context, live runtime.Object) (*state, error) 
 		return nil, errors.New("no object")
 	}
 	var err error
-	if s.before, err = managedfields.Read(live, fieldpath.SharedCache()); err != nil {
+	if s.before, _, err = managedfields.Read(live, fieldpath.SharedCache()); err != nil {
 		return nil, fmt.Errorf("metadata.managedFields: %w", err)
 	}
 	s.kind = live.GetObjectKind().GroupVersionKind()
 	if s.kind.Version == "" || s.kind.Kind == "" {
 		return nil, errors.New("the object has no apiVersion or no kind")
 	}
-	if s.bare, err = managedfields.List(nil).Into(live); err != nil {
+	if s.bare, err = managedfields.Entries(nil).Into(live); err != nil {
 		return nil, err
 	}
 	for i := range s.before {
-		e, err := s.before[i].Entry()
-		if err == nil && e.Operation == managedfields.Apply {
-			s.applied[e.Key] = e
+		e := &s.before[i]
+		if _, err := e.Fields(); err == nil && e.Operation == managedfields.Apply {
+			s.applied[e.Key] = *e
 		}
 	}
 	s.entries = slices.Clone(s.before)
@@ -146,9 +146,10 @@ func (s *state) readable(from managedfields.Key) (readable []managedfields.Entry
 	}
 	var fault error
 	for _, k := range keys {
-		e, err := s.entries.Get(k).Entry()
+		e := s.entries.Get(k)
+		_, err := e.Fields()
 		if err == nil {
-			readable = append(readable, e)
+			readable = append(readable, *e)
 		} else if fault == nil {
 			fault = err
 		}

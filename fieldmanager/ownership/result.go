@@ -25,7 +25,7 @@ type Result struct {
 	Dropped []managedfields.Key
 
 	live    runtime.Object
-	entries managedfields.List
+	entries managedfields.Entries
 }
 
 // Next is the result if an applier applies its last intent again. The intent is what it owned before the moves. If it
@@ -79,8 +79,8 @@ func (s *state) result() (*Result, error) {
 	return r, nil
 }
 
-// isSame reports whether two records own the same. A record that can't be decoded is unchanged.
-func isSame(old, now *managedfields.Record) bool {
+// isSame reports whether two entries own the same. An entry that can't be decoded is unchanged.
+func isSame(old, now *managedfields.Entry) bool {
 	had, err := old.Fields()
 	if err != nil {
 		return true
@@ -105,7 +105,7 @@ func (s *state) changes() []fieldmanager.OwnershipChange {
 	for _, k := range keys {
 		old, now := readable(s.before, was, k), readable(s.entries, is, k)
 		c := fieldmanager.OwnershipChange{Manager: k, Version: cmp.Or(now.APIVersion, old.APIVersion),
-			Gains: now.Fields.Difference(old.Fields), Loses: old.Fields.Difference(now.Fields)}
+			Gains: now.Owned().Difference(old.Owned()), Loses: old.Owned().Difference(now.Owned())}
 		if c.Gains.Empty() && c.Loses.Empty() {
 			continue
 		}
@@ -120,9 +120,11 @@ func (s *state) changes() []fieldmanager.OwnershipChange {
 }
 
 // readable returns the entry of k; an empty one if it does not exist or can't be decoded.
-func readable(l managedfields.List, at map[managedfields.Key]int, k managedfields.Key) (e managedfields.Entry) {
+func readable(l managedfields.Entries, at map[managedfields.Key]int, k managedfields.Key) (e managedfields.Entry) {
 	if i, ok := at[k]; ok {
-		e, _ = l[i].Entry()
+		if _, err := l[i].Fields(); err == nil {
+			e = l[i]
+		}
 	}
 	return e
 }
@@ -136,7 +138,7 @@ func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
 	}
 	m, err := s.managerAt(last.APIVersion, c.Manager.Subresource)
 	if err == nil {
-		n.Intent, err = m.Extract(s.ctx, s.bare, last.Fields)
+		n.Intent, err = m.Extract(s.ctx, s.bare, last.Owned())
 	}
 	if err == nil {
 		n.Plan, err = m.Plan(s.ctx, now, n.Intent, s.mover.planning(c.Manager.Manager))

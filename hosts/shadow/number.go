@@ -105,7 +105,7 @@ func canonical(entries []any) []any {
 		if err != nil || len(decoded) != 1 {
 			continue
 		}
-		encoded, _ := managedfields.EncodeTree(decoded)[0].(map[string]any)
+		encoded, _ := decoded.EncodeTree()[0].(map[string]any)
 		if encoded["fieldsV1"] != nil {
 			clone := maps.Clone(entry)
 			clone["fieldsV1"] = encoded["fieldsV1"]
@@ -119,7 +119,7 @@ func canonical(entries []any) []any {
 func (a *answers) dropsNothing(manager string) bool {
 	before, ok1 := applied(a.live, manager)
 	after, ok2 := applied(a.tenure, manager)
-	return ok1 && ok2 && before.Fields.Difference(after.Fields).Empty()
+	return ok1 && ok2 && before.Owned().Difference(after.Owned()).Empty()
 }
 
 func applied(tree map[string]any, manager string) (managedfields.Entry, bool) {

@@ -110,7 +110,7 @@ var changes = []attack{
 				return func() error { return err }
 			}
 			var half []fieldpath.Path
-			for p := range entry[0].Fields.All() {
+			for p := range entry[0].Owned().All() {
 				if len(half) < n && len(p) == 4 && p[3].Equal(fieldpath.Field("value")) {
 					half = append(half, append(fieldpath.Path(nil), p...))
 				}

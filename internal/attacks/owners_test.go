@@ -26,10 +26,10 @@ func updates(n int) managedfields.Entries {
 	out := make(managedfields.Entries, n)
 	for i := range out {
 		at := metav1.NewTime(time.Unix(int64(i%100), 0))
-		out[i] = managedfields.Entry{
-			Key:        managedfields.Key{Manager: fmt.Sprintf("m%07d", i), Operation: managedfields.Update, APIVersion: "v1"},
-			APIVersion: "v1", Time: &at, Fields: fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i))),
-		}
+		out[i] = managedfields.NewEntry(
+			managedfields.Key{Manager: fmt.Sprintf("m%07d", i), Operation: managedfields.Update, APIVersion: "v1"},
+			"v1", &at, fieldpath.NewSet(fieldpath.Fields("a", fmt.Sprint(i))),
+		)
 	}
 	return out
 }
@@ -82,7 +82,7 @@ var owners = []attack{
 		name: "a million entries on the wire", why: "the decoder of entries", size: 5_000,
 		gets: "an error beyond 10,000",
 		build: func(n int) func() error {
-			list := managedfields.Encode(updates(n))
+			list := updates(n).Encode()
 			return func() error {
 				_, err := managedfields.Decode(list)
 				return check((err != nil) == (n > managedfields.MaxEntries), "the limit")
@@ -94,7 +94,7 @@ var owners = []attack{
 		gets: "one entry of ancient changes, by halves",
 		build: func(n int) func() error {
 			entries := updates(n)
-			return func() error { return check(len(managedfields.Cap(entries, 10)) == 10, "not capped") }
+			return func() error { return check(len(entries.Cap(10)) == 10, "not capped") }
 		},
 	},
 	{
@@ -104,9 +104,9 @@ var owners = []attack{
 			path := fieldpath.Fields("spec", "replicas")
 			list := updates(n)
 			for i := range list {
-				list[i].Fields = fieldpath.NewSet(path)
+				list[i].SetFields(fieldpath.NewSet(path))
 			}
-			h := managedfields.NewScaleHandler(managedfields.Encode(list), "v1", map[string]fieldpath.Path{"v1": path})
+			h := managedfields.NewScaleHandler(list.Encode(), "v1", map[string]fieldpath.Path{"v1": path})
 			return func() error {
 				scale, err := h.ToSubresource()
 				if err != nil {

@@ -194,7 +194,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 		if e.Manager != manager || e.Operation != managedfields.Apply || e.Subresource != "" || e.APIVersion != version {
 			continue
 		}
-		extracted, err := m.Extract(context.Background(), stored, e.Fields)
+		extracted, err := m.Extract(context.Background(), stored, e.Owned())
 		var invalid typed.Errors
 		if errors.As(err, &invalid) {
 			continue // what an update left in live
@@ -206,7 +206,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 		if err != nil {
 			return fmt.Errorf("fields of the extracted %s: %w", JSON(extracted.Object), err)
 		}
-		if lost := e.Fields.Difference(owned); !lost.Empty() {
+		if lost := e.Owned().Difference(owned); !lost.Empty() {
 			if l.ownable(tree, lost) {
 				return fmt.Errorf("the extracted %s does not own %v", JSON(extracted.Object), lost)
 			}
@@ -215,7 +215,7 @@ func (l Laws) checkExtracted(m *fieldmanager.FieldManager, stored runtime.Object
 		again, err := l.apply(m, stored, extracted, manager, false)
 		switch {
 		case err != nil:
-		case owned.Equal(e.Fields):
+		case owned.Equal(e.Owned()):
 			err = l.compare(stored, again)
 		default:
 			// An item has the key fields that live has; an intent that left one to its default

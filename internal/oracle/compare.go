@@ -145,7 +145,7 @@ func compareEntries(upstream, tenure []any, set *fieldpath.Set) error {
 		entries, err := managedfields.DecodeTree(list)
 		out := map[managedfields.Key]string{}
 		for _, e := range entries {
-			if fields := e.Fields.Difference(set); !fields.Empty() {
+			if fields := e.Owned().Difference(set); !fields.Empty() {
 				out[e.Key] = e.APIVersion + " " + fields.String()
 			}
 		}

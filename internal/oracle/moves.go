@@ -45,7 +45,7 @@ func (w *World) move(g *Gen) (done bool, err error) {
 	}
 	from := before[g.Intn(len(before))]
 	var all, chosen []fieldpath.Path
-	for p := range from.Fields.All() {
+	for p := range from.Owned().All() {
 		all = append(all, slices.Clone(p))
 	}
 	for range 1 + g.Intn(2) {
@@ -96,26 +96,26 @@ func (w *World) checkMoved(
 	from managedfields.Entry,
 	before, after managedfields.Entries,
 ) error {
-	left, _ := after.Get(from.Key)
+	left := after.Get(from.Key)
 	var gained managedfields.Entry
 	for _, e := range after {
-		old, _ := before.Get(e.Key)
-		if e.Key != from.Key && !e.Fields.Equal(old.Fields) {
+		old := before.Get(e.Key)
+		if e.Key != from.Key && !e.Owned().Equal(old.Owned()) {
 			if gained.Manager != "" {
 				return fmt.Errorf("both %v and %v gained", gained.Key, e.Key)
 			}
 			gained = e
 		}
-		if e.Fields.Empty() {
+		if e.Owned().Empty() {
 			return fmt.Errorf("%v has an empty entry", e.Key)
 		}
 	}
 	// What was chosen, and is a leaf in the object, is with who it was given to.
-	leaves := from.Fields.Leaves()
+	leaves := from.Owned().Leaves()
 	for p := range leaves.Difference(leaves.RecursiveDifference(transfer.Fields)).All() {
 		owned := false
 		for _, e := range after {
-			owned = owned || e.Manager == transfer.To.Manager && e.Fields.Has(p)
+			owned = owned || e.Manager == transfer.To.Manager && e.Owned().Has(p)
 		}
 		// An intent does not own an empty list, nor an updater's container that is
 		// filled.
@@ -127,14 +127,14 @@ func (w *World) checkMoved(
 			return fmt.Errorf("%s is with nobody of that name: %v", p, after)
 		}
 	}
-	for p := range left.Fields.Difference(from.Fields).All() {
+	for p := range left.Owned().Difference(from.Owned()).All() {
 		return fmt.Errorf("%v came to own %s", from.Key, p)
 	}
 	if gained.Operation != managedfields.Apply || from.APIVersion != gained.APIVersion {
 		return nil
 	}
 	// What an applier gained is what an intent owns that says the same.
-	old, _ := before.Get(gained.Key)
+	old := before.Get(gained.Key)
 	m, err := fieldmanager.New(
 		Kind(strings.TrimPrefix(gained.APIVersion, group+"/")),
 		w.types,
@@ -144,7 +144,7 @@ func (w *World) checkMoved(
 	}
 	t := w.types.TypeFor(Kind(strings.TrimPrefix(gained.APIVersion, group+"/")))
 	// An entry may hold what the object has no more.
-	gains := gained.Fields.Difference(old.Fields)
+	gains := gained.Owned().Difference(old.Owned())
 	var there []fieldpath.Path
 	for p := range gains.All() {
 		if _, ok := t.Get(w.Live.Object, p); ok {
@@ -159,9 +159,9 @@ func (w *World) checkMoved(
 	if err != nil {
 		return err
 	}
-	for p := range owned.Difference(gained.Fields).All() {
+	for p := range owned.Difference(gained.Owned()).All() {
 		if v, _ := t.Get(intent.Object, p); t.FieldSet(intent.Object).Leaves().Has(p) && !typed.Equal(v, map[string]any{}) {
-			return fmt.Errorf("%v does not own %s: %v", gained.Key, p, gained.Fields)
+			return fmt.Errorf("%v does not own %s: %v", gained.Key, p, gained.Owned())
 		}
 	}
 	return nil

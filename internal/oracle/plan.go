@@ -178,17 +178,16 @@ func compareOwnership(plan *fieldmanager.Plan, live, now map[string]any) error {
 		keys[e.Key] = true
 	}
 	for k := range keys {
-		old, _ := before.Get(k)
-		new, _ := after.Get(k)
+		old, now := before.Get(k), after.Get(k)
 		c := said[k]
 		delete(said, k)
-		if !c.Gains.Equal(new.Fields.Difference(old.Fields)) || !c.Loses.Equal(old.Fields.Difference(new.Fields)) {
-			return fmt.Errorf("%v gains %v and loses %v, but owned %v, and owns %v", k, c.Gains, c.Loses, old.Fields, new.Fields)
+		if !c.Gains.Equal(now.Owned().Difference(old.Owned())) || !c.Loses.Equal(old.Owned().Difference(now.Owned())) {
+			return fmt.Errorf("%v gains %v and loses %v, but owned %v, and owns %v", k, c.Gains, c.Loses, old.Owned(), now.Owned())
 		}
 		var others *fieldpath.Set
 		for _, e := range after {
-			if e.Key != k && e.APIVersion == new.APIVersion {
-				others = others.Union(e.Fields)
+			if e.Key != k && now != nil && e.APIVersion == now.APIVersion {
+				others = others.Union(e.Owned())
 			}
 		}
 		if !c.Shares.Equal(c.Gains.Intersection(others)) {
@@ -229,7 +228,7 @@ func (w *World) compareWays(
 	var mine *fieldpath.Set
 	for _, e := range before {
 		if e.Manager == write.Manager && e.Operation == managedfields.Apply {
-			mine = mine.Union(e.Fields)
+			mine = mine.Union(e.Owned())
 		}
 	}
 	for _, name := range sortedKeys(decisions) {
@@ -260,7 +259,7 @@ func (w *World) compareWays(
 			got, gotOK := t.Get(out.Object, c.Path)
 			had, hadOK := t.Get(live.Object, c.Path)
 			wanted, _ := t.Get(write.Object.Object, c.Path)
-			owner, _ := entries.Get(c.Owner)
+			owner := entries.Get(c.Owner)
 			// What is in it may have been decided otherwise, or have been the manager's.
 			whole := mine.RecursiveDifference(fieldpath.NewSet(c.Path)).Len() == mine.Len() &&
 				!slices.ContainsFunc(all, func(o conflicts.Conflict) bool {
@@ -271,18 +270,18 @@ func (w *World) compareWays(
 			}
 			switch way {
 			case conflicts.Force:
-				if owner.Fields.Has(c.Path) || whole && t.FieldSet(wanted) == nil && !typed.Equal(got, wanted) {
-					return fmt.Errorf("%s: %s is %s of %v, want %s", name, c.Path, JSON(got), owner.Fields, JSON(wanted))
+				if owner.Owned().Has(c.Path) || whole && t.FieldSet(wanted) == nil && !typed.Equal(got, wanted) {
+					return fmt.Errorf("%s: %s is %s of %v, want %s", name, c.Path, JSON(got), owner.Owned(), JSON(wanted))
 				}
 			default:
 				if hadOK != gotOK || whole && t.FieldSet(had) == nil && !typed.Equal(got, had) ||
-					hadOK && !owner.Fields.Has(c.Path) {
+					hadOK && !owner.Owned().Has(c.Path) {
 					return fmt.Errorf(
 						"%s: %s is %s of %v, had %s; intent %s",
 						name,
 						c.Path,
 						JSON(got),
-						owner.Fields,
+						owner.Owned(),
 						JSON(had),
 						JSON(r.Intent.Object),
 					)

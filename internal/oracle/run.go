@@ -173,7 +173,7 @@ func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bo
 		return false
 	}
 	kind := Kind(write.Version)
-	last, _ := entries.Get(
+	last := entries.Get(
 		managedfields.KeyOf(write.Manager, managedfields.Apply, kind.GroupVersion().String(), write.Subresource),
 	)
 	m, err := w.manager(write, time.Time{})
@@ -181,7 +181,7 @@ func (w *World) appliedAgain(write Write, up, own *unstructured.Unstructured) bo
 		return false
 	}
 	owned, err := m.Owned(context.Background(), write.Object)
-	if err != nil || last.Fields.Empty() || !last.Fields.Difference(owned).Empty() {
+	if err != nil || last.Owned().Empty() || !last.Owned().Difference(owned).Empty() {
 		return false
 	}
 	t := w.types.TypeFor(kind)

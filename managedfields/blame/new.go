@@ -95,7 +95,7 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		e := &r.Entries[i]
 		e.Entry = i
 		text, header := textFields(item)
-		record, err := managedfields.ReadEntry(header, i, fieldpath.SharedCache())
+		record, err := managedfields.ReadEntry(header, i)
 		switch {
 		case err != nil:
 		case text != nil:

@@ -55,7 +55,7 @@ func withScale(
 	if typed.Equal(before, count) {
 		return tree, nil
 	}
-	list, err := managedfields.Read(live, fieldpath.SharedCache())
+	list, _, err := managedfields.Read(live, fieldpath.SharedCache())
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +70,9 @@ func withScale(
 		mine.Add(written)
 		mine.SetTime(&metav1.Time{Time: at})
 	} else {
-		list = append(list, managedfields.NewRecord(managedfields.Entry{
-			Key: key, APIVersion: live.GetAPIVersion(), Time: &metav1.Time{Time: at}, Fields: written,
-		}))
+		list = append(list, managedfields.NewEntry(
+			key, live.GetAPIVersion(), &metav1.Time{Time: at}, written,
+		))
 	}
 	out, err := list.Into(&unstructured.Unstructured{Object: tree})
 	if err != nil {

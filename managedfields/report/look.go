@@ -49,11 +49,11 @@ func (l *look) readEntries() {
 	for i := range items {
 		size := jsonSize(items[i])
 		l.example.ManagedFields += size
-		if record, err := managedfields.ReadEntry(items[i], i, l.report.cache); err == nil {
+		if record, err := managedfields.ReadEntry(items[i], i); err == nil {
 			sizes[record.Key] += size
 		}
 	}
-	list, err := managedfields.Read(l.u, l.report.cache)
+	list, _, err := managedfields.Read(l.u, l.report.cache)
 	if err != nil {
 		l.unreadable = true
 		return
@@ -77,7 +77,7 @@ func (l *look) readEntries() {
 }
 
 // addEntry adds an entry to its manager, and returns the manager.
-func (l *look) addEntry(e *managedfields.Record, fields, size int) *managerTally {
+func (l *look) addEntry(e *managedfields.Entry, fields, size int) *managerTally {
 	r := l.report
 	m := bounded(r.managers, e.Manager, OtherName, r.options.Names, func(name string) *managerTally {
 		return &managerTally{Manager: Manager{Name: name}, operations: map[string]bool{}, kinds: map[string]bool{}}
@@ -125,7 +125,7 @@ func (r *Report) addAge(age time.Duration) {
 }
 
 // addVersion counts an entry whose version is not served.
-func (l *look) addVersion(e *managedfields.Record, fields int) {
+func (l *look) addVersion(e *managedfields.Entry, fields int) {
 	r := l.report
 	gv, err := schema.ParseGroupVersion(e.APIVersion)
 	if r.options.IsServed == nil || err != nil || r.options.IsServed(gv.WithKind(l.gvk.Kind)) {

@@ -270,16 +270,20 @@ func randomEntries(r *rand.Rand) []any {
 			}
 			paths = append(paths, p)
 		}
-		e := managedfields.Entry{
-			Key:        managedfields.KeyOf(managers[r.IntN(len(managers))], op, "v1", subresource),
-			APIVersion: "v1", Fields: fieldpath.NewSet(paths...),
-		}
+		e := managedfields.NewEntry(
+			managedfields.KeyOf(managers[r.IntN(len(managers))], op, "v1", subresource),
+			"v1", nil, fieldpath.NewSet(paths...),
+		)
 		if r.IntN(4) > 0 {
 			e.Time = ptr(metav1.Unix(int64(1000+r.IntN(3)), 0))
 		}
-		entries = entries.With(e)
+		if old := entries.Get(e.Key); old != nil {
+			*old = e
+		} else {
+			entries = append(entries, e)
+		}
 	}
-	return managedfields.EncodeTree(entries)
+	return entries.EncodeTree()
 }
 
 // FuzzUpgrade moves random entries with Everything, and with an annotation that
@@ -372,7 +376,7 @@ func allOwners(t *testing.T, obj *unstructured.Unstructured) map[string]map[mana
 	require.NoError(t, err)
 	out := map[string]map[managedfields.Key]bool{}
 	for _, e := range entries {
-		for p := range e.Fields.All() {
+		for p := range e.Owned().All() {
 			if out[p.String()] == nil {
 				out[p.String()] = map[managedfields.Key]bool{}
 			}

@@ -256,7 +256,7 @@ func sorted(t *testing.T, obj *unstructured.Unstructured) string {
 	t.Helper()
 	entries, err := managedfields.Decode(obj.GetManagedFields())
 	require.NoError(t, err)
-	b, err := yaml.Marshal(managedfields.Encode(entries))
+	b, err := yaml.Marshal(entries.Encode())
 	require.NoError(t, err)
 	return string(b)
 }

@@ -50,7 +50,7 @@ type cacheBucket struct {
 	ways [ways]atomic.Pointer[cached]
 }
 
-// cached is a decoded FieldsV1. One that was decoded from a tree has no text, and its hash is that of its level.
+// cached is a decoded FieldsV1.
 type cached struct {
 	hash uint64
 	text string
@@ -119,26 +119,6 @@ func (c *Cache) Parse(data []byte) (*Set, error) {
 	}
 	if c.seenBefore(hash) {
 		c.add(&cached{hash: hash, text: string(data), set: l.set, size: cachedSize + len(data) + l.weight})
-	}
-	return l.set, nil
-}
-
-// FromTree is a lenient [FromTree] through the cache. A tree is walked in any case, so a hit saves only memory: the
-// set is shared.
-func (c *Cache) FromTree(tree map[string]any) (*Set, error) {
-	l, err := fromTree(tree, Lenient)
-	if err != nil || c == nil || l.set == nil || l.weight > c.largest() {
-		return l.set, err
-	}
-	b := c.bucket(l.hash)
-	for i := range b.ways {
-		if found := b.ways[i].Load(); found != nil && found.hash == l.hash && found.text == "" && found.set.Equal(l.set) {
-			return c.hit(found), nil
-		}
-	}
-	c.misses.Add(1)
-	if c.seenBefore(l.hash) {
-		c.add(&cached{hash: l.hash, set: l.set, size: cachedSize + l.weight})
 	}
 	return l.set, nil
 }

@@ -44,22 +44,6 @@ func TestCache(t *testing.T) {
 	require.Nil(t, set)
 }
 
-func TestCacheOfTrees(t *testing.T) {
-	want, err := fieldpath.Parse([]byte(podFields), fieldpath.Strict)
-	require.NoError(t, err)
-	c := fieldpath.NewCache(1 << 20)
-	sets := make([]*fieldpath.Set, 4)
-	for i := range sets {
-		sets[i], err = c.FromTree(want.Tree())
-		require.NoError(t, err)
-		require.True(t, want.Equal(sets[i]))
-	}
-	require.Same(t, sets[1], sets[2])
-	require.Same(t, sets[1], sets[3])
-	_, err = c.FromTree(map[string]any{"f:a": 1})
-	require.EqualError(t, err, "fieldsV1 at .a: expected an object, got int")
-}
-
 func TestNoCache(t *testing.T) {
 	for why, c := range map[string]*fieldpath.Cache{"none": nil, "of no size": fieldpath.NewCache(0), "zero": {},
 		"too small": fieldpath.NewCache(100)} {
@@ -67,9 +51,6 @@ func TestNoCache(t *testing.T) {
 			set, err := c.Parse([]byte(podFields))
 			require.NoError(t, err, why)
 			require.Equal(t, podFields, string(set.AppendJSON(nil)), why)
-			again, err := c.FromTree(set.Tree())
-			require.NoError(t, err, why)
-			require.True(t, set.Equal(again), why)
 		}
 		require.Zero(t, c.Stats().Sets, why)
 		require.Zero(t, c.Stats().Bytes, why)

@@ -146,7 +146,7 @@ var (
 // completeOwners completes the flags that name managers and fields, with those of the objects that the
 // arguments or -f choose.
 func (f *objectFlags) completeOwners(env *process.Env, cmd *cobra.Command) {
-	of := func(names func(managedfields.List) []string) func(*cobra.Command, []string, string) []string {
+	of := func(names func(managedfields.Entries) []string) func(*cobra.Command, []string, string) []string {
 		return func(cmd *cobra.Command, args []string, text string) []string {
 			p, targets, _ := f.open(env, cmd, args)
 			if p == nil {
@@ -155,20 +155,20 @@ func (f *objectFlags) completeOwners(env *process.Env, cmd *cobra.Command) {
 			defer p.Close()
 			var all []string
 			for _, t := range targets {
-				if list, err := managedfields.Read(place.Wrap(t.Object), fieldpath.SharedCache()); err == nil {
+				if list, _, err := managedfields.Read(place.Wrap(t.Object), fieldpath.SharedCache()); err == nil {
 					all = append(all, names(list)...)
 				}
 			}
 			return startingWith(all, text)
 		}
 	}
-	completions(env, cmd, of(func(list managedfields.List) (out []string) {
+	completions(env, cmd, of(func(list managedfields.Entries) (out []string) {
 		for i := range list {
 			out = append(out, list[i].Manager)
 		}
 		return out
 	}), managerFlags...)
-	completions(env, cmd, of(func(list managedfields.List) (out []string) {
+	completions(env, cmd, of(func(list managedfields.Entries) (out []string) {
 		for i := range list {
 			if fields, err := list[i].Fields(); err == nil {
 				for path := range fields.Leaves().All() {

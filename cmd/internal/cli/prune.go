@@ -126,7 +126,7 @@ func appliedBy(t *place.Target, manager string) string {
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
 		return "kubectl apply"
 	}
-	list, err := managedfields.Read(object, fieldpath.SharedCache())
+	list, _, err := managedfields.Read(object, fieldpath.SharedCache())
 	if err == nil && list.Get(managedfields.KeyOf(manager, managedfields.Apply, "", "")) != nil {
 		return manager
 	}

@@ -129,7 +129,7 @@ func (f *upgradeFlags) alsoFields(t *place.Target) (*fieldpath.Set, error) {
 	}
 	var known, out *fieldpath.Set
 	for _, e := range entries {
-		known = known.Union(e.Fields)
+		known = known.Union(e.Owned())
 	}
 	for _, text := range f.also {
 		fields, err := namedFields([]string{text}, known)

@@ -144,7 +144,7 @@ func (w *write) changedByAdmission(got map[string]any) bool {
 	if err1 != nil || err2 != nil || len(ours) != 1 || len(theirs) != 1 {
 		return false
 	}
-	return ours[0].Key == theirs[0].Key && theirs[0].Fields.Difference(ours[0].Fields).Empty()
+	return ours[0].Key == theirs[0].Key && theirs[0].Owned().Difference(ours[0].Owned()).Empty()
 }
 
 func entriesIn(tree map[string]any) (managedfields.Entries, error) {
@@ -230,7 +230,7 @@ func (w *write) checkScale(isApply bool) error {
 	if err != nil {
 		return err
 	}
-	after, err := handler.ToParent(managedfields.Encode(written))
+	after, err := handler.ToParent(written.Encode())
 	if err != nil {
 		return err
 	}

@@ -278,7 +278,7 @@ func (w *write) liveScale() (map[string]any, *managedfields.ScaleHandler, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	handler := managedfields.NewScaleHandler(managedfields.Encode(parent), w.gv(), w.scalePaths())
+	handler := managedfields.NewScaleHandler(parent.Encode(), w.gv(), w.scalePaths())
 	entries, err := handler.ToSubresource()
 	if err != nil {
 		return nil, nil, err
@@ -287,5 +287,5 @@ func (w *write) liveScale() (map[string]any, *managedfields.ScaleHandler, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	return w.scaleOf(w.r.live, managedfields.EncodeTree(scaleEntries)), handler, nil
+	return w.scaleOf(w.r.live, scaleEntries.EncodeTree()), handler, nil
 }

@@ -10,12 +10,13 @@ import (
 
 // entries reads the managed fields of o. It keeps an entry whose fields are malformed; an entry without a valid key
 // is an error.
-func (o object) entries() (managedfields.List, error) {
-	return managedfields.Read(o.given, fieldpath.SharedCache())
+func (o object) entries() (managedfields.Entries, error) {
+	l, _, err := managedfields.Read(o.given, fieldpath.SharedCache())
+	return l, err
 }
 
 // withEntries returns o with the entries of l, sorted (spec rule 2.4). It shares everything else.
-func (o object) withEntries(l managedfields.List) (object, error) {
+func (o object) withEntries(l managedfields.Entries) (object, error) {
 	given, err := l.Into(o.given)
 	if err != nil {
 		return object{}, err
@@ -26,9 +27,9 @@ func (o object) withEntries(l managedfields.List) (object, error) {
 	return object{given, managedfields.With(o.tree, l.EncodeTree())}, nil
 }
 
-// withoutEmpty returns the records without those that changed and own nothing now (spec rule 2.10).
-func withoutEmpty(l managedfields.List) managedfields.List {
-	out := make(managedfields.List, 0, len(l))
+// withoutEmpty returns the entries without those that changed and own nothing now (spec rule 2.10).
+func withoutEmpty(l managedfields.Entries) managedfields.Entries {
+	out := make(managedfields.Entries, 0, len(l))
 	for _, r := range l {
 		if r.IsUnchanged() || !r.IsEmpty() {
 			out = append(out, r)
@@ -38,7 +39,7 @@ func withoutEmpty(l managedfields.List) managedfields.List {
 }
 
 // setFields sets the fields of r if they differ. An unchanged entry is written as it was read.
-func setFields(r *managedfields.Record, fields *fieldpath.Set) {
+func setFields(r *managedfields.Entry, fields *fieldpath.Set) {
 	if owned, err := r.Fields(); err != nil || !fields.Equal(owned) {
 		r.SetFields(fields)
 	}
@@ -52,19 +53,19 @@ func Owners(obj runtime.Object, operation managedfields.Operation,
 	if err != nil {
 		return nil, err
 	}
-	records, err := o.entries()
+	entries, err := o.entries()
 	if err != nil {
 		return nil, err
 	}
-	return owners(records, operation, fields), nil
+	return owners(entries, operation, fields), nil
 }
 
-func owners(records managedfields.List, operation managedfields.Operation,
+func owners(entries managedfields.Entries, operation managedfields.Operation,
 	fields *fieldpath.Set) (out managedfields.Entries) {
-	for i := range records {
-		e, err := records[i].Entry()
-		if err == nil && e.Operation == operation && fields.Difference(e.Fields).Empty() {
-			out = append(out, e)
+	for i := range entries {
+		e := &entries[i]
+		if set, err := e.Fields(); err == nil && e.Operation == operation && fields.Difference(set).Empty() {
+			out = append(out, *e)
 		}
 	}
 	return out

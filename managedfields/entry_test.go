@@ -86,7 +86,7 @@ func TestListReadsBothForms(t *testing.T) {
 			given, as := objectWith(row.items...), structOf(t, row.items...)
 			before, asBefore := given.DeepCopy(), as.DeepCopy()
 			for _, from := range []runtime.Object{given, as} {
-				l, err := managedfields.Read(from, nil)
+				l, _, err := managedfields.Read(from, nil)
 				require.NoError(t, err)
 				require.Len(t, l, len(row.items))
 				for range 2 { // as it was read, and when every record was decoded if it can be
@@ -126,8 +126,8 @@ func plainJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// TestListKeepsUnusualEntries: an unchanged entry is written as Read read it; ReadTree writes it as a server does.
-func TestListKeepsUnusualEntries(t *testing.T) {
+// TestUnusualEntries: an entry that no server writes is written as a server does, unless it can't be decoded.
+func TestUnusualEntries(t *testing.T) {
 	for _, row := range []struct {
 		name        string
 		given, want m
@@ -141,10 +141,7 @@ func TestListKeepsUnusualEntries(t *testing.T) {
 			item("a", "Apply", owning("x"), "time", int64(1))},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, err := managedfields.Read(objectWith(row.given), nil)
-			require.NoError(t, err)
-			require.Equal(t, []any{row.given}, l.EncodeTree())
-			l, isCurrent, err := managedfields.ReadTree(objectWith(row.given).Object, nil)
+			l, isCurrent, err := managedfields.Read(objectWith(row.given), nil)
 			require.NoError(t, err)
 			require.False(t, isCurrent)
 			require.Equal(t, []any{row.want}, l.EncodeTree())
@@ -172,8 +169,8 @@ func TestListErrors(t *testing.T) {
 		{"entry", "bad", false, `managedFields[1] of manager "": expected a map, got string`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, err := managedfields.Read(objectWith(good, row.bad), nil)
-			one, oneErr := managedfields.ReadEntry(row.bad, 1, nil)
+			l, _, err := managedfields.Read(objectWith(good, row.bad), nil)
+			one, oneErr := managedfields.ReadEntry(row.bad, 1)
 			if row.isKept {
 				require.NoError(t, err)
 				require.NoError(t, oneErr)
@@ -185,8 +182,7 @@ func TestListErrors(t *testing.T) {
 				l[1].Add(parse(t, `{"f:spec":{}}`))
 				require.Error(t, l[1].Reconcile(typed.Deduced()))
 				require.Equal(t, row.bad, l.EncodeTree()[0], "sorted, and as it was")
-				_, entriesErr := l.Entries()
-				require.ErrorContains(t, entriesErr, "bad")
+				require.ErrorContains(t, l.Err(), "bad")
 			}
 			require.ErrorContains(t, err, row.want)
 			require.ErrorContains(t, oneErr, row.want)
@@ -197,16 +193,16 @@ func TestListErrors(t *testing.T) {
 	}
 	for name, metadata := range map[string]any{"expected a map, got string": "x",
 		"expected a list, got string": m{"managedFields": "x"}} {
-		_, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}}, nil)
+		_, _, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}}, nil)
 		require.ErrorContains(t, err, name)
 	}
-	_, err := managedfields.Read(&metav1.Status{}, nil)
+	_, _, err := managedfields.Read(&metav1.Status{}, nil)
 	require.ErrorContains(t, err, "Status")
-	_, err = managedfields.Read(objectWith(make([]any, managedfields.MaxEntries+1)...), nil)
+	_, _, err = managedfields.Read(objectWith(make([]any, managedfields.MaxEntries+1)...), nil)
 	require.ErrorContains(t, err, "entries")
 	bytes := structOf(t, good)
 	bytes.ManagedFields[0].FieldsV1.SetRawBytes([]byte("{no JSON"))
-	l, err := managedfields.Read(bytes, nil)
+	l, _, err := managedfields.Read(bytes, nil)
 	require.NoError(t, err)
 	_, err = l[0].Fields()
 	require.Error(t, err)
@@ -215,7 +211,7 @@ func TestListErrors(t *testing.T) {
 	require.Equal(t, bytes.ManagedFields, into.(*metav1.PartialObjectMetadata).ManagedFields)
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "a tree has no place for what is no JSON")
 	bytes.ManagedFields[0].FieldsV1 = nil
-	l, err = managedfields.Read(bytes, nil)
+	l, _, err = managedfields.Read(bytes, nil)
 	require.NoError(t, err)
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "nothing is added")
 }
@@ -232,7 +228,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 				more = append(more, item(fmt.Sprintf("z%02d", i), "Update", owning("x")))
 			}
 			given := append([]any{u, a, later, broken}, more...)
-			l, isCurrent, err := managedfields.ReadTree(objectWith(given...).Object, nil)
+			l, isCurrent, err := managedfields.Read(objectWith(given...), nil)
 			require.NoError(t, err)
 			require.False(t, isCurrent)
 			require.Equal(t, append([]any{later, broken}, more...), l.EncodeTree())
@@ -241,14 +237,14 @@ func TestListOrderAndDuplicates(t *testing.T) {
 			for k, i := range l.Positions() {
 				require.Equal(t, i, l.Index(k))
 			}
-			sorted, isCurrent, err := managedfields.ReadTree(objectWith(append([]any{a, u}, more...)...).Object, nil)
+			sorted, isCurrent, err := managedfields.Read(objectWith(append([]any{a, u}, more...)...), nil)
 			require.NoError(t, err)
 			require.True(t, isCurrent)
 			require.Len(t, sorted.Without(managedfields.Key{Manager: "b"}), 2+n)
 			require.Equal(t, append([]any{u}, more...),
 				sorted.Without(managedfields.Key{Manager: "a", Operation: "Apply"}).EncodeTree())
-			require.Nil(t, managedfields.List{}.EncodeTree())
-			require.Nil(t, managedfields.List{}.Encode())
+			require.Nil(t, managedfields.Entries{}.EncodeTree())
+			require.Nil(t, managedfields.Entries{}.Encode())
 		})
 	}
 }
@@ -265,15 +261,15 @@ func TestRecordSets(t *testing.T) {
 			for name, from := range map[string]runtime.Object{
 				"tree": objectWith(given), "reconciled tree": objectWith(given), "struct": structOf(t, given),
 			} {
-				record := func() *managedfields.Record {
-					l, err := managedfields.Read(from.DeepCopyObject(), nil)
+				record := func() *managedfields.Entry {
+					l, _, err := managedfields.Read(from.DeepCopyObject(), nil)
 					require.NoError(t, err)
 					if name == "reconciled tree" {
 						require.NoError(t, l[0].Reconcile(typed.Deduced()))
 					}
 					return &l[0]
 				}
-				check := func(r *managedfields.Record, want *fieldpath.Set, what string) {
+				check := func(r *managedfields.Entry, want *fieldpath.Set, what string) {
 					t.Helper()
 					same := want.Equal(set)
 					require.Equal(t, same, r.IsUnchanged(), "%s of %s and %s in a %s", what, set, other, name)
@@ -322,7 +318,7 @@ func TestRecordChanges(t *testing.T) {
 		item("d", "Apply", m{"x": m{}}, "time", later),
 	}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
-		l, err := managedfields.Read(from, nil)
+		l, _, err := managedfields.Read(from, nil)
 		require.NoError(t, err, name)
 		l[1].SetTime(&other)
 		l[1].SetFields(parse(t, `{"f:z":{}}`))
@@ -334,18 +330,9 @@ func TestRecordChanges(t *testing.T) {
 		require.NoError(t, err)
 		l[0].SetFields(fields)
 		require.True(t, l[0].IsUnchanged(), "the same set is no change")
-		entry, err := l[1].Entry()
-		require.NoError(t, err)
-		entries, err := l[:2].Entries()
-		require.NoError(t, err)
-		require.Equal(
-			t,
-			managedfields.Entries{{Key: l[0].Key, APIVersion: "v1", Time: l[0].Time, Fields: fields}, entry},
-			entries,
-		)
-		require.Equal(t, "b", l[1].Header().Manager)
-		require.Nil(t, l[1].Header().Fields)
-		require.Equal(t, `{"f:z":{}}`, string(entry.Fields.AppendJSON(nil)))
+		require.Equal(t, `{"f:z":{}}`, string(l[1].Owned().AppendJSON(nil)))
+		require.NoError(t, l[:3].Err())
+		require.Nil(t, l[3].Owned())
 	}
 }
 
@@ -368,7 +355,7 @@ func TestIsEmpty(t *testing.T) {
 		{"no name", "it can't be decoded", m{"": m{}}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, err := managedfields.Read(objectWith(item("a", "Apply", row.fields)), nil)
+			l, _, err := managedfields.Read(objectWith(item("a", "Apply", row.fields)), nil)
 			require.NoError(t, err)
 			require.Equal(t, row.want, l[0].IsEmpty(), row.why)
 		})
@@ -385,7 +372,7 @@ func TestRecordReconcile(t *testing.T) {
 	given := []any{item("a", "Apply", m{"f:a": m{"f:x": m{}}, "f:b": m{}}), item("b", "Apply", m{"f:a": m{}})}
 	want := []any{item("a", "Apply", m{"f:a": m{}, "f:b": m{}}), given[1]}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
-		l, err := managedfields.Read(from, nil)
+		l, _, err := managedfields.Read(from, nil)
 		require.NoError(t, err)
 		for i := range l {
 			require.NoError(t, l[i].Reconcile(atomic))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
@@ -112,17 +113,17 @@ func TestRoundTrip(t *testing.T) {
 			}
 			entries, err := managedfields.Decode(wire(t, row.in))
 			require.NoError(t, err)
-			require.JSONEq(t, row.want, js(t, managedfields.Encode(entries)), row.why)
+			require.JSONEq(t, row.want, js(t, entries.Encode()), row.why)
 			require.NoError(t, managedfields.Validate(wire(t, row.in)))
 
 			fromTree, err := managedfields.DecodeTree(tree(t, row.in))
 			require.NoError(t, err)
-			require.JSONEq(t, row.want, js(t, managedfields.EncodeTree(fromTree)), "both wire forms agree")
+			require.JSONEq(t, row.want, js(t, fromTree.EncodeTree()), "both wire forms agree")
 
 			theirs, err := upstreamRoundTrip(wire(t, row.in))
 			require.NoError(t, err)
 			require.JSONEq(t, row.want, js(t, theirs), "upstream")
-			require.Equal(t, row.want == "null", managedfields.Encode(entries) == nil, "nil for none")
+			require.Equal(t, row.want == "null", entries.Encode() == nil, "nil for none")
 		})
 	}
 }
@@ -175,7 +176,7 @@ func TestMalformed(t *testing.T) {
 				var syntax *fieldpath.SyntaxError
 				require.ErrorAs(t, err, &syntax, "the error of the fields is inside")
 			}
-			_, _, err = managedfields.ReadStructs(wire(t, row.in), nil)
+			_, _, err = managedfields.Read(holder(wire(t, row.in)...), nil)
 			if row.want != "" {
 				require.EqualError(t, err, row.want)
 			} else {
@@ -190,8 +191,8 @@ func TestMalformed(t *testing.T) {
 func TestTimesOnTheWire(t *testing.T) {
 	at := time.Date(2020, 1, 2, 3, 4, 5, 999, time.FixedZone("x", 3600))
 	e := managedfields.Entries{
-		{Key: managedfields.KeyOf("a", managedfields.Apply, "v1", ""), APIVersion: "v1", Time: &metav1.Time{Time: at}}}
-	got := managedfields.EncodeTree(e)[0].(map[string]any)
+		managedfields.NewEntry(managedfields.KeyOf("a", managedfields.Apply, "v1", ""), "v1", &metav1.Time{Time: at}, nil)}
+	got := e.EncodeTree()[0].(map[string]any)
 	require.Equal(t, "2020-01-02T02:04:05Z", got["time"], "in whole seconds, at Greenwich")
 	back, err := managedfields.DecodeTree(
 		[]any{map[string]any{"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "time": nil,
@@ -218,8 +219,9 @@ func TestReset(t *testing.T) {
 		{"no map", "", nil, []any{"x"}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.want, managedfields.IsReset(row.list), row.why)
-			require.Equal(t, row.want, managedfields.IsResetTree(row.tree), row.why)
+			require.Equal(t, row.want, managedfields.IsReset(holder(row.list...)), row.why)
+			u := &unstructured.Unstructured{Object: m{"metadata": m{"managedFields": row.tree}}}
+			require.Equal(t, row.want, managedfields.IsReset(u), row.why)
 		})
 	}
 }

@@ -1,0 +1,184 @@
+package managedfields
+
+import (
+	"bytes"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Entry is one entry of managed fields: what one manager owns. It is decoded when its fields are needed: of most
+// entries of an unstructured object, a write only has to know that they own nothing of what it changes, which is looked
+// up in their FieldsV1. An unchanged entry is written back as it was read, even if it can't be decoded.
+//
+// Invariants:
+//
+//	asTree != nil    ⇒  the entry is unchanged, and is asTree in an unstructured object
+//	asStruct != nil  ⇒  the fields are unchanged, and those of *asStruct, a Go struct
+//	decoded          ⇒  set is what it owns
+//	!decoded         ⇒  tree, a FieldsV1, is what it owns, or the fields of asStruct are
+//	current          ⇒  tree is canonical and has today's topology, so that paths can be looked up in it
+//	err != nil       ⇒  !decoded: it can't be decoded, and is kept as it was read
+type Entry struct {
+	Key
+	// APIVersion is the group version of the fields. For an Update it equals the key's APIVersion.
+	APIVersion string
+	// Time is when the manager last changed the object or what it owns; nil if it never did. Change it with
+	// [Entry.SetTime].
+	Time *metav1.Time
+
+	asTree   map[string]any
+	asStruct *metav1.ManagedFieldsEntry
+	tree     map[string]any // the FieldsV1 of an unstructured object, until it is decoded
+	set      *fieldpath.Set
+	cache    *fieldpath.Cache
+	decoded  bool
+	current  bool
+	index    int // the position in the list that was read
+	err      error
+}
+
+// NewEntry returns an entry for fields of a group version. at may be nil.
+func NewEntry(k Key, version string, at *metav1.Time, fields *fieldpath.Set) Entry {
+	return Entry{Key: k, APIVersion: version, Time: at, set: fields, decoded: true}
+}
+
+// Fields returns what the entry owns. An error is an *[Error].
+func (e *Entry) Fields() (*fieldpath.Set, error) {
+	if e.decoded || e.err != nil {
+		return e.set, e.err
+	}
+	var err error
+	if e.asStruct == nil {
+		e.set, err = fieldpath.FromTree(e.tree, fieldpath.Lenient)
+	} else {
+		e.set, err = e.cache.Parse(e.asStruct.FieldsV1.GetRawBytes()) // of no FieldsV1, no bytes: the empty set
+	}
+	if err != nil {
+		e.set, e.err = nil, &Error{e.index, e.Manager, err}
+		return nil, e.err
+	}
+	e.decoded = true
+	return e.set, nil
+}
+
+// Owned returns what the entry owns: nothing if it is nil, or can't be decoded.
+func (e *Entry) Owned() *fieldpath.Set {
+	if e == nil {
+		return nil
+	}
+	set, _ := e.Fields()
+	return set
+}
+
+// IsUnchanged reports whether the entry is as it was read.
+func (e *Entry) IsUnchanged() bool { return e.asTree != nil || e.asStruct != nil }
+
+// SetFields replaces the fields of the entry. An entry whose fields are already set is unchanged, and is written as
+// it was read.
+func (e *Entry) SetFields(set *fieldpath.Set) {
+	if e.decoded && set == e.set {
+		return
+	}
+	e.set, e.decoded, e.err = set, true, nil
+	e.asTree, e.asStruct, e.tree = nil, nil, nil
+}
+
+// SetTime replaces the time of the entry.
+func (e *Entry) SetTime(at *metav1.Time) {
+	if e.asStruct != nil {
+		// The fields are unchanged.
+		changed := *e.asStruct
+		changed.Time = at
+		e.asStruct = &changed
+	}
+	e.Time, e.asTree = at, nil
+}
+
+// isInTree reports whether paths can be looked up in the entry's FieldsV1.
+func (e *Entry) isInTree() bool { return e.current && !e.decoded && e.err == nil }
+
+// IsEmpty reports whether the entry owns nothing. An entry that can't be decoded is not empty.
+func (e *Entry) IsEmpty() bool {
+	if e.isInTree() {
+		return len(e.tree) == 0
+	}
+	set, err := e.Fields()
+	return err == nil && set.Empty()
+}
+
+// Reconcile adapts the entry to the topology of t (spec rules 8.1, 8.2 and 8.3).
+func (e *Entry) Reconcile(t *typed.Type) error {
+	if !e.decoded && e.tree != nil && (e.current || t.IsReconciled(e.tree)) {
+		e.current = true
+		return nil
+	}
+	set, err := e.Fields()
+	if err != nil {
+		return err
+	}
+	e.SetFields(t.Reconcile(set))
+	return nil
+}
+
+// Intersection returns the paths of set that the entry owns; none if it can't be decoded.
+func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
+	if e.isInTree() {
+		return set.IntersectTree(e.tree)
+	}
+	own, _ := e.Fields()
+	return own.Intersection(set)
+}
+
+// Subtract removes the paths of set from the entry.
+func (e *Entry) Subtract(set *fieldpath.Set) {
+	if e.isInTree() && e.Intersection(set).Empty() {
+		return
+	}
+	if own, err := e.Fields(); err == nil {
+		e.SetFields(own.Difference(set))
+	}
+}
+
+// Add adds the paths of set to the entry.
+func (e *Entry) Add(set *fieldpath.Set) {
+	own, err := e.Fields()
+	if err != nil {
+		return
+	}
+	if union := own.Union(set); !union.Equal(own) {
+		e.SetFields(union)
+	}
+}
+
+// isCanonical reports whether an entry of an unstructured object is as it would be written.
+func (e *Entry) isCanonical(typeAt func(version string) *typed.Type) bool {
+	n := len(e.asTree)
+	if e.Subresource != "" {
+		n--
+	}
+	if e.Time != nil {
+		n--
+	}
+	if e.tree == nil || n != len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"}) {
+		return false
+	}
+	if t := typeAt(e.APIVersion); t != nil && t.IsReconciled(e.tree) {
+		e.current = true
+		return true
+	}
+	return fieldpath.IsCanonical(e.tree)
+}
+
+// isSame reports whether two entries of one key are equal as they were read. Entries of different forms are not.
+func (e *Entry) isSame(o *Entry) bool {
+	if e.asStruct != nil && o.asStruct != nil {
+		a, b := e.asStruct, o.asStruct
+		return a.APIVersion == b.APIVersion && a.Time.Equal(b.Time) &&
+			bytes.Equal(a.FieldsV1.GetRawBytes(), b.FieldsV1.GetRawBytes())
+	}
+	// Unusual entries have no asTree ([Read]). They are sent as they are.
+	return e.asTree != nil && typed.Equal(e.asTree, o.asTree)
+}
