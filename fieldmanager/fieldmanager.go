@@ -19,9 +19,11 @@ import (
 // must be safe for concurrent use, and return the same *typed.Type for a kind
 // for as long as its schema does not change.
 type Types interface {
-	// TypeFor returns the type of a kind at a version, or nil when there is no
-	// such kind or version.
-	TypeFor(kind schema.GroupVersionKind) *typed.Type
+	// Type returns the type of a kind at a version. An error for which
+	// runtime.IsNotRegisteredError holds says that there is no such kind or version;
+	// any other that the type is not known now, so that entries of it are kept as they
+	// are.
+	Type(kind schema.GroupVersionKind) (*typed.Type, error)
 }
 
 // Converter converts objects between the versions of their kind.
@@ -124,11 +126,14 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	if options.Cache == nil {
 		options.Cache = fieldpath.SharedCache()
 	}
-	m := &FieldManager{kind: kind, version: kind.GroupVersion().String(), types: types, options: options}
-	if m.typ = types.TypeFor(kind); m.typ == nil {
+	t, err := types.Type(kind)
+	switch {
+	case runtime.IsNotRegisteredError(err):
 		return nil, fmt.Errorf("no type for %s", kind)
+	case err != nil:
+		return nil, fmt.Errorf("type of %s: %w", kind, err)
 	}
-	return m, nil
+	return &FieldManager{kind: kind, version: kind.GroupVersion().String(), typ: t, types: types, options: options}, nil
 }
 
 // refusesUnknown reports whether an undeclared field of an intent is an error.

@@ -66,13 +66,13 @@ func (a *aside) DeepCopyObject() runtime.Object {
 var widgetKind = schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"}
 
 // oneType is the same type for every kind at the versions v1 and v2.
-type oneType struct{ *typed.Type }
+type oneType struct{ of *typed.Type }
 
-func (o oneType) TypeFor(kind schema.GroupVersionKind) *typed.Type {
+func (o oneType) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
 	if kind.Version != "v1" && kind.Version != "v2" {
-		return nil
+		return nil, runtime.NewNotRegisteredErrForKind("test", kind)
 	}
-	return o.Type
+	return o.of, nil
 }
 
 func structOf(fields map[string]*typed.Type) *typed.Type {

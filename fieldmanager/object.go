@@ -177,17 +177,21 @@ func (m *FieldManager) convertTree(ctx context.Context, obj runtime.Object, to s
 	return tree, nil
 }
 
-// typeAt returns the type of the FieldManager's kind at a version, nil if there
-// is none.
-func (m *FieldManager) typeAt(version string) *typed.Type {
+// typeAt returns the type of the FieldManager's kind at a version. The error is
+// [ErrVersionGone] when there is no such version.
+func (m *FieldManager) typeAt(version string) (*typed.Type, error) {
 	if version == m.version {
-		return m.typ
+		return m.typ, nil
 	}
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {
-		return nil
+		return nil, ErrVersionGone
 	}
-	return m.types.TypeFor(gv.WithKind(m.kind.Kind))
+	t, err := m.types.Type(gv.WithKind(m.kind.Kind))
+	if runtime.IsNotRegisteredError(err) {
+		return nil, ErrVersionGone
+	}
+	return t, err
 }
 
 // at returns o at another version. The error is [ErrVersionGone] when there is
@@ -196,9 +200,9 @@ func (m *FieldManager) at(ctx context.Context, o object, version string) (object
 	if o.version == version {
 		return o, nil
 	}
-	t := m.typeAt(version)
-	if t == nil {
-		return object{}, ErrVersionGone
+	t, err := m.typeAt(version)
+	if err != nil {
+		return object{}, err
 	}
 	gv, err := schema.ParseGroupVersion(version)
 	if err != nil {

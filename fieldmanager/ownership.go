@@ -15,13 +15,13 @@ import (
 // reconcile brings the entries of a list up to the topology of today (spec rules 8.1 to
 // 8.3). Entries that can't be compared come back in kept: nothing is done to them, and
 // they are put back when the write is done (spec rule 10.1). They are of versions that
-// are gone, or can't be decoded. isCurrent says that no entry changed, and that none
+// are gone or not known now, or can't be decoded. isCurrent says that no entry changed, and that none
 // owns nothing. l is used up.
 func (m *FieldManager) reconcile(l managedfields.Entries) (known, kept managedfields.Entries, isCurrent bool) {
 	known, isCurrent = l[:0], true
 	for _, r := range l {
-		err := ErrVersionGone
-		if t := m.typeAt(r.APIVersion); t != nil {
+		t, err := m.typeAt(r.APIVersion)
+		if err == nil {
 			err = r.Reconcile(t)
 		}
 		if err != nil {

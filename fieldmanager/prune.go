@@ -223,9 +223,9 @@ func (w *applyWrite) pruneBySets() (map[string]any, error) {
 // what nobody ever owns (spec rule 2.7): whatever it says of the name and the uid, they stay, and so does the metadata
 // around them.
 func (w *applyWrite) entriesForPrune() (last managedfields.Entry, entries managedfields.Entries, err error) {
-	t := w.m.typeAt(w.own.APIVersion)
-	if t == nil {
-		return last, nil, ErrVersionGone
+	t, err := w.m.typeAt(w.own.APIVersion)
+	if err != nil {
+		return last, nil, err
 	}
 	if err = w.own.Reconcile(t); err != nil {
 		return last, nil, err

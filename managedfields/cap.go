@@ -24,27 +24,27 @@ const DefaultCap = 10
 //
 // Nothing is merged if an entry can't be decoded. Entries that are not merged stay unchanged. It costs O(n log n) for n
 // entries, and the union of what is merged.
-func (e Entries) Cap(limit int) Entries {
-	var updates []int // positions in e
-	for i := range e {
-		if e[i].Operation == Update {
+func (l Entries) Cap(limit int) Entries {
+	var updates []int // positions in l
+	for i := range l {
+		if l[i].Operation == Update {
 			updates = append(updates, i)
 		}
 	}
 	over := len(updates) - limit
-	if over <= 0 || e.Err() != nil {
-		return e
+	if over <= 0 || l.Err() != nil {
+		return l
 	}
 	slices.SortFunc(updates, func(i, j int) int {
-		return cmp.Or(cmp.Compare(seconds(e[i].Time), seconds(e[j].Time)), e[i].Key.Compare(e[j].Key))
+		return cmp.Or(cmp.Compare(seconds(l[i].Time), seconds(l[j].Time)), l[i].Key.Compare(l[j].Key))
 	})
-	m := merging{left: indexEntries(slices.Clone(e)), fields: map[Key][]*fieldpath.Set{}}
+	m := merging{left: indexEntries(slices.Clone(l)), fields: map[Key][]*fieldpath.Set{}}
 	oldest := map[string]Key{} // by version: the first entry, which others are merged with
 	for _, i := range updates {
 		if over <= 0 {
 			break
 		}
-		entry := e[i]
+		entry := l[i]
 		first, met := oldest[entry.APIVersion]
 		if !met {
 			oldest[entry.APIVersion] = entry.Key

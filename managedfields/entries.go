@@ -96,8 +96,8 @@ func seconds(t *metav1.Time) int64 {
 
 // Sent turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
 // equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
-// *[Error] if it can't be decoded. typeAt returns the type of a group version, or nil.
-func (l Entries) Sent(live func() Entries, typeAt func(version string) *typed.Type) error {
+// *[Error] if it can't be decoded. typeAt returns the type of a group version.
+func (l Entries) Sent(live func() Entries, typeAt func(version string) (*typed.Type, error)) error {
 	var before Entries
 	var at map[Key]int
 	for i := range l {

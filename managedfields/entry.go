@@ -154,7 +154,7 @@ func (e *Entry) Add(set *fieldpath.Set) {
 }
 
 // isCanonical reports whether an entry of an unstructured object is as it would be written.
-func (e *Entry) isCanonical(typeAt func(version string) *typed.Type) bool {
+func (e *Entry) isCanonical(typeAt func(version string) (*typed.Type, error)) bool {
 	n := len(e.asTree)
 	if e.Subresource != "" {
 		n--
@@ -165,7 +165,7 @@ func (e *Entry) isCanonical(typeAt func(version string) *typed.Type) bool {
 	if e.tree == nil || n != len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"}) {
 		return false
 	}
-	if t := typeAt(e.APIVersion); t != nil && t.IsReconciled(e.tree) {
+	if t, err := typeAt(e.APIVersion); err == nil && t.IsReconciled(e.tree) {
 		e.current = true
 		return true
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed"
 )
 
-func anyType(string) *typed.Type { return typed.Deduced() }
+func anyType(string) (*typed.Type, error) { return typed.Deduced(), nil }
 
 // TestSent: entries that equal live's are live's, even if they can't be decoded. Others must be well-formed, and are
 // brought into canonical form.

@@ -22,7 +22,7 @@ import (
 // free is the type of objects that may hold anything.
 type free struct{}
 
-func (free) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduced() }
+func (free) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
 
 // TestToClientSide: what was only ever applied server-side becomes what kubectl apply
 // would have left, next to what others own.

@@ -115,7 +115,11 @@ func (m *move) previewApply(now object) {
 		return
 	}
 	after := merged.Object.(*unstructured.Unstructured).Object
-	t := m.Types.TypeFor(kind)
+	t, err := m.Types.Type(kind)
+	if err != nil {
+		m.preview.Next = err
+		return
+	}
 	m.preview.Removed = managedfields.Strip(t.Compare(live.tree, after).Removed)
 	m.previewLost(now, merged.Object)
 }

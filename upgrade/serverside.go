@@ -254,7 +254,7 @@ func (m *move) take(i int) error {
 	}
 	fields := owned
 	if m.Types != nil {
-		if t := m.Types.TypeFor(m.object.at(r.APIVersion)); t != nil {
+		if t, err := m.Types.Type(m.object.at(r.APIVersion)); err == nil {
 			fields = t.Reconcile(fields)
 		}
 	}

@@ -22,7 +22,7 @@ type versions struct {
 func (v versions) typeOf(o object, version string) (*typed.Type, error) {
 	kind := o.at(version)
 	if v.types != nil {
-		if t := v.types.TypeFor(kind); t != nil {
+		if t, err := v.types.Type(kind); err == nil {
 			return t, nil
 		}
 	}

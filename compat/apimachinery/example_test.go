@@ -98,8 +98,8 @@ func ExampleUnion() {
 		apimachinery.FromTypes(openapi.Builtin()),
 		apimachinery.NewDeducedTypeConverter())
 	types := apimachinery.Types(converter)
-	pod := types.TypeFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
-	widget := types.TypeFor(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"})
+	pod, _ := types.Type(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	widget, _ := types.Type(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Widget"})
 	fmt.Println(pod.Map.Fields["spec"].Type != nil, widget == typed.Deduced())
 	// Output: true true
 }

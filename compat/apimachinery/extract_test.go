@@ -231,7 +231,7 @@ func TestConstructorErrors(t *testing.T) {
 	)
 	_, err = apimachinery.NewTypeConverter(nil, false)
 	require.NoError(t, err)
-	require.NotNil(t, apimachinery.Types(apimachinery.NewDeducedTypeConverter()).TypeFor(widgetKind("v9")))
+	require.NotNil(t, must(apimachinery.Types(apimachinery.NewDeducedTypeConverter()).Type(widgetKind("v9"))))
 	h2 := apimachinery.NewScaleHandler(nil, gv("v1"), apimachinery.ResourcePathMappings{"v1": smd.Path{{}}})
 	for _, f := range []func() error{
 		func() error { _, err := h2.ToSubresource(); return err },

@@ -63,7 +63,7 @@ func (h host) laws(version string) oracle.Laws {
 		types = apimachinery.Types(apimachinery.NewDeducedTypeConverter())
 	}
 	l := oracle.Laws{
-		Type: types.TypeFor(widgetKind(version)),
+		Type: must(types.Type(widgetKind(version))),
 		At: func(now time.Time) (*fieldmanager.FieldManager, error) {
 			return fieldmanager.New(widgetKind(version), types, fieldmanager.Options{Converter: versioned{h.converter},
 				Clock: func() time.Time { return now }})

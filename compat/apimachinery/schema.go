@@ -34,8 +34,8 @@ type typesConverter struct {
 func (c *typesConverter) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (
 	*smdtyped.TypedValue, error) {
 	kind := obj.GetObjectKind().GroupVersionKind()
-	t := c.TypeFor(kind)
-	if t == nil {
+	t, err := c.Type(kind)
+	if err != nil {
 		return nil, errNoType(kind)
 	}
 	written, ok := c.written.Load(t)

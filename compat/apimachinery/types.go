@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	upstream "k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/klog/v2"
 	"k8s.io/kube-openapi/pkg/util/proto"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smdtyped "sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -79,20 +78,18 @@ func Types(converter TypeConverter) fieldmanager.Types {
 // convertersTypes are the types of a TypeConverter of the host's.
 type convertersTypes struct{ converter TypeConverter }
 
-func (t convertersTypes) TypeFor(kind schema.GroupVersionKind) *typed.Type {
+func (t convertersTypes) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
 	empty := &unstructured.Unstructured{Object: map[string]any{}}
 	empty.SetGroupVersionKind(kind)
 	value, err := t.converter.ObjectToTyped(empty, smdtyped.AllowDuplicates)
 	if err != nil {
-		return nil
+		return nil, runtime.NewNotRegisteredErrForKind("the type converter", kind)
 	}
 	typ, err := smdv6.CachedType(value.Schema(), value.TypeRef())
 	if err != nil {
-		// What is returned can't say it: a kind that has a type here seems to have none.
-		klog.ErrorS(err, "A type can't be compiled", "versionKind", kind)
-		return nil
+		return nil, fmt.Errorf("the type of %s can't be compiled: %w", kind, err)
 	}
-	return typ
+	return typ, nil
 }
 
 // bothConverter has Tenure's types, and upstream's conversions for who asks for them.
@@ -124,7 +121,7 @@ func typedToObject(value *smdtyped.TypedValue) (runtime.Object, error) {
 
 type deduced struct{}
 
-func (deduced) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduced() }
+func (deduced) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
 
 // Union returns a TypeConverter that asks several in turn, such as one for built-in kinds
 // and then [NewDeducedTypeConverter] for all others. The first that knows a kind counts.
@@ -143,20 +140,20 @@ type member struct {
 	types     fieldmanager.Types
 }
 
-func (u union) TypeFor(kind schema.GroupVersionKind) *typed.Type {
+func (u union) Type(kind schema.GroupVersionKind) (*typed.Type, error) {
 	for _, m := range u {
-		if t := m.types.TypeFor(kind); t != nil {
-			return t
+		if t, err := m.types.Type(kind); !runtime.IsNotRegisteredError(err) {
+			return t, err
 		}
 	}
-	return nil
+	return nil, runtime.NewNotRegisteredErrForKind("the type converters", kind)
 }
 
 func (u union) ObjectToTyped(obj runtime.Object, options ...smdtyped.ValidationOptions) (
 	*smdtyped.TypedValue, error) {
 	kind := obj.GetObjectKind().GroupVersionKind()
 	for _, m := range u {
-		if m.types.TypeFor(kind) != nil {
+		if _, err := m.types.Type(kind); err == nil {
 			return m.converter.ObjectToTyped(obj, options...)
 		}
 	}

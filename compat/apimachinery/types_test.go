@@ -45,14 +45,14 @@ func TestTypesOfConverters(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			types := apimachinery.Types(row.converter)
-			found := types.TypeFor(widgetKind("v1"))
-			require.NotNil(t, found, row.why)
-			require.Same(t, found, types.TypeFor(widgetKind("v1")), "the same while the schema is")
+			found, err := types.Type(widgetKind("v1"))
+			require.NoError(t, err, row.why)
+			require.Same(t, found, must(types.Type(widgetKind("v1"))), "the same while the schema is")
 			if row.name == "of a union" {
 				require.Empty(t, found.Map.Fields, "the first knows every kind")
 				return
 			}
-			want := apimachinery.Types(tenureTypes()).TypeFor(widgetKind("v1"))
+			want := must(apimachinery.Types(tenureTypes()).Type(widgetKind("v1")))
 			for seed := range 200 {
 				g := oracle.NewGen(oracle.Random(uint64(seed)))
 				a, b := widget(g, "v1").Object, widget(g, "v1").Object
@@ -70,13 +70,13 @@ func TestTypesOfConverters(t *testing.T) {
 		})
 	}
 	h := schema.GroupVersionKind{Group: "other.dev", Version: "v1", Kind: "Thing"}
-	require.Nil(t, apimachinery.Types(upstreamTypes()).TypeFor(h))
-	require.Nil(t, apimachinery.Types(apimachinery.Union(upstreamTypes(), tenureTypes())).TypeFor(h))
-	require.NotNil(
-		t,
-		apimachinery.Types(apimachinery.Union(upstreamTypes(), managedfields.NewDeducedTypeConverter())).TypeFor(h),
-	)
-	_, err := apimachinery.Union(upstreamTypes()).
+	_, err := apimachinery.Types(upstreamTypes()).Type(h)
+	require.True(t, runtime.IsNotRegisteredError(err), "%v", err)
+	_, err = apimachinery.Types(apimachinery.Union(upstreamTypes(), tenureTypes())).Type(h)
+	require.True(t, runtime.IsNotRegisteredError(err), "%v", err)
+	union := apimachinery.Union(upstreamTypes(), managedfields.NewDeducedTypeConverter())
+	require.NotNil(t, must(apimachinery.Types(union).Type(h)))
+	_, err = apimachinery.Union(upstreamTypes()).
 		ObjectToTyped(&unstructured.Unstructured{Object: tree{"apiVersion": "other.dev/v1", "kind": "Thing"}})
 	require.EqualError(t, err, "no type for other.dev/v1, Kind=Thing")
 	_, err = apimachinery.FromTypes(apimachinery.Types(tenureTypes())).
@@ -140,7 +140,7 @@ func TestConverterOfTypes(t *testing.T) {
 		if m := builtin.TypeFor(kind).Map; m == nil || m.Fields["kind"].Type == nil {
 			continue // a WatchEvent is no object
 		}
-		found := again.TypeFor(kind)
+		found := must(again.Type(kind))
 		require.NotNil(t, found, kind)
 		requireSameType(t, builtin.TypeFor(kind), found, kind.Kind, map[*typed.Type]bool{})
 	}
@@ -197,10 +197,10 @@ func TestSchemeTypeConverter(t *testing.T) {
 	}
 	parser := &smdtyped.Parser{Schema: smdschema.Schema{Types: defs}}
 	types := apimachinery.Types(apimachinery.NewSchemeTypeConverter(s, parser))
-	got := types.TypeFor(widgetKind("v1"))
-	require.NotNil(t, got)
+	got := must(types.Type(widgetKind("v1")))
 	want, err := smdv6.CachedType(&parser.Schema, parser.Type(name).TypeRef)
 	require.NoError(t, err)
 	require.Same(t, want, got)
-	require.Nil(t, types.TypeFor(widgetKind("v9")))
+	_, err = types.Type(widgetKind("v9"))
+	require.True(t, runtime.IsNotRegisteredError(err), "%v", err)
 }

@@ -186,7 +186,10 @@ func (a *Applier) kind(ctx context.Context, key kindKey) (*kindApplier, error) {
 // newManager returns a FieldManager that plans as the server applies; nil for a kind that has no
 // schema, whose applies are sent without a plan.
 func newManager(key kindKey, published Group) (*fieldmanager.FieldManager, error) {
-	if published.Types == nil || published.Types.TypeFor(key.GroupVersionKind) == nil {
+	if published.Types == nil {
+		return nil, nil
+	}
+	if _, err := published.Types.Type(key.GroupVersionKind); err != nil {
 		return nil, nil
 	}
 	options := fieldmanager.Options{Subresource: key.subresource, ResetFields: resetFields(key, published)}

@@ -188,5 +188,5 @@ func (s *server) currentType() *typed.Type {
 	if s.kind.Kind == "" || len(s.versions) == 0 {
 		return nil
 	}
-	return s.types.TypeFor(s.at(s.versions[0]).WithKind(s.kind.Kind))
+	return s.typeAt(s.versions[0])
 }

@@ -304,7 +304,7 @@ func (s *server) extract(st state, e managedfields.Entry) (map[string]any, error
 	if err != nil {
 		return nil, err
 	}
-	t := s.types.TypeFor(s.at(version).WithKind(s.kind.Kind))
+	t := s.typeAt(version)
 	if t == nil {
 		return nil, fieldmanager.ErrVersionGone
 	}

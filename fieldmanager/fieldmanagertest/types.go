@@ -50,7 +50,7 @@ func thing(properties map[string]any, versions []string) map[string]any {
 // deduced has the type of values without a schema for every kind.
 type deduced struct{}
 
-func (deduced) TypeFor(schema.GroupVersionKind) *typed.Type { return typed.Deduced() }
+func (deduced) Type(schema.GroupVersionKind) (*typed.Type, error) { return typed.Deduced(), nil }
 
 // define makes the object a custom resource.
 func (s *server) define(crd map[string]any) error {
@@ -85,7 +85,7 @@ func (s *server) identify(tree map[string]any) error {
 	if err != nil || apiVersion == "" || kind == "" {
 		return fmt.Errorf("no type: the first object must say its apiVersion and kind, got %q and %q", apiVersion, kind)
 	}
-	if s.types.TypeFor(gv.WithKind(kind)) == nil {
+	if _, err := s.types.Type(gv.WithKind(kind)); err != nil {
 		return fmt.Errorf("no type for %s", gv.WithKind(kind))
 	}
 	s.kind, s.versions = schema.GroupKind{Group: gv.Group, Kind: kind}, []string{gv.Version}
@@ -112,6 +112,15 @@ func (s *server) subresource(version, name string) (map[string]any, bool) {
 	return nil, false
 }
 
+// typeAt returns the type of the object at a version; nil if there is none.
+func (s *server) typeAt(version string) *typed.Type {
+	t, err := s.types.Type(s.at(version).WithKind(s.kind.Kind))
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
 // hasStatus reports whether the object has a status subresource at a version. A built-in type has one if it has a
 // status field.
 func (s *server) hasStatus(version string) bool {
@@ -119,7 +128,7 @@ func (s *server) hasStatus(version string) bool {
 		_, ok := s.subresource(version, "status")
 		return ok
 	}
-	t := s.types.TypeFor(s.at(version).WithKind(s.kind.Kind))
+	t := s.typeAt(version)
 	return t != nil && t.Map != nil && t.Map.Fields["status"].Type != nil
 }
 
@@ -140,7 +149,7 @@ func (s *server) serves(subresource, version string) bool {
 // type has one if it has spec.replicas.
 func (s *server) scalePath(version string) fieldpath.Path {
 	if s.crd == nil {
-		t := s.types.TypeFor(s.at(version).WithKind(s.kind.Kind))
+		t := s.typeAt(version)
 		if t == nil || t.Map == nil {
 			return nil
 		}

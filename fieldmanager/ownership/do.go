@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -253,6 +254,15 @@ func later(a, b *metav1.Time) *metav1.Time {
 	return a
 }
 
+// typeAt returns the type of the object's kind at a version.
+func (s *state) typeAt(version string) (*typed.Type, error) {
+	gv, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	return s.mover.types.Type(gv.WithKind(s.kind.Kind))
+}
+
 // closed returns the set that an intent with the fields of set would own: with the items and map entries around them,
 // and their key fields, and without declared containers that have content. Fields that are no longer in the object
 // are kept. intent is the part of the object with these fields.
@@ -269,8 +279,10 @@ func (s *state) closed(set *fieldpath.Set,
 	if err != nil {
 		return nil, nil, err
 	}
-	gv, _ := schema.ParseGroupVersion(version)
-	t := s.mover.types.TypeFor(gv.WithKind(s.kind.Kind))
+	t, err := s.typeAt(version)
+	if err != nil {
+		return nil, nil, err
+	}
 	there := t.Compare(map[string]any{}, intent.Object).Added
 	gone := set.Difference(owned).Difference(there)
 	var empty []fieldpath.Path
@@ -296,8 +308,11 @@ func (s *state) sameAt(set *fieldpath.Set, from, to, subresource string) error {
 		return err
 	}
 	differ := a.Difference(b).Union(b.Difference(a))
-	gv, _ := schema.ParseGroupVersion(to)
-	c := s.mover.types.TypeFor(gv.WithKind(s.kind.Kind)).Compare(before.Object, after.Object)
+	t, err := s.typeAt(to)
+	if err != nil {
+		return err
+	}
+	c := t.Compare(before.Object, after.Object)
 	differ = managedfields.Strip(differ.Union(c.Changed()).Union(c.Removed))
 	for p := range differ.All() {
 		return fmt.Errorf("%s: fields of version %s can't go into an entry of version %s, where they are others", p, from, to)

@@ -186,9 +186,10 @@ func withoutTimes(entries []any) []any {
 // far as field management sees it: validation and defaults are not part of that.
 func (k *Kind) definition() map[string]any {
 	plural, singular := meta.UnsafeGuessKindToResource(k.Kind)
+	t, _ := apimachinery.Types(k.Types).Type(k.Kind) // nil without one
 	version := map[string]any{
 		"name": k.Kind.Version, "served": true, "storage": true,
-		"schema": map[string]any{"openAPIV3Schema": schemaOf(apimachinery.Types(k.Types).TypeFor(k.Kind))},
+		"schema": map[string]any{"openAPIV3Schema": schemaOf(t)},
 	}
 	if k.Subresource == "status" || len(k.ResetFields) > 0 {
 		version["subresources"] = map[string]any{"status": map[string]any{}}

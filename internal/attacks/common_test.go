@@ -70,9 +70,9 @@ var thing = func() *typed.Type {
 }()
 
 // types knows one type at every version.
-type types struct{ *typed.Type }
+type types struct{ of *typed.Type }
 
-func (t types) TypeFor(schema.GroupVersionKind) *typed.Type { return t.Type }
+func (t types) Type(schema.GroupVersionKind) (*typed.Type, error) { return t.of, nil }
 
 func manager(options ...func(*fieldmanager.Options)) *fieldmanager.FieldManager {
 	base := fieldmanager.Options{Clock: func() time.Time { return time.Unix(1e9, 0) }}

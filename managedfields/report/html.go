@@ -133,7 +133,7 @@ func newPage(s *Summary) *page {
 func blameOf(e *Example, now time.Time) *blame.Report {
 	o := blame.Options{Now: now}
 	if e.Object.Types != nil {
-		o.Type = e.Object.Types.TypeFor(e.GroupVersionKind)
+		o.Type, _ = e.Object.Types.Type(e.GroupVersionKind) // nil without one
 	}
 	r, err := blame.New(e.Object.Tree, o)
 	if err != nil {

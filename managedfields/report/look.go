@@ -160,8 +160,8 @@ func (l *look) compareOwners() {
 	if l.object.Types == nil {
 		return
 	}
-	var t *typed.Type
-	if t = l.object.Types.TypeFor(l.gvk); t == nil {
+	t, err := l.object.Types.Type(l.gvk)
+	if err != nil {
 		return
 	}
 	unowned := managedfields.Strip(t.FieldSet(l.u.Object)).Difference(owned)

@@ -36,6 +36,11 @@ func (c *Current) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 	return c.Registry().TypeFor(gvk)
 }
 
+// Type is [Registry.Type] of the current registry.
+func (c *Current) Type(gvk schema.GroupVersionKind) (*typed.Type, error) {
+	return c.Registry().Type(gvk)
+}
+
 // Replace sets the current registry.
 func (c *Current) Replace(r *Registry) { c.registry.Store(r) }
 

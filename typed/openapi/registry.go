@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -44,6 +45,14 @@ func (r *Registry) TypeFor(gvk schema.GroupVersionKind) *typed.Type {
 		return s.load()
 	}
 	return s.typ
+}
+
+// Type is [Registry.TypeFor] with an error for a kind that is unknown, for which runtime.IsNotRegisteredError holds.
+func (r *Registry) Type(gvk schema.GroupVersionKind) (*typed.Type, error) {
+	if t := r.TypeFor(gvk); t != nil {
+		return t, nil
+	}
+	return nil, runtime.NewNotRegisteredErrForKind("types", gvk)
 }
 
 // Kinds returns all kinds, sorted by group, version and kind.
