@@ -29,7 +29,8 @@ func FuzzRender(f *testing.F) {
 			c.Applied = applied
 		}
 		for _, name := range []string{first, second} {
-			if e, err := fieldpath.ParseElement(name); err == nil {
+			set, _ := fieldpath.FromTree(map[string]any{name: nil})
+			for e := range set.Level() {
 				c.Path = append(c.Path, e)
 			}
 		}

@@ -96,7 +96,7 @@ func TestExtractRestates(t *testing.T) {
 	)
 	require.NoError(t, err)
 	for _, e := range live.(metav1.Object).GetManagedFields() {
-		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes(), fieldpath.Strict)
+		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes())
 		require.NoError(t, err)
 		intent, err := m.Extract(t.Context(), live, set)
 		require.NoError(t, err)

@@ -88,9 +88,6 @@ type Options struct {
 	Cap int
 	// Clock returns the time of a write; nil for time.Now.
 	Clock func() time.Time
-	// Cache decodes the fields of the entries of Go structs, and remembers those that come up again. Nil is
-	// [fieldpath.SharedCache], which all FieldManagers of a process share.
-	Cache *fieldpath.Cache
 	// Warnings is told of entries that were kept because they could not be compared, and of fields that FieldValidation
 	// left out. It must be safe for concurrent use.
 	Warnings func(Warning)
@@ -122,9 +119,6 @@ func New(kind schema.GroupVersionKind, types Types, options Options) (*FieldMana
 	}
 	if options.Cap == 0 {
 		options.Cap = managedfields.DefaultCap
-	}
-	if options.Cache == nil {
-		options.Cache = fieldpath.SharedCache()
 	}
 	t, err := types.Type(kind)
 	switch {

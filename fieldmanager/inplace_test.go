@@ -498,26 +498,6 @@ func TestUnreadableStructs(t *testing.T) {
 	require.ErrorContains(t, err, "chan int")
 }
 
-// TestWithoutACache: what decodes the entries of Go structs makes no difference.
-func TestWithoutACache(t *testing.T) {
-	var want string
-	for i, c := range []*fieldpath.Cache{fieldpath.SharedCache(), nil} {
-		m := widgetManager(t, "v1", func(o *fieldmanager.Options) { o.Cache = c })
-		live, err := writetest.Apply(m, nil, newWidget(widgetSpec{Text: "a"}), "alice", false)
-		require.NoError(t, err)
-		now := live.DeepCopyObject().(*widget)
-		now.UID, now.Spec.Text = "uid", "b"
-		live.(*widget).UID = "uid"
-		out, err := writetest.Update(m, live, now, "ctl")
-		require.NoError(t, err)
-		if i == 0 {
-			want = owners(t, out)
-		}
-		require.Equal(t, want, owners(t, out))
-	}
-	require.Equal(t, "ctl Update example.dev/v1 {\"f:spec\":{\"f:text\":{}}}\n", want)
-}
-
 // TestEntriesOfGoStructs shows which bytes of entries stay, and which are written
 // anew: live's stay, whatever they look like, and what a client sends does not.
 func TestEntriesOfGoStructs(t *testing.T) {

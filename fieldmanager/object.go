@@ -109,7 +109,7 @@ func (m *FieldManager) readLive(ctx context.Context, live runtime.Object) (
 	o object, entries managedfields.Entries, isCurrent bool, err error,
 ) {
 	if err = checkHolder(live); err == nil {
-		entries, isCurrent, err = managedfields.Read(live, m.options.Cache)
+		entries, isCurrent, err = managedfields.Read(live)
 	}
 	switch {
 	case err != nil:

@@ -14,7 +14,7 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 	var before managedfields.Entries
 	if !isNil(live) {
 		var err error
-		if before, err = w.m.entriesOf(live); err != nil {
+		if before, err = entriesOf(live); err != nil {
 			return nil, &ObjectError{LiveObject, "", err}
 		}
 	}

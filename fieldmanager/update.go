@@ -137,21 +137,16 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 			w.isCreate = accessor.GetUID() == ""
 		}
 	}
+	if m.options.Subresource == "" && managedfields.IsReset(now) {
+		return w, nil
+	}
+	w.entries, w.entriesErr = entriesOf(live)
 	if m.options.Subresource == "" {
-		if managedfields.IsReset(now) {
-			return w, nil
-		}
 		// Sent entries that can't be read count as none.
-		before := func() managedfields.Entries {
-			l, _ := m.entriesOf(live)
-			return l
-		}
-		if l, _ := m.entriesOf(now); len(l) > 0 && l.Sent(before, m.typeAt) == nil {
-			w.entries = l
-			return w, nil
+		if l, _ := entriesOf(now); len(l) > 0 && l.Sent(w.entries) == nil {
+			w.entries, w.entriesErr = l, nil
 		}
 	}
-	w.entries, w.entriesErr = m.entriesOf(live)
 	return w, nil
 }
 
@@ -169,9 +164,9 @@ func checkHolder(obj runtime.Object) error {
 }
 
 // entriesOf reads the entries of an object; none of nil, and none if one can't be read.
-func (m *FieldManager) entriesOf(obj runtime.Object) (l managedfields.Entries, err error) {
+func entriesOf(obj runtime.Object) (l managedfields.Entries, err error) {
 	if obj != nil {
-		l, _, err = managedfields.Read(obj, m.options.Cache)
+		l, _, err = managedfields.Read(obj)
 	}
 	return l, err
 }

@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // fieldsType is the only format of fields.
@@ -36,31 +34,24 @@ func (e *Error) Unwrap() error { return e.Err }
 // MaxEntries is the largest number of entries of an object (spec rule 12.4).
 const MaxEntries = 10_000
 
-// CheckCount returns an *[Error] if an object has more entries than [MaxEntries].
-func CheckCount(entries int) error {
-	if entries > MaxEntries {
-		return &Error{MaxEntries, "", fmt.Errorf("%d entries, expected at most %d", entries, MaxEntries)}
-	}
-	return nil
-}
-
 // Read reads the managed fields of an object, unstructured or a Go struct. If two entries have the same key, the later
 // one counts. isCurrent means that the list would be written as it is: sorted, with distinct keys and well-formed
 // entries. A valid entry that no server writes, such as one with a fraction of a second in its time, is written as a
-// server writes it. Fields of Go structs are decoded through cache, which may be nil.
+// server writes it.
 //
 // An entry with a valid key is read even if the rest is malformed: [Entry.Fields] returns the error. Fields of unknown
 // kinds, which a later version of FieldsV1 may have added, are ignored. The error of Read is an *[Error] for an entry
 // without a valid key, and for more than [MaxEntries] entries.
-func Read(obj runtime.Object, cache *fieldpath.Cache) (l Entries, isCurrent bool, err error) {
+func Read(obj runtime.Object) (l Entries, isCurrent bool, err error) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		tree := u.UnstructuredContent()
 		if _, ok := tree["metadata"].(map[string]any); !ok && tree["metadata"] != nil {
 			return nil, false, fmt.Errorf("metadata: expected a map, got %T", tree["metadata"])
 		}
-		list, err := treeList(tree)
-		if err != nil {
-			return nil, false, err
+		v, _ := Of(tree)
+		list, ok := v.([]any)
+		if !ok && v != nil {
+			return nil, false, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
 		}
 		return readTrees(list)
 	}
@@ -68,22 +59,13 @@ func Read(obj runtime.Object, cache *fieldpath.Cache) (l Entries, isCurrent bool
 	if err != nil {
 		return nil, false, fmt.Errorf("%T: %w", obj, err)
 	}
-	return readStructs(accessor.GetManagedFields(), cache)
-}
-
-func treeList(tree map[string]any) ([]any, error) {
-	v, _ := Of(tree)
-	list, ok := v.([]any)
-	if !ok && v != nil {
-		return nil, fmt.Errorf("metadata.managedFields: expected a list, got %T", v)
-	}
-	return list, nil
+	return readStructs(accessor.GetManagedFields())
 }
 
 // Decode decodes managed fields of Go structs, all of them: they are written in canonical form, and a malformed entry is
-// an *[Error]. Otherwise it is as [Read], with [fieldpath.SharedCache]. The result shares times with list.
+// an *[Error]. Otherwise it is as [Read]. The result shares times with list.
 func Decode(list []metav1.ManagedFieldsEntry) (Entries, error) {
-	l, _, err := readStructs(list, fieldpath.SharedCache())
+	l, _, err := readStructs(list)
 	return l.decoded(err)
 }
 
@@ -107,136 +89,114 @@ func (l Entries) decoded(err error) (Entries, error) {
 	return l, nil
 }
 
-// ReadEntry reads one entry of an unstructured object as [Read] does. index is its position in the list.
-func ReadEntry(item any, index int) (Entry, error) {
-	var e Entry
-	if _, err := e.readTree(item, index, new(metav1.Time)); err != nil {
-		return Entry{}, err
-	}
-	return e, nil
-}
-
 func readTrees(list []any) (l Entries, isCurrent bool, err error) {
-	times := make([]metav1.Time, len(list))
-	return read(len(list), func(i int, e *Entry) (bool, error) {
-		ok, err := e.readTree(list[i], i, &times[i])
-		if !ok && e.decoded {
-			e.asTree = nil
-		}
-		return ok, err
-	})
+	return read(len(list), func(i int) (Entry, bool, error) { return readTree(list[i], i) })
 }
 
-func readStructs(list []metav1.ManagedFieldsEntry, cache *fieldpath.Cache) (l Entries, isCurrent bool, err error) {
-	return read(len(list), func(i int, e *Entry) (bool, error) {
+func readStructs(list []metav1.ManagedFieldsEntry) (l Entries, isCurrent bool, err error) {
+	return read(len(list), func(i int) (Entry, bool, error) {
 		of := &list[i]
-		header, err := newEntry(of.Manager, of.Operation, of.APIVersion, of.Subresource, of.FieldsType)
+		e, err := newEntry(of.Manager, of.Operation, of.APIVersion, of.Subresource, of.FieldsType)
 		if err != nil {
-			return false, &Error{i, of.Manager, err}
+			return e, false, &Error{i, of.Manager, err}
 		}
-		*e = Entry{Key: header.Key, APIVersion: header.APIVersion, Time: of.Time, asStruct: of, cache: cache, index: i}
-		return true, nil
+		e.Time, e.asStruct, e.index, e.decoded = of.Time, of, i, false
+		return e, true, nil
 	})
 }
 
-// read reads n entries. one reads the entry at i into e, which is zero.
-func read(n int, one func(i int, e *Entry) (bool, error)) (l Entries, isCurrent bool, err error) {
-	if err := CheckCount(n); err != nil {
-		return nil, false, err
+// read reads n entries; one reads the entry at i.
+func read(n int, one func(i int) (e Entry, wellFormed bool, err error)) (l Entries, isCurrent bool, err error) {
+	if n > MaxEntries {
+		return nil, false, &Error{MaxEntries, "", fmt.Errorf("%d entries, expected at most %d", n, MaxEntries)}
 	}
-	l, isCurrent = make(Entries, 0, n+1), true
-	var at map[Key]int // positions in l, of long lists
-	if n > fewEntries {
-		at = make(map[Key]int, n)
-	}
+	out, isCurrent := newEntryIndex(n), true
 	for i := range n {
-		// An entry is large: it is read into its place.
-		before := l
-		l = l[:len(l)+1]
-		e := &l[len(before)]
-		ok, err := one(i, e)
+		e, wellFormed, err := one(i)
 		if err != nil {
 			return nil, false, err
 		}
-		isCurrent = isCurrent && ok
-		j, twice := at[e.Key]
-		if at == nil {
-			j = before.Index(e.Key)
-			twice = j >= 0
-		}
-		if twice {
-			l[j], *e = *e, Entry{}
-			l, isCurrent = before, false
-			continue
-		}
-		if at != nil {
-			at[e.Key] = len(before)
-		}
-		if last := len(before) - 1; last >= 0 && compareEntries(&l[last], e) > 0 {
-			isCurrent = false
-		}
+		_, isTwice := out.find(e.Key)
+		last := len(out.entries) - 1
+		isCurrent = isCurrent && wellFormed && !isTwice && (last < 0 || compareEntries(&out.entries[last], &e) <= 0)
+		out.put(e)
 	}
-	return l, isCurrent, nil
+	return out.entries, isCurrent, nil
 }
 
-// readTree reads an entry into e, which is zero, and its time into at. It decodes one that is not well-formed at once,
-// if possible. After an error, e is of no use.
-func (e *Entry) readTree(item any, index int, at *metav1.Time) (wellFormed bool, err error) {
+// ReadEntry reads one entry of an unstructured object as [Read] does. index is its position in the list.
+func ReadEntry(item any, index int) (Entry, error) {
+	e, _, err := readTree(item, index)
+	return e, err
+}
+
+// readTree reads one entry of an unstructured object. wellFormed means that it is as a server writes it, its fields
+// aside. One that is not is decoded, if possible.
+func readTree(item any, index int) (e Entry, wellFormed bool, err error) {
 	m, ok := item.(map[string]any)
 	if !ok {
-		return false, &Error{index, "", fmt.Errorf("expected a map, got %T", item)}
+		return e, false, &Error{index, "", fmt.Errorf("expected a map, got %T", item)}
 	}
-	ok = e.readHeader(m, at)
-	if tree, isTree := m["fieldsV1"].(map[string]any); ok && (isTree || m["fieldsV1"] == nil) {
-		e.asTree, e.tree, e.index = m, tree, index
-		return isTree, nil
+	text := func(name string) string {
+		s, textErr := textAt(m, name)
+		if err == nil {
+			err = textErr
+		}
+		return s
 	}
-	name, _ := m["manager"].(string)
-	entry, err := treeEntry(m)
+	manager, op, version := text("manager"), Operation(text("operation")), text("apiVersion")
+	subresource, format := text("subresource"), text("fieldsType")
 	if err == nil {
-		*e = entry
-		e.asTree, e.index = m, index
-		return false, nil
+		e, err = newEntry(manager, op, version, subresource, format)
 	}
-	err = &Error{index, name, err}
-	header, headerErr := treeHeader(m)
-	if headerErr != nil {
-		return false, err
+	if err != nil {
+		manager, _ := m["manager"].(string)
+		return e, false, &Error{index, manager, err}
 	}
-	when, _ := treeTime(m)
-	*e = Entry{Key: header.Key, APIVersion: header.APIVersion, Time: when, asTree: m, index: index, err: err}
-	return false, nil
+	e.asTree, e.index, e.decoded = m, index, false
+	isCanonicalTime := false
+	e.Time, isCanonicalTime, err = readTime(m)
+	tree, ok := m["fieldsV1"].(map[string]any)
+	if !ok && m["fieldsV1"] != nil && err == nil {
+		err = fmt.Errorf("fieldsV1: expected a map, got %T", m["fieldsV1"])
+	}
+	if err != nil {
+		e.err = &Error{index, manager, err}
+		return e, false, nil
+	}
+	e.tree = tree
+	if isCanonicalTime && manager != "" {
+		return e, ok, nil
+	}
+	if _, err := e.Fields(); err == nil {
+		e.asTree = nil
+	}
+	return e, false, nil
 }
 
-// readHeader reads an entry without its fields into e, and its time into at. It is false if the entry is not as a
-// server writes it.
-func (e *Entry) readHeader(entry map[string]any, at *metav1.Time) bool {
-	manager, _ := entry["manager"].(string)
-	operation, _ := entry["operation"].(string)
-	e.APIVersion, _ = entry["apiVersion"].(string)
-	format, _ := entry["fieldsType"].(string)
-	subresource := ""
-	if v, has := entry["subresource"]; has {
-		text, ok := v.(string)
-		if !ok {
-			return false
-		}
-		subresource = text
+// readTime reads the time of an entry; nil for none.
+func readTime(m map[string]any) (at *metav1.Time, isCanonical bool, err error) {
+	text, err := textAt(m, "time")
+	if err != nil || text == "" {
+		_, has := m["time"]
+		return nil, !has, err
 	}
-	if v, has := entry["time"]; has {
-		text, _ := v.(string)
-		if len(text) != len("2006-01-02T15:04:05Z") { // else it has a fraction of a second, or an offset
-			return false
-		}
-		at.Time, _ = time.Parse(time.RFC3339, text) // zero if it fails
-		if at.IsZero() {
-			return false
-		}
-		e.Time = at
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, false, fmt.Errorf("time: expected RFC 3339, got %q", text)
 	}
-	op := Operation(operation)
-	e.Key = KeyOf(manager, op, e.APIVersion, subresource)
-	return manager != "" && e.APIVersion != "" && format == fieldsType && (op == Apply || op == Update)
+	at = &metav1.Time{Time: t.UTC()}
+	return at, len(text) == len("2006-01-02T15:04:05Z"), nil // else it has a fraction of a second, or an offset
+}
+
+// textAt returns a string of an entry; "" if it is missing.
+func textAt(m map[string]any, name string) (string, error) {
+	v := m[name]
+	s, ok := v.(string)
+	if v != nil && !ok {
+		return "", fmt.Errorf("%s: expected a string, got %T", name, v)
+	}
+	return s, nil
 }
 
 // Validate returns an *[Error] if list is malformed. Fields without any bytes are malformed, although [Decode]
@@ -265,63 +225,4 @@ func newEntry(manager string, op Operation, version, subresource, format string)
 		return Entry{}, fmt.Errorf("fieldsType must be %s, got %q", fieldsType, format)
 	}
 	return NewEntry(KeyOf(manager, op, version, subresource), version, nil, nil), nil
-}
-
-func treeEntry(m map[string]any) (entry Entry, err error) {
-	if entry, err = treeHeader(m); err != nil {
-		return Entry{}, err
-	}
-	if entry.Time, err = treeTime(m); err != nil {
-		return Entry{}, err
-	}
-	switch fields := m["fieldsV1"].(type) {
-	case nil:
-	case map[string]any:
-		if entry.set, err = fieldpath.FromTree(fields, fieldpath.Lenient); err != nil {
-			return Entry{}, err
-		}
-	default:
-		return Entry{}, fmt.Errorf("fieldsV1: expected a map, got %T", fields)
-	}
-	return entry, nil
-}
-
-// treeHeader decodes an entry without its fields and time.
-func treeHeader(m map[string]any) (entry Entry, err error) {
-	text := func(name string) string {
-		s, textErr := textAt(m, name)
-		if err == nil {
-			err = textErr
-		}
-		return s
-	}
-	manager, op, version := text("manager"), Operation(text("operation")), text("apiVersion")
-	subresource, format := text("subresource"), text("fieldsType")
-	if err != nil {
-		return Entry{}, err
-	}
-	return newEntry(manager, op, version, subresource, format)
-}
-
-// treeTime decodes the time of an entry; nil for none.
-func treeTime(m map[string]any) (*metav1.Time, error) {
-	text, err := textAt(m, "time")
-	if err != nil || text == "" {
-		return nil, err
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return nil, fmt.Errorf("time: expected RFC 3339, got %q", text)
-	}
-	return &metav1.Time{Time: at.UTC()}, nil
-}
-
-// textAt returns a string of an entry; "" if it is missing.
-func textAt(m map[string]any, name string) (string, error) {
-	v := m[name]
-	s, ok := v.(string)
-	if v != nil && !ok {
-		return "", fmt.Errorf("%s: expected a string, got %T", name, v)
-	}
-	return s, nil
 }

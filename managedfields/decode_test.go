@@ -176,7 +176,7 @@ func TestMalformed(t *testing.T) {
 				var syntax *fieldpath.SyntaxError
 				require.ErrorAs(t, err, &syntax, "the error of the fields is inside")
 			}
-			_, _, err = managedfields.Read(holder(wire(t, row.in)...), nil)
+			_, _, err = managedfields.Read(holder(wire(t, row.in)...))
 			if row.want != "" {
 				require.EqualError(t, err, row.want)
 			} else {

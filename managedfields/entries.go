@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -96,21 +95,13 @@ func seconds(t *metav1.Time) int64 {
 
 // Sent turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
 // equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
-// *[Error] if it can't be decoded. typeAt returns the type of a group version.
-func (l Entries) Sent(live func() Entries, typeAt func(version string) (*typed.Type, error)) error {
-	var before Entries
-	var at map[Key]int
+// *[Error] if it can't be decoded.
+func (l Entries) Sent(live Entries) error {
+	at := live.Positions()
 	for i := range l {
 		r := &l[i]
-		if r.isCanonical(typeAt) {
-			continue
-		}
-		if at == nil {
-			before = live()
-			at = before.Positions()
-		}
-		if j, ok := at[r.Key]; ok && r.isSame(&before[j]) {
-			*r = before[j]
+		if j, ok := at[r.Key]; ok && r.isSame(&live[j]) {
+			*r = live[j]
 			continue
 		}
 		if _, err := r.Fields(); err != nil {

@@ -33,7 +33,6 @@ type Entry struct {
 	asStruct *metav1.ManagedFieldsEntry
 	tree     map[string]any // the FieldsV1 of an unstructured object, until it is decoded
 	set      *fieldpath.Set
-	cache    *fieldpath.Cache
 	decoded  bool
 	current  bool
 	index    int // the position in the list that was read
@@ -52,9 +51,9 @@ func (e *Entry) Fields() (*fieldpath.Set, error) {
 	}
 	var err error
 	if e.asStruct == nil {
-		e.set, err = fieldpath.FromTree(e.tree, fieldpath.Lenient)
+		e.set, err = fieldpath.FromTree(e.tree)
 	} else {
-		e.set, err = e.cache.Parse(e.asStruct.FieldsV1.GetRawBytes()) // of no FieldsV1, no bytes: the empty set
+		e.set, err = fieldpath.ParseCached(e.asStruct.FieldsV1.GetRawBytes()) // of no FieldsV1, no bytes: the empty set
 	}
 	if err != nil {
 		e.set, e.err = nil, &Error{e.index, e.Manager, err}
@@ -151,25 +150,6 @@ func (e *Entry) Add(set *fieldpath.Set) {
 	if union := own.Union(set); !union.Equal(own) {
 		e.SetFields(union)
 	}
-}
-
-// isCanonical reports whether an entry of an unstructured object is as it would be written.
-func (e *Entry) isCanonical(typeAt func(version string) (*typed.Type, error)) bool {
-	n := len(e.asTree)
-	if e.Subresource != "" {
-		n--
-	}
-	if e.Time != nil {
-		n--
-	}
-	if e.tree == nil || n != len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"}) {
-		return false
-	}
-	if t, err := typeAt(e.APIVersion); err == nil && t.IsReconciled(e.tree) {
-		e.current = true
-		return true
-	}
-	return fieldpath.IsCanonical(e.tree)
 }
 
 // isSame reports whether two entries of one key are equal as they were read. Entries of different forms are not.

@@ -59,7 +59,7 @@ func owning(name string) m { return m{"f:spec": m{"f:" + name: m{}}} }
 
 func parse(t *testing.T, text string) *fieldpath.Set {
 	t.Helper()
-	set, err := fieldpath.Parse([]byte(text), fieldpath.Lenient)
+	set, err := fieldpath.Parse([]byte(text))
 	require.NoError(t, err)
 	return set
 }
@@ -86,7 +86,7 @@ func TestListReadsBothForms(t *testing.T) {
 			given, as := objectWith(row.items...), structOf(t, row.items...)
 			before, asBefore := given.DeepCopy(), as.DeepCopy()
 			for _, from := range []runtime.Object{given, as} {
-				l, _, err := managedfields.Read(from, nil)
+				l, _, err := managedfields.Read(from)
 				require.NoError(t, err)
 				require.Len(t, l, len(row.items))
 				for range 2 { // as it was read, and when every record was decoded if it can be
@@ -141,7 +141,7 @@ func TestUnusualEntries(t *testing.T) {
 			item("a", "Apply", owning("x"), "time", int64(1))},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, isCurrent, err := managedfields.Read(objectWith(row.given), nil)
+			l, isCurrent, err := managedfields.Read(objectWith(row.given))
 			require.NoError(t, err)
 			require.False(t, isCurrent)
 			require.Equal(t, []any{row.want}, l.EncodeTree())
@@ -169,7 +169,7 @@ func TestListErrors(t *testing.T) {
 		{"entry", "bad", false, `managedFields[1] of manager "": expected a map, got string`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, _, err := managedfields.Read(objectWith(good, row.bad), nil)
+			l, _, err := managedfields.Read(objectWith(good, row.bad))
 			one, oneErr := managedfields.ReadEntry(row.bad, 1)
 			if row.isKept {
 				require.NoError(t, err)
@@ -193,16 +193,16 @@ func TestListErrors(t *testing.T) {
 	}
 	for name, metadata := range map[string]any{"expected a map, got string": "x",
 		"expected a list, got string": m{"managedFields": "x"}} {
-		_, _, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}}, nil)
+		_, _, err := managedfields.Read(&unstructured.Unstructured{Object: m{"metadata": metadata}})
 		require.ErrorContains(t, err, name)
 	}
-	_, _, err := managedfields.Read(&metav1.Status{}, nil)
+	_, _, err := managedfields.Read(&metav1.Status{})
 	require.ErrorContains(t, err, "Status")
-	_, _, err = managedfields.Read(objectWith(make([]any, managedfields.MaxEntries+1)...), nil)
+	_, _, err = managedfields.Read(objectWith(make([]any, managedfields.MaxEntries+1)...))
 	require.ErrorContains(t, err, "entries")
 	bytes := structOf(t, good)
 	bytes.ManagedFields[0].FieldsV1.SetRawBytes([]byte("{no JSON"))
-	l, _, err := managedfields.Read(bytes, nil)
+	l, _, err := managedfields.Read(bytes)
 	require.NoError(t, err)
 	_, err = l[0].Fields()
 	require.Error(t, err)
@@ -211,7 +211,7 @@ func TestListErrors(t *testing.T) {
 	require.Equal(t, bytes.ManagedFields, into.(*metav1.PartialObjectMetadata).ManagedFields)
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "a tree has no place for what is no JSON")
 	bytes.ManagedFields[0].FieldsV1 = nil
-	l, _, err = managedfields.Read(bytes, nil)
+	l, _, err = managedfields.Read(bytes)
 	require.NoError(t, err)
 	require.NotContains(t, l.EncodeTree()[0], "fieldsV1", "nothing is added")
 }
@@ -228,7 +228,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 				more = append(more, item(fmt.Sprintf("z%02d", i), "Update", owning("x")))
 			}
 			given := append([]any{u, a, later, broken}, more...)
-			l, isCurrent, err := managedfields.Read(objectWith(given...), nil)
+			l, isCurrent, err := managedfields.Read(objectWith(given...))
 			require.NoError(t, err)
 			require.False(t, isCurrent)
 			require.Equal(t, append([]any{later, broken}, more...), l.EncodeTree())
@@ -237,7 +237,7 @@ func TestListOrderAndDuplicates(t *testing.T) {
 			for k, i := range l.Positions() {
 				require.Equal(t, i, l.Index(k))
 			}
-			sorted, isCurrent, err := managedfields.Read(objectWith(append([]any{a, u}, more...)...), nil)
+			sorted, isCurrent, err := managedfields.Read(objectWith(append([]any{a, u}, more...)...))
 			require.NoError(t, err)
 			require.True(t, isCurrent)
 			require.Len(t, sorted.Without(managedfields.Key{Manager: "b"}), 2+n)
@@ -262,7 +262,7 @@ func TestRecordSets(t *testing.T) {
 				"tree": objectWith(given), "reconciled tree": objectWith(given), "struct": structOf(t, given),
 			} {
 				record := func() *managedfields.Entry {
-					l, _, err := managedfields.Read(from.DeepCopyObject(), nil)
+					l, _, err := managedfields.Read(from.DeepCopyObject())
 					require.NoError(t, err)
 					if name == "reconciled tree" {
 						require.NoError(t, l[0].Reconcile(typed.Deduced()))
@@ -318,7 +318,7 @@ func TestRecordChanges(t *testing.T) {
 		item("d", "Apply", m{"x": m{}}, "time", later),
 	}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
-		l, _, err := managedfields.Read(from, nil)
+		l, _, err := managedfields.Read(from)
 		require.NoError(t, err, name)
 		l[1].SetTime(&other)
 		l[1].SetFields(parse(t, `{"f:z":{}}`))
@@ -355,7 +355,7 @@ func TestIsEmpty(t *testing.T) {
 		{"no name", "it can't be decoded", m{"": m{}}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l, _, err := managedfields.Read(objectWith(item("a", "Apply", row.fields)), nil)
+			l, _, err := managedfields.Read(objectWith(item("a", "Apply", row.fields)))
 			require.NoError(t, err)
 			require.Equal(t, row.want, l[0].IsEmpty(), row.why)
 		})
@@ -372,7 +372,7 @@ func TestRecordReconcile(t *testing.T) {
 	given := []any{item("a", "Apply", m{"f:a": m{"f:x": m{}}, "f:b": m{}}), item("b", "Apply", m{"f:a": m{}})}
 	want := []any{item("a", "Apply", m{"f:a": m{}, "f:b": m{}}), given[1]}
 	for name, from := range map[string]runtime.Object{"tree": objectWith(given...), "struct": structOf(t, given...)} {
-		l, _, err := managedfields.Read(from, nil)
+		l, _, err := managedfields.Read(from)
 		require.NoError(t, err)
 		for i := range l {
 			require.NoError(t, l[i].Reconcile(atomic))

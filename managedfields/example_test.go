@@ -37,7 +37,7 @@ func ExampleRead() {
 			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:paused": map[string]any{}, "f:replicas": map[string]any{}}},
 		}}},
 	}}
-	list, _, err := managedfields.Read(live, fieldpath.SharedCache())
+	list, _, err := managedfields.Read(live)
 	if err != nil {
 		panic(err)
 	}

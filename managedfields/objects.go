@@ -53,7 +53,7 @@ func Copy(obj, from runtime.Object) (runtime.Object, error) {
 
 // structsOf returns the managed fields of an unstructured object as Go structs.
 func structsOf(tree map[string]any) ([]metav1.ManagedFieldsEntry, error) {
-	if l, _, err := Read(&unstructured.Unstructured{Object: tree}, nil); err == nil {
+	if l, _, err := Read(&unstructured.Unstructured{Object: tree}); err == nil {
 		return l.Encode(), nil
 	}
 	// They can't be decoded, and are copied as they are.

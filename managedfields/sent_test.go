@@ -7,10 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed"
 )
-
-func anyType(string) (*typed.Type, error) { return typed.Deduced(), nil }
 
 // TestSent: entries that equal live's are live's, even if they can't be decoded. Others must be well-formed, and are
 // brought into canonical form.
@@ -46,11 +43,11 @@ func TestSent(t *testing.T) {
 			"struct": func(items ...any) runtime.Object { return structOf(t, items...) },
 		} {
 			t.Run(row.name+"/"+name, func(t *testing.T) {
-				sent, _, err := managedfields.Read(form(row.sent...), nil)
+				sent, _, err := managedfields.Read(form(row.sent...))
 				require.NoError(t, err)
-				before, _, err := managedfields.Read(form(live...), nil)
+				before, _, err := managedfields.Read(form(live...))
 				require.NoError(t, err)
-				err = sent.Sent(func() managedfields.Entries { return before }, anyType)
+				err = sent.Sent(before)
 				if row.err != "" {
 					require.ErrorContains(t, err, row.err, row.why)
 					return
@@ -91,9 +88,9 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 		{"a mark of its own beside no others", item("a", "Apply", m{"f:x": m{".": m{}}}), item("a", "Apply", m{"f:x": m{}}), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			sent, _, err := managedfields.Read(objectWith(row.sent), nil)
+			sent, _, err := managedfields.Read(objectWith(row.sent))
 			require.NoError(t, err)
-			err = sent.Sent(func() managedfields.Entries { return nil }, anyType)
+			err = sent.Sent(nil)
 			if row.err != "" {
 				require.ErrorContains(t, err, row.err)
 				return
@@ -112,12 +109,12 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 func TestSentUnusual(t *testing.T) {
 	read := func(name string) managedfields.Entries {
 		l, _, err := managedfields.Read(
-			objectWith(item("a", "Apply", owning(name), "time", "2026-01-02T03:04:05.678Z")), nil)
+			objectWith(item("a", "Apply", owning(name), "time", "2026-01-02T03:04:05.678Z")))
 		require.NoError(t, err)
 		return l
 	}
 	sent := read("x")
-	require.NoError(t, sent.Sent(func() managedfields.Entries { return read("y") }, anyType))
+	require.NoError(t, sent.Sent(read("y")))
 	require.Equal(t, []any{item("a", "Apply", owning("x"))}, sent.EncodeTree())
 }
 
@@ -133,11 +130,11 @@ func TestSentInAnotherForm(t *testing.T) {
 			objectWith(item("a", "Apply", m{"f:x": m{".": m{}}})), structOf(t, item("a", "Apply", m{"f:y": m{}}))},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			sent, _, err := managedfields.Read(row.sent, nil)
+			sent, _, err := managedfields.Read(row.sent)
 			require.NoError(t, err)
-			live, _, err := managedfields.Read(row.live, nil)
+			live, _, err := managedfields.Read(row.live)
 			require.NoError(t, err)
-			require.NoError(t, sent.Sent(func() managedfields.Entries { return live }, anyType))
+			require.NoError(t, sent.Sent(live))
 			require.Equal(t, []any{item("a", "Apply", m{"f:x": m{}})}, sent.EncodeTree())
 		})
 	}

@@ -138,7 +138,7 @@ func set(t testing.TB, text string) *fieldpath.Set {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err)
-	s, err := fieldpath.Parse(data, fieldpath.Lenient)
+	s, err := fieldpath.Parse(data)
 	require.NoError(t, err)
 	return s
 }

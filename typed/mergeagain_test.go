@@ -14,7 +14,7 @@ import (
 // isNoOp reports whether an intent changes neither live nor fields, what its manager owned before.
 func isNoOp(t *testing.T, live, applied any, fields map[string]any) bool {
 	t.Helper()
-	last, err := fieldpath.FromTree(fields, fieldpath.Lenient)
+	last, err := fieldpath.FromTree(fields)
 	if err != nil {
 		return false
 	}

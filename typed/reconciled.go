@@ -6,9 +6,9 @@ import (
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
-// IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is canonical ([fieldpath.IsCanonical])
-// and [Type.Reconcile] would not change its set. Then it can be changed without decoding it. It allocates nothing and
-// costs O(members).
+// IsReconciled reports whether fields, a FieldsV1 of an unstructured object, is as [fieldpath.Set.Tree] returns it, and
+// [Type.Reconcile] would not change its set. Then it can be searched without decoding it. It allocates nothing and
+// costs O(members). It may be false for names that only decoding can judge ([fieldpath.IsCanonicalName]).
 func (t *Type) IsReconciled(fields map[string]any) bool {
 	left := fieldpath.MaxMembers
 	return t.reconciled(fields, 0, &left)

@@ -11,7 +11,7 @@ import (
 // entries reads the managed fields of o. It keeps an entry whose fields are malformed; an entry without a valid key
 // is an error.
 func (o object) entries() (managedfields.Entries, error) {
-	l, _, err := managedfields.Read(o.given, fieldpath.SharedCache())
+	l, _, err := managedfields.Read(o.given)
 	return l, err
 }
 

@@ -130,7 +130,7 @@ func (m *move) previewLost(now object, after runtime.Object) {
 	if err != nil {
 		return
 	}
-	entries, _, err := managedfields.Read(after, fieldpath.SharedCache())
+	entries, _, err := managedfields.Read(after)
 	if err != nil {
 		m.preview.Next = errors.Join(m.preview.Next, err)
 		return

@@ -51,7 +51,7 @@ func ExtractIntoOf(object runtime.Object, objectType *typed.Type, manager string
 	}
 	var owned *fieldpath.Set
 	if entry.FieldsV1 != nil {
-		if owned, err = fieldpath.Parse(entry.FieldsV1.GetRawBytes(), fieldpath.Lenient); err != nil {
+		if owned, err = fieldpath.Parse(entry.FieldsV1.GetRawBytes()); err != nil {
 			return fmt.Errorf("managed fields of %q: %w", manager, err)
 		}
 	}

@@ -40,7 +40,7 @@ func (s *server) mustApply(manager string, data map[string]any) {
 // ownersOf returns who owns a key of the data, in the order of the entries.
 func ownersOf(t *testing.T, obj applier.Object, key string) (owners []string) {
 	for _, e := range obj.GetManagedFields() {
-		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes(), fieldpath.Lenient)
+		set, err := fieldpath.Parse(e.FieldsV1.GetRawBytes())
 		require.NoError(t, err)
 		if set.Has(fieldpath.Fields("data", key)) {
 			owners = append(owners, e.Manager)

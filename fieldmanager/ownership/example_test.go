@@ -41,7 +41,7 @@ spec: {replicas: 3, paused: false}
 // comes next depends on what both apply.
 func Example() {
 	live := manifest(nginx)
-	replicas, err := fieldpath.Parse([]byte(`{"f:spec": {"f:replicas": {}}}`), fieldpath.Strict)
+	replicas, err := fieldpath.Parse([]byte(`{"f:spec": {"f:replicas": {}}}`))
 	if err != nil {
 		panic(err)
 	}

@@ -117,7 +117,7 @@ func (m *Mover) start(ctx context.Context, live runtime.Object) (*state, error) 
 		return nil, errors.New("no object")
 	}
 	var err error
-	if s.before, _, err = managedfields.Read(live, fieldpath.SharedCache()); err != nil {
+	if s.before, _, err = managedfields.Read(live); err != nil {
 		return nil, fmt.Errorf("metadata.managedFields: %w", err)
 	}
 	s.kind = live.GetObjectKind().GroupVersionKind()

@@ -87,7 +87,7 @@ func (w *world) update(manager, subresource string, change func(tree map[string]
 
 func set(t testing.TB, fieldsV1 string) *fieldpath.Set {
 	t.Helper()
-	out, err := fieldpath.Parse([]byte(fieldsV1), fieldpath.Strict)
+	out, err := fieldpath.Parse([]byte(fieldsV1))
 	require.NoError(t, err)
 	return out
 }

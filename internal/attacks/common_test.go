@@ -213,6 +213,6 @@ func check(ok bool, what string) error {
 }
 
 func parse(text string) error {
-	_, err := fieldpath.Parse([]byte(text), fieldpath.Lenient)
+	_, err := fieldpath.Parse([]byte(text))
 	return err
 }

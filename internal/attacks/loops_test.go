@@ -54,7 +54,7 @@ var loops = []attack{
 			m := tree{}
 			m["f:a"], m["f:b"] = m, m
 			return func() error {
-				_, err := fieldpath.FromTree(m, fieldpath.Lenient)
+				_, err := fieldpath.FromTree(m)
 				return err
 			}
 		},

@@ -86,8 +86,9 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 	if managed != nil && !ok {
 		r.Problem = fmt.Sprintf("metadata.managedFields: expected a list, got %T", managed)
 	}
-	if err := managedfields.CheckCount(len(list)); err != nil {
-		r.Problem, list = err.Error(), nil
+	if n := len(list); n > managedfields.MaxEntries {
+		r.Problem = fmt.Sprintf("metadata.managedFields: %d entries, expected at most %d", n, managedfields.MaxEntries)
+		list = nil
 	}
 	sets := make([]*fieldpath.Set, len(list))
 	r.Entries = make([]Entry, len(list))
@@ -99,7 +100,7 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		switch {
 		case err != nil:
 		case text != nil:
-			sets[i], err = fieldpath.SharedCache().Parse(text.GetRawBytes())
+			sets[i], err = fieldpath.ParseCached(text.GetRawBytes())
 		default:
 			sets[i], err = record.Fields()
 		}

@@ -55,7 +55,7 @@ func withScale(
 	if typed.Equal(before, count) {
 		return tree, nil
 	}
-	list, _, err := managedfields.Read(live, fieldpath.SharedCache())
+	list, _, err := managedfields.Read(live)
 	if err != nil {
 		return nil, err
 	}

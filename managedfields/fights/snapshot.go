@@ -34,7 +34,7 @@ func newSnapshot(tree map[string]any) *snapshot {
 		object: Object{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName(), string(u.GetUID())},
 		tree:   tree, version: u.GetResourceVersion(),
 	}
-	list, _, err := managedfields.Read(u, fieldpath.SharedCache())
+	list, _, err := managedfields.Read(u)
 	if err != nil {
 		return s
 	}

@@ -53,7 +53,7 @@ func (l *look) readEntries() {
 			sizes[record.Key] += size
 		}
 	}
-	list, _, err := managedfields.Read(l.u, l.report.cache)
+	list, _, err := managedfields.Read(l.u)
 	if err != nil {
 		l.unreadable = true
 		return

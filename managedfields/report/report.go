@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/fieldmanager"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // Options configure a report. The zero Options, but for Now, are those of the command.
@@ -61,7 +60,6 @@ type Object struct {
 // Report adds up objects. It may be used by one goroutine at a time.
 type Report struct {
 	options Options
-	cache   *fieldpath.Cache
 
 	total    Summary
 	managers map[string]*managerTally
@@ -95,7 +93,7 @@ func New(o Options) *Report {
 	o.Examples = cmp.Or(o.Examples, defaultExamples)
 	o.Names = cmp.Or(o.Names, defaultNames)
 	r := &Report{
-		options: o, cache: fieldpath.SharedCache(), managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},
+		options: o, managers: map[string]*managerTally{}, kinds: map[string]*kindTally{},
 		gone: map[GoneVersion]*GoneVersion{}, ancient: map[string]bool{}, examples: map[Finding][]scored{},
 	}
 	r.total.Now = o.Now

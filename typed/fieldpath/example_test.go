@@ -7,7 +7,7 @@ import (
 )
 
 func ExampleParse() {
-	set, err := fieldpath.Parse([]byte(`{"f:spec": {"f:replicas": {}, "f:paused": {}}}`), fieldpath.Strict)
+	set, err := fieldpath.Parse([]byte(`{"f:spec": {"f:replicas": {}, "f:paused": {}}}`))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -16,7 +16,7 @@ func ExampleParse() {
 	fmt.Println(set.Has(fieldpath.Fields("spec")))
 	fmt.Println(string(set.AppendJSON(nil)))
 
-	_, err = fieldpath.Parse([]byte(`{"f:spec": {"replicas": {}}}`), fieldpath.Strict)
+	_, err = fieldpath.Parse([]byte(`{"f:spec": {"replicas": {}}}`))
 	fmt.Println(err)
 	// Output:
 	// true

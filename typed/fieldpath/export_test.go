@@ -1,9 +1,6 @@
 package fieldpath
 
-import (
-	"fmt"
-	"hash/maphash"
-)
+import "fmt"
 
 // CheckInvariants reports which of the invariants of [Set],
 // [Element] and [CompareValues] s breaks, if any.
@@ -37,15 +34,6 @@ func CheckInvariants(s *Set) error {
 // checkElement compares an element with the one that its text decodes to.
 func checkElement(e Element) error {
 	again, err := ParseElement(e.memberName())
-	if fields, ok := e.Key(); ok && err != nil {
-		// Only a lenient decoder reads a key without fields, or with one twice.
-		for i := 1; i < len(fields); i++ {
-			if fields[i-1].Name > fields[i].Name {
-				return fmt.Errorf("key fields out of order")
-			}
-		}
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -55,25 +43,28 @@ func checkElement(e Element) error {
 	return nil
 }
 
-// Plant puts a set into c under the hash of data, with another text.
-func (c *Cache) Plant(data []byte, text string, set *Set) {
-	c.add(&cached{hash: maphash.Bytes(seed, data), text: text, set: set, size: 1})
+// ParseElement decodes a member name of FieldsV1; the zero Element is one of an unknown kind.
+func ParseElement(name string) (Element, error) {
+	e, err := parseName(name)
+	if err != nil {
+		return Element{}, err
+	}
+	return e, nil
 }
 
-// PlantCommon puts a name and an object into the tables of common names and texts, at the places of the given
-// hashes.
-func PlantCommon(written, asName, object, asObject string) {
-	hash := maphash.String(seed, asName)
-	n, _ := readName(written, hash, true)
-	commonNames.put(hash, &commonName{written, true, true, n})
-	l, _ := parse([]byte(object), Lenient)
-	place := placeOf(&name{Field(asName[2:]), hash}, []byte(asObject))
-	commonTexts.at(place).put(place, &commonText{object, 1, l})
-	other, _ := parse([]byte(asObject), Lenient)
-	commonSets.at(other.hash).put(other.hash, &commonSet{other.hash, l.set})
-}
+// Cache is a cache of a size of its own.
+type Cache struct{ cache }
 
-// ForgetCommon empties the tables of common parts. No test runs beside it.
-func ForgetCommon() {
-	commonNames, commonSets, commonTexts = nameTable{}, setTable{}, textTable{}
+func NewCache(size int) *Cache { return &Cache{cache{limit: size}} }
+
+func (c *Cache) Parse(data []byte) (*Set, error) { return c.parse(data) }
+
+// Size is the size of all that c holds, in bytes.
+func (c *Cache) Size() (n int) {
+	for _, generation := range []map[string]cached{c.young, c.old} {
+		for _, entry := range generation {
+			n += entry.size
+		}
+	}
+	return n
 }

@@ -1,7 +1,7 @@
 package fieldpath
 
 // IntersectTree returns the paths of s that are also in tree, a FieldsV1 of an unstructured object in canonical form
-// ([IsCanonical]). It walks the smaller of the two and looks up its members in the other: a write changes little of
+// ([IsCanonicalName]). It walks the smaller of the two and looks up its members in the other: a write changes little of
 // what an entry owns, and one of many managers owns little of what a write changes.
 //
 //	s.IntersectTree(tree)  ==  s.Intersection(FromTree(tree))
@@ -17,7 +17,7 @@ func (s *Set) IntersectTree(tree map[string]any) *Set {
 	}
 	if len(tree) < len(s.nodes) {
 		for name, v := range tree {
-			if e, err := ParseElement(name); err == nil {
+			if e, err := parseName(name); err == nil && e.kind != 0 {
 				if n := s.find(e); n != nil {
 					both(n, v)
 				}

@@ -1,175 +1,196 @@
 package fieldpath
 
 import (
-	"fmt"
-	"hash/maphash"
 	"strconv"
 	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// name is a decoded member name of a FieldsV1.
-type name struct {
-	// elem is its element: of kindSelf for ".", and of kindUnknown for a kind that a later version may have added.
-	elem Element
-	// hash is the hash of its text.
-	hash uint64
-}
-
-// The kinds of names that are not elements; no set holds them.
-const (
-	kindSelf    Kind = 0xfd
-	kindUnknown Kind = 0xfe
-)
-
-// ParseElement decodes one member name of a FieldsV1, such as f:name.
-func ParseElement(name string) (Element, error) {
-	n, err := readName(name, 0, false)
-	if err == nil && n.elem.kind == kindSelf {
-		err = malformed("member %s does not begin with f:, k:, v: or i:", quoteShort(name))
+// parseName decodes the name of a member of FieldsV1. It returns the zero Element for a kind that a later version may
+// have added. The element may share memory with name.
+func parseName(name string) (Element, *SyntaxError) {
+	if len(name) < 2 || name[1] != ':' {
+		return Element{}, errorAt(-1, "member %s does not begin with f:, k:, v: or i:", quoteShort(name))
 	}
-	if err != nil {
-		err.(*SyntaxError).Offset = -1
+	if err := checkName(name, len(name)-2); err != nil {
 		return Element{}, err
 	}
-	return n.elem, nil
-}
-
-func malformed(format string, args ...any) error {
-	return &SyntaxError{Reason: fmt.Sprintf(format, args...)}
-}
-
-// readName decodes a member name without escapes, whose hash is given. The element may share memory with text. The
-// caller sets the offset of an error.
-func readName(text string, hash uint64, lenient bool) (name, error) {
-	if text == "." {
-		return name{elem: Element{kind: kindSelf}}, nil
-	}
-	if len(text) < 2 || text[1] != ':' {
-		return name{}, malformed("member %s does not begin with f:, k:, v: or i:", quoteShort(text))
-	}
-	if len(text)-2 > MaxElement {
-		return name{}, malformed("member %s has %d bytes, expected at most %d", quoteShort(text), len(text)-2, MaxElement)
-	}
-	var e Element
-	var err error
-	switch rest := text[2:]; text[0] {
+	switch text := name[2:]; name[0] {
 	case 'f':
-		e = Field(rest)
-	case 'k':
-		e, err = readKey(text, lenient)
-	case 'v':
-		e, err = readValue(text)
+		return Field(text), nil
+	case 'k', 'v':
+		e, err := parseItem(name)
+		if err == nil { // the canonical text may be longer, and could not be decoded again
+			err = checkName(name, len(e.text))
+		}
+		return e, err
 	case 'i':
-		i, bad := strconv.Atoi(rest)
-		if bad != nil {
-			return name{}, malformed("member %s: expected a position after i:", quoteShort(text))
+		i, err := strconv.Atoi(text)
+		if err != nil {
+			return Element{}, errorAt(-1, "member %s: expected a position after i:", quoteShort(name))
 		}
-		e = Index(i)
-	default:
-		if !lenient {
-			return name{}, malformed("unknown kind of member %s, expected f:, k:, v: or i:", quoteShort(text))
-		}
-		return name{elem: Element{kind: kindUnknown}}, nil
+		return Index(i), nil
 	}
-	if err != nil {
-		return name{}, err
-	}
-	if len(e.text) > MaxElement { // the canonical text is longer, and could not be decoded again
-		return name{}, malformed("member %s has %d bytes, expected at most %d", quoteShort(text), len(e.text), MaxElement)
-	}
-	return name{e, hash}, nil
+	return Element{}, nil
 }
 
-// strict reports whether strict decoders accept n.
-func (n name) strict() bool {
-	switch n.elem.kind {
-	case kindSelf, kindUnknown:
-		return false
-	case KindKey:
-		fields := n.elem.data.fields
-		return len(fields) > 0 && duplicateName(fields) == 0
+func checkName(name string, size int) *SyntaxError {
+	if size > MaxElement {
+		return errorAt(-1, "member %s has %d bytes, expected at most %d", quoteShort(name), size, MaxElement)
+	}
+	return nil
+}
+
+// parseItem decodes a name of the form v:JSON or k:OBJECT.
+func parseItem(name string) (Element, *SyntaxError) {
+	text, isKey := name[2:], name[0] == 'k'
+	if isKey {
+		var space [4]KeyField
+		fields := space[:0]
+		if plainKey(text, func(name, value string) { fields = append(fields, KeyField{name, plainValue(value)}) }) {
+			return keyAs(text, fields), nil
+		}
+	} else if plainScalar(text) == len(text) && text != "" {
+		return Element{kind: KindValue, text: text, data: &elementData{value: plainValue(text)}}, nil
+	}
+	var v any
+	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
+		return Element{}, errorAt(-1, "member %s: %v", quoteShort(name), err)
+	}
+	if !isWithin(v, MaxDepth) {
+		return Element{}, errorAt(-1, "member %s: nested deeper than %d", quoteShort(name), MaxDepth)
+	}
+	if !isKey {
+		return Value(v), nil
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return Element{}, errorAt(-1, "member %s: expected a JSON object after k:", quoteShort(name))
+	}
+	fields := make([]KeyField, 0, len(object))
+	for name, value := range object {
+		fields = append(fields, KeyField{name, value})
+	}
+	return Key(fields...), nil
+}
+
+// isWithin reports whether v is nested at most depth deep.
+func isWithin(v any, depth int) bool {
+	switch t := v.(type) {
+	case []any:
+		for _, item := range t {
+			if depth == 0 || !isWithin(item, depth-1) {
+				return false
+			}
+		}
+	case map[string]any:
+		for _, item := range t {
+			if depth == 0 || !isWithin(item, depth-1) {
+				return false
+			}
+		}
 	}
 	return true
 }
 
-// readText looks up a member name without escapes, or decodes it. own says that text is not part of a larger string.
-func readText(text string, lenient, own bool) (name, error) {
-	hash := maphash.String(seed, text)
-	if found := commonNames.findText(hash, text); found != nil {
-		return *found, nil
+// IsCanonicalName reports whether a member name is one that [Set.Tree] returns. It allocates nothing. It may be false
+// for names that only decoding can judge: those with escapes and numbers with fractions.
+func IsCanonicalName(name string) bool {
+	if len(name) < 2 || name[1] != ':' || len(name) > MaxElement {
+		return name == "."
 	}
-	n, err := readName(text, hash, lenient)
-	if err != nil || !commonNames.wants(hash, len(text), n) {
-		return n, err
+	switch text := name[2:]; name[0] {
+	case 'f':
+		return true
+	case 'v':
+		return text != "" && plainScalar(text) == len(text)
+	case 'k':
+		return plainKey(text, func(_, _ string) {})
+	case 'i':
+		return text != "" && '0' <= text[0] && text[0] <= '9' && plainScalar(text) == len(text)
 	}
-	kept := n
-	if !own {
-		text = strings.Clone(text)
-		if kept, err = readName(text, hash, lenient); err != nil {
-			return n, nil // impossible: it was just decoded
-		}
-	}
-	commonNames.put(hash, &commonName{text, unescaped(text) == len(text), true, kept})
-	return kept, nil
+	return false
 }
 
-// readValue decodes a name of the form v:JSON.
-func readValue(text string) (Element, error) {
-	r := reader{data: text[2:]}
-	r.space()
-	v, err := r.value(0)
-	if err == nil {
-		err = r.end()
+// plainKey reports whether text is a key whose names are plain and sorted, and whose values are plain scalars. It calls
+// field with each name and the JSON of its value.
+func plainKey(text string, field func(name, value string)) bool {
+	if !strings.HasPrefix(text, "{") {
+		return false
 	}
-	if err != nil {
-		return Element{}, inName(text, err)
-	}
-	return valueAs(text[2:], canonicalValue(v)), nil
-}
-
-// readKey decodes a name of the form k:OBJECT.
-func readKey(text string, lenient bool) (Element, error) {
-	r := reader{data: text[2:]}
-	r.space()
-	if r.pos == len(r.data) || r.data[r.pos] != '{' {
-		return Element{}, malformed("member %s: expected a JSON object after k:", quoteShort(text))
-	}
-	var space [4]KeyField
-	fields := space[:0]
-	err := r.object(0, func(name string, v any) {
-		fields = append(fields, KeyField{name, canonicalValue(v)})
-	})
-	if err == nil {
-		err = r.end()
-	}
-	if err != nil {
-		return Element{}, inName(text, err)
-	}
-	sortFields(fields)
-	if !lenient {
-		if len(fields) == 0 {
-			return Element{}, malformed("member %s: a key needs at least one field", quoteShort(text))
+	before := ""
+	for isFirst := true; ; isFirst = false {
+		text = text[1:] // { or ,
+		n := plainString(text)
+		if n == 0 || len(text) == n || text[n] != ':' {
+			return false
 		}
-		if i := duplicateName(fields); i > 0 {
-			return Element{}, malformed("member %s: duplicate key field %s", quoteShort(text), quoteShort(fields[i].Name))
+		name := text[1 : n-1]
+		if !isFirst && name <= before {
+			return false
+		}
+		before = name
+		text = text[n+1:]
+		if n = plainScalar(text); n == 0 {
+			return false
+		}
+		field(name, text[:n])
+		text = text[n:]
+		if text == "}" {
+			return true
+		}
+		if !strings.HasPrefix(text, ",") {
+			return false
 		}
 	}
-	return keyAs(text[2:], fields), nil
 }
 
-// duplicateName returns the position of the first field that has the same name as the field before it, or 0. fields
-// are sorted.
-func duplicateName(fields []KeyField) int {
-	for i := 1; i < len(fields); i++ {
-		if fields[i].Name == fields[i-1].Name {
-			return i
+// plainScalar returns the length of the canonical scalar that text begins with, or 0.
+func plainScalar(text string) int {
+	switch {
+	case strings.HasPrefix(text, `"`):
+		return plainString(text)
+	case strings.HasPrefix(text, "true"):
+		return len("true")
+	case strings.HasPrefix(text, "false"):
+		return len("false")
+	}
+	n := 0
+	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
+		n++
+	}
+	// Up to 18 digits are an int64.
+	if n > 18 || n > 1 && text[0] == '0' || n < len(text) && strings.IndexByte(".eE", text[n]) >= 0 {
+		return 0
+	}
+	return n
+}
+
+// plainString returns the length of the JSON string that text begins with if it needs no escapes, or 0.
+func plainString(text string) int {
+	if text == "" || text[0] != '"' {
+		return 0
+	}
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			return i + 1
+		case c < ' ' || c > '~' || c == '\\' || c == '<' || c == '>' || c == '&':
+			return 0
 		}
 	}
 	return 0
 }
 
-// inName turns an error inside a member's name into an error of the set.
-func inName(text string, err error) error {
-	inner := err.(*SyntaxError)
-	return malformed("member %s: at its byte %d: %s", quoteShort(text), inner.Offset+2, inner.Reason)
+// plainValue returns the value of a plain scalar.
+func plainValue(text string) any {
+	switch text[0] {
+	case '"':
+		return text[1 : len(text)-1]
+	case 't', 'f':
+		return text[0] == 't'
+	}
+	i, _ := strconv.ParseInt(text, 10, 64) // it has at most 18 digits
+	return i
 }

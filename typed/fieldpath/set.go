@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Set is an immutable set of paths, stored as a trie. The nil *Set is empty.
@@ -30,34 +31,6 @@ type node struct {
 	elem   Element
 	member bool
 	sub    *Set
-}
-
-// copyOf returns a set of a copy of nodes. Set and nodes are one allocation if they are few, as they mostly are.
-func copyOf(nodes []node) *Set {
-	switch len(nodes) {
-	case 1:
-		s := &struct {
-			Set
-			space [1]node
-		}{space: [1]node(nodes)}
-		s.nodes = s.space[:]
-		return &s.Set
-	case 2:
-		s := &struct {
-			Set
-			space [2]node
-		}{space: [2]node(nodes)}
-		s.nodes = s.space[:]
-		return &s.Set
-	case 3:
-		s := &struct {
-			Set
-			space [3]node
-		}{space: [3]node(nodes)}
-		s.nodes = s.space[:]
-		return &s.Set
-	}
-	return &Set{nodes: append(make([]node, 0, len(nodes)), nodes...)}
 }
 
 // NewSet returns the set of the given paths. It leaves out the empty path, which names the whole object and which
@@ -102,8 +75,15 @@ func setOfSorted(paths []Path, depth int) *Set {
 //
 // It does not check [MaxDepth]: operations on a set recurse as deep as its paths are long, so the caller must bound
 // them.
+//
+// The sets of one walk are parts of a few large pieces of memory, since most are small. So a set keeps the memory of
+// others that were taken since the last Reset.
 type Builder struct {
 	nodes []node
+	// room and sets are what is left of the last pieces, and size is how many nodes the next one has.
+	room []node
+	sets []Set
+	size int
 }
 
 // Add adds e to the current level: the path that ends with e if member is true, and the paths of sub below it. Adding
@@ -117,7 +97,7 @@ func (b *Builder) Add(e Element, member bool, sub *Set) {
 	}
 }
 
-// Set returns the set of all that was added, nil for nothing, and resets b.
+// Set returns the set of all that was added, nil for nothing, and takes it off.
 func (b *Builder) Set() *Set { return b.Take(0) }
 
 // Level returns where the level begins that is added to next.
@@ -133,14 +113,18 @@ func (b *Builder) TakeItems(level int) (set *Set, twice []Element) {
 	return set, twice
 }
 
+// builders are used again by one walk after the other.
+var builders = sync.Pool{New: func() any { return &Builder{} }}
+
 // Reset forgets all that was added, but keeps some memory for what is added next.
 func (b *Builder) Reset() {
 	const most = 1024
+	clear(b.nodes)
+	b.nodes = b.nodes[:0]
 	if cap(b.nodes) > most {
 		b.nodes = nil
 	}
-	clear(b.nodes[:cap(b.nodes)])
-	b.nodes = b.nodes[:0]
+	b.room, b.sets, b.size = nil, nil, 0
 }
 
 // take returns the set of a level. Nodes of one element become what one returns for them.
@@ -150,6 +134,7 @@ func (b *Builder) take(level int, one func([]node) node, twice *[]Element) *Set 
 	if len(nodes) == 0 {
 		return nil
 	}
+	defer clear(nodes)
 	if !sorted(nodes) {
 		slices.SortFunc(nodes, compareNodes)
 		out := nodes[:0]
@@ -170,7 +155,7 @@ func (b *Builder) take(level int, one func([]node) node, twice *[]Element) *Set 
 		}
 		nodes = out
 	}
-	return copyOf(nodes)
+	return &Set{nodes: slices.Clone(nodes)}
 }
 
 // sorted reports whether nodes are sorted and distinct.
@@ -181,17 +166,6 @@ func sorted(nodes []node) bool {
 		}
 	}
 	return true
-}
-
-// sort sorts nodes and returns an element that two of them have, or the zero Element.
-func sort(nodes []node) (twice Element) {
-	slices.SortFunc(nodes, compareNodes)
-	for i := 1; i < len(nodes); i++ {
-		if nodes[i].elem.Equal(nodes[i-1].elem) {
-			return nodes[i].elem
-		}
-	}
-	return Element{}
 }
 
 // mergeNodes returns one node for nodes of one element. It merges them in pairs, which costs O(n log k) for k nodes

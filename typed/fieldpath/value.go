@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -322,59 +321,26 @@ func appendName(b []byte, s string) []byte {
 }
 
 func appendNameBody(b []byte, s string) []byte {
-	n := unescaped(s)
-	b = append(b, s[:n]...)
-	for ; n < len(s); n++ {
-		switch c := s[n]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c < 0x20:
-			b = appendEscape(b, c)
-		default:
-			b = append(b, c)
+	for s != "" {
+		n := plainBytes(s)
+		b = append(b, s[:n]...)
+		if n == len(s) {
+			break
 		}
+		b = appendEscape(b, s[n])
+		s = s[n+1:]
 	}
 	return b
 }
 
-// unescaped returns the number of bytes of s before the first that must be escaped in a member name. It tests eight
-// bytes at a time.
-func unescaped[text string | []byte](s text) int {
-	n := 0
-	for ; n+8 <= len(s); n += 8 {
-		if marks := marked(word(s[n:])); marks != 0 {
-			return n + bits.TrailingZeros64(marks)/8
+// plainBytes returns the number of bytes of s before the first that must be escaped in a member name.
+func plainBytes(s string) int {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
+			return i
 		}
 	}
-	if n > 0 && n < len(s) { // test the last eight bytes, some of them twice
-		n = len(s) - 8
-		if marks := marked(word(s[n:])); marks != 0 {
-			return n + bits.TrailingZeros64(marks)/8
-		}
-		return len(s)
-	}
-	for ; n < len(s); n++ {
-		if c := s[n]; c < 0x20 || c == '"' || c == '\\' {
-			break
-		}
-	}
-	return n
-}
-
-// word returns the first eight bytes of s as a little-endian number.
-func word[text string | []byte](s text) uint64 {
-	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// marked returns a word in which the lowest set bit is the top bit of the first byte that must be escaped; higher
-// bits may be set, too. It is 0 if there is no such byte. It uses that (x-n)&^x has the top bit of a byte set if the
-// byte is less than n, as the subtraction borrows; n is 1 to find zero bytes of word^pattern.
-func marked(word uint64) uint64 {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	quotes, slashes := word^ones*'"', word^ones*'\\'
-	return tops & ((word-ones*0x20)&^word | (quotes-ones)&^quotes | (slashes-ones)&^slashes)
+	return len(s)
 }
 
 func appendEscape(b []byte, c byte) []byte {

@@ -20,7 +20,7 @@ func Tenure() Engine {
 		Name:         "tenure",
 		FieldManager: tenureManager,
 		DecodeSet: func(data []byte) (Set, error) {
-			return fieldpath.Parse(data, fieldpath.Lenient)
+			return fieldpath.Parse(data)
 		},
 		DecodeEntries: func(list []metav1.ManagedFieldsEntry) error {
 			_, err := managedfields.Decode(list)

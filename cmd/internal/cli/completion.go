@@ -11,7 +11,6 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // complete completes KIND, KIND NAME and KIND/NAME with the objects of the place. On an error it
@@ -155,7 +154,7 @@ func (f *objectFlags) completeOwners(env *process.Env, cmd *cobra.Command) {
 			defer p.Close()
 			var all []string
 			for _, t := range targets {
-				if list, _, err := managedfields.Read(place.Wrap(t.Object), fieldpath.SharedCache()); err == nil {
+				if list, _, err := managedfields.Read(place.Wrap(t.Object)); err == nil {
 					all = append(all, names(list)...)
 				}
 			}

@@ -102,7 +102,7 @@ func ownedBy(t *place.Target, from managedfields.Key) (owned *fieldpath.Set, fou
 func ownedWhere(
 	t *place.Target, isSelected func(managedfields.Key) bool,
 ) (owned *fieldpath.Set, found bool, err error) {
-	entries, _, err := managedfields.Read(place.Wrap(t.Object), fieldpath.SharedCache())
+	entries, _, err := managedfields.Read(place.Wrap(t.Object))
 	if err != nil {
 		return nil, false, err
 	}

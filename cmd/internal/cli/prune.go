@@ -17,7 +17,6 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
 	"github.com/tenure-ssa/tenure/managedfields"
-	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // pruneFlags are the flags of what an apply with --prune would delete, as kubectl has them.
@@ -126,7 +125,7 @@ func appliedBy(t *place.Target, manager string) string {
 	if _, ok := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok {
 		return "kubectl apply"
 	}
-	list, _, err := managedfields.Read(object, fieldpath.SharedCache())
+	list, _, err := managedfields.Read(object)
 	if err == nil && list.Get(managedfields.KeyOf(manager, managedfields.Apply, "", "")) != nil {
 		return manager
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package fieldpath_test
-
-const raceDetector = false
