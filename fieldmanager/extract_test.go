@@ -124,7 +124,7 @@ func TestOwned(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			m := newManager(t, "v1", func(o *fieldmanager.Options) {
 				o.ResetFields = map[string]fieldpath.Filter{
-					"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count"))),
+					"example.dev/v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("spec", "count"))},
 				}
 			})
 			got, err := m.Owned(t.Context(), object(t, "v1", row.text))

@@ -357,7 +357,7 @@ func TestSubresource(t *testing.T) {
 			paths = append(paths, fieldpath.Fields(name))
 		}
 		return func(o *fieldmanager.Options) {
-			o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(paths...))}
+			o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding{Set: fieldpath.NewSet(paths...)}}
 		}
 	}
 	status := newManager(t, "v1", func(o *fieldmanager.Options) { o.Subresource = "status" }, reset("spec", "metadata"))

@@ -35,7 +35,7 @@ func TestIntentsThatSayLittle(t *testing.T) {
 		t,
 		"v1",
 		func(o *fieldmanager.Options) {
-			o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(everything)}
+			o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding{Set: everything}}
 		},
 	)
 	got, err = writetest.Apply(m, nil, object(t, "v1", "spec: {text: a}"), "alice", false)
@@ -57,7 +57,7 @@ func TestIntentsThatSayLittle(t *testing.T) {
 // and is not defaulted again.
 func TestAppliesThatChangeNothing(t *testing.T) {
 	defaulted := 0
-	filter := opaque{fieldpath.Excluding(fieldpath.NewSet())}
+	filter := opaque{fieldpath.Excluding{Set: fieldpath.NewSet()}}
 	m, err := fieldmanager.New(thingKind, anyType{}, fieldmanager.Options{
 		ResetFields: map[string]fieldpath.Filter{"example.dev/v1": filter},
 		Defaulter:   func(runtime.Object) { defaulted++ },

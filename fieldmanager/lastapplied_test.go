@@ -55,7 +55,7 @@ func TestLastApplied(t *testing.T) {
 			}
 			_, err = writetest.Apply(m, stored(tracked), object(t, "v1", row.intent), "alice", false)
 			require.True(t, apierrors.IsConflict(err), "nobody else is excused")
-			none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
+			none := opaque{fieldpath.Excluding{Set: fieldpath.NewSet()}}
 			m = newManager(
 				t,
 				"v1",

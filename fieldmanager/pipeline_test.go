@@ -21,7 +21,7 @@ func (o opaque) Filter(set *fieldpath.Set) *fieldpath.Set { return o.of.Filter(s
 // TestFiltersThatCannotBeLookedInto shows that such filters do what they do: they
 // only cost the short cut.
 func TestFiltersThatCannotBeLookedInto(t *testing.T) {
-	filter := opaque{fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count")))}
+	filter := opaque{fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("spec", "count"))}}
 	m := newManager(
 		t,
 		"v1",

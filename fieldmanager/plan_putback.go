@@ -17,9 +17,9 @@ var ofTheServer = managedfields.Unowned(nil).Union(fieldpath.NewSet(
 // in live, which is nil for a create: what it resets (spec rule 2.9), and what is the
 // server's.
 func (m *FieldManager) putBack(live map[string]any, merged object) (map[string]any, error) {
-	if reset, ok := fieldpath.Excluded(m.options.ResetFields[m.version]); ok {
+	if reset, ok := m.options.ResetFields[m.version].(fieldpath.Excluding); ok {
 		// By far the most: a few fields, whatever is in them.
-		merged.tree = graft(live, merged.tree, reset, true)
+		merged.tree = graft(live, merged.tree, reset.Set, true)
 	}
 	if live != nil {
 		merged.tree = graft(live, merged.tree, ofTheServer, false)

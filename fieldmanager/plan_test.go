@@ -157,16 +157,16 @@ func TestPlanPutsBack(t *testing.T) {
 		return func(o *fieldmanager.Options) { o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": f} }
 	}
 	text := fieldpath.NewSet(fieldpath.Fields("spec", "text"), fieldpath.Fields("spec", "labels"))
-	count := fieldpath.Pattern{fieldpath.Field("spec"), fieldpath.Field("count")}
+	count := fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("count")}
 	for _, row := range []struct {
 		name   string
 		filter fieldpath.Filter
 		live   string
 		intent string
 	}{
-		{"changed", fieldpath.Excluding(text), "spec: {count: 1, text: a}", "spec: {count: 1, text: b}"},
-		{"added", fieldpath.Excluding(text), "spec: {count: 1}", "spec: {count: 1, text: b, labels: {k: v}}"},
-		{"another shape", fieldpath.Excluding(text), "spec: {count: 1, labels: null}", "spec: {count: 1, labels: {k: v}}"},
+		{"changed", fieldpath.Excluding{Set: text}, "spec: {count: 1, text: a}", "spec: {count: 1, text: b}"},
+		{"added", fieldpath.Excluding{Set: text}, "spec: {count: 1}", "spec: {count: 1, text: b, labels: {k: v}}"},
+		{"another shape", fieldpath.Excluding{Set: text}, "spec: {count: 1, labels: null}", "spec: {count: 1, labels: {k: v}}"},
 		{"by a pattern, changed", fieldpath.Including(count), "spec: {count: 1, text: a}", "spec: {count: 1, text: b}"},
 		{"by a pattern, added", fieldpath.Including(count), "spec: {count: 1}", "spec: {count: 1, labels: {k: v}, ports: [{port: 1}]}"},
 	} {
@@ -382,7 +382,7 @@ func TestPlanOfWhatAServerKeeps(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			kind := func(o *fieldmanager.Options) {
-				o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding(fieldpath.NewSet(row.reset))}
+				o.ResetFields = map[string]fieldpath.Filter{"example.dev/v1": fieldpath.Excluding{Set: fieldpath.NewSet(row.reset)}}
 			}
 			m := newManager(t, "v1", kind)
 			object := object

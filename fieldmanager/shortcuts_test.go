@@ -76,7 +76,7 @@ func TestNoShortCutPastARefusal(t *testing.T) {
 	require.Equal(t, fieldmanager.LiveObject, at.Role)
 
 	// An entry from before a field was reset, by a filter that can't be looked into.
-	filter := opaque{fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec", "count")))}
+	filter := opaque{fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("spec", "count"))}}
 	fm := newManager(
 		t,
 		"v1",
@@ -268,7 +268,7 @@ func TestObjectsOfTwoFields(t *testing.T) {
 // that changes nothing else, however many there are.
 func TestEntriesThatAWriteChanges(t *testing.T) {
 	type m = map[string]any
-	none := opaque{fieldpath.Excluding(fieldpath.NewSet())}
+	none := opaque{fieldpath.Excluding{Set: fieldpath.NewSet()}}
 	slow := newManager(
 		t,
 		"v1",

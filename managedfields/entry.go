@@ -53,7 +53,7 @@ func (e *Entry) Fields() (*fieldpath.Set, error) {
 	if e.asStruct == nil {
 		e.set, err = fieldpath.FromTree(e.tree)
 	} else {
-		e.set, err = fieldpath.ParseCached(e.asStruct.FieldsV1.GetRawBytes()) // of no FieldsV1, no bytes: the empty set
+		e.set, err = shared.parse(e.asStruct.FieldsV1.GetRawBytes()) // of no FieldsV1, no bytes: the empty set
 	}
 	if err != nil {
 		e.set, e.err = nil, &Error{e.index, e.Manager, err}

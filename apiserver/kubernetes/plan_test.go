@@ -110,7 +110,7 @@ func managerOf(t *testing.T, k plannedKind) *fieldmanager.FieldManager {
 	for _, names := range defaults.ResetFields(gv.WithKind(k.kind).GroupKind(), "", true) {
 		paths = append(paths, fieldpath.Fields(names...))
 	}
-	status := map[string]fieldpath.Filter{k.apiVersion: fieldpath.Excluding(fieldpath.NewSet(paths...))}
+	status := map[string]fieldpath.Filter{k.apiVersion: fieldpath.Excluding{Set: fieldpath.NewSet(paths...)}}
 	options := fieldmanager.Options{ResetFields: status}
 	if empty, ok := defaults.New(gv.WithKind(k.kind)); ok {
 		options.Empty = empty

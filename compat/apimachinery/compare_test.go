@@ -121,7 +121,7 @@ func (h host) intent(w write) oracle.Intent {
 		converter = apimachinery.NewDeducedTypeConverter()
 	}
 	types := apimachinery.Types(converter)
-	filter := fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields(resets(w.subresource))))
+	filter := fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields(resets(w.subresource)))}
 	m := must(fieldmanager.New(widgetKind(w.version), types, fieldmanager.Options{Subresource: w.subresource,
 		ResetFields: map[string]fieldpath.Filter{gv(w.version).String(): filter}}))
 	return oracle.Intent{

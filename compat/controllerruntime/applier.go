@@ -220,7 +220,7 @@ func resetFields(key kindKey, published Group) map[string]fieldpath.Filter {
 	reset := fieldpath.NewSet(paths...)
 	out := map[string]fieldpath.Filter{}
 	for _, version := range published.Types.Versions(key.GroupKind()) {
-		out[schema.GroupVersion{Group: key.Group, Version: version}.String()] = fieldpath.Excluding(reset)
+		out[schema.GroupVersion{Group: key.Group, Version: version}.String()] = fieldpath.Excluding{Set: reset}
 	}
 	return out
 }

@@ -37,7 +37,7 @@ func FromFilter(f v4fieldpath.Filter) (fieldpath.Filter, error) {
 		if err != nil {
 			return nil, err
 		}
-		return fieldpath.Excluding(set), nil
+		return fieldpath.Excluding{Set: set}, nil
 	}
 	return converting{f}, nil
 }

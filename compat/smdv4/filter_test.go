@@ -61,7 +61,7 @@ func TestFilters(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			ours, err := smdv4.FromFilter(row.filter)
 			require.NoError(t, err)
-			_, excludes := fieldpath.Excluded(ours)
+			_, excludes := ours.(fieldpath.Excluding)
 			require.Equal(t, row.excludes, excludes, row.why)
 			requireSameFilter(t, row.filter, ours, setOf(filtered))
 			requireSameFilter(t, smdv4.Filter(ours), ours, setOf(filtered))
@@ -77,7 +77,7 @@ func TestFilters(t *testing.T) {
 	require.Nil(t, none)
 	none, err = smdv4.FromFilter(v4fieldpath.NewExcludeSetFilter(nil))
 	require.NoError(t, err)
-	require.Equal(t, fieldpath.Excluding(nil), none, "no set leaves out nothing; v4 panics")
+	require.Equal(t, fieldpath.Excluding{Set: nil}, none, "no set leaves out nothing; v4 panics")
 }
 
 // requireSameFilter requires that both filters keep the same paths.
@@ -96,7 +96,7 @@ func TestFiltersByVersion(t *testing.T) {
 	filters, err := smdv4.FromSets(map[v4fieldpath.APIVersion]*v4fieldpath.Set{"v1": status})
 	require.NoError(t, err)
 	require.Equal(
-		t, map[string]fieldpath.Filter{"v1": fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))}, filters,
+		t, map[string]fieldpath.Filter{"v1": fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))}}, filters,
 	)
 	filters, err = smdv4.FromFilters(map[v4fieldpath.APIVersion]v4fieldpath.Filter{"v1": nil})
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func FuzzFilters(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, ok := fieldpath.Excluded(ours)
+		_, ok := ours.(fieldpath.Excluding)
 		require.True(t, ok)
 		requireSameFilter(t, excluding, ours, set)
 

@@ -39,7 +39,7 @@ func FromFilter(f v6fieldpath.Filter) (fieldpath.Filter, error) {
 		if err != nil {
 			return nil, err
 		}
-		return fieldpath.Excluding(set), nil
+		return fieldpath.Excluding{Set: set}, nil
 	}
 	return converting{f}, nil
 }

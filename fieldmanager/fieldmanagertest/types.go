@@ -173,10 +173,10 @@ func (s *server) resetFields(subresource string) map[string]fieldpath.Filter {
 	for _, version := range s.versions {
 		switch {
 		case subresource == "status":
-			out[s.at(version).String()] = fieldpath.Excluding(fieldpath.NewSet(
-				fieldpath.Fields("spec"), fieldpath.Fields("metadata")))
+			out[s.at(version).String()] = fieldpath.Excluding{Set: fieldpath.NewSet(
+				fieldpath.Fields("spec"), fieldpath.Fields("metadata"))}
 		case s.hasStatus(version):
-			out[s.at(version).String()] = fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))
+			out[s.at(version).String()] = fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))}
 		}
 	}
 	return out

@@ -201,7 +201,7 @@ func (w *World) options(write Write) fieldmanager.Options {
 	}
 	filters := map[string]fieldpath.Filter{}
 	for _, version := range Versions {
-		filters[group+"/"+version] = fieldpath.Excluding(fieldpath.NewSet(paths...))
+		filters[group+"/"+version] = fieldpath.Excluding{Set: fieldpath.NewSet(paths...)}
 	}
 	return fieldmanager.Options{
 		Subresource: write.Subresource, Converter: fieldmanager.NoneConverter{}, ResetFields: filters,

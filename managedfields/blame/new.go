@@ -100,7 +100,7 @@ func (r *Report) decode(managed any, now time.Time) []*fieldpath.Set {
 		switch {
 		case err != nil:
 		case text != nil:
-			sets[i], err = fieldpath.ParseCached(text.GetRawBytes())
+			sets[i], err = fieldpath.Parse(text.GetRawBytes())
 		default:
 			sets[i], err = record.Fields()
 		}

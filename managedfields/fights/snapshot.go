@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -290,7 +291,7 @@ func hasKey(item map[string]any, key []fieldpath.KeyField) bool {
 		if !ok {
 			continue
 		}
-		if !isScalar(v) || fieldpath.CompareValues(v, f.Value) != 0 {
+		if !isScalar(v) || !typed.Equal(v, f.Value) {
 			return false
 		}
 		written = true

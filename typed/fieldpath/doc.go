@@ -20,20 +20,8 @@
 // the top of decode.go. [FromTree] and [Set.Tree] do the same for a FieldsV1 of an unstructured object, which is
 // already decoded into maps.
 //
-//	set, err := fieldpath.Parse([]byte(`{"f:spec":{"f:replicas":{}}}`), fieldpath.Strict)
+//	set, err := fieldpath.Parse([]byte(`{"f:spec":{"f:replicas":{}}}`))
 //	if err == nil {
 //		fmt.Println(set.Has(fieldpath.Fields("spec", "replicas"))) // true
 //	}
-//
-// # Caches
-//
-// The same names and small sets occur in most FieldsV1, so small tables of the process keep the recent ones, and
-// decoded sets share them; see common.go. A whole FieldsV1 comes back with every write of its object, so a [Cache]
-// maps its bytes to the decoded set. Neither changes the result of decoding.
-//
-// # What is exported
-//
-// Thirteen types are the nouns of the format and its limits; the other functions construct them. [AppendName],
-// [AppendScalar], [IsCanonical], [IsCanonicalName], [Set.Find] and the operations of [Set] on FieldsV1 as maps are
-// for packages typed and managedfields, which work on FieldsV1 without decoding it.
 package fieldpath

@@ -159,7 +159,7 @@ func (e Element) Text() string { return e.text }
 func (e Element) Equal(o Element) bool { return e.kind == o.kind && e.text == o.text }
 
 // Compare orders elements: by kind; fields by name; keys by the names and values of their fields in turn; values by
-// [CompareValues]; positions by number. It is 0 if and only if the elements are equal.
+// [compareJSON]; positions by number. It is 0 if and only if the elements are equal.
 func (e Element) Compare(o Element) int {
 	if e.kind != o.kind {
 		return int(e.kind) - int(o.kind)
@@ -171,7 +171,7 @@ func (e Element) Compare(o Element) int {
 	case KindKey:
 		return compareKeys(e.data.fields, o.data.fields)
 	case KindValue:
-		return CompareValues(e.data.value, o.data.value)
+		return compareJSON(e.data.value, o.data.value)
 	case KindIndex:
 		return cmp.Compare(e.data.index, o.data.index)
 	}
@@ -183,7 +183,7 @@ func compareKeys(a, b []KeyField) int {
 		if c := strings.Compare(a[i].Name, b[i].Name); c != 0 {
 			return c
 		}
-		if c := CompareValues(a[i].Value, b[i].Value); c != 0 {
+		if c := compareJSON(a[i].Value, b[i].Value); c != 0 {
 			return c
 		}
 	}

@@ -3,7 +3,7 @@ package fieldpath
 import "fmt"
 
 // CheckInvariants reports which of the invariants of [Set],
-// [Element] and [CompareValues] s breaks, if any.
+// [Element] and [compareJSON] s breaks, if any.
 func CheckInvariants(s *Set) error {
 	if s == nil {
 		return nil
@@ -52,19 +52,5 @@ func ParseElement(name string) (Element, error) {
 	return e, nil
 }
 
-// Cache is a cache of a size of its own.
-type Cache struct{ cache }
-
-func NewCache(size int) *Cache { return &Cache{cache{limit: size}} }
-
-func (c *Cache) Parse(data []byte) (*Set, error) { return c.parse(data) }
-
-// Size is the size of all that c holds, in bytes.
-func (c *Cache) Size() (n int) {
-	for _, generation := range []map[string]cached{c.young, c.old} {
-		for _, entry := range generation {
-			n += entry.size
-		}
-	}
-	return n
-}
+// CompareValues is the order of values.
+var CompareValues = compareJSON

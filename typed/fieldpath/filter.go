@@ -7,19 +7,8 @@ type Filter interface {
 	Filter(set *Set) *Set
 }
 
-// Excluding returns a filter that removes the paths of set, and all paths below them.
-func Excluding(set *Set) Filter { return excluding{set} }
+// Excluding is a filter that removes the paths of a set, and all paths below them.
+type Excluding struct{ Set *Set }
 
-type excluding struct{ set *Set }
-
-func (f excluding) Filter(set *Set) *Set { return set.RecursiveDifference(f.set) }
-
-// Excluded returns the set that a filter of [Excluding] removes. ok is false for other filters. A nil filter removes
-// nothing.
-func Excluded(f Filter) (set *Set, ok bool) {
-	if f == nil {
-		return nil, true
-	}
-	e, ok := f.(excluding)
-	return e.set, ok
-}
+// Filter returns the paths of set that are neither in f.Set nor below a path of it.
+func (f Excluding) Filter(set *Set) *Set { return set.RecursiveDifference(f.Set) }

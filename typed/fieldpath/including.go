@@ -1,25 +1,17 @@
 package fieldpath
 
-// Pattern is a path in which [Any] matches every element. A pattern matches a path if either one is a prefix of the
-// other.
-type Pattern []Element
-
-// Any returns the element of a [Pattern] that matches every element. It selects nothing, and no set holds it.
-func Any() Element { return Element{kind: kindAny} }
-
-// kindAny is the kind of [Any]; no element of a set has it.
-const kindAny Kind = 0xff
-
-// Including returns a filter that keeps the paths that match any of the patterns, and all paths below them. It is for
+// Including returns a filter that keeps the paths that match any of the patterns, and all paths below them. A pattern is
+// a path in which the zero Element matches every element; it matches a path if either one is a prefix of the
+// other. It is for
 // writes through a subresource that can only change a part of the object. Without patterns it keeps everything.
-func Including(patterns ...Pattern) Filter {
+func Including(patterns ...Path) Filter {
 	if len(patterns) == 0 {
-		return including{patterns: []Pattern{{}}}
+		return including{patterns: []Path{{}}}
 	}
 	return including{patterns}
 }
 
-type including struct{ patterns []Pattern }
+type including struct{ patterns []Path }
 
 // Filter keeps an element if a pattern begins with it, and filters the paths below it with the rest of those
 // patterns. A pattern that has ended keeps everything below.
@@ -30,9 +22,9 @@ func (f including) Filter(set *Set) *Set {
 		}
 	}
 	return set.Rewrite(func(e Element, entry Entry) Entry {
-		var rest []Pattern
+		var rest []Path
 		for _, p := range f.patterns {
-			if p[0].kind == kindAny || p[0].Equal(e) {
+			if p[0].kind == 0 || p[0].Equal(e) {
 				rest = append(rest, p[1:])
 			}
 		}

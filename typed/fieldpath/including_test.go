@@ -19,27 +19,27 @@ func TestIncluding(t *testing.T) {
 	theirs := &upstream.Set{}
 	require.NoError(t, theirs.FromJSON(strings.NewReader(fields)))
 
-	field, anything := fieldpath.Field, fieldpath.Any()
+	field, anything := fieldpath.Field, fieldpath.Element{}
 	key := fieldpath.Key(fieldpath.KeyField{Name: "name", Value: "a"})
 	any6 := upstream.MatchAnyPathElement()
 	for _, row := range []struct {
 		name, why string
-		patterns  []fieldpath.Pattern
+		patterns  []fieldpath.Path
 		parts     [][]any
 	}{
 		{"none", "no pattern keeps everything", nil, nil},
-		{"prefix", "what is below is kept, and what leads to it", []fieldpath.Pattern{{field("spec"), field("set")}},
+		{"prefix", "what is below is kept, and what leads to it", []fieldpath.Path{{field("spec"), field("set")}},
 			[][]any{{"spec", "set"}}},
 		{"wildcard", "any item's resources",
-			[]fieldpath.Pattern{{field("spec"), field("containers"), anything, field("resources")}},
+			[]fieldpath.Path{{field("spec"), field("containers"), anything, field("resources")}},
 			[][]any{{"spec", "containers", any6, "resources"}}},
-		{"one item", "an item by its key", []fieldpath.Pattern{{field("spec"), field("containers"), key}},
+		{"one item", "an item by its key", []fieldpath.Path{{field("spec"), field("containers"), key}},
 			[][]any{{"spec", "containers", value.FieldList{{Name: "name", Value: value.NewValueInterface("a")}}}}},
-		{"value", "an item of a set", []fieldpath.Pattern{{field("spec"), field("set"), fieldpath.Value(2)}},
+		{"value", "an item of a set", []fieldpath.Path{{field("spec"), field("set"), fieldpath.Value(2)}},
 			[][]any{{"spec", "set", value.NewValueInterface(2)}}},
-		{"two", "either pattern", []fieldpath.Pattern{{field("metadata")}, {field("spec"), field("set")}},
+		{"two", "either pattern", []fieldpath.Path{{field("metadata")}, {field("spec"), field("set")}},
 			[][]any{{"metadata"}, {"spec", "set"}}},
-		{"nothing", "no path matches", []fieldpath.Pattern{{field("status")}}, [][]any{{"status"}}},
+		{"nothing", "no path matches", []fieldpath.Path{{field("status")}}, [][]any{{"status"}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got, err := fieldpath.Including(row.patterns...).Filter(set).MarshalJSON()
@@ -59,13 +59,11 @@ func TestIncluding(t *testing.T) {
 		})
 	}
 	// A wildcard beside a name takes nothing away from it; upstream's does.
-	mixed := fieldpath.Including(fieldpath.Pattern{field("metadata")}, fieldpath.Pattern{anything, field("set")})
+	mixed := fieldpath.Including(fieldpath.Path{field("metadata")}, fieldpath.Path{anything, field("set")})
 	got, err := mixed.Filter(set).MarshalJSON()
 	require.NoError(t, err)
 	require.Contains(t, string(got), `"f:labels"`)
 	require.Contains(t, string(got), `"f:set"`)
 
-	require.Nil(t, fieldpath.Including(fieldpath.Pattern{anything}).Filter(nil))
-	_, ok := fieldpath.Excluded(fieldpath.Including())
-	require.False(t, ok)
+	require.Nil(t, fieldpath.Including(fieldpath.Path{anything}).Filter(nil))
 }

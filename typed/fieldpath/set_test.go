@@ -227,7 +227,7 @@ func TestRewrite(t *testing.T) {
 
 func TestExcluding(t *testing.T) {
 	set := fieldpath.NewSet(fieldpath.Fields("spec", "a"), fieldpath.Fields("status"), fieldpath.Fields("status", "b"))
-	kept := fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status"))).Filter(set)
+	kept := fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))}.Filter(set)
 	require.Equal(t, ".spec.a", kept.String())
 }
 

@@ -16,7 +16,7 @@ import (
 // leaves out parts of a value that is nested deeper than MaxDepth or is too large for an element. It shares no
 // container with v.
 //
-//	canonicalValue(a) equals canonicalValue(b)  ⇔  CompareValues of them is 0
+//	canonicalValue(a) equals canonicalValue(b)  ⇔  compareJSON of them is 0
 //	                                            ⇔  appendValue of them is the same
 func canonicalValue(v any) any {
 	switch t := v.(type) {
@@ -136,15 +136,15 @@ func valueRank(v any) int {
 	return 5
 }
 
-// CompareValues orders JSON values as upstream orders the items of a set: numbers by size, then strings, booleans
+// compareJSON orders JSON values as upstream orders the items of a set: numbers by size, then strings, booleans
 // (false first), lists, maps, null. Numbers must be int64 or float64. Parts of a value that are too large or too deep
 // for an element are ignored.
-func CompareValues(a, b any) int {
+func compareJSON(a, b any) int {
 	left := MaxElement
 	return compareValues(a, b, 0, &left)
 }
 
-// compareValues is CompareValues at a depth. left is the number of values that may still be visited.
+// compareValues is compareJSON at a depth. left is the number of values that may still be visited.
 func compareValues(a, b any, depth int, left *int) int {
 	ra, rb := valueRank(a), valueRank(b)
 	if ra != rb {

@@ -156,14 +156,14 @@ func pathSegment(name string, prefix bool) []string {
 
 // writtenOfPod are the only fields that a write to a subresource of a Pod does not reset.
 var writtenOfPod = map[string]fieldpath.Filter{
-	"ephemeralcontainers": fieldpath.Including(fieldpath.Pattern(fieldpath.Fields("spec", "ephemeralContainers"))),
+	"ephemeralcontainers": fieldpath.Including(fieldpath.Path(fieldpath.Fields("spec", "ephemeralContainers"))),
 	"resize": fieldpath.Including(ofContainers("containers", "resources"), ofContainers("containers", "resizePolicy"),
 		ofContainers("initContainers", "resources"), ofContainers("initContainers", "resizePolicy")),
 }
 
 // ofContainers matches a field of all containers in a list.
-func ofContainers(list, field string) fieldpath.Pattern {
-	return append(append(fieldpath.Pattern(fieldpath.Fields("spec", list)), fieldpath.Any()), fieldpath.Fields(field)...)
+func ofContainers(list, field string) fieldpath.Path {
+	return append(append(fieldpath.Path(fieldpath.Fields("spec", list)), fieldpath.Element{}), fieldpath.Fields(field)...)
 }
 
 // GetResetFieldsFilter returns the filter of the fields that managers own by a write through a subresource, or nil if
@@ -173,7 +173,7 @@ func (k *kind) GetResetFieldsFilter(subresource string) fieldpath.Filter {
 		return filter
 	}
 	if reset := k.GetResetFields(subresource); !reset.Empty() {
-		return fieldpath.Excluding(reset)
+		return fieldpath.Excluding{Set: reset}
 	}
 	return nil
 }

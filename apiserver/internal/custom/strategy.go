@@ -195,9 +195,9 @@ func (d *Definition) resetFields(subresource, version string) map[string]fieldpa
 		gv := d.crd.Spec.Group + "/" + v.Name
 		switch {
 		case subresource == "status":
-			out[gv] = fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("metadata")))
+			out[gv] = fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("spec"), fieldpath.Fields("metadata"))}
 		case v.Name == version:
-			out[gv] = fieldpath.Excluding(fieldpath.NewSet(fieldpath.Fields("status")))
+			out[gv] = fieldpath.Excluding{Set: fieldpath.NewSet(fieldpath.Fields("status"))}
 		}
 	}
 	return out

@@ -104,7 +104,7 @@ func (r *Request) resetFields() map[string]fieldpath.Filter {
 		return nil
 	}
 	reset := fieldpath.NewSet(paths...)
-	filter := fieldpath.Excluding(reset)
+	filter := fieldpath.Excluding{Set: reset}
 	out := map[string]fieldpath.Filter{}
 	for _, version := range r.Types.Versions(r.Kind.GroupKind()) {
 		gv := schema.GroupVersion{Group: r.Kind.Group, Version: version}

@@ -387,14 +387,14 @@ func (w *write) resetFields() map[string]fieldpath.Filter {
 	if kind, err := w.kind(); err == nil {
 		for _, version := range w.r.types.Versions(kind.GroupKind()) {
 			gv := schema.GroupVersion{Group: w.group, Version: version}
-			out[gv.String()] = fieldpath.Excluding(reset)
+			out[gv.String()] = fieldpath.Excluding{Set: reset}
 		}
 	}
 	if w.crd() != nil {
 		clear(out)
 		for _, version := range w.crd().versions() {
 			if w.subresource == "status" || version.hasStatus() {
-				out[w.group+"/"+version.name()] = fieldpath.Excluding(reset)
+				out[w.group+"/"+version.name()] = fieldpath.Excluding{Set: reset}
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package fieldpath_test
+package managedfields_test
 
 import (
 	"fmt"
@@ -9,8 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
+
+// podFields is what a client that updates owns of a small Pod.
+const podFields = `{"f:metadata":{"f:annotations":{".":{},"f:note":{}},"f:labels":{".":{},"f:app":{},"f:tier":{}}},` +
+	`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{".":{},` +
+	`"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}}}}}}`
 
 // other returns the i-th of many FieldsV1 of the size of a Pod's.
 func other(i int) []byte {
@@ -18,7 +24,7 @@ func other(i int) []byte {
 }
 
 func TestCache(t *testing.T) {
-	c := fieldpath.NewCache(1 << 20)
+	c := managedfields.NewCache(1 << 20)
 	sets := make([]*fieldpath.Set, 3)
 	for i := range sets {
 		data := []byte(podFields)
@@ -33,7 +39,7 @@ func TestCache(t *testing.T) {
 		_, err := c.Parse([]byte(`{"f:a":1}`))
 		require.EqualError(t, err, "fieldsV1 at .a, byte 7: expected an object, got '1'")
 	}
-	set, err := fieldpath.ParseCached(nil)
+	set, err := c.Parse(nil)
 	require.NoError(t, err)
 	require.Nil(t, set)
 }
@@ -42,7 +48,7 @@ func TestCache(t *testing.T) {
 // used all the time.
 func TestCacheBound(t *testing.T) {
 	const size = 1 << 20
-	c := fieldpath.NewCache(size)
+	c := managedfields.NewCache(size)
 	before := heap()
 	kept, err := c.Parse([]byte(podFields))
 	require.NoError(t, err)
@@ -77,7 +83,7 @@ func heap() uint64 {
 
 // TestCacheConcurrent is for the race detector: every goroutine gets the right sets while others add and evict them.
 func TestCacheConcurrent(t *testing.T) {
-	c := fieldpath.NewCache(64 << 10) // too small for all
+	c := managedfields.NewCache(64 << 10) // too small for all
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {

@@ -1,0 +1,20 @@
+package managedfields
+
+import "github.com/tenure-ssa/tenure/typed/fieldpath"
+
+// Cache is a cache of a size of its own.
+type Cache struct{ cache }
+
+func NewCache(size int) *Cache { return &Cache{cache{limit: size}} }
+
+func (c *Cache) Parse(data []byte) (*fieldpath.Set, error) { return c.parse(data) }
+
+// Size is the size of all that c holds, in bytes.
+func (c *Cache) Size() (n int) {
+	for _, generation := range []map[string]cached{c.young, c.old} {
+		for _, entry := range generation {
+			n += entry.size
+		}
+	}
+	return n
+}
