@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/openapi/internal/bundle"
-	"github.com/tenure-ssa/tenure/typed/openapi/internal/graph"
 )
 
 //go:generate go run ./internal/gen -from $OPENAPI -to builtin
-//go:generate go test . -run TestEmbeddedTypes -update
 
 // KubernetesVersion is the version of Kubernetes that everything here is of: the embedded documents, the Go types that
 // go.mod requires, and the API server's /version. It is chosen here; doc/new-kubernetes.md says how to change it.
@@ -25,38 +22,37 @@ const KubernetesVersion = "v1.36.3"
 //go:embed builtin
 var embedded embed.FS
 
-// typesFile has the types that the embedded documents compile to, as package graph encodes them.
-const typesFile = "builtin/types"
-
-// Builtin returns the types of the built-in kinds of one minor version of Kubernetes. They are embedded in compiled
-// form, and read from there when a kind is first needed: the first call of TypeFor takes up to a millisecond, later
-// calls nanoseconds. All calls of Builtin return the same registry.
+// Builtin returns the types of the built-in kinds of one minor version of Kubernetes. Their documents are embedded. The
+// one of a group version is compiled when a kind of it is first needed, which takes milliseconds; later calls of TypeFor
+// take nanoseconds. All calls of Builtin return the same registry.
 func Builtin() *Registry { return builtin() }
 
 var builtin = sync.OnceValue(newBuiltin)
 
-// newBuiltin returns a registry that has not read any type yet.
+// newBuiltin returns a registry that has not compiled any document yet.
 func newBuiltin() *Registry {
-	data, err := embedded.ReadFile(typesFile)
+	index, err := bundle.ReadIndex(builtinFiles())
 	must(err)
-	types, err := graph.Open(string(data), sharedTypes())
-	must(err)
-	kinds := types.Kinds()
-	r := &Registry{kinds: make(map[schema.GroupVersionKind]source, len(kinds))}
-	for _, gvk := range kinds {
-		r.kinds[gvk] = source{load: sync.OnceValue(func() *typed.Type {
-			t, err := types.Type(gvk)
+	r := &Registry{kinds: map[schema.GroupVersionKind]source{}}
+	for name, kinds := range index {
+		types := sync.OnceValue(func() *Registry {
+			document, err := bundle.ReadDocument(builtinFiles(), name)
 			must(err)
-			return t
-		})}
+			types, err := CompileV3(document)
+			must(err)
+			return types
+		})
+		for _, gvk := range kinds {
+			r.kinds[gvk] = source{load: func() *typed.Type { return types().TypeFor(gvk) }}
+		}
 	}
 	return r
 }
 
-// sharedTypes are the types that a compiler does not make, but refers to. Embedded types refer to them by their order
-// here.
-func sharedTypes() []*typed.Type {
-	return slices.Concat(scalars[:], []*typed.Type{quantityType, dateTimeType, typed.Deduced(), typed.UntypedAtomic()})
+func builtinFiles() fs.FS {
+	files, err := fs.Sub(embedded, "builtin")
+	must(err)
+	return files
 }
 
 // BuiltinDocument returns the OpenAPI v3 document of a built-in group version, in JSON; ok is false if there is none.
@@ -66,10 +62,8 @@ func BuiltinDocument(gv schema.GroupVersion) ([]byte, bool) {
 	if gv.Group == "" {
 		name = "api/" + gv.Version
 	}
-	files, err := fs.Sub(embedded, "builtin")
-	must(err)
 	// A name that no file can have, such as one with too many slashes, is not found.
-	data, err := bundle.ReadDocument(files, name)
+	data, err := bundle.ReadDocument(builtinFiles(), name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, false
 	}
@@ -94,9 +88,7 @@ func objectMeta(preserve bool) *typed.Type {
 // openObjectMeta is the one type of metadata that no built-in kind has. It is for definitions of times when servers
 // kept unknown fields.
 var openObjectMeta = sync.OnceValue(func() *typed.Type {
-	files, err := fs.Sub(embedded, "builtin")
-	must(err)
-	data, err := bundle.ReadDocument(files, objectMetaDocument)
+	data, err := bundle.ReadDocument(builtinFiles(), objectMetaDocument)
 	must(err)
 	models, err := decodeV3(data)
 	must(err)
