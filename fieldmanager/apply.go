@@ -245,27 +245,29 @@ func (w *applyWrite) merge() error {
 	w.merged = object{merged.Value.(map[string]any), m.version, m.typ}
 	w.changed = merged.Changed
 	w.owned = managedfields.Strip(m.filter(m.version, merged.Owned))
-	last := w.lastOwned()
-	w.dropped = last.Difference(w.owned)
+	w.reconcileOwn()
+	isOwned := w.own != nil && w.own.APIVersion == m.version && w.own.Owns(w.owned)
+	if !isOwned && w.own != nil && w.own.APIVersion == m.version {
+		w.dropped = w.own.Owned().Difference(w.owned)
+	}
 	// An apply that changes nothing ends here, and returns live as it is. So nothing may be left to do: the entry is of
 	// this version, all entries would be written as they are, the intent owns what it did, and kubectl's annotation need
 	// not be looked at.
-	w.isNoOp = w.own != nil && w.own.APIVersion == m.version && w.isCurrent && w.own.IsUnchanged() && !w.changed &&
-		!w.owned.Empty() && w.owned.Equal(last) && !(w.key.Manager == kubectl && lastApplied(w.live.tree) != "")
+	w.isNoOp = isOwned && w.isCurrent && w.own.IsUnchanged() && !w.changed && !w.owned.Empty() &&
+		!(w.key.Manager == kubectl && lastApplied(w.live.tree) != "")
 	return nil
 }
 
-// lastOwned returns what the manager's last intent owned; nothing if it was of another version, or can't be decoded.
-func (w *applyWrite) lastOwned() *fieldpath.Set {
+// reconcileOwn brings the manager's entry up to the topology of today, if it is of this version. One that can't be
+// decoded owns nothing, so that nothing is removed because of it.
+func (w *applyWrite) reconcileOwn() {
 	if w.own == nil || w.own.APIVersion != w.m.version {
-		return nil
+		return
 	}
 	if err := w.own.Reconcile(w.m.typ); err != nil {
 		w.m.warning(w.own, err)
-		w.own.SetFields(nil) // so that nothing is removed because of it
+		w.own.SetFields(nil)
 	}
-	set, _ := w.own.Fields()
-	return set
 }
 
 // run takes what changed from others, and excuses the manager called kubectl conflicts
@@ -324,7 +326,7 @@ func (w *applyWrite) ownEntry() managedfields.Entry {
 	if w.own != nil {
 		mine = *w.own
 	}
-	if set, err := mine.Fields(); err != nil || mine.APIVersion != w.m.version || !w.owned.Equal(set) {
+	if mine.APIVersion != w.m.version || !mine.Owns(w.owned) {
 		mine = managedfields.NewEntry(w.key, w.m.version, mine.Time, w.owned)
 	}
 	if w.changed {

@@ -143,7 +143,7 @@ func (m *FieldManager) startUpdate(ctx context.Context, live, now runtime.Object
 	w.entries, w.entriesErr = entriesOf(live)
 	if m.options.Subresource == "" {
 		// Sent entries that can't be read count as none.
-		if l, _ := entriesOf(now); len(l) > 0 && l.Sent(w.entries) == nil {
+		if l, _ := entriesOf(now); len(l) > 0 && l.Sent(w.entries, m.typeAt) == nil {
 			w.entries, w.entriesErr = l, nil
 		}
 	}
@@ -213,8 +213,7 @@ func (w *updateWrite) compare() (*comparisons, error) {
 	if !ok {
 		return w.refuse(old, now)
 	}
-	// A comparison does not tell the order of items.
-	w.same = w.live != nil && found.Unchanged() && typed.Equal(before.tree, after.tree)
+	w.same = w.live != nil && found.Unchanged() && (!found.Inexact || typed.Equal(before.tree, after.tree))
 	changes.set(m.version, old, now, found)
 	return changes, nil
 }

@@ -186,7 +186,8 @@ func readTime(m map[string]any) (at *metav1.Time, isCanonical bool, err error) {
 		return nil, false, fmt.Errorf("time: expected RFC 3339, got %q", text)
 	}
 	at = &metav1.Time{Time: t.UTC()}
-	return at, len(text) == len("2006-01-02T15:04:05Z"), nil // else it has a fraction of a second, or an offset
+	// Others have a fraction of a second, an offset, or are written as null.
+	return at, len(text) == len("2006-01-02T15:04:05Z") && !t.IsZero(), nil
 }
 
 // textAt returns a string of an entry; "" if it is missing.

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tenure-ssa/tenure/typed"
 	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
@@ -95,11 +96,15 @@ func seconds(t *metav1.Time) int64 {
 
 // Sent turns l, the entries that a client sent, into those that a write starts from (spec rule 2.6). An entry that
 // equals live's is replaced by live's, even if it is malformed. Any other is brought into canonical form; it is an
-// *[Error] if it can't be decoded.
-func (l Entries) Sent(live Entries) error {
+// *[Error] if it can't be decoded. typeAt returns the type of a group version.
+func (l Entries) Sent(live Entries, typeAt func(version string) (*typed.Type, error)) error {
 	at := live.Positions()
 	for i := range l {
 		r := &l[i]
+		if t, err := typeAt(r.APIVersion); err == nil && r.isWellFormed() && t.IsReconciled(r.tree) {
+			r.current = true // and in canonical form
+			continue
+		}
 		if j, ok := at[r.Key]; ok && r.isSame(&live[j]) {
 			*r = live[j]
 			continue

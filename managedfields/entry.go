@@ -131,6 +131,15 @@ func (e *Entry) Intersection(set *fieldpath.Set) *fieldpath.Set {
 	return own.Intersection(set)
 }
 
+// Owns reports whether the entry owns the paths of set and nothing else; false if it can't be decoded.
+func (e *Entry) Owns(set *fieldpath.Set) bool {
+	if e.isInTree() {
+		return set.EqualTree(e.tree)
+	}
+	own, err := e.Fields()
+	return err == nil && own.Equal(set)
+}
+
 // Subtract removes the paths of set from the entry.
 func (e *Entry) Subtract(set *fieldpath.Set) {
 	if e.isInTree() && e.Intersection(set).Empty() {
@@ -143,6 +152,9 @@ func (e *Entry) Subtract(set *fieldpath.Set) {
 
 // Add adds the paths of set to the entry.
 func (e *Entry) Add(set *fieldpath.Set) {
+	if e.isInTree() && e.Intersection(set).Equal(set) {
+		return
+	}
 	own, err := e.Fields()
 	if err != nil {
 		return
@@ -150,6 +162,18 @@ func (e *Entry) Add(set *fieldpath.Set) {
 	if union := own.Union(set); !union.Equal(own) {
 		e.SetFields(union)
 	}
+}
+
+// isWellFormed reports whether an entry of an unstructured object is as it would be written, its fields aside.
+func (e *Entry) isWellFormed() bool {
+	members := len([...]string{"manager", "operation", "apiVersion", "fieldsType", "fieldsV1"})
+	if e.Subresource != "" {
+		members++
+	}
+	if e.Time != nil {
+		members++
+	}
+	return e.tree != nil && len(e.asTree) == members
 }
 
 // isSame reports whether two entries of one key are equal as they were read. Entries of different forms are not.

@@ -7,7 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
 )
+
+func anyType(string) (*typed.Type, error) { return typed.Deduced(), nil }
 
 // TestSent: entries that equal live's are live's, even if they can't be decoded. Others must be well-formed, and are
 // brought into canonical form.
@@ -47,7 +50,7 @@ func TestSent(t *testing.T) {
 				require.NoError(t, err)
 				before, _, err := managedfields.Read(form(live...))
 				require.NoError(t, err)
-				err = sent.Sent(before)
+				err = sent.Sent(before, anyType)
 				if row.err != "" {
 					require.ErrorContains(t, err, row.err, row.why)
 					return
@@ -90,7 +93,7 @@ func TestSentAsItWouldBeWritten(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			sent, _, err := managedfields.Read(objectWith(row.sent))
 			require.NoError(t, err)
-			err = sent.Sent(nil)
+			err = sent.Sent(nil, anyType)
 			if row.err != "" {
 				require.ErrorContains(t, err, row.err)
 				return
@@ -114,7 +117,7 @@ func TestSentUnusual(t *testing.T) {
 		return l
 	}
 	sent := read("x")
-	require.NoError(t, sent.Sent(read("y")))
+	require.NoError(t, sent.Sent(read("y"), anyType))
 	require.Equal(t, []any{item("a", "Apply", owning("x"))}, sent.EncodeTree())
 }
 
@@ -134,7 +137,7 @@ func TestSentInAnotherForm(t *testing.T) {
 			require.NoError(t, err)
 			live, _, err := managedfields.Read(row.live)
 			require.NoError(t, err)
-			require.NoError(t, sent.Sent(live))
+			require.NoError(t, sent.Sent(live, anyType))
 			require.Equal(t, []any{item("a", "Apply", m{"f:x": m{}})}, sent.EncodeTree())
 		})
 	}

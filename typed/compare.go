@@ -27,6 +27,9 @@ type Comparison struct {
 	Modified *fieldpath.Set
 	// Removed holds the paths of leaves, items and containers that only the old value has.
 	Removed *fieldpath.Set
+	// Inexact says that the values may differ although no path does: by the semantics, in the order of items, or in items
+	// that can't be selected.
+	Inexact bool
 }
 
 // Unchanged reports whether there is no difference.
@@ -39,7 +42,7 @@ func (c Comparison) Changed() *fieldpath.Set { return c.Added.Union(c.Modified) 
 
 // Map returns c with f applied to each of its sets.
 func (c Comparison) Map(f func(*fieldpath.Set) *fieldpath.Set) Comparison {
-	return Comparison{Added: f(c.Added), Modified: f(c.Modified), Removed: f(c.Removed)}
+	return Comparison{Added: f(c.Added), Modified: f(c.Modified), Removed: f(c.Removed), Inexact: c.Inexact}
 }
 
 // Compare returns how now differs from old (spec rule 5.3). Both must be valid, but may have duplicates. It costs
@@ -70,11 +73,13 @@ type comparer struct {
 	left    int  // values that may still be visited
 	check   bool // validate the parts that only the new value has
 	invalid bool // such a part is invalid
+	inexact bool // see [Comparison.Inexact]
 }
 
 func (c *comparer) run(t *Type, old, now any) Comparison {
 	d := c.compare(t, old, now, 0)
-	return Comparison{Added: d.added.Below, Modified: d.modified.Below, Removed: d.removed.Below}
+	return Comparison{Added: d.added.Below, Modified: d.modified.Below, Removed: d.removed.Below,
+		Inexact: c.inexact || c.s != nil}
 }
 
 // only returns the paths of a value that only one side has, and validates it if it is the new one.
@@ -159,6 +164,7 @@ func (c *comparer) compare(t *Type, old, now any, depth int) (d difference) {
 	if before == after && holds(after, now) {
 		return c.compareAs(t, after, old, now, depth)
 	}
+	c.inexact = true
 	check := c.accept(t, now, depth)
 	d = c.compareAs(t, after, old, now, depth)
 	if before != after {
@@ -196,6 +202,7 @@ func (c *comparer) compareAs(t *Type, shapes shape, old, now any, depth int) dif
 	case !hasContent(old, shape) && !hasContent(now, shape):
 		return c.compareLeaf(t, old, now, depth)
 	case !hasContent(old, shape):
+		c.inexact = true
 		return difference{added: fieldpath.Entry{Below: c.only(t, now, depth, c.check)}}
 	case shape == mapShape:
 		return c.compareMaps(t.Map, asMap(old), asMap(now), depth)
@@ -308,6 +315,7 @@ func (c *comparer) compareInOrder(l *List, old, now []any, depth int) (d differe
 // only one side has duplicates of an item, it is added or removed as a whole, in favour of the other side
 // (spec rule 5.4).
 func (c *comparer) compareByElements(t *Type, old, now []any, depth int) difference {
+	c.inexact = true
 	var d differences
 	l := t.List
 	before, after := l.indexOf(old), l.indexOf(now)

@@ -12,8 +12,8 @@ func (s *Set) IntersectTree(tree map[string]any) *Set {
 	var b Builder
 	both := func(n *node, v any) {
 		member, _ := v.(map[string]any)
-		_, mark := member["."]
-		b.Add(n.elem, n.member && (mark || len(member) == 0), n.sub.IntersectTree(member))
+		_, isMarked := member["."]
+		b.Add(n.elem, n.member && (isMarked || len(member) == 0), n.sub.IntersectTree(member))
 	}
 	if len(tree) < len(s.nodes) {
 		for name, v := range tree {
@@ -34,4 +34,29 @@ func (s *Set) IntersectTree(tree map[string]any) *Set {
 		}
 	}
 	return b.Set()
+}
+
+// EqualTree reports whether s is the set of tree, a FieldsV1 of an unstructured object in canonical form.
+//
+//	s.EqualTree(tree)  ==  s.Equal(FromTree(tree))
+func (s *Set) EqualTree(tree map[string]any) bool {
+	n := len(tree)
+	if _, ok := tree["."]; ok {
+		n--
+	}
+	if n != s.Width() {
+		return false
+	}
+	var space [64]byte
+	for i := range n {
+		node := &s.nodes[i]
+		name := append(node.elem.appendPrefix(space[:0]), node.elem.text...)
+		v, ok := tree[string(name)]
+		member, _ := v.(map[string]any)
+		_, isMarked := member["."]
+		if !ok || node.member != (isMarked || len(member) == 0) || !node.sub.EqualTree(member) {
+			return false
+		}
+	}
+	return true
 }
