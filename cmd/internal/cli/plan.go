@@ -200,6 +200,9 @@ func (f *planFlags) planDocuments(
 			one.Options = one.PlanOptions(f.plain)
 			one.Options.Force = f.force
 			one.Plan, errs[i] = one.Fields.Plan(ctx, place.Wrap(one.Desired.Object), place.Wrap(one.Tree), one.Options)
+			if errs[i] == nil && one.Outcome == fieldmanager.Unchanged {
+				errs[i] = one.CheckDecodes()
+			}
 		}
 		mu.Lock()
 		defer mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -330,7 +331,8 @@ func (p *Cluster) Defined(tree map[string]any, isDryRun bool) error {
 	if err != nil || isDryRun {
 		return err
 	}
-	for end := time.Now().Add(definedTimeout); time.Now().Before(end); time.Sleep(definedTimeout / 100) {
+	isServed := slices.ContainsFunc(d.versions, func(v definedVersion) bool { return v.served })
+	for end := time.Now().Add(definedTimeout); isServed && time.Now().Before(end); time.Sleep(definedTimeout / 100) {
 		p.forgetDiscovery()
 		if _, err := p.Client.Kind(d.Kind.WithVersion("")); err == nil {
 			break // else the next document of the kind says so
