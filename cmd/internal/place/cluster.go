@@ -90,7 +90,7 @@ func (p *Cluster) newTarget(ctx context.Context, served cluster.Kind) (*Target, 
 	}
 	if d != nil {
 		version, _ := d.version(gvk.Version)
-		k.hasStatus, k.converts, t.Types = version.status, !d.webhook, d.types
+		k.hasStatus, k.replicas, k.converts, t.Types = version.status, version.replicas, !d.webhook, d.types
 	}
 	if t.Types == nil {
 		var err error
@@ -105,6 +105,9 @@ func (p *Cluster) newTarget(ctx context.Context, served cluster.Kind) (*Target, 
 	}
 	if k.Typ = t.Types.TypeFor(gvk); k.Typ == nil {
 		return nil, fmt.Errorf("the cluster publishes no schema of %s", gvk)
+	}
+	if d == nil {
+		k.replicas = builtinReplicas(k.Typ)
 	}
 	t.Kind = k
 	return t, nil
