@@ -24,6 +24,7 @@ type intentFlags struct {
 	manager     string
 	subresource string
 	force       bool
+	selector    string
 	plain       bool
 	concurrency int
 }
@@ -31,6 +32,7 @@ type intentFlags struct {
 func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.inputFlags.add(cmd, "the intents")
 	cmd.Flags().StringVar(&f.manager, "field-manager", kubectlManager, "`NAME` of the field manager")
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "only objects with these `LABELS`, as in a=b,c!=d")
 	addConcurrency(cmd, &f.concurrency)
 	f.place.add(env, cmd)
 }
@@ -65,7 +67,7 @@ func (f *intentFlags) open(
 	if known := []string{"", "status", place.Scale}; !slices.Contains(known, f.subresource) {
 		return nil, nil, fmt.Errorf("--subresource: expected status or scale, got %q", f.subresource)
 	}
-	docs, err := f.read(env)
+	docs, err := f.read(env, f.selector)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -205,8 +205,8 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 		return nil, nil, err
 	}
 	served, unserved, err := p.Kind(gvk)
-	if p.local && meta.IsNoMatchError(err) {
-		err = p.unknownKind(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		err = p.unknownKind(ctx, gvk, err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -239,26 +239,32 @@ func (p *Cluster) identify(t *Target, intent map[string]any) (map[string]any, er
 	return intent, err
 }
 
-// unknownKind returns the reason why the server of a store does not serve a kind.
-func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind) error {
+// unknownKind returns the reason why the server does not serve a kind.
+func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind, err error) error {
 	gk := gvk.GroupKind()
-	versions := p.Client.Versions(gk)
-	switch {
-	case len(versions) == 0 && openapi.Builtin().TypeFor(gvk) != nil:
-		return fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
-	case len(versions) == 0:
-		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its schema "+
-			"with --schema",
-			gvk.Kind, gvk.GroupVersion())
-	}
-	if served, err := p.Client.Kind(gk.WithVersion("")); err == nil {
-		if d, err := p.definition(ctx, served); err == nil && d != nil {
-			if _, ok := d.version(gvk.Version); ok {
-				return fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
+	if versions := p.Client.Versions(gk); len(versions) > 0 {
+		if served, err := p.Client.Kind(gk.WithVersion("")); err == nil {
+			if d, err := p.definition(ctx, served); err == nil && d != nil {
+				if _, ok := d.version(gvk.Version); ok {
+					return fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
+				}
 			}
 		}
+		return fmt.Errorf(".apiVersion: %s is not known at %q, only at %s", gk, gvk.Version, strings.Join(versions, ", "))
 	}
-	return fmt.Errorf(".apiVersion: %s is not known at %q, only at %s", gk, gvk.Version, strings.Join(versions, ", "))
+	var kinds []string
+	for _, k := range p.Client.Kinds() {
+		kinds = append(kinds, k.GroupVersionKind.Kind+" of "+k.GroupVersion().String())
+	}
+	meant := cluster.DidYouMean(gvk.Kind, kinds)
+	switch {
+	case p.local && openapi.Builtin().TypeFor(gvk) != nil:
+		return fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
+	case p.local && meant == "":
+		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its schema "+
+			"with --schema", gvk.Kind, gvk.GroupVersion())
+	}
+	return fmt.Errorf("%w%s", err, meant)
 }
 
 // Find implements [Place].
