@@ -313,7 +313,7 @@ func FuzzOwnership(f *testing.F) {
 			highest int
 			failed  int // the status of an error
 		}{
-			{[]string{"plan", "-f", "-", "--live", "live.yaml", "--diff"}, 3, 3},
+			{[]string{"plan", "-f", "-", "--live", "live.yaml", "-o", "diff"}, 3, 3},
 			{[]string{"conflicts", "-f", "-", "--live", "live.yaml"}, 3, 3},
 			{[]string{"conflicts", "-f", "-", "--live", "live.yaml", "--resolve", "share"}, 3, 3},
 			{[]string{

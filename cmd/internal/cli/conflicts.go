@@ -191,11 +191,7 @@ func (f *conflictsFlags) print(env *process.Env, reports []conflicts.Report, doc
 	if documents == 1 && len(values) == 1 {
 		value = values[0]
 	}
-	data, err := view.EncodeJSON(value)
-	if err == nil {
-		_, err = env.Stdout.Write(data)
-	}
-	return err
+	return view.Encode(env.Stdout, "json", value)
 }
 
 func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) error {
@@ -321,7 +317,7 @@ func (f *conflictsFlags) applyResolved(
 			view.ExplainDesired(env, r.Desired, err)
 			failed = true
 		case format != "":
-			err = writeManifest(env, r.Manifest(r.Intent.Object), format, i > 0)
+			err = view.EncodeNext(env.Stdout, format, r.Manifest(r.Intent.Object), i)
 		case f.dryRun:
 			_, err = fmt.Fprintf(env.Stdout, "%s serverside-applied (dry run)\n", printable.Text(r.Reference()))
 		default:
@@ -332,21 +328,4 @@ func (f *conflictsFlags) applyResolved(
 		}
 	}
 	return failed, nil
-}
-
-// writeManifest writes an intent, as one of several documents.
-func writeManifest(env *process.Env, intent map[string]any, format string, next bool) error {
-	marshal := view.EncodeYAML
-	if format == "json" {
-		marshal = view.EncodeJSON
-	}
-	data, err := marshal(intent)
-	if err != nil {
-		return err
-	}
-	if next && format == "yaml" {
-		data = append([]byte("---\n"), data...)
-	}
-	_, err = env.Stdout.Write(data)
-	return err
 }

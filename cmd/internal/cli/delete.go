@@ -15,27 +15,29 @@ import (
 func newDelete(env *process.Env) *cobra.Command {
 	var flags objectFlags
 	cmd := &cobra.Command{
-		Use:   "delete KIND/NAME… | KIND NAME… | -f FILE",
+		Use:   "delete KIND/NAME… | KIND NAME… | KIND -l LABELS | -f FILE",
 		Short: "Delete objects",
-		Long: `Delete deletes objects by name, or those of manifests. In a cluster it sends the
-request that kubectl delete sends, and does not wait. From a store it removes the
-object at once, without its finalizers, because no controllers run. Deleting a
-CustomResourceDefinition deletes its custom resources; deleting a Namespace of a
-store deletes nothing else.
+		Long: `Delete deletes objects by name, by selectors, or those of manifests. In a cluster it
+sends the request that kubectl delete sends, and does not wait. From a store it
+removes the object at once, without its finalizers, because no controllers run.
+Deleting a CustomResourceDefinition deletes its custom resources; deleting a
+Namespace of a store deletes nothing else.
 
 Exit status: 0 if the objects were deleted, 1 if one does not exist or on any error.`,
 		Example: `  tenure delete deployment/nginx -n shop
+  tenure delete configmaps -l app=shop -n shop
   tenure delete configmap settings --store shop.db`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if flags.place.live != nil || flags.isSelected() {
-				return errors.New("expected objects by name or in manifests, not --live, -A or selectors")
-			}
-			if len(args) == 1 && !strings.Contains(args[0], "/") {
-				return fmt.Errorf("no name of a %s: expected KIND NAME or KIND/NAME", args[0])
+			isSelected := flags.selector != "" || flags.fields != ""
+			switch {
+			case flags.place.live != nil:
+				return errors.New("--live: there is nothing to delete in files")
+			case len(args) == 1 && !strings.Contains(args[0], "/") && !isSelected:
+				return fmt.Errorf("no name of a %s: expected KIND NAME, KIND/NAME, -l or --field-selector", args[0])
 			}
 			p, targets, err := flags.open(env, cmd, args)
 			if p == nil {
-				return err
+				return noteEmpty(env, err)
 			}
 			for _, t := range targets {
 				err = errors.Join(err, deleteTarget(cmd.Context(), env, p, t))

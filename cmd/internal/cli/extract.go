@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/cmd/internal/view"
 )
 
 func newExtract(env *process.Env) *cobra.Command {
@@ -52,7 +53,7 @@ Exit status: 0, or 1 if the manager owns nothing, or on any error.`,
 				case err != nil:
 					missing = errors.Join(missing, fmt.Errorf("%s: %w", t.Title(), err))
 				default:
-					missing = errors.Join(missing, writeManifest(env, manifest, format, printed > 0))
+					missing = errors.Join(missing, view.EncodeNext(env.Stdout, format, manifest, printed))
 					printed++
 				}
 			}

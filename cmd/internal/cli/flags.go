@@ -160,6 +160,15 @@ func (f *placeFlags) openCluster(env *process.Env, cmd *cobra.Command) (place.Pl
 // errNoObjects reports a selection without objects.
 var errNoObjects = errors.New("no objects found")
 
+// noteEmpty prints that there are no objects, where that is no error.
+func noteEmpty(env *process.Env, err error) error {
+	if errors.Is(err, errNoObjects) {
+		fmt.Fprintln(env.Stderr, err)
+		return nil
+	}
+	return err
+}
+
 // objectFlags are the flags that select objects.
 type objectFlags struct {
 	inputFlags
@@ -172,13 +181,17 @@ type objectFlags struct {
 func (f *objectFlags) add(env *process.Env, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.inputFlags.add(cmd, "manifests of the objects")
-	flags.StringVarP(&f.selector, "selector", "l", "", "only objects with these `LABELS`, as in a=b,c!=d")
-	flags.StringVar(&f.fields, "field-selector", "", "only objects with these `FIELDS`, as in metadata.name=web")
+	addSelectors(flags, &f.selector, &f.fields)
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.place.add(env, cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		return f.complete(env, cmd, args, text)
 	}
+}
+
+func addSelectors(flags *pflag.FlagSet, labels, fields *string) {
+	flags.StringVarP(labels, "selector", "l", "", "only objects with these `LABELS`, as in a=b,c!=d")
+	flags.StringVar(fields, "field-selector", "", "only objects with these `FIELDS`, as in metadata.name=web")
 }
 
 // isSelected reports whether the objects are selected by -l, -A or --field-selector.
@@ -218,7 +231,7 @@ func (f *objectFlags) find(
 			Args: args, Selector: f.selector, Fields: f.fields, Namespace: *f.place.cluster.Namespace, All: f.all,
 		})
 	}
-	docs, err := f.read(env)
+	docs, err := f.read(env, f.selector)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,11 +46,7 @@ func (f *objectFlags) printObjects(env *process.Env, cmd *cobra.Command, args []
 	isMixed := f.place.live != nil || len(args) == 0 || args[0] == "all" || strings.Contains(args[0], ",")
 	p, targets, err := f.open(env, cmd, args)
 	if p == nil {
-		if errors.Is(err, errNoObjects) {
-			fmt.Fprintln(env.Stderr, err)
-			return nil
-		}
-		return err
+		return noteEmpty(env, err)
 	}
 	objects, isNamed := make([]map[string]any, len(targets)), true
 	for i, t := range targets {

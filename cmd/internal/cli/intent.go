@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ type intentFlags struct {
 	manager     string
 	subresource string
 	force       bool
+	selector    string
 	plain       bool
 	concurrency int
 }
@@ -30,12 +32,14 @@ type intentFlags struct {
 func (f *intentFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.inputFlags.add(cmd, "the intents")
 	cmd.Flags().StringVar(&f.manager, "field-manager", kubectlManager, "`NAME` of the field manager")
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "only objects with these `LABELS`, as in a=b,c!=d")
 	addConcurrency(cmd, &f.concurrency)
 	f.place.add(env, cmd)
 }
 
 func (f *intentFlags) addSubresource(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status")
+	cmd.Flags().StringVar(&f.subresource, "subresource", "", "write to the subresource `NAME`: status, or scale, "+
+		"which takes the replicas of the manifest")
 }
 
 func (f *intentFlags) addPlain(cmd *cobra.Command) {
@@ -60,10 +64,10 @@ func (f *intentFlags) open(
 	if err := checkConcurrency(f.concurrency); err != nil {
 		return nil, nil, err
 	}
-	if f.subresource != "" && f.subresource != "status" {
-		return nil, nil, fmt.Errorf("--subresource: expected status, got %q", f.subresource)
+	if known := []string{"", "status", place.Scale}; !slices.Contains(known, f.subresource) {
+		return nil, nil, fmt.Errorf("--subresource: expected status or scale, got %q", f.subresource)
 	}
-	docs, err := f.read(env)
+	docs, err := f.read(env, f.selector)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,6 +155,13 @@ func (f *intentFlags) readDesired(
 	var err error
 	if w.Target, w.Tree, err = p.Live(ctx, doc.Tree); err != nil {
 		return w, err
+	}
+	if f.subresource == place.Scale {
+		scale, desired, err := w.Target.Scale(w.Tree)
+		if err != nil {
+			return w, err
+		}
+		w.Target, w.Tree = scale, desired
 	}
 	w.Fields, err = w.Target.Manager(env, f.subresource)
 	if err == nil && w.Kind.GroupKind() == place.DefinitionKind && f.subresource == "" {

@@ -74,9 +74,9 @@ func rank(p view.Planned) int {
 func asPlanned(p view.Planned) map[string]any {
 	version := manifest.TextAt(p.Desired.Object, "resourceVersion")
 	if version == "" {
-		return p.Tree
+		return p.Given
 	}
-	tree, metadata := maps.Clone(p.Tree), maps.Clone(p.Tree["metadata"].(map[string]any))
+	tree, metadata := maps.Clone(p.Given), maps.Clone(p.Given["metadata"].(map[string]any))
 	metadata["resourceVersion"] = version
 	tree["metadata"] = metadata
 	return tree

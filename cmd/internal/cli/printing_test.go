@@ -18,7 +18,7 @@ import (
 // printing are commands that print what others wrote, on the objects of files.
 var printing = [][]string{
 	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me"},
-	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--force-conflicts", "--diff"},
+	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--force-conflicts", "-o", "diff"},
 	{"plan", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "--force-conflicts", "-o", "json"},
 	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me"},
 	{"conflicts", "-f", "intent.json", "--live", "live.json", "--field-manager", "me", "-o", "json"},

@@ -22,7 +22,6 @@ import (
 // pruneFlags are the flags of what an apply with --prune would delete, as kubectl has them.
 type pruneFlags struct {
 	prune    bool
-	selector string
 	all      bool
 	kinds    []string
 	applySet string // the parent's name
@@ -36,7 +35,6 @@ func (f *pruneFlags) add(cmd *cobra.Command) {
 		false,
 		"also list the objects that are not in the input any more; needs -l, --all or --applyset",
 	)
-	flags.StringVarP(&f.selector, "selector", "l", "", "prune only objects with these `LABELS`, as in a=b,c!=d")
 	flags.BoolVar(&f.all, "all", false, "prune objects with any labels")
 	flags.StringArrayVar(&f.kinds, "prune-allowlist", nil,
 		"prune only objects of the kind `GROUP/VERSION/KIND`, such as core/v1/ConfigMap; may be given several times")
@@ -45,20 +43,20 @@ func (f *pruneFlags) add(cmd *cobra.Command) {
 }
 
 // check returns what can be pruned, without the namespaces; ok is false without --prune.
-func (f *pruneFlags) check() (c place.Candidates, ok bool, err error) {
+func (f *pruneFlags) check(selector string) (c place.Candidates, ok bool, err error) {
 	switch {
-	case !f.prune && (f.selector != "" || f.all || len(f.kinds) > 0 || f.applySet != ""):
-		return c, false, errors.New("-l, --all, --prune-allowlist and --applyset need --prune")
+	case !f.prune && (f.all || len(f.kinds) > 0 || f.applySet != ""):
+		return c, false, errors.New("--all, --prune-allowlist and --applyset need --prune")
 	case !f.prune:
 		return c, false, nil
-	case f.applySet != "" && (f.selector != "" || f.all || len(f.kinds) > 0):
+	case f.applySet != "" && (selector != "" || f.all || len(f.kinds) > 0):
 		return c, false, errors.New("--applyset does not go with -l, --all or --prune-allowlist")
 	case f.applySet != "":
 		return c, true, nil
-	case f.all == (f.selector != ""):
+	case f.all == (selector != ""):
 		return c, false, errors.New("--prune: expected -l, --all or --applyset")
 	}
-	if c.Selector, err = labels.Parse(f.selector); err != nil {
+	if c.Selector, err = labels.Parse(selector); err != nil {
 		return c, false, fmt.Errorf("-l: %w", err)
 	}
 	c.Kinds = place.PrunedKinds

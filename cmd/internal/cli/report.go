@@ -94,11 +94,7 @@ func (f *reportFlags) run(env *process.Env, cmd *cobra.Command, args []string) e
 	}
 	switch f.format {
 	case "json":
-		data, encodeErr := view.EncodeJSON(summary)
-		if encodeErr == nil {
-			_, encodeErr = env.Stdout.Write(data)
-		}
-		return errors.Join(encodeErr, err)
+		return errors.Join(view.Encode(env.Stdout, f.format, summary), err)
 	case "html":
 		return errors.Join(report.HTML(env.Stdout, summary), err)
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
@@ -27,8 +29,14 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.err }
 
-// flagError adds to an error of flags where their help is.
+// flagError adds to an error of flags which one may be meant, and where their help is.
 func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var names []string
+	if errors.As(err, &unknown) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		err = fmt.Errorf("%w%s", err, cluster.DidYouMean("--"+unknown.GetSpecifiedName(), names))
+	}
 	return fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())
 }
 

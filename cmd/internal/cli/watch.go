@@ -27,6 +27,8 @@ import (
 type watchFlags struct {
 	place         placeFlags
 	all           bool
+	selector      string
+	fields        string
 	duration      time.Duration
 	auditLogs     []string
 	metricsListen string
@@ -69,6 +71,7 @@ Exit status: 0 when it ends without a fight, 1 when there was one, 3 on any erro
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&flags.all, "all-namespaces", "A", false, "the objects of all namespaces")
+	addSelectors(f, &flags.selector, &flags.fields)
 	f.DurationVar(&flags.duration, "for", 0, "end after `DURATION`, such as 10m; watch until interrupted for 0")
 	f.StringArrayVar(&flags.auditLogs, "audit-log", nil,
 		"read the audit log `FILE`, or - for stdin, instead of watching; may be given several times, in order")
@@ -128,8 +131,9 @@ func (f *watchFlags) check(args []string) error {
 		return err
 	}
 	switch {
-	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.place.store != ""):
-		return errors.New("--audit-log is the whole of the past: KIND, -A, --for and --store mean nothing with it")
+	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.place.store != "" ||
+		f.selector != "" || f.fields != ""):
+		return errors.New("--audit-log is the whole of the past: expected no KIND, -A, -l, --field-selector, --for or --store")
 	case f.duration < 0:
 		return fmt.Errorf("--for: expected a duration that is not negative, got %s", f.duration)
 	case f.tracker.Window <= 0:
@@ -170,7 +174,8 @@ func (f *watchFlags) watch(
 			return err
 		}
 	}
-	return w.watch(ctx, client, kinds, namespace, len(args) > 0)
+	s := cluster.Selection{Namespace: namespace, Selector: f.selector, Fields: f.fields}
+	return w.watch(ctx, client, kinds, s, len(args) > 0)
 }
 
 // watcher reports what a tracker finds.
@@ -191,7 +196,7 @@ type watcher struct {
 // watch observes until ctx ends. A kind that can't be listed is an error if it was asked for by name,
 // and is left out otherwise.
 func (w *watcher) watch(
-	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, namespace string, isNamed bool,
+	ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, s cluster.Selection, isNamed bool,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -200,7 +205,7 @@ func (w *watcher) watch(
 	defer watches.Wait()
 	for _, k := range kinds {
 		watches.Go(func() {
-			err := c.Watch(ctx, k, namespace, func(e cluster.Event) {
+			err := c.Watch(ctx, k, s, func(e cluster.Event) {
 				select {
 				case events <- e:
 				case <-ctx.Done():

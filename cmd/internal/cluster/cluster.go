@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -160,7 +162,23 @@ func (c *Cluster) Find(s Selection) ([]Found, error) {
 			out = append(out, Found{Kind: kindOf(info.Mapping), Object: obj.Object})
 		}
 	}
+	if err != nil {
+		if unknown := unknownResource.FindStringSubmatch(err.Error()); unknown != nil {
+			err = fmt.Errorf("%w%s", err, DidYouMean(unknown[1], c.resourceNames()))
+		}
+	}
 	return out, err
+}
+
+// unknownResource matches the error of the builder for a resource that does not exist.
+var unknownResource = regexp.MustCompile(`have a resource type "([^"]+)"$`)
+
+// resourceNames returns the names of kinds as people write them.
+func (c *Cluster) resourceNames() (out []string) {
+	for _, k := range c.Kinds() {
+		out = append(out, k.Resource.Resource, strings.ToLower(k.GroupVersionKind.Kind))
+	}
+	return out
 }
 
 // resource returns the client for a kind in a namespace.

@@ -24,22 +24,26 @@ type Event struct {
 // Watch lists the objects of a kind and follows them until ctx ends, as an informer does: it lists
 // again where the server has forgotten what was missed. An empty namespace means all. It returns an
 // error when the kind can't be listed. see is called by one goroutine.
-func (c *Cluster) Watch(ctx context.Context, k Kind, namespace string, see func(Event)) error {
+func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, see func(Event)) error {
 	of := c.dynamic.Resource(k.Resource).Namespace("")
 	if k.Namespaced {
-		of = c.dynamic.Resource(k.Resource).Namespace(namespace)
+		of = c.dynamic.Resource(k.Resource).Namespace(s.Namespace)
 	}
 	// client-go logs why it tries again, and what it can't read when ctx ends. That is not for the user's screen.
 	silent := logr.Discard()
 	ctx = klog.NewContext(ctx, silent)
-	if _, err := of.List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+	if _, err := of.List(ctx, metav1.ListOptions{
+		Limit: 1, LabelSelector: s.Selector, FieldSelector: s.Fields,
+	}); err != nil {
 		return fmt.Errorf("%s: %w", k.Resource.GroupResource(), err)
 	}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector, o.FieldSelector = s.Selector, s.Fields
 			return of.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector, o.FieldSelector = s.Selector, s.Fields
 			return of.Watch(ctx, o)
 		},
 	}
@@ -94,7 +98,7 @@ func (c *Cluster) KindsNamed(names []string) (out []Kind, err error) {
 		}
 		gvk, err := c.mapper.KindFor(*full)
 		if err != nil {
-			return nil, fmt.Errorf("the server has no resource %q: %w", name, err)
+			return nil, fmt.Errorf("the server doesn't have a resource type %q%s", name, DidYouMean(name, c.resourceNames()))
 		}
 		kind, err := c.Kind(gvk)
 		if err != nil {

@@ -72,6 +72,8 @@ type Kind struct {
 	Typ        *typed.Type
 	namespaced bool
 	hasStatus  bool // status is a subresource
+	// replicas are the fields that lead to what the subresource scale sets; nil for kinds without one.
+	replicas []string
 	// converts is true if conversion only sets the apiVersion (strategy None); otherwise
 	// objects are not converted.
 	converts bool
@@ -100,7 +102,7 @@ func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 		if ok && !version.served {
 			return nil, fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
 		}
-		k.hasStatus, k.converts, k.webhook = version.status, !d.webhook, d.webhook
+		k.hasStatus, k.replicas, k.converts, k.webhook = version.status, version.replicas, !d.webhook, d.webhook
 		if k.converts {
 			k.storage = schema.GroupVersion{Group: gvk.Group, Version: d.storage()}.String()
 		}
@@ -109,7 +111,7 @@ func (c *Catalog) Kind(gvk schema.GroupVersionKind) (*Kind, error) {
 	if !isStored(k.Typ) {
 		return nil, fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
 	}
-	k.hasStatus = k.Typ.Map.Fields["status"].Type != nil
+	k.hasStatus, k.replicas = k.Typ.Map.Fields["status"].Type != nil, builtinReplicas(k.Typ)
 	k.converts = openapi.Builtin().Versions(gk) == nil
 	return k, nil
 }

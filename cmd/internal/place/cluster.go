@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,7 +90,7 @@ func (p *Cluster) newTarget(ctx context.Context, served cluster.Kind) (*Target, 
 	}
 	if d != nil {
 		version, _ := d.version(gvk.Version)
-		k.hasStatus, k.converts, t.Types = version.status, !d.webhook, d.types
+		k.hasStatus, k.replicas, k.converts, t.Types = version.status, version.replicas, !d.webhook, d.types
 	}
 	if t.Types == nil {
 		var err error
@@ -104,6 +105,9 @@ func (p *Cluster) newTarget(ctx context.Context, served cluster.Kind) (*Target, 
 	}
 	if k.Typ = t.Types.TypeFor(gvk); k.Typ == nil {
 		return nil, fmt.Errorf("the cluster publishes no schema of %s", gvk)
+	}
+	if d == nil {
+		k.replicas = builtinReplicas(k.Typ)
 	}
 	t.Kind = k
 	return t, nil
@@ -201,8 +205,8 @@ func (p *Cluster) Live(ctx context.Context, intent map[string]any) (*Target, map
 		return nil, nil, err
 	}
 	served, unserved, err := p.Kind(gvk)
-	if p.local && meta.IsNoMatchError(err) {
-		err = p.unknownKind(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		err = p.unknownKind(ctx, gvk, err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -235,26 +239,32 @@ func (p *Cluster) identify(t *Target, intent map[string]any) (map[string]any, er
 	return intent, err
 }
 
-// unknownKind returns the reason why the server of a store does not serve a kind.
-func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind) error {
+// unknownKind returns the reason why the server does not serve a kind.
+func (p *Cluster) unknownKind(ctx context.Context, gvk schema.GroupVersionKind, err error) error {
 	gk := gvk.GroupKind()
-	versions := p.Client.Versions(gk)
-	switch {
-	case len(versions) == 0 && openapi.Builtin().TypeFor(gvk) != nil:
-		return fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
-	case len(versions) == 0:
-		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its schema "+
-			"with --schema",
-			gvk.Kind, gvk.GroupVersion())
-	}
-	if served, err := p.Client.Kind(gk.WithVersion("")); err == nil {
-		if d, err := p.definition(ctx, served); err == nil && d != nil {
-			if _, ok := d.version(gvk.Version); ok {
-				return fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
+	if versions := p.Client.Versions(gk); len(versions) > 0 {
+		if served, err := p.Client.Kind(gk.WithVersion("")); err == nil {
+			if d, err := p.definition(ctx, served); err == nil && d != nil {
+				if _, ok := d.version(gvk.Version); ok {
+					return fmt.Errorf(".apiVersion: %s is not served at %q", gk, gvk.Version)
+				}
 			}
 		}
+		return fmt.Errorf(".apiVersion: %s is not known at %q, only at %s", gk, gvk.Version, strings.Join(versions, ", "))
 	}
-	return fmt.Errorf(".apiVersion: %s is not known at %q, only at %s", gk, gvk.Version, strings.Join(versions, ", "))
+	var kinds []string
+	for _, k := range p.Client.Kinds() {
+		kinds = append(kinds, k.GroupVersionKind.Kind+" of "+k.GroupVersion().String())
+	}
+	meant := cluster.DidYouMean(gvk.Kind, kinds)
+	switch {
+	case p.local && openapi.Builtin().TypeFor(gvk) != nil:
+		return fmt.Errorf(".kind: %s is not a kind of object that is stored: it has no name", gk)
+	case p.local && meant == "":
+		return fmt.Errorf(".kind: %q of %q is not known; apply its CustomResourceDefinition first, or pass its schema "+
+			"with --schema", gvk.Kind, gvk.GroupVersion())
+	}
+	return fmt.Errorf("%w%s", err, meant)
 }
 
 // Find implements [Place].
@@ -330,7 +340,8 @@ func (p *Cluster) Defined(tree map[string]any, isDryRun bool) error {
 	if err != nil || isDryRun {
 		return err
 	}
-	for end := time.Now().Add(definedTimeout); time.Now().Before(end); time.Sleep(definedTimeout / 100) {
+	isServed := slices.ContainsFunc(d.versions, func(v definedVersion) bool { return v.served })
+	for end := time.Now().Add(definedTimeout); isServed && time.Now().Before(end); time.Sleep(definedTimeout / 100) {
 		p.forgetDiscovery()
 		if _, err := p.Client.Kind(d.Kind.WithVersion("")); err == nil {
 			break // else the next document of the kind says so

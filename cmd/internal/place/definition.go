@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/store"
@@ -36,6 +37,7 @@ type Definition struct {
 type definedVersion struct {
 	name                    string
 	served, storage, status bool
+	replicas                []string // see Kind
 }
 
 // Define reads a CustomResourceDefinition.
@@ -67,6 +69,9 @@ func Define(tree map[string]any) (*Definition, error) {
 		v.name, _ = version["name"].(string)
 		subresources, _ := version["subresources"].(map[string]any)
 		_, v.status = subresources["status"].(map[string]any)
+		if path, ok, _ := unstructured.NestedString(subresources, "scale", "specReplicasPath"); ok {
+			v.replicas = strings.Split(strings.TrimPrefix(path, "."), ".")
+		}
 		d.versions = append(d.versions, v)
 	}
 	return d, nil

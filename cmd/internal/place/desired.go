@@ -1,8 +1,10 @@
 package place
 
 import (
+	"encoding/json"
 	"maps"
 
+	"github.com/tenure-ssa/tenure/apiserver/defaults"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
@@ -34,4 +36,18 @@ func (w *Desired) PlanOptions(plain bool) fieldmanager.PlanOptions {
 	options := w.Target.PlanOptions(plain)
 	options.Manager = w.Manager
 	return options
+}
+
+// CheckDecodes returns an error if a server can't decode the intent. Such an intent is planned as unchanged if its
+// mistake is in fields that the write resets.
+func (w *Desired) CheckDecodes() error {
+	obj, ok := defaults.New(w.Kind.GroupVersionKind)
+	if !ok {
+		return nil
+	}
+	data, err := json.Marshal(w.Tree)
+	if err == nil {
+		err = json.Unmarshal(data, obj)
+	}
+	return err
 }

@@ -163,6 +163,9 @@ func (p *Files) Update(
 }
 
 func (p *Files) write(t *Target, tree map[string]any, o cluster.WriteOptions, isApply bool) (map[string]any, error) {
+	if o.Subresource == Scale {
+		return nil, errors.New("--subresource scale: expected a cluster or a store")
+	}
 	r := t.request(p.env)
 	r.Manager, r.Apply, r.Force, r.Subresource = o.Manager, isApply, o.Force, o.Subresource
 	object, err := r.Write(t.Object, tree)

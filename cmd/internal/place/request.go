@@ -29,7 +29,7 @@ type Request struct {
 	// Apply is true for an apply, and false for an update, which replaces the object.
 	Apply bool
 	Force bool
-	// Subresource is "" or status.
+	// Subresource is "", status or [Scale].
 	Subresource string
 	Now         func() time.Time
 }
@@ -64,7 +64,7 @@ func (r *Request) checkLive(live map[string]any) error {
 	if r.Kind.Unknown != nil {
 		return r.Kind.Unknown
 	}
-	if r.Subresource != "" && !r.Kind.hasStatus {
+	if r.Subresource == "status" && !r.Kind.hasStatus {
 		return fmt.Errorf("%s has no subresource %q", r.Kind.GroupKind(), r.Subresource)
 	}
 	if version, _ := live["apiVersion"].(string); live != nil && !r.Kind.converts &&

@@ -20,7 +20,7 @@ func (t *Target) IsServed() (isServed, canDryRun bool) {
 // Changes returns the fields that differ between two versions of the object that a server returned, except for those
 // that every write changes.
 func (t *Target) Changes(before, after map[string]any) (out []fieldmanager.Change) {
-	before, after = written(before), written(after)
+	before, after = t.written(before), t.written(after)
 	if typed.Equal(before, after) {
 		return nil
 	}
@@ -50,8 +50,11 @@ func (t *Target) Changes(before, after map[string]any) (out []fieldmanager.Chang
 }
 
 // written returns an object without the fields that every write changes.
-func written(tree map[string]any) map[string]any {
+func (t *Target) written(tree map[string]any) map[string]any {
 	tree = maps.Clone(managedfields.With(tree, nil))
+	if t.scaled != nil {
+		delete(tree, "status") // which a server adds
+	}
 	if metadata, ok := tree["metadata"].(map[string]any); ok {
 		metadata = maps.Clone(metadata)
 		delete(metadata, "resourceVersion")

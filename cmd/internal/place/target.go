@@ -26,6 +26,8 @@ type Target struct {
 	server bool
 	// served is how a server serves the kind; unset for objects of files.
 	served cluster.Kind
+	// scaled is the object whose Scale this is; nil for other objects.
+	scaled *Target
 	// unserved is true if the cluster does not serve the kind yet.
 	unserved bool
 	// newNamespace is true if the namespace does not exist yet.
@@ -33,7 +35,12 @@ type Target struct {
 }
 
 // Reference returns the name of the object as kubectl prints it.
-func (t *Target) Reference() string { return Reference(t.Kind.GroupKind(), t.Name) }
+func (t *Target) Reference() string {
+	if t.scaled != nil {
+		return t.scaled.Reference()
+	}
+	return Reference(t.Kind.GroupKind(), t.Name)
+}
 
 // Title returns the name of the object for messages, with its namespace if that is not default.
 func (t *Target) Title() string {

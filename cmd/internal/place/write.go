@@ -38,6 +38,9 @@ func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, e
 	if t != nil && t.Name != "" {
 		out.Reference = t.Reference()
 	}
+	if err == nil && w.Options.Subresource == Scale {
+		t, given, err = t.Scale(given)
+	}
 	if err != nil {
 		return out, ServerError(err)
 	}

@@ -55,33 +55,30 @@ func (o *Output) Print(w io.Writer, objects []map[string]any, list bool) error {
 	if len(items) == 1 && !list {
 		value = items[0]
 	}
-	marshal := EncodeJSON
-	if o.Format == "yaml" {
-		marshal = EncodeYAML
-	}
-	data, err := marshal(value)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
+	return Encode(w, o.Format, value)
 }
 
-// EncodeJSON returns a value as indented JSON, printable, with < and > as they are.
-func EncodeJSON(value any) ([]byte, error) {
+// EncodeNext writes a document behind others, as Encode does.
+func EncodeNext(w io.Writer, format string, value any, others int) error {
+	if others > 0 && format != "json" {
+		fmt.Fprintln(w, "---")
+	}
+	return Encode(w, format, value)
+}
+
+// Encode writes a value, printable: as indented JSON for json, with < and > as they are, else as YAML.
+func Encode(w io.Writer, format string, value any) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(value)
-	return printable.JSON(out.Bytes()), err
-}
-
-// EncodeYAML returns a value as YAML, printable.
-func EncodeYAML(value any) ([]byte, error) {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
+	data := printable.JSON(out.Bytes())
+	if err == nil && format != "json" {
+		data, err = printable.YAML(out.Bytes())
 	}
-	return printable.YAML(data)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
 }

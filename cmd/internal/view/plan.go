@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/fatih/color"
-	"github.com/pmezard/go-difflib/difflib"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -42,8 +40,7 @@ func (p *Planned) Changes() iter.Seq[fieldmanager.Change] {
 // PlanView prints plans.
 type PlanView struct {
 	Palette       Palette
-	Diff          bool
-	ManagedFields bool
+	ManagedFields bool // in diffs
 	Unchanged     bool // list the unchanged ones of several
 	// Pruned are objects that would be deleted.
 	Pruned []Pruned
@@ -131,10 +128,7 @@ func (v PlanView) writePlan(w io.Writer, p Planned) error {
 			return err
 		}
 		report.Conflicts = HideConflicts(p.Kind.GroupKind(), report.Conflicts)
-		if err := report.Render(w, v.Palette.Conflicts()); err != nil || !v.Diff {
-			return err
-		}
-		return v.writeDiff(w, p)
+		return report.Render(w, v.Palette.Conflicts())
 	}
 	outcome := p.Outcome.String()
 	if p.Desired.Object == nil {
@@ -148,13 +142,8 @@ func (v PlanView) writePlan(w io.Writer, p Planned) error {
 	)
 	// In a new object, everything is new, and owned by its creator.
 	if p.Desired.Object != nil {
-		if !v.Diff {
-			v.WriteChanges(w, p)
-		}
+		v.WriteChanges(w, p)
 		v.WriteOwnership(w, p)
-	}
-	if v.Diff {
-		return v.writeDiff(w, p)
 	}
 	return nil
 }
@@ -238,76 +227,9 @@ func describeKey(k managedfields.Key) string {
 	return printable.Text(s + ")")
 }
 
-// writeDiff writes a unified diff of the object as YAML.
-func (v PlanView) writeDiff(w io.Writer, p Planned) error {
-	after, err := p.after()
-	if err != nil {
-		return err
-	}
-	before, after := hideTrees(p.Kind.GroupKind(), p.Desired.Object, after)
-	var texts [2]string
-	for i, tree := range []map[string]any{before, after} {
-		if tree == nil {
-			continue
-		}
-		if !v.ManagedFields {
-			tree = managedfields.With(tree, nil)
-		}
-		data, err := EncodeYAML(tree)
-		if err != nil {
-			return err
-		}
-		texts[i] = string(data)
-	}
-	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: diffLines(texts[0]), B: diffLines(texts[1]), FromFile: "live", ToFile: "merged", Context: 3,
-	})
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		var attribute color.Attribute
-		switch {
-		case strings.HasPrefix(line, "+"):
-			attribute = color.FgGreen
-		case strings.HasPrefix(line, "-"):
-			attribute = color.FgRed
-		case strings.HasPrefix(line, "@@"):
-			attribute = color.FgCyan
-		}
-		fmt.Fprintln(w, v.Palette.paint(line, attribute))
-	}
-	return nil
-}
-
-// after returns the object as the server stores it, as far as that is known.
-func (p *Planned) after() (map[string]any, error) {
-	if p.Served != nil {
-		return p.Served, nil
-	}
-	merged, ok := p.Plan.Object.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("%s: expected a plain object, got %T", p.Reference(), p.Plan.Object)
-	}
-	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
-	after := r.Reset(p.Desired.Object, merged.Object)
-	if p.Options.Defaults {
-		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {
-			after = tree
-		}
-	}
-	if p.Kind.GroupKind() == secretKind {
-		after = withEncoded(after)
-	}
-	return after, nil
-}
-
-// diffLines returns the lines of a text, none for an empty one.
-func diffLines(text string) []string { return slices.Collect(strings.Lines(text)) }
-
 // planJSON is a plan for programs.
 type planJSON struct {
+	File      string               `json:"file,omitempty"`
 	Object    string               `json:"object"`
 	Namespace string               `json:"namespace,omitempty"`
 	Manager   string               `json:"manager"`
@@ -344,8 +266,8 @@ type ownershipJSON struct {
 	Removes     []string                `json:"removes,omitempty"`
 }
 
-// WriteJSON writes plans for programs.
-func (v PlanView) WriteJSON(w io.Writer, plans []Planned) error {
+// Data returns plans for programs.
+func (v PlanView) Data(plans []Planned) any {
 	out := struct {
 		Objects []planJSON   `json:"objects"`
 		Pruned  []prunedJSON `json:"pruned,omitempty"`
@@ -356,7 +278,7 @@ func (v PlanView) WriteJSON(w io.Writer, plans []Planned) error {
 	for _, p := range plans {
 		gk := p.Kind.GroupKind()
 		one := planJSON{
-			Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
+			File: p.Where, Object: p.Reference(), Namespace: p.Namespace, Manager: p.Desired.Manager, Outcome: p.Outcome,
 			Create: p.Desired.Object == nil, Conflicts: HideConflicts(gk, p.Conflicts),
 		}
 		for change := range p.Changes() {
@@ -371,12 +293,7 @@ func (v PlanView) WriteJSON(w io.Writer, plans []Planned) error {
 		}
 		out.Objects = append(out.Objects, one)
 	}
-	data, err := EncodeJSON(out)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
+	return out
 }
 
 func ownershipJSONOf(c fieldmanager.OwnershipChange) ownershipJSON {

@@ -98,14 +98,9 @@ func (v PlanView) WriteSummary(w io.Writer, plans []Planned, failed int) error {
 	return nil
 }
 
-// WriteSummaryJSON writes the same for programs.
-func (v PlanView) WriteSummaryJSON(w io.Writer, plans []Planned, failed int) error {
+// Summary returns the same for programs.
+func (v PlanView) Summary(plans []Planned, failed int) any {
 	s := summarize(plans, failed)
 	s.Pruned = len(v.Pruned)
-	data, err := EncodeJSON(s)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
+	return s
 }

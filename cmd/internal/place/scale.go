@@ -1,0 +1,78 @@
+package place
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
+	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+// Scale is the subresource scale. Objects of this subresource are Scales.
+const Scale = "scale"
+
+var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+
+// builtinReplicas returns Kind.replicas of a built-in kind.
+func builtinReplicas(t *typed.Type) []string {
+	if spec := t.Map.Fields["spec"].Type; spec != nil && spec.Map != nil && spec.Map.Fields["replicas"].Type != nil {
+		return []string{"spec", "replicas"}
+	}
+	return nil
+}
+
+// Scale returns the Scale of the target as a target, and the Scale that an intent for the object asks for. A server
+// merges both, with the managed fields of the Scale (spec rule 2.8): a field that nobody owns is that of
+// before-first-apply.
+func (t *Target) Scale(intent map[string]any) (*Target, map[string]any, error) {
+	switch {
+	case t.Kind.Unknown != nil:
+		return nil, nil, t.Kind.Unknown
+	case t.Kind.replicas == nil:
+		return nil, nil, fmt.Errorf("%s has no subresource %q", t.Kind.GroupKind(), Scale)
+	case t.Object == nil:
+		return nil, nil, cluster.ErrNotFound
+	}
+	desired := t.newScale(intent)
+	if desired["spec"] == nil {
+		return nil, nil, fmt.Errorf(".%s: missing, expected the replicas", strings.Join(t.Kind.replicas, "."))
+	}
+	live := &unstructured.Unstructured{Object: t.newScale(t.Object)}
+	paths := map[string]fieldpath.Path{}
+	for _, version := range t.Types.Versions(t.Kind.GroupKind()) {
+		paths[t.Kind.GroupKind().WithVersion(version).GroupVersion().String()] = fieldpath.Fields(t.Kind.replicas...)
+	}
+	parent := (&unstructured.Unstructured{Object: t.Object}).GetManagedFields()
+	entries, err := managedfields.NewScaleHandler(parent, t.Kind.GroupVersion().String(), paths).ToSubresource()
+	if err != nil {
+		return nil, nil, err
+	}
+	live.SetManagedFields(entries)
+	scale := *t
+	scale.scaled, scale.Object, scale.Types = t, live.Object, openapi.Builtin()
+	scale.Kind = &Kind{GroupVersionKind: scaleKind, Typ: openapi.Builtin().TypeFor(scaleKind),
+		namespaced: t.Kind.namespaced, storage: scaleKind.GroupVersion().String()}
+	return &scale, desired, nil
+}
+
+// newScale returns a Scale with the replicas of an object.
+func (t *Target) newScale(object map[string]any) map[string]any {
+	metadata := map[string]any{}
+	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
+		if value := manifest.TextAt(object, name); value != "" {
+			metadata[name] = value
+		}
+	}
+	scale := map[string]any{"apiVersion": scaleKind.GroupVersion().String(), "kind": scaleKind.Kind, "metadata": metadata}
+	if replicas, ok, _ := unstructured.NestedFieldNoCopy(object, t.Kind.replicas...); ok {
+		scale["spec"] = map[string]any{"replicas": replicas}
+	}
+	return scale
+}

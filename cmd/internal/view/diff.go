@@ -1,0 +1,183 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fatih/color"
+	"github.com/pmezard/go-difflib/difflib"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tenure-ssa/tenure/cmd/internal/place"
+	"github.com/tenure-ssa/tenure/cmd/internal/process"
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+)
+
+// Folders of the versions of objects in a diff, named as by kubectl diff.
+const (
+	liveFolder   = "LIVE"
+	mergedFolder = "MERGED"
+)
+
+// version is a file of a diff: an object before or after.
+type version struct {
+	name, text string
+}
+
+// WriteDiff writes a unified diff of the objects that change, or runs the program of KUBECTL_EXTERNAL_DIFF. Conflicts
+// are explained on stderr.
+func (v PlanView) WriteDiff(env *process.Env, plans []Planned) error {
+	external := env.Getenv("KUBECTL_EXTERNAL_DIFF")
+	var live, merged []version
+	compare := func(t *place.Target, before, after map[string]any, file string) error {
+		name := strings.TrimPrefix(strings.Join([]string{
+			t.Kind.Group, t.Kind.Version, t.Kind.Kind, t.Namespace, t.Name,
+		}, "."), ".")
+		texts, err := v.yamlOf(t, before, after)
+		if err != nil {
+			return err
+		}
+		live, merged = append(live, version{name, texts[0]}), append(merged, version{name, texts[1]})
+		if external != "" {
+			return nil
+		}
+		return v.writeUnified(env.Stdout, live[len(live)-1], merged[len(merged)-1], file)
+	}
+	for _, p := range plans {
+		switch p.Outcome {
+		case fieldmanager.Unchanged:
+			continue
+		case fieldmanager.Conflict:
+			if err := v.writePlan(env.Stderr, p); err != nil {
+				return err
+			}
+			continue
+		}
+		after, err := p.after()
+		if err == nil {
+			err = compare(p.Target, p.Desired.Object, after, p.Where)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range v.Pruned {
+		if err := compare(p.Target, p.Object, nil, p.why()); err != nil {
+			return err
+		}
+	}
+	if external == "" || len(live) == 0 {
+		return nil
+	}
+	return runDiff(env, external, live, merged)
+}
+
+// yamlOf returns two versions of an object as YAML, each empty for no object, without the values of Secrets.
+func (v PlanView) yamlOf(t *place.Target, before, after map[string]any) (texts [2]string, err error) {
+	before, after = hideTrees(t.Kind.GroupKind(), before, after)
+	for i, tree := range []map[string]any{before, after} {
+		if tree == nil {
+			continue
+		}
+		if !v.ManagedFields {
+			tree = managedfields.With(tree, nil)
+		}
+		var text strings.Builder
+		if err := Encode(&text, "yaml", tree); err != nil {
+			return texts, err
+		}
+		texts[i] = text.String()
+	}
+	return texts, nil
+}
+
+// writeUnified writes a unified diff. Its header names the file of the manifest, and the object.
+func (v PlanView) writeUnified(w io.Writer, live, merged version, file string) error {
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: slices.Collect(strings.Lines(live.text)), FromFile: liveFolder + "/" + live.name,
+		B: slices.Collect(strings.Lines(merged.text)), ToFile: mergedFolder + "/" + merged.name, Context: 3,
+	})
+	if err != nil || text == "" {
+		return err
+	}
+	for line := range strings.Lines("diff " + file + "\n" + text) {
+		line = strings.TrimSuffix(line, "\n")
+		var attribute color.Attribute
+		switch {
+		case strings.HasPrefix(line, "+"):
+			attribute = color.FgGreen
+		case strings.HasPrefix(line, "-"):
+			attribute = color.FgRed
+		case strings.HasPrefix(line, "@@"):
+			attribute = color.FgCyan
+		}
+		fmt.Fprintln(w, v.Palette.paint(line, attribute))
+	}
+	return nil
+}
+
+// diffArgument matches the arguments that kubectl diff takes from KUBECTL_EXTERNAL_DIFF; it leaves out others.
+var diffArgument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
+
+// runDiff runs a program with two folders of files, as kubectl diff does.
+func runDiff(env *process.Env, program string, live, merged []version) error {
+	folder, err := os.MkdirTemp("", "tenure-diff-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	words := strings.Split(program, " ")
+	args := slices.DeleteFunc(words[1:], func(arg string) bool { return !diffArgument.MatchString(arg) })
+	for side, files := range map[string][]version{liveFolder: live, mergedFolder: merged} {
+		if err := os.Mkdir(filepath.Join(folder, side), 0o700); err != nil {
+			return err
+		}
+		for _, file := range files {
+			if err := os.WriteFile(filepath.Join(folder, side, file.name), []byte(file.text), 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	cmd := exec.CommandContext(env.Context, words[0],
+		append(args, filepath.Join(folder, liveFolder), filepath.Join(folder, mergedFolder))...)
+	cmd.Stdout, cmd.Stderr = env.Stdout, env.Stderr
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 { // there are differences
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("KUBECTL_EXTERNAL_DIFF: %w", err)
+	}
+	return nil
+}
+
+// after returns the object as the server stores it, as far as that is known.
+func (p *Planned) after() (map[string]any, error) {
+	if p.Served != nil {
+		return p.Served, nil
+	}
+	merged, ok := p.Plan.Object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("%s: expected a plain object, got %T", p.Reference(), p.Plan.Object)
+	}
+	r := place.Request{Kind: p.Kind, Types: p.Types, Apply: true}
+	after := r.Reset(p.Desired.Object, merged.Object)
+	if p.Options.Defaults {
+		if tree, ok := p.Kind.Typ.Default(after).(map[string]any); ok {
+			after = tree
+		}
+	}
+	if p.Kind.GroupKind() == secretKind {
+		after = withEncoded(after)
+	}
+	return after, nil
+}
