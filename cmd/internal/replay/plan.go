@@ -254,16 +254,12 @@ func (w *write) comparePlan(plan planned) error {
 		w.r.plan = PlanNeedsValidation
 		return nil
 	}
-	return w.r.compared(plan, w.serverOutcome(live, code, body))
-}
-
-// compared records whether a plan agrees with what a server did.
-func (r *replayer) compared(plan planned, want string) error {
+	want := w.serverOutcome(live, code, body)
 	if plan.got == want {
-		r.plan = PlanAgrees
+		w.r.plan = PlanAgrees
 		return nil
 	}
-	r.plan = PlanDiffers
+	w.r.plan = PlanDiffers
 	return fmt.Errorf("the plan's outcome is %s, the server's %s; the plan's error: %v", plan.got, want, plan.err)
 }
 
