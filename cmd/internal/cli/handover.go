@@ -110,8 +110,7 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	shown := view.PlanView{Palette: view.PaletteFor(env, out)}
 	for i, step := range steps {
 		fmt.Fprintf(out, "%s: apply %d of %d, of %q: %s\n", w.Title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
-		shown.WriteChanges(out, view.Planned{Desired: w, Plan: step.Plan})
-		shown.WriteOwnership(out, view.Planned{Desired: w, Plan: step.Plan})
+		shown.WriteEffects(out, view.Planned{Desired: w, Plan: step.Plan})
 	}
 	if f.dryRun {
 		return nil

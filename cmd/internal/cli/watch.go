@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields/fights"
 )
 
@@ -297,7 +299,7 @@ func (w *watcher) tell(f fights.Finding) error {
 		w.told = map[string]bool{}
 	}
 	w.told[key] = true
-	_, err := fmt.Fprintln(w.env.Stdout, view.FindingLine(f))
+	_, err := fmt.Fprintln(w.env.Stdout, printable.Text(f.String()))
 	return err
 }
 
@@ -316,12 +318,13 @@ func (w *watcher) redraw() error {
 	w.mu.Lock()
 	findings, objects := w.tracker.Findings(w.env.Now()), w.tracker.Objects()
 	w.mu.Unlock()
-	text, err := view.FindingsText(programName(w.env), findings, w.env.Now())
+	var text strings.Builder
+	err := view.Findings(&text, programName(w.env), findings, w.env.Now())
 	if err != nil {
 		return err
 	}
-	text += fmt.Sprintf("\n%d objects watched, %d findings\n", objects, len(findings))
-	w.drawn, err = view.Redraw(w.env.Stdout, text, w.drawn)
+	fmt.Fprintf(&text, "\n%d objects watched, %d findings\n", objects, len(findings))
+	w.drawn, err = view.Redraw(w.env.Stdout, text.String(), w.drawn)
 	return err
 }
 
