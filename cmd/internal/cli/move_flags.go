@@ -222,8 +222,7 @@ func (f *moveFlags) moveObjects(
 	if p == nil || len(targets) == 0 {
 		return missing
 	}
-	m := &moving{env: env, place: p, move: move, done: done, dryRun: f.dryRun, format: f.format,
-		concurrency: f.concurrency, showUnchanged: f.unchanged, isSummary: f.summary}
+	m := &moving{moveFlags: f, env: env, place: p, move: move, done: done}
 	m.planMoves(targets)
 	if missing != nil {
 		view.Report(env, missing)
@@ -236,7 +235,7 @@ func (f *moveFlags) moveObjects(
 		ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		context.AfterFunc(ctx, stop) // a second interrupt ends the process
-		err = m.writeMoves(ctx, f.confirm)
+		err = m.writeMoves(ctx)
 	}
 	if err = errors.Join(err, p.Close()); err == nil && m.failed > 0 {
 		err = errReported

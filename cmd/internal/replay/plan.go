@@ -279,9 +279,7 @@ func (w *write) liveScale() (map[string]any, *managedfields.ScaleHandler, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	scaleEntries, err := managedfields.Decode(entries)
-	if err != nil {
-		return nil, nil, err
-	}
-	return w.scaleOf(w.r.live, scaleEntries.EncodeTree()), handler, nil
+	scale := &unstructured.Unstructured{Object: w.scaleOf(w.r.live)}
+	scale.SetManagedFields(entries)
+	return scale.Object, handler, nil
 }
