@@ -126,7 +126,6 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 	if len(reports) == 0 {
 		return errors.Join(missing, p.Close())
 	}
-	err = nil
 	switch f.format {
 	case "json":
 		err = blame.JSON(env.Stdout, reports...)

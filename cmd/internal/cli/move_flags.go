@@ -171,7 +171,7 @@ type moveFlags struct {
 
 func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.objectFlags.add(env, cmd)
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and change nothing")
+	addDryRun(cmd, &f.dryRun, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
 	cmd.Flags().BoolVar(&f.summary, "summary", false, "only count the objects")

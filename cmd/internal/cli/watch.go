@@ -135,7 +135,7 @@ func (f *watchFlags) check(args []string) error {
 	switch {
 	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.place.store != "" ||
 		f.selector != "" || f.fields != ""):
-		return errors.New("--audit-log is the whole of the past: expected no KIND, -A, -l, --field-selector, --for or --store")
+		return errors.New("--audit-log is the whole of the past: expected no KIND, -A, -l, --field-selector, --for, --store")
 	case f.duration < 0:
 		return fmt.Errorf("--for: expected a duration that is not negative, got %s", f.duration)
 	case f.tracker.Window <= 0:
