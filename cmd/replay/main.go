@@ -1,6 +1,6 @@
 // Replay replays recorded writes to kube-apiserver, and compares.
 //
-//	go run ./cmd/replay [--openapi FILE] [--server] [--verbose] PATH…
+//	go run ./cmd/replay [--openapi FILE] [--verbose] PATH…
 //
 // It sends the writes of recorded traces through the engine and compares the result of each with the recorded response:
 // managed fields, byte for byte, conflicts, and the object. Every apply is planned before it is sent, and what the plan
@@ -13,15 +13,12 @@
 // decisions above the engine; and every difference, with - for the server's line and + for the engine's.
 //
 // Schemas are those of the trace's own CustomResourceDefinition, then of the documents of --openapi, then the embedded
-// ones. With --server, each trace is replayed on an API server of its own instead, over HTTP, and whole responses are
-// compared, except for what a server generates. Steps are skipped for faults of the recorded server that this one does
-// not have, each by name, and for custom resources without a definition in the trace.
+// ones.
 //
 // Exit status: 0 if no step differed, 1 if any did, or on any error.
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +26,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -49,13 +45,9 @@ var errDiffered = errors.New("steps differed")
 func run(args []string, out io.Writer) error {
 	flags := pflag.NewFlagSet("replay", pflag.ContinueOnError)
 	schemas := flags.StringArray("openapi", nil, "`FILE` or folder with OpenAPI v3 documents; may be given several times")
-	onServer := flags.Bool("server", false, "replay on an API server, over HTTP")
 	verbose := flags.Bool("verbose", false, "print a line for every step")
 	if err := flags.Parse(args); err != nil {
 		return err
-	}
-	if *onServer && len(*schemas) > 0 {
-		return errors.New("--openapi does not go with --server")
 	}
 	c := place.NewCatalog()
 	if err := c.AddSchemas(&process.Env{}, *schemas); err != nil {
@@ -70,12 +62,7 @@ func run(args []string, out io.Writer) error {
 	}
 	report := replay.Report{Verbose: *verbose}
 	for _, trace := range traces {
-		var results []replay.Result
-		if *onServer {
-			results, err = replay.RunServer(context.Background(), trace, apiserver.Options{Validation: kubernetes.Validate})
-		} else {
-			results, err = runTrace(trace, c.Types)
-		}
+		results, err := runTrace(trace, c.Types)
 		if err != nil {
 			return err
 		}

@@ -97,12 +97,10 @@ func findParent(ctx context.Context, p place.Place, resource, name, namespace st
 		})
 	}
 	switch {
-	case errors.Is(err, cluster.ErrNotFound) || apierrors.IsNotFound(err):
+	case err == nil && len(found) == 0 || errors.Is(err, cluster.ErrNotFound) || apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case len(found) == 0:
-		return nil, nil
 	}
 	return found[0], nil
 }

@@ -123,13 +123,6 @@ func (w *watcher) readAuditEvent(line []byte) error {
 }
 
 // kindNames splits the arguments that name kinds, which may have commas as kubectl's do.
-func kindNames(args []string) (out []string) {
-	for _, arg := range args {
-		for _, name := range strings.Split(arg, ",") {
-			if name != "" {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
+func kindNames(args []string) []string {
+	return strings.FieldsFunc(strings.Join(args, ","), func(r rune) bool { return r == ',' })
 }

@@ -122,13 +122,10 @@ func (f *blameFlags) run(env *process.Env, cmd *cobra.Command, args []string) er
 		reports = append(reports, report)
 	}
 	reports, err := f.ofManagers(reports)
-	if err != nil {
-		missing = errors.Join(missing, err)
-	}
+	missing = errors.Join(missing, err)
 	if len(reports) == 0 {
 		return errors.Join(missing, p.Close())
 	}
-	err = nil
 	switch f.format {
 	case "json":
 		err = blame.JSON(env.Stdout, reports...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/managedfields"
@@ -53,14 +54,19 @@ func (f *objectFlags) complete(
 }
 
 // kindsIn returns the names of the kinds in a place.
-func kindsIn(ctx context.Context, p place.Place) []string {
+func kindsIn(ctx context.Context, p place.Place) (out []string) {
+	var kinds []cluster.Kind
 	switch p := p.(type) {
 	case *place.Cluster:
-		return p.Client.Resources()
+		kinds = p.Client.Kinds()
 	case *place.Store:
-		return p.Resources(ctx)
+		kinds, _ = p.KindsStored(ctx)
 	}
-	return nil
+	for _, k := range kinds {
+		out = append(out, k.Resource.GroupResource().String())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // completeNamespaces completes the flag --namespace, and completeContexts --context.

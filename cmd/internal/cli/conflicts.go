@@ -32,6 +32,12 @@ type conflictsFlags struct {
 	format    string
 }
 
+// resolved is an intent with its conflicts resolved.
+type resolved struct {
+	*place.Desired
+	*fieldmanager.Resolution
+}
+
 func newConflicts(env *process.Env) *cobra.Command {
 	var flags conflictsFlags
 	cmd := &cobra.Command{
@@ -81,7 +87,7 @@ error, or if it was not confirmed. With several documents, the highest.`,
 	cmd.Flags().StringVar(&flags.others, "others", conflicts.GiveUp.String(),
 		"the `WAY` out of the conflicts that --field does not name")
 	cmd.Flags().BoolVar(&flags.unchanged, "show-unchanged", false, "list objects without a conflict too, of several")
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "apply nothing")
+	addDryRun(cmd, &flags.dryRun, "apply nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addFormat(env, cmd, &flags.format, "yaml", "json", "status")
 	for _, name := range []string{"resolve", "others"} {
@@ -213,7 +219,7 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 		return err
 	}
 	ctx := cmd.Context()
-	var list []view.Resolved
+	var list []resolved
 	failed := false
 	met := map[string]bool{} // of --field
 	for _, read := range f.readAllDesired(ctx, env, p, docs) {
@@ -221,7 +227,7 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 		if err == nil {
 			var r *fieldmanager.Resolution
 			if r, err = f.resolution(w, way, others, met); err == nil {
-				list = append(list, view.Resolved{Desired: w, Resolution: r})
+				list = append(list, resolved{Desired: w, Resolution: r})
 			}
 		}
 		if err != nil {
@@ -289,11 +295,16 @@ func isUnder(set *fieldpath.Set, path fieldpath.Path) bool {
 
 // applyResolved shows what the ways out do, asks, and applies them.
 func (f *conflictsFlags) applyResolved(
-	ctx context.Context, env *process.Env, p place.Place, list []view.Resolved, offline bool,
+	ctx context.Context, env *process.Env, p place.Place, list []resolved, offline bool,
 ) (failed bool, err error) {
 	shown := view.PlanView{Palette: view.PaletteFor(env, env.Stderr)}
 	for _, r := range list {
-		shown.WriteResolved(env.Stderr, r)
+		forced := ""
+		if r.Force {
+			forced = ", with force"
+		}
+		fmt.Fprintf(env.Stderr, "%s: %s%s\n", r.Title(), r.Plan.Outcome, forced)
+		shown.WriteEffects(env.Stderr, view.Planned{Desired: r.Desired, Plan: r.Plan})
 	}
 	if !f.dryRun && !offline {
 		question := fmt.Sprintf("Apply this to %s in %s?", view.Counted(len(list), "object", "objects"), p)

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,19 @@ func addOutput(cmd *cobra.Command, o *view.Output, formats ...string) {
 func addFormat(env *process.Env, cmd *cobra.Command, format *string, formats ...string) {
 	cmd.Flags().StringVarP(format, "output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
 	completeChoices(env, cmd, "output", formats...)
+}
+
+// addDryRun adds the flag of a dry run, with the values that kubectl has for one by the server.
+func addDryRun(cmd *cobra.Command, into *bool, usage string) {
+	cmd.Flags().BoolFunc("dry-run", usage, func(text string) (err error) {
+		switch text {
+		case "server", "none":
+			*into = text == "server"
+		default:
+			*into, err = strconv.ParseBool(text)
+		}
+		return err
+	})
 }
 
 // checkFormat returns an error for an unknown format.

@@ -53,7 +53,7 @@ Exit status: 0 if all is done, 1 on any error, or if it was not confirmed.`,
 	cmd.Flags().StringArrayVar(&flags.fields, "field", nil,
 		"the field at `PATH`, and all fields in it; may be given several times")
 	cmd.Flags().StringVar(&flags.temporary, "temporary", "handover", "`NAME` of the temporary manager")
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show what would be done, and change nothing")
+	addDryRun(cmd, &flags.dryRun, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&flags.confirm.Yes, "yes", "y", false, "do not ask")
 	addOutput(cmd, &flags.output, "yaml", "json", "name")
 	return cmd
@@ -110,8 +110,7 @@ func (f *handoverFlags) handOver(ctx context.Context, env *process.Env, p place.
 	shown := view.PlanView{Palette: view.PaletteFor(env, out)}
 	for i, step := range steps {
 		fmt.Fprintf(out, "%s: apply %d of %d, of %q: %s\n", w.Title(), i+1, len(steps), step.Manager, step.Plan.Outcome)
-		shown.WriteChanges(out, view.Planned{Desired: w, Plan: step.Plan})
-		shown.WriteOwnership(out, view.Planned{Desired: w, Plan: step.Plan})
+		shown.WriteEffects(out, view.Planned{Desired: w, Plan: step.Plan})
 	}
 	if f.dryRun {
 		return nil

@@ -44,18 +44,11 @@ type pending struct {
 
 // moving is a move of ownership in a number of objects.
 type moving struct {
-	env    *process.Env
-	place  place.Place
-	move   moverFunc
-	done   string
-	dryRun bool
-	format string
-	// concurrency is how many objects are planned and written at the same time.
-	concurrency int
-	// showUnchanged lists the unchanged ones of several objects.
-	showUnchanged bool
-	// isSummary only counts.
-	isSummary bool
+	*moveFlags
+	env   *process.Env
+	place place.Place
+	move  moverFunc
+	done  string
 
 	all       []pending // in order, including objects that do not change
 	count     int       // of objects that change
@@ -114,7 +107,7 @@ func (m *moving) planMove(t *place.Target) (pending, error) {
 // writePreview writes the previews of the moves that change something.
 func (m *moving) writePreview(w io.Writer) {
 	for _, next := range m.all {
-		if next.movedObject() != nil && !m.isSummary {
+		if next.movedObject() != nil && !m.summary {
 			fmt.Fprint(w, next.preview)
 		}
 	}
@@ -165,7 +158,7 @@ func (m *moving) printPatches() error {
 }
 
 // writeMoves previews the moves, asks, and makes them.
-func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) error {
+func (m *moving) writeMoves(ctx context.Context) error {
 	switch {
 	case m.dryRun && m.format == "":
 		m.writePreview(m.env.Stdout)
@@ -174,7 +167,7 @@ func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) erro
 	}
 	if m.count > 0 && !m.dryRun {
 		question := fmt.Sprintf("Write this to %s in %s?", view.Counted(m.count, "object", "objects"), m.place)
-		if err := confirm.Ask(m.env, question); err != nil {
+		if err := m.confirm.Ask(m.env, question); err != nil {
 			return err
 		}
 	}
@@ -186,7 +179,7 @@ func (m *moving) writeMoves(ctx context.Context, confirm view.Confirmation) erro
 	written, skipped := m.storeMoves(ctx)
 	switch m.format {
 	case "":
-		if total := m.count + m.unchanged + m.failed + skipped; total > 1 || m.isSummary {
+		if total := m.count + m.unchanged + m.failed + skipped; total > 1 || m.summary {
 			fmt.Fprintf(m.env.Stdout, "%s: %d %s, %d unchanged, %d failed\n",
 				view.Counted(total, "object", "objects"), m.count, m.done, m.unchanged, m.failed)
 		}
@@ -251,10 +244,10 @@ func (m *moving) finished(one *pending, err error) map[string]any {
 		if verb = m.done; m.dryRun {
 			verb += " (dry run)"
 		}
-	case len(m.all)+m.failed > 1 && !m.showUnchanged:
+	case len(m.all)+m.failed > 1 && !m.moveFlags.unchanged:
 		return nil
 	}
-	if m.format == "" && !m.isSummary {
+	if m.format == "" && !m.summary {
 		fmt.Fprintf(m.env.Stdout, "%s %s\n", one.Title(), verb)
 	}
 	return one.movedObject()

@@ -171,7 +171,7 @@ type moveFlags struct {
 
 func (f *moveFlags) add(env *process.Env, cmd *cobra.Command) {
 	f.objectFlags.add(env, cmd)
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and change nothing")
+	addDryRun(cmd, &f.dryRun, "show what would be done, and change nothing")
 	cmd.Flags().BoolVarP(&f.confirm.Yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&f.unchanged, "show-unchanged", false, "list unchanged objects too, of several")
 	cmd.Flags().BoolVar(&f.summary, "summary", false, "only count the objects")
@@ -222,8 +222,7 @@ func (f *moveFlags) moveObjects(
 	if p == nil || len(targets) == 0 {
 		return missing
 	}
-	m := &moving{env: env, place: p, move: move, done: done, dryRun: f.dryRun, format: f.format,
-		concurrency: f.concurrency, showUnchanged: f.unchanged, isSummary: f.summary}
+	m := &moving{moveFlags: f, env: env, place: p, move: move, done: done}
 	m.planMoves(targets)
 	if missing != nil {
 		view.Report(env, missing)
@@ -236,7 +235,7 @@ func (f *moveFlags) moveObjects(
 		ctx, stop := signal.NotifyContext(env.Context, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		context.AfterFunc(ctx, stop) // a second interrupt ends the process
-		err = m.writeMoves(ctx, f.confirm)
+		err = m.writeMoves(ctx)
 	}
 	if err = errors.Join(err, p.Close()); err == nil && m.failed > 0 {
 		err = errReported

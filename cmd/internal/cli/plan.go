@@ -34,9 +34,6 @@ type planFlags struct {
 	format        string
 }
 
-// planGCPercent is GOGC during a plan.
-const planGCPercent = 400
-
 func newPlan(env *process.Env) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
@@ -117,7 +114,7 @@ documents, the highest.`,
 
 func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	// The garbage of a plan is small and its end near: collecting it less often saves a fifth of the time.
-	defer debug.SetGCPercent(debug.SetGCPercent(planGCPercent))
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	if err := checkFormat(f.format, planFormats...); err != nil {
 		return err
 	}

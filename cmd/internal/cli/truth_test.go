@@ -21,9 +21,9 @@ import (
 	"github.com/tenure-ssa/tenure/fieldmanager"
 )
 
-// TestPlansAreTrue plans documents of every built-in kind, as new objects and as changes of existing ones, with dry runs
-// and without, and then applies them to the same server, which validates as kube-apiserver does. With dry runs, what it
-// refuses is planned as refused; nothing is that it takes. Each line of testdata/kinds.jsonl is a valid document; the
+// TestPlansAreTrue plans documents of every built-in kind, as new objects and as changes of existing ones, with dry
+// runs and without, and then applies them to the same server, which validates as kube-apiserver does. With dry runs,
+// what it refuses is planned as refused; nothing is that it takes. Each line of testdata/kinds.jsonl is a valid document; the
 // others are variants of it.
 func TestPlansAreTrue(t *testing.T) {
 	env := testEnv()

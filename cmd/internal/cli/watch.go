@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/place"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
 	"github.com/tenure-ssa/tenure/cmd/internal/view"
+	"github.com/tenure-ssa/tenure/internal/printable"
 	"github.com/tenure-ssa/tenure/managedfields/fights"
 )
 
@@ -133,7 +135,7 @@ func (f *watchFlags) check(args []string) error {
 	switch {
 	case f.auditLogs != nil && (len(args) > 0 || f.all || f.duration != 0 || f.place.store != "" ||
 		f.selector != "" || f.fields != ""):
-		return errors.New("--audit-log is the whole of the past: expected no KIND, -A, -l, --field-selector, --for or --store")
+		return errors.New("--audit-log is the whole of the past: expected no KIND, -A, -l, --field-selector, --for, --store")
 	case f.duration < 0:
 		return fmt.Errorf("--for: expected a duration that is not negative, got %s", f.duration)
 	case f.tracker.Window <= 0:
@@ -297,7 +299,7 @@ func (w *watcher) tell(f fights.Finding) error {
 		w.told = map[string]bool{}
 	}
 	w.told[key] = true
-	_, err := fmt.Fprintln(w.env.Stdout, view.FindingLine(f))
+	_, err := fmt.Fprintln(w.env.Stdout, printable.Text(f.String()))
 	return err
 }
 
@@ -316,12 +318,13 @@ func (w *watcher) redraw() error {
 	w.mu.Lock()
 	findings, objects := w.tracker.Findings(w.env.Now()), w.tracker.Objects()
 	w.mu.Unlock()
-	text, err := view.FindingsText(programName(w.env), findings, w.env.Now())
+	var text strings.Builder
+	err := view.Findings(&text, programName(w.env), findings, w.env.Now())
 	if err != nil {
 		return err
 	}
-	text += fmt.Sprintf("\n%d objects watched, %d findings\n", objects, len(findings))
-	w.drawn, err = view.Redraw(w.env.Stdout, text, w.drawn)
+	fmt.Fprintf(&text, "\n%d objects watched, %d findings\n", objects, len(findings))
+	w.drawn, err = view.Redraw(w.env.Stdout, text.String(), w.drawn)
 	return err
 }
 

@@ -135,15 +135,6 @@ func (c *Cluster) Kinds() (out []Kind) {
 	return out
 }
 
-// Resources returns the names of the resources that can be listed, such as deployments.apps, sorted.
-func (c *Cluster) Resources() (out []string) {
-	for _, k := range c.Kinds() {
-		out = append(out, k.Resource.GroupResource().String())
-	}
-	slices.Sort(out)
-	return out
-}
-
 // Versions returns the versions at which a kind is served, the preferred one first.
 func (c *Cluster) Versions(gk schema.GroupKind) (out []string) {
 	mappings, err := c.mapper.RESTMappings(gk)

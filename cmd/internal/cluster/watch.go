@@ -25,10 +25,7 @@ type Event struct {
 // again where the server has forgotten what was missed. An empty namespace means all. It returns an
 // error when the kind can't be listed. see is called by one goroutine.
 func (c *Cluster) Watch(ctx context.Context, k Kind, s Selection, see func(Event)) error {
-	of := c.dynamic.Resource(k.Resource).Namespace("")
-	if k.Namespaced {
-		of = c.dynamic.Resource(k.Resource).Namespace(s.Namespace)
-	}
+	of := c.resource(k, s.Namespace)
 	// client-go logs why it tries again, and what it can't read when ctx ends. That is not for the user's screen.
 	silent := logr.Discard()
 	ctx = klog.NewContext(ctx, silent)

@@ -114,13 +114,7 @@ func (p *Files) Live(_ context.Context, intent map[string]any) (*Target, map[str
 	}
 	// If there is one object, the intent must be for it.
 	if len(p.objects) == 1 {
-		only := p.objects[0]
-		if err := checkSameObject(only.Object, intent); err != nil {
-			return t, nil, err
-		}
-		if only.Namespace != "" && t.Namespace != "" && only.Namespace != t.Namespace {
-			return t, nil, fmt.Errorf("the live object is in namespace %q, expected %q", only.Namespace, t.Namespace)
-		}
+		return t, nil, fmt.Errorf("the live object is %s, expected %s", p.objects[0].Title(), t.Title())
 	}
 	return t, intent, nil
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
 )
 
-// maxName is the maximum length of a name, in bytes.
-const maxName = 253
-
 // identify returns the name and namespace of a document's object, and the document with its namespace.
 // The namespace of a document without one is asked, or else the result of otherwise. An error names the
 // invalid field.
@@ -28,7 +25,7 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 	if name, err = manifest.Text(metadata, ".metadata", "name"); err != nil {
 		return "", "", nil, err
 	}
-	if problems := validName(name); len(problems) > 0 {
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 		return "", "", nil, fmt.Errorf(".metadata.name: %q %s", name, strings.Join(problems, ", "))
 	}
 	if namespace, err = manifest.OptionalText(metadata, ".metadata", "namespace"); err != nil {
@@ -58,19 +55,4 @@ func identify(k *Kind, tree map[string]any, asked string, otherwise func() (stri
 	metadata, tree = maps.Clone(metadata), maps.Clone(tree)
 	metadata["namespace"], tree["metadata"] = namespace, metadata
 	return name, namespace, tree, nil
-}
-
-// validName returns the problems of an object's name that hold for all kinds; some kinds have stricter
-// rules.
-func validName(name string) (problems []string) {
-	problems = content.IsPathSegmentName(name)
-	if len(name) > maxName {
-		problems = append(problems, fmt.Sprintf("may not be longer than %d bytes", maxName))
-	}
-	for _, r := range name {
-		if r < ' ' || r == 0x7f {
-			return append(problems, "may not contain control characters")
-		}
-	}
-	return problems
 }

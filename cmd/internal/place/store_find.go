@@ -77,16 +77,3 @@ func (p *Store) Find(ctx context.Context, s Selection) ([]*Target, error) {
 	}
 	return p.Cluster.Find(ctx, s)
 }
-
-// Resources returns the names of the kinds of the stored objects.
-func (p *Store) Resources(ctx context.Context) (out []string) {
-	kinds, err := p.KindsStored(ctx)
-	if err != nil {
-		return nil
-	}
-	for _, k := range kinds {
-		out = append(out, Resource(k.GroupKind()))
-	}
-	slices.Sort(out)
-	return out
-}

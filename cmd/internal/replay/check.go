@@ -11,6 +11,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/conflicts"
@@ -254,16 +255,13 @@ func (w *write) scalePaths() map[string]fieldpath.Path {
 	return out
 }
 
-func (w *write) scaleOf(live map[string]any, entries []any) map[string]any {
+func (w *write) scaleOf(live map[string]any) map[string]any {
 	liveMetadata, _ := live["metadata"].(map[string]any)
 	metadata := map[string]any{}
 	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
 		if v, ok := liveMetadata[name]; ok {
 			metadata[name] = v
 		}
-	}
-	if entries != nil {
-		metadata["managedFields"] = entries
 	}
 	scale := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata}
 	spec := map[string]any{}
@@ -285,30 +283,13 @@ func scaleReplicas(tree map[string]any) (any, bool) {
 
 // withScale returns live after a write of its Scale.
 func withScale(live, scale map[string]any, entries []metav1.ManagedFieldsEntry) map[string]any {
-	out := runtime.DeepCopyJSON(live)
+	out := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(live)}
+	out.SetManagedFields(entries)
 	if replicas, ok := scaleReplicas(scale); ok {
-		spec, ok := out["spec"].(map[string]any)
-		if !ok {
-			spec = map[string]any{}
-			out["spec"] = spec
-		}
-		spec["replicas"] = replicas
+		// The comparison reports a spec of another type.
+		_ = unstructured.SetNestedField(out.Object, replicas, "spec", "replicas")
 	}
-	list := make([]any, len(entries))
-	for i := range entries {
-		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&entries[i])
-		if err != nil {
-			panic("replay: bug: an entry has no JSON: " + err.Error())
-		}
-		list[i] = tree
-	}
-	metadata, ok := out["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		out["metadata"] = metadata
-	}
-	metadata["managedFields"] = list
-	return out
+	return out.Object
 }
 
 // compareManagedFields compares managed fields, including order and times.

@@ -49,7 +49,7 @@ func completeBuiltin(kind schema.GroupVersionKind, tree map[string]any) map[stri
 // change: a server compares the objects with their defaults, and does not store such a change.
 func (w *write) settleTimes(kind schema.GroupVersionKind, got map[string]any) map[string]any {
 	live := w.r.live
-	if live == nil || !sameButTimes(managedFieldsIn(live), managedFieldsIn(got)) {
+	if live == nil || !typed.Equal(withoutTimes(managedFieldsIn(live)), withoutTimes(managedFieldsIn(got))) {
 		return got
 	}
 	after := stripped(w.complete(kind, w.reset(got)))
@@ -61,11 +61,7 @@ func (w *write) settleTimes(kind schema.GroupVersionKind, got map[string]any) ma
 	return managedfields.With(got, managedFieldsIn(live))
 }
 
-// sameButTimes reports whether two lists of entries are equal but for their times.
-func sameButTimes(a, b any) bool {
-	return typed.Equal(withoutTimes(a), withoutTimes(b))
-}
-
+// withoutTimes returns a list of entries without their times.
 func withoutTimes(list any) any {
 	items, _ := list.([]any)
 	out := make([]any, len(items))

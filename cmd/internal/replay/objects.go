@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/pmezard/go-difflib/difflib"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -195,5 +196,8 @@ func render(v any) string {
 
 // diff returns a unified diff of two texts: - for want, + for got.
 func diff(want, got string) string {
-	return strings.TrimRight(unified(strings.Split(want, "\n"), strings.Split(got, "\n")), "\n")
+	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // whose only error is that of a writer
+		A: difflib.SplitLines(want), B: difflib.SplitLines(got), FromFile: "server", ToFile: "engine", Context: 3,
+	})
+	return strings.TrimRight(text, "\n")
 }

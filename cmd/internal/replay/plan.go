@@ -254,16 +254,12 @@ func (w *write) comparePlan(plan planned) error {
 		w.r.plan = PlanNeedsValidation
 		return nil
 	}
-	return w.r.compared(plan, w.serverOutcome(live, code, body))
-}
-
-// compared records whether a plan agrees with what a server did.
-func (r *replayer) compared(plan planned, want string) error {
+	want := w.serverOutcome(live, code, body)
 	if plan.got == want {
-		r.plan = PlanAgrees
+		w.r.plan = PlanAgrees
 		return nil
 	}
-	r.plan = PlanDiffers
+	w.r.plan = PlanDiffers
 	return fmt.Errorf("the plan's outcome is %s, the server's %s; the plan's error: %v", plan.got, want, plan.err)
 }
 
@@ -283,9 +279,7 @@ func (w *write) liveScale() (map[string]any, *managedfields.ScaleHandler, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	scaleEntries, err := managedfields.Decode(entries)
-	if err != nil {
-		return nil, nil, err
-	}
-	return w.scaleOf(w.r.live, scaleEntries.EncodeTree()), handler, nil
+	scale := &unstructured.Unstructured{Object: w.scaleOf(w.r.live)}
+	scale.SetManagedFields(entries)
+	return scale.Object, handler, nil
 }

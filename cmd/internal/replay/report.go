@@ -84,17 +84,14 @@ func (r *Report) Write(w io.Writer) error {
 		fmt.Fprintf(&out, "plans: %d not compared, as values were not validated\n", n)
 	}
 	n := r.count("")
-	fmt.Fprintf(&out, "%s: %d agreed, %d differed, %d skipped\n",
-		counted(len(r.results), "step", "steps"), n[Agreed], n[Differed], n[Skipped])
+	steps := "steps"
+	if len(r.results) == 1 {
+		steps = "step"
+	}
+	fmt.Fprintf(&out, "%d %s: %d agreed, %d differed, %d skipped\n", len(r.results), steps, n[Agreed], n[Differed],
+		n[Skipped])
 	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // location names the step of a result.

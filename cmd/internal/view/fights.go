@@ -185,16 +185,6 @@ func NewFindingJSON(program string, f fights.Finding) FindingJSON {
 	return out
 }
 
-// FindingLine returns a finding as one line.
-func FindingLine(f fights.Finding) string { return printable.Text(f.String()) }
-
-// FindingsText returns the table of Findings.
-func FindingsText(program string, findings []fights.Finding, now time.Time) (string, error) {
-	var b strings.Builder
-	err := Findings(&b, program, findings, now)
-	return b.String(), err
-}
-
 // Redraw prints text in the place of what was drawn, some lines above, and returns how many lines it
 // has. The movement of the cursor goes around the guard of w, which lets nothing of the kind through.
 func Redraw(w io.Writer, text string, drawn int) (lines int, err error) {

@@ -142,8 +142,7 @@ func (v PlanView) writePlan(w io.Writer, p Planned) error {
 	)
 	// In a new object, everything is new, and owned by its creator.
 	if p.Desired.Object != nil {
-		v.WriteChanges(w, p)
-		v.WriteOwnership(w, p)
+		v.WriteEffects(w, p)
 	}
 	return nil
 }
@@ -153,9 +152,15 @@ var changeColors = map[fieldmanager.ChangeKind]color.Attribute{
 	fieldmanager.Modified: color.FgYellow, fieldmanager.Reordered: color.FgYellow,
 }
 
-// WriteChanges writes a table of the fields that change.
-func (v PlanView) WriteChanges(w io.Writer, p Planned) {
-	rows := [][]cell{{{"CHANGE", color.Bold}, {"FIELD", color.Bold}, {"BEFORE", color.Bold}, {"AFTER", color.Bold}}}
+// WriteEffects writes tables of the fields that change, and of those that managers gain and lose.
+func (v PlanView) WriteEffects(w io.Writer, p Planned) {
+	v.writeChanges(w, p)
+	v.writeOwnership(w, p)
+}
+
+// writeChanges writes a table of the fields that change.
+func (v PlanView) writeChanges(w io.Writer, p Planned) {
+	rows := [][]cell{headings("CHANGE", "FIELD", "BEFORE", "AFTER")}
 	for change := range p.Changes() {
 		change = hideChange(p.Kind.GroupKind(), change)
 		row := []cell{{string(change.Kind), changeColors[change.Kind]}, {change.Path.Short(), color.FgCyan}}
@@ -190,9 +195,9 @@ func brief(value any) string {
 	return string(runes)
 }
 
-// WriteOwnership writes a table of the fields that managers gain and lose.
-func (v PlanView) WriteOwnership(w io.Writer, p Planned) {
-	rows := [][]cell{{{"MANAGER", color.Bold}, {"OWNERSHIP", color.Bold}, {"FIELD", color.Bold}}}
+// writeOwnership writes a table of the fields that managers gain and lose.
+func (v PlanView) writeOwnership(w io.Writer, p Planned) {
+	rows := [][]cell{headings("MANAGER", "OWNERSHIP", "FIELD")}
 	for _, change := range p.Ownership {
 		who := cell{describeKey(change.Manager), managerColor(change.Manager.Manager)}
 		gains := change.Gains.Difference(change.Shares)

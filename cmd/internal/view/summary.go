@@ -66,10 +66,7 @@ func summarize(plans []Planned, failed int) summaryJSON {
 // WriteSummary writes how many objects of each kind have which outcome.
 func (v PlanView) WriteSummary(w io.Writer, plans []Planned, failed int) error {
 	s := summarize(plans, failed)
-	rows := [][]cell{{}}
-	for _, name := range []string{"KIND", "OBJECTS", "UNCHANGED", "OWNERSHIP", "CHANGED", "CREATED", "CONFLICTS"} {
-		rows[0] = append(rows[0], cell{name, color.Bold})
-	}
+	rows := [][]cell{headings("KIND", "OBJECTS", "UNCHANGED", "OWNERSHIP", "CHANGED", "CREATED", "CONFLICTS")}
 	row := func(name string, c *planCounts) {
 		cells := []cell{{name, 0}, {strconv.Itoa(c.Objects), 0}}
 		for i, n := range []int{c.Unchanged, c.Ownership, c.Changed, c.Created, c.Conflicts} {
