@@ -207,12 +207,14 @@ func TestHandoverInOtherWords(t *testing.T) {
 		}},
 	}}})
 	mover := ownership.Mover{Types: openapi.Builtin()}
+	canonical := mover
+	canonical.Plan.Semantics = typed.Canonical(nil)
 	for _, row := range []struct {
 		mover ownership.Mover
 		want  fieldmanager.Outcome
 	}{
 		{mover, fieldmanager.Changed},
-		{ownership.Mover{Types: mover.Types, Plan: fieldmanager.PlanOptions{Semantics: typed.Canonical(nil)}}, fieldmanager.OwnershipOnly},
+		{canonical, fieldmanager.OwnershipOnly},
 	} {
 		steps, err := row.mover.Handover(
 			t.Context(),
