@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,77 +19,63 @@ func (w *applyWrite) ownershipChanges(live runtime.Object) ([]OwnershipChange, e
 			return nil, &ObjectError{LiveObject, "", err}
 		}
 	}
+	out := OwnershipChanges(before, w.entries)
 	changes := w.m.compare(w.ctx, w.liveObject, w.mergedObject)
 	was := before.Positions()
-	var out []OwnershipChange
-	for i := range w.entries {
-		now := &w.entries[i]
-		j, there := was[now.Key]
-		delete(was, now.Key)
-		if now.IsUnchanged() {
+	for i := range out {
+		c := &out[i]
+		if c.Loses.Empty() {
 			continue
 		}
-		var old managedfields.Entry
-		if there {
-			old = before[j]
-		}
-		if c, ok := w.ownershipChange(&old, now, changes); ok {
-			out = append(out, c)
-		}
-	}
-	var none managedfields.Entry
-	for _, j := range was {
-		if c, ok := w.ownershipChange(&before[j], &none, changes); ok {
-			out = append(out, c)
-		}
-	}
-	slices.SortFunc(out, func(a, b OwnershipChange) int { return a.Manager.Compare(b.Manager) })
-	return out, nil
-}
-
-// ownershipChange compares two entries of one manager, one of which may be the
-// zero entry. ok is false when it owns what it owned.
-func (w *applyWrite) ownershipChange(
-	old, now *managedfields.Entry,
-	changes *comparisons,
-) (c OwnershipChange, ok bool) {
-	c.Manager, c.Version = now.Key, now.APIVersion
-	if c.Version == "" {
-		c.Manager, c.Version = old.Key, old.APIVersion
-	}
-	had, err := old.Fields()
-	if err != nil {
-		// What it owned can't be told: it counts as nothing.
-		w.m.warning(old, err)
-	}
-	has, err := now.Fields()
-	if err != nil {
-		return c, false // it can't be told either, and was kept
-	}
-	if old.APIVersion == now.APIVersion && had.Equal(has) {
-		return c, false
-	}
-	c.Gains = has.Difference(had)
-	c.Loses = had.Difference(has)
-	if !c.Gains.Empty() {
-		c.Shares = w.ownedByOthers(now.Key, now.APIVersion, c.Gains)
-	}
-	if !c.Loses.Empty() {
-		if change := changes.at(old.APIVersion); change.err == nil {
+		if change := changes.at(before[was[c.Manager]].APIVersion); change.err == nil {
 			c.Removes = c.Loses.Intersection(change.Removed)
 		}
 	}
-	return c, true
+	return out, nil
 }
 
-// ownedByOthers returns which paths of set, at a version, others than k own after
-// the write.
-func (w *applyWrite) ownedByOthers(k managedfields.Key, version string, set *fieldpath.Set) *fieldpath.Set {
+// OwnershipChanges returns how the entries after a write, or after moves of ownership, differ from those before, in the
+// order of managedfields.Key. An entry that can't be decoded owns nothing. It does not tell what is removed from the
+// object.
+func OwnershipChanges(before, after managedfields.Entries) (out []OwnershipChange) {
+	add := func(old, now *managedfields.Entry) {
+		c := OwnershipChange{
+			Manager: cmp.Or(now.Key, old.Key), Version: cmp.Or(now.APIVersion, old.APIVersion),
+			Gains: now.Owned().Difference(old.Owned()), Loses: old.Owned().Difference(now.Owned()),
+		}
+		if c.Gains.Empty() && c.Loses.Empty() && (old.APIVersion == now.APIVersion || now.APIVersion == "") {
+			return
+		}
+		if !c.Gains.Empty() {
+			c.Shares = ownedByOthers(after, c)
+		}
+		out = append(out, c)
+	}
+	was := before.Positions()
+	var none managedfields.Entry
+	for i := range after {
+		now, old := &after[i], &none
+		if j, ok := was[now.Key]; ok {
+			old = &before[j]
+			delete(was, now.Key)
+		}
+		if !now.IsUnchanged() {
+			add(old, now)
+		}
+	}
+	for _, j := range was {
+		add(&before[j], &none)
+	}
+	slices.SortFunc(out, func(a, b OwnershipChange) int { return a.Manager.Compare(b.Manager) })
+	return out
+}
+
+// ownedByOthers returns which of the fields that a manager gains others own too.
+func ownedByOthers(l managedfields.Entries, c OwnershipChange) *fieldpath.Set {
 	var parts []*fieldpath.Set
-	for i := range w.entries {
-		r := &w.entries[i]
-		if r.Key != k && r.APIVersion == version {
-			parts = append(parts, r.Intersection(set))
+	for i := range l {
+		if l[i].Key != c.Manager && l[i].APIVersion == c.Version {
+			parts = append(parts, l[i].Intersection(c.Gains))
 		}
 	}
 	return fieldpath.UnionOf(parts...)

@@ -19,8 +19,10 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// clock is that of adoptions, in part of a second.
-func clock() time.Time { return time.Date(2026, 1, 2, 4, 9, 0, 500, time.UTC) }
+// clocked are options with the time of adoptions, in part of a second.
+func clocked(schema.GroupVersionKind, string) fieldmanager.Options {
+	return fieldmanager.Options{Clock: func() time.Time { return time.Date(2026, 1, 2, 4, 9, 0, 500, time.UTC) }}
+}
 
 func TestMoveErrors(t *testing.T) {
 	app := `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":`
@@ -82,7 +84,7 @@ func TestMoveErrors(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			w := started(t)
 			before := w.live.DeepCopy()
-			mover := ownership.New(openapi.Builtin(), nil)
+			mover := ownership.Mover{Types: openapi.Builtin()}
 			_, err := mover.Do(t.Context(), w.live, row.move)
 			require.ErrorContains(t, err, row.want)
 			_, err = mover.Do(t.Context(), w.live, ownership.Drop{From: manager("kubectl")}, row.move)
@@ -118,7 +120,7 @@ func TestSelects(t *testing.T) {
 				entry("Apply", "apps/v1", ""), entry("Update", "apps/v1", ""),
 				entry("Update", "apps/v1", "status"), entry("Update", "apps/v1beta1", ""),
 			})
-			r, err := ownership.New(openapi.Builtin(), nil).Do(t.Context(), live, ownership.Drop{From: row.from})
+			r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), live, ownership.Drop{From: row.from})
 			require.NoError(t, err)
 			entries, err := managedfields.Decode(r.Object.(*unstructured.Unstructured).GetManagedFields())
 			require.NoError(t, err)
@@ -133,7 +135,7 @@ func TestSelects(t *testing.T) {
 }
 
 func TestObjectsThatCannotBeRead(t *testing.T) {
-	mover := ownership.New(openapi.Builtin(), nil)
+	mover := ownership.Mover{Types: openapi.Builtin()}
 	drop := ownership.Drop{From: manager("a")}
 	for _, row := range []struct {
 		name string
@@ -165,7 +167,7 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 
 func TestPatch(t *testing.T) {
 	w := started(t)
-	mover := ownership.New(openapi.Builtin(), nil).Clock(clock)
+	mover := ownership.Mover{Types: openapi.Builtin(), Options: clocked}
 	r, err := mover.Do(t.Context(), w.live)
 	require.NoError(t, err)
 	patch, err := r.Patch()
@@ -248,13 +250,13 @@ spec:
               free: {type: object, additionalProperties: {type: object, properties: {x: {type: string}, y: {type: string}}}}
 `
 
-func widgets(t *testing.T) (*openapi.Registry, *ownership.Mover) {
+func widgets(t *testing.T) (*openapi.Registry, ownership.Mover) {
 	crd := parse(t, widget)
 	types, err := openapi.CompileCRD(crd.Object)
 	require.NoError(t, err)
-	return types, ownership.New(types, func(schema.GroupVersionKind, string) fieldmanager.Options {
+	return types, ownership.Mover{Types: types, Options: func(schema.GroupVersionKind, string) fieldmanager.Options {
 		return fieldmanager.Options{Converter: fieldmanager.NoneConverter{}}
-	})
+	}}
 }
 
 func withEntries(t *testing.T, text string, entries ...string) *unstructured.Unstructured {
@@ -368,7 +370,7 @@ func TestOthersStayAsTheyAre(t *testing.T) {
 // What can't be foretold says so, and stops no move.
 func TestNextThatCannotBeTold(t *testing.T) {
 	types, _ := widgets(t)
-	mover := ownership.New(types, nil)
+	mover := ownership.Mover{Types: types}
 	live := withEntries(t, "spec: {a: x}", `one Apply example.dev/v2 {"f:spec":{"f:a":{}}}`)
 	r, err := mover.Do(t.Context(), live, ownership.Drop{From: manager("one")})
 	require.NoError(t, err)
@@ -386,7 +388,7 @@ func TestGoStructsMove(t *testing.T) {
 				{Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
 					FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:k":{}}}}`)}}},
 	}
-	r, err := ownership.New(openapi.Builtin(), nil).Do(t.Context(), live,
+	r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), live,
 		ownership.Transfer{All: true, From: manager("one"), To: manager("two")})
 	require.NoError(t, err)
 	require.IsType(t, live, r.Object)

@@ -1,7 +1,7 @@
 // Package ownership moves the ownership of fields between managers. It changes the managed fields of an object, and
 // nothing else.
 //
-//	mover := ownership.New(types, nil)
+//	mover := ownership.Mover{Types: types}
 //	result, err := mover.Do(ctx, live, ownership.Transfer{
 //		Fields: fields, From: managedfields.Key{Manager: "kubectl"}, To: managedfields.Key{Manager: "argocd"},
 //	})

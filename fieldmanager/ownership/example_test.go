@@ -45,7 +45,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	result, err := ownership.New(openapi.Builtin(), nil).Do(context.Background(), live, ownership.Transfer{
+	result, err := ownership.Mover{Types: openapi.Builtin()}.Do(context.Background(), live, ownership.Transfer{
 		Fields: replicas,
 		From:   managedfields.Key{Manager: "alice"},
 		To:     managedfields.Key{Manager: "bob"},
@@ -82,7 +82,7 @@ metadata: {name: nginx}
 spec: {replicas: 3, paused: false}
 `)
 	replicas := fieldpath.NewSet(fieldpath.Fields("spec", "replicas"))
-	steps, err := ownership.New(openapi.Builtin(), nil).
+	steps, err := ownership.Mover{Types: openapi.Builtin()}.
 		Handover(context.Background(), live, intent, "alice", replicas, "handover-to-hpa")
 	if err != nil {
 		panic(err)

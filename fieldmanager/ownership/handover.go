@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,11 +33,8 @@ type Step struct {
 //
 // applied is the current intent of manager, with or without the fields, whose values are ignored. live must have all
 // the fields, and manager must own them. The fields are chosen as in a [Move]. The applies are for the main resource.
-func (m *Mover) Handover(ctx context.Context, live, applied runtime.Object, manager string, fields *fieldpath.Set,
+func (m Mover) Handover(ctx context.Context, live, applied runtime.Object, manager string, fields *fieldpath.Set,
 	temporary string) ([]Step, error) {
-	if fields.Empty() {
-		return nil, errors.New("no fields are chosen")
-	}
 	if temporary == manager {
 		return nil, fmt.Errorf("manager %q can't hand over to itself", manager)
 	}
@@ -47,19 +43,18 @@ func (m *Mover) Handover(ctx context.Context, live, applied runtime.Object, mana
 			return nil, err
 		}
 	}
-	s, err := m.start(ctx, live)
+	e, err := m.Edit(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	owner := managedfields.KeyOf(manager, managedfields.Apply, "", "")
-	entries, err := s.readable(owner)
+	entries, err := e.readable(managedfields.KeyOf(manager, managedfields.Apply, "", ""))
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFields(fields, fmt.Sprintf("manager %q owns", manager), entries[0].Owned()); err != nil {
+	if err := checkFields(fields, false, fmt.Sprintf("manager %q owns", manager), entries[0].Owned()); err != nil {
 		return nil, err
 	}
-	fm, err := s.managerAt(applied.GetObjectKind().GroupVersionKind().GroupVersion().String(), "")
+	fm, err := e.Manager(applied.GetObjectKind().GroupVersionKind().GroupVersion().String(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +62,7 @@ func (m *Mover) Handover(ctx context.Context, live, applied runtime.Object, mana
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFields(fields, "the object has", there); err != nil {
+	if err := checkFields(fields, false, "the object has", there); err != nil {
 		return nil, err
 	}
 	handed, err := fm.Extract(ctx, live, atOrBelow(there, fields))
@@ -82,7 +77,9 @@ func (m *Mover) Handover(ctx context.Context, live, applied runtime.Object, mana
 	now := live
 	for i := range steps {
 		step := &steps[i]
-		if step.Plan, err = fm.Plan(ctx, now, step.Intent, m.planning(step.Manager)); err != nil {
+		options := m.Plan
+		options.Manager = step.Manager
+		if step.Plan, err = fm.Plan(ctx, now, step.Intent, options); err != nil {
 			return nil, fmt.Errorf("the apply of %q: %w", step.Manager, err)
 		}
 		if step.Plan.Outcome == fieldmanager.Conflict {

@@ -32,7 +32,7 @@ func TestHandover(t *testing.T) {
 	w := newWorld(t, deploymentKind)
 	w.apply("alice", deployment(t, "spec: {replicas: 3, paused: true}"))
 	before := w.live.DeepCopy()
-	mover := ownership.New(openapi.Builtin(), nil)
+	mover := ownership.Mover{Types: openapi.Builtin()}
 	steps, err := mover.Handover(
 		t.Context(),
 		w.live,
@@ -110,7 +110,7 @@ func TestWithoutHandover(t *testing.T) {
 func TestHandoverByPatch(t *testing.T) {
 	w := newWorld(t, deploymentKind)
 	w.apply("alice", deployment(t, "spec: {replicas: 3, paused: true}"))
-	r, err := ownership.New(openapi.Builtin(), nil).Do(t.Context(), w.live, ownership.Transfer{
+	r, err := ownership.Mover{Types: openapi.Builtin()}.Do(t.Context(), w.live, ownership.Transfer{
 		Fields: replicas, From: manager("alice"), To: managedfields.KeyOf("hpa", managedfields.Update, "apps/v1", "scale")})
 	require.NoError(t, err)
 	accepted(t, w, r)
@@ -129,7 +129,7 @@ func TestHandoverByPatch(t *testing.T) {
 func TestHandoverOfAnItem(t *testing.T) {
 	w := started(t)
 	image := set(t, `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`)
-	steps, err := ownership.New(openapi.Builtin(), nil).
+	steps, err := ownership.Mover{Types: openapi.Builtin()}.
 		Handover(t.Context(), w.live, deployment(t, web), "argocd", image, "tmp")
 	require.NoError(t, err)
 	for _, step := range steps {
@@ -144,7 +144,7 @@ func TestHandoverOfAnItem(t *testing.T) {
 }
 
 func TestHandoverErrors(t *testing.T) {
-	mover := ownership.New(openapi.Builtin(), nil)
+	mover := ownership.Mover{Types: openapi.Builtin()}
 	intent := deployment(t, "spec: {replicas: 3, paused: true}")
 	for _, row := range []struct {
 		name               string
@@ -206,13 +206,15 @@ func TestHandoverInOtherWords(t *testing.T) {
 			}}}},
 		}},
 	}}})
-	mover := ownership.New(openapi.Builtin(), nil)
+	mover := ownership.Mover{Types: openapi.Builtin()}
+	canonical := mover
+	canonical.Plan.Semantics = typed.Canonical(nil)
 	for _, row := range []struct {
-		mover *ownership.Mover
+		mover ownership.Mover
 		want  fieldmanager.Outcome
 	}{
 		{mover, fieldmanager.Changed},
-		{mover.Planning(fieldmanager.PlanOptions{Semantics: typed.Canonical(nil)}), fieldmanager.OwnershipOnly},
+		{canonical, fieldmanager.OwnershipOnly},
 	} {
 		steps, err := row.mover.Handover(
 			t.Context(),

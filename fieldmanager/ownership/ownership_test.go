@@ -272,7 +272,7 @@ ci: .spec.template.spec.containers[name="app"].args | .spec.template.spec.contai
 		t.Run(row.name, func(t *testing.T) {
 			w := started(t)
 			before := w.live.DeepCopy()
-			r, err := ownership.New(openapi.Builtin(), nil).Clock(clock).Do(t.Context(), w.live, row.moves...)
+			r, err := ownership.Mover{Types: openapi.Builtin(), Options: clocked}.Do(t.Context(), w.live, row.moves...)
 			require.NoError(t, err)
 			require.Equal(t, row.want, owners(t, r.Object), row.why)
 			require.Equal(t, before, w.live, "live is not changed")

@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"cmp"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,108 +46,39 @@ type Next struct {
 	Err error
 }
 
-// result returns the result of the moves.
-func (s *state) result() (*Result, error) {
-	for i := range s.entries {
-		// An entry that is the same again keeps its time.
-		r := &s.entries[i]
-		if old := s.before.Get(r.Key); old != nil && isSame(old, r) {
-			*r = *old
-		}
-	}
-	r := &Result{live: s.live, entries: s.entries}
-	var err error
-	if r.Object, err = s.entries.Into(s.live); err != nil {
-		return nil, err
-	}
-	r.Changes = s.changes()
-	for i := range s.before {
-		old := &s.before[i]
-		if _, err := old.Fields(); err != nil && s.entries.Get(old.Key) == nil {
-			r.Dropped = append(r.Dropped, old.Key)
-		}
-	}
-	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
+// planAll plans the next applies of the appliers whose fields changed.
+func (e *Edit) planAll(r *Result) {
 	for _, c := range r.Changes {
-		_, applied := s.applied[c.Manager]
-		owns := s.entries.Get(c.Manager) != nil
-		if c.Manager.Operation == managedfields.Apply && (applied || owns) {
-			r.Next = append(r.Next, s.next(c, r.Object))
-		}
-	}
-	return r, nil
-}
-
-// isSame reports whether two entries own the same. An entry that can't be decoded is unchanged.
-func isSame(old, now *managedfields.Entry) bool {
-	had, err := old.Fields()
-	if err != nil {
-		return true
-	}
-	has, err := now.Fields()
-	return err == nil && had.Equal(has) && old.APIVersion == now.APIVersion
-}
-
-func (s *state) changes() []fieldmanager.OwnershipChange {
-	var keys []managedfields.Key
-	for i := range s.before {
-		keys = append(keys, s.before[i].Key)
-	}
-	was, is := s.before.Positions(), s.entries.Positions()
-	for i := range s.entries {
-		if _, ok := was[s.entries[i].Key]; !ok {
-			keys = append(keys, s.entries[i].Key)
-		}
-	}
-	slices.SortFunc(keys, managedfields.Key.Compare)
-	var out []fieldmanager.OwnershipChange
-	for _, k := range keys {
-		old, now := readable(s.before, was, k), readable(s.entries, is, k)
-		c := fieldmanager.OwnershipChange{Manager: k, Version: cmp.Or(now.APIVersion, old.APIVersion),
-			Gains: now.Owned().Difference(old.Owned()), Loses: old.Owned().Difference(now.Owned())}
-		if c.Gains.Empty() && c.Loses.Empty() {
+		last, applied := e.applied[c.Manager]
+		if c.Manager.Operation != managedfields.Apply || !applied && e.Entries.Get(c.Manager) == nil {
 			continue
 		}
-		for i := range s.entries {
-			if other := &s.entries[i]; other.Key != k && other.APIVersion == c.Version {
-				c.Shares = c.Shares.Union(other.Intersection(c.Gains))
-			}
+		version := cmp.Or(last.APIVersion, c.Version)
+		intent, err := e.Extract(last.Owned(), version, c.Manager.Subresource)
+		next := Next{Manager: c.Manager, Err: err}
+		if err == nil {
+			next = e.Next(r.Object, c.Manager, version, intent)
 		}
-		out = append(out, c)
+		next.Intent = intent
+		r.Next = append(r.Next, next)
 	}
-	return out
 }
 
-// readable returns the entry of k; an empty one if it does not exist or can't be decoded.
-func readable(l managedfields.Entries, at map[managedfields.Key]int, k managedfields.Key) (e managedfields.Entry) {
-	if i, ok := at[k]; ok {
-		if _, err := l[i].Fields(); err == nil {
-			e = l[i]
-		}
-	}
-	return e
-}
-
-// next plans the next apply of a manager whose fields changed.
-func (s *state) next(c fieldmanager.OwnershipChange, now runtime.Object) Next {
-	n := Next{Manager: c.Manager}
-	last, ok := s.applied[c.Manager]
-	if !ok {
-		last.APIVersion = c.Version
-	}
-	m, err := s.managerAt(last.APIVersion, c.Manager.Subresource)
+// Next plans the apply of an intent, by the manager of an Apply entry, to the edited object.
+func (e *Edit) Next(edited runtime.Object, key managedfields.Key, version string, intent runtime.Object) Next {
+	n := Next{Manager: key}
+	m, err := e.Manager(version, key.Subresource)
 	if err == nil {
-		n.Intent, err = m.Extract(s.ctx, s.bare, last.Owned())
-	}
-	if err == nil {
-		n.Plan, err = m.Plan(s.ctx, now, n.Intent, s.mover.planning(c.Manager.Manager))
+		options := e.mover.Plan
+		options.Manager = key.Manager
+		n.Plan, err = m.Plan(e.ctx, edited, intent, options)
 	}
 	if err != nil {
 		n.Err = err
 		return n
 	}
 	for _, change := range n.Plan.Ownership {
-		if change.Manager == c.Manager {
+		if change.Manager == key {
 			n.Deletes, n.Regains = change.Removes, change.Gains
 			n.Keeps = change.Loses.Difference(change.Removes)
 		}

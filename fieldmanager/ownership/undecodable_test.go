@@ -48,7 +48,7 @@ func TestUndecodableEntries(t *testing.T) {
 			live := &unstructured.Unstructured{Object: m{"apiVersion": "apps/v1", "kind": "Deployment",
 				"metadata": m{"name": "x", "resourceVersion": "1", "managedFields": []any{alice, carol}},
 				"spec":     m{"replicas": int64(1)}}}
-			mover := ownership.New(openapi.Builtin(), nil)
+			mover := ownership.Mover{Types: openapi.Builtin()}
 			list := func(r *ownership.Result) []any {
 				return r.Object.(*unstructured.Unstructured).Object["metadata"].(m)["managedFields"].([]any)
 			}

@@ -115,7 +115,7 @@ var changes = []attack{
 					half = append(half, append(fieldpath.Path(nil), p...))
 				}
 			}
-			mover := ownership.New(types{thing}, nil)
+			mover := ownership.Mover{Types: types{thing}}
 			fields := fieldpath.NewSet(half...)
 			return func() error {
 				r, err := mover.Do(

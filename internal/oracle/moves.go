@@ -58,9 +58,9 @@ func (w *World) move(g *Gen) (done bool, err error) {
 	}
 	transfer := ownership.Transfer{Fields: fieldpath.NewSet(chosen...), From: from.Key, To: to}
 	fmt.Fprintf(w.story, "  move %v from %v to %v\n", transfer.Fields, from.Key, to)
-	mover := ownership.New(w.types, func(_ schema.GroupVersionKind, subresource string) fieldmanager.Options {
+	mover := ownership.Mover{Types: w.types, Options: func(_ schema.GroupVersionKind, subresource string) fieldmanager.Options {
 		return w.options(Write{Subresource: subresource})
-	})
+	}}
 	r, err := mover.Do(context.Background(), w.Live, transfer)
 	if err != nil {
 		// Keys go with their items, managers not to themselves, and fields not to

@@ -76,8 +76,8 @@ func (t *Target) options(env *process.Env) func(schema.GroupVersionKind, string)
 }
 
 // Mover returns the mover of ownership for the object.
-func (t *Target) Mover(env *process.Env) *ownership.Mover {
-	return ownership.New(t.Types, t.options(env)).Planning(t.PlanOptions(false))
+func (t *Target) Mover(env *process.Env) ownership.Mover {
+	return ownership.Mover{Types: t.Types, Options: t.options(env), Plan: t.PlanOptions(false)}
 }
 
 // Converter returns the converter of the kind; nil if objects can't be converted.

@@ -1,0 +1,209 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Mover moves ownership in objects of all kinds that Types knows. It is safe for concurrent use.
+type Mover struct {
+	Types fieldmanager.Types
+	// Options returns the server's options for a kind and a subresource ("" for the main resource): reset fields,
+	// converter and clock. It may be nil. Without a converter, fields of entries at other versions than live's can
+	// neither be moved nor planned.
+	Options func(kind schema.GroupVersionKind, subresource string) fieldmanager.Options
+	// Plan is how [Next] and [Step] are planned: how the server compares values, and whether it sets defaults. By
+	// default values are compared as JSON, so 1 instead of 1000m looks like a change.
+	Plan fieldmanager.PlanOptions
+}
+
+// Edit is an object whose managed fields are edited. It is what all moves are made of, those of package upgrade too.
+type Edit struct {
+	// Entries are the entries of the object, as they are edited. Entries that can't be decoded are kept or removed.
+	Entries managedfields.Entries
+	// Kind is the kind of the object, at its version.
+	Kind schema.GroupVersionKind
+
+	mover  Mover
+	ctx    context.Context
+	live   runtime.Object
+	bare   runtime.Object // live without managed fields
+	before managedfields.Entries
+	// applied is what the appliers applied last, as far as it is known.
+	applied map[managedfields.Key]managedfields.Entry
+}
+
+// Edit starts an edit of an object. The object is not changed. ctx goes to the converters.
+func (m Mover) Edit(ctx context.Context, live runtime.Object) (*Edit, error) {
+	if v := reflect.ValueOf(live); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("no object")
+	}
+	e := &Edit{
+		mover: m, ctx: ctx, live: live, Kind: live.GetObjectKind().GroupVersionKind(),
+		applied: map[managedfields.Key]managedfields.Entry{},
+	}
+	var err error
+	if e.before, _, err = managedfields.Read(live); err != nil {
+		return nil, fmt.Errorf("metadata.managedFields: %w", err)
+	}
+	if e.Kind.Version == "" || e.Kind.Kind == "" {
+		return nil, errors.New("the object has no apiVersion or no kind")
+	}
+	if e.bare, err = managedfields.Entries(nil).Into(live); err != nil {
+		return nil, err
+	}
+	for i := range e.before {
+		entry := &e.before[i]
+		if _, err := entry.Fields(); err == nil && entry.Operation == managedfields.Apply {
+			e.applied[entry.Key] = *entry
+		}
+	}
+	e.Entries = slices.Clone(e.before)
+	return e, nil
+}
+
+// options returns the options of the server for the object's kind at a version.
+func (e *Edit) options(version, subresource string) (at schema.GroupVersionKind, o fieldmanager.Options, err error) {
+	gv, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		return at, o, err
+	}
+	at = gv.WithKind(e.Kind.Kind)
+	if e.mover.Options != nil {
+		o = e.mover.Options(at, subresource)
+	}
+	o.Subresource = subresource
+	return at, o, nil
+}
+
+// Manager returns the field manager of the object's kind for writes at a version.
+func (e *Edit) Manager(version, subresource string) (*fieldmanager.FieldManager, error) {
+	at, options, err := e.options(version, subresource)
+	if err != nil {
+		return nil, err
+	}
+	return fieldmanager.New(at, e.mover.Types, options)
+}
+
+// Type returns the type of the object's kind at a version.
+func (e *Edit) Type(version string) (*typed.Type, error) {
+	at, _, err := e.options(version, "")
+	if err != nil {
+		return nil, err
+	}
+	return e.mover.Types.Type(at)
+}
+
+// now returns the time of a write, as servers write it.
+func (e *Edit) now() *metav1.Time {
+	clock := time.Now
+	if _, o, err := e.options(e.Kind.GroupVersion().String(), ""); err == nil && o.Clock != nil {
+		clock = o.Clock
+	}
+	return &metav1.Time{Time: clock().UTC().Truncate(time.Second)}
+}
+
+// Extract returns the intent with the fields of set, at a version.
+func (e *Edit) Extract(set *fieldpath.Set, version, subresource string) (*unstructured.Unstructured, error) {
+	m, err := e.Manager(version, subresource)
+	if err != nil {
+		return nil, err
+	}
+	return m.Extract(e.ctx, e.bare, set)
+}
+
+// closed returns the set that an intent with the fields of set would own: with the items and map entries around them,
+// and their key fields, and without declared containers that have content. Fields that are no longer in the object
+// are kept. intent is the part of the object with these fields.
+func (e *Edit) closed(set *fieldpath.Set,
+	version, subresource string) (closed *fieldpath.Set, intent *unstructured.Unstructured, err error) {
+	m, err := e.Manager(version, subresource)
+	if err != nil {
+		return nil, nil, err
+	}
+	if intent, err = m.Extract(e.ctx, e.bare, set); err != nil {
+		return nil, nil, err
+	}
+	owned, err := m.Owned(e.ctx, intent)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := e.Type(version)
+	if err != nil {
+		return nil, nil, err
+	}
+	gone := set.Difference(owned).Difference(t.Compare(map[string]any{}, intent.Object).Added)
+	var empty []fieldpath.Path
+	// A container that is empty now is in the intent as a whole, although only its content was owned.
+	for p := range owned.Leaves().Difference(set).All() {
+		if !isKeyField(p) {
+			empty = append(empty, slices.Clone(p))
+		}
+	}
+	return owned.Difference(fieldpath.NewSet(empty...)).Union(gone), intent, nil
+}
+
+// Differ returns the paths at which the fields of set are not the same at two versions: an intent with them would own
+// something else, or have another value.
+func (e *Edit) Differ(set *fieldpath.Set, from, to, subresource string) (*fieldpath.Set, error) {
+	if from == to {
+		return nil, nil
+	}
+	a, before, err := e.closed(set, from, subresource)
+	if err != nil {
+		return nil, err
+	}
+	b, after, err := e.closed(set, to, subresource)
+	if err != nil {
+		return nil, err
+	}
+	t, err := e.Type(to)
+	if err != nil {
+		return nil, err
+	}
+	c := t.Compare(before.Object, after.Object)
+	return managedfields.Strip(fieldpath.UnionOf(a.Difference(b), b.Difference(a), c.Changed(), c.Removed)), nil
+}
+
+// Result returns the object with the edited entries, and what changed. An entry that owns the same again is written as
+// it was.
+func (e *Edit) Result() (*Result, error) {
+	was := e.before.Positions()
+	for i := range e.Entries {
+		now := &e.Entries[i]
+		if j, ok := was[now.Key]; ok && isSame(&e.before[j], now) {
+			*now = e.before[j]
+		}
+		delete(was, now.Key)
+	}
+	r := &Result{live: e.live, entries: e.Entries}
+	for key, j := range was {
+		if _, err := e.before[j].Fields(); err != nil {
+			r.Dropped = append(r.Dropped, key)
+		}
+	}
+	slices.SortFunc(r.Dropped, managedfields.Key.Compare)
+	r.Changes = fieldmanager.OwnershipChanges(e.before, e.Entries)
+	var err error
+	r.Object, err = e.Entries.Into(e.live)
+	return r, err
+}
+
+// isSame reports whether two entries own the same. An entry that can't be decoded is unchanged.
+func isSame(old, now *managedfields.Entry) bool {
+	return now.IsUnchanged() || old.APIVersion == now.APIVersion && old.Owned().Equal(now.Owned())
+}

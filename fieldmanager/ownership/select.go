@@ -1,0 +1,97 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
+)
+
+// Selects reports whether from, the From of a [Move], selects the entry of a key.
+func Selects(from, entry managedfields.Key) bool {
+	if from.Manager != entry.Manager {
+		return false
+	}
+	hasVersion := from.APIVersion == "" || from.APIVersion == entry.APIVersion
+	if from.Operation == "" {
+		return hasVersion && (from.Subresource == "" || from.Subresource == entry.Subresource)
+	}
+	return from.Operation == entry.Operation && from.Subresource == entry.Subresource &&
+		(hasVersion || from.Operation == managedfields.Apply)
+}
+
+// selected returns the entries that the From of a move selects.
+func (e *Edit) selected(from managedfields.Key) (out managedfields.Entries, err error) {
+	for _, entry := range e.Entries {
+		if Selects(from, entry.Key) {
+			out = append(out, entry)
+		}
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	of := ""
+	if from.Operation != "" {
+		of = fmt.Sprintf(" of an %s", from.Operation)
+	}
+	if from.APIVersion != "" && from.Operation != managedfields.Apply {
+		of += " at " + from.APIVersion
+	}
+	if from.Subresource != "" {
+		of += fmt.Sprintf(" through %q", from.Subresource)
+	}
+	return nil, fmt.Errorf("manager %q has no entry%s", from.Manager, of)
+}
+
+// readable returns the entries that a move selects and that can be decoded. It is an error if there are none
+// (spec rule 14.5).
+func (e *Edit) readable(from managedfields.Key) (out managedfields.Entries, err error) {
+	selected, err := e.selected(from)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range selected {
+		if _, err := entry.Fields(); err == nil {
+			out = append(out, entry)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w; it can only be dropped", selected.Err())
+	}
+	return out, nil
+}
+
+// checkFields rejects an empty selection, and paths at which none of the sets has anything.
+func checkFields(fields *fieldpath.Set, all bool, whose string, sets ...*fieldpath.Set) error {
+	switch {
+	case all && !fields.Empty():
+		return errors.New("both all and some fields are chosen")
+	case all:
+		return nil
+	case fields.Empty():
+		return errors.New("no fields are chosen")
+	}
+	for p := range fields.All() {
+		if isKeyField(p) {
+			return fmt.Errorf("%s: part of the key of its item, with which it goes: name the item, %s", p, p[:len(p)-1])
+		}
+		found := false
+		var inside fieldpath.Path
+		for _, set := range sets {
+			has, end := reach(set, p)
+			found = found || has
+			if end != nil {
+				inside = end
+			}
+		}
+		switch {
+		case found:
+		case inside != nil:
+			return fmt.Errorf("%s: inside %s, which %s as a whole", p, inside, whose)
+		default:
+			return fmt.Errorf("%s: nothing there that %s", p, whose)
+		}
+	}
+	return nil
+}
