@@ -28,7 +28,8 @@ func main() {
 }
 
 func applyWithLibrary() error {
-	manager, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin())
+	manager, err := fieldmanager.New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, openapi.Builtin(),
+		fieldmanager.Options{})
 	if err != nil {
 		return err
 	}
@@ -38,11 +39,11 @@ func applyWithLibrary() error {
 		"metadata":   map[string]any{"name": "settings"},
 		"data":       map[string]any{"color": "red"},
 	}}
-	applied, err := manager.Apply(nil, intent, "alice", false)
+	result, err := manager.Apply(context.Background(), nil, intent, fieldmanager.ApplyOptions{Manager: "alice"})
 	if err != nil {
 		return err
 	}
-	entries := applied.(*unstructured.Unstructured).GetManagedFields()
+	entries := result.Object.(*unstructured.Unstructured).GetManagedFields()
 	if len(entries) != 1 || entries[0].Manager != "alice" {
 		return fmt.Errorf("metadata.managedFields: %v, expected an entry of alice", entries)
 	}
