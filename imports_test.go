@@ -89,6 +89,7 @@ var serverLayers = []layer{
 	{"storage/bbolt", []string{"storage", "storage/internal/feed"}},
 	{"storage/etcd", []string{"storage"}},
 	{"storage/storagetest", []string{"storage"}},
+	{"storage2", nil},
 	{"internal/bootstrap", []string{"storage"}},
 	{"auth/rbac", []string{"storage", "internal/bootstrap"}},
 	{"internal/response", nil},
