@@ -1,0 +1,31 @@
+// Package memory stores objects in memory, with history, for tests and for servers without persistence.
+//
+//	store := memory.New(memory.Options{})
+//	defer store.Close()
+package memory
+
+import (
+	"github.com/tenure-ssa/tenure/apiserver/storage2"
+	"github.com/tenure-ssa/tenure/apiserver/storage2/internal/kv"
+	"github.com/tenure-ssa/tenure/apiserver/storage2/internal/objects"
+)
+
+// Options are the options of New. The zero value is valid.
+type Options struct {
+	// HistoryBytes and HistoryRevisions bound the events that can be watched and the old revisions that can be
+	// listed; 0 means 64 MiB and 50,000. An event has the size of an object and the object before it.
+	HistoryBytes, HistoryRevisions int64
+	// CacheBytes bounds the decoded objects that are kept; 0 means 64 MiB.
+	CacheBytes int64
+}
+
+// Store implements storage2.Store.
+type Store struct{ *objects.Store }
+
+var _ storage2.Store = (*Store)(nil)
+
+// New returns an empty store.
+func New(options Options) *Store {
+	history := kv.Options{HistoryBytes: options.HistoryBytes, HistoryRevisions: options.HistoryRevisions}
+	return &Store{objects.New(kv.New(history, nil, kv.FirstRevision, nil), options.CacheBytes)}
+}
