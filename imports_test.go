@@ -92,7 +92,10 @@ var serverLayers = []layer{
 	{"storage2", nil},
 	{"storage2/internal/kv", nil},
 	{"storage2/internal/objects", []string{"storage2/internal/kv"}},
+	{"storage2/internal/etcdtest", nil}, // for tests
 	{"storage2/memory", []string{"storage2", "storage2/internal/kv", "storage2/internal/objects"}},
+	{"storage2/bbolt", []string{"storage2", "storage2/internal/kv", "storage2/internal/objects"}},
+	{"storage2/etcd", []string{"storage2", "storage2/internal/objects"}},
 	{"internal/bootstrap", []string{"storage"}},
 	{"auth/rbac", []string{"storage", "internal/bootstrap"}},
 	{"internal/response", nil},

@@ -44,8 +44,8 @@ type Options struct {
 
 // A File keeps the current values, not the history. Its methods are called by one goroutine at a time, but for Read.
 type File interface {
-	// Write makes versions durable: all or none.
-	Write(versions []*Version) error
+	// Write makes versions with their values durable: all or none.
+	Write(versions []*Version, values [][]byte) error
 	// Revision returns the last revision in the file. It tells whether a Write that failed was done.
 	Revision() (int64, error)
 	// Read returns the value of a key; ok is false if it is of another revision.

@@ -128,7 +128,11 @@ var errApplied = errors.New("the writes are in the file, but may not be durable"
 
 // writeFile makes versions durable.
 func (s *Store) writeFile(versions []*Version) error {
-	for _, v := range versions {
+	values := make([][]byte, len(versions))
+	for i, v := range versions {
+		if !v.Deleted {
+			values[i] = *v.value.Load()
+		}
 		// The history needs what the file loses.
 		if previous := v.previous.Load().live(); previous != nil {
 			value, err := s.Value(previous)
@@ -138,7 +142,7 @@ func (s *Store) writeFile(versions []*Version) error {
 			previous.value.Store(&value)
 		}
 	}
-	err := s.file.Write(versions)
+	err := s.file.Write(versions, values)
 	if err == nil {
 		return nil
 	}

@@ -1,0 +1,177 @@
+// Package etcd stores objects in etcd 3.4 or newer, which several servers can share.
+//
+//	store, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: []string{"127.0.0.1:2379"}}})
+//	...
+//	defer store.Close()
+//
+// It is k8s.io/apiserver's etcd3 storage, with one client for all resources. The etcd key of an object is the prefix of
+// the store followed by its key. resourceVersions are etcd's revisions, so other writes to the same etcd increase them
+// too. All reads are linearizable.
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/utils/clock"
+
+	"github.com/tenure-ssa/tenure/apiserver/storage2"
+	"github.com/tenure-ssa/tenure/apiserver/storage2/internal/objects"
+)
+
+// Defaults of Options.
+const (
+	DefaultPrefix       = "/registry/tenure"
+	DefaultTimeout      = 5 * time.Second
+	DefaultCompactEvery = storagebackend.DefaultCompactInterval
+)
+
+// ErrUnavailable reports that etcd does not respond.
+var ErrUnavailable = errors.New("etcd is unavailable")
+
+// Options configure the store.
+type Options struct {
+	// Config configures the etcd client: endpoints, TLS, user. The store sets DialTimeout, keep-alives and a no-op
+	// Logger if they are not set.
+	Config clientv3.Config
+	// Prefix is the prefix of the etcd keys; "" means DefaultPrefix. Servers that share a store must have the same
+	// prefix.
+	Prefix string
+	// Timeout is how long Open and Ready wait for etcd; 0 means DefaultTimeout. Other calls wait as long as their
+	// contexts.
+	Timeout time.Duration
+	// CompactEvery is how often the history of etcd is compacted, up to the revision of the time before; 0 means
+	// DefaultCompactEvery, a negative duration never. Several servers may do so: one at a time does.
+	CompactEvery time.Duration
+}
+
+// Store implements storage2.Store.
+type Store struct {
+	client    *kubernetes.Client
+	compactor compactor
+	options   Options
+	ctx       context.Context // canceled by Close
+	end       context.CancelFunc
+}
+
+type compactor interface {
+	etcd3.Compactor
+	Stop()
+}
+
+var _ storage2.Store = (*Store)(nil)
+
+// Open connects to etcd. The error is ErrUnavailable if etcd does not respond.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	if options.Prefix == "" {
+		options.Prefix = DefaultPrefix
+	}
+	options.Timeout = orElse(options.Timeout, DefaultTimeout)
+	if options.CompactEvery == 0 {
+		options.CompactEvery = DefaultCompactEvery
+	}
+	config := options.Config
+	config.DialTimeout = orElse(config.DialTimeout, options.Timeout)
+	// Keep-alives detect broken connections.
+	config.DialKeepAliveTime = orElse(config.DialKeepAliveTime, 10*time.Second)
+	config.DialKeepAliveTimeout = orElse(config.DialKeepAliveTimeout, options.Timeout)
+	if config.Logger == nil && config.LogConfig == nil {
+		config.Logger = zap.NewNop()
+	}
+	client, err := kubernetes.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
+	s := &Store{client: client, options: options}
+	if err := s.Ready(ctx); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	s.compactor = etcd3.NewCompactor(client.Client, max(0, options.CompactEvery), clock.RealClock{}, nil)
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+func orElse(d, otherwise time.Duration) time.Duration {
+	if d <= 0 {
+		return otherwise
+	}
+	return d
+}
+
+// Open implements storage2.Store.
+func (s *Store) Open(
+	config *storagebackend.ConfigForResource, resourcePrefix string, newFunc, newListFunc func() runtime.Object,
+) (storage.Interface, factory.DestroyFunc, error) {
+	own := *config
+	own.Prefix, own.LeaseManagerConfig = s.options.Prefix, etcd3.NewDefaultLeaseManagerConfig()
+	decoder := etcd3.NewDefaultDecoder(config.Codec, storage.APIObjectVersioner{})
+	opened, _, err := objects.Open(s.client, s.compactor, &own, resourcePrefix, newFunc, newListFunc, decoder)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, destroy := context.WithCancel(s.ctx)
+	return &resource{opened, ctx}, factory.DestroyFunc(destroy), nil
+}
+
+// Ready implements storage2.Store.
+func (s *Store) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	if _, err := s.client.KV.Get(ctx, path.Join("/", s.options.Prefix, "health")); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// Close implements storage2.Store.
+func (s *Store) Close() error {
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	s.end()
+	s.compactor.Stop()
+	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	return nil
+}
+
+// resource ends its watches when it is destroyed, which etcd3 leaves to the client of the resource.
+type resource struct {
+	storage.Interface
+	ctx context.Context
+}
+
+// Watch implements storage.Interface.
+func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(r.ctx, cancel)
+	context.AfterFunc(ctx, func() { stop() })
+	w, err := r.Interface.Watch(ctx, key, opts)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &watching{w, cancel}, nil
+}
+
+type watching struct {
+	watch.Interface
+	cancel context.CancelFunc
+}
+
+// Stop implements watch.Interface.
+func (w *watching) Stop() { w.cancel() }
