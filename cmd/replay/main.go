@@ -72,7 +72,7 @@ func run(args []string, out io.Writer) error {
 	for _, trace := range traces {
 		var results []replay.Result
 		if *onServer {
-			results, err = replay.RunServer(context.Background(), trace, apiserver.Options{Validation: kubernetes.Validate})
+			results, err = replay.RunServer(context.Background(), trace, apiserver.Options{})
 		} else {
 			results, err = runTrace(trace, c.Types)
 		}

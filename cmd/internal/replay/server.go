@@ -9,6 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tenure-ssa/tenure/apiserver"
+	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 	"github.com/tenure-ssa/tenure/apiserver/recorded"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
@@ -23,7 +24,7 @@ import (
 func RunServer(ctx context.Context, t *Trace, options apiserver.Options) ([]Result, error) {
 	types := openapi.Builtin()
 	p := &planner{trace: t, differences: map[int]error{}, planned: map[int]string{}, plans: map[int]PlanResult{}}
-	p.r = &replayer{builtin: types, types: types, objects: map[target]object{}, validation: options.Validation}
+	p.r = &replayer{builtin: types, types: types, objects: map[target]object{}, validation: kubernetes.Validate}
 	if t.CRD != nil {
 		if err := p.r.define(t.CRD); err != nil {
 			return nil, err
