@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
@@ -108,6 +109,7 @@ func (s *Server) build(clientCAs *x509.CertPool) {
 	s.openapi = openapi.New(s.tables, kubernetesVersion)
 	disabled := map[string]bool{
 		lifecycle.PluginName:                    o.DisableNamespaceLifecycle,
+		podsecurity.PluginName:                  o.DisableNamespaceLifecycle, // it reads the Namespace of a Pod
 		storageobjectinuseprotection.PluginName: !o.Controllers,
 	}
 	for _, name := range o.DisabledAdmissionPlugins {
