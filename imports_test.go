@@ -89,7 +89,7 @@ var serverLayers = []layer{
 	{"storage/memory", []string{"storage", "storage/internal/kv", "storage/internal/objects"}},
 	{"storage/bbolt", []string{"storage", "storage/internal/kv", "storage/internal/objects"}},
 	{"storage/etcd", []string{"storage", "storage/internal/objects"}},
-	{"storage/internal/etcdtest", nil},
+	{"storage/etcdtest", nil},
 	{"internal/bootstrap", nil},
 	{"internal/response", nil},
 	{"internal/request", nil},

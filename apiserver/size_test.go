@@ -2,7 +2,15 @@ package apiserver_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenure-ssa/tenure/apiserver"
 )
 
 // bombs are custom resources with huge defaults: 100 KB for each item of a list, and ten items
@@ -31,5 +39,31 @@ func bombOf(name, rest string) string {
 // emptyItems returns a list of n empty items.
 func emptyItems(n int) string { return `[` + strings.Repeat("{},", n-1) + `{}]` }
 
-// No request creates an object that exceeds the size limit, or allocates more than a few times
-// that size.
+// TestObjectSize requires that objects have a limit as they are stored, which updates have, too.
+func TestObjectSize(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	h.must("POST", crdPath, "", bombDefinition())
+	big := bombOf("a", `"free":{"a":{"text":"`+strings.Repeat("x", 2<<20)+`"}}`)
+	const why = "free.a.text: the object as it is stored: expected at most 1572864 bytes"
+	require.Contains(t, h.refused(http.StatusRequestEntityTooLarge, "POST", bombs, "", big), why)
+	h.must("POST", bombs, "", bombOf("a", `"free":{"a":{"text":"small"}}`))
+	for contentType, query := range map[string]string{
+		"application/merge-patch+json": "", "application/apply-patch+yaml": "?fieldManager=m&force=true",
+	} {
+		got := h.refused(http.StatusRequestEntityTooLarge, "PATCH", bombs+"/a"+query, contentType, big)
+		require.Contains(t, got, why, contentType)
+	}
+}
+
+// TestUIDOfAJob requires that the labels that select the Pods of a Job have its own UID.
+func TestUIDOfAJob(t *testing.T) {
+	h := newHost(t, apiserver.Options{NewUID: func() types.UID { return "mine" }})
+	job := h.must("POST", "/apis/batch/v1/namespaces/default/jobs", "", `{"metadata":{"name":"j"},"spec":{"template":{
+		"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)
+	selector, _, err := unstructured.NestedStringMap(job.Object, "spec", "selector", "matchLabels")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"batch.kubernetes.io/controller-uid": "mine"}, selector)
+	labels, _, err := unstructured.NestedStringMap(job.Object, "spec", "template", "metadata", "labels")
+	require.NoError(t, err)
+	require.Equal(t, "mine", labels["controller-uid"])
+}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/kubernetes/pkg/apis/batch"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -112,10 +113,24 @@ func (o *Options) stamp(obj runtime.Object) {
 		return
 	}
 	if o.NewUID != nil && m.GetUID() != "" {
+		before := string(m.GetUID())
 		m.SetUID(o.NewUID())
+		if job, ok := obj.(*batch.Job); ok && job.Spec.Selector != nil {
+			replaceValues(job.Spec.Selector.MatchLabels, before, string(job.UID))
+			replaceValues(job.Spec.Template.Labels, before, string(job.UID))
+		}
 	}
 	if at := m.GetCreationTimestamp(); o.ownClock && !at.IsZero() {
 		m.SetCreationTimestamp(metav1.NewTime(o.Now()).Rfc3339Copy())
+	}
+}
+
+// replaceValues replaces what a Job's strategy made of the UID that it had.
+func replaceValues(labels map[string]string, before, after string) {
+	for name, value := range labels {
+		if value == before {
+			labels[name] = after
+		}
 	}
 }
 

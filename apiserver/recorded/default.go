@@ -14,7 +14,7 @@ import (
 )
 
 // Default returns an object of a built-in kind as a server decodes it: without what its Go
-// type leaves out, and with defaults. A field that the kind does not have is an error. The
+// type leaves out, with defaults, and with what its conversions change, such as a Secret's stringData. A field that the kind does not have is an error. The
 // object is not changed.
 func Default(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, error) {
 	scheme := builtin.SchemeOf(gvk.Group)
@@ -27,6 +27,13 @@ func Default(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, 
 		return nil, err
 	}
 	scheme.Default(obj)
+	internal, err := scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
+	if err != nil {
+		return nil, err
+	}
+	if obj, err = scheme.ConvertToVersion(internal, gvk.GroupVersion()); err != nil {
+		return nil, err
+	}
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ import (
 	stores "github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
-	"github.com/tenure-ssa/tenure/apiserver/storage/internal/etcdtest"
+	"github.com/tenure-ssa/tenure/apiserver/storage/etcdtest"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 

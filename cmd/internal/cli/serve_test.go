@@ -286,11 +286,13 @@ type unclosed struct{ store.Local }
 
 func (unclosed) Close() error { return nil }
 
-// recordsOf returns what is in a store.
+// recordsOf returns what is in a store, without allocations, which are random.
 func recordsOf(t *testing.T, s store.Local) map[string]string {
 	out := map[string]string{}
 	require.NoError(t, s.Each(func(key string, value []byte) error {
-		out[key] = string(value)
+		if !strings.HasPrefix(key, "/ranges/") {
+			out[key] = string(value)
+		}
 		return nil
 	}))
 	return out
