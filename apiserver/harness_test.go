@@ -113,9 +113,6 @@ const (
 	http2 transport = "HTTP/2"
 )
 
-// transports are all of them. What they send is the same.
-var transports = []transport{http1, http2}
-
 // serve serves a handler.
 func (over transport) serve(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()

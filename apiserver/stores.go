@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -90,9 +91,14 @@ func (o *observed) GuaranteedUpdate(
 	var before uint64
 	stamped := func(live runtime.Object, m storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		before = m.ResourceVersion
+		deleted := deletionOf(live) // a deletion changes live in place
 		obj, ttl, err := update(live, m)
-		if err == nil && m.ResourceVersion == 0 {
+		switch {
+		case err != nil:
+		case before == 0:
 			o.server.options.stamp(obj)
+		default:
+			o.server.options.stampDeletion(obj, deleted)
 		}
 		return obj, ttl, err
 	}
@@ -123,6 +129,28 @@ func (o *Options) stamp(obj runtime.Object) {
 	if at := m.GetCreationTimestamp(); o.ownClock && !at.IsZero() {
 		m.SetCreationTimestamp(metav1.NewTime(o.Now()).Rfc3339Copy())
 	}
+}
+
+// stampDeletion sets the deletionTimestamp of an object that an update marked as deleted, if the options have their own
+// clock. It is after the grace period.
+func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
+	m, err := meta.Accessor(obj)
+	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {
+		return
+	}
+	at := o.Now()
+	if grace := m.GetDeletionGracePeriodSeconds(); grace != nil {
+		at = at.Add(time.Duration(*grace) * time.Second)
+	}
+	end := metav1.NewTime(at).Rfc3339Copy()
+	m.SetDeletionTimestamp(&end)
+}
+
+func deletionOf(obj runtime.Object) *metav1.Time {
+	if m, err := meta.Accessor(obj); err == nil {
+		return m.GetDeletionTimestamp().DeepCopy()
+	}
+	return nil
 }
 
 // replaceValues replaces what a Job's strategy made of the UID that it had.

@@ -117,7 +117,7 @@ func TestEtcdStopped(t *testing.T) {
 		_, now := l.counts()
 		return now > before+clients/2
 	}, patience, tick)
-	e.Start()
+	e.Restart()
 	l.more(t, 200)
 	cancel()
 	<-done

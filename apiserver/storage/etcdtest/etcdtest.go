@@ -66,7 +66,7 @@ func Start(t testing.TB, settings ...string) *Etcd {
 		for _, setting := range env {
 			e.args = append(e.args, "ETCD_"+setting)
 		}
-		err := e.Start()
+		err := e.start()
 		if err == nil {
 			return e
 		}
@@ -86,7 +86,7 @@ func freeURL(t testing.TB) string {
 func (e *Etcd) Restart() {
 	e.t.Helper()
 	require.Nil(e.t, e.process, "it runs already")
-	require.NoError(e.t, e.Start())
+	require.NoError(e.t, e.start())
 }
 
 // Stop kills etcd. If it does not run it does nothing.
@@ -100,7 +100,7 @@ func (e *Etcd) Stop() {
 }
 
 // start returns when etcd logs that it serves.
-func (e *Etcd) Start() error {
+func (e *Etcd) start() error {
 	e.process = exec.Command("etcd")
 	e.process.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
 		return strings.HasPrefix(s, "ETCD_")
