@@ -153,7 +153,7 @@ func deployment(n int) *appsv1.Deployment {
 		Labels: map[string]string{"app": "a", "team": "b"},
 		ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{}}}`),
 		}},
 	}}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: d.Labels}
