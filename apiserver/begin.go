@@ -109,8 +109,10 @@ func (s *Server) move(ctx context.Context, obj *unstructured.Unstructured) error
 	r := s.tables.Table().ResourceOf(obj.GroupVersionKind())
 	wanted := func(live runtime.Object) error {
 		switch live := live.(type) {
-		case *corev1.Endpoints: //nolint:staticcheck // clients read it
-			own := &corev1.Endpoints{} //nolint:staticcheck // the same
+		//lint:ignore SA1019 clients read it
+		case *corev1.Endpoints:
+			//lint:ignore SA1019 clients read it
+			own := &corev1.Endpoints{}
 			err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, own)
 			live.Subsets = own.Subsets
 			return err

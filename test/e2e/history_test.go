@@ -140,8 +140,12 @@ func readHistory(t *testing.T, store storage.Store, from, to string) *history {
 	defer w.Stop()
 	h := newHistory()
 	for e := range w.ResultChan() {
-		m, ok := e.Object.(*corev1.ConfigMap)
-		require.True(t, ok, "%v", e.Object)
+		obj := e.Object
+		if shared, ok := obj.(runtime.CacheableObject); ok {
+			obj = shared.GetObject()
+		}
+		m, ok := obj.(*corev1.ConfigMap)
+		require.True(t, ok, "%v", obj)
 		version, err := strconv.ParseInt(m.ResourceVersion, 10, 64)
 		require.NoError(t, err)
 		if version <= last {

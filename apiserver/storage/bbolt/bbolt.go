@@ -118,10 +118,19 @@ func (f *file) open(options Options) (revision int64, versions []*kv.Version, er
 			_ = f.db.Close()
 		}
 	}()
-	if !options.ReadOnly {
-		if err := guard(func() error { return f.db.Update(create) }); err != nil {
-			return 0, nil, err
-		}
+	isEmpty := false // as after a process was killed just after it created the file
+	err = guard(func() error {
+		return f.db.View(func(tx *bolt.Tx) error {
+			first, _ := tx.Cursor().First()
+			isEmpty = first == nil
+			return nil
+		})
+	})
+	if err == nil && isEmpty && !options.ReadOnly {
+		err = guard(func() error { return f.db.Update(create) })
+	}
+	if err != nil {
+		return 0, nil, err
 	}
 	if isNew {
 		if err := syncFolder(filepath.Dir(f.path)); err != nil {
@@ -166,9 +175,6 @@ func openDB(path string, options Options) (db *bolt.DB, err error) {
 
 // create creates the layout in an empty database.
 func create(tx *bolt.Tx) error {
-	if first, _ := tx.Cursor().First(); first != nil {
-		return nil
-	}
 	about, err := tx.CreateBucket(aboutBucket)
 	if err != nil {
 		return err
