@@ -83,38 +83,31 @@ var layers = []layer{
 var serverLayers = []layer{
 	{"admission", nil},
 	{"storage", nil},
-	{"storage/internal/feed", []string{"storage"}},
-	{"storage/memory", []string{"storage", "storage/internal/feed"}},
-	{"storage/bbolt", []string{"storage", "storage/internal/feed"}},
-	{"storage/etcd", []string{"storage"}},
-	{"storage/storagetest", []string{"storage"}},
-	{"internal/bootstrap", []string{"storage"}},
-	{"auth/rbac", []string{"storage", "internal/bootstrap"}},
+	{"storage/internal/kv", nil},
+	{"storage/internal/objects", []string{"storage", "storage/internal/kv"}},
+	{"storage/memory", []string{"storage", "storage/internal/kv", "storage/internal/objects"}},
+	{"storage/bbolt", []string{"storage", "storage/internal/kv", "storage/internal/objects"}},
+	{"storage/etcd", []string{"storage", "storage/internal/objects"}},
+	{"storage/etcdtest", nil},
+	{"internal/bootstrap", nil},
 	{"internal/response", nil},
-	{"internal/metrics", nil},
 	{"internal/request", nil},
-	{"internal/strategic", nil},
 	{"internal/resources", nil},
 	{"internal/discovery", []string{"internal/response", "internal/resources"}},
-	{"internal/transcode", nil},
-	{"internal/builtin", []string{"internal/resources", "internal/transcode"}},
+	{"internal/builtin", []string{"internal/resources"}},
 	{"internal/builtin/gen", []string{"internal/resources"}},
-	{"internal/webhooks", []string{"storage", "internal/resources"}},
-	{"internal/plugins", []string{"storage", "internal/resources", "internal/webhooks"}},
+	{"auth/rbac", []string{"storage", "internal/bootstrap", "internal/builtin"}},
+	{"internal/webhooks", []string{"internal/resources"}},
+	{"internal/plugins", []string{"admission", "internal/resources", "internal/webhooks"}},
 	{"internal/openapi", []string{"internal/response", "internal/builtin", "internal/resources"}},
-	{"internal/watchcache", []string{"storage", "internal/resources"}},
-	{"internal/multiplex", nil},
-	// verbs knows kinds through resources.Strategy alone.
-	{"internal/verbs", []string{
-		"admission", "storage", "internal/response", "internal/request", "internal/resources", "internal/strategic",
-		"internal/multiplex", "internal/plugins", "internal/watchcache",
-	}},
-	{"internal/custom", []string{"admission", "storage", "internal/resources", "internal/webhooks"}},
+	{"internal/writes", []string{"internal/request", "internal/resources", "internal/response"}},
+	{"internal/custom", []string{"admission", "internal/builtin", "internal/resources"}},
 	{".", []string{
 		"admission", "storage", "storage/memory", "internal/bootstrap", "internal/response", "internal/builtin",
-		"internal/custom", "internal/discovery", "internal/metrics", "internal/multiplex", "internal/openapi",
-		"internal/plugins", "internal/request", "internal/resources", "internal/verbs", "internal/watchcache", "internal/webhooks",
+		"internal/custom", "internal/discovery", "internal/openapi", "internal/plugins", "internal/request",
+		"internal/resources", "internal/webhooks", "internal/writes",
 	}},
+	{"kubernetes", []string{"admission"}},
 	// recorded imports builtin for the defaults of objects that the engine alone replayed.
 	{"recorded", []string{".", "storage", "storage/memory", "internal/builtin", "internal/resources"}},
 	{"internal/exchanges", []string{".", "recorded", "storage/memory"}},
@@ -158,8 +151,7 @@ var modules = []struct {
 	{".", layers, nil},
 	{"apiserver/defaults", []layer{{".", nil}}, nil},
 	{"apiserver", serverLayers, []string{"", "apiserver/defaults"}},
-	{"apiserver/kubernetes", []layer{{".", nil}}, []string{"apiserver"}},
-	{"cmd", commandLayers, []string{"", "apiserver/defaults", "apiserver", "apiserver/kubernetes"}},
+	{"cmd", commandLayers, []string{"", "apiserver/defaults", "apiserver"}},
 	{"compat/controllerruntime", []layer{{".", nil}, {"fake", nil}}, []string{"", "apiserver/defaults"}},
 }
 
@@ -193,7 +185,7 @@ func TestImportsGoOneWay(t *testing.T) {
 // moduleOf returns the module that a package is in, as in modules, and its name in there.
 func moduleOf(name string) (dir, pkg string) {
 	// A module in the folder of another one comes before it.
-	for _, dir := range []string{"apiserver/defaults", "apiserver/kubernetes", "apiserver", "cmd", "compat/controllerruntime"} {
+	for _, dir := range []string{"apiserver/defaults", "apiserver", "cmd", "compat/controllerruntime"} {
 		if name == dir {
 			return dir, "."
 		}

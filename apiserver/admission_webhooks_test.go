@@ -315,8 +315,6 @@ func TestWebhooksThatFail(t *testing.T) {
 			http.StatusInternalServerError, "replace operation does not apply", "that is no failure to call the webhook"},
 		{"service", validatingWebhooks, `{"service":{"namespace":"n","name":"s"}}`, "", "", http.StatusInternalServerError,
 			"service n/s can't be reached without a cluster", "there is no cluster network"},
-		{"dry run with side effects", validatingWebhooks, effects.client(), `"sideEffects":"Some"`, "?dryRun=All",
-			http.StatusBadRequest, "does not support dry run", "the webhook would have them"},
 		{"dry run without side effects", validatingWebhooks, effects.client(), `"sideEffects":"NoneOnDryRun"`,
 			"?dryRun=All", http.StatusCreated, "", "the webhook has none in a dry run"},
 		{"condition that fails", validatingWebhooks, effects.client(),

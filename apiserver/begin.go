@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -10,12 +9,15 @@ import (
 	"reflect"
 	"slices"
 
-	rbacv1 "k8s.io/api/rbac/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
 )
 
@@ -32,7 +34,7 @@ type beginning struct {
 	order           int
 	kind            schema.GroupVersionKind
 	namespace, name string
-	data            []byte
+	obj             runtime.Object
 }
 
 // createObjects creates the default namespaces and the objects of the options that do not
@@ -71,9 +73,8 @@ func (s *Server) createObjects(ctx context.Context) error {
 // bootstrap creates the objects of kube-apiserver's own.
 func (s *Server) bootstrap(ctx context.Context) error {
 	b := s.options.Bootstrap
-	creator := bootstrap.Creator{
-		Store: s.store, Now: s.options.Now, NewUID: s.options.NewUID, Endpoint: s.options.endpoint(),
-		ClusterIP: s.options.ServiceClusterIPRange.Masked().Addr().Next(),
+	own := bootstrap.Own{
+		Endpoint: s.options.endpoint(), ClusterIP: s.options.ServiceClusterIPRange.Masked().Addr().Next(),
 	}
 	for _, set := range []struct {
 		name   string
@@ -87,15 +88,44 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		if !set.wanted {
 			continue
 		}
-		created, err := creator.Create(ctx, set.name)
+		objects, err := own.Objects(set.name)
+		for _, obj := range objects {
+			if err == nil {
+				err = s.createGiven(ctx, obj)
+			}
+			if err == nil && bootstrap.HasEndpoint(obj) {
+				err = s.move(ctx, obj)
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("bootstrap of %s: %w", set.name, err)
 		}
-		if o, ok := s.options.Authorizer.(Observer); ok && created && set.name == bootstrap.RBAC {
-			o.Written(ctx, rbacv1.GroupName, "clusterroles")
-		}
 	}
 	return nil
+}
+
+// move gives the endpoints that another server left the address of this one.
+func (s *Server) move(ctx context.Context, obj *unstructured.Unstructured) error {
+	r := s.tables.Table().ResourceOf(obj.GroupVersionKind())
+	wanted := func(live runtime.Object) error {
+		switch live := live.(type) {
+		//lint:ignore SA1019 clients read it
+		case *corev1.Endpoints:
+			//lint:ignore SA1019 clients read it
+			own := &corev1.Endpoints{}
+			err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, own)
+			live.Subsets = own.Subsets
+			return err
+		case *discoveryv1.EndpointSlice:
+			own := &discoveryv1.EndpointSlice{}
+			err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, own)
+			live.Endpoints, live.Ports = own.Endpoints, own.Ports
+			return err
+		}
+		return nil
+	}
+	_, err := r.Modify(ctx, obj.GetNamespace(), obj.GetName(), "", "kube-apiserver", wanted)
+	return err
 }
 
 // endpoint returns the address that the server advertises and the port of the first listener. The port is 0 without a
@@ -148,15 +178,17 @@ func (s *Server) begin(obj runtime.Object) (*beginning, error) {
 		return nil, fmt.Errorf("%s %s: %w", kind.Kind, o.GetName(), err)
 	}
 	tree["apiVersion"], tree["kind"] = kind.GroupVersion().String(), kind.Kind
-	b := &beginning{order: thenOthers, kind: kind, namespace: o.GetNamespace(), name: o.GetName()}
+	b := &beginning{
+		order: thenOthers, kind: kind, namespace: o.GetNamespace(), name: o.GetName(),
+		obj: &unstructured.Unstructured{Object: tree},
+	}
 	switch (schema.GroupKind{Group: kind.Group, Kind: kind.Kind}) {
 	case schema.GroupKind{Kind: "Namespace"}:
 		b.order = firstNamespaces
 	case schema.GroupKind{Group: custom.Plural.Group, Kind: "CustomResourceDefinition"}:
 		b.order = thenDefinitions
 	}
-	b.data, err = json.Marshal(tree)
-	return b, err
+	return b, nil
 }
 
 // kindOf returns the kind of an object: by its TypeMeta, by the scheme of the options, or by
@@ -170,14 +202,9 @@ func (s *Server) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 			return kinds[0], nil
 		}
 	}
-	name := reflect.Indirect(reflect.ValueOf(obj)).Type().Name()
-	for _, group := range s.tables.Table().Groups() {
-		for _, version := range group.Versions {
-			for _, r := range version.Resources {
-				if r.Kind == name && !r.Custom && s.verbs.GoType(r, obj) {
-					return r.GVK(), nil
-				}
-			}
+	for _, group := range []string{"", custom.Plural.Group, "apiregistration.k8s.io"} { // one of each scheme
+		if kinds, _, err := builtin.SchemeOf(group).ObjectKinds(obj); err == nil {
+			return kinds[0], nil
 		}
 	}
 	return schema.GroupVersionKind{},
@@ -208,7 +235,7 @@ func (s *Server) createOne(ctx context.Context, b *beginning) error {
 		}
 		return fmt.Errorf("expected no metadata.namespace, found %s", b.namespace)
 	}
-	if err := s.verbs.Begin(ctx, r, b.namespace, b.data); err != nil {
+	if err := s.createGiven(ctx, b.obj); err != nil {
 		return err
 	}
 	if b.order != thenDefinitions {

@@ -13,7 +13,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tenure-ssa/tenure/apiserver"
@@ -23,17 +25,17 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
 
-// pathOf returns the path of the object under a storage key.
-func pathOf(key string) string {
-	parts := strings.Split(strings.TrimPrefix(key, "/"), "/")
-	path := "/apis/" + parts[0] + "/v1/"
-	if parts[0] == "core" {
+// pathOf returns the path of an object.
+func pathOf(obj *unstructured.Unstructured) string {
+	path := "/apis/" + obj.GetAPIVersion() + "/"
+	if obj.GetAPIVersion() == "v1" {
 		path = "/api/v1/"
 	}
-	if len(parts) == 4 {
-		path += "namespaces/" + parts[2] + "/"
+	if namespace := obj.GetNamespace(); namespace != "" {
+		path += "namespaces/" + namespace + "/"
 	}
-	return path + parts[1] + "/" + parts[len(parts)-1]
+	plural, _ := meta.UnsafeGuessKindToResource(obj.GroupVersionKind())
+	return path + plural.Resource + "/" + obj.GetName()
 }
 
 // advertised is an address for documentation: endpoints can't have one of loopback.
@@ -45,11 +47,14 @@ func TestBootstrap(t *testing.T) {
 	h := newHost(t, apiserver.Options{Bootstrap: apiserver.BootstrapAll(), AdvertiseAddress: advertised})
 	count := map[string]int{}
 	for _, set := range []string{bootstrap.RBAC, bootstrap.PriorityClasses, bootstrap.FlowControl, bootstrap.Service} {
-		records, err := bootstrap.Records(set)
+		own := bootstrap.Own{
+			Endpoint: netip.AddrPortFrom(advertised, 0), ClusterIP: netip.MustParseAddr("10.96.0.1"),
+		}
+		objects, err := own.Objects(set)
 		require.NoError(t, err)
-		count[set] = len(records)
-		for _, r := range records {
-			path := pathOf(r.Key)
+		count[set] = len(objects)
+		for _, obj := range objects {
+			path := pathOf(obj)
 			live := h.must("GET", path, "", "")
 			require.NotContains(t, string(live.GetUID()), "0000-0000", path)
 			require.NotEqual(t, 1970, live.GetCreationTimestamp().Year(), path)

@@ -9,9 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver"
 )
@@ -60,7 +58,6 @@ func TestErrorsAsAccepted(t *testing.T) {
 		{inYAML, missing, inYAML, "apiVersion: v1\ncode: 404\n", "as it accepts"},
 		{inYAML, "/api/v1/unknowns", inYAML, "apiVersion: v1\ncode: 404\n", "the resource is not served"},
 		{inYAML, "/api/v1/configmaps?limit=x", inYAML, "apiVersion: v1\ncode: 400\n", "the options are wrong"},
-		{"application/cbor", missing, "application/cbor", "\xd9\xd9\xf7", "as it accepts"},
 		{inJSON, missing, inJSON, `{"kind":"Status",`, "as it accepts"},
 		{inJSON, missing + "?pretty=true", inJSON, "{\n  \"kind\": \"Status\",", "indented, as it asks"},
 		{"image/png", missing, inJSON, "{\n  \"kind\": \"Status\",", "the error is not hidden by a 406"},
@@ -76,7 +73,7 @@ func TestErrorsAsAccepted(t *testing.T) {
 	server, err := apiserver.Start(t.Context(), apiserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	for _, contentType := range []string{protobuf, inJSON, "application/cbor"} {
+	for _, contentType := range []string{protobuf, inJSON} {
 		config := server.Config()
 		config.ContentType, config.AcceptContentTypes = contentType, contentType
 		client, err := kubernetes.NewForConfig(config)
@@ -84,43 +81,6 @@ func TestErrorsAsAccepted(t *testing.T) {
 		_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "missing", metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "a client reads it in %s: %v", contentType, err)
 	}
-}
-
-// Clients can use CBOR, also for applies.
-func TestCBOR(t *testing.T) {
-	h := newHost(t, apiserver.Options{})
-	h.must("POST", crdPath, "", definition("v1", none))
-	for path, intent := range map[string]map[string]any{
-		configMaps + "/a": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
-			"data": map[string]any{"k": "v"}},
-		widgetsV1 + "/a": {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"},
-			"spec": map[string]any{"size": int64(3)}},
-	} {
-		data, err := direct.Marshal(intent)
-		require.NoError(t, err)
-		made := h.must("PATCH", path+"?fieldManager=m", "application/apply-patch+cbor", string(data))
-		require.Equal(t, "m", made.GetManagedFields()[0].Manager)
-		h.refused(http.StatusBadRequest, "PATCH", path+"?fieldManager=m", "application/apply-patch+cbor", "\xff")
-	}
-}
-
-// Clients can use YAML.
-func TestYAML(t *testing.T) {
-	h := newHost(t, apiserver.Options{})
-	h.must("POST", crdPath, "", definition("v1", none))
-	made := h.must("POST", widgetsV1, "application/yaml",
-		"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 3}\n")
-	require.EqualValues(t, 3, spec(made, "size"))
-	data, err := yaml.Marshal(made.Object)
-	require.NoError(t, err)
-	require.Equal(t, made.GetResourceVersion(), h.must("PUT", widgetsV1+"/a", "application/yaml",
-		string(data)).GetResourceVersion(), "nothing changed")
-	applied := h.must("PATCH", widgetsV1+"/a?fieldManager=m", applyPatch,
-		"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec:\n  replicas: 2.0\n")
-	require.EqualValues(t, 2, spec(applied, "replicas"), "a whole number, however it is written")
-	applied = h.must("PATCH", widgetsV1+"/a?fieldManager=m", applyPatch,
-		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"replicas":4.0}}`)
-	require.EqualValues(t, 4, spec(applied, "replicas"), "in JSON as well")
 }
 
 // A duplicate key in an applied configuration is reported as fieldValidation says.
@@ -132,7 +92,7 @@ func TestDuplicateKeysInIntents(t *testing.T) {
 	require.Contains(t, w.Header().Get("Warning"), `key \"k\" already set in map`)
 	require.Contains(t, h.refused(http.StatusBadRequest, "PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Strict",
 		applyPatch, intent),
-		"error strict decoding patch")
+		"error strict decoding YAML")
 	require.Empty(t, h.ask("PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Ignore", applyPatch,
 		intent).Header().Get("Warning"))
 }

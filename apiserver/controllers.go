@@ -2,19 +2,20 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"path"
-	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
-	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
 // task is work of the server itself, which is retried until it succeeds.
@@ -22,8 +23,6 @@ type task struct {
 	of   string // a Namespace or CustomResourceDefinition to finalize
 	name string
 }
-
-var namespacePrefix = resources.PrefixOf("", "namespaces")
 
 type taskQueue = workqueue.TypedRateLimitingInterface[task]
 
@@ -39,21 +38,42 @@ func newTaskQueue() taskQueue {
 	return workqueue.NewTypedRateLimitingQueue(limiter)
 }
 
-// written is called after every write, before its response, so that a custom resource is
-// served when the client gets the response for its definition.
-func (s *Server) written(ctx context.Context, r *resources.Resource, obj resources.Object) {
-	if o, ok := s.options.Authorizer.(Observer); ok {
-		o.Written(ctx, r.Group, r.Plural)
-	}
+// The prefixes of the resources that the server itself follows.
+var (
+	namespacePrefix = resources.PrefixOf(schema.GroupResource{Resource: "namespaces"})
+	pluginsPrefix   = resources.PrefixOf(schema.GroupResource{Group: admissionregistrationv1.GroupName})
+	rbacPrefix      = resources.PrefixOf(schema.GroupResource{Group: rbacv1.GroupName})
+)
+
+// written is called after every write to the storage, before its response, so that a custom resource is served when the
+// client gets the response for its definition.
+func (s *Server) written(ctx context.Context, prefix, name string) {
+	dir, plural := path.Split(prefix)
+	ctx = context.WithoutCancel(ctx)
 	switch {
-	case strings.HasPrefix(r.Prefix, plugins.Prefix) && s.plugins != nil:
-		// The object was decoded a moment ago; if the storage fails the watch tries again.
-		_ = s.plugins.Changed(ctx, r.Key("", obj.GetName()))
-	case r.Prefix == custom.Prefix:
+	case custom.IsOwn(ctx):
+	case prefix == custom.Prefix:
 		// Errors are in the status of the definition; other errors are retried by the watch.
-		_ = s.definitions.Changed(ctx, obj.GetName())
-	case r.Group == "" && r.Plural == "namespaces" && obj.GetDeletionTimestamp() != nil && s.emptiesNamespaces():
-		s.queue.Add(task{"namespace", obj.GetName()})
+		_ = s.definitions.Changed(ctx, name)
+	case dir == pluginsPrefix && !s.options.DisableDynamicAdmission:
+		// If the storage fails the watch tries again.
+		_ = s.plugins.Changed(ctx, plural, name)
+	case prefix == namespacePrefix:
+		s.namespaceWritten(ctx, name)
+	}
+	if o, ok := s.options.Authorizer.(Observer); ok && dir == rbacPrefix {
+		o.Written(ctx, rbacv1.GroupName, plural)
+	}
+}
+
+// namespaceWritten continues the deletion of a Namespace.
+func (s *Server) namespaceWritten(ctx context.Context, name string) {
+	switch {
+	case s.options.Controllers:
+	case s.options.DisableNamespaceLifecycle:
+		_ = s.finalizeNamespace(ctx, name) // it only removes the finalizer
+	default:
+		s.queue.Add(task{"namespace", name})
 	}
 }
 
@@ -65,56 +85,79 @@ func (s *Server) emptiesNamespaces() bool {
 // startControllers serves the definitions in storage and starts the background work of the
 // server.
 func (s *Server) startControllers(ctx context.Context) error {
-	revision, err := s.definitions.Load(ctx)
-	if err != nil {
+	load := func(context.Context, string) error { return s.definitions.Load(s.running) }
+	changed := s.definitions.Changed
+	if err := s.follow(ctx, custom.Plural, load, func(ctx context.Context, name string) error {
+		return changed(ctx, name)
+	}); err != nil {
 		return err
 	}
-	var configured int64
-	if s.plugins != nil {
-		if configured, err = s.plugins.Load(ctx); err != nil {
+	if !s.options.DisableDynamicAdmission {
+		for _, plural := range s.plugins.Configurations() {
+			gvr := admissionregistrationv1.SchemeGroupVersion.WithResource(plural)
+			err := s.follow(ctx, gvr, s.plugins.Load, func(ctx context.Context, name string) error {
+				return s.plugins.Changed(ctx, plural, name)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if s.emptiesNamespaces() {
+		err := s.follow(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), s.resumeNamespaces,
+			func(_ context.Context, name string) error {
+				s.queue.Add(task{"namespace", name})
+				return nil
+			})
+		if err != nil {
 			return err
 		}
 	}
-	var seen int64
-	if s.emptiesNamespaces() {
-		if seen, err = s.resumeNamespaces(ctx); err != nil {
-			return err
-		}
-	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s.tasks.Go(func() {
-		<-s.done
-		cancel()
-	})
-	s.tasks.Go(func() { follow(running, revision, s.definitions.Watch, s.definitions.Load) })
-	if s.plugins != nil {
-		s.tasks.Go(func() { follow(running, configured, s.plugins.Watch, s.plugins.Load) })
-	}
-	if s.emptiesNamespaces() {
-		s.tasks.Go(func() { follow(running, seen, s.watchNamespaces, s.resumeNamespaces) })
-	}
-	s.tasks.Go(func() { s.runTasks(running) })
+	s.tasks.Go(func() { s.runTasks(s.running) })
 	return nil
 }
 
-// follow watches the writes of other servers from a revision on. When a watch ends it loads
-// the current objects and starts a new one, until ctx ends.
-func follow(
-	ctx context.Context, revision int64, watch func(context.Context, int64) error,
-	load func(context.Context) (int64, error),
-) {
-	for ctx.Err() == nil {
-		err := watch(ctx, revision)
-		if err != nil && !errors.Is(err, storage.ErrCompacted) && !sleep(ctx, lastRetry) {
-			return
+// follow loads the objects of a resource, and calls changed for those that are written, by this server or others, until
+// the server ends. It watches from before load, so that nothing is missed.
+func (s *Server) follow(
+	ctx context.Context, gvr schema.GroupVersionResource, load func(ctx context.Context, plural string) error,
+	changed func(ctx context.Context, name string) error,
+) error {
+	r := s.tables.Table().Resource(gvr)
+	begin := func(ctx context.Context) (watch.Interface, error) {
+		w, err := r.Watch(s.running)
+		if err != nil {
+			return nil, err
 		}
-		// load finds the changes between two watches.
-		if now, err := load(ctx); err == nil {
-			revision = now
-		} else if !sleep(ctx, lastRetry) {
-			return
+		if err := load(ctx, gvr.Resource); err != nil {
+			w.Stop()
+			return nil, err
 		}
+		return w, nil
 	}
+	w, err := begin(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", gvr.GroupResource(), err)
+	}
+	s.tasks.Go(func() {
+		for s.running.Err() == nil {
+			for event := range w.ResultChan() {
+				if o, err := meta.Accessor(event.Object); err == nil && changed(s.running, o.GetName()) != nil {
+					break // load tries again
+				}
+			}
+			w.Stop()
+			for {
+				if w, err = begin(s.running); err == nil || !sleep(s.running, lastRetry) {
+					break
+				}
+			}
+		}
+		if w != nil {
+			w.Stop()
+		}
+	})
+	return nil
 }
 
 // sleep waits, and returns false if ctx ended.
@@ -129,38 +172,15 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// resumeNamespaces continues the deletion of Namespaces, which another server may have begun,
-// and returns the revision at which it read them.
-func (s *Server) resumeNamespaces(ctx context.Context) (int64, error) {
-	page, err := s.store.List(ctx, namespacePrefix, storage.ListOptions{})
-	if err != nil {
-		return 0, err
-	}
-	for _, record := range page.Records {
-		s.resumeNamespace(record.Key, record.Value)
-	}
-	return page.Revision, nil
-}
-
-// watchNamespaces does the same for Namespaces that change.
-func (s *Server) watchNamespaces(ctx context.Context, after int64) error {
-	w, err := s.store.Watch(ctx, namespacePrefix, after)
-	if err != nil {
-		return err
-	}
-	for event := range w.Events() {
-		if event.Value != nil {
-			s.resumeNamespace(event.Key, event.Value)
+// resumeNamespaces continues the deletion of Namespaces, which another server may have begun.
+func (s *Server) resumeNamespaces(ctx context.Context, _ string) error {
+	list, err := s.namespaces().Objects(ctx, "")
+	for _, obj := range list {
+		if n := obj.(*corev1.Namespace); n.DeletionTimestamp != nil {
+			s.queue.Add(task{"namespace", n.Name})
 		}
 	}
-	return w.Err()
-}
-
-func (s *Server) resumeNamespace(key string, value []byte) {
-	var namespace metav1.PartialObjectMetadata
-	if err := json.Unmarshal(value, &namespace); err == nil && namespace.DeletionTimestamp != nil {
-		s.queue.Add(task{"namespace", path.Base(key)})
-	}
+	return err
 }
 
 // runTasks runs the tasks in the queue until it is shut down.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/internal/multiplex"
 )
 
 // host is a server that is called without a network.
@@ -109,30 +109,21 @@ func (e event) text() string { return e.Type + " " + e.Object.GetName() }
 type transport string
 
 const (
-	http1       transport = "HTTP/1.1"
-	http2       transport = "HTTP/2"
-	multiplexed transport = "HTTP/2, multiplexed" // as Start serves it
+	http1 transport = "HTTP/1.1"
+	http2 transport = "HTTP/2"
 )
-
-// transports are all of them. What they send is the same.
-var transports = []transport{http1, http2, multiplexed}
 
 // serve serves a handler.
 func (over transport) serve(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
-	if server.EnableHTTP2 = over != http1; over == multiplexed {
-		server.Listener = multiplex.Listen(server.Listener)
-		server.Config.TLSConfig = server.TLS
-		require.NoError(t, multiplex.Configure(server.Config, time.Minute))
-		server.TLS = server.Config.TLSConfig
-	}
+	server.EnableHTTP2 = over != http1
 	server.StartTLS()
 	return server
 }
 
 // watch starts a watch and returns its events; the channel is closed when the watch ends.
-func (h *host) watch(path string) <-chan event { return h.watchOver(multiplexed, path) }
+func (h *host) watch(path string) <-chan event { return h.watchOver(http2, path) }
 
 // watchOver is watch over a transport.
 func (h *host) watchOver(over transport, path string) <-chan event {
@@ -169,3 +160,12 @@ func (h *host) watchOver(over transport, path string) <-chan event {
 	require.Equal(h.t, http.StatusOK, answer.StatusCode)
 	return events
 }
+
+// clock is a clock that tests set.
+type clock struct{ now atomic.Pointer[time.Time] }
+
+func (c *clock) get() time.Time    { return *c.now.Load() }
+func (c *clock) set(now time.Time) { c.now.Store(&now) }
+
+// pods is the path of the Pods of a namespace.
+const pods = "/api/v1/namespaces/default/pods"

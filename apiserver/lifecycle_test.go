@@ -74,7 +74,7 @@ func TestNamespaceOfAnotherServer(t *testing.T) {
 // Names are generated until one is free.
 func TestGenerateName(t *testing.T) {
 	var n atomic.Int32
-	h := newHost(t, apiserver.Options{Suffix: func() string { return fmt.Sprint(n.Add(1) / 2) }})
+	h := newHost(t, apiserver.Options{Suffix: func() string { return fmt.Sprint(n.Add(1) - 1) }})
 	var got []string
 	for range 3 {
 		got = append(got, h.must("POST", configMaps, "", `{"metadata":{"generateName":"x-"}}`).GetName())

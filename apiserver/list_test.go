@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,9 +94,10 @@ func TestContinueExpired(t *testing.T) {
 	for _, selector := range []string{"", "&labelSelector=none!%3Dsuch"} {
 		first := h.must("GET", configMaps+"?limit=2"+selector, "", "")
 		h.must("POST", configMaps, "", configMap("m4"+fmt.Sprint(len(selector)), ""))
-		revision, err := store.Revision(t.Context())
+		now := h.must("GET", configMaps, "", "").GetResourceVersion()
+		revision, err := strconv.ParseInt(now, 10, 64)
 		require.NoError(t, err)
-		require.NoError(t, store.Compact(t.Context(), revision))
+		require.NoError(t, store.Compact(revision))
 
 		w := h.ask("GET", configMaps+"?limit=2&continue="+continueOf(first)+selector, "", "")
 		require.Equal(t, http.StatusGone, w.Code)
@@ -138,7 +140,7 @@ func TestListCopied(t *testing.T) {
 			`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	h.must("POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "",
 		`{"metadata":{"name":"h"},"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":50,`+
-			`"scaleTargetRef":{"kind":"Deployment","name":"d"}}}`)
+			`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}}`)
 	for _, path := range []string{
 		configMaps, "/api/v1/configmaps", "/api/v1/namespaces", "/api/v1/namespaces/default/secrets",
 		"/apis/apps/v1/deployments",

@@ -84,6 +84,9 @@ func (w *loopbackWriter) WriteHeader(code int) {
 }
 
 func (w *loopbackWriter) Write(data []byte) (int, error) {
+	if w.header.Get("Content-Type") == "" { // as net/http does
+		w.header.Set("Content-Type", http.DetectContentType(data))
+	}
 	w.WriteHeader(http.StatusOK)
 	if w.isHead {
 		return len(data), nil

@@ -2,39 +2,29 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
 // createNamespaces creates the namespaces that every cluster has.
 func (s *Server) createNamespaces(ctx context.Context) error {
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
-		n := &corev1.Namespace{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-			ObjectMeta: metav1.ObjectMeta{
-				Name: name, UID: s.options.NewUID(), CreationTimestamp: metav1.NewTime(s.options.Now()).Rfc3339Copy(),
-				Labels: map[string]string{corev1.LabelMetadataName: name},
-			},
-			Spec:   corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
-			Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive},
-		}
-		data, err := json.Marshal(n)
-		if err != nil {
-			return err
-		}
-		var there *storage.ConflictError
-		if _, err := s.store.Put(ctx, resources.PrefixOf("", "namespaces")+name, data, 0); err != nil &&
-			!errors.As(err, &there) {
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{corev1.LabelMetadataName: name},
+		}}
+		n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		if err := s.createGiven(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -48,15 +38,23 @@ var namespaceController = serviceaccount.UserInfo("kube-system", "namespace-cont
 // finalizeNamespace deletes the contents of a Namespace that is being deleted, and then
 // removes its finalizer. It returns an error, and must be called again, while objects remain.
 func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
-	namespaces := s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	obj, err := s.verbs.Read(ctx, namespaces, name)
-	if err != nil || obj == nil || obj.GetDeletionTimestamp() == nil {
+	namespaces := s.namespaces()
+	obj, err := namespaces.Get(ctx, "", name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || obj.(*corev1.Namespace).DeletionTimestamp == nil {
 		return err
 	}
-	if err := s.emptyNamespace(apirequest.WithUser(ctx, namespaceController), name); err != nil {
-		return err
+	if !s.options.DisableNamespaceLifecycle {
+		if err := s.emptyNamespace(apirequest.WithUser(ctx, namespaceController), name); err != nil {
+			return err
+		}
 	}
-	_, err = s.verbs.Update(ctx, namespaces, "finalize", name, "kube-apiserver", func(obj resources.Object) error {
+	if len(obj.(*corev1.Namespace).Spec.Finalizers) == 0 {
+		return nil // metadata.finalizers keep it
+	}
+	_, err = namespaces.Modify(ctx, "", name, "finalize", "kube-apiserver", func(obj runtime.Object) error {
 		n := obj.(*corev1.Namespace)
 		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool {
 			return f == corev1.FinalizerKubernetes
@@ -69,18 +67,25 @@ func (s *Server) finalizeNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// emptyNamespace deletes the contents of a namespace.
+// emptyNamespace deletes the contents of a namespace. Validating admission sees the deletes.
 func (s *Server) emptyNamespace(ctx context.Context, name string) error {
 	var errs []error
 	for _, r := range s.tables.Table().Stored() {
 		if !r.Namespaced {
 			continue
 		}
-		page, err := s.store.List(ctx, r.KeysIn(name), storage.ListOptions{})
+		e, err := r.Endpoint("")
 		if err != nil {
 			return err
 		}
-		errs = append(errs, s.verbs.RemoveAll(ctx, r, page.Records))
+		a := admission.NewAttributesRecord(nil, nil, r.GVK(), name, "", r.GVR(), "", admission.Delete,
+			&metav1.DeleteOptions{}, false, namespaceController)
+		errs = append(errs, r.RemoveAll(ctx, name, rest.AdmissionToValidateObjectDeleteFunc(s.writes.Admission, a, e.Scope)))
 	}
 	return errors.Join(errs...)
+}
+
+// namespaces returns the resource of Namespaces.
+func (s *Server) namespaces() *resources.Resource {
+	return s.tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 }

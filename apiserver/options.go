@@ -16,11 +16,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/kubernetes/pkg/capabilities"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
@@ -64,12 +63,6 @@ type Options struct {
 	// like.
 	Version string
 
-	// Validation validates writes of built-in kinds, in the place of their schemas alone, and returns the warnings for the
-	// client. It reports ok as false for kinds that it does not know. nil knows none. Package kubernetes, in a module of
-	// its own, has that of kube-apiserver. It must depend on the objects and the subresource of the write alone: an
-	// apply that is known to change nothing is not validated again. Hooks.Validate sees every write.
-	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
-
 	// Audit records requests.
 	Audit Audit
 
@@ -94,7 +87,7 @@ type Options struct {
 	Anonymous bool
 	// Authorizer authorizes requests before their body is read; nil allows all of them. An
 	// apply that creates an object is authorized a second time, for "create". If it is an
-	// authorizer.RuleResolver, the server answers SelfSubjectRulesReviews; see Guard and
+	// authorizer.RuleResolver, the server answers SelfSubjectRulesReviews; see
 	// Observer too. Package auth/rbac implements RBAC.
 	Authorizer authorizer.Authorizer
 
@@ -140,8 +133,14 @@ type Options struct {
 
 	Limits Limits
 
+	// DisabledAdmissionPlugins are the names of plugins that are compiled into kube-apiserver and not called, such as
+	// PodSecurity.
+	DisabledAdmissionPlugins []string
+
 	// Log is the logger for internal errors; the default is slog.Default().
 	Log *slog.Logger
+
+	ownClock bool // Now is not time.Now
 }
 
 // A User is a user with a bearer token.
@@ -184,15 +183,6 @@ func BootstrapAll() Bootstrap {
 	return Bootstrap{Service: true, RBAC: true, PriorityClasses: true, FlowSchemas: true}
 }
 
-// A Guard is an Authorizer that also authorizes the outcome of a write, to prevent privilege
-// escalation: users must not grant permissions that they do not have.
-type Guard interface {
-	// Guard is called before obj replaces live, which is nil on create. a are the attributes
-	// of the request, with the name of the object. The error is returned to the client. Both
-	// objects are read-only.
-	Guard(ctx context.Context, a authorizer.Attributes, obj, live runtime.Object) error
-}
-
 // An Observer is an Authorizer that is notified of every write of this server, after it is
 // stored and before the response.
 type Observer interface {
@@ -215,7 +205,6 @@ type Limits struct {
 	Write       time.Duration // to write a response or a watch event; 30 s
 	Request     time.Duration // to process a request that is not a watch; 60 s
 	Watch       time.Duration // default timeout of a watch; 30 min
-	Bookmarks   time.Duration // interval of watch bookmarks; 1 min
 	Idle        time.Duration // timeout of idle connections; 2 min
 	Shutdown    time.Duration // to wait for requests in flight when the server stops; 5 s
 }
@@ -233,21 +222,14 @@ func (l Limits) withDefaults() Limits {
 		Write:       cmp.Or(l.Write, 30*time.Second),
 		Request:     cmp.Or(l.Request, time.Minute),
 		Watch:       cmp.Or(l.Watch, 30*time.Minute),
-		Bookmarks:   cmp.Or(l.Bookmarks, time.Minute),
 		Idle:        cmp.Or(l.Idle, 2*time.Minute),
 		Shutdown:    cmp.Or(l.Shutdown, 5*time.Second),
 	}
 }
 
 func (o Options) withDefaults() Options {
-	if o.Now == nil {
+	if o.ownClock = o.ownClock || o.Now != nil; o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.NewUID == nil {
-		o.NewUID = func() types.UID { return types.UID(uuid.NewString()) }
-	}
-	if o.Suffix == nil {
-		o.Suffix = func() string { return rand.String(5) }
 	}
 	if o.Authorizer == nil && o.Anonymous {
 		o.Authorizer = onlyAuthenticated{}
@@ -274,3 +256,8 @@ func (o Options) withDefaults() Options {
 	o.Limits = o.Limits.withDefaults()
 	return o
 }
+
+// AllowPrivileged says whether Pods may have privileged containers, as kube-apiserver's flag --allow-privileged does.
+// They may by default. It holds for the whole process; only the first call before the first server has an effect, as
+// Kubernetes has one global variable for it.
+func AllowPrivileged(allow bool) { capabilities.Setup(allow, 0) }

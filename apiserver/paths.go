@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/pprof"
 	"runtime"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/endpoints/metrics"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	builtintypes "github.com/tenure-ssa/tenure/typed/openapi"
 
@@ -18,14 +22,25 @@ import (
 
 // paths are the paths that are not resources.
 func (s *Server) paths() *http.ServeMux {
+	metrics.Register()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", s.serveVersion)
-	mux.Handle("GET /metrics", s.metrics)
+	mux.Handle("GET /metrics", legacyregistry.Handler())
+	checks := []healthz.HealthChecker{
+		healthz.PingHealthz,
+		healthz.NamedCheck("storage", func(r *http.Request) error { return s.store.Ready(r.Context()) }),
+	}
+	healthz.InstallHandler(mux, checks...)
+	healthz.InstallLivezHandler(mux, checks...)
+	healthz.InstallReadyzHandler(mux, checks...)
+	for path, handler := range map[string]http.HandlerFunc{
+		"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
+	} {
+		mux.HandleFunc("/debug/pprof/"+path, handler)
+	}
 	others := []string{"/version", "/metrics"}
-	for _, check := range []string{"healthz", "livez", "readyz"} {
-		mux.HandleFunc("GET /"+check, s.serveHealth(check))
-		mux.HandleFunc("GET /"+check+"/ping", func(w http.ResponseWriter, _ *http.Request) { text(w, "ok") })
-		others = append(others, "/"+check, "/"+check+"/ping")
+	for _, health := range []string{"/healthz", "/livez", "/readyz"} {
+		others = append(others, health, health+"/ping")
 	}
 	s.openapi.Register(mux)
 	discovery.New(s.tables, append(others, openapi.Paths...)).Register(mux)
@@ -34,29 +49,6 @@ func (s *Server) paths() *http.ServeMux {
 
 // kubernetesVersion is the version of the API: that of the embedded documents and the Go types.
 const kubernetesVersion = builtintypes.KubernetesVersion
-
-func text(w http.ResponseWriter, s string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = fmt.Fprint(w, s)
-}
-
-// serveHealth reports whether the storage is available.
-func (s *Server) serveHealth(name string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		_, err := s.store.Revision(r.Context())
-		_, verbose := r.URL.Query()["verbose"]
-		switch {
-		case err != nil:
-			http.Error(w, fmt.Sprintf("[+]ping ok\n[-]store failed: reason withheld\n%s check failed", name),
-				http.StatusInternalServerError)
-		case verbose:
-			text(w, fmt.Sprintf("[+]ping ok\n[+]store ok\n%s check passed\n", name))
-		default:
-			text(w, "ok")
-		}
-	}
-}
 
 // minorOf returns the minor version of a Kubernetes version, such as 36 of v1.36.3.
 func minorOf(gitVersion string) int {

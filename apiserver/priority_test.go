@@ -13,7 +13,7 @@ import (
 // TestPriority: a new Pod has the priority and preemption policy of its PriorityClass, or of the default one, as the
 // admission plugin Priority sets them.
 func TestPriority(t *testing.T) {
-	const pods, classes = "/api/v1/namespaces/default/pods", "/apis/scheduling.k8s.io/v1/priorityclasses"
+	const classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
 	pod := func(name, rest string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]%s}}`, name, rest)
 	}
@@ -30,8 +30,6 @@ func TestPriority(t *testing.T) {
 	h.must("POST", classes, "", `{"metadata":{"name":"high"},"value":7,"preemptionPolicy":"Never"}`)
 	requirePriority("high", `,"priorityClassName":"high"`, "high", 7, "Never")
 	requirePriority("given", `,"priorityClassName":"high","priority":7`, "high", 7, "Never")
-	requirePriority("system", `,"priorityClassName":"system-node-critical"`, "system-node-critical", 2000001000,
-		"PreemptLowerPriority")
 	for rest, message := range map[string]string{
 		`,"priorityClassName":"low"`:                             "no PriorityClass with name low was found",
 		`,"priorityClassName":"high","priority":8`:               "admission controller computed 7 from",

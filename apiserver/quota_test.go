@@ -29,9 +29,11 @@ func TestQuotasHaveNoEffect(t *testing.T) {
 func TestClusterIPsAreNotRecorded(t *testing.T) {
 	h := newHost(t, apiserver.Options{Bootstrap: apiserver.BootstrapAll()})
 	const in = "/api/v1/namespaces/default/services"
-	for _, name := range []string{"a", "b"} {
-		h.must("POST", in, "", `{"metadata":{"name":"`+name+`"},"spec":{"clusterIP":"10.96.0.9","ports":[{"port":80}]}}`)
+	service := func(name string) string {
+		return `{"metadata":{"name":"` + name + `"},"spec":{"clusterIP":"10.96.0.9","ports":[{"port":80}]}}`
 	}
+	h.must("POST", in, "", service("a"))
+	require.Contains(t, h.refused(http.StatusUnprocessableEntity, "POST", in, "", service("b")), "already allocated")
 	for _, path := range []string{"ipaddresses/10.96.0.9", "servicecidrs/kubernetes"} {
 		require.Equal(t, http.StatusNotFound, h.ask("GET", "/apis/networking.k8s.io/v1/"+path, "", "").Code, path)
 	}

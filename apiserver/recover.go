@@ -1,9 +1,11 @@
 package apiserver
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -25,7 +27,8 @@ func (s *Server) recoverPanic(w *startedWriter, r *http.Request) {
 	if w.code != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	response.Error(w, r, apierrors.NewInternalError(fmt.Errorf("the request made the server panic: %v", p)))
+	reason, _, _ := strings.Cut(fmt.Sprint(p), "\n") // what follows is a stack
+	response.Error(w, r, apierrors.NewInternalError(errors.New("the request made the server panic: "+reason)))
 }
 
 // startedWriter records whether the response was started, and its code.
@@ -47,6 +50,13 @@ func (w *startedWriter) Write(data []byte) (int, error) {
 	}
 	return w.ResponseWriter.Write(data)
 }
+
+// Flush sends what is written.
+func (w *startedWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// CloseNotify implements http.CloseNotifier, which the wrappers of k8s.io/apiserver ask for. Nobody uses the channel:
+// the context of a request ends when its connection does.
+func (w *startedWriter) CloseNotify() <-chan bool { return nil }
 
 // Unwrap is for http.ResponseController.
 func (w *startedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

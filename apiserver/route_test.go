@@ -112,7 +112,8 @@ func TestWatchAsYAML(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	h.must("POST", crdPath, "", definition("v1", none))
 	for path, types := range map[string]string{configMaps: "application/json;stream=watch, " +
-		"application/vnd.kubernetes.protobuf;stream=watch", widgetsV1: "application/json;stream=watch"} {
+		"application/vnd.kubernetes.protobuf;stream=watch", widgetsV1: "application/json;stream=watch, " +
+		"application/vnd.kubernetes.protobuf;stream=watch"} {
 		w := h.accepting("application/yaml", path+"?watch=1")
 		require.Equal(t, http.StatusNotAcceptable, w.Code, path)
 		var status metav1.Status

@@ -4,28 +4,24 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"maps"
 	"net/http"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/utils/lru"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/custom"
-	"github.com/tenure-ssa/tenure/apiserver/internal/metrics"
 	"github.com/tenure-ssa/tenure/apiserver/internal/openapi"
 	"github.com/tenure-ssa/tenure/apiserver/internal/plugins"
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
-	"github.com/tenure-ssa/tenure/apiserver/internal/response"
-	"github.com/tenure-ssa/tenure/apiserver/internal/verbs"
-	"github.com/tenure-ssa/tenure/apiserver/internal/watchcache"
 	"github.com/tenure-ssa/tenure/apiserver/internal/webhooks"
+	"github.com/tenure-ssa/tenure/apiserver/internal/writes"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 )
@@ -36,26 +32,24 @@ type Server struct {
 	store    storage.Store
 	ownStore bool
 	tables   *resources.Current
-	verbs    *verbs.Server
-	accounts *accounts
-	// authenticator authenticates all requests
-	authenticator authenticator.Request
-	mux           *http.ServeMux
-	openapi       *openapi.Handler
-	metrics       *metrics.Metrics
+	writes   *writes.Handler
+	plugins  *plugins.Plugins
+	accounts accounts
+	openapi  *openapi.Handler
+	handler  http.Handler // of all requests
+	mux      *http.ServeMux
 
 	definitions *custom.Controller
-	plugins     *plugins.Plugins // nil: DisableDynamicAdmission
 	queue       taskQueue
 
 	requests chan struct{} // semaphore of the requests in flight
 	watches  chan struct{}
 
-	done   <-chan struct{} // closed to end watches and tasks
-	stop   func()          // closes done
-	close  sync.Once
-	closed error
-	tasks  sync.WaitGroup
+	running context.Context // ends watches and tasks
+	stop    func()          // ends running
+	close   sync.Once
+	closed  error
+	tasks   sync.WaitGroup
 }
 
 // New returns a running server. It creates the default namespaces in its store if they do not
@@ -67,71 +61,25 @@ func New(ctx context.Context, options Options) (*Server, error) {
 
 // newServer is New with the CAs of client certificates, which may be nil.
 func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (*Server, error) {
+	AllowPrivileged(true)
 	if err := options.checkNetwork(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		options: options, store: options.Store,
+		options: options, store: options.Store, tables: &resources.Current{},
 		requests: make(chan struct{}, options.Limits.Requests),
 		watches:  make(chan struct{}, options.Limits.Watches),
 		queue:    newTaskQueue(),
 	}
-	running, stop := context.WithCancel(context.Background())
-	s.done, s.stop = running.Done(), stop
+	s.running, s.stop = context.WithCancel(context.Background())
 	if s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
 	var err error
-	if s.accounts, err = newAccounts(s.store, options.Now, options.ServiceAccounts); err != nil {
+	if s.accounts, err = newAccounts(s.tables, options.ServiceAccounts); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.authenticator = newAuthenticator(options, s.accounts, clientCAs)
-	groups := builtin.Groups(builtin.Options{Now: options.Now, ServiceClusterIPRange: options.ServiceClusterIPRange})
-	s.tables = resources.NewCurrent(resources.NewTable(groups, 1))
-	s.openapi = openapi.New(s.tables, kubernetesVersion)
-	limits := webhooks.Limits{
-		Timeout:  options.Limits.Request,
-		Response: options.Limits.Body + options.Limits.Object, // responses contain an object and little else
-	}
-	services := webhooks.Services{Resolve: options.Hooks.ResolveService, Store: s.store}
-	if !options.DisableDynamicAdmission {
-		s.plugins = plugins.New(plugins.Options{
-			Store: s.store, Tables: s.tables, StrategyOf: builtin.Review, Default: defaultHook(options.Hooks),
-			Authorizer: options.Authorizer, OpenAPI: s.openapi.V3, Webhooks: limits, Services: services,
-		})
-	}
-	s.verbs = &verbs.Server{
-		Store: s.store, Tables: s.tables, Hooks: options.Hooks, Plugins: s.plugins, Authorizer: options.Authorizer,
-		Validation: options.Validation,
-		Now:        options.Now, NewUID: options.NewUID, Suffix: options.Suffix,
-		Body: request.Limits{Bytes: options.Limits.Body, Nesting: options.Limits.Nesting}, MaxObject: options.Limits.Object,
-		WriteTimeout: options.Limits.Write, Timeout: options.Limits.Request, WatchTimeout: options.Limits.Watch,
-		BookmarkInterval: options.Limits.Bookmarks, Running: running,
-		Handlers: maps.Clone(verbs.Pods), DisableNamespaceLifecycle: options.DisableNamespaceLifecycle,
-		Controllers: options.Controllers,
-		Deleters: map[string]verbs.Deleter{
-			"/namespaces": verbs.DeleteNamespace,
-			custom.Plural.Group + "/" + custom.Plural.Resource: custom.Delete,
-		},
-		Written: s.written, Objects: lru.New(verbs.Cached), UnchangedWrites: lru.New(verbs.Unchanged),
-		Watches:    watchcache.New(s.store, 0),
-		StrategyOf: builtin.Review,
-		ScaleOf:    builtin.ScaleOf,
-	}
-	if options.DisableNamespaceLifecycle {
-		s.verbs.Deleters["/namespaces"] = verbs.DeleteNamespaceOnly
-	}
-	if guard, ok := options.Authorizer.(Guard); ok {
-		s.verbs.Guard = guard.Guard
-	}
-	s.addReviews()
-	s.definitions = custom.NewController(s.store, s.tables, s.verbs, groups, custom.Options{
-		Now: options.Now, Convert: options.Hooks.Convert, MaxObject: options.Limits.Object,
-		Webhooks: custom.NewWebhooks(limits, services),
-	})
-	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
-	s.metrics = metrics.New(kubernetesVersion)
-	s.mux = s.paths()
+	s.build(clientCAs)
 	err = s.startControllers(ctx)
 	if err == nil {
 		err = s.createObjects(ctx)
@@ -142,12 +90,61 @@ func newServer(ctx context.Context, options Options, clientCAs *x509.CertPool) (
 	return s, nil
 }
 
-// defaultHook returns Hooks.Default for objects of resources, or nil.
-func defaultHook(hooks admission.Hooks) func(resources.Object) {
+// build makes the parts of a server.
+func (s *Server) build(clientCAs *x509.CertPool) {
+	o := s.options
+	opener := builtin.Opener{Open: s.open, GarbageCollection: o.Controllers}
+	authenticator := newAuthenticator(o, s.accounts, clientCAs)
+	limits := webhooks.Limits{
+		Timeout:  o.Limits.Request,
+		Response: o.Limits.Body + o.Limits.Object, // responses contain an object and little else
+	}
+	services := webhooks.Services{Resolve: o.Hooks.ResolveService, Tables: s.tables}
+	groups := builtin.Groups(builtin.Options{
+		Open: opener, Default: defaultHook(o.Hooks), Tables: s.tables, Client: s.LoopbackConfig(),
+		Authorizer: o.Authorizer, Authenticator: authenticator, Issuer: s.accounts.issuer, Audiences: s.accounts.audiences,
+		Now: o.Now, ServiceClusterIPRange: o.ServiceClusterIPRange, MaxBody: o.Limits.Body,
+	})
+	s.tables.Replace(resources.NewTable(groups, 1))
+	s.openapi = openapi.New(s.tables, kubernetesVersion)
+	disabled := map[string]bool{
+		lifecycle.PluginName:                    o.DisableNamespaceLifecycle,
+		podsecurity.PluginName:                  o.DisableNamespaceLifecycle, // it reads the Namespace of a Pod
+		storageobjectinuseprotection.PluginName: !o.Controllers,
+	}
+	for _, name := range o.DisabledAdmissionPlugins {
+		disabled[name] = true
+	}
+	s.plugins = plugins.New(plugins.Options{
+		Tables: s.tables, Client: s.LoopbackConfig(), Hooks: o.Hooks, Authorizer: o.Authorizer, OpenAPI: s.openapi.V3,
+		Webhooks: limits, Services: services, Disabled: disabled,
+	})
+	s.writes = &writes.Handler{
+		Admission: s.plugins.Admission(), Suffix: o.Suffix,
+		Limits: request.Limits{Bytes: o.Limits.Body, Nesting: o.Limits.Nesting},
+	}
+	s.definitions = custom.NewController(groups, custom.Options{
+		Open: opener, Tables: s.tables, Now: o.Now, Default: defaultHook(o.Hooks), Authorizer: o.Authorizer,
+		Convert: o.Hooks.Convert, MaxObject: o.Limits.Object, MaxBody: o.Limits.Body,
+		Converters: sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
+			return conversion.NewCRConverterFactory(services, limits.Wrap)
+		}),
+	})
+	s.definitions.Terminating = func(name string) { s.queue.Add(task{"definition", name}) }
+	s.mux = s.paths()
+	s.handler = s.chain(authenticator)
+}
+
+// defaultHook returns Hooks.Default for objects of all kinds, or nil.
+func defaultHook(hooks admission.Hooks) func(runtime.Object) {
 	if hooks.Default == nil {
 		return nil
 	}
-	return func(obj resources.Object) { hooks.Default(obj) }
+	return func(obj runtime.Object) {
+		if o, ok := obj.(admission.Object); ok {
+			hooks.Default(o)
+		}
+	}
 }
 
 // Close ends all watches and background tasks. It does not wait for requests in flight;
@@ -157,7 +154,6 @@ func (s *Server) Close() error {
 		s.stop()
 		s.queue.ShutDown()
 		s.tasks.Wait()
-		s.verbs.Watches.Close()
 		if s.ownStore {
 			s.closed = s.store.Close()
 		}
@@ -165,54 +161,5 @@ func (s *Server) Close() error {
 	return s.closed
 }
 
-// ServeHTTP serves a request: authentication, limits, authorization, then routing.
-func (s *Server) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
-	w := &startedWriter{ResponseWriter: plain}
-	var measured measurement
-	defer func() { measured.end(s, w, r) }()
-	var recorded *audited
-	defer func() { recorded.end(w) }() // when a panic has become a 500
-	defer s.recoverPanic(w, r)
-	user, err := s.authenticate(r)
-	if err != nil {
-		response.Error(w, r, err)
-		return
-	}
-	info := request.Info(r)
-	measured.begin(s, r, info)
-	recorded = s.audit(w, r, info, user)
-	leave, err := s.enter(w, r, info)
-	if err != nil {
-		response.Error(w, r, err)
-		return
-	}
-	defer leave()
-	if user, err = s.impersonate(r, user); err != nil {
-		response.Error(w, r, err)
-		return
-	}
-	r = r.WithContext(apirequest.WithUser(r.Context(), user))
-	if err := s.authorize(r.Context(), info); err != nil {
-		response.Error(w, r, err)
-		return
-	}
-	if info.IsResourceRequest {
-		if !s.verbs.Serve(w, r, info) {
-			http.NotFound(w, r)
-		}
-		return
-	}
-	s.mux.ServeHTTP(w, r)
-}
-
-func (s *Server) authorize(ctx context.Context, info *apirequest.RequestInfo) error {
-	attributes := verbs.Attributes(ctx, info)
-	decision, reason, err := s.options.Authorizer.Authorize(ctx, attributes)
-	switch {
-	case err == nil && decision == authorizer.DecisionAllow:
-		return nil
-	case errors.Is(err, storage.ErrUnavailable):
-		return apierrors.NewServiceUnavailable(err.Error())
-	}
-	return verbs.Forbidden(attributes, reason)
-}
+// ServeHTTP serves a request: see chain.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }

@@ -14,8 +14,6 @@ import (
 	"golang.org/x/net/netutil"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
-
-	"github.com/tenure-ssa/tenure/apiserver/internal/multiplex"
 )
 
 // A Running is a server that listens on a port. It runs until its context ends or Close is
@@ -129,9 +127,6 @@ func start(server *Server, own *identity, listeners []net.Listener) (*Running, e
 		},
 		ended: make(chan struct{}),
 	}
-	if err := multiplex.Configure(r.http, limits.Write); err != nil {
-		return nil, err
-	}
 	if path := server.options.Kubeconfig; path != "" {
 		if r.context, err = r.WriteKubeconfig(path); err != nil {
 			return nil, err
@@ -139,7 +134,7 @@ func start(server *Server, own *identity, listeners []net.Listener) (*Running, e
 	}
 	var serving sync.WaitGroup
 	for _, l := range listeners {
-		limited := multiplex.Listen(netutil.LimitListener(l, limits.Connections))
+		limited := netutil.LimitListener(l, limits.Connections)
 		serving.Go(func() { _ = r.http.ServeTLS(limited, "", "") }) // Close ends it
 	}
 	go func() {

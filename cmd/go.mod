@@ -15,7 +15,6 @@ require (
 	github.com/tenure-ssa/tenure v0.0.0
 	github.com/tenure-ssa/tenure/apiserver v0.0.0
 	github.com/tenure-ssa/tenure/apiserver/defaults v0.0.0
-	github.com/tenure-ssa/tenure/apiserver/kubernetes v0.0.0
 	go.etcd.io/bbolt v1.5.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	golang.org/x/term v0.47.0

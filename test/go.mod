@@ -152,6 +152,5 @@ replace (
 	github.com/tenure-ssa/tenure => ..
 	github.com/tenure-ssa/tenure/apiserver => ../apiserver
 	github.com/tenure-ssa/tenure/apiserver/defaults => ../apiserver/defaults
-	github.com/tenure-ssa/tenure/apiserver/kubernetes => ../apiserver/kubernetes
 	github.com/tenure-ssa/tenure/compat/controllerruntime => ../compat/controllerruntime
 )

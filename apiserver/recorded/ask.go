@@ -39,12 +39,9 @@ type Replayer struct {
 	// sameClock: the server's clock is the recorded one, so the times of managed fields are
 	// compared.
 	sameClock bool
-	// validated: the server has the validation of kube-apiserver.
-	validated bool
-
-	versions map[string]string // recorded to ours
-	uids     map[string]string
-	tokens   map[string]string
+	versions  map[string]string // recorded to ours
+	uids      map[string]string
+	tokens    map[string]string
 	// defined are the groups of created CustomResourceDefinitions.
 	defined map[string]bool
 }

@@ -121,7 +121,7 @@ func isAge(path, value string) bool {
 	return strings.Contains(path, ".cells[") && age.MatchString(value)
 }
 
-var age = regexp.MustCompile(`^\d+[smh]$`)
+var age = regexp.MustCompile(`^(\d+[smhdy])+$`)
 
 func short(v any) string {
 	data, _ := json.Marshal(v)

@@ -26,7 +26,7 @@ import (
 // An Exception is the reason why a response may differ from the recorded one.
 type Exception string
 
-// The exceptions: bugs of the recorded server, validation beyond schemas, and incomplete
+// The exceptions: bugs of the recorded server, and incomplete
 // traces.
 const (
 	// NoException: the response must be equal.
@@ -38,8 +38,6 @@ const (
 	NullFault Exception = "correction: an empty map or list of an intent stays one, and is not null"
 	// SchemaFault: the recorded response to a body that violates the schema is a 500.
 	SchemaFault Exception = "correction: a body that breaks the schema is answered by 400 in place of 500"
-	// HostValidation: the body violates validation in Go code of a built-in kind, and the server has no Validation.
-	HostValidation Exception = "values of built-in types are validated by a server's Go code, here by a host's hook"
 	// NoDefinition: the trace lacks the CustomResourceDefinition of its kind.
 	NoDefinition Exception = "the trace has no CustomResourceDefinition of the group, so that no server could answer"
 )
@@ -69,7 +67,7 @@ func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (resul
 // Observe replays a trace over TLS on a new server whose clock is the recorded one. It compares
 // status code, warnings and body of every step. It stops at the first difference without an
 // exception, because later steps depend on it. Steps that change the schema succeed if the
-// server accepts the schema. The server has the Validation of options and their Hooks, and all else from here.
+// server accepts the schema. The server has the Hooks of options, and all else from here.
 // observer, if it is not nil, sees the requests; its error ends the replay.
 func Observe(
 	ctx context.Context, trace *Trace, options apiserver.Options, observer *Observer,
@@ -80,7 +78,7 @@ func Observe(
 	defer func() { err = errors.Join(err, store.Close()) }()
 	server, err := apiserver.Start(ctx, apiserver.Options{
 		Store: store, Now: func() time.Time { return time.Unix(now.Load(), 0).UTC() },
-		Log: slog.New(slog.DiscardHandler), Validation: options.Validation, Hooks: options.Hooks,
+		Log: slog.New(slog.DiscardHandler), Hooks: options.Hooks,
 	})
 	if err != nil {
 		return nil, err
@@ -92,7 +90,7 @@ func Observe(
 	}
 	defer client.CloseIdleConnections()
 	r := OfClient(client, server.URL())
-	r.sameClock, r.validated = true, options.Validation != nil
+	r.sameClock = true
 	if trace.CRD != nil {
 		if err := r.define(trace.CRD); err != nil {
 			return nil, err
@@ -139,7 +137,12 @@ func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step, 
 		crd, _ := step.Request.Body.(map[string]any)
 		return Result{}, r.define(crd)
 	}
-	before, err := store.List(ctx, "/", storage.ListOptions{})
+	var kept *storedObject
+	if r.defined[groupOf(step)] { // exceptions are about custom resources
+		if kept, err = openObject(store, step); err == nil {
+			err = kept.read(ctx)
+		}
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -159,8 +162,8 @@ func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step, 
 		return Result{}, err
 	}
 	result := r.compare(step, answer)
-	if result.Exception != NoException && step.Response.Code >= http.StatusMultipleChoices {
-		err = r.undo(ctx, store, before)
+	if result.Exception != NoException && kept != nil && step.Response.Code >= http.StatusMultipleChoices {
+		err = r.undo(ctx, kept)
 	}
 	return result, err
 }
@@ -242,40 +245,6 @@ func (r *Replayer) exceptionOf(step *Step, answer *Answer) Exception {
 		return NullFault
 	case code == 500 && strings.HasPrefix(message, "failed to c") && answer.Code == 400:
 		return SchemaFault
-	case code == 422 && !custom && answer.Code < 300 && !r.validated:
-		return HostValidation
 	}
 	return NoException
-}
-
-// undo restores the object before the step.
-func (r *Replayer) undo(ctx context.Context, store storage.Store, before storage.Page) error {
-	was := map[string]storage.Record{}
-	for _, record := range before.Records {
-		was[record.Key] = record
-	}
-	after, err := store.List(ctx, "/", storage.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, now := range after.Records {
-		record, there := was[now.Key]
-		switch {
-		case !there:
-			if _, err := store.Delete(ctx, now.Key, now.Revision); err != nil {
-				return err
-			}
-		case now.Revision != record.Revision:
-			revision, err := store.Put(ctx, now.Key, record.Value, now.Revision)
-			if err != nil {
-				return err
-			}
-			for recorded, ours := range r.versions {
-				if ours == fmt.Sprint(record.Revision) {
-					r.versions[recorded] = fmt.Sprint(revision)
-				}
-			}
-		}
-	}
-	return nil
 }

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/tenure-ssa/tenure/apiserver"
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
 )
 
 func main() {
@@ -55,7 +54,7 @@ func main() {
 
 // serve runs Tenure's server in this process until its input ends.
 func serve(ctx context.Context) (err error) {
-	running, err := apiserver.Start(ctx, apiserver.Options{Validation: kubernetes.Validate})
+	running, err := apiserver.Start(ctx, apiserver.Options{})
 	if err != nil {
 		return err
 	}
@@ -163,7 +162,7 @@ func (b *bench) starts(ctx context.Context) (servers []*server, err error) {
 func next(ctx context.Context) (took time.Duration, err error) {
 	for range 2 {
 		begin := time.Now()
-		running, err := apiserver.Start(ctx, apiserver.Options{Validation: kubernetes.Validate})
+		running, err := apiserver.Start(ctx, apiserver.Options{})
 		if err != nil {
 			return 0, err
 		}

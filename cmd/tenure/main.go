@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
+	"github.com/tenure-ssa/tenure/apiserver"
 
 	"github.com/tenure-ssa/tenure/cmd/internal/cli"
 	"github.com/tenure-ssa/tenure/cmd/internal/process"
@@ -25,6 +25,6 @@ func main() {
 	klog.SetLogger(logr.Discard())
 	os.Exit(cli.Main(process.Env{
 		Name: filepath.Base(os.Args[0]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Validation: kubernetes.Validate, AllowPrivileged: kubernetes.AllowPrivileged,
+		AllowPrivileged: apiserver.AllowPrivileged,
 	}, os.Args[1:]))
 }

@@ -130,7 +130,7 @@ func writeCalmly(ctx context.Context, c client.Client, writer int, rounds chan<-
 				}
 				err = c.SubResource("scale").Update(ctx, live, client.WithSubResourceBody(scale), client.FieldOwner(name))
 			case 2:
-				patch := fmt.Sprintf(`{"status":{"observedGeneration":%d,"readyReplicas":%d}}`, round+1, round%3)
+				patch := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":2,"readyReplicas":%d}}`, round+1, round%3)
 				err = c.Status().
 					Patch(ctx, live, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner(name))
 			case 3:

@@ -1,20 +1,25 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
-	"path"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	stores "k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
+
+// keys is the prefix of the keys of ConfigMaps.
+const keys = "/core/configmaps"
 
 // A history is what a watcher saw of ConfigMaps. It keeps what each event changed, not the objects, so that a long load
 // has room for the histories of many watchers.
@@ -120,30 +125,37 @@ func (h *history) at(resourceVersion string) (e seen, ok bool) {
 
 // readHistory reads the history from the store itself: what happened after a resourceVersion, up to another one.
 func readHistory(t *testing.T, store storage.Store, from, to string) *history {
-	after, err := strconv.ParseInt(from, 10, 64)
-	require.NoError(t, err)
 	last, err := strconv.ParseInt(to, 10, 64)
 	require.NoError(t, err)
-	w, err := store.Watch(t.Context(), "/core/configmaps/default/", after)
+	config := &storagebackend.ConfigForResource{GroupResource: corev1.Resource("configmaps")}
+	config.Codec = scheme.Codecs.CodecForVersions(
+		nil, scheme.Codecs.UniversalDeserializer(), corev1.SchemeGroupVersion, corev1.SchemeGroupVersion)
+	opened, destroy, err := store.Open(config, keys,
+		func() runtime.Object { return &corev1.ConfigMap{} }, func() runtime.Object { return &corev1.ConfigMapList{} })
 	require.NoError(t, err)
+	defer destroy()
+	w, err := opened.Watch(t.Context(), keys+"/default/",
+		stores.ListOptions{ResourceVersion: from, Recursive: true, Predicate: stores.Everything})
+	require.NoError(t, err)
+	defer w.Stop()
 	h := newHistory()
-	for e := range w.Events() {
-		if e.Key != "" && e.Revision <= last {
-			kind, value := watch.Modified, e.Value
-			if e.Previous == nil {
-				kind = watch.Added
-			} else if value == nil {
-				kind, value = watch.Deleted, e.Previous.Value
-			}
-			var m corev1.ConfigMap
-			require.NoError(t, json.Unmarshal(value, &m))
-			h.add(kind, path.Base(e.Key), strconv.FormatInt(e.Revision, 10), m.Data)
+	for e := range w.ResultChan() {
+		obj := e.Object
+		if shared, ok := obj.(runtime.CacheableObject); ok {
+			obj = shared.GetObject()
 		}
-		if e.Revision >= last {
+		m, ok := obj.(*corev1.ConfigMap)
+		require.True(t, ok, "%v", obj)
+		version, err := strconv.ParseInt(m.ResourceVersion, 10, 64)
+		require.NoError(t, err)
+		if version <= last {
+			h.add(e.Type, m.Name, m.ResourceVersion, m.Data)
+		}
+		if version >= last {
 			return h
 		}
 	}
-	require.NoError(t, w.Err())
+	require.Fail(t, "the watch ended")
 	return h
 }
 

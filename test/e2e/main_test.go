@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	machineKubectl, _ = exec.LookPath("kubectl")
 	// Clients log what they then return as an error.
 	klog.SetLogger(logr.Discard())
-	testscript.Main(m, map[string]func(){"kubectl": kubectl})
+	testscript.Main(m, map[string]func(){"kubectl": kubectl, "ages": ages})
 }
 
 // machineKubectl is the kubectl that the machine has; empty if it has none.
@@ -47,6 +48,22 @@ func kubectl() {
 	klog.ClearLogger()
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
+	}
+}
+
+var (
+	age     = regexp.MustCompile(`\b(\d+y)?\d+[dy]\b`)
+	padding = regexp.MustCompile(` {2,}`)
+)
+
+// ages runs a command and prints AGE for ages. Servers print them by the clock of the machine, that of scripts stands
+// still.
+func ages() {
+	out, err := exec.Command(os.Args[1], os.Args[2:]...).Output()
+	fmt.Print(padding.ReplaceAllString(age.ReplaceAllString(string(out), "AGE"), "  "))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 

@@ -44,7 +44,7 @@ func (s served) run() (err error) {
 	if s.Etcd != "" {
 		store, err = etcd.Open(ctx, etcdOptions(s.Etcd, patience))
 	} else {
-		store, err = bbolt.Open(s.File, bbolt.Options{Retention: everything})
+		store, err = bbolt.Open(s.File, bbolt.Options{HistoryBytes: everything, HistoryRevisions: everything})
 	}
 	if err != nil {
 		return err

@@ -17,14 +17,14 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/tenure-ssa/tenure/apiserver/storage/storagetest"
+	"github.com/tenure-ssa/tenure/apiserver/storage/etcdtest"
 )
 
 // TestServers loads three servers over one etcd, in processes of their own, and kills one after the other and starts it
 // again. Every watcher, at whichever server, sees the history that is in etcd, and every acknowledged write is in it. A
 // list at one server has what another one acknowledged before, and is what the history was at its version.
 func TestServers(t *testing.T) {
-	e := storagetest.StartEtcd(t)
+	e := etcdtest.Start(t)
 	servers := startProcesses(t, served{Etcd: e.Endpoint}, 3)
 	configs := configsOf(servers)
 	l := newLoad(t, configs[0])

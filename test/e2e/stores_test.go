@@ -13,11 +13,11 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
 	"github.com/tenure-ssa/tenure/apiserver/storage/etcd"
+	"github.com/tenure-ssa/tenure/apiserver/storage/etcdtest"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
-	"github.com/tenure-ssa/tenure/apiserver/storage/storagetest"
 )
 
-var everything = storage.Retention{Revisions: -1}
+const everything = 1 << 40 // revisions or bytes that no test reaches
 
 // serve serves a store in this process.
 func serve(t *testing.T, store storage.Store) *rest.Config {
@@ -25,7 +25,7 @@ func serve(t *testing.T, store storage.Store) *rest.Config {
 }
 
 // openEtcd opens the store in an etcd, which may be slow for as long as timeout.
-func openEtcd(t *testing.T, e *storagetest.Etcd, timeout time.Duration) storage.Store {
+func openEtcd(t *testing.T, e *etcdtest.Etcd, timeout time.Duration) storage.Store {
 	store, err := etcd.Open(t.Context(), etcdOptions(e.Endpoint, timeout))
 	return closing(t, store, err)
 }
@@ -45,13 +45,13 @@ func TestNothingLost(t *testing.T) {
 		open func(t *testing.T) storage.Store
 	}{
 		{"memory", func(t *testing.T) storage.Store {
-			return closing(t, memory.New(memory.Options{Retention: everything}), nil)
+			return closing(t, memory.New(memory.Options{HistoryBytes: everything, HistoryRevisions: everything}), nil)
 		}},
 		{"bbolt", func(t *testing.T) storage.Store {
-			store, err := bbolt.Open(filepath.Join(t.TempDir(), "store"), bbolt.Options{Retention: everything})
+			store, err := bbolt.Open(filepath.Join(t.TempDir(), "store"), bbolt.Options{HistoryBytes: everything, HistoryRevisions: everything})
 			return closing(t, store, err)
 		}},
-		{"etcd", func(t *testing.T) storage.Store { return openEtcd(t, storagetest.StartEtcd(t), patience) }},
+		{"etcd", func(t *testing.T) storage.Store { return openEtcd(t, etcdtest.Start(t), patience) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := c.open(t)
@@ -96,7 +96,7 @@ func TestKilled(t *testing.T) {
 // TestEtcdStopped stops etcd in the midst of writes and starts it again: errors meanwhile are 503 or 504, and what was
 // acknowledged is there. Watches and informers, which go on all the time, see it as well.
 func TestEtcdStopped(t *testing.T) {
-	e := storagetest.StartEtcd(t)
+	e := etcdtest.Start(t)
 	store := openEtcd(t, e, 2*time.Second)
 	config := serve(t, store)
 	l := newLoad(t, config)
@@ -117,7 +117,7 @@ func TestEtcdStopped(t *testing.T) {
 		_, now := l.counts()
 		return now > before+clients/2
 	}, patience, tick)
-	e.Start()
+	e.Restart()
 	l.more(t, 200)
 	cancel()
 	<-done

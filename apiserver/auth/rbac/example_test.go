@@ -18,7 +18,6 @@ import (
 
 // The RBAC authorizer is both: an authorizer of k8s.io/apiserver, and a guard of this server.
 var (
-	_ apiserver.Guard    = (*rbac.Authorizer)(nil)
 	_ apiserver.Observer = (*rbac.Authorizer)(nil)
 )
 

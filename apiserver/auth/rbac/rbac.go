@@ -5,13 +5,11 @@
 //	authorizer, err := rbac.New(ctx, store)
 //	server, err := apiserver.Start(ctx, apiserver.Options{Store: store, Authorizer: authorizer})
 //
-// A request is allowed if a rule of a role that is bound to its user or to a group of the user
-// allows it. There are no deny rules. The group system:masters may do everything. An apply
-// needs the verb patch, and create if it creates the object.
+// Rules are evaluated by kube-apiserver's own authorizer. An apply needs the verb patch, and create if it creates the
+// object.
 //
-// Writes of this server take effect before their response. If several servers share a storage,
-// permissions that another server grants take effect at once; those that it revokes take
-// effect when the watch receives the change.
+// Writes of this server take effect before their response, those of other servers on the same storage when the watch
+// receives them.
 //
 // A ClusterRole with an aggregationRule grants the rules of the roles that it selects. A
 // cluster has a controller that copies these rules into the role. This package evaluates the
@@ -20,206 +18,157 @@ package rbac
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
-	"github.com/google/uuid"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/union"
+	upstream "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
-// An Authorizer authorizes requests by the RBAC objects in a storage. It is safe for
-// concurrent use.
+// An Authorizer authorizes requests by the RBAC objects in a storage. The group system:masters may do everything. It is
+// safe for concurrent use.
 type Authorizer struct {
-	store storage.Store
-
-	loading sync.Mutex // held while all objects are read
-	lock    sync.RWMutex
-	objects objects // guarded by lock
+	authorizer.Authorizer
+	authorizer.RuleResolver
+	roles               *list[*rbacv1.Role]
+	clusterRoles        *list[*rbacv1.ClusterRole]
+	roleBindings        *list[*rbacv1.RoleBinding]
+	clusterRoleBindings *list[*rbacv1.ClusterRoleBinding]
 }
-
-var (
-	_ authorizer.Authorizer   = (*Authorizer)(nil)
-	_ authorizer.RuleResolver = (*Authorizer)(nil)
-)
 
 // New returns an authorizer for the RBAC objects in store. It creates kube-apiserver's default
 // roles and bindings that do not exist. It watches the store until ctx ends or the store is closed.
 func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
-	a := &Authorizer{store: store}
-	creator := bootstrap.Creator{
-		Store: store, Now: time.Now, NewUID: func() types.UID { return types.UID(uuid.NewString()) },
+	a := &Authorizer{}
+	opened := opener{ctx: ctx, store: store}
+	a.roles = open[*rbacv1.Role](&opened, "roles", "Role")
+	a.clusterRoles = open[*rbacv1.ClusterRole](&opened, "clusterroles", "ClusterRole")
+	a.roleBindings = open[*rbacv1.RoleBinding](&opened, "rolebindings", "RoleBinding")
+	a.clusterRoleBindings = open[*rbacv1.ClusterRoleBinding](&opened, "clusterrolebindings", "ClusterRoleBinding")
+	err := opened.err
+	if err == nil {
+		err = opened.create(ctx)
 	}
-	if _, err := creator.Create(ctx, bootstrap.RBAC); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("rbac: %w", err)
 	}
-	if err := a.load(ctx); err != nil {
-		return nil, fmt.Errorf("rbac: %w", err)
-	}
-	go a.follow(ctx)
+	rules := upstream.New(a, a, a, a)
+	masters := authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)
+	a.Authorizer, a.RuleResolver = union.New(masters, rules), rules
 	return a, nil
 }
 
-// Authorize allows a request that a rule allows, and has no opinion on others.
-func (a *Authorizer) Authorize(ctx context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
-	if slices.Contains(at.GetUser().GetGroups(), user.SystemPrivilegedGroup) {
-		return authorizer.DecisionAllow, "", nil
+// Written reads the objects of a resource again after a write to one of them.
+func (a *Authorizer) Written(_ context.Context, group, resource string) {
+	if group != rbacv1.GroupName {
+		return
 	}
-	allowed, _ := a.allowed(at)
-	if allowed {
-		return authorizer.DecisionAllow, "", nil
+	switch resource {
+	case "roles":
+		a.roles.change()
+	case "clusterroles":
+		a.clusterRoles.change()
+	case "rolebindings":
+		a.roleBindings.change()
+	case "clusterrolebindings":
+		a.clusterRoleBindings.change()
 	}
-	// Another server may have granted it: read the objects again before denying.
-	if err := a.load(ctx); err != nil {
-		return authorizer.DecisionNoOpinion, "", err
-	}
-	allowed, missing := a.allowed(at)
-	switch {
-	case allowed:
-		return authorizer.DecisionAllow, "", nil
-	case missing != nil:
-		return authorizer.DecisionNoOpinion, "RBAC: " + missing.Error(), nil
-	}
-	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// allowed reports whether the known objects allow a request; missing lists bound roles that do
-// not exist.
-func (a *Authorizer) allowed(at authorizer.Attributes) (ok bool, missing error) {
-	a.lock.RLock()
-	defer a.lock.RUnlock()
-	var errs []error
-	for rule, err := range a.objects.rules(at.GetUser(), at.GetNamespace()) {
+// GetRole is called for a binding. The error says that the role does not exist.
+func (a *Authorizer) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
+	all, err := a.roles.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r := all[namespace][name]; r != nil {
+		return r, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: rbacv1.GroupName, Resource: "role"}, name)
+}
+
+// ListRoleBindings returns the bindings in a namespace.
+func (a *Authorizer) ListRoleBindings(ctx context.Context, namespace string) (out []*rbacv1.RoleBinding, err error) {
+	all, err := a.roleBindings.get(ctx)
+	for _, b := range all[namespace] {
+		out = append(out, b)
+	}
+	return out, err
+}
+
+// ListClusterRoleBindings returns all of them.
+func (a *Authorizer) ListClusterRoleBindings(ctx context.Context) (out []*rbacv1.ClusterRoleBinding, err error) {
+	all, err := a.clusterRoleBindings.get(ctx)
+	for _, b := range all[""] {
+		out = append(out, b)
+	}
+	return out, err
+}
+
+// GetClusterRole returns a role with the rules that it aggregates.
+func (a *Authorizer) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
+	all, err := a.clusterRoles.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := all[""][name]
+	if r == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterrole"}, name)
+	}
+	if r.AggregationRule == nil {
+		return r, nil
+	}
+	out := *r
+	out.Rules = aggregate(all[""], r, map[*rbacv1.ClusterRole]bool{}, nil)
+	return &out, nil
+}
+
+// aggregate appends the rules of r and of the roles that its aggregationRule selects.
+func aggregate(
+	all map[string]*rbacv1.ClusterRole, r *rbacv1.ClusterRole, seen map[*rbacv1.ClusterRole]bool, out []rbacv1.PolicyRule,
+) []rbacv1.PolicyRule {
+	if seen[r] {
+		return out
+	}
+	seen[r] = true
+	out = append(out, r.Rules...)
+	if r.AggregationRule == nil {
+		return out
+	}
+	for i := range r.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&r.AggregationRule.ClusterRoleSelectors[i])
 		if err != nil {
-			errs = append(errs, err)
-		} else if allows(rule, at) {
-			return true, nil
+			continue // it selects nothing
+		}
+		for _, other := range all {
+			if selector.Matches(labels.Set(other.Labels)) {
+				out = aggregate(all, other, seen, out)
+			}
 		}
 	}
-	return false, oneLine(errs)
+	return out
 }
 
-// oneLine joins errors to one line for the client, each of them once.
-func oneLine(errs []error) error {
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return utilerrors.NewAggregate(errs)
-}
-
-// RulesFor returns the rules of a user in a namespace. The error lists bound roles that do not
-// exist.
-func (a *Authorizer) RulesFor(_ context.Context, of user.Info, namespace string) (
-	rules []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo, incomplete bool, err error,
-) {
-	all, err := a.rulesOf(of, namespace)
-	if slices.Contains(of.GetGroups(), user.SystemPrivilegedGroup) {
-		all = append(everything[:len(everything):len(everything)], all...)
-	}
-	for _, r := range all {
-		if len(r.Resources) > 0 {
-			rules = append(rules, &authorizer.DefaultResourceRuleInfo{
-				Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames,
-			})
-		}
-		if len(r.NonResourceURLs) > 0 {
-			paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: r.Verbs, NonResourceURLs: r.NonResourceURLs})
-		}
-	}
-	return rules, paths, err != nil, err
-}
-
-func (a *Authorizer) rulesOf(of user.Info, namespace string) ([]rbacv1.PolicyRule, error) {
-	a.lock.RLock()
-	defer a.lock.RUnlock()
-	var out []rbacv1.PolicyRule
-	var errs []error
-	for rule, err := range a.objects.rules(of, namespace) {
-		if err != nil {
-			errs = append(errs, err)
-		} else {
-			out = append(out, *rule)
-		}
-	}
-	return out, oneLine(errs)
-}
-
-// Written reads the objects again after a write to one of them.
-func (a *Authorizer) Written(ctx context.Context, group, _ string) {
-	if group == rbacv1.GroupName {
-		_ = a.load(ctx) // if it fails the watch delivers the change
-	}
-}
-
-// prefix is the storage prefix of RBAC objects.
-const prefix = "/" + rbacv1.GroupName + "/"
-
-// load reads all objects.
-func (a *Authorizer) load(ctx context.Context) error {
-	a.loading.Lock()
-	defer a.loading.Unlock()
-	revision, err := a.store.Revision(ctx)
+// create creates the default roles and bindings that do not exist.
+func (o *opener) create(ctx context.Context) error {
+	objects, err := bootstrap.Own{}.Objects(bootstrap.RBAC)
 	if err != nil {
 		return err
 	}
-	a.lock.RLock()
-	known := a.objects.seen >= revision
-	a.lock.RUnlock()
-	if known {
-		return nil
+	for _, obj := range objects {
+		if err := o.createOne(ctx, obj); err != nil {
+			return fmt.Errorf("%s %s: %w", obj.GetKind(), obj.GetName(), err)
+		}
 	}
-	page, err := a.store.List(ctx, prefix, storage.ListOptions{})
-	if err != nil {
-		return err
-	}
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	a.objects.replace(page)
 	return nil
-}
-
-// again is the delay before follow retries.
-const again = time.Second
-
-// follow watches the objects until ctx ends.
-func (a *Authorizer) follow(ctx context.Context) {
-	for {
-		err := a.watch(ctx)
-		if ctx.Err() != nil || errors.Is(err, storage.ErrClosed) {
-			return
-		}
-		// Changes between two watches are found by reading all objects.
-		if a.load(ctx) == nil && errors.Is(err, storage.ErrCompacted) {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(again):
-		}
-	}
-}
-
-func (a *Authorizer) watch(ctx context.Context) error {
-	a.lock.RLock()
-	after := a.objects.seen
-	a.lock.RUnlock()
-	watcher, err := a.store.Watch(ctx, prefix, after)
-	if err != nil {
-		return err
-	}
-	for event := range watcher.Events() {
-		a.lock.Lock()
-		a.objects.apply(event)
-		a.lock.Unlock()
-	}
-	return watcher.Err()
 }

@@ -12,7 +12,7 @@ import (
 // OpenAPI model, the description of the type under "" and those of its fields by name.
 func Descriptions(gv schema.GroupVersion) map[string]map[string]string {
 	d := descriptions{out: map[string]map[string]string{}, seen: map[reflect.Type]bool{}}
-	for _, t := range typesOfVersion(gv).scheme.AllKnownTypes() {
+	for _, t := range SchemeOf(gv.Group).KnownTypes(gv) {
 		d.visit(t)
 	}
 	return d.out

@@ -1,22 +1,13 @@
-// Package builtin implements the API resources that every Kubernetes API server has, with
-// the Go types of k8s.io/api.
+// Package builtin serves the API resources that every Kubernetes API server has, by kube-apiserver's own REST storages.
 //
-// Which resources there are is generated from the discovery documents of a kube-apiserver
-// (resources.json, gen). How their objects behave is written down in tables and type
-// switches, one file for each subject:
+// Which resources there are is generated from the discovery documents of a kube-apiserver (resources.json, gen).
 //
-//	groups.go       the API groups and resources; storage versions
-//	scheme.go       Go types and serializers, by group version
-//	kind.go         kind: decoding, encoding and field managers
-//	strategy.go     kind: the create, update and delete strategy; traits of kinds
-//	prepare*.go     what PrepareForCreate and PrepareForUpdate do for single kinds
-//	crd.go          validation of CustomResourceDefinitions
-//	defaults*.go    defaulting
-//	convert*.go     conversion between versions
-//	columns*.go     columns of Tables, as kubectl get shows them
-//	warnings*.go    warnings for clients
-//	selectable.go   fields of field selectors
-//	scale.go        the scale subresource
+//	groups.go     the API groups and resources
+//	storages.go   kube-apiserver's storages, opened group by group when a request first needs one
+//	core.go       those of the core group
+//	endpoint.go   request scopes
+//	options.go    how storages are opened: codecs, storage versions, defaults
+//	allocator.go  cluster IPs and node ports
 package builtin
 
 import (
@@ -24,10 +15,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"slices"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/kubernetes/pkg/serviceaccount"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -39,36 +37,52 @@ var resourcesJSON []byte
 
 // Options configure the built-in kinds.
 type Options struct {
-	Now func() time.Time
-	// ServiceClusterIPRange is the range of the cluster IPs that Services get; the default is
-	// [DefaultServiceClusterIPRange].
+	// Open opens the storage of a resource.
+	Open Opener
+	// Default, if not nil, sets more defaults in objects, at any version, in place.
+	Default func(runtime.Object)
+	// Tables have all resources that are served.
+	Tables *resources.Current
+	// Client is a client of this server.
+	Client        *restclient.Config
+	Authorizer    authorizer.Authorizer
+	Authenticator authenticator.Request
+	// Issuer issues the tokens of ServiceAccounts for Audiences.
+	Issuer    serviceaccount.TokenGenerator
+	Audiences authenticator.Audiences
+	Now       func() time.Time
+	// ServiceClusterIPRange is the range of the cluster IPs that Services get.
 	ServiceClusterIPRange netip.Prefix
+	// MaxBody limits the bodies of requests, in bytes.
+	MaxBody int64
 }
 
 // DefaultServiceClusterIPRange is the range that kubeadm sets.
 var DefaultServiceClusterIPRange = netip.MustParsePrefix("10.96.0.0/12")
 
-// Groups returns the built-in API groups, the core group first. Each call returns new
-// resources.
+// Groups returns the built-in API groups, the core group first. Each call returns new resources.
 func Groups(options Options) []resources.Group {
 	var groups []resources.Group
 	if err := json.Unmarshal(resourcesJSON, &groups); err != nil {
 		panic(fmt.Sprintf("builtin: resources.json: %v", err))
 	}
 	for _, g := range groups {
+		opener := &opener{options: options, names: map[schema.GroupVersionResource]bool{}}
+		opener.info = sync.OnceValues(func() (genericapiserver.APIGroupInfo, error) { return opener.open(g.Name) })
 		for _, v := range g.Versions {
 			for _, r := range v.Resources {
 				r.Group, r.Version = g.Name, v.Name
 				complete(r)
-				r.Open = func() (resources.Strategy, error) { return open(r, options) }
+				opener.names[r.GVR()] = true
+				r.Open = func() (map[string]*resources.Endpoint, error) { return opener.endpoints(r) }
 			}
 		}
 	}
 	return groups
 }
 
-// storageVersions are the storage versions of resources that are stored in another version,
-// or in another group, than they are served.
+// storageVersions are the storage versions of kinds that are stored in another version, or in another group, than they
+// are served.
 var storageVersions = map[schema.GroupVersionKind]schema.GroupVersionKind{
 	{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}: {Group: "autoscaling", Version: "v2",
 		Kind: "HorizontalPodAutoscaler"},
@@ -88,10 +102,9 @@ func complete(r *resources.Resource) {
 	if stored, ok := storageVersions[r.Stored]; ok {
 		r.Stored = stored
 	}
-	if slices.Contains(r.Verbs, "get") {
-		r.Prefix = resources.PrefixOf(r.Stored.Group, r.Plural)
+	if r.Allows("get", "") && r.Kind != "ComponentStatus" {
+		r.Prefix = resources.PrefixOf(schema.GroupResource{Group: r.Stored.Group, Resource: r.Plural})
 	}
-	r.ReturnDeletedObject = kindTraits[r.Group][r.Kind].returnDeletedObject
 	r.Deprecated = deprecationWarnings[r.GVK()]
 	for i := range r.Subresources {
 		if k := &r.Subresources[i].Kind; k.Version == "" {
@@ -99,3 +112,54 @@ func complete(r *resources.Resource) {
 		}
 	}
 }
+
+// An opener opens the storages of a group.
+type opener struct {
+	options Options
+	names   map[schema.GroupVersionResource]bool // what is served
+	info    func() (genericapiserver.APIGroupInfo, error)
+}
+
+// endpoints returns the endpoints of a resource.
+func (o *opener) endpoints(r *resources.Resource) (map[string]*resources.Endpoint, error) {
+	info, err := o.info()
+	if err != nil {
+		return nil, fmt.Errorf("storages of group %q: %w", r.Group, err)
+	}
+	out := map[string]*resources.Endpoint{}
+	add := func(name, path string) error {
+		storage := info.VersionedResourcesStorageMap[r.Version][path]
+		if storage == nil {
+			return nil
+		}
+		e, err := o.endpoint(info, r, name, storage)
+		out[name] = e
+		return err
+	}
+	if err := add("", r.Plural); err != nil {
+		return nil, err
+	}
+	for _, s := range r.Subresources {
+		if err := add(s.Name, r.Plural+"/"+s.Name); err != nil {
+			return nil, err
+		}
+	}
+	if e := out[""]; e != nil {
+		if _, ok := e.Storage.(rest.Scoper); !ok {
+			return nil, fmt.Errorf("%s: expected a storage with a scope, got a %T", r.GroupResource(), e.Storage)
+		}
+	}
+	return out, nil
+}
+
+// ResourceEnabled reports whether a resource is served.
+func (o *opener) ResourceEnabled(r schema.GroupVersionResource) bool { return o.names[r] }
+
+// ResourceExplicitlyEnabled returns false: resources are served by default.
+func (o *opener) ResourceExplicitlyEnabled(schema.GroupVersionResource) bool { return false }
+
+// VersionExplicitlyEnabled returns false for the same reason.
+func (o *opener) VersionExplicitlyEnabled(schema.GroupVersion) bool { return false }
+
+// AnyResourceForGroupEnabled returns true: a group is opened for one of its resources.
+func (o *opener) AnyResourceForGroupEnabled(string) bool { return true }

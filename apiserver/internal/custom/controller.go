@@ -2,22 +2,23 @@ package custom
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
@@ -26,7 +27,7 @@ var Plural = schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Versi
 	Resource: "customresourcedefinitions"}
 
 // Prefix is the storage prefix of CustomResourceDefinitions.
-var Prefix = resources.PrefixOf(Plural.Group, Plural.Resource)
+var Prefix = resources.PrefixOf(Plural.GroupResource())
 
 // manager is the field manager of status updates.
 const manager = "kube-apiserver"
@@ -35,9 +36,6 @@ const manager = "kube-apiserver"
 // replaces the resource table when a definition changes, and updates the status of
 // definitions. It is safe for concurrent use.
 type Controller struct {
-	store   storage.Store
-	tables  *resources.Current
-	writer  Writer
 	builtin []resources.Group
 	options Options
 	// Terminating is called for definitions that are being deleted. Finalize deletes them.
@@ -48,28 +46,15 @@ type Controller struct {
 	added  map[string]*Definition // by name; see Add
 }
 
-// A Writer writes objects as requests do, without authorization. verbs.Server implements it.
-type Writer interface {
-	// Update updates an object of a cluster-scoped resource, through a subresource, as a field
-	// manager. change gets a copy of the live object and is called again after a conflict.
-	Update(ctx context.Context, r *resources.Resource, subresource, name, manager string,
-		change func(resources.Object) error) (resources.Object, error)
-	// RemoveAll deletes the objects in records. The error is not nil while some remain.
-	RemoveAll(ctx context.Context, r *resources.Resource, records []storage.Record) error
-}
-
-// NewController returns a controller of the definitions in a store. It replaces tables.
-func NewController(
-	store storage.Store, tables *resources.Current, writer Writer, builtin []resources.Group, options Options,
-) *Controller {
+// NewController returns a controller. It replaces options.Tables, which have the built-in groups.
+func NewController(builtin []resources.Group, options Options) *Controller {
 	return &Controller{
-		store: store, tables: tables, writer: writer, builtin: builtin, options: options,
-		served: map[string]*Definition{}, added: map[string]*Definition{},
+		builtin: builtin, options: options, served: map[string]*Definition{}, added: map[string]*Definition{},
 	}
 }
 
 // resource returns the resource of CustomResourceDefinitions.
-func (c *Controller) resource() *resources.Resource { return c.tables.Table().Resource(Plural) }
+func (c *Controller) resource() *resources.Resource { return c.options.Tables.Table().Resource(Plural) }
 
 // Add serves a definition that is not in the store, in place of a stored one of the same
 // name. types, if not nil, are the types of its kind. The definition needs no status. The
@@ -77,71 +62,64 @@ func (c *Controller) resource() *resources.Resource { return c.tables.Table().Re
 func (c *Controller) Add(
 	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, types *openapi.Registry,
 ) error {
-	r := c.resource()
-	strategy, err := r.Strategy()
+	crd, err := c.prepare(ctx, crd)
 	if err != nil {
 		return err
 	}
-	obj, _, err := strategy.Decode(crd.DeepCopy())
-	if err != nil {
-		return err
-	}
-	strategy.PrepareForCreate(ctx, obj)
-	if errs, _ := strategy.Validate(ctx, obj, nil, ""); len(errs) > 0 {
-		return apierrors.NewInvalid(r.GroupKind(), crd.Name, errs)
-	}
-	strategy.Canonicalize(obj)
-	crd = obj.(*apiextensionsv1.CustomResourceDefinition)
 	crd.Status.AcceptedNames = crd.Spec.Names
 	options := c.options
 	options.Types = types
 	c.lock.Lock()
 	defer c.lock.Unlock()
+	if before := c.added[crd.Name]; before != nil {
+		before.End()
+	}
 	c.added[crd.Name] = NewDefinition(crd, options)
 	c.publish()
 	return nil
 }
 
-// Load serves all definitions in storage and returns the revision at which it read them.
-func (c *Controller) Load(ctx context.Context) (int64, error) {
-	page, err := c.store.List(ctx, Prefix, storage.ListOptions{})
+// prepare returns a definition with its defaults, if it is valid.
+func (c *Controller) prepare(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (
+	*apiextensionsv1.CustomResourceDefinition, error) {
+	scheme := builtin.DefinitionScheme()
+	crd = crd.DeepCopy()
+	scheme.Default(crd)
+	internal := &apiextensions.CustomResourceDefinition{}
+	if err := scheme.Convert(crd, internal, nil); err != nil {
+		return nil, err
+	}
+	strategy := customresourcedefinition.NewStrategy(scheme)
+	ctx = apirequest.WithRequestInfo(ctx, &apirequest.RequestInfo{APIGroup: Plural.Group, APIVersion: Plural.Version})
+	strategy.PrepareForCreate(ctx, internal)
+	if errs := strategy.Validate(ctx, internal); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(c.resource().GroupKind(), crd.Name, errs)
+	}
+	out := &apiextensionsv1.CustomResourceDefinition{}
+	return out, scheme.Convert(internal, out, nil)
+}
+
+// Load serves all definitions in storage.
+func (c *Controller) Load(ctx context.Context) error {
+	list, err := c.resource().Objects(ctx, "")
 	if err != nil {
-		return 0, err
+		return err
+	}
+	names := c.servedDefinitions() // some may have been deleted
+	for _, obj := range list {
+		names[obj.(*apiextensionsv1.CustomResourceDefinition).Name] = nil
 	}
 	var errs []error
-	for _, record := range page.Records {
-		errs = append(errs, c.Changed(ctx, path.Base(record.Key)))
-	}
-	for name := range c.servedDefinitions() {
-		// Definitions that were deleted while there was no watch.
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		errs = append(errs, c.Changed(ctx, name))
 	}
-	return page.Revision, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 func (c *Controller) servedDefinitions() map[string]*Definition {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return maps.Clone(c.served)
-}
-
-// Watch serves changed definitions until ctx ends. It sees the writes of all servers; Changed
-// is called for those of this server before.
-func (c *Controller) Watch(ctx context.Context, after int64) error {
-	w, err := c.store.Watch(ctx, Prefix, after)
-	if err != nil {
-		return err
-	}
-	for event := range w.Events() {
-		if event.Key == "" {
-			continue
-		}
-		// A definition that can't be served does not stop the others.
-		if err := c.Changed(ctx, path.Base(event.Key)); err != nil && ctx.Err() != nil {
-			return nil
-		}
-	}
-	return w.Err()
 }
 
 // Changed updates the served resources and the status of a definition.
@@ -153,9 +131,10 @@ func (c *Controller) Changed(ctx context.Context, name string) error {
 		return err
 	}
 	if crd == nil {
-		if c.served[name] != nil {
+		if before := c.served[name]; before != nil {
 			delete(c.served, name)
 			c.publish()
+			before.End()
 		}
 		return nil
 	}
@@ -168,11 +147,15 @@ func (c *Controller) Changed(ctx context.Context, name string) error {
 	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 		return nil
 	}
-	if before := c.served[name]; before != nil && before.same(crd) {
+	before := c.served[name]
+	if before != nil && before.same(crd) {
 		return nil
 	}
 	c.served[name] = NewDefinition(crd, c.options)
 	c.publish()
+	if before != nil {
+		before.End() // after publish: clients that watch again get the new resources
+	}
 	return nil
 }
 
@@ -185,15 +168,14 @@ func (d *Definition) same(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 // read returns the stored definition, or nil.
 func (c *Controller) read(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	record, _, err := c.store.Get(ctx, Prefix+name, 0)
-	if err != nil || record == nil {
+	obj, err := c.resource().Get(ctx, "", name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := json.Unmarshal(record.Value, crd); err != nil {
-		return nil, fmt.Errorf("%s: %w", record.Key, err)
-	}
-	return crd, nil
+	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
 
 // publish replaces the resource table.
@@ -201,7 +183,7 @@ func (c *Controller) publish() {
 	all := maps.Clone(c.served)
 	maps.Copy(all, c.added)
 	list := slices.Collect(maps.Values(all))
-	c.tables.Replace(resources.NewTable(Groups(c.builtin, list), c.tables.Table().Generation()+1))
+	c.options.Tables.Replace(resources.NewTable(Groups(c.builtin, list), c.options.Tables.Table().Generation()+1))
 }
 
 // updateStatus updates the status of a definition if it changed. It returns the updated
@@ -214,7 +196,7 @@ func (c *Controller) updateStatus(
 	if apiequality.Semantic.DeepEqual(wanted.Status, crd.Status) {
 		return crd, nil
 	}
-	obj, err := c.writer.Update(ctx, c.resource(), "status", crd.Name, manager, func(obj resources.Object) error {
+	obj, err := c.resource().Modify(Own(ctx), "", crd.Name, "status", manager, func(obj runtime.Object) error {
 		c.setStatus(obj.(*apiextensionsv1.CustomResourceDefinition))
 		return nil
 	})
@@ -226,3 +208,11 @@ func (c *Controller) updateStatus(
 	}
 	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
+
+type ownKey struct{}
+
+// Own returns the context of a write by the controller itself, for which Changed must not be called.
+func Own(ctx context.Context) context.Context { return context.WithValue(ctx, ownKey{}, true) }
+
+// IsOwn reports whether a context is that of a write by the controller.
+func IsOwn(ctx context.Context) bool { return ctx.Value(ownKey{}) != nil }

@@ -1,81 +1,79 @@
 package custom
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
-// converter converts between the versions of a definition. With strategy None it changes the
-// apiVersion only; with strategy Webhook it calls the host's Converter or the conversion
-// webhook.
-type converter struct{ definition *Definition }
-
-var errNoConverter = errors.New("the definition's conversion is a webhook, which only a server calls")
-
-// Convert converts obj to a version. The result is a copy at its root, or obj itself if it has
-// that version.
-func (c converter) Convert(_ context.Context, obj runtime.Object, to schema.GroupVersion) (runtime.Object, error) {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("expected an object without a Go type, got a %T", obj)
-	}
-	gvk := u.GroupVersionKind()
-	if gvk.GroupVersion() == to {
-		return u, nil
-	}
-	if to.Group != gvk.Group || !c.hasVersion(to.Version) {
-		return nil, runtime.NewNotRegisteredErrForKind(c.definition.crd.Name, to.WithKind(gvk.Kind))
-	}
-	if s := c.definition.crd.Spec.Conversion; s == nil || s.Strategy != apiextensionsv1.WebhookConverter {
-		out := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
-		out.SetAPIVersion(to.String())
-		return out, nil
-	}
-	converted, err := c.callWebhook(u, to)
+// converters returns kube-apiserver's converters between the versions of a definition. The unsafe one may change what
+// it is given. The host's hook converts in the place of a webhook.
+func (d *Definition) converters() (safe, unsafe runtime.ObjectConvertor, err error) {
+	factory, err := d.options.Converters()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	what := "the object at version " + to.Version
-	if err := resources.CheckTree(what, converted.Object, c.definition.options.MaxObject); err != nil {
-		return nil, err
+	crd, hook := d.crd, d.options.Convert
+	isWebhook := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+	if hook == nil && crd.Spec.Conversion != nil {
+		return factory.NewConverter(crd)
 	}
-	return converted, nil
+	plain := crd.DeepCopy()
+	plain.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	safe, unsafe, err = factory.NewConverter(plain)
+	if isWebhook && err == nil {
+		safe, unsafe = hookConverter{safe, crd, hook}, hookConverter{unsafe, crd, hook}
+	}
+	return safe, unsafe, err
 }
 
-// callWebhook converts an object by the host's Converter or, without one, by the webhook.
-func (c converter) callWebhook(
-	u *unstructured.Unstructured, to schema.GroupVersion,
-) (*unstructured.Unstructured, error) {
-	gvk, options := u.GroupVersionKind(), c.definition.options
+// A hookConverter converts by the host's hook. The converter that it has checks versions, and converts Scales.
+type hookConverter struct {
+	runtime.ObjectConvertor
+	crd  *apiextensionsv1.CustomResourceDefinition
+	hook admission.Converter
+}
+
+func (c hookConverter) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	gvk := in.GetObjectKind().GroupVersionKind()
+	u, ok := in.(*unstructured.Unstructured)
+	target, known := to.KindForGroupVersionKinds([]schema.GroupVersionKind{gvk})
+	if !ok || !known || target == gvk {
+		return c.ObjectConvertor.ConvertToVersion(in, to)
+	}
+	if _, err := c.ObjectConvertor.ConvertToVersion(u.DeepCopy(), to); err != nil {
+		return nil, err // of a version that the definition does not have
+	}
+	wanted := target.GroupVersion().String()
+	out, err := c.hook.Convert(c.crd, []*unstructured.Unstructured{u.DeepCopy()}, wanted)
 	switch {
-	case options.Convert != nil:
-	case options.Webhooks != nil:
-		return options.Webhooks.convert(c.definition.crd, u, to)
-	default:
-		return nil, errNoConverter
-	}
-	converted, err := options.Convert.Convert(c.definition.crd, []*unstructured.Unstructured{u.DeepCopy()}, to.String())
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("conversion webhook for %s failed: %w", gvk, err)
+	case len(out) != 1 || out[0].GetAPIVersion() != wanted || out[0].GetKind() != gvk.Kind:
+		return nil, fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, wanted,
+			gvk.Kind)
 	}
-	if len(converted) != 1 || converted[0].GetAPIVersion() != to.String() || converted[0].GetKind() != gvk.Kind {
-		return nil,
-			fmt.Errorf("conversion webhook for %s returned invalid converted object: expected one %s %s", gvk, to, gvk.Kind)
-	}
-	return converted[0], nil
+	return out[0], nil
 }
 
-func (c converter) hasVersion(version string) bool {
-	return slices.ContainsFunc(c.definition.crd.Spec.Versions,
-		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+func (c hookConverter) Convert(in, out, context any) error {
+	from, ok := in.(*unstructured.Unstructured)
+	to, isTree := out.(*unstructured.Unstructured)
+	if !ok || !isTree {
+		return c.ObjectConvertor.Convert(in, out, context)
+	}
+	converted, err := c.ConvertToVersion(from, to.GroupVersionKind().GroupVersion())
+	if err == nil {
+		to.Object = converted.(*unstructured.Unstructured).Object
+	}
+	return err
 }
+
+// Converters returns the factory of kube-apiserver's converters.
+type Converters func() (*conversion.CRConverterFactory, error)

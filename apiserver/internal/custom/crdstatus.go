@@ -10,9 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // setStatus sets status.acceptedNames and the conditions NamesAccepted and Established.
@@ -95,28 +93,6 @@ func (c *Controller) acceptedNames(
 	return out, nil
 }
 
-// Delete is the Deleter of CustomResourceDefinitions: they stay until their objects are
-// deleted.
-func Delete(obj resources.Object, now metav1.Time) (stays bool, err error) {
-	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
-	if !ok {
-		return false, fmt.Errorf("expected a CustomResourceDefinition, got a %T", obj)
-	}
-	if crd.DeletionTimestamp != nil {
-		return len(crd.Finalizers) > 0, nil
-	}
-	crd.DeletionTimestamp = &now
-	if !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
-		crd.Finalizers = append(crd.Finalizers, apiextensionsv1.CustomResourceCleanupFinalizer)
-	}
-	apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
-		Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: "InstanceDeletionPending",
-		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin " +
-			"soon", LastTransitionTime: now,
-	})
-	return true, nil
-}
-
 // Finalize deletes the objects of a definition that is being deleted, and then removes its
 // finalizer. It returns an error, and must be called again, while objects remain.
 func (c *Controller) Finalize(ctx context.Context, name string) error {
@@ -128,7 +104,7 @@ func (c *Controller) Finalize(ctx context.Context, name string) error {
 		if err := c.deleteObjects(ctx, crd); err != nil {
 			return err
 		}
-		_, err := c.writer.Update(ctx, c.resource(), "", name, manager, func(obj resources.Object) error {
+		_, err := c.resource().Modify(Own(ctx), "", name, "", manager, func(obj runtime.Object) error {
 			apihelpers.CRDRemoveFinalizer(obj.(*apiextensionsv1.CustomResourceDefinition),
 				apiextensionsv1.CustomResourceCleanupFinalizer)
 			return nil
@@ -146,9 +122,5 @@ func (c *Controller) deleteObjects(ctx context.Context, crd *apiextensionsv1.Cus
 	if r == nil || r.Plural == "" {
 		return nil // it was never served
 	}
-	page, err := c.store.List(ctx, r.Prefix, storage.ListOptions{})
-	if err != nil {
-		return err
-	}
-	return c.writer.RemoveAll(ctx, r, page.Records)
+	return r.RemoveAll(ctx, "", nil)
 }

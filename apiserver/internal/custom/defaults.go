@@ -2,7 +2,6 @@ package custom
 
 import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -11,8 +10,8 @@ import (
 // A defaulter sets the defaults of a structural schema, up to a size limit.
 //
 // A small body can request a huge object: if items of a list have a default of 100 KB, each
-// "{}" in the list adds 100 KB. So fill counts the bytes that the defaults need before it sets
-// any, and stops counting at the limit. Both passes skip parts of the schema without defaults:
+// "{}" in the list adds 100 KB. So check counts the bytes that the defaults need before they are
+// set, and stops counting at the limit. Both passes skip parts of the schema without defaults:
 // they cost time proportional to the object and to the defaults, not to the schema.
 type defaulter struct {
 	schema *structuralschema.Structural // the parts that contain defaults; nil if there are none
@@ -23,9 +22,9 @@ func newDefaulter(s *structuralschema.Structural, limit int64) *defaulter {
 	return &defaulter{onlyDefaults(s), limit}
 }
 
-// fill sets defaults in tree, in place. If they exceed the limit it changes nothing and
-// returns a *resources.TooLargeError with the path of the first default that does not fit.
-func (d *defaulter) fill(tree map[string]any) error {
+// check returns a *resources.TooLargeError, with the path of the first default that does not fit, if the defaults of an
+// object exceed the limit.
+func (d *defaulter) check(tree map[string]any) error {
 	if d == nil || d.schema == nil {
 		return nil
 	}
@@ -33,7 +32,6 @@ func (d *defaulter) fill(tree map[string]any) error {
 	if !c.count(tree, d.schema) {
 		return &resources.TooLargeError{Path: c.path(), What: "the defaults of the object up to here", Limit: d.limit}
 	}
-	defaulting.Default(tree, d.schema)
 	return nil
 }
 

@@ -22,22 +22,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/tenure-ssa/tenure/typed/openapi"
 
 	"github.com/tenure-ssa/tenure/apiserver/admission"
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // Options configure custom resources.
 type Options struct {
-	Now     func() time.Time
-	Convert admission.Converter // nil: Webhooks
-	// Webhooks convert objects if Convert is nil. If it is nil too, conversion fails.
-	Webhooks *Webhooks
-	// MaxObject limits what defaults and conversions add to an object, in bytes; the default
-	// is resources.MaxObject.
-	MaxObject int64
+	Open   builtin.Opener
+	Tables *resources.Current
+	Now    func() time.Time
+	// Default, if not nil, sets more defaults in objects, in place.
+	Default    func(runtime.Object)
+	Authorizer authorizer.Authorizer
+	Convert    admission.Converter // nil: webhooks
+	Converters Converters
+	// MaxObject limits what defaults add to an object, and MaxBody the bodies of requests, in bytes.
+	MaxObject, MaxBody int64
 	// Types are the types of the kind, in place of those that the definition's schemas
 	// compile to, if not nil.
 	Types *openapi.Registry
@@ -50,15 +55,21 @@ type Definition struct {
 	options Options
 	storage string // the storage version
 
-	served  func() []*resources.Resource
-	types   func() (*openapi.Registry, error)
-	schemas func() (map[string]*structuralschema.Structural, error) // by version; nil: free-form
+	served   func() []*resources.Resource
+	types    func() (*openapi.Registry, error)
+	schemas  func() (*schemas, error)
+	storages func() (*storages, error)
+	ended    chan struct{} // closed when other resources take the place of these
+	end      sync.Once
 }
+
+// End ends the watches of the resources.
+func (d *Definition) End() { d.end.Do(func() { close(d.ended) }) }
 
 // NewDefinition returns the definition of a valid CustomResourceDefinition.
 func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Options) *Definition {
 	options.MaxObject = cmp.Or(options.MaxObject, resources.MaxObject)
-	d := &Definition{crd: crd, options: options}
+	d := &Definition{crd: crd, options: options, ended: make(chan struct{})}
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
 			d.storage = v.Name
@@ -67,6 +78,7 @@ func NewDefinition(crd *apiextensionsv1.CustomResourceDefinition, options Option
 	d.served = sync.OnceValue(d.newResources)
 	d.types = sync.OnceValues(d.compileTypes)
 	d.schemas = sync.OnceValues(d.compileSchemas)
+	d.storages = sync.OnceValues(d.openStorages)
 	return d
 }
 
@@ -81,8 +93,12 @@ func (d *Definition) compileTypes() (*openapi.Registry, error) {
 	return openapi.CompileCRD(tree)
 }
 
-func (d *Definition) compileSchemas() (map[string]*structuralschema.Structural, error) {
-	out := map[string]*structuralschema.Structural{}
+func (d *Definition) compileSchemas() (*schemas, error) {
+	out := &schemas{
+		kind:      schema.GroupKind{Group: d.crd.Spec.Group, Kind: d.crd.Status.AcceptedNames.Kind},
+		byVersion: map[string]*structuralschema.Structural{}, defaulters: map[string]*defaulter{},
+		preserve: d.crd.Spec.PreserveUnknownFields, hook: d.options.Default,
+	}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
 		props, err := internalSchema(v)
@@ -105,7 +121,7 @@ func (d *Definition) compileSchemas() (map[string]*structuralschema.Structural, 
 				return nil, fmt.Errorf("%s: version %s: defaults: %w", d.crd.Name, v.Name, err)
 			}
 		}
-		out[v.Name] = s
+		out.byVersion[v.Name], out.defaulters[v.Name] = s, newDefaulter(s, d.options.MaxObject)
 	}
 	return out, nil
 }
@@ -158,16 +174,11 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 		ShortNames: names.ShortNames, Categories: names.Categories,
 		Namespaced: d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Verbs: objectVerbs,
 		Stored: schema.GroupVersionKind{Group: d.crd.Spec.Group, Version: d.storage, Kind: names.Kind},
-		Prefix: resources.PrefixOf(d.crd.Spec.Group, names.Plural),
-	}
-	if s := d.crd.Spec.Conversion; s != nil {
-		r.ConvertsByWebhook = s.Strategy == apiextensionsv1.WebhookConverter
+		Prefix: resources.PrefixOf(schema.GroupResource{Group: d.crd.Spec.Group, Resource: names.Plural}),
+		Ended:  d.ended, Terminating: d.crd.DeletionTimestamp != nil,
 	}
 	if v.Deprecated {
 		r.Deprecated = d.deprecation(v)
-	}
-	if d.crd.DeletionTimestamp != nil {
-		r.Closed = "create not allowed while custom resource definition is terminating"
 	}
 	if s := v.Subresources; s != nil && s.Status != nil {
 		r.Subresources = append(r.Subresources, resources.Subresource{Name: "status", Kind: r.GVK(), Verbs: subresourceVerbs})
@@ -176,7 +187,7 @@ func (d *Definition) resource(v *apiextensionsv1.CustomResourceDefinitionVersion
 		r.Subresources = append(r.Subresources,
 			resources.Subresource{Name: "scale", Verbs: subresourceVerbs, Kind: resources.ScaleKind})
 	}
-	r.Open = func() (resources.Strategy, error) { return open(d, v, r) }
+	r.Open = func() (map[string]*resources.Endpoint, error) { return d.endpoints(v, r) }
 	r.Schema = func(version int) (resources.PublishedSchema, error) { return d.published(v, version) }
 	return r
 }
@@ -230,4 +241,23 @@ func withVersion(versions []resources.Version, name string, list []*resources.Re
 		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
 	})
 	return versions
+}
+
+// deprecation returns the warning for a deprecated version.
+func (d *Definition) deprecation(v *apiextensionsv1.CustomResourceDefinitionVersion) string {
+	if v.DeprecationWarning != nil {
+		return *v.DeprecationWarning
+	}
+	text := fmt.Sprintf("%s/%s %s is deprecated", d.crd.Spec.Group, v.Name, d.crd.Spec.Names.Kind)
+	best := ""
+	for _, other := range d.crd.Spec.Versions {
+		if other.Served && !other.Deprecated && version.CompareKubeAwareVersionStrings(v.Name, other.Name) < 0 &&
+			(best == "" || version.CompareKubeAwareVersionStrings(best, other.Name) < 0) {
+			best = other.Name
+		}
+	}
+	if best != "" {
+		text += fmt.Sprintf("; use %s/%s %s", d.crd.Spec.Group, best, d.crd.Spec.Names.Kind)
+	}
+	return text
 }

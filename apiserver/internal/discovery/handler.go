@@ -28,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/response"
@@ -44,7 +43,7 @@ type Handler struct {
 
 // New returns a handler for the resources of tables. others are the other paths of the server.
 func New(tables *resources.Current, others []string) *Handler {
-	codecs := serializer.NewCodecFactory(runtime.NewScheme(), serializer.WithSerializer(cbor.NewSerializerInfo))
+	codecs := serializer.NewCodecFactory(runtime.NewScheme())
 	return &Handler{tables: tables, others: others, known: codecs.SupportedMediaTypes()}
 }
 

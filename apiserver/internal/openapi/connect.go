@@ -7,17 +7,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // Subresources that connect to something, and the logs of a Pod. Their responses are text of any type.
 
 // connects reports whether a subresource connects to something: its kind is that of options.
-func connects(s *resources.Subresource) bool { return resources.NewConnectOptions(s.Kind) != nil }
+func connects(s *resources.Subresource) bool {
+	return s.Kind.GroupVersion() == corev1.SchemeGroupVersion && strings.HasSuffix(s.Kind.Kind, "Options")
+}
 
 // connect returns the paths of a subresource that connects to something.
 func (a *author) connect(s *resources.Subresource, item, scope string, inPath []parameter) []*path {
-	options := reflect.ValueOf(resources.NewConnectOptions(s.Kind)).Elem().Interface().(documented)
+	obj, err := builtin.SchemeOf(s.Kind.Group).New(s.Kind)
+	if err != nil {
+		panic("openapi: bug: " + err.Error()) // connects has found the kind
+	}
+	options := reflect.ValueOf(obj).Elem().Interface().(documented)
 	parameters := slices.Concat(optionParameters(options), []parameter{nameParameter(s.Kind.Kind)}, inPath)
 	if s.Name != "proxy" {
 		return []*path{a.connectPath(s, item+"/"+s.Name, scope, "", []string{"get", "post"}, parameters)}

@@ -349,8 +349,7 @@ func (a *author) delete(scope string) *operation {
 	o.description = a.phrase("delete", "", a.article())
 	o.parameters = optionParameters(metav1.DeleteOptions{})
 	o.body, o.consumes = deleteOptions, a.bodyTypes
-	// Namespaces return the object too, but kube-apiserver documents a Status for them.
-	if !a.r.ReturnDeletedObject || a.r.GroupResource() == (schema.GroupResource{Resource: "namespaces"}) {
+	if !returnsDeleted[a.r.GroupResource()] {
 		o.answer = statusModel
 	}
 	o.codes = map[int]string{200: ok, 202: accepted}
@@ -393,4 +392,19 @@ func (a *author) watchList(scope, suffix string) *operation {
 	o.answer, o.produces = watchEvent, a.streams
 	o.parameters = optionParameters(metav1.ListOptions{})
 	return o
+}
+
+// returnsDeleted are the resources whose delete responds with the object instead of a Status. Namespaces do too, but
+// kube-apiserver documents a Status for them.
+var returnsDeleted = map[schema.GroupResource]bool{
+	{Resource: "persistentvolumes"}: true, {Resource: "persistentvolumeclaims"}: true, {Resource: "pods"}: true,
+	{Resource: "podtemplates"}: true, {Resource: "resourcequotas"}: true, {Resource: "services"}: true,
+	{Resource: "serviceaccounts"}:                         true,
+	{Group: "resource.k8s.io", Resource: "deviceclasses"}: true, {Group: "resource.k8s.io", Resource: "resourceclaims"}: true,
+	{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}: true,
+	{Group: "resource.k8s.io", Resource: "resourceslices"}:         true,
+	{Group: "storage.k8s.io", Resource: "csidrivers"}:              true, {Group: "storage.k8s.io", Resource: "csinodes"}: true,
+	{Group: "storage.k8s.io", Resource: "storageclasses"}:          true,
+	{Group: "storage.k8s.io", Resource: "volumeattachments"}:       true,
+	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}: true,
 }

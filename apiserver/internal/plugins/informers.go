@@ -1,19 +1,21 @@
 package plugins
 
 import (
-	"context"
-	"strings"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/admissionregistration"
 	"k8s.io/client-go/informers/core"
 	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/informers/networking"
+	"k8s.io/client-go/informers/node"
+	"k8s.io/client-go/informers/scheduling"
+	"k8s.io/client-go/informers/storage"
+	"k8s.io/client-go/kubernetes/scheme"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
 
 // An informer is a SharedIndexInformer that has no goroutine: Plugins writes the objects to
@@ -42,7 +44,7 @@ func newInformers() map[string]*informer {
 
 // set replaces the object of a name; nil deletes it. It does nothing for the revision that the
 // informer has.
-func (i *informer) set(name string, obj resources.Object) error {
+func (i *informer) set(name string, obj metav1.Object) error {
 	before, exists, err := i.GetStore().GetByKey(name)
 	if err != nil {
 		return err
@@ -52,7 +54,7 @@ func (i *informer) set(name string, obj resources.Object) error {
 		return nil
 	case obj == nil:
 		err = i.GetStore().Delete(before)
-	case exists && before.(resources.Object).GetResourceVersion() == obj.GetResourceVersion():
+	case exists && before.(metav1.Object).GetResourceVersion() == obj.GetResourceVersion():
 		return nil
 	default:
 		err = i.GetStore().Update(obj)
@@ -92,8 +94,8 @@ type synced struct {
 
 func (synced) HasSynced() bool { return true }
 
-// factory is the SharedInformerFactory that kube-apiserver's plugins get. It has informers for
-// configurations and Namespaces only; as with client, a real one would have all.
+// factory is the SharedInformerFactory that kube-apiserver's plugins get. Its informers are those of the configurations,
+// and for all other kinds ones that read the storage. Plugins use the groups that it has.
 type factory struct {
 	informers.SharedInformerFactory // nil
 	plugins                         *Plugins
@@ -109,48 +111,38 @@ func (f *factory) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(f, "", nil)
 }
 
-func (f *factory) Core() core.Interface { return core.New(f, "", nil) }
+func (f *factory) Core() core.Interface             { return core.New(f, "", nil) }
+func (f *factory) Networking() networking.Interface { return networking.New(f, "", nil) }
+func (f *factory) Node() node.Interface             { return node.New(f, "", nil) }
+func (f *factory) Scheduling() scheduling.Interface { return scheduling.New(f, "", nil) }
+func (f *factory) Storage() storage.Interface       { return storage.New(f, "", nil) }
 
-// InformerFor returns an informer of the plugins. It has no objects of other types.
+// InformerFor returns the informer of a kind.
 func (f *factory) InformerFor(obj runtime.Object, _ internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
-	switch obj.(type) {
-	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		return f.plugins.informers["mutatingwebhookconfigurations"]
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		return f.plugins.informers["validatingwebhookconfigurations"]
-	case *corev1.Namespace:
-		return &namespaceInformer{newInformer(obj), f.plugins.namespaces()}
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return newInformer(obj) // of a kind that this server does not have
 	}
-	return newInformer(obj)
+	r := f.plugins.options.Tables.Table().ResourceOf(kinds[0])
+	switch {
+	case r == nil:
+		return newInformer(obj)
+	case r.Group == admissionregistrationv1.GroupName && f.plugins.informers[r.Plural] != nil:
+		return f.plugins.informers[r.Plural]
+	}
+	return &liveInformer{newInformer(obj), &live{resource: r}}
 }
 
-// namespaceInformer reads Namespaces from the store.
-type namespaceInformer struct {
+// liveInformer reads its objects from the storage.
+type liveInformer struct {
 	*informer
-	indexer *namespaceIndexer
+	indexer *live
 }
 
-func (i *namespaceInformer) GetIndexer() cache.Indexer { return i.indexer }
+func (i *liveInformer) GetIndexer() cache.Indexer { return i.indexer }
 
-// namespaceIndexer is the Indexer of namespaceInformer. Plugins get single Namespaces only.
-type namespaceIndexer struct {
-	cache.Indexer // empty
-	plugins       *Plugins
-}
-
-func (p *Plugins) namespaces() *namespaceIndexer {
-	return &namespaceIndexer{newInformer(&corev1.Namespace{}).GetIndexer(), p}
-}
-
-func (i *namespaceIndexer) GetByKey(name string) (any, bool, error) {
-	namespaces := i.plugins.options.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	if strings.Contains(name, "/") || name == "" {
-		return nil, false, nil
-	}
-	record, _, err := i.plugins.options.Store.Get(context.Background(), namespaces.Key("", name), 0)
-	if err != nil || record == nil {
-		return nil, false, err
-	}
-	obj, err := i.plugins.decode(namespaces, record)
-	return obj, err == nil, err
+// namespaces returns the lister of Namespaces.
+func (p *Plugins) namespaces() corelisters.NamespaceLister {
+	r := p.options.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	return corelisters.NewNamespaceLister(&live{resource: r})
 }

@@ -1,41 +1,45 @@
-// Package plugins runs kube-apiserver's admission plugins for webhook configurations and
-// admission policies, with the packages of k8s.io/apiserver.
+// Package plugins is the admission of a server: plugins that are compiled into kube-apiserver (builtin.go), the hooks of
+// the host (hooks.go), and kube-apiserver's plugins for webhook configurations and admission policies.
 //
-// kube-apiserver follows the configurations with informers: a configuration takes effect a
-// moment after it is written. [Plugins] reads them from the server's own store when they are
-// written, before the response ([Plugins.Changed]), so that it takes effect with the next
-// request. Namespaces and params of policies are read from the store when a plugin asks for
-// them. [Plugins.Watch] sees the writes of other servers that share the store.
+// kube-apiserver follows the configurations with informers: a configuration takes effect a moment after it is written.
+// [Plugins] reads them from the storage when they are written, before the response ([Plugins.Changed]), so that it takes
+// effect with the next request. All other objects that plugins ask for are read from the storage, too.
 //
-// Without configurations a write costs one atomic load. The plugins and their CEL environments
-// are made by the first write that needs them.
+// Without configurations a write costs one atomic load. The plugins and their CEL environments are made by the first
+// write that needs them.
 package plugins
 
 import (
 	"context"
-	"fmt"
-	"path"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
 
+	hooks "github.com/tenure-ssa/tenure/apiserver/admission"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 	"github.com/tenure-ssa/tenure/apiserver/internal/webhooks"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
 // Options configure the plugins.
 type Options struct {
-	Store  storage.Store
 	Tables *resources.Current
-	// StrategyOf returns the strategy of a kind that is not stored, such as Eviction.
-	StrategyOf func(schema.GroupVersionKind) (resources.Strategy, error)
-	// Default, if not nil, sets the host's defaults after a mutation.
-	Default func(resources.Object)
+	// Client is a client of this server.
+	Client *restclient.Config
+	// Hooks are the admission hooks of the host.
+	Hooks hooks.Hooks
 	// Authorizer answers the variable authorizer of CEL expressions.
 	Authorizer authorizer.Authorizer
 	// OpenAPI returns the OpenAPI 3 document of a group version of this server, in JSON.
@@ -43,10 +47,9 @@ type Options struct {
 	// Webhooks limits calls of webhooks, Services resolves the Services that they name.
 	Webhooks webhooks.Limits
 	Services webhooks.Services
+	// Disabled are the names of compiled plugins that are not called.
+	Disabled map[string]bool
 }
-
-// Prefix is the storage prefix of the configurations.
-const Prefix = "/" + admissionregistrationv1.GroupName + "/"
 
 // Plugins are the admission plugins of a server. They are safe for concurrent use.
 type Plugins struct {
@@ -59,139 +62,104 @@ type Plugins struct {
 	// version counts the changes of configurations.
 	version atomic.Int64
 
+	client   func() (kubernetes.Interface, error)
 	webhooks func() (*webhookPlugins, error)
-	policies func() *policyPlugins
+	policies func() (*policyPlugins, error)
 }
 
 // New returns plugins without configurations. Load reads them.
 func New(options Options) *Plugins {
 	p := &Plugins{options: options, informers: newInformers()}
 	p.configured.Store(&map[string]bool{})
+	p.client = sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfig(options.Client) })
 	p.webhooks = sync.OnceValues(p.newWebhookPlugins)
-	p.policies = sync.OnceValue(p.newPolicyPlugins)
+	p.policies = sync.OnceValues(p.newPolicyPlugins)
 	return p
 }
 
-// Load reads all configurations and returns the revision at which it read them.
-func (p *Plugins) Load(ctx context.Context) (int64, error) {
-	page, err := p.options.Store.List(ctx, Prefix, storage.ListOptions{})
-	if err != nil {
-		return 0, err
-	}
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	stored := map[string]bool{}
-	for i := range page.Records {
-		stored[page.Records[i].Key] = true
-		if err := p.set(page.Records[i].Key, &page.Records[i]); err != nil {
-			return 0, err
-		}
-	}
-	for plural, i := range p.informers {
-		for _, name := range i.GetStore().ListKeys() {
-			if key := Prefix + plural + "/" + name; !stored[key] {
-				if err := p.set(key, nil); err != nil {
-					return 0, err
-				}
-			}
-		}
-	}
-	return page.Revision, nil
+// initializer sets up plugins with what they want.
+func (p *Plugins) initializer() (admission.PluginInitializer, error) {
+	client, err := p.client()
+	return initializer.New(client, nil, &factory{plugins: p}, p.options.Authorizer, utilfeature.DefaultFeatureGate,
+		compatibility.DefaultBuildEffectiveVersion(), nil, nil), err
 }
 
-// Watch reads configurations that change until ctx ends. It sees the writes of all servers;
-// Changed is called for those of this server before.
-func (p *Plugins) Watch(ctx context.Context, after int64) error {
-	w, err := p.options.Store.Watch(ctx, Prefix, after)
+// Load reads all configurations of a resource.
+func (p *Plugins) Load(ctx context.Context, plural string) error {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	i := p.informers[plural]
+	list, err := p.resource(plural).Objects(ctx, "")
 	if err != nil {
 		return err
 	}
-	for event := range w.Events() {
-		if event.Key == "" {
-			continue
-		}
-		if err := p.Changed(ctx, event.Key); err != nil {
+	stored := map[string]bool{}
+	for _, obj := range list {
+		o := obj.(metav1.Object)
+		stored[o.GetName()] = true
+		if err := i.set(o.GetName(), o); err != nil {
 			return err
 		}
 	}
-	return w.Err()
-}
-
-// Changed reads the configuration at a storage key. Writes that start after it returned see
-// the configuration.
-func (p *Plugins) Changed(ctx context.Context, key string) error {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	record, _, err := p.options.Store.Get(ctx, key, 0)
-	if err != nil {
-		return err
-	}
-	return p.set(key, record)
-}
-
-// set replaces the configuration at a storage key; record is nil if it does not exist. The
-// lock is held.
-func (p *Plugins) set(key string, record *storage.Record) error {
-	plural, name := path.Base(path.Dir(key)), path.Base(key)
-	i := p.informers[plural]
-	if i == nil {
-		return nil // of a later version of Kubernetes
-	}
-	var obj resources.Object
-	if record != nil {
-		var err error
-		gvr := admissionregistrationv1.SchemeGroupVersion.WithResource(plural)
-		if obj, err = p.decode(p.options.Tables.Table().Resource(gvr), record); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+	for _, name := range i.GetStore().ListKeys() {
+		if !stored[name] {
+			if err := i.set(name, nil); err != nil {
+				return err
+			}
 		}
 	}
-	if err := i.set(name, obj); err != nil {
-		return err
+	p.changed()
+	return nil
+}
+
+// Configurations are the plural names of the resources of configurations.
+func (p *Plugins) Configurations() []string { return slices.Sorted(maps.Keys(p.informers)) }
+
+// resource returns the resource of configurations with a plural name.
+func (p *Plugins) resource(plural string) *resources.Resource {
+	return p.options.Tables.Table().Resource(admissionregistrationv1.SchemeGroupVersion.WithResource(plural))
+}
+
+// Changed reads a configuration. Writes that start after it returned see the configuration.
+func (p *Plugins) Changed(ctx context.Context, plural, name string) error {
+	i := p.informers[plural]
+	if i == nil {
+		return nil
 	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	obj, err := p.resource(plural).Get(ctx, "", name)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = i.set(name, nil)
+	case err == nil:
+		err = i.set(name, obj.(metav1.Object))
+	}
+	p.changed()
+	return err
+}
+
+// changed notes which resources have an object. The lock is held.
+func (p *Plugins) changed() {
 	configured := map[string]bool{}
 	for plural, i := range p.informers {
 		configured[plural] = len(i.GetStore().ListKeys()) > 0
 	}
 	p.configured.Store(&configured)
 	p.version.Add(1)
-	return nil
-}
-
-// decode decodes the record of an object of r.
-func (p *Plugins) decode(r *resources.Resource, record *storage.Record) (resources.Object, error) {
-	strategy, err := r.Strategy()
-	if err != nil {
-		return nil, err
-	}
-	obj, err := strategy.DecodeStored(record.Value)
-	if err != nil {
-		return nil, err
-	}
-	if p.options.Default != nil {
-		p.options.Default(obj)
-	}
-	obj.SetResourceVersion(fmt.Sprint(record.Revision))
-	return obj, nil
 }
 
 // has reports whether there is an object of a resource.
 func (p *Plugins) has(plural string) bool { return (*p.configured.Load())[plural] }
 
-// Mutating reports whether a configuration may mutate writes.
-func (p *Plugins) Mutating() bool {
-	return p.has("mutatingwebhookconfigurations") || p.has("mutatingadmissionpolicybindings")
-}
-
-// Validating reports whether a configuration may reject writes.
-func (p *Plugins) Validating() bool {
-	return p.has("validatingwebhookconfigurations") || p.has("validatingadmissionpolicybindings")
-}
-
-// Admit mutates the object of a write. Its reinvocation context says whether it wants to be
-// called again; see verbs.
-func (p *Plugins) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+// mutate calls the policies and webhooks that mutate.
+func (p *Plugins) mutate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if p.has("mutatingadmissionpolicybindings") {
-		if err := p.policies().mutate(ctx, a, o); err != nil {
+		policies, err := p.policies()
+		if err == nil {
+			err = policies.mutate(ctx, a, o)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -205,10 +173,14 @@ func (p *Plugins) Admit(ctx context.Context, a admission.Attributes, o admission
 	return plugins.mutating.Admit(ctx, a, o)
 }
 
-// Validate returns an error for a write that a configuration rejects.
-func (p *Plugins) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+// validate calls the policies and webhooks that validate.
+func (p *Plugins) validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if p.has("validatingadmissionpolicybindings") {
-		if err := p.policies().validate(ctx, a, o); err != nil {
+		policies, err := p.policies()
+		if err == nil {
+			err = policies.validate(ctx, a, o)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/client-go/informers"
-	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
 )
@@ -34,8 +33,12 @@ type policyPlugins struct {
 	validatingPolicies *policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]
 }
 
-func (p *Plugins) newPolicyPlugins() *policyPlugins {
-	matcher := matching.NewMatcher(corelisters.NewNamespaceLister(p.namespaces()), &client{namespaces: p.namespaces()})
+func (p *Plugins) newPolicyPlugins() (*policyPlugins, error) {
+	client, err := p.client()
+	if err != nil {
+		return nil, err
+	}
+	matcher := matching.NewMatcher(p.namespaces(), client)
 	return &policyPlugins{
 		mutating:   mutating.NewDispatcher(p.options.Authorizer, matcher, &typeConverters{plugins: p}),
 		validating: validating.NewDispatcher(p.options.Authorizer, generic.NewPolicyMatcher(matcher)),
@@ -51,7 +54,7 @@ func (p *Plugins) newPolicyPlugins() *policyPlugins {
 			paramKind:  func(o *validating.Policy) *admissionregistrationv1.ParamKind { return o.Spec.ParamKind },
 			compile:    compileValidatingPolicy,
 		},
-	}
+	}, nil
 }
 
 // exempt are the resources of policies: a policy must not prevent its own removal.
@@ -68,7 +71,7 @@ func ignoresPolicies(a admission.Attributes) bool {
 }
 
 // A policySource lists the policies of a kind that have bindings, compiled.
-type policySource[P, B resources.Object, E any] struct {
+type policySource[P, B object, E any] struct {
 	plugins            *Plugins
 	policies, bindings string // plural names
 	policyName         func(B) string
@@ -121,7 +124,7 @@ func (s *policySource[P, B, E]) list() []generic.PolicyHook[P, B, E] {
 }
 
 // listObjects returns the objects of an informer, sorted by name.
-func listObjects[T resources.Object](i *informer) []T {
+func listObjects[T object](i *informer) []T {
 	var out []T
 	for _, obj := range i.GetStore().List() {
 		out = append(out, obj.(T))
@@ -150,7 +153,7 @@ func (p *Plugins) params(
 	if r.Namespaced {
 		scope = meta.RESTScopeNamespace
 	}
-	return &paramInformer{p, r, newInformer(nil)}, scope, nil
+	return &paramInformer{r, newInformer(nil)}, scope, nil
 }
 
 // validate calls the ValidatingAdmissionPolicies.

@@ -3,10 +3,8 @@ package plugins
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
@@ -22,8 +20,10 @@ type webhookPlugins struct {
 func (p *Plugins) newWebhookPlugins() (*webhookPlugins, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	setUp := initializer.New(&client{namespaces: p.namespaces()}, nil, &factory{plugins: p}, p.options.Authorizer,
-		utilfeature.DefaultFeatureGate, nil, nil, nil)
+	setUp, err := p.initializer()
+	if err != nil {
+		return nil, err
+	}
 	mutate, err := mutating.NewMutatingWebhook(nil)
 	if err != nil {
 		return nil, err

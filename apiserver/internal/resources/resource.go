@@ -1,5 +1,5 @@
 // Package resources describes the API resources that a server serves: their groups,
-// versions, names, verbs and subresources, and the [Strategy] of each.
+// versions, names, verbs and subresources, and the [Endpoint] of each.
 //
 // A [Table] is an immutable snapshot of all resources. [Current] holds the latest table;
 // it is replaced when a CustomResourceDefinition changes. A request loads the table once,
@@ -34,31 +34,27 @@ type Resource struct {
 	// Stored is the storage version: the group, version and kind in storage. The group may
 	// differ from Group: Events are stored as core/v1 and served in events.k8s.io too.
 	Stored schema.GroupVersionKind `json:"-"`
-	// Prefix is the storage prefix of the objects: /<group, or "core">/<plural>/. It is
+	// Prefix is the storage prefix of the objects: /<group, or "core">/<plural>. It is
 	// empty for resources that are not stored, such as SubjectAccessReviews.
 	Prefix string `json:"-"`
 	// Custom is true for resources of a CustomResourceDefinition.
 	Custom bool `json:"-"`
-	// ConvertsByWebhook is true if a webhook converts the objects between versions.
-	ConvertsByWebhook bool `json:"-"`
-
-	// ReturnDeletedObject is true if a delete responds with the deleted object instead of a
-	// Status, as in registry/rest.
-	ReturnDeletedObject bool `json:"-"`
 	// Deprecated is the warning for clients of a deprecated version; empty for others.
 	Deprecated string `json:"-"`
-	// Closed is the reason why creates are forbidden; empty if they are allowed.
-	Closed string `json:"-"`
-
-	// Open returns the strategy. It is called once, by the first request that needs it.
-	Open func() (Strategy, error) `json:"-"`
+	// Open opens the endpoints of the resource (under "") and its subresources. It is called once, by the first request
+	// that needs them.
+	Open func() (map[string]*Endpoint, error) `json:"-"`
+	// Ended is closed when a custom resource is no longer served as it was: its watches end. It is nil for others.
+	Ended <-chan struct{} `json:"-"`
+	// Terminating is true while the definition is being deleted: creates are forbidden.
+	Terminating bool `json:"-"`
 
 	// Schema returns the published schema of a custom resource for OpenAPI version 2 or 3.
 	Schema func(version int) (PublishedSchema, error) `json:"-"`
 
-	once     sync.Once
-	strategy Strategy
-	err      error
+	once      sync.Once
+	endpoints map[string]*Endpoint
+	err       error
 }
 
 // A PublishedSchema is the schema of a custom resource in the OpenAPI documents.
@@ -138,24 +134,11 @@ func (r *Resource) Allows(verb, subresource string) bool {
 	return ok && slices.Contains(s.Verbs, verb)
 }
 
-// Strategy returns the strategy of the resource. The first call opens it, which may be
-// slow: it compiles the schema of a custom resource.
-func (r *Resource) Strategy() (Strategy, error) {
-	r.once.Do(func() { r.strategy, r.err = r.Open() })
-	return r.strategy, r.err
-}
-
-// Key returns the storage key of an object. namespace is ignored for cluster-scoped
-// resources.
-func (r *Resource) Key(namespace, name string) string { return r.KeysIn(namespace) + name }
-
-// KeysIn returns the key prefix of the objects in a namespace, or in all namespaces if it
-// is empty.
-func (r *Resource) KeysIn(namespace string) string {
-	if r.Namespaced && namespace != "" {
-		return r.Prefix + namespace + "/"
-	}
-	return r.Prefix
+// Endpoint returns the endpoint of the resource or, if subresource is not empty, of the subresource; nil if there is
+// none. The first call opens the storage, which may be slow: it compiles the schema of a custom resource.
+func (r *Resource) Endpoint(subresource string) (*Endpoint, error) {
+	r.once.Do(func() { r.endpoints, r.err = r.Open() })
+	return r.endpoints[subresource], r.err
 }
 
 // StorageVersionHash returns the hash of the storage version that discovery shows: the
@@ -167,9 +150,9 @@ func (r *Resource) StorageVersionHash() string {
 }
 
 // PrefixOf returns the storage prefix of a resource.
-func PrefixOf(group, plural string) string {
-	if group == "" {
-		group = "core"
+func PrefixOf(r schema.GroupResource) string {
+	if r.Group == "" {
+		r.Group = "core"
 	}
-	return "/" + group + "/" + plural + "/"
+	return "/" + r.Group + "/" + r.Resource
 }

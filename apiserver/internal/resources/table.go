@@ -96,13 +96,14 @@ func (t *Table) Stored() []*Resource {
 	return out
 }
 
-// Current holds the current table. Reading it takes no lock.
+// Current holds the current table. Reading it takes no lock. It implements runtime.EquivalentResourceMapper: resources
+// are equivalent if their objects are stored under the same prefix.
 type Current struct{ table atomic.Pointer[Table] }
 
 // NewCurrent returns a Current that holds t.
 func NewCurrent(t *Table) *Current {
 	c := &Current{}
-	c.table.Store(t)
+	c.Replace(t)
 	return c
 }
 
@@ -111,3 +112,34 @@ func (c *Current) Table() *Table { return c.table.Load() }
 
 // Replace makes t the current table.
 func (c *Current) Replace(t *Table) { c.table.Store(t) }
+
+// EquivalentResourcesFor returns the versions of a resource, and of others that are stored with it.
+func (c *Current) EquivalentResourcesFor(of schema.GroupVersionResource, subresource string) (
+	out []schema.GroupVersionResource) {
+	r := c.Table().Resource(of)
+	if r == nil || r.Prefix == "" {
+		return nil
+	}
+	for _, g := range c.Table().groups {
+		for _, v := range g.Versions {
+			for _, other := range v.Resources {
+				if _, has := other.Subresource(subresource); other.Prefix == r.Prefix && (has || subresource == "") {
+					out = append(out, other.GVR())
+				}
+			}
+		}
+	}
+	return out
+}
+
+// KindFor returns the kind of a resource or subresource; it is empty if there is none.
+func (c *Current) KindFor(of schema.GroupVersionResource, subresource string) schema.GroupVersionKind {
+	r := c.Table().Resource(of)
+	if r == nil {
+		return schema.GroupVersionKind{}
+	}
+	if _, has := r.Subresource(subresource); subresource != "" && !has {
+		return schema.GroupVersionKind{}
+	}
+	return r.KindOf(subresource)
+}

@@ -5,6 +5,7 @@ package response
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
@@ -79,4 +80,29 @@ func (a Accepted) Encoder() runtime.Encoder {
 		return a.PrettySerializer
 	}
 	return a.Serializer
+}
+
+// builtinTypes are the media types of the responses of built-in resources, as a 406 lists them.
+var builtinTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
+
+// CheckAccept returns a 406 if a client accepts no media type of a built-in resource, whatever it wants it to be
+// converted to. The log of a Pod is text, too.
+func CheckAccept(r *http.Request, isLog bool) error {
+	header := r.Header.Get("Accept")
+	if header == "" {
+		return nil
+	}
+	known := builtinTypes
+	if isLog {
+		known = append([]string{"text/plain"}, known...)
+	}
+	for clause := range strings.SplitSeq(header, ",") {
+		mediaType, _, _ := strings.Cut(strings.TrimSpace(clause), ";")
+		if mediaType = strings.TrimSpace(mediaType); mediaType == "*/*" || mediaType == "application/*" ||
+			slices.Contains(known, mediaType) {
+			return nil
+		}
+	}
+	return generic(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(known, ", "))
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 )
 
 // Status returns the Status of an error; that of an unknown error is a 500.
@@ -41,7 +40,7 @@ func Status(err error) metav1.Status {
 var statusSerializers = sync.OnceValue(func() []runtime.SerializerInfo {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	return serializer.NewCodecFactory(scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).SupportedMediaTypes()
+	return serializer.NewCodecFactory(scheme).SupportedMediaTypes()
 })
 
 // Error writes an error as a Status, in the media type that the client accepts, or in indented JSON if it accepts none,
@@ -75,10 +74,7 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 func notAcceptable(known []runtime.SerializerInfo) error {
 	var names []string
 	for _, info := range known {
-		// CBOR is served but not listed, as in kube-apiserver.
-		if info.MediaType != runtime.ContentTypeCBOR {
-			names = append(names, info.MediaType)
-		}
+		names = append(names, info.MediaType)
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,

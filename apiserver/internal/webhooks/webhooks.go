@@ -4,7 +4,6 @@ package webhooks
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,11 +12,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
 )
 
 // Limits limit calls of webhooks.
@@ -67,7 +66,7 @@ func (t *boundedTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 type Services struct {
 	// Resolve, if not nil, is the host's resolver.
 	Resolve func(namespace, name string, port int32) (*url.URL, error)
-	Store   storage.Store
+	Tables  *resources.Current
 }
 
 // ResolveEndpoint asks the host. Without a host's resolver only Services of type ExternalName
@@ -76,15 +75,14 @@ func (s Services) ResolveEndpoint(namespace, name string, port int32) (*url.URL,
 	if s.Resolve != nil {
 		return s.Resolve(namespace, name, port)
 	}
-	record, _, err := s.Store.Get(context.Background(), resources.PrefixOf("", "services")+namespace+"/"+name, 0)
-	if err != nil {
+	obj, err := s.Tables.Table().Resource(corev1.SchemeGroupVersion.WithResource("services")).
+		Get(context.Background(), namespace, name)
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	service := &corev1.Service{}
-	if record != nil {
-		if err := json.Unmarshal(record.Value, service); err != nil {
-			return nil, fmt.Errorf("%s: %w", record.Key, err)
-		}
+	service, ok := obj.(*corev1.Service)
+	if !ok {
+		service = &corev1.Service{}
 	}
 	if service.Spec.Type != corev1.ServiceTypeExternalName || service.Spec.ExternalName == "" {
 		return nil,

@@ -1,133 +1,306 @@
-package bbolt_test
+package bbolt
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/tenure-ssa/tenure/apiserver/storage"
-	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
-	"github.com/tenure-ssa/tenure/apiserver/storage/storagetest"
+	"github.com/tenure-ssa/tenure/apiserver/storage/internal/kv"
 )
 
-func openAt(t *testing.T, path string, options bbolt.Options) *bbolt.Store {
-	t.Helper()
-	s, err := bbolt.Open(path, options)
+var everything = storage.ListOptions{Predicate: storage.Everything, Recursive: true}
+
+func openAt(t *testing.T, path string, options Options) (*Store, storage.Interface) {
+	s, err := Open(path, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
+	return s, configMaps(s)
 }
 
-func TestStore(t *testing.T) {
-	options := bbolt.Options{Progress: 10 * time.Millisecond}
-	path := ""
-	storagetest.Run(t,
-		func(t *testing.T) storage.Store {
-			path = filepath.Join(t.TempDir(), "store")
-			return openAt(t, path, options)
-		},
-		storagetest.TellsProgress(),
-		storagetest.Reopens(func(t *testing.T, s storage.Store) storage.Store {
-			require.NoError(t, s.Close())
-			return openAt(t, path, options)
-		}),
-	)
+func configMaps(s *Store) storage.Interface {
+	config := storagebackend.NewDefaultConfig("", scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion))
+	opened, _, err := s.Open(config.ForResource(schema.GroupResource{Resource: "configmaps"}), "/configmaps",
+		func() runtime.Object { return &corev1.ConfigMap{} }, func() runtime.Object { return &corev1.ConfigMapList{} })
+	if err != nil {
+		panic(err)
+	}
+	return opened
 }
 
-func TestStartsAtOne(t *testing.T) {
-	s := openAt(t, filepath.Join(t.TempDir(), "store"), bbolt.Options{})
-	revision, err := s.Revision(t.Context())
-	require.NoError(t, err)
-	require.EqualValues(t, 1, revision)
+func put(ctx context.Context, s storage.Interface, name, value string, ttl uint64) (*corev1.ConfigMap, error) {
+	out := &corev1.ConfigMap{}
+	err := s.GuaranteedUpdate(ctx, "/configmaps/"+name, out, true, nil,
+		func(o runtime.Object, _ storage.ResponseMeta) (runtime.Object, *uint64, error) {
+			o.(*corev1.ConfigMap).Data = map[string]string{"value": value}
+			return o, &ttl, nil
+		}, nil)
+	return out, err
 }
 
-func TestFileIsItsOwnersAlone(t *testing.T) {
+func get(t *testing.T, s storage.Interface, name string) *corev1.ConfigMap {
+	out := &corev1.ConfigMap{}
+	require.NoError(t, s.Get(t.Context(), "/configmaps/"+name, storage.GetOptions{}, out))
+	return out
+}
+
+// TestReopen: objects, resourceVersions and times to live survive, old revisions do not.
+func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
-	openAt(t, path, bbolt.Options{})
+	s, maps := openAt(t, path, Options{})
+	a, err := put(t.Context(), maps, "a", "1", 0)
+	require.NoError(t, err)
+	gone, err := put(t.Context(), maps, "gone", "1", 1)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
+
+	s, maps = openAt(t, path, Options{})
+	require.Equal(t, a, get(t, maps, "a"))
+	opts := everything
+	opts.ResourceVersion = gone.ResourceVersion
+	w, err := maps.Watch(t.Context(), "/configmaps", opts)
+	require.NoError(t, err)
+	require.Equal(t, watch.Deleted, (<-w.ResultChan()).Type, "it has expired")
+	opts.ResourceVersion = a.ResourceVersion
+	w, err = maps.Watch(t.Context(), "/configmaps", opts)
+	require.NoError(t, err)
+	event := <-w.ResultChan()
+	require.Equal(t, metav1.StatusReasonExpired, event.Object.(*metav1.Status).Reason)
+	_, open := <-w.ResultChan()
+	require.False(t, open)
+
+	// The value before an update is in the file only.
+	opts.ResourceVersion = ""
+	w, err = maps.Watch(t.Context(), "/configmaps", opts)
+	require.NoError(t, err)
+	require.Equal(t, watch.Added, (<-w.ResultChan()).Type)
+	_, err = put(t.Context(), maps, "a", "2", 0)
+	require.NoError(t, err)
+	require.Equal(t, watch.Modified, (<-w.ResultChan()).Type)
+	require.NoError(t, s.Close())
+	_, open = <-w.ResultChan()
+	require.False(t, open)
+	_, err = put(t.Context(), maps, "a", "3", 0)
+	require.ErrorIs(t, err, kv.ErrClosed)
 }
 
-func TestOneAtATime(t *testing.T) {
+func TestInUseAndReadOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
-	s := openAt(t, path, bbolt.Options{})
-	_, err := bbolt.Open(path, bbolt.Options{Timeout: time.Millisecond})
-	require.EqualError(t, err, "store "+path+": another process has it open; gave up after 1ms")
+	s, maps := openAt(t, path, Options{})
+	a, err := put(t.Context(), maps, "a", "1", 0)
+	require.NoError(t, err)
+	for _, readOnly := range []bool{false, true} {
+		_, err = Open(path, Options{Timeout: time.Millisecond, ReadOnly: readOnly})
+		require.EqualError(t, err, "store "+path+": another process has it open; gave up after 1ms")
+	}
 	require.NoError(t, s.Close())
-	openAt(t, path, bbolt.Options{Timeout: time.Millisecond})
+	require.NoError(t, os.Chmod(path, 0o400))
+	for range 2 { // several may read it
+		_, maps = openAt(t, path, Options{ReadOnly: true})
+		require.Equal(t, a, get(t, maps, "a"))
+		_, err = put(t.Context(), maps, "a", "2", 0)
+		require.ErrorIs(t, err, ErrReadOnly)
+		require.Equal(t, a, get(t, maps, "a"))
+	}
+	_, err = Open(path+"2", Options{ReadOnly: true})
+	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestOpenWhatIsNoStore(t *testing.T) {
-	database := func(fill func(tx *bolt.Tx) error) func(t *testing.T, path string) {
+	database := func(format string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
 			db, err := bolt.Open(path, 0o600, nil)
 			require.NoError(t, err)
-			require.NoError(t, db.Update(fill))
+			require.NoError(t, db.Update(func(tx *bolt.Tx) error {
+				b, err := tx.CreateBucket(aboutBucket)
+				require.NoError(t, err)
+				return b.Put(formatKey, []byte(format))
+			}))
 			require.NoError(t, db.Close())
 		}
 	}
 	content := func(text string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
 	}
-	for _, test := range []struct {
-		why  string
+	for why, test := range map[string]struct {
 		make func(t *testing.T, path string)
 		want string
 	}{
-		{"text", content("apiVersion: v1\n"), "not a store, or damaged"},
-		{"zeros, of some pages", content(string(make([]byte, 1<<16))), "not a store, or damaged"},
-		{"a folder", func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, "not a file"},
-		{"another's database", database(func(tx *bolt.Tx) error {
-			_, err := tx.CreateBucket([]byte("key"))
-			return err
-		}), "a bbolt database, but not a store"},
-		{"the format before", database(func(tx *bolt.Tx) error {
-			b, err := tx.CreateBucket([]byte("tenure"))
-			require.NoError(t, err)
-			return b.Put([]byte("format"), []byte("1"))
-		}), `it has another format: "1", expected "2"`},
-		{"no format", database(func(tx *bolt.Tx) error {
-			_, err := tx.CreateBucket([]byte("tenure"))
-			return err
-		}), `it has another format: "", expected "2"`},
-		{"a part is missing", database(func(tx *bolt.Tx) error {
-			b, err := tx.CreateBucket([]byte("tenure"))
-			require.NoError(t, err)
-			return b.Put([]byte("format"), []byte("2"))
-		}), "the file is damaged"},
+		"text":              {content("apiVersion: v1\n"), "not a store, or damaged"},
+		"zeros":             {content(string(make([]byte, 1<<16))), "not a store, or damaged"},
+		"the format before": {database("2"), `it has another format: "2", expected "3"`},
+		"a part is missing": {database("3"), "the file is damaged"},
+		"a folder": {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) },
+			"not a file"},
 	} {
-		t.Run(test.why, func(t *testing.T) {
+		t.Run(why, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "store")
 			test.make(t, path)
 			before, _ := os.ReadFile(path)
-			_, err := bbolt.Open(path, bbolt.Options{})
+			_, err := Open(path, Options{})
 			require.ErrorContains(t, err, "store "+path+": "+test.want)
 			after, _ := os.ReadFile(path)
-			require.Equal(t, before, after, "it is left as it was")
+			require.True(t, bytes.Equal(before, after), "it is left as it was")
 		})
 	}
-	_, err := bbolt.Open(filepath.Join(t.TempDir(), "missing", "store"), bbolt.Options{})
-	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestOpenEmptyFile: a process that was killed just after it created the file leaves
-// an empty one.
-func TestOpenEmptyFile(t *testing.T) {
+// TestNoRoom: on a full disk a write fails; what was acknowledged stays, and when there is room again, writes go on.
+func TestNoRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	_, err := openAt(t, path, bbolt.Options{}).Put(t.Context(), "/a", nil, 0)
+	f := &file{path: path}
+	revision, versions, err := f.open(Options{Timeout: DefaultTimeout})
 	require.NoError(t, err)
+	s := kv.New(kv.Options{}, f, revision, versions)
+	defer func() { require.NoError(t, s.Close()) }()
+	first, err := s.Put("/a", []byte("x"), 0, 0)
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	f.db.MaxSize = int(info.Size())
+	_, err = s.Put("/a", make([]byte, 1<<20), 0, first.Revision)
+	require.ErrorContains(t, err, "store "+path)
+	got, at, err := s.Get("/a", 0)
+	require.NoError(t, err)
+	require.Equal(t, []int64{first.Revision, first.Revision}, []int64{got.Revision, at})
+	f.db.MaxSize = 0
+	second, err := s.Put("/a", make([]byte, 1<<20), 0, first.Revision)
+	require.NoError(t, err)
+	require.Equal(t, first.Revision+1, second.Revision)
 }
 
-func BenchmarkStore(b *testing.B) {
-	storagetest.Bench(b, func(b *testing.B) storage.Store {
-		s, err := bbolt.Open(filepath.Join(b.TempDir(), "store"), bbolt.Options{})
-		require.NoError(b, err)
-		return s
-	})
+// TestDamaged opens files with bytes changed anywhere: the answer may be wrong, but it is an answer or an error.
+func TestDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	s, maps := openAt(t, path, Options{})
+	for i := range 40 {
+		_, err := put(t.Context(), maps, string(rune('a'+i%7)), string(make([]byte, i*300)), 0)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(5, 6))
+	failed := 0
+	for i := range 100 {
+		path := fmt.Sprint(path, i)
+		bad := append([]byte{}, good...)
+		page := r.IntN(len(bad)/4096) * 4096
+		for range 1 + r.IntN(8) {
+			bad[page+r.IntN(300)] = byte(r.IntN(256))
+		}
+		require.NoError(t, os.WriteFile(path, bad, 0o600))
+		s, err := Open(path, Options{})
+		if err == nil {
+			maps := configMaps(s)
+			err = maps.GetList(t.Context(), "/configmaps", everything, &corev1.ConfigMapList{})
+			if err == nil {
+				_, err = put(t.Context(), maps, "new", "x", 0)
+			}
+			_ = s.Close()
+		}
+		if err != nil {
+			failed++
+		}
+	}
+	require.Positive(t, failed)
+}
+
+// childFile, set in the environment, makes this binary write to a store until it is killed; rounds is how often that
+// is done.
+const (
+	childFile = "STORE_TO_WRITE_TO"
+	rounds    = "STORE_KILLS"
+)
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childFile); path != "" {
+		fmt.Fprintln(os.Stderr, writeForever(path))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// writeForever prints what was acknowledged: name and value. Each writer has its own names and counts up.
+func writeForever(path string) error {
+	s, err := Open(path, Options{})
+	if err != nil {
+		return err
+	}
+	maps := configMaps(s)
+	fail := make(chan error)
+	for writer := range 8 {
+		go func() {
+			name := strconv.Itoa(writer)
+			found := &corev1.ConfigMap{}
+			err := maps.Get(context.Background(), "/configmaps/"+name, storage.GetOptions{IgnoreNotFound: true}, found)
+			n, _ := strconv.Atoi(found.Data["value"])
+			for err == nil {
+				n++
+				if _, err = put(context.Background(), maps, name, strconv.Itoa(n), 0); err == nil {
+					_, err = os.Stdout.WriteString(fmt.Sprintln(name, n))
+				}
+			}
+			fail <- err
+		}()
+	}
+	return <-fail
+}
+
+// TestKilled kills a process that writes, over and over: what was acknowledged is there.
+func TestKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	times, err := strconv.Atoi(os.Getenv(rounds))
+	if err != nil {
+		times = 3
+	}
+	acknowledged := map[string]int{}
+	for round := range times {
+		child := exec.CommandContext(t.Context(), os.Args[0])
+		child.Env = append(os.Environ(), childFile+"="+path)
+		child.Stderr = os.Stderr
+		out, err := child.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, child.Start())
+		count := 0
+		for lines := bufio.NewScanner(out); lines.Scan(); count++ {
+			var name string
+			var n int
+			_, err := fmt.Sscan(lines.Text(), &name, &n)
+			require.NoError(t, err)
+			acknowledged[name] = n
+			if count == 50+30*round {
+				require.NoError(t, child.Process.Kill())
+			}
+		}
+		require.ErrorContains(t, child.Wait(), "killed")
+		s, maps := openAt(t, path, Options{})
+		for name, n := range acknowledged {
+			got, err := strconv.Atoi(get(t, maps, name).Data["value"])
+			require.NoError(t, err)
+			require.Contains(t, []int{n, n + 1}, got, "the last write may be there without its acknowledgement")
+		}
+		require.NoError(t, s.Close())
+	}
 }

@@ -16,8 +16,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
-
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -33,8 +31,6 @@ var update = flag.Bool("update", false, "write what the scripts print into them"
 type world struct {
 	clock atomic.Pointer[time.Time] // servers read it meanwhile
 	uids  int
-	// validates says that servers validate built-in kinds as kube-apiserver does.
-	validates bool
 	// isReal says that a kube-apiserver that is named is used.
 	isReal  bool
 	cluster *testCluster
@@ -139,9 +135,6 @@ func run(ts *testscript.TestScript, args []string, change func(*process.Env)) in
 		NewUID:       func() string { w.uids++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", w.uids) },
 		StoreTimeout: 50 * time.Millisecond,
 	}
-	if w.validates {
-		env.Validation = kubernetes.Validate
-	}
 	if len(args) > 0 && strings.HasPrefix(args[0], "<") {
 		env.Stdin = strings.NewReader(ts.ReadFile(args[0][1:]))
 		args = args[1:]
@@ -159,7 +152,6 @@ func run(ts *testscript.TestScript, args []string, change func(*process.Env)) in
 // startCluster starts a cluster, and leaves its kubeconfig in $KUBECONFIG.
 func startCluster(ts *testscript.TestScript, _ bool, args []string) {
 	w := ts.Value(worldKey{}).(*world)
-	w.validates = slices.Contains(args, "validated")
 	w.cluster = newTestCluster(ts, w)
 	server := httptest.NewServer(w.cluster)
 	ts.Defer(server.Close)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenure-ssa/tenure/apiserver/kubernetes"
-
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,9 +39,6 @@ func newTestCluster(ts *testscript.TestScript, w *world) *testCluster {
 	options := apiserver.Options{
 		Token: testToken, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		NewUID: func() types.UID { uids++; return types.UID(fmt.Sprintf("uid-%d", uids)) },
-	}
-	if w.validates {
-		options.Validation = kubernetes.Validate
 	}
 	server, err := apiserver.New(context.Background(), options)
 	ts.Check(err)

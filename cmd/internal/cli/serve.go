@@ -148,7 +148,7 @@ func serveStore(ctx context.Context, e *process.Env, f *serveFlags) (err error) 
 	defer func() { err = errors.Join(err, closeLog()) }()
 	options := apiserver.Options{
 		Store: records, Audit: audit, Listen: f.listen, Hosts: f.hosts, Kubeconfig: kubeconfig,
-		Now: e.Now, Validation: e.Validation,
+		Now:       e.Now,
 		NewUID:    func() types.UID { return types.UID(e.NewUID()) },
 		Bootstrap: bootstrap, Users: users, Controllers: f.controllers,
 		Log: slog.New(slog.NewTextHandler(e.Stderr, nil)),
@@ -236,7 +236,7 @@ func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 			return nil, nil, "", err
 		}
 		closeRecords := func() error { _, err := closeFile(); return err }
-		if err := store.Verify(ctx, records); err != nil {
+		if err := store.Verify(records); err != nil {
 			return nil, nil, "", errors.Join(fmt.Errorf("store %s: %w", e.Path(f.store), err), closeRecords())
 		}
 		return records, closeRecords, f.store, nil
@@ -247,14 +247,14 @@ func openServedStore(ctx context.Context, e *process.Env, f *serveFlags) (
 		}
 	}
 	name = "the etcd at " + strings.Join(f.etcd, ", ")
-	records, err = etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: f.etcd}, Timeout: e.StoreTimeout})
+	opened, err := etcd.Open(ctx, etcd.Options{Config: clientv3.Config{Endpoints: f.etcd}, Timeout: e.StoreTimeout})
 	switch {
-	case errors.Is(err, storage.ErrUnavailable):
+	case errors.Is(err, etcd.ErrUnavailable):
 		return nil, nil, "", fmt.Errorf("%s is unavailable", name)
 	case err != nil:
 		return nil, nil, "", fmt.Errorf("%s: %w", name, err)
 	}
-	return records, records.Close, name, nil
+	return opened, opened.Close, name, nil
 }
 
 // shellQuoted returns a word quoted for a shell, if it needs quotes.

@@ -165,7 +165,7 @@ func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
 // options returns the options that need no store.
 func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error) {
 	o = apiserver.Options{
-		Bootstrap: apiserver.BootstrapAll(), Anonymous: f.anonymous, Now: env.Now, Validation: env.Validation,
+		Bootstrap: apiserver.BootstrapAll(), Anonymous: f.anonymous, Now: env.Now,
 		Version:                   f.version,
 		Controllers:               true, // kube-apiserver leaves to them what is theirs, with none about too
 		DisableNamespaceLifecycle: slices.Contains(f.disabledPlugins, "NamespaceLifecycle"),

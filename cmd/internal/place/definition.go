@@ -1,13 +1,11 @@
 package place
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -110,11 +108,7 @@ func definitionOfTypes(gk schema.GroupKind, types *openapi.Registry) *Definition
 
 // definitionOf returns a definition for stored objects without one. Its schema accepts any field.
 func definitionOf(r store.Resource) (*Definition, error) {
-	var object metav1.TypeMeta
-	if err := json.Unmarshal(r.First.Value, &object); err != nil {
-		return nil, err
-	}
-	gvk := object.GroupVersionKind()
+	gvk := r.Kind.GroupVersionKind()
 	d := &Definition{
 		Kind: schema.GroupKind{Group: r.Group, Kind: gvk.Kind}, Plural: r.Plural, namespaced: r.Namespaced,
 		versions: []definedVersion{{name: gvk.Version, served: true, storage: true}},

@@ -19,7 +19,6 @@ import (
 
 	"github.com/tenure-ssa/tenure/apiserver"
 	"github.com/tenure-ssa/tenure/apiserver/admission"
-	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/memory"
 	"github.com/tenure-ssa/tenure/cmd/internal/cluster"
 	"github.com/tenure-ssa/tenure/cmd/internal/manifest"
@@ -33,7 +32,7 @@ import (
 type Store struct {
 	*Cluster
 	server          *apiserver.Server
-	records         storage.Store
+	records         store.Local
 	close           func() error // of records
 	file            string
 	servesUndefined bool // see serveUndefined
@@ -51,7 +50,7 @@ const (
 // OpenRecords opens the storage of a store. closeRecords closes it, removes a created file in which nothing was stored,
 // and reports whether it was created otherwise.
 func OpenRecords(env *process.Env, file string, missing MissingStore) (
-	records storage.Store, closeRecords func() (isCreated bool, err error), err error,
+	records store.Local, closeRecords func() (isCreated bool, err error), err error,
 ) {
 	path := env.Path(file)
 	_, err = os.Stat(path)
@@ -63,12 +62,12 @@ func OpenRecords(env *process.Env, file string, missing MissingStore) (
 	case isNew && missing == NoStore:
 		return nil, nil, fmt.Errorf("store %s: %w", file, syscall.ENOENT)
 	}
-	records, err = store.Open(path, store.Options{Timeout: env.StoreTimeout, Now: env.Now})
+	records, err = store.Open(path, store.Options{Timeout: env.StoreTimeout})
 	if err != nil {
 		return nil, nil, err
 	}
 	return records, func() (bool, error) {
-		found, err := store.Resources(context.WithoutCancel(env.Context), records)
+		found, err := store.Resources(records)
 		if err = errors.Join(err, records.Close()); err != nil || !isNew {
 			return false, err
 		}
@@ -102,11 +101,11 @@ func OpenStore(env *process.Env, file, namespace string, missing MissingStore) (
 }
 
 // NewStore returns a store on records; Close closes them.
-func NewStore(env *process.Env, records storage.Store, file, namespace string) (*Store, error) {
+func NewStore(env *process.Env, records store.Local, file, namespace string) (*Store, error) {
 	server, err := apiserver.New(env.Context, apiserver.Options{
 		Store: records, DisableNamespaceLifecycle: true, DisableDynamicAdmission: true,
-		Hooks: admission.Hooks{Convert: cannotConvert{}}, Validation: env.Validation,
-		Now: env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
+		Hooks: admission.Hooks{Convert: cannotConvert{}},
+		Now:   env.Now, NewUID: func() types.UID { return types.UID(env.NewUID()) },
 		Log: slog.New(slog.NewTextHandler(env.Stderr, nil)),
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // serveUndefined serves objects whose definition is no longer in the store, so that they can still be
 // read and deleted.
 func (p *Store) serveUndefined(ctx context.Context) ([]store.Resource, error) {
-	resources, err := store.Resources(ctx, p.records)
+	resources, err := store.Resources(p.records)
 	if err != nil || p.servesUndefined {
 		return resources, err
 	}
@@ -34,7 +34,7 @@ func (p *Store) serveUndefined(ctx context.Context) ([]store.Resource, error) {
 			err = p.serve(d)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("stored object %s: %w", r.First.Key, err)
+			return nil, fmt.Errorf("stored object %s: %w", r.First, err)
 		}
 	}
 	return resources, nil

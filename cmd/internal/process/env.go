@@ -6,10 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/tenure-ssa/tenure/apiserver/admission"
 )
 
 // Env is the environment of a command. Tests replace parts of it.
@@ -43,10 +39,7 @@ type Env struct {
 	// StoreTimeout limits the wait for a store that another process has open, or for an
 	// etcd; 0 is the DefaultTimeout of their packages.
 	StoreTimeout time.Duration
-	// Validation is that of the API servers of this process, apiserver.Options.Validation; nil for schemas alone.
-	Validation func(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool)
-	// AllowPrivileged says to Validation whether Pods may have privileged containers, before it is called; nil if
-	// Validation does not ask.
+	// AllowPrivileged says whether Pods may have privileged containers, before there is an API server.
 	AllowPrivileged func(allow bool)
 }
 

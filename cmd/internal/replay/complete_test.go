@@ -176,7 +176,7 @@ var cases = []struct {
 
 const (
 	policy = `{"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "a"},
-		"spec": {"podSelector": {}, "ingress": []`
+		"spec": {"podSelector": {}`
 	deployment = `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {
 		"paused": false, "minReadySeconds": 0, "selector": {"matchLabels": {"a": "b"}},
 		"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"hostNetwork": false, "containers": [

@@ -2,13 +2,16 @@
 package store
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tenure-ssa/tenure/apiserver/storage"
 	"github.com/tenure-ssa/tenure/apiserver/storage/bbolt"
@@ -18,24 +21,27 @@ import (
 // command, but not for a server.
 const DefaultTimeout = 500 * time.Millisecond
 
+// A Local is a store of this process, in a file or in memory.
+type Local interface {
+	storage.Store
+	// Each calls do for each stored object, in the order of the keys.
+	Each(do func(key string, value []byte) error) error
+}
+
 // Options are the options of Open.
 type Options struct {
 	// Timeout is how long to wait for the file; DefaultTimeout for 0.
 	Timeout time.Duration
-	// Now is the store's clock; time.Now if nil.
-	Now func() time.Time
 }
 
 // Open opens the store in a file. If the file may only be read, writes fail with [ErrReadOnly].
-func Open(path string, options Options) (storage.Store, error) {
+func Open(path string, options Options) (Local, error) {
 	if options.Timeout == 0 {
 		options.Timeout = DefaultTimeout
 	}
-	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, Now: options.Now})
+	records, err := bbolt.Open(path, bbolt.Options{Timeout: options.Timeout})
 	if errors.Is(err, fs.ErrPermission) {
-		if readable, readErr := openReadOnly(path, options); readErr == nil {
-			return readable, nil
-		}
+		records, err = bbolt.Open(path, bbolt.Options{Timeout: options.Timeout, ReadOnly: true})
 	}
 	if err != nil {
 		return nil, explain(err)
@@ -55,75 +61,74 @@ func explain(err error) error {
 	return err
 }
 
-// verifiedAtOnce is how many records Verify reads at once.
-const verifiedAtOnce = 500
+// Verify returns an error for the first stored object that can't be read.
+func Verify(records Local) error { return records.Each(verify) }
 
-// Verify reads all records, and returns an error for the first one that is no object. Opening a file does
-// not read its records: it is mapped into memory, page by page.
-func Verify(ctx context.Context, records storage.Store) error {
-	var options storage.ListOptions
-	options.Limit = verifiedAtOnce
-	for {
-		page, err := records.List(ctx, "/", options)
+// verify checks that a value is JSON with metadata, or protobuf with a kind.
+func verify(key string, value []byte) error {
+	if bytes.HasPrefix(value, envelope) {
+		_, err := typeOf(value)
 		if err != nil {
-			return err
+			return fmt.Errorf("stored object %s: %w", key, err)
 		}
-		for i := range page.Records {
-			if err := verify(&page.Records[i]); err != nil {
-				return err
-			}
-		}
-		if page.Remaining == 0 || len(page.Records) == 0 {
-			return nil
-		}
-		options.Revision, options.After = page.Revision, page.Records[len(page.Records)-1].Key
+		return nil
 	}
-}
-
-// verify returns an error if a record is no object.
-func verify(record *storage.Record) error {
 	var object struct {
 		Metadata *json.RawMessage `json:"metadata"`
 	}
-	if err := json.Unmarshal(record.Value, &object); err != nil {
-		return fmt.Errorf("stored object %s: %w", record.Key, err)
+	if err := json.Unmarshal(value, &object); err != nil {
+		return fmt.Errorf("stored object %s: %w", key, err)
 	}
 	if object.Metadata == nil || (*object.Metadata)[0] != '{' {
-		return fmt.Errorf("stored object %s: .metadata: expected an object", record.Key)
+		return fmt.Errorf("stored object %s: .metadata: expected an object", key)
 	}
 	return nil
 }
 
-// Resource is a resource of which a store has objects.
+// envelope is how objects in protobuf start.
+var envelope = []byte("k8s\x00")
+
+// typeOf returns the kind of a stored object.
+func typeOf(value []byte) (out metav1.TypeMeta, err error) {
+	data, ok := bytes.CutPrefix(value, envelope)
+	if !ok {
+		return out, json.Unmarshal(value, &out)
+	}
+	object := &runtime.Unknown{}
+	err = object.Unmarshal(data)
+	return metav1.TypeMeta{APIVersion: object.TypeMeta.APIVersion, Kind: object.TypeMeta.Kind}, err
+}
+
+// A Resource is a resource of which objects are stored.
 type Resource struct {
 	Group, Plural string // the group is empty for the core group
 	Namespaced    bool
-	First         storage.Record
+	First         string // the key of the first object
+	Kind          metav1.TypeMeta
 }
 
-// Resources returns the resources of which a store has objects, in the order of their keys, each with its
-// first record.
-func Resources(ctx context.Context, records storage.Store) (out []Resource, err error) {
-	page, err := records.List(ctx, "/", storage.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for _, record := range page.Records {
-		r := resourceOf(record)
-		if n := len(out); n == 0 || out[n-1].Group != r.Group || out[n-1].Plural != r.Plural {
-			out = append(out, r)
+// Resources returns the resources of which objects are stored, in the order of their keys.
+func Resources(records Local) (out []Resource, err error) {
+	err = records.Each(func(key string, value []byte) error {
+		r, ok := resourceOf(key)
+		if n := len(out); !ok || n > 0 && out[n-1].Group == r.Group && out[n-1].Plural == r.Plural {
+			return nil
 		}
-	}
-	return out, nil
+		if r.Kind, err = typeOf(value); err != nil {
+			return fmt.Errorf("stored object %s: %w", key, err)
+		}
+		out = append(out, r)
+		return nil
+	})
+	return out, err
 }
 
-// resourceOf returns the resource of a record from its key, which is
-// /GROUP/PLURAL/[NAMESPACE/]NAME.
-func resourceOf(record storage.Record) Resource {
-	group, rest, _ := strings.Cut(strings.TrimPrefix(record.Key, "/"), "/")
-	plural, name, _ := strings.Cut(rest, "/")
+// resourceOf returns the resource of a key; ok is false for what is no object, such as the allocated addresses.
+func resourceOf(key string) (r Resource, ok bool) {
+	group, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
+	plural, name, ok := strings.Cut(rest, "/")
 	if group == "core" {
 		group = ""
 	}
-	return Resource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: record}
+	return Resource{Group: group, Plural: plural, Namespaced: strings.Contains(name, "/"), First: key}, ok
 }

@@ -1,0 +1,180 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// createGiven stores an object as it is given: with the fields that a create resets, such as status, uid and
+// deletionTimestamp. It sets defaults and validates the object, and calls no admission. An object that exists stays as
+// it is.
+func (s *Server) createGiven(ctx context.Context, given runtime.Object) error {
+	kind := given.GetObjectKind().GroupVersionKind()
+	r := s.tables.Table().ResourceOf(kind)
+	if r == nil {
+		return fmt.Errorf("expected a kind that is served, found %s", kind)
+	}
+	e, err := r.Endpoint("")
+	if err != nil {
+		return err
+	}
+	creater, ok := e.Storage.(rest.Creater)
+	if !ok || r.Prefix == "" {
+		return fmt.Errorf("%s: expected a resource that is stored", r.GroupResource())
+	}
+	obj, err := decodeGiven(e, given)
+	if err != nil {
+		return err
+	}
+	o, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	if err := checkDeleted(r, o); err != nil {
+		return err
+	}
+	if _, err := r.Get(ctx, o.GetNamespace(), o.GetName()); !apierrors.IsNotFound(err) {
+		return err // nil if it exists
+	}
+	if err := s.checkNamespace(ctx, o.GetNamespace()); err != nil {
+		return err
+	}
+	stored, err := e.Scope.Convertor.ConvertToVersion(obj.DeepCopyObject(), r.Stored.GroupVersion())
+	if err != nil {
+		return err
+	}
+	ctx = r.Context(ctx, "create", o.GetNamespace())
+	rest.WipeObjectMetaSystemFields(o)
+	o.SetResourceVersion("")
+	_, err = creater.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // another server of this store created it
+	}
+	if err != nil {
+		return err
+	}
+	return s.keepGiven(ctx, r, stored)
+}
+
+// decodeGiven decodes an object as one in a request, strictly.
+func decodeGiven(e *resources.Endpoint, given runtime.Object) (runtime.Object, error) {
+	data, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	s := e.Scope.Serializer
+	info, ok := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	if !ok {
+		return nil, fmt.Errorf("%s is not served as JSON", e.Scope.Kind)
+	}
+	kind := e.Scope.Kind
+	obj, _, err := s.DecoderToVersion(info.StrictSerializer, e.Scope.HubGroupVersion).Decode(data, &kind, e.Storage.New())
+	return obj, err
+}
+
+// checkDeleted rejects an object that would not exist any more.
+func checkDeleted(r *resources.Resource, o metav1.Object) error {
+	grace := o.GetDeletionGracePeriodSeconds()
+	if o.GetDeletionTimestamp() == nil || len(o.GetFinalizers()) > 0 || grace != nil && *grace > 0 ||
+		r.GroupResource().String() == "namespaces" {
+		return nil
+	}
+	return apierrors.NewInvalid(r.GroupKind(), o.GetName(), field.ErrorList{field.Invalid(
+		field.NewPath("metadata", "deletionTimestamp"), o.GetDeletionTimestamp(),
+		"expected finalizers or a grace period, without which the object does not exist any more")})
+}
+
+// checkNamespace returns an error if a namespace does not exist.
+func (s *Server) checkNamespace(ctx context.Context, name string) error {
+	if name == "" || s.options.DisableNamespaceLifecycle {
+		return nil
+	}
+	_, err := s.namespaces().Get(ctx, "", name)
+	return err
+}
+
+// keptMetadata are the fields of metadata that a create resets.
+var keptMetadata = []string{"uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"}
+
+// keepGiven sets what given, at the storage version, has of the fields that a create resets, in the stored JSON.
+func (s *Server) keepGiven(ctx context.Context, r *resources.Resource, given runtime.Object) error {
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(given)
+	if err != nil {
+		return err
+	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	kept := map[string]any{}
+	for _, name := range keptMetadata {
+		if v := metadata[name]; v != nil {
+			kept[name] = v
+		}
+	}
+	status, _ := tree["status"].(map[string]any)
+	if len(kept) == 0 && len(status) == 0 {
+		return nil
+	}
+	raw, destroy, err := s.openStored(r)
+	if err != nil {
+		return err
+	}
+	defer destroy()
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	change := func(obj runtime.Object) (runtime.Object, error) {
+		now, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil, err
+		}
+		into, _ := now["metadata"].(map[string]any)
+		maps.Copy(into, kept)
+		if before, ok := now["status"].(map[string]any); ok {
+			maps.Copy(before, status)
+		} else if len(status) > 0 {
+			now["status"] = status
+		}
+		out := newStored(r)
+		return out, runtime.DefaultUnstructuredConverter.FromUnstructured(now, out)
+	}
+	return raw.GuaranteedUpdate(ctx, path.Join(r.Prefix, namespace, name), newStored(r), false, nil,
+		storage.SimpleUpdate(change), nil)
+}
+
+// openStored opens the storage of a resource with objects as they are stored.
+func (s *Server) openStored(r *resources.Resource) (storage.Interface, factory.DestroyFunc, error) {
+	config := &storagebackend.ConfigForResource{GroupResource: r.GroupResource()}
+	if r.Custom {
+		config.Codec = runtime.NewCodec(unstructured.UnstructuredJSONScheme, unstructured.UnstructuredJSONScheme)
+	} else {
+		scheme, gv := builtin.SchemeOf(r.Group), r.Stored.GroupVersion()
+		config.Codec = builtin.StorageCodec(scheme, scheme, gv, gv)
+	}
+	return s.open(config, r.Prefix, func() runtime.Object { return newStored(r) },
+		func() runtime.Object { return &unstructured.UnstructuredList{} })
+}
+
+// newStored returns an empty object at the storage version.
+func newStored(r *resources.Resource) runtime.Object {
+	if !r.Custom {
+		if obj, err := builtin.SchemeOf(r.Group).New(r.Stored); err == nil {
+			return obj
+		}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{}}
+}

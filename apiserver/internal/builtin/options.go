@@ -1,0 +1,115 @@
+package builtin
+
+import (
+	"fmt"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/runtime/serializer/versioning"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// An Opener opens the storages of resources.
+type Opener struct {
+	// Open opens the storage of a resource.
+	Open func(config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object) (
+		storage.Interface, factory.DestroyFunc, error)
+	// GarbageCollection says that controllers remove the finalizers of deletions with a propagation policy.
+	GarbageCollection bool
+}
+
+// RESTOptions returns the options of a storage whose objects have a codec.
+func (open Opener) RESTOptions(resource schema.GroupResource, codec runtime.Codec) generic.RESTOptions {
+	return generic.RESTOptions{
+		StorageConfig: &storagebackend.ConfigForResource{
+			Config: storagebackend.Config{Codec: codec}, GroupResource: resource,
+		},
+		ResourcePrefix:          resources.PrefixOf(resource),
+		EnableGarbageCollection: open.GarbageCollection, DeleteCollectionWorkers: 1,
+		Decorator: func(config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
+			newFunc, newListFunc func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
+		) (storage.Interface, factory.DestroyFunc, error) {
+			return open.Open(config, prefix, newFunc, newListFunc)
+		},
+	}
+}
+
+// A group is what the storages and scopes of a group share.
+type group struct {
+	scheme    *runtime.Scheme
+	open      Opener
+	defaulter runtime.ObjectDefaulter
+}
+
+// defaulter sets the defaults of a scheme and then those of a hook.
+type defaulter struct {
+	scheme *runtime.Scheme
+	hook   func(runtime.Object)
+}
+
+func (d defaulter) Default(obj runtime.Object) {
+	d.scheme.Default(obj)
+	if d.hook != nil {
+		d.hook(obj)
+	}
+}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (g group) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	kinds, _, err := g.scheme.ObjectKinds(example)
+	if err != nil {
+		return generic.RESTOptions{}, err
+	}
+	versions := g.scheme.PrioritizedVersionsForGroup(resource.Group)
+	if len(versions) == 0 {
+		return generic.RESTOptions{}, fmt.Errorf("%s: no version of group %q", resource, resource.Group)
+	}
+	stored := versions[0]
+	for _, v := range versions { // the first that has the kind
+		if g.scheme.Recognizes(v.WithKind(kinds[0].Kind)) {
+			stored = v
+			break
+		}
+	}
+	hub := schema.GroupVersion{Group: resource.Group, Version: runtime.APIVersionInternal}
+	return g.open.RESTOptions(resource, g.codec(stored, hub)), nil
+}
+
+// codec returns the codec of stored objects, which are internal ones in memory.
+func (g group) codec(stored, hub schema.GroupVersion) runtime.Codec {
+	return StorageCodec(g.scheme, g.defaulter, stored, hub)
+}
+
+// StorageCodec returns the codec of objects with a version in the storage and another one in memory. As in
+// kube-apiserver they are stored as protobuf, for which an empty list is none, and CustomResourceDefinitions as JSON.
+func StorageCodec(
+	scheme *runtime.Scheme, defaults runtime.ObjectDefaulter, stored, memory schema.GroupVersion,
+) runtime.Codec {
+	var s runtime.Serializer = protobuf.NewSerializer(scheme, scheme)
+	if stored.Group == apiextensions.GroupName {
+		s = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})
+	}
+	return versioning.NewCodec(s, s, runtime.UnsafeObjectConvertor(scheme), scheme, scheme, defaults, stored, memory,
+		"tenure")
+}
+
+// codecs are the codecs of a scheme with another defaulter.
+type codecs struct {
+	serializer.CodecFactory
+	group group
+}
+
+func (c codecs) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
+	return versioning.NewCodec(nil, decoder, runtime.UnsafeObjectConvertor(c.group.scheme), c.group.scheme, c.group.scheme,
+		c.group.defaulter, nil, gv, "tenure")
+}

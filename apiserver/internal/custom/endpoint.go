@@ -1,0 +1,224 @@
+package custom
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/client-go/scale"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/tenure-ssa/tenure/fieldmanager"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// storages are the storages of all versions of a definition that are served or stored.
+type storages struct {
+	schemas      *schemas
+	safe, unsafe runtime.ObjectConvertor
+	byVersion    map[string]customresource.CustomResourceStorage
+}
+
+// openStorages opens the storages of a definition.
+func (d *Definition) openStorages() (*storages, error) {
+	s, err := d.schemas()
+	if err != nil {
+		return nil, err
+	}
+	out := &storages{schemas: s, byVersion: map[string]customresource.CustomResourceStorage{}}
+	if out.safe, out.unsafe, err = d.converters(); err != nil {
+		return nil, err
+	}
+	for i := range d.crd.Spec.Versions {
+		if v := &d.crd.Spec.Versions[i]; v.Served || v.Storage {
+			if out.byVersion[v.Name], err = d.openVersion(out, v); err != nil {
+				return nil, fmt.Errorf("%s: version %s: %w", d.crd.Name, v.Name, err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// getter implements generic.RESTOptionsGetter for a version.
+type getter struct {
+	definition *Definition
+	storages   *storages
+	version    string
+}
+
+func (g getter) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	stored := schema.GroupVersion{Group: r.Group, Version: g.definition.storage}
+	memory := schema.GroupVersion{Group: r.Group, Version: g.version}
+	codec := g.storages.schemas.storedCodec(g.storages.safe, stored, memory)
+	return g.definition.options.Open.RESTOptions(r, codec), nil
+}
+
+// openVersion opens the storage of a version, with kube-apiserver's strategy.
+func (d *Definition) openVersion(
+	s *storages, v *apiextensionsv1.CustomResourceDefinitionVersion,
+) (out customresource.CustomResourceStorage, err error) {
+	names := d.crd.Status.AcceptedNames
+	kind := schema.GroupVersionKind{Group: d.crd.Spec.Group, Version: v.Name, Kind: names.Kind}
+	props, err := internalSchema(v)
+	if err != nil {
+		return out, err
+	}
+	validator, _, err := validation.NewSchemaValidator(props)
+	if err != nil {
+		return out, err
+	}
+	var status *apiextensions.CustomResourceSubresourceStatus
+	var statusValidator validation.SchemaValidator
+	var scaling *apiextensions.CustomResourceSubresourceScale
+	if sub := v.Subresources; sub != nil && sub.Status != nil {
+		status = &apiextensions.CustomResourceSubresourceStatus{}
+		if props != nil {
+			if of, ok := props.Properties["status"]; ok {
+				if statusValidator, _, err = validation.NewSchemaValidator(&of); err != nil {
+					return out, err
+				}
+			}
+		}
+	}
+	if sub := v.Subresources; sub != nil && sub.Scale != nil {
+		scaling = &apiextensions.CustomResourceSubresourceScale{
+			SpecReplicasPath: sub.Scale.SpecReplicasPath, StatusReplicasPath: sub.Scale.StatusReplicasPath,
+			LabelSelectorPath: sub.Scale.LabelSelectorPath,
+		}
+	}
+	// A column whose path can't be parsed is an error that a definition can have; the others are shown.
+	table, _ := tableconvertor.New(columnsOf(v))
+	strategy := customresource.NewStrategy(newTyper(kind.GroupVersion()),
+		d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped, kind, validator, statusValidator, s.schemas.byVersion[v.Name],
+		status, scaling, v.SelectableFields)
+	return customresource.NewStorage(schema.GroupResource{Group: kind.Group, Resource: names.Plural},
+		schema.GroupResource{Group: kind.Group, Resource: names.Singular}, kind, kind.GroupVersion().WithKind(names.ListKind),
+		strategy, getter{d, s, v.Name}, names.Categories, table, d.replicasPaths())
+}
+
+// replicasPaths returns the path of the field that the scale subresource writes, by apiVersion.
+func (d *Definition) replicasPaths() managedfields.ResourcePathMappings {
+	out := managedfields.ResourcePathMappings{}
+	for _, v := range d.crd.Spec.Versions {
+		gv := d.crd.Spec.Group + "/" + v.Name
+		out[gv] = nil
+		if v.Subresources == nil || v.Subresources.Scale == nil {
+			continue
+		}
+		path := smdpath.Path{}
+		for step := range strings.SplitSeq(strings.TrimPrefix(v.Subresources.Scale.SpecReplicasPath, "."), ".") {
+			path = append(path, smdpath.PathElement{FieldName: &step})
+		}
+		out[gv] = path
+	}
+	return out
+}
+
+// creationColumn is the column of kinds that define none.
+var creationColumn = apiextensionsv1.CustomResourceColumnDefinition{
+	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
+	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+}
+
+func columnsOf(v *apiextensionsv1.CustomResourceDefinitionVersion) []apiextensionsv1.CustomResourceColumnDefinition {
+	if len(v.AdditionalPrinterColumns) > 0 {
+		return v.AdditionalPrinterColumns
+	}
+	return []apiextensionsv1.CustomResourceColumnDefinition{creationColumn}
+}
+
+// endpoints returns the endpoints of a version.
+func (d *Definition) endpoints(v *apiextensionsv1.CustomResourceDefinitionVersion, r *resources.Resource) (
+	map[string]*resources.Endpoint, error) {
+	s, err := d.storages()
+	if err != nil {
+		return nil, err
+	}
+	opened := s.byVersion[v.Name]
+	typer := newTyper(r.GroupVersion())
+	codecs := newCodecs(s.schemas, s.safe, typer)
+	scope := handlers.RequestScope{
+		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !r.Namespaced},
+		Serializer: codecs, StandardSerializers: codecs.standard(), ParameterCodec: runtime.NewParameterCodec(typer.options),
+		Creater: creater{}, Convertor: s.safe, Defaulter: s.schemas, Typer: typer, UnsafeConvertor: s.unsafe,
+		Authorizer: d.options.Authorizer, EquivalentResourceMapper: d.options.Tables,
+		TableConvertor: opened.CustomResource,
+		Resource:       r.GVR(), Kind: r.GVK(), HubGroupVersion: r.GroupVersion(), MetaGroupVersion: metav1.SchemeGroupVersion,
+		MaxRequestBodyBytes: d.options.MaxBody,
+	}
+	types, err := d.types()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*resources.Endpoint{}
+	add := func(subresource string, storage resources.Storage, scope handlers.RequestScope) {
+		if err == nil {
+			of := fieldmanager.Types(types)
+			if scope.Subresource = subresource; scope.Kind == resources.ScaleKind {
+				of = openapi.Builtin()
+			}
+			out[subresource], err = resources.NewEndpoint(storage, &scope, of, d.options.Now, true)
+		}
+	}
+	add("", opened.CustomResource, scope)
+	if opened.Status != nil {
+		add("status", statusStorage{opened.Status, s}, scope)
+	}
+	if opened.Scale != nil {
+		add("scale", opened.Scale, scaleScope(scope, v))
+	}
+	return out, err
+}
+
+// statusStorage is the storage of a status subresource, which resets fields at all versions.
+type statusStorage struct {
+	*customresource.StatusREST
+	storages *storages
+}
+
+func (s statusStorage) GetResetFields() map[smdpath.APIVersion]*smdpath.Set {
+	out := map[smdpath.APIVersion]*smdpath.Set{}
+	for _, version := range s.storages.byVersion {
+		if version.Status != nil {
+			for gv, set := range version.Status.GetResetFields() {
+				out[gv] = set
+			}
+		}
+	}
+	return out
+}
+
+// scaleScope returns the scope of the scale subresource.
+func scaleScope(scope handlers.RequestScope, v *apiextensionsv1.CustomResourceDefinitionVersion) handlers.RequestScope {
+	column := func(name, description, path string) apiextensionsv1.CustomResourceColumnDefinition {
+		return apiextensionsv1.CustomResourceColumnDefinition{
+			Name: name, Type: "integer", Description: description, JSONPath: path,
+		}
+	}
+	var columns []apiextensionsv1.CustomResourceColumnDefinition
+	if v.Subresources.Scale.SpecReplicasPath != "" {
+		columns = append(columns, column("Desired", "Number of desired replicas", ".spec.replicas"))
+	}
+	if v.Subresources.Scale.StatusReplicasPath != "" {
+		columns = append(columns, column("Available", "Number of actual replicas", ".status.replicas"))
+	}
+	scope.TableConvertor, _ = tableconvertor.New(append(columns, creationColumn)) // their paths can be parsed
+	scope.Kind, scope.HubGroupVersion = resources.ScaleKind, resources.ScaleKind.GroupVersion()
+	scope.Serializer = serializer.NewCodecFactory(scale.NewScaleConverter().Scheme())
+	scope.StandardSerializers = nil
+	return scope
+}

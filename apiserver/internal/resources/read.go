@@ -1,0 +1,82 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// The server itself reads like a client that may do everything.
+
+// Get returns an object at the version of the resource.
+func (r *Resource) Get(ctx context.Context, namespace, name string) (runtime.Object, error) {
+	e, err := r.Endpoint("")
+	if err != nil {
+		return nil, err
+	}
+	getter, ok := e.Storage.(rest.Getter)
+	if !ok {
+		return nil, fmt.Errorf("%s: expected a resource that can be read", r.GroupResource())
+	}
+	obj, err := getter.Get(r.Context(ctx, "get", namespace), name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return e.Scope.Convertor.ConvertToVersion(obj, r.GroupVersion())
+}
+
+// Objects returns the objects in a namespace, or in all if it is empty, at the version of the resource.
+func (r *Resource) Objects(ctx context.Context, namespace string) ([]runtime.Object, error) {
+	e, err := r.Endpoint("")
+	if err != nil {
+		return nil, err
+	}
+	lister, ok := e.Storage.(rest.Lister)
+	if !ok {
+		return nil, fmt.Errorf("%s: expected a resource that can be listed", r.GroupResource())
+	}
+	list, err := lister.List(r.Context(ctx, "list", namespace), &internalversion.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	for i := range items {
+		if items[i], err = e.Scope.Convertor.ConvertToVersion(items[i], r.GroupVersion()); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// Watch watches the objects in all namespaces, from now on. They are at the hub version.
+func (r *Resource) Watch(ctx context.Context) (watch.Interface, error) {
+	e, err := r.Endpoint("")
+	if err != nil {
+		return nil, err
+	}
+	lister, canList := e.Storage.(rest.Lister)
+	watcher, canWatch := e.Storage.(rest.Watcher)
+	if !canList || !canWatch {
+		return nil, fmt.Errorf("%s: expected a resource that can be watched", r.GroupResource())
+	}
+	list, err := lister.List(r.Context(ctx, "list", ""), &internalversion.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	l, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
+	}
+	return watcher.Watch(r.Context(ctx, "watch", ""), &internalversion.ListOptions{
+		Watch: true, ResourceVersion: l.GetResourceVersion(),
+	})
+}

@@ -1,0 +1,90 @@
+package writes
+
+import (
+	"context"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// Create handles a create of an object or, of a subresource such as an eviction, of one with the name of its parent.
+func (h *Handler) Create(e *resources.Endpoint, w http.ResponseWriter, r *http.Request) {
+	h.serve(e, w, r, (*call).create)
+}
+
+func (c *call) create(ctx context.Context) (runtime.Object, error) {
+	options := &metav1.CreateOptions{}
+	validate := func() field.ErrorList { return validation.ValidateCreateOptions(options) }
+	if err := c.options(options, "CreateOptions", validate); err != nil {
+		return nil, err
+	}
+	obj, err := c.decode(validationOf(options.FieldValidation), c.Storage.New())
+	if err != nil {
+		return nil, err
+	}
+	name := c.name
+	if name == "" {
+		_, name, _ = c.Scope.Namer.ObjectName(obj) // empty for a generated one
+	}
+	if c.Scope.Resource == namespaces {
+		c.namespace = name // a Namespace is in itself
+		ctx = apirequest.WithNamespace(ctx, name)
+	}
+	if o, err := meta.Accessor(obj); err == nil {
+		keeper, ok := c.Storage.(rest.SubresourceObjectMetaPreserver)
+		if !ok || c.Scope.Subresource == "" || !keeper.PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() {
+			rest.WipeObjectMetaSystemFields(o)
+		}
+	}
+	dropDuplicateOwners(c.request.Context(), obj, handlers.DuplicateOwnerReferencesWarningFormat)
+	a := c.attributes(obj, nil, name, admission.Create, options, options.DryRun)
+	out, err := finish(ctx, func() (runtime.Object, error) {
+		empty, err := c.Scope.Creater.New(c.Scope.Kind)
+		if err != nil {
+			return nil, err
+		}
+		obj = c.Fields.UpdateNoErrors(empty, obj, c.manager(options.FieldManager))
+		if err := c.mutate(ctx, a); err != nil {
+			return nil, err
+		}
+		dropDuplicateOwners(c.request.Context(), obj, handlers.DuplicateOwnerReferencesAfterMutatingAdmissionWarningFormat)
+		c.generateName(obj)
+		valid := rest.AdmissionToValidateObjectFunc(c.admit, a, c.Scope)
+		if named, ok := c.Storage.(rest.NamedCreater); ok {
+			return named.Create(ctx, name, obj, valid, options)
+		}
+		return c.Storage.(rest.Creater).Create(ctx, obj, valid, options)
+	})
+	c.created = err == nil
+	if status, ok := out.(*metav1.Status); ok && status.Code == 0 {
+		status.Code = http.StatusCreated
+	}
+	return out, err
+}
+
+// namespaces is the resource of Namespaces.
+var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
+
+// maxGenerated is the longest generateName that is not cut.
+const maxGenerated = 63 - 5
+
+// generateName sets a generated name by the host's suffix.
+func (c *call) generateName(obj runtime.Object) {
+	o, err := meta.Accessor(obj)
+	if err != nil || c.Suffix == nil || o.GetName() != "" || o.GetGenerateName() == "" {
+		return
+	}
+	prefix := o.GetGenerateName()
+	o.SetName(prefix[:min(len(prefix), maxGenerated)] + c.Suffix())
+}

@@ -1,0 +1,220 @@
+// Package writes handles creates, updates and patches with Tenure as the field manager. All other verbs are
+// k8s.io/apiserver's handlers, whose creates, updates and patches can't have another field manager.
+//
+// A write does what k8s.io/apiserver's handler does, in the same order: it reads the options and the body, computes the
+// new object (create.go, update.go, patch.go, apply.go), tracks its managed fields, calls mutating admission, and hands
+// it to the storage, which calls the strategy, validation and validating admission.
+package writes
+
+import (
+	"context"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
+	"k8s.io/apiserver/pkg/endpoints/handlers/finisher"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/tenure-ssa/tenure/managedfields"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/request"
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// A Handler handles writes.
+type Handler struct {
+	// Admission is called for each write; it may implement admission.MutationInterface and ValidationInterface.
+	Admission admission.Interface
+	Limits    request.Limits
+	// Suffix returns the suffix of generated names; nil leaves them to the storage.
+	Suffix func() string
+}
+
+// A call is a write to an endpoint.
+type call struct {
+	*Handler
+	*resources.Endpoint
+	request   *http.Request
+	admit     admission.Interface
+	user      user.Info
+	namespace string
+	name      string // empty for a create
+	created   bool
+}
+
+// serve responds with the object that a write returns, as the handler of a get does: in the form that the client
+// accepts.
+func (h *Handler) serve(
+	e *resources.Endpoint, w http.ResponseWriter, r *http.Request,
+	write func(c *call, ctx context.Context) (runtime.Object, error),
+) {
+	c := &call{Handler: h, Endpoint: e, request: r}
+	c.admit = admission.WithAudit(fieldmanager.NewManagedFieldsValidatingAdmissionController(h.Admission))
+	c.user, _ = apirequest.UserFrom(r.Context())
+	scope := *e.Scope
+	scope.Namer = namer{scope.Namer}
+	getter := getter(func(ctx context.Context, name string) (runtime.Object, error) {
+		c.namespace, c.name = apirequest.NamespaceValue(ctx), name
+		return write(c, ctx)
+	})
+	handlers.GetResource(getter, &scope)(&writer{w, c}, r)
+}
+
+// getter is a rest.Getter.
+type getter func(ctx context.Context, name string) (runtime.Object, error)
+
+func (g getter) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	return g(ctx, name)
+}
+
+// namer is a ScopeNamer that allows requests without a name.
+type namer struct{ handlers.ScopeNamer }
+
+func (n namer) Name(r *http.Request) (namespace, name string, err error) {
+	if info, ok := apirequest.RequestInfoFrom(r.Context()); ok && info.Name == "" {
+		namespace, err = n.ScopeNamer.Namespace(r)
+		return namespace, "", err
+	}
+	return n.ScopeNamer.Name(r)
+}
+
+// writer turns the code of a response into 201 if the write created an object.
+type writer struct {
+	http.ResponseWriter
+	call *call
+}
+
+func (w *writer) WriteHeader(code int) {
+	if w.call.created && code == http.StatusOK {
+		code = http.StatusCreated
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// finish runs a write in a goroutine, so that a request that times out has a response.
+func finish(ctx context.Context, write func() (runtime.Object, error)) (runtime.Object, error) {
+	return finisher.FinishRequest(ctx, write)
+}
+
+// options decodes and validates the options in the query of a request.
+func (c *call) options(into runtime.Object, kind string, validate func() field.ErrorList) error {
+	values := c.request.URL.Query()
+	if err := internalscheme.ParameterCodec.DecodeParameters(values, c.Scope.MetaGroupVersion, into); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if errs := validate(); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+	}
+	into.GetObjectKind().SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind(kind))
+	return nil
+}
+
+// manager returns the field manager of a write.
+func (c *call) manager(requested string) string {
+	if requested != "" {
+		return requested
+	}
+	return managedfields.ManagerFromUserAgent(c.request.UserAgent())
+}
+
+// attributes returns what admission sees of a write.
+func (c *call) attributes(
+	obj, old runtime.Object, name string, operation admission.Operation, options runtime.Object, dryRun []string,
+) admission.Attributes {
+	s := c.Scope
+	return admission.NewAttributesRecord(obj, old, s.Kind, c.namespace, name, s.Resource, s.Subresource, operation,
+		options, len(dryRun) > 0, c.user)
+}
+
+// mutate calls mutating admission.
+func (c *call) mutate(ctx context.Context, a admission.Attributes) error {
+	m, ok := c.admit.(admission.MutationInterface)
+	if !ok || !m.Handles(a.GetOperation()) {
+		return nil
+	}
+	return m.Admit(ctx, a, c.Scope)
+}
+
+// matchNamespace sets the namespace of the request if the object has none, and rejects any other.
+func (c *call) matchNamespace(obj runtime.Object) error {
+	o, err := meta.Accessor(obj)
+	if err != nil {
+		return nil // without metadata
+	}
+	return rest.EnsureObjectNamespaceMatchesRequestNamespace(
+		rest.ExpectedNamespaceForResource(c.namespace, c.Scope.Resource), o)
+}
+
+// update writes an object that exists or, if mayCreate is set, one that does not.
+func (c *call) update(
+	ctx context.Context, given runtime.Object, options *metav1.UpdateOptions, mayCreate bool, steps ...rest.TransformFunc,
+) (runtime.Object, error) {
+	create := &metav1.CreateOptions{
+		DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation,
+	}
+	create.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("CreateOptions"))
+	options.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("UpdateOptions"))
+	steps = append(steps, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
+		a := c.attributes(obj, old, c.name, admission.Update, options, options.DryRun)
+		if !exists(old) {
+			a = c.attributes(obj, nil, c.name, admission.Create, create, options.DryRun)
+		}
+		err := c.mutate(ctx, a)
+		dropDuplicateOwners(ctx, obj, handlers.DuplicateOwnerReferencesAfterMutatingAdmissionWarningFormat)
+		return obj, err
+	})
+	onCreate := rest.AdmissionToValidateObjectFunc(c.admit,
+		c.attributes(nil, nil, c.name, admission.Create, create, options.DryRun), c.Scope)
+	onUpdate := rest.AdmissionToValidateObjectUpdateFunc(c.admit,
+		c.attributes(nil, nil, c.name, admission.Update, options, options.DryRun), c.Scope)
+	return finish(ctx, func() (runtime.Object, error) {
+		obj, created, err := c.Storage.(rest.Updater).Update(ctx, c.name, rest.DefaultUpdatedObjectInfo(given, steps...),
+			c.authorized(onCreate), onUpdate, mayCreate, options)
+		c.created = created && err == nil
+		return obj, err
+	})
+}
+
+// exists reports whether an object is a stored one.
+func exists(obj runtime.Object) bool {
+	if obj == nil {
+		return false
+	}
+	o, err := meta.Accessor(obj)
+	return err != nil || o.GetUID() != ""
+}
+
+// authorized returns a validation that first authorizes the create that an update or an apply turned out to be.
+func (c *call) authorized(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		s := c.Scope
+		a := authorizer.AttributesRecord{
+			User: c.user, Verb: "create", ResourceRequest: true, Path: c.request.URL.Path, APIGroup: s.Resource.Group,
+			APIVersion: s.Resource.Version, Resource: s.Resource.Resource, Subresource: s.Subresource,
+			Namespace: c.namespace, Name: c.name,
+		}
+		decision, reason, err := s.Authorizer.Authorize(ctx, a)
+		switch {
+		case decision == authorizer.DecisionAllow:
+			return validate(ctx, obj)
+		case err != nil:
+			return apierrors.NewInternalError(err)
+		}
+		return responsewriters.ForbiddenStatusError(a, reason)
+	}
+}

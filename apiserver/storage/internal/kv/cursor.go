@@ -1,0 +1,126 @@
+package kv
+
+import (
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+)
+
+// span is a key, or all keys with a prefix.
+type span struct {
+	key    string
+	prefix bool
+}
+
+func (s span) has(key string) bool {
+	if s.prefix {
+		return strings.HasPrefix(key, s.key)
+	}
+	return key == s.key
+}
+
+// An Event is a write.
+type Event struct {
+	*Version
+	Previous *Version // nil: the key did not exist
+}
+
+// A Cursor reads the writes of a key or prefix, each once and in order. It has no queue, only the revision that it
+// has read up to: a slow one costs writers nothing, and fails if what it has not read is compacted.
+//
+//	unread == 0: every write up to store.revision has been read
+//	unread > 0:  every one before unread has been read
+//
+// It is used by one goroutine, which may change unread while it holds mu for reading.
+type Cursor struct {
+	store  *Store
+	span   span
+	after  int64
+	unread int64
+	wake   chan struct{} // holds one signal
+}
+
+// Watch returns a cursor for the writes of a key, or of a prefix, after a revision. Revision 0 is the current one.
+// It returns the revision. Close the cursor after use.
+func (s *Store) Watch(key string, isPrefix bool, after int64) (*Cursor, int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if after <= s.revision { // otherwise it waits for it
+		var err error
+		if after, err = s.resolve(after); err != nil {
+			return nil, 0, err
+		}
+	}
+	c := &Cursor{store: s, span: span{key, isPrefix}, after: after, wake: make(chan struct{}, 1)}
+	if after < s.revision {
+		c.unread = after + 1
+	}
+	if s.cursors[c.span] == nil {
+		s.cursors[c.span] = map[*Cursor]struct{}{}
+	}
+	s.cursors[c.span][c] = struct{}{}
+	return c, after, nil
+}
+
+// publish wakes the cursors that read a version. The caller holds mu.
+func (s *Store) publish(v *Version) {
+	for span, group := range s.cursors {
+		if !span.has(v.Key) {
+			continue
+		}
+		for c := range group {
+			if c.unread == 0 && v.Revision > c.after {
+				c.unread = v.Revision
+				c.Rouse()
+			}
+		}
+	}
+}
+
+// Next returns the next writes, at most about limit, and the revision up to which all are returned. more is false
+// when there are none: wait for Wake then.
+func (c *Cursor) Next(limit int) (events []Event, revision int64, more bool, err error) {
+	s := c.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch {
+	case s.closed:
+		return nil, 0, false, ErrClosed
+	case c.unread == 0:
+		return nil, s.revision, false, nil
+	case c.unread <= s.compacted:
+		return nil, 0, false, rpctypes.ErrCompacted
+	}
+	for _, v := range s.log[c.unread-s.compacted-1:] {
+		if len(events) == limit {
+			return events, c.unread - 1, true, nil
+		}
+		if c.unread++; c.span.has(v.Key) {
+			events = append(events, Event{v, v.previous.Load().live()})
+		}
+	}
+	c.unread = 0
+	return events, s.revision, true, nil
+}
+
+// Wake returns the channel that receives when there may be more to read.
+func (c *Cursor) Wake() <-chan struct{} { return c.wake }
+
+// Rouse makes Wake receive.
+func (c *Cursor) Rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it has a signal already
+	}
+}
+
+// Close ends the cursor.
+func (c *Cursor) Close() {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	group := c.store.cursors[c.span]
+	delete(group, c)
+	if len(group) == 0 {
+		delete(c.store.cursors, c.span)
+	}
+}

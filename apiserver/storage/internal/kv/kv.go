@@ -1,0 +1,254 @@
+// Package kv implements an ordered key-value store with revisions, a bounded history and expiring keys, as etcd has
+// them. It is in memory; a File makes it durable.
+//
+// Every write gets the next revision. A write states the revision of the key that it expects, 0 for none. Old
+// revisions can be read and watched until they are compacted, which happens when the history exceeds its bounds.
+// Errors for revisions that can't be read are those of etcd's client, rpctypes.ErrCompacted and ErrFutureRev.
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/btree"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+)
+
+// Defaults of Options.
+const (
+	DefaultHistoryBytes     = 64 << 20
+	DefaultHistoryRevisions = 50_000
+)
+
+// FirstRevision is the revision of a store without any write.
+const FirstRevision = 1
+
+// maxKey is the maximum length of a key. It is that of bbolt.
+const maxKey = 32768
+
+// ErrClosed reports the use of a store after Close.
+var ErrClosed = errors.New("the store is closed")
+
+// Options bound the history. The zero value has the defaults.
+type Options struct {
+	// HistoryBytes bounds the size of the events that can be watched: each is a key, its value and its previous
+	// value.
+	HistoryBytes int64
+	// HistoryRevisions bounds their number.
+	HistoryRevisions int64
+}
+
+// A File keeps the current values, not the history. Its methods are called by one goroutine at a time, but for Read.
+type File interface {
+	// Write makes versions with their values durable: all or none.
+	Write(versions []*Version, values [][]byte) error
+	// Revision returns the last revision in the file. It tells whether a Write that failed was done.
+	Revision() (int64, error)
+	// Read returns the value of a key; ok is false if it is of another revision.
+	Read(key string, revision int64) (value []byte, ok bool, err error)
+	Close() error
+}
+
+// A Version is the state of a key from a revision on.
+type Version struct {
+	Key      string
+	Revision int64
+	Expires  int64 // in nanoseconds since 1970; 0: never
+	Deleted  bool
+	Size     int // of the value in bytes
+
+	value    atomic.Pointer[[]byte]  // nil: it is in the File
+	previous atomic.Pointer[Version] // nil: none, or compacted
+	event    int64                   // size of the event in the history
+	timer    *time.Timer             // expires the key
+}
+
+// NewVersion returns a version whose value is in a File.
+func NewVersion(key string, revision, expires int64, size int) *Version {
+	return &Version{Key: key, Revision: revision, Expires: expires, Size: size}
+}
+
+// at returns the version at a revision, nil if the key did not exist.
+func (v *Version) at(revision int64) *Version {
+	for v != nil && v.Revision > revision {
+		v = v.previous.Load()
+	}
+	return v.live()
+}
+
+func (v *Version) live() *Version {
+	if v == nil || v.Deleted {
+		return nil
+	}
+	return v
+}
+
+// Store is the key-value store.
+//
+//	log[i].Revision == compacted+1+i,  len(log) == revision-compacted
+//	historySize == sum of log[i].event
+//
+// latest has the last version of each key, including deletions that are not compacted. Each version links to the
+// previous one while it can be read. With a File, values are in memory as long as they are in the history.
+type Store struct {
+	options Options
+	file    File // nil: none
+
+	queueMu sync.Mutex
+	queue   []*write   // not yet committed
+	writeMu sync.Mutex // held during a commit
+	failed  error      // why nothing can be written any more; guarded by writeMu
+
+	mu          sync.RWMutex
+	latest      btree.Map[string, *Version]
+	log         []*Version
+	historySize int64
+	revision    int64
+	compacted   int64
+	cursors     map[span]map[*Cursor]struct{}
+	closed      bool
+}
+
+// New returns a store with the versions of a file, which may be nil, at its revision.
+func New(options Options, file File, revision int64, versions []*Version) *Store {
+	if options.HistoryBytes <= 0 {
+		options.HistoryBytes = DefaultHistoryBytes
+	}
+	if options.HistoryRevisions <= 0 {
+		options.HistoryRevisions = DefaultHistoryRevisions
+	}
+	s := &Store{
+		options: options, file: file, revision: revision, compacted: revision,
+		cursors: map[span]map[*Cursor]struct{}{},
+	}
+	s.mu.Lock() // timers may fire at once
+	defer s.mu.Unlock()
+	for _, v := range versions {
+		s.latest.Load(v.Key, v)
+		s.expireLater(v)
+	}
+	return s
+}
+
+// resolve returns the revision to read, which is the current one for 0. The caller holds mu.
+func (s *Store) resolve(revision int64) (int64, error) {
+	switch {
+	case s.closed:
+		return 0, ErrClosed
+	case revision == 0:
+		return s.revision, nil
+	case revision > s.revision:
+		return 0, rpctypes.ErrFutureRev
+	case revision < s.compacted:
+		return 0, rpctypes.ErrCompacted
+	}
+	return revision, nil
+}
+
+// Get returns the version of a key at a revision, nil if it did not exist, and the revision that was read. Revision
+// 0 is the current one.
+func (s *Store) Get(key string, revision int64) (*Version, int64, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	revision, err := s.resolve(revision)
+	if err != nil {
+		return nil, 0, err
+	}
+	v, _ := s.latest.Get(key)
+	return v.at(revision), revision, nil
+}
+
+// List returns the versions of the keys from start to before end at a revision, in the order of the keys: at most
+// limit if that is not 0. It returns the number of all of them and the revision that was read.
+func (s *Store) List(start, end string, revision, limit int64) (versions []*Version, count, at int64, err error) {
+	s.mu.Lock() // because Copy writes
+	at, err = s.resolve(revision)
+	if err != nil {
+		s.mu.Unlock()
+		return nil, 0, 0, err
+	}
+	latest := s.latest.Copy()
+	s.mu.Unlock()
+	if limit <= 0 {
+		limit = math.MaxInt64
+	}
+	latest.Ascend(start, func(key string, v *Version) bool {
+		if key >= end {
+			return false
+		}
+		if v = v.at(at); v != nil {
+			if count++; count <= limit {
+				versions = append(versions, v)
+			}
+		}
+		return true
+	})
+	// A compaction may have removed versions before they were read.
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if revision != 0 && revision < s.compacted {
+		return nil, 0, 0, rpctypes.ErrCompacted
+	}
+	return versions, count, at, nil
+}
+
+// Value returns the value of a version. The caller must not change it.
+func (s *Store) Value(v *Version) ([]byte, error) {
+	if value := v.value.Load(); value != nil {
+		return *value, nil
+	}
+	value, ok, err := s.file.Read(v.Key, v.Revision)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", v.Key, err)
+	}
+	if ok {
+		return value, nil
+	}
+	// It was overwritten since the first line: the value is in memory now, and stays.
+	if value := v.value.Load(); value != nil {
+		return *value, nil
+	}
+	return nil, fmt.Errorf("%s: revision %d is not in the file", v.Key, v.Revision)
+}
+
+// Compacted returns the revision that is compacted, which is the oldest one that can be read, or 0 if none was.
+func (s *Store) Compacted() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.compacted == FirstRevision {
+		return 0
+	}
+	return s.compacted
+}
+
+// Close ends all cursors and closes the file.
+func (s *Store) Close() error {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.latest.Scan(func(_ string, v *Version) bool {
+		if v.timer != nil {
+			v.timer.Stop()
+		}
+		return true
+	})
+	for _, group := range s.cursors {
+		for c := range group {
+			c.Rouse()
+		}
+	}
+	s.mu.Unlock()
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}

@@ -1,0 +1,231 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Result is the result of a write.
+type Result struct {
+	Done     bool     // the revision was the expected one
+	Revision int64    // of the write or, if it was not done, the current one
+	Current  *Version // if it was not done: what is stored, nil if nothing is
+}
+
+// write is a write in the queue.
+type write struct {
+	version  *Version
+	expected int64
+
+	// Set by commit.
+	committed bool
+	result    Result
+	err       error
+}
+
+// Put sets the value of a key, which must not change any more. expires is when to delete it, in nanoseconds since
+// 1970; 0 is never. If it returns an error, it may be unknown whether the write was done.
+func (s *Store) Put(key string, value []byte, expires, expected int64) (Result, error) {
+	v := &Version{Key: key, Size: len(value), Expires: expires}
+	v.value.Store(&value)
+	return s.write(v, expected)
+}
+
+// Delete deletes a key.
+func (s *Store) Delete(key string, expected int64) (Result, error) {
+	return s.write(&Version{Key: key, Deleted: true}, expected)
+}
+
+// write commits a write. Concurrent writes share a commit: the first one commits all that are in the queue, and
+// while a file syncs that, the next ones gather.
+func (s *Store) write(v *Version, expected int64) (Result, error) {
+	if len(v.Key) > maxKey {
+		return Result{}, fmt.Errorf("key %.64q…: expected at most %d bytes, got %d", v.Key, maxKey, len(v.Key))
+	}
+	w := &write{version: v, expected: expected}
+	s.queueMu.Lock()
+	s.queue = append(s.queue, w)
+	s.queueMu.Unlock()
+
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	if !w.committed {
+		s.queueMu.Lock()
+		batch := s.queue
+		s.queue = nil
+		s.queueMu.Unlock()
+		if err := s.commit(batch); err != nil {
+			for _, w := range batch {
+				w.result, w.err = Result{}, err
+			}
+		}
+		for _, w := range batch {
+			w.committed = true
+		}
+	}
+	return w.result, w.err
+}
+
+// commit executes a batch of writes. The caller holds writeMu.
+func (s *Store) commit(batch []*write) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	versions, err := s.check(batch)
+	if err != nil || len(versions) == 0 {
+		return err
+	}
+	if s.file != nil {
+		err = s.writeFile(versions)
+	}
+	if err == nil || errors.Is(err, errApplied) {
+		s.apply(versions)
+	}
+	return err
+}
+
+// check returns the versions to write, of the writes that expect the right revision.
+func (s *Store) check(batch []*write) (versions []*Version, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	revision, err := s.resolve(0)
+	if err != nil {
+		return nil, err
+	}
+	inBatch := map[string]*Version{}
+	for _, w := range batch {
+		v := w.version
+		last, ok := inBatch[v.Key]
+		if !ok {
+			last, _ = s.latest.Get(v.Key)
+		}
+		current := last.live()
+		found := int64(0)
+		if current != nil {
+			found = current.Revision
+		}
+		if found != w.expected || v.Deleted && current == nil {
+			w.result = Result{Revision: revision, Current: current}
+			continue
+		}
+		revision++
+		v.Revision = revision
+		v.previous.Store(last)
+		v.event = int64(len(v.Key) + v.Size)
+		if current != nil {
+			v.event += int64(current.Size)
+		}
+		inBatch[v.Key] = v
+		versions = append(versions, v)
+		w.result = Result{Done: true, Revision: revision}
+	}
+	return versions, nil
+}
+
+// errApplied reports a commit that failed although its writes are in the file, as when the last sync fails.
+var errApplied = errors.New("the writes are in the file, but may not be durable")
+
+// writeFile makes versions durable.
+func (s *Store) writeFile(versions []*Version) error {
+	values := make([][]byte, len(versions))
+	for i, v := range versions {
+		if !v.Deleted {
+			values[i] = *v.value.Load()
+		}
+		// The history needs what the file loses.
+		if previous := v.previous.Load().live(); previous != nil {
+			value, err := s.Value(previous)
+			if err != nil {
+				return err
+			}
+			previous.value.Store(&value)
+		}
+	}
+	err := s.file.Write(versions, values)
+	if err == nil {
+		return nil
+	}
+	switch revision, readErr := s.file.Revision(); {
+	case readErr != nil:
+		s.failed = fmt.Errorf("%w; it can't be read either: %w", err, readErr)
+	case revision == versions[len(versions)-1].Revision:
+		err = fmt.Errorf("%w: %w", errApplied, err)
+	}
+	return err
+}
+
+// apply makes versions visible.
+func (s *Store) apply(versions []*Version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range versions {
+		if last, ok := s.latest.Set(v.Key, v); ok && last.timer != nil {
+			last.timer.Stop()
+		}
+		s.log = append(s.log, v)
+		s.historySize += v.event
+		s.revision = v.Revision
+		s.expireLater(v)
+		s.publish(v)
+	}
+	over := s.historySize
+	upto := max(s.compacted, s.revision-s.options.HistoryRevisions)
+	for i, v := range s.log {
+		if over <= s.options.HistoryBytes {
+			break
+		}
+		over -= v.event
+		upto = max(upto, s.compacted+int64(i)+1)
+	}
+	s.forget(upto)
+}
+
+// Compact removes the history up to a revision: older ones can't be read any more.
+func (s *Store) Compact(revision int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	revision, err := s.resolve(revision)
+	if err == nil {
+		s.forget(revision)
+	}
+	return err
+}
+
+// forget compacts up to a revision. It visits each version once. The caller holds mu.
+func (s *Store) forget(upto int64) {
+	gone := s.log[:upto-s.compacted]
+	s.log = s.log[len(gone):]
+	s.compacted = upto
+	for i, v := range gone {
+		s.historySize -= v.event
+		v.previous.Store(nil)
+		if last, _ := s.latest.Get(v.Key); last == v {
+			if v.Deleted {
+				s.latest.Delete(v.Key)
+			} else if s.file != nil {
+				v.value.Store(nil)
+			}
+		}
+		gone[i] = nil
+	}
+}
+
+// retryExpiry is when an expired key is deleted again after an error.
+const retryExpiry = time.Minute
+
+// expireLater sets the timer of a version. The caller holds mu, which the deletion waits for.
+func (s *Store) expireLater(v *Version) {
+	if v.Expires == 0 {
+		return
+	}
+	v.timer = time.AfterFunc(time.Until(time.Unix(0, v.Expires)), func() {
+		if _, err := s.Delete(v.Key, v.Revision); err != nil && !errors.Is(err, ErrClosed) {
+			s.mu.RLock()
+			defer s.mu.RUnlock()
+			if !s.closed {
+				v.timer.Reset(retryExpiry)
+			}
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package objects
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"io"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+)
+
+// expansion is about how many bytes an entry of the cache takes for each byte of the value: the object and, when
+// watches send it, its encodings.
+const expansion = 5
+
+// cache is an LRU of decoded objects of all resources, bounded in bytes.
+type cache struct {
+	mu      sync.Mutex
+	free    int64
+	entries map[cacheKey]*list.Element // of *entry
+	recent  list.List                  // the most recently used first
+}
+
+// cacheKey identifies the object of a revision. previous tells it from the object before it, which an event of the
+// revision can hold.
+type cacheKey struct {
+	decoder  *decoder
+	revision int64
+	previous bool
+}
+
+// entry is an object that is decoded once. Nobody changes it.
+type entry struct {
+	key   cacheKey
+	value []byte
+
+	once   sync.Once
+	object runtime.Object
+	err    error
+
+	mu        sync.Mutex
+	encodings map[runtime.Identifier]*encoding
+}
+
+func newCache(size int64) *cache { return &cache{free: size, entries: map[cacheKey]*list.Element{}} }
+
+// get returns the entry of a value. Its object may not be decoded yet.
+func (c *cache) get(key cacheKey, value []byte) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found, ok := c.entries[key]; ok {
+		e := found.Value.(*entry)
+		if !bytes.Equal(e.value, value) { // as after a change of the transformer
+			return &entry{value: value}
+		}
+		c.recent.MoveToFront(found)
+		return e
+	}
+	e := &entry{key: key, value: value}
+	c.entries[key] = c.recent.PushFront(e)
+	c.free -= int64(len(value)) * expansion
+	for c.free < 0 {
+		last := c.recent.Remove(c.recent.Back()).(*entry)
+		delete(c.entries, last.key)
+		c.free += int64(len(last.value)) * expansion
+	}
+	return e
+}
+
+// decoder implements etcd3.Decoder with the cache.
+type decoder struct {
+	etcd3.Decoder
+	new   func() runtime.Object
+	cache *cache
+}
+
+// entry returns the decoded object of a value.
+func (d *decoder) entry(value []byte, revision int64, previous bool) (*entry, error) {
+	e := d.cache.get(cacheKey{d, revision, previous}, value)
+	e.once.Do(func() {
+		e.object = d.new()
+		e.err = d.Decoder.Decode(value, e.object, revision)
+	})
+	return e, e.err
+}
+
+// Decode implements etcd3.Decoder. The caller may change the object: it is a copy.
+func (d *decoder) Decode(value []byte, into runtime.Object, revision int64) error {
+	e, err := d.entry(value, revision, false)
+	if err != nil {
+		return err
+	}
+	if reflect.TypeOf(into) != reflect.TypeOf(e.object) {
+		return d.Decoder.Decode(value, into, revision)
+	}
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(e.object.DeepCopyObject()).Elem())
+	return nil
+}
+
+// DecodeListItem implements etcd3.Decoder. The object is the one of the cache, of which etcd3 copies the top level:
+// as in lists of k8s.io/apiserver's cacher, callers must not change what items point to.
+func (d *decoder) DecodeListItem(
+	ctx context.Context, value []byte, revision uint64, newItem func() runtime.Object,
+) (runtime.Object, error) {
+	e, err := d.entry(value, int64(revision), false)
+	if err != nil {
+		return nil, err
+	}
+	if reflect.TypeOf(newItem()) != reflect.TypeOf(e.object) {
+		return d.Decoder.DecodeListItem(ctx, value, revision, newItem)
+	}
+	return e.object, nil
+}
+
+// shared is the object of an event that watches share. It implements runtime.CacheableObject.
+type shared struct{ *entry }
+
+// encoding is an encoded event.
+type encoding struct {
+	once sync.Once
+	data []byte
+	err  error
+}
+
+var (
+	_ runtime.CacheableObject   = shared{}
+	_ metav1.ObjectMetaAccessor = shared{}
+)
+
+// CacheEncode implements runtime.CacheableObject.
+func (s shared) CacheEncode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
+	s.mu.Lock()
+	e := s.encodings[id]
+	if e == nil {
+		if s.encodings == nil {
+			s.encodings = map[runtime.Identifier]*encoding{}
+		}
+		e = &encoding{}
+		s.encodings[id] = e
+	}
+	s.mu.Unlock()
+	e.once.Do(func() {
+		var out bytes.Buffer
+		e.err = encode(s.GetObject(), &out) // a copy, because encoders may set its kind
+		e.data = out.Bytes()
+	})
+	if e.err != nil {
+		return e.err
+	}
+	if splice, ok := w.(runtime.Splice); ok {
+		splice.Splice(e.data)
+		return nil
+	}
+	_, err := w.Write(e.data)
+	return err
+}
+
+// GetObject implements runtime.CacheableObject. It returns a copy.
+func (s shared) GetObject() runtime.Object { return s.object.DeepCopyObject() }
+
+// GetObjectKind implements runtime.Object. It returns a copy.
+func (s shared) GetObjectKind() schema.ObjectKind {
+	kind := &metav1.TypeMeta{}
+	kind.SetGroupVersionKind(s.object.GetObjectKind().GroupVersionKind())
+	return kind
+}
+
+// DeepCopyObject implements runtime.Object.
+func (s shared) DeepCopyObject() runtime.Object { return s.GetObject() }
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor. It returns that of a copy.
+func (s shared) GetObjectMeta() metav1.Object {
+	object, err := meta.Accessor(s.GetObject())
+	if err != nil {
+		return nil
+	}
+	return object
+}

@@ -1,0 +1,172 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/kubernetes/pkg/apis/batch"
+
+	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
+)
+
+// open opens the storage of a resource, with what a server does around it: it limits the size of objects, sets the
+// clock and the UIDs of the options, and is called back for each write.
+func (s *Server) open(config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object) (
+	storage.Interface, factory.DestroyFunc, error) {
+	config.Codec = limitedCodec{config.Codec, s.options.Limits.Object}
+	opened, destroy, err := s.store.Open(config, prefix, newFunc, newListFunc)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &observed{Interface: opened, server: s, prefix: prefix}, destroy, nil
+}
+
+// limitedCodec refuses to encode objects that are too large.
+type limitedCodec struct {
+	runtime.Codec
+	limit int64
+}
+
+func (c limitedCodec) Encode(obj runtime.Object, w io.Writer) error {
+	data, err := runtime.Encode(c.Codec, obj)
+	if err == nil {
+		err = resources.CheckSize(data, c.limit)
+	}
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// observed is a storage whose writes the server observes.
+type observed struct {
+	storage.Interface
+	server *Server
+	prefix string
+}
+
+func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err // a request that timed out must not be stored
+	}
+	o.server.options.stamp(obj)
+	err := o.Interface.Create(ctx, key, obj, out, ttl)
+	if err == nil {
+		o.server.written(ctx, o.prefix, path.Base(key))
+	}
+	return err
+}
+
+func (o *observed) Delete(
+	ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validate storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := o.Interface.Delete(ctx, key, out, preconditions, validate, cached, options)
+	if err == nil {
+		o.server.written(ctx, o.prefix, path.Base(key))
+	}
+	return err
+}
+
+func (o *observed) GuaranteedUpdate(
+	ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions,
+	update storage.UpdateFunc, cached runtime.Object,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var before uint64
+	stamped := func(live runtime.Object, m storage.ResponseMeta) (runtime.Object, *uint64, error) {
+		before = m.ResourceVersion
+		deleted := deletionOf(live) // a deletion changes live in place
+		obj, ttl, err := update(live, m)
+		switch {
+		case err != nil:
+		case before == 0:
+			o.server.options.stamp(obj)
+		default:
+			o.server.options.stampDeletion(obj, deleted)
+		}
+		return obj, ttl, err
+	}
+	err := o.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, stamped, cached)
+	if err != nil {
+		return err
+	}
+	if now, err := o.Versioner().ObjectResourceVersion(out); err != nil || now != before {
+		o.server.written(ctx, o.prefix, path.Base(key))
+	}
+	return nil
+}
+
+// stamp sets the UID and the creationTimestamp of a new object, if the options have their own clock or UIDs.
+func (o *Options) stamp(obj runtime.Object) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	if o.NewUID != nil && m.GetUID() != "" {
+		before := string(m.GetUID())
+		m.SetUID(o.NewUID())
+		if job, ok := obj.(*batch.Job); ok && job.Spec.Selector != nil {
+			replaceValues(job.Spec.Selector.MatchLabels, before, string(job.UID))
+			replaceValues(job.Spec.Template.Labels, before, string(job.UID))
+		}
+	}
+	if at := m.GetCreationTimestamp(); o.ownClock && !at.IsZero() {
+		m.SetCreationTimestamp(metav1.NewTime(o.Now()).Rfc3339Copy())
+	}
+}
+
+// stampDeletion sets the deletionTimestamp of an object that an update marked as deleted, if the options have their own
+// clock. It is after the grace period.
+func (o *Options) stampDeletion(obj runtime.Object, before *metav1.Time) {
+	m, err := meta.Accessor(obj)
+	if err != nil || !o.ownClock || m.GetDeletionTimestamp() == nil || m.GetDeletionTimestamp().Equal(before) {
+		return
+	}
+	at := o.Now()
+	if grace := m.GetDeletionGracePeriodSeconds(); grace != nil {
+		at = at.Add(time.Duration(*grace) * time.Second)
+	}
+	end := metav1.NewTime(at).Rfc3339Copy()
+	m.SetDeletionTimestamp(&end)
+}
+
+func deletionOf(obj runtime.Object) *metav1.Time {
+	if m, err := meta.Accessor(obj); err == nil {
+		return m.GetDeletionTimestamp().DeepCopy()
+	}
+	return nil
+}
+
+// replaceValues replaces what a Job's strategy made of the UID that it had.
+func replaceValues(labels map[string]string, before, after string) {
+	for name, value := range labels {
+		if value == before {
+			labels[name] = after
+		}
+	}
+}
+
+// GetList is a timeout if the request has taken too long.
+func (o *observed) GetList(ctx context.Context, key string, options storage.ListOptions, list runtime.Object) error {
+	err := o.Interface.GetList(ctx, key, options, list)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return apierrors.NewTimeoutError("the list took too long", 0)
+	}
+	return err
+}

@@ -1,4 +1,0 @@
-package store
-
-// OpenReadOnly is openReadOnly: root may write every file.
-var OpenReadOnly = openReadOnly
