@@ -7,6 +7,8 @@ import (
 	"path"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +66,7 @@ func (o *observed) Create(ctx context.Context, key string, obj, out runtime.Obje
 	if err == nil {
 		o.server.written(ctx, o.prefix, path.Base(key))
 	}
-	return err
+	return unavailable(err)
 }
 
 func (o *observed) Delete(
@@ -78,7 +80,7 @@ func (o *observed) Delete(
 	if err == nil {
 		o.server.written(ctx, o.prefix, path.Base(key))
 	}
-	return err
+	return unavailable(err)
 }
 
 func (o *observed) GuaranteedUpdate(
@@ -104,7 +106,7 @@ func (o *observed) GuaranteedUpdate(
 	}
 	err := o.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, stamped, cached)
 	if err != nil {
-		return err
+		return unavailable(err)
 	}
 	if now, err := o.Versioner().ObjectResourceVersion(out); err != nil || now != before {
 		o.server.written(ctx, o.prefix, path.Base(key))
@@ -162,11 +164,21 @@ func replaceValues(labels map[string]string, before, after string) {
 	}
 }
 
-// GetList is a timeout if the request has taken too long.
+func (o *observed) Get(ctx context.Context, key string, options storage.GetOptions, obj runtime.Object) error {
+	return unavailable(o.Interface.Get(ctx, key, options, obj))
+}
+
 func (o *observed) GetList(ctx context.Context, key string, options storage.ListOptions, list runtime.Object) error {
-	err := o.Interface.GetList(ctx, key, options, list)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return apierrors.NewTimeoutError("the list took too long", 0)
+	return unavailable(o.Interface.GetList(ctx, key, options, list))
+}
+
+// unavailable makes 503 and 504 of the errors of a storage that does not respond.
+func unavailable(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded:
+		return apierrors.NewTimeoutError("the storage took too long", 0)
+	case status.Code(err) == codes.Unavailable:
+		return apierrors.NewServiceUnavailable("the storage is unavailable: " + err.Error())
 	}
 	return err
 }

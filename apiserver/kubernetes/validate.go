@@ -1,7 +1,5 @@
-// Package kubernetes has kube-apiserver's own validation of built-in kinds, and its warnings: the strategies of
-// k8s.io/kubernetes, which only this module requires.
-//
-//	server, err := apiserver.Start(ctx, apiserver.Options{Validation: kubernetes.Validate})
+// Package kubernetes has kube-apiserver's own validation of built-in kinds, and its warnings, for those who write without
+// a server: the strategies of k8s.io/kubernetes.
 //
 // A strategy works on internal types. [Validate] converts the object of a write and live to them, by
 // Kubernetes' own conversions. So the Go types must be of the version of Kubernetes that go.mod requires: conversions
@@ -40,7 +38,7 @@ var strategies = sync.OnceValue(func() map[schema.GroupKind]strategy {
 func AllowPrivileged(allow bool) { capabilities.Setup(allow, 0) }
 
 // Validate returns the errors of a create or update of a built-in kind, and warnings for the client. ok is false for
-// other kinds. It is an apiserver.Options.Validation, safe for concurrent use, and changes neither object.
+// other kinds. It is safe for concurrent use, and changes neither object.
 func Validate(ctx context.Context, w *admission.Write) (errs field.ErrorList, warnings []string, ok bool) {
 	s, ok := strategies()[w.Kind.GroupKind()]
 	if !ok {

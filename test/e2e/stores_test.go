@@ -97,8 +97,10 @@ func TestKilled(t *testing.T) {
 // acknowledged is there. Watches and informers, which go on all the time, see it as well.
 func TestEtcdStopped(t *testing.T) {
 	e := etcdtest.Start(t)
-	store := openEtcd(t, e, 2*time.Second)
-	config := serve(t, store)
+	store := openEtcd(t, e, patience)
+	config := start(t, apiserver.Options{
+		Store: store, Limits: apiserver.Limits{Request: 2 * time.Second}, // else requests wait a minute for etcd
+	}).Config()
 	l := newLoad(t, config)
 	l.excused = unavailable
 	followers := follow(t, 0, l.from, config)

@@ -26,7 +26,7 @@ import (
 	"github.com/tenure-ssa/tenure/typed/openapi"
 )
 
-// Validation is apiserver.Options.Validation.
+// Validation validates a write as kube-apiserver does.
 type Validation = func(context.Context, *admission.Write) (field.ErrorList, []string, bool)
 
 // What a server does with an apply, besides the outcomes of plans.
