@@ -8,13 +8,16 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/bootstrap"
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
@@ -91,7 +94,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		objects, err := own.Objects(set.name)
 		for _, obj := range objects {
 			if err == nil {
-				err = s.createGiven(ctx, obj)
+				err = s.createShared(ctx, obj)
 			}
 			if err == nil && bootstrap.HasEndpoint(obj) {
 				err = s.move(ctx, obj)
@@ -102,6 +105,22 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// createShared creates an object that other servers of the store create too. A cluster IP is allocated before its Service
+// is stored, so it waits for the other server. One that was killed in between leaves the address allocated: then the
+// Service is missing, as in a cluster whose repair has not run.
+func (s *Server) createShared(ctx context.Context, obj *unstructured.Unstructured) error {
+	var last error
+	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 3*time.Second, true, func(ctx context.Context) (bool, error) {
+		last = s.createGiven(ctx, obj.DeepCopy())
+		return !apierrors.IsInvalid(last), nil
+	})
+	if apierrors.IsInvalid(last) {
+		s.options.Log.Warn("not created", "kind", obj.GetKind(), "name", obj.GetName(), "err", last)
+		return nil
+	}
+	return last
 }
 
 // move gives the endpoints that another server left the address of this one.

@@ -228,6 +228,34 @@ func (l *load) check(t testing.TB, h *history, configs ...*rest.Config) {
 	t.Logf("%d writes acknowledged, %d interrupted, %d events", len(l.acknowledged), l.interrupted, len(h.events))
 }
 
+// checkEnd holds what is stored against the acknowledged writes, where there is no history of them: the members of a
+// client only grow.
+func (l *load) checkEnd(t testing.TB, config *rest.Config) {
+	require.Empty(t, l.failed)
+	require.Greater(t, len(l.acknowledged), clients)
+	stored := map[string]map[string]string{}
+	for i := range contended {
+		m, err := configMaps(t, config).Get(t.Context(), objectName(i), metav1.GetOptions{})
+		require.NoError(t, err)
+		stored[m.Name] = m.Data
+	}
+	updates := map[string]int{}
+	for _, w := range l.acknowledged {
+		value, err := strconv.Atoi(stored[w.object][w.member])
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, value, w.value, "the write %v is lost", w)
+		if strings.HasSuffix(w.member, "-3") {
+			updates[w.object]++
+		}
+	}
+	for object, n := range updates {
+		counted, err := strconv.Atoi(stored[object][counter])
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, counted, n, "an update was lost")
+	}
+	t.Logf("%d writes acknowledged, %d interrupted", len(l.acknowledged), l.interrupted)
+}
+
 // counts returns how many writes were acknowledged and interrupted by now.
 func (l *load) counts() (acknowledged, interrupted int) {
 	l.lock.Lock()
