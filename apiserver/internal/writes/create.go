@@ -66,7 +66,7 @@ func (c *call) create(ctx context.Context) (runtime.Object, error) {
 		}
 		return c.Storage.(rest.Creater).Create(ctx, obj, valid, options)
 	})
-	c.created = err == nil
+	c.created.Store(err == nil)
 	if status, ok := out.(*metav1.Status); ok && status.Code == 0 {
 		status.Code = http.StatusCreated
 	}

@@ -9,6 +9,7 @@ package writes
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -50,8 +51,8 @@ type call struct {
 	admit     admission.Interface
 	user      user.Info
 	namespace string
-	name      string // empty for a create
-	created   bool
+	name      string      // empty for a create
+	created   atomic.Bool // a write may go on after its timeout was answered
 }
 
 // serve responds with the object that a write returns, as the handler of a get does: in the form that the client
@@ -97,7 +98,7 @@ type writer struct {
 }
 
 func (w *writer) WriteHeader(code int) {
-	if w.call.created && code == http.StatusOK {
+	if w.call.created.Load() && code == http.StatusOK {
 		code = http.StatusCreated
 	}
 	w.ResponseWriter.WriteHeader(code)
@@ -185,7 +186,7 @@ func (c *call) update(
 	return finish(ctx, func() (runtime.Object, error) {
 		obj, created, err := c.Storage.(rest.Updater).Update(ctx, c.name, rest.DefaultUpdatedObjectInfo(given, steps...),
 			c.authorized(onCreate), onUpdate, mayCreate, options)
-		c.created = created && err == nil
+		c.created.Store(created && err == nil)
 		return obj, err
 	})
 }
