@@ -107,15 +107,16 @@ func (s *Server) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// createShared creates an object that other servers of the store create too. A cluster IP is allocated before its Service
-// is stored, so it waits for the other server. One that was killed in between leaves the address allocated: then the
-// Service is missing, as in a cluster whose repair has not run.
+// createShared creates an object that other servers of the store create, too. A server allocates the cluster IP of a
+// Service before it stores the Service, so createShared waits for the other server. If that was killed in between, the
+// cluster IP stays allocated and the Service can't be created, which is logged.
 func (s *Server) createShared(ctx context.Context, obj *unstructured.Unstructured) error {
 	var last error
-	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 3*time.Second, true, func(ctx context.Context) (bool, error) {
+	create := func(ctx context.Context) (bool, error) {
 		last = s.createGiven(ctx, obj.DeepCopy())
 		return !apierrors.IsInvalid(last), nil
-	})
+	}
+	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 3*time.Second, true, create)
 	if apierrors.IsInvalid(last) {
 		s.options.Log.Warn("not created", "kind", obj.GetKind(), "name", obj.GetName(), "err", last)
 		return nil

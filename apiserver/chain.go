@@ -37,8 +37,8 @@ func (tolerant) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo, error)
 var isLongRunning = genericfilters.BasicLongRunningRequestCheck(
 	sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 
-// chain returns the handler of all requests. It has the filters of k8s.io/apiserver, in the order of kube-apiserver; the
-// last one here is called first.
+// chain returns the handler of all requests. It has the filters of k8s.io/apiserver, in the order of kube-apiserver.
+// The last one here is called first.
 func (s *Server) chain(authn authenticator.Request) http.Handler {
 	codecs, sink, policy := builtin.Codecs(), s.options.Audit.Sink, s.options.Audit.Policy
 	var h http.Handler = http.HandlerFunc(s.serve)

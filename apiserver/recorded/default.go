@@ -13,9 +13,9 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver/internal/builtin"
 )
 
-// Default returns an object of a built-in kind as a server decodes it: without what its Go
-// type leaves out, with defaults, and with what its conversions change, such as a Secret's stringData. A field that the kind does not have is an error. The
-// object is not changed.
+// Default returns an object of a built-in kind as a server decodes it: without what its Go type leaves out, with
+// defaults, and with what its conversions change, such as a Secret's stringData. A field that the kind does not have is
+// an error. The object is not changed.
 func Default(gvk schema.GroupVersionKind, tree map[string]any) (map[string]any, error) {
 	scheme := builtin.SchemeOf(gvk.Group)
 	obj, err := scheme.New(gvk)

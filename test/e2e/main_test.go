@@ -56,8 +56,8 @@ var (
 	padding = regexp.MustCompile(` {2,}`)
 )
 
-// ages runs a command and prints AGE for ages. Servers print them by the clock of the machine, that of scripts stands
-// still.
+// ages runs a command and prints AGE in place of ages. The clock of a script does not move, but a server computes ages
+// by the clock of the machine.
 func ages() {
 	out, err := exec.Command(os.Args[1], os.Args[2:]...).Output()
 	fmt.Print(padding.ReplaceAllString(age.ReplaceAllString(string(out), "AGE"), "  "))

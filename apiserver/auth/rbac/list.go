@@ -57,7 +57,8 @@ func open[T metav1.Object](o *opener, plural, kind string) *list[T] {
 			return obj
 		}
 	}
-	config := &storagebackend.ConfigForResource{GroupResource: schema.GroupResource{Group: rbac.GroupName, Resource: plural}}
+	resource := schema.GroupResource{Group: rbac.GroupName, Resource: plural}
+	config := &storagebackend.ConfigForResource{GroupResource: resource}
 	config.Codec = builtin.StorageCodec(legacyscheme.Scheme, legacyscheme.Scheme, rbacv1.SchemeGroupVersion, internal)
 	s := opened{prefix: "/" + rbac.GroupName + "/" + plural}
 	var err error

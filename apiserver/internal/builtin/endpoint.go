@@ -21,7 +21,8 @@ import (
 
 // newCodecs returns the codecs of a scheme with all media types that are served.
 func newCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
-	return serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+	return serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(),
+		serializer.WithStreamingCollectionEncodingToProtobuf())
 }
 
 // endpoint returns the endpoint of a resource or subresource, as the installer of k8s.io/apiserver makes it.

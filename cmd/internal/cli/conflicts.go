@@ -226,7 +226,7 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 		w, err := read.desired, read.err
 		if err == nil {
 			var r *fieldmanager.Resolution
-			if r, err = f.resolution(w, way, others, met); err == nil {
+			if r, err = f.resolution(ctx, w, way, others, met); err == nil {
 				list = append(list, resolved{Desired: w, Resolution: r})
 			}
 		}
@@ -253,12 +253,12 @@ func (f *conflictsFlags) resolveConflicts(env *process.Env, cmd *cobra.Command) 
 // resolution decides the conflicts of an intent, and sets met for the paths of --field that are among
 // them: with several documents, a path does not have to be in each.
 func (f *conflictsFlags) resolution(
-	w *place.Desired, way, others conflicts.Way, met map[string]bool,
+	ctx context.Context, w *place.Desired, way, others conflicts.Way, met map[string]bool,
 ) (*fieldmanager.Resolution, error) {
 	live, intent, options := place.Wrap(w.Object), place.Wrap(w.Tree), w.PlanOptions(false)
 	var chosen *fieldpath.Set
 	if len(f.fields) > 0 {
-		plan, err := w.Fields.Plan(context.TODO(), live, intent, options)
+		plan, err := w.Fields.Plan(ctx, live, intent, options)
 		if err != nil {
 			return nil, err
 		}
@@ -275,7 +275,7 @@ func (f *conflictsFlags) resolution(
 			chosen = chosen.Union(fields)
 		}
 	}
-	return w.Fields.Resolve(context.TODO(), live, intent, func(c conflicts.Conflict) conflicts.Way {
+	return w.Fields.Resolve(ctx, live, intent, func(c conflicts.Conflict) conflicts.Way {
 		if len(f.fields) == 0 || isUnder(chosen, c.Path) {
 			return way
 		}

@@ -165,15 +165,15 @@ func (f *intentFlags) readDesired(
 	}
 	w.Fields, err = w.Target.Manager(env, f.subresource)
 	if err == nil && w.Kind.GroupKind() == place.DefinitionKind && f.subresource == "" {
-		err = f.defineKind(p, w)
+		err = f.defineKind(ctx, p, w)
 	}
 	return w, err
 }
 
 // defineKind adds the kind that an intent defines, unless the intent is in conflict.
-func (f *intentFlags) defineKind(p place.Place, w *place.Desired) error {
+func (f *intentFlags) defineKind(ctx context.Context, p place.Place, w *place.Desired) error {
 	options := fieldmanager.PlanOptions{Manager: w.Manager, Force: f.force}
-	plan, err := w.Fields.Plan(context.TODO(), place.Wrap(w.Object), place.Wrap(w.Tree), options)
+	plan, err := w.Fields.Plan(ctx, place.Wrap(w.Object), place.Wrap(w.Tree), options)
 	if err != nil || plan.Outcome == fieldmanager.Conflict {
 		return err
 	}

@@ -143,8 +143,10 @@ func (f *chosenFields) ownedFields(t *place.Target, from managedfields.Key) (*fi
 }
 
 // makeMoves makes moves on a target.
-func makeMoves(env *process.Env, t *place.Target, moves ...ownership.Move) (moveResult, error) {
-	result, err := t.Mover(env).Do(context.TODO(), place.Wrap(t.Object), moves...)
+func makeMoves(
+	ctx context.Context, env *process.Env, t *place.Target, moves ...ownership.Move,
+) (moveResult, error) {
+	result, err := t.Mover(env).Do(ctx, place.Wrap(t.Object), moves...)
 	if err != nil {
 		return moveResult{}, err
 	}

@@ -152,7 +152,7 @@ func newMove(env *process.Env, v *moveVerb) *cobra.Command {
 				if err != nil {
 					return moveResult{}, err
 				}
-				return makeMoves(env, t, v.move(source, target, set, fields.all))
+				return makeMoves(cmd.Context(), env, t, v.move(source, target, set, fields.all))
 			})
 		},
 	}

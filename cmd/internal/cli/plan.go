@@ -168,11 +168,11 @@ func (f *planFlags) printPlans(env *process.Env, cmd *cobra.Command) error {
 	case f.summary:
 		err = shown.WriteSummary(env.Stdout, plans, failed)
 	case f.format == "diff":
-		err = shown.WriteDiff(env, plans)
+		err = shown.WriteDiff(cmd.Context(), env, plans)
 	case f.format != "":
 		err = view.Encode(env.Stdout, f.format, shown.Data(plans))
 	default:
-		err = shown.WriteText(env.Stdout, plans, failed)
+		err = shown.WriteText(cmd.Context(), env.Stdout, plans, failed)
 	}
 	status := min(len(deleted), statusChanges)
 	for _, planned := range plans {

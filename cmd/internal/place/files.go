@@ -137,32 +137,34 @@ func (p *Files) Find(_ context.Context, s Selection) (out []*Target, err error) 
 func (p *Files) Reload(context.Context, *Target) error { return nil }
 
 // Move implements [Place].
-func (p *Files) Move(_ context.Context, t *Target, m Moved) error {
+func (p *Files) Move(ctx context.Context, t *Target, m Moved) error {
 	t.Object = m.Object
 	return nil
 }
 
 // Apply implements [Place].
 func (p *Files) Apply(
-	_ context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
+	ctx context.Context, t *Target, intent map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
-	return p.write(t, intent, o, true)
+	return p.write(ctx, t, intent, o, true)
 }
 
 // Update implements [Place].
 func (p *Files) Update(
-	_ context.Context, t *Target, tree map[string]any, o cluster.WriteOptions,
+	ctx context.Context, t *Target, tree map[string]any, o cluster.WriteOptions,
 ) (map[string]any, error) {
-	return p.write(t, tree, o, false)
+	return p.write(ctx, t, tree, o, false)
 }
 
-func (p *Files) write(t *Target, tree map[string]any, o cluster.WriteOptions, isApply bool) (map[string]any, error) {
+func (p *Files) write(
+	ctx context.Context, t *Target, tree map[string]any, o cluster.WriteOptions, isApply bool,
+) (map[string]any, error) {
 	if o.Subresource == Scale {
 		return nil, errors.New("--subresource scale: expected a cluster or a store")
 	}
 	r := t.request(p.env)
 	r.Manager, r.Apply, r.Force, r.Subresource = o.Manager, isApply, o.Force, o.Subresource
-	object, err := r.Write(t.Object, tree)
+	object, err := r.Write(ctx, t.Object, tree)
 	if err == nil {
 		t.Object = object
 	}

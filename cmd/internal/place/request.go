@@ -36,7 +36,7 @@ type Request struct {
 
 // Write returns the object, with its managed fields, after given is written to live, which is nil for no
 // object. It changes neither of them, and the result shares no memory with them.
-func (r *Request) Write(live, given map[string]any) (map[string]any, error) {
+func (r *Request) Write(ctx context.Context, live, given map[string]any) (map[string]any, error) {
 	if err := r.checkLive(live); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (r *Request) Write(live, given map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	var out fieldmanager.Result
-	if ctx := context.TODO(); r.Apply {
+	if r.Apply {
 		options := fieldmanager.ApplyOptions{Manager: r.Manager, Force: r.Force}
 		out, err = m.Apply(ctx, Wrap(live), Wrap(given), options)
 	} else if given, err = r.prepareUpdate(live, given); err == nil {

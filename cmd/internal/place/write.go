@@ -50,7 +50,7 @@ func (w *Writer) Write(ctx context.Context, tree map[string]any) (out Outcome, e
 		out.Object, err = w.update(ctx, t, given)
 	}
 	if err != nil {
-		return out, w.failure(t, given, err)
+		return out, w.failure(ctx, t, given, err)
 	}
 	out.Verb = w.verb(t.Object, out.Object)
 	if t.Kind.GroupKind() == DefinitionKind && w.Options.Subresource == "" {
@@ -92,7 +92,7 @@ func (w *Writer) verb(live, written map[string]any) string {
 
 // failure returns the error of a write. For a conflict of an apply, it plans the apply to add the values
 // of both sides, which a server's Status does not have.
-func (w *Writer) failure(t *Target, given map[string]any, err error) error {
+func (w *Writer) failure(ctx context.Context, t *Target, given map[string]any, err error) error {
 	if !w.Apply || !isApplyConflict(err) {
 		return ServerError(err)
 	}
@@ -101,7 +101,7 @@ func (w *Writer) failure(t *Target, given map[string]any, err error) error {
 		return ServerError(err)
 	}
 	options := fieldmanager.PlanOptions{Manager: w.Options.Manager}
-	plan, planErr := m.Plan(context.TODO(), Wrap(t.Object), Wrap(given), options)
+	plan, planErr := m.Plan(ctx, Wrap(t.Object), Wrap(given), options)
 	switch {
 	case planErr != nil:
 		return planErr

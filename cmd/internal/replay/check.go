@@ -30,7 +30,7 @@ func (w *write) checkApply() error {
 	if err != nil {
 		return err
 	}
-	got, err := m.Apply(context.TODO(), w.liveObject(), wrap(w.body), w.applyOptions())
+	got, err := m.Apply(context.Background(), w.liveObject(), wrap(w.body), w.applyOptions())
 	if w.s.Response.Code >= 300 {
 		return w.compareErrors(err)
 	}
@@ -122,7 +122,7 @@ func (w *write) checkUpdate() error {
 		return err
 	}
 	now := managedfields.With(w.s.Response.Body, carried)
-	got, err := m.Update(context.TODO(), w.liveObject(), wrap(now), fieldmanager.UpdateOptions{Manager: w.manager})
+	got, err := m.Update(context.Background(), w.liveObject(), wrap(now), fieldmanager.UpdateOptions{Manager: w.manager})
 	if err != nil {
 		return fmt.Errorf("the engine rejects a write that the server accepted: %w", err)
 	}
@@ -216,13 +216,13 @@ func (w *write) checkScale(isApply bool) error {
 	}
 	var got fieldmanager.Result
 	if isApply {
-		got, err = m.Apply(context.TODO(), wrap(live), wrap(w.body), w.applyOptions())
+		got, err = m.Apply(context.Background(), wrap(live), wrap(w.body), w.applyOptions())
 		if w.s.Response.Code >= 300 {
 			return w.compareErrors(err)
 		}
 	} else {
 		now := wrap(managedfields.With(w.s.Response.Body, nil))
-		got, err = m.Update(context.TODO(), wrap(live), now, fieldmanager.UpdateOptions{Manager: w.manager})
+		got, err = m.Update(context.Background(), wrap(live), now, fieldmanager.UpdateOptions{Manager: w.manager})
 	}
 	if err != nil {
 		return fmt.Errorf("the engine rejects a write that the server accepted: %w", err)

@@ -182,7 +182,7 @@ func (w *write) applied(live map[string]any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	merged, err := m.Apply(context.TODO(), wrap(live), wrap(w.body), w.applyOptions())
+	merged, err := m.Apply(context.Background(), wrap(live), wrap(w.body), w.applyOptions())
 	var conflicting conflicts.Conflicts
 	switch {
 	case errors.As(err, &conflicting):

@@ -85,7 +85,7 @@ func (w *write) plan() (*fieldmanager.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		return m.Plan(context.TODO(), wrap(live), wrap(w.body), options)
+		return m.Plan(context.Background(), wrap(live), wrap(w.body), options)
 	}
 	kind, err := w.kind()
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *write) plan() (*fieldmanager.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Plan(context.TODO(), w.liveObject(), wrap(w.body), options)
+	return m.Plan(context.Background(), w.liveObject(), wrap(w.body), options)
 }
 
 // force reports whether the query says force, which any value does but false and 0.

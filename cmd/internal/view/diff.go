@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ type version struct {
 
 // WriteDiff writes a unified diff of the objects that change, or runs the program of KUBECTL_EXTERNAL_DIFF. Conflicts
 // are explained on stderr.
-func (v PlanView) WriteDiff(env *process.Env, plans []Planned) error {
+func (v PlanView) WriteDiff(ctx context.Context, env *process.Env, plans []Planned) error {
 	external := env.Getenv("KUBECTL_EXTERNAL_DIFF")
 	var live, merged []version
 	compare := func(t *place.Target, before, after map[string]any, file string) error {
@@ -56,7 +57,7 @@ func (v PlanView) WriteDiff(env *process.Env, plans []Planned) error {
 		case fieldmanager.Unchanged:
 			continue
 		case fieldmanager.Conflict:
-			if err := v.writePlan(env.Stderr, p); err != nil {
+			if err := v.writePlan(ctx, env.Stderr, p); err != nil {
 				return err
 			}
 			continue

@@ -66,14 +66,14 @@ func (p *Pruned) why() string {
 const manyFields = 10
 
 // WriteText writes plans for a person, and a summary if there are several.
-func (v PlanView) WriteText(w io.Writer, plans []Planned, failed int) error {
+func (v PlanView) WriteText(ctx context.Context, w io.Writer, plans []Planned, failed int) error {
 	counts := map[fieldmanager.Outcome]int{}
 	for _, p := range plans {
 		counts[p.Outcome]++
 		if p.Outcome == fieldmanager.Unchanged && !v.Unchanged && len(plans)+failed > 1 {
 			continue
 		}
-		if err := v.writePlan(w, p); err != nil {
+		if err := v.writePlan(ctx, w, p); err != nil {
 			return err
 		}
 	}
@@ -120,10 +120,10 @@ var outcomeColors = map[fieldmanager.Outcome]color.Attribute{
 }
 
 // writePlan writes one plan.
-func (v PlanView) writePlan(w io.Writer, p Planned) error {
+func (v PlanView) writePlan(ctx context.Context, w io.Writer, p Planned) error {
 	if p.Outcome == fieldmanager.Conflict {
 		report, err := p.Fields.WaysOut(
-			context.TODO(), place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
+			ctx, place.Wrap(p.Desired.Object), place.Wrap(p.Tree), p.Title(), p.Options)
 		if err != nil {
 			return err
 		}
