@@ -50,28 +50,11 @@ type Result struct {
 	Exception Exception
 }
 
-// An Observer sees the requests of a trace and what a server does with them.
-type Observer struct {
-	// Before is called before a step, with the request as it will be sent, generated values replaced. read gets an object
-	// of the server by its path.
-	Before func(step int, sent Asked, read func(path string) (*Answer, error)) error
-	// After is called with the response to that request, which a change of the schema does not have.
-	After func(step int, answer *Answer) error
-}
-
-// Replay is Observe without an observer.
-func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (results []Result, err error) {
-	return Observe(ctx, trace, options, nil)
-}
-
-// Observe replays a trace over TLS on a new server whose clock is the recorded one. It compares
+// Replay replays a trace over TLS on a new server whose clock is the recorded one. It compares
 // status code, warnings and body of every step. It stops at the first difference without an
 // exception, because later steps depend on it. Steps that change the schema succeed if the
 // server accepts the schema. The server has the Hooks of options, and all else from here.
-// observer, if it is not nil, sees the requests; its error ends the replay.
-func Observe(
-	ctx context.Context, trace *Trace, options apiserver.Options, observer *Observer,
-) (results []Result, err error) {
+func Replay(ctx context.Context, trace *Trace, options apiserver.Options) (results []Result, err error) {
 	now := new(atomic.Int64)
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
 	store := memory.New(memory.Options{})
@@ -108,7 +91,7 @@ func Observe(
 			}
 			now.Store(max(now.Load(), at.Unix()))
 		}
-		result, err := r.replay(ctx, store, step, observer.of(i))
+		result, err := r.replay(ctx, store, step)
 		if err != nil {
 			return results, fmt.Errorf("step %d: %w", i+1, err)
 		}
@@ -125,11 +108,8 @@ func Observe(
 
 // replay replays one step. If an exception explains that only the recorded server rejected the
 // write, it undoes the write.
-func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step, observer stepObserver) (Result, error) {
+func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) (Result, error) {
 	body, err := json.Marshal(step.Request.Body)
-	if err == nil {
-		err = r.observe(step, body, observer)
-	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -155,9 +135,6 @@ func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step, 
 		header["User-Agent"] = step.Request.UserAgent
 	}
 	answer, err := r.Ask(Request{Method: step.Request.Method, Target: target, Header: header, Body: string(body)})
-	if err == nil {
-		err = observer.after(answer)
-	}
 	if err != nil {
 		return Result{}, err
 	}
