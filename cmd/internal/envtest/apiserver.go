@@ -24,6 +24,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
@@ -47,6 +50,8 @@ type serverFlags struct {
 	issuers, accountKeys       []string
 	signingKey                 string
 	disabledPlugins            []string
+	featureGates               []string
+	audit                      *genericoptions.AuditOptions
 	requests                   int
 	timeout                    time.Duration
 	version                    string
@@ -71,7 +76,10 @@ func (f *serverFlags) register(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.issuers, "service-account-issuer", nil, "issuer of ServiceAccount tokens")
 	set.StringArrayVar(&f.accountKeys, "service-account-key-file", nil, "public keys of ServiceAccount tokens")
 	set.StringVar(&f.signingKey, "service-account-signing-key-file", "", "private key of ServiceAccount tokens")
-	set.StringSliceVar(&f.disabledPlugins, "disable-admission-plugins", nil, "NamespaceLifecycle has an effect")
+	set.StringSliceVar(&f.disabledPlugins, "disable-admission-plugins", nil, "admission plugins that are not called")
+	set.StringSliceVar(&f.featureGates, "feature-gates", nil, "features of Kubernetes, such as WatchList=false")
+	f.audit = genericoptions.NewAuditOptions()
+	f.audit.AddFlags(set)
 	set.IntVar(&f.requests, "max-requests-inflight", 0, "limit of requests in flight; 0 is 400")
 	set.DurationVar(&f.timeout, "request-timeout", time.Minute, "time to process a request")
 	set.StringVar(&f.version, "version", "false",
@@ -132,10 +140,18 @@ no effect.
 `
 
 func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
+	if err := utilfeature.DefaultMutableFeatureGate.Set(strings.Join(f.featureGates, ",")); err != nil {
+		return fmt.Errorf("--feature-gates: %w", err)
+	}
 	options, err := f.options(env)
 	if err != nil {
 		return err
 	}
+	stopAudit, err := f.auditTo(&options.Audit)
+	if err != nil {
+		return err
+	}
+	defer stopAudit()
 	if options.Store, err = openStore(ctx, f.etcdServers, f.etcdPrefix); err != nil {
 		return err
 	}
@@ -162,6 +178,29 @@ func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
 	}
 }
 
+// auditTo sets the policy and the sink of the flags, and returns what ends the sink. Without a policy nothing is recorded.
+func (f *serverFlags) auditTo(o *apiserver.Audit) (stop func(), err error) {
+	if err := errors.Join(f.audit.Validate()...); err != nil {
+		return nil, err
+	}
+	var config genericserver.Config
+	if err := f.audit.ApplyTo(&config); err != nil {
+		return nil, err
+	}
+	if config.AuditBackend == nil {
+		return func() {}, nil
+	}
+	o.Policy, o.Sink = config.AuditPolicyRuleEvaluator, config.AuditBackend
+	stopped := make(chan struct{})
+	if err := config.AuditBackend.Run(stopped); err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return func() {
+		close(stopped)
+		config.AuditBackend.Shutdown()
+	}, nil
+}
+
 // options returns the options that need no store.
 func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error) {
 	o = apiserver.Options{
@@ -169,6 +208,7 @@ func (f *serverFlags) options(env *process.Env) (o apiserver.Options, err error)
 		Version:                   f.version,
 		Controllers:               true, // kube-apiserver leaves to them what is theirs, with none about too
 		DisableNamespaceLifecycle: slices.Contains(f.disabledPlugins, "NamespaceLifecycle"),
+		DisabledAdmissionPlugins:  f.disabledPlugins,
 		Limits:                    apiserver.Limits{Requests: f.requests, Request: f.timeout},
 		Log:                       slog.New(slog.NewTextHandler(env.Stderr, nil)),
 	}

@@ -243,9 +243,13 @@ func TestControlPlanes(t *testing.T) {
 func TestFlags(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens.csv")
 	require.NoError(t, os.WriteFile(tokens, []byte(`secret,ann,1,"system:masters,others"`+"\n"), 0o600))
+	policy, log := filepath.Join(t.TempDir(), "policy.yaml"), filepath.Join(t.TempDir(), "audit.log")
+	require.NoError(t, os.WriteFile(policy,
+		[]byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600))
 	p := startPlane(t, assets(t), "--token-auth-file", tokens, "--authorization-mode=Node,RBAC", "--bind-address=0.0.0.0",
-		"--feature-gates=Some=true", "--audit-log-path", "-", "-v", "5", "--version="+openapi.KubernetesVersion+"-custom",
-		"--advertise-address=192.0.2.7", "--service-cluster-ip-range=10.7.0.0/24,fd00::/112")
+		"--feature-gates=WatchList=false", "--audit-policy-file", policy, "--audit-log-path", log, "--runtime-config=api/all=true",
+		"--disable-admission-plugins=PodSecurity,ServiceAccount", "-v", "5",
+		"--version="+openapi.KubernetesVersion+"-custom", "--advertise-address=192.0.2.7", "--service-cluster-ip-range=10.7.0.0/24,fd00::/112")
 	config := &rest.Config{Host: p.url, BearerToken: "secret"}
 	config.CAData = p.serving.pem()
 	client, err := kubernetes.NewForConfig(config)
@@ -262,10 +266,23 @@ func TestFlags(t *testing.T) {
 	version, err := client.ServerVersion()
 	require.NoError(t, err)
 	require.Equal(t, openapi.KubernetesVersion+"-custom", version.GitVersion)
+	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "restricted", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	_, err = client.CoreV1().Namespaces().Create(t.Context(), restricted, metav1.CreateOptions{})
+	require.NoError(t, err)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p"},
+		Spec:       corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	_, err = client.CoreV1().Pods("restricted").Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err, "PodSecurity is disabled")
 	printed := p.stop()
+	events, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Contains(t, string(events), `"requestURI":"/api/v1/namespaces/default/services/kubernetes"`)
 	for _, warning := range []string{
-		"flag feature-gates has no effect", "flag audit-log-path has no effect",
-		"--bind-address=0.0.0.0: listening on 127.0.0.1",
+		"flag runtime-config has no effect", "--bind-address=0.0.0.0: listening on 127.0.0.1",
 	} {
 		require.Contains(t, printed, "kube-apiserver: warning: "+warning)
 	}
@@ -354,6 +371,8 @@ func TestRefusedFlags(t *testing.T) {
 		{"no range", "there would be no cluster IPs", []string{"--service-cluster-ip-range=10.0.0.0"},
 			"--service-cluster-ip-range"},
 		{"no address", "nobody could reach it", []string{"--advertise-address=here"}, "--advertise-address"},
+		{"no such feature", "as kube-apiserver", []string{"--feature-gates=Some=true"}, "unrecognized feature gate: Some"},
+		{"no such policy", "nothing would be recorded", []string{"--audit-policy-file=missing"}, "missing"},
 		{"a number that is none", "it means nothing", []string{"--max-requests-inflight=many"}, "max-requests-inflight"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
