@@ -178,7 +178,8 @@ func (f *serverFlags) serve(ctx context.Context, env *process.Env) error {
 	}
 }
 
-// auditTo sets the policy and the sink of the flags, and returns what ends the sink. Without a policy nothing is recorded.
+// auditTo sets the policy and the sink of the flags, and returns what ends the sink. Without a policy nothing is
+// recorded.
 func (f *serverFlags) auditTo(o *apiserver.Audit) (stop func(), err error) {
 	if err := errors.Join(f.audit.Validate()...); err != nil {
 		return nil, err

@@ -247,9 +247,10 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, os.WriteFile(policy,
 		[]byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600))
 	p := startPlane(t, assets(t), "--token-auth-file", tokens, "--authorization-mode=Node,RBAC", "--bind-address=0.0.0.0",
-		"--feature-gates=WatchList=false", "--audit-policy-file", policy, "--audit-log-path", log, "--runtime-config=api/all=true",
-		"--disable-admission-plugins=PodSecurity,ServiceAccount", "-v", "5",
-		"--version="+openapi.KubernetesVersion+"-custom", "--advertise-address=192.0.2.7", "--service-cluster-ip-range=10.7.0.0/24,fd00::/112")
+		"--feature-gates=WatchList=false", "--audit-policy-file", policy, "--audit-log-path", log,
+		"--runtime-config=api/all=true", "--disable-admission-plugins=PodSecurity,ServiceAccount", "-v", "5",
+		"--version="+openapi.KubernetesVersion+"-custom", "--advertise-address=192.0.2.7",
+		"--service-cluster-ip-range=10.7.0.0/24,fd00::/112")
 	config := &rest.Config{Host: p.url, BearerToken: "secret"}
 	config.CAData = p.serving.pem()
 	client, err := kubernetes.NewForConfig(config)
