@@ -86,6 +86,12 @@ func runScripts(t *testing.T, dir string) {
 			env.Values[worldKey{}] = w
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "kube-apiserver" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return os.Getenv(realServer) != "", nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tenure": runTenure, "clock": setClock, "hold": holdStore,
 			"exits": runExits, "answers": runAnswers, "cluster": startCluster,
