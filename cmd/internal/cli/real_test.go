@@ -22,7 +22,7 @@ import (
 // realServer names a variable with the path of a kube-apiserver. With it, TestClusterScripts runs against that server,
 // and the etcd in PATH, instead of the server of this module:
 //
-//	go run ./hosts/kube-apiserver build --stock
+//	go run ./hosts/kube-apiserver build --only stock
 //	KUBE_APISERVER=PATH go test ./cmd/internal/cli -run TestClusterScripts -v
 const realServer = "KUBE_APISERVER"
 
