@@ -111,6 +111,24 @@ func TestConversionWebhookErrors(t *testing.T) {
 	}
 }
 
+// A conversion that failed is tried again: the webhook of a controller responds once the controller runs.
+func TestConversionWebhookRecovers(t *testing.T) {
+	h := newHost(t, apiserver.Options{})
+	ready := false
+	h.must("POST", crdPath, "", definition("v1", conversionWebhook(t, func(u *unstructured.Unstructured, to string) error {
+		if !ready {
+			return fmt.Errorf("not ready")
+		}
+		return reversed(u, to)
+	})))
+	h.must("POST", widgetsV1, "",
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"text":"abc"}}`)
+	require.Contains(t, h.refused(http.StatusInternalServerError, "GET", widgetsV2, "", ""), "not ready")
+	ready = true
+	require.Equal(t, []string{"w"}, names(h.must("GET", widgetsV2, "", "")))
+	require.Equal(t, "cba", spec(h.must("GET", widgetsV2+"/w", "", ""), "text"))
+}
+
 // A dry run of a create may have a resourceVersion: the storage checks that it has none.
 func TestDryRunWithResourceVersion(t *testing.T) {
 	store := memory.New(memory.Options{})

@@ -73,6 +73,17 @@ func (c *cache) get(key cacheKey, value []byte) *entry {
 	return e
 }
 
+// remove removes an entry, unless it is gone.
+func (c *cache) remove(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found, ok := c.entries[e.key]; ok && found.Value == e {
+		c.recent.Remove(found)
+		delete(c.entries, e.key)
+		c.free += int64(len(e.value)) * expansion
+	}
+}
+
 // decoder implements etcd3.Decoder with the cache.
 type decoder struct {
 	etcd3.Decoder
@@ -80,12 +91,15 @@ type decoder struct {
 	cache *cache
 }
 
-// entry returns the decoded object of a value.
+// entry returns the decoded object of a value. An error is for those who wait for it alone: a conversion webhook may
+// respond the next time.
 func (d *decoder) entry(value []byte, revision int64, previous bool) (*entry, error) {
 	e := d.cache.get(cacheKey{d, revision, previous}, value)
 	e.once.Do(func() {
 		e.object = d.new()
-		e.err = d.Decoder.Decode(value, e.object, revision)
+		if e.err = d.Decoder.Decode(value, e.object, revision); e.err != nil {
+			d.cache.remove(e)
+		}
 	})
 	return e, e.err
 }
