@@ -133,22 +133,11 @@ func (m *merger) mergeLeaf(t *Type, s shape, live, applied any) result {
 // equal is [Semantics.leavesEqual], which counts what it visits.
 func (m *merger) equal(t *Type, a, b any) bool {
 	left := MaxValues - m.values
-	if isNilContainer(a) == isNilContainer(b) && equal(a, b, 0, &left) {
+	if equal(a, b, 0, &left) {
 		m.values = MaxValues - left
 		return true
 	}
 	return m.semantics != nil && m.semantics.sameMeaning(t, a, b, 0)
-}
-
-// isNilContainer reports whether v is a nil map or list, which is written as null.
-func isNilContainer(v any) bool {
-	switch x := v.(type) {
-	case map[string]any:
-		return x == nil
-	case []any:
-		return x == nil
-	}
-	return false
 }
 
 func (m *merger) mergeEntries(of *Map, live, applied map[string]any) (result, *fieldpath.Set) {

@@ -183,6 +183,9 @@ func TestMergeUnchanged(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, m{"free": "x"}, got.Value, "a nil container is no text, nor is nought")
 	}
+	got, err = root.Merge(m{"args": []any{}}, m{"args": []any(nil)}, typed.Rules{})
+	require.NoError(t, err)
+	require.Equal(t, m{"args": []any{}}, got.Value, "a nil list equals an empty one")
 	got, err = root.Merge(map[string]any{"num": int64(1)}, map[string]any{"num": 1.0}, typed.Rules{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"num": int64(1)}, got.Value, "of two equal numbers live's stays")

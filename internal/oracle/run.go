@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenure-ssa/tenure/managedfields"
 	"github.com/tenure-ssa/tenure/typed"
+	"github.com/tenure-ssa/tenure/typed/fieldpath"
 )
 
 // maxSteps bounds the writes of one run.
@@ -107,19 +108,49 @@ func (g *Gen) run() error {
 }
 
 // KeepName gives the metadata of Tenure's object to upstream's, if upstream's lost its name: an apply without a name
-// that drops the last field of metadata that anybody owned removes all of metadata (doc/differences.md, 31). It reports
-// whether it did.
+// that drops the last field of metadata that anybody owned removes all of metadata, with the lists without items in it
+// and who owns them (doc/differences.md, 31). It reports whether it did.
 func KeepName(upstream, tenure *unstructured.Unstructured) bool {
 	if upstream.GetName() != "" || tenure.GetName() == "" {
 		return false
 	}
 	kept := tenure.DeepCopy().Object["metadata"].(map[string]any)
 	delete(kept, "managedFields")
-	if list := managedFields(upstream.Object); list != nil {
+	list := managedFields(upstream.Object)
+	if own := managedFields(tenure.Object); lostEmpty(list, own, kept) {
+		list = own
+	}
+	if list != nil {
 		kept["managedFields"] = list
 	}
 	upstream.Object["metadata"] = kept
 	return true
+}
+
+// lostEmpty reports whether upstream's entries lack what is null or empty in metadata, and nothing else of Tenure's.
+func lostEmpty(upstream, tenure []any, metadata map[string]any) bool {
+	up, err1 := managedfields.DecodeTree(upstream)
+	own, err2 := managedfields.DecodeTree(tenure)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	tree, left := map[string]any{"metadata": metadata}, len(up)
+	for _, e := range own {
+		var had *fieldpath.Set
+		if i := up.Index(e.Key); i >= 0 {
+			left--
+			if had = up[i].Owned(); !had.Difference(e.Owned()).Empty() || !up[i].Time.Equal(e.Time) {
+				return false
+			}
+		}
+		for path := range e.Owned().Difference(had).All() {
+			v, there := typed.Deduced().Get(tree, path)
+			if !there || !path[0].Equal(fieldpath.Field("metadata")) || !isEmpty(v) {
+				return false
+			}
+		}
+	}
+	return left == 0
 }
 
 // compare compares what both engines made of a write.
