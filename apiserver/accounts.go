@@ -8,6 +8,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -57,8 +58,8 @@ func newAccounts(tables *resources.Current, options ServiceAccounts) (accounts, 
 // boundObjects reads the objects that tokens are bound to. It implements serviceaccount.ServiceAccountTokenGetter.
 type boundObjects struct{ tables *resources.Current }
 
-func getBound[T any](ctx context.Context, b boundObjects, plural, namespace, name string) (*T, error) {
-	r := b.tables.Table().Resource(schema.GroupVersionResource{Version: "v1", Resource: plural})
+func getBound[T any](ctx context.Context, b boundObjects, group, plural, namespace, name string) (*T, error) {
+	r := b.tables.Table().Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
 	obj, err := r.Get(ctx, namespace, name)
 	if err != nil {
 		return nil, err
@@ -67,17 +68,29 @@ func getBound[T any](ctx context.Context, b boundObjects, plural, namespace, nam
 }
 
 func (b boundObjects) GetServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
-	return getBound[corev1.ServiceAccount](ctx, b, "serviceaccounts", namespace, name)
+	return getBound[corev1.ServiceAccount](ctx, b, "", "serviceaccounts", namespace, name)
 }
 
 func (b boundObjects) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
-	return getBound[corev1.Pod](ctx, b, "pods", namespace, name)
+	return getBound[corev1.Pod](ctx, b, "", "pods", namespace, name)
 }
 
 func (b boundObjects) GetSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	return getBound[corev1.Secret](ctx, b, "secrets", namespace, name)
+	return getBound[corev1.Secret](ctx, b, "", "secrets", namespace, name)
 }
 
 func (b boundObjects) GetNode(ctx context.Context, name string) (*corev1.Node, error) {
-	return getBound[corev1.Node](ctx, b, "nodes", "", name)
+	return getBound[corev1.Node](ctx, b, "", "nodes", "", name)
+}
+
+func (b boundObjects) GetMutatingWebhookConfiguration(ctx context.Context, name string) (
+	*admissionregistrationv1.MutatingWebhookConfiguration, error) {
+	return getBound[admissionregistrationv1.MutatingWebhookConfiguration](ctx, b, admissionregistrationv1.GroupName,
+		"mutatingwebhookconfigurations", "", name)
+}
+
+func (b boundObjects) GetValidatingWebhookConfiguration(ctx context.Context, name string) (
+	*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	return getBound[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, b, admissionregistrationv1.GroupName,
+		"validatingwebhookconfigurations", "", name)
 }

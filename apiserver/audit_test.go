@@ -65,15 +65,15 @@ func TestAudit(t *testing.T) {
 		verb, request, response, hidden string
 	}{
 		{"an apply in YAML, with both bodies", "PATCH", namespace + "configmaps/a?fieldManager=m", applyYAML,
-			apply("ConfigMap", "data: {a: b}"), 201, "RequestResponse", "patch", `data: {a: b}`, `"manager":"m"`, ""},
+			apply("ConfigMap", "data: {a: b}"), 201, "RequestResponse", "patch", `"data":{"a":"b"}`, `"manager":"m"`, ""},
 		{"no read", "GET", namespace + "configmaps/a", "", "", 200, "", "", "", "", ""},
 		{"no bodies of Secrets", "PATCH", namespace + "secrets/a?fieldManager=m", applyYAML,
 			apply("Secret", "stringData: {a: hidden}"), 201, "Metadata", "patch", "", "", "hidden"},
 		{"no managed fields", "PATCH", namespace + "services/a?fieldManager=m", applyYAML,
-			apply("Service", "spec: {ports: [{port: 80}]}"), 201, "RequestResponse", "patch", `port: 80`, `"port":80`,
+			apply("Service", "spec: {ports: [{port: 80}]}"), 201, "RequestResponse", "patch", `"port":80`, `"port":80`,
 			"managedFields"},
 		{"a request that fails", "PATCH", namespace + "configmaps/a?fieldManager=n", applyYAML,
-			apply("ConfigMap", "data: {a: c}"), 409, "RequestResponse", "patch", `a: c`, `"reason":"Conflict"`, ""},
+			apply("ConfigMap", "data: {a: c}"), 409, "RequestResponse", "patch", `"a":"c"`, `"reason":"Conflict"`, ""},
 		{"a body that is neither JSON nor YAML", "POST", namespace + "configmaps", "application/json", "{", 400,
 			"RequestResponse", "create", "", `"reason":"BadRequest"`, ""},
 		{"a JSON Patch", "PATCH", namespace + "configmaps/a", "application/json-patch+json",

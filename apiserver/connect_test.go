@@ -53,7 +53,7 @@ func TestWebhooksForConnect(t *testing.T) {
 		{"proxy of a Pod", "PUT", pods + "proxy/a/b/?x=y", "PodProxyOptions",
 			`{"kind":"PodProxyOptions","apiVersion":"v1","path":"/a/b/"}`, 400, "the path has the slashes of the request"},
 		{"proxy of a Service", "GET", "/api/v1/namespaces/default/services/s:http/proxy", "ServiceProxyOptions",
-			`{"kind":"ServiceProxyOptions","apiVersion":"v1"}`, 404, ""},
+			`{"kind":"ServiceProxyOptions","apiVersion":"v1"}`, 503, "it has no endpoints"},
 		{"proxy of a node", "DELETE", "/api/v1/nodes/n/proxy/run", "NodeProxyOptions",
 			`{"kind":"NodeProxyOptions","apiVersion":"v1","path":"/run"}`, 404, ""},
 		{"options that are invalid", "POST", pods + "portforward?ports=http", "", "", 400, "admission sees valid options"},

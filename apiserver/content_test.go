@@ -44,7 +44,7 @@ func TestProtobuf(t *testing.T) {
 }
 
 // TestErrorsAsAccepted: errors are encoded as the client accepts, wherever a request fails, and in indented JSON if it
-// accepts nothing that is served. These are the responses of kube-apiserver v1.36.3.
+// accepts nothing that is served. These are the responses of kube-apiserver v1.37.2.
 func TestErrorsAsAccepted(t *testing.T) {
 	const (
 		missing  = "/api/v1/namespaces/default/configmaps/missing"
@@ -92,7 +92,7 @@ func TestDuplicateKeysInIntents(t *testing.T) {
 	require.Contains(t, w.Header().Get("Warning"), `key \"k\" already set in map`)
 	require.Contains(t, h.refused(http.StatusBadRequest, "PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Strict",
 		applyPatch, intent),
-		"error strict decoding YAML")
+		"error strict decoding patch")
 	require.Empty(t, h.ask("PATCH", configMaps+"/a?fieldManager=m&fieldValidation=Ignore", applyPatch,
 		intent).Header().Get("Warning"))
 }

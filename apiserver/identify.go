@@ -47,17 +47,12 @@ func newAuthenticator(
 	return known
 }
 
-// onlyAuthenticated is the Authorizer of a server that lets anonymous requests in and has no
-// other: it allows all to users with credentials, and to others what tells whether the server
-// is ready.
-type onlyAuthenticated struct{}
-
 // publicPaths are the paths that need no credentials.
 var publicPaths = []string{"/healthz", "/livez", "/readyz", "/version"}
 
-func (onlyAuthenticated) Authorize(
-	_ context.Context, a authorizer.Attributes,
-) (authorizer.Decision, string, error) {
+// onlyAuthenticated is the Authorizer of a server that lets anonymous requests in and has no other: it allows all to
+// users with credentials, and to others what tells whether the server is ready.
+func onlyAuthenticated(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser().GetName() != user.Anonymous || !a.IsResourceRequest() && a.IsReadOnly() &&
 		slices.Contains(publicPaths, a.GetPath()) {
 		return authorizer.DecisionAllow, "", nil

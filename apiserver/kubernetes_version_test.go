@@ -16,8 +16,8 @@ func TestKubernetesVersion(t *testing.T) {
 	h := newHost(t, apiserver.Options{})
 	w := h.ask("GET", "/version", "", "")
 	require.Equal(t, http.StatusOK, w.Code)
-	for _, want := range []string{`"gitVersion": "` + openapi.KubernetesVersion + `"`, `"minor": "36"`,
-		`"minCompatibilityMinor": "35"`} {
+	for _, want := range []string{`"gitVersion": "` + openapi.KubernetesVersion + `"`, `"minor": "37"`,
+		`"minCompatibilityMinor": "36"`} {
 		require.Contains(t, w.Body.String(), want)
 	}
 }

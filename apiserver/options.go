@@ -232,7 +232,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.Authorizer == nil && o.Anonymous {
-		o.Authorizer = onlyAuthenticated{}
+		o.Authorizer = authorizer.AuthorizerFunc(onlyAuthenticated)
 	} else if o.Authorizer == nil {
 		o.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	}

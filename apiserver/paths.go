@@ -50,7 +50,7 @@ func (s *Server) paths() *http.ServeMux {
 // kubernetesVersion is the version of the API: that of the embedded documents and the Go types.
 const kubernetesVersion = builtintypes.KubernetesVersion
 
-// minorOf returns the minor version of a Kubernetes version, such as 36 of v1.36.3.
+// minorOf returns the minor version of a Kubernetes version, such as 37 of v1.37.2.
 func minorOf(gitVersion string) int {
 	var minor, patch int
 	if _, err := fmt.Sscanf(gitVersion, "v1.%d.%d", &minor, &patch); err != nil {

@@ -334,6 +334,7 @@ func defaultStatefulSet(o *appsv1.StatefulSet) {
 	}
 	if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && strategy.RollingUpdate != nil {
 		setPointer(&strategy.RollingUpdate.Partition, 0)
+		setPointer(&strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
 	}
 	setPointer(&o.Spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	setDefault(&o.Spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted,
@@ -429,6 +430,7 @@ func defaultCSIDriver(o *storagev1.CSIDriver) {
 	s := &o.Spec
 	setPointer(&s.AttachRequired, true)
 	setPointer(&s.PodInfoOnMount, false)
+	setPointer(&s.PreventPodSchedulingIfMissing, false)
 	setPointer(&s.StorageCapacity, false)
 	setPointer(&s.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 	if len(s.VolumeLifecycleModes) == 0 {

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -76,29 +75,4 @@ func TestOf(t *testing.T) {
 	pod := &corev1.Pod{}
 	defaults.Of(corev1.SchemeGroupVersion.WithKind("Pod"))(pod)
 	require.Equal(t, corev1.RestartPolicyAlways, pod.Spec.RestartPolicy, "a Go struct, in place")
-}
-
-// TestPodLevelResources: what a Pod as a whole has of its containers is added up before quantities are rounded.
-func TestPodLevelResources(t *testing.T) {
-	half := corev1.ResourceList{"cpu": resource.MustParse("0.0005"), "hugepages-2Mi": resource.MustParse("0.0005")}
-	pod := &corev1.Pod{Spec: corev1.PodSpec{
-		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": resource.MustParse("1Gi")}},
-		Containers: []corev1.Container{
-			{Name: "a", Resources: corev1.ResourceRequirements{Limits: half.DeepCopy()}},
-			{Name: "b", Resources: corev1.ResourceRequirements{Limits: half.DeepCopy()}},
-		},
-	}}
-	defaults.Set(pod)
-	milli := resource.MustParse("1m")
-	for _, row := range []struct {
-		of, name, why string
-		got           resource.Quantity
-	}{
-		{"container's limit", "cpu", "rounded up", pod.Spec.Containers[0].Resources.Limits["cpu"]},
-		{"Pod's request", "cpu", "two halves", pod.Spec.Resources.Requests["cpu"]},
-		{"Pod's limit", "hugepages-2Mi", "two halves", pod.Spec.Resources.Limits["hugepages-2Mi"]},
-		{"Pod's request", "hugepages-2Mi", "the limit", pod.Spec.Resources.Requests["hugepages-2Mi"]},
-	} {
-		require.Zero(t, milli.Cmp(row.got), "%s of %s (%s): %s", row.of, row.name, row.why, &row.got)
-	}
 }

@@ -21,6 +21,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -49,5 +50,6 @@ var packages = map[schema.GroupVersion]func(*runtime.Scheme) error{
 	rbacv1.SchemeGroupVersion:                  rbacv1.AddToScheme,
 	resourcev1.SchemeGroupVersion:              resourcev1.AddToScheme,
 	schedulingv1.SchemeGroupVersion:            schedulingv1.AddToScheme,
+	storagemigrationv1.SchemeGroupVersion:      storagemigrationv1.AddToScheme,
 	storagev1.SchemeGroupVersion:               storagev1.AddToScheme,
 }

@@ -8,6 +8,9 @@ import (
 
 // defaultPod sets the defaults of a Pod, including those that a Pod template does not have.
 func defaultPod(o *corev1.Pod) {
+	if s := o.Spec.TerminationGracePeriodSeconds; s != nil && *s < 0 {
+		*s = 1
+	}
 	defaultPodSpec(&o.Spec)
 	for i := range o.Spec.InitContainers {
 		defaultRequests(&o.Spec.InitContainers[i].Resources)
@@ -15,7 +18,6 @@ func defaultPod(o *corev1.Pod) {
 	for i := range o.Spec.Containers {
 		defaultRequests(&o.Spec.Containers[i].Resources)
 	}
-	defaultPodLevelResources(o)
 	defaultPodIPs(&o.Status)
 	setPointer(&o.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
 	if o.Spec.HostNetwork {
@@ -32,7 +34,13 @@ func defaultPod(o *corev1.Pod) {
 // defaultRequests sets missing resource requests to the limits.
 func defaultRequests(r *corev1.ResourceRequirements) {
 	for name, limit := range r.Limits {
-		addMissing(&r.Requests, name, limit)
+		if _, ok := r.Requests[name]; ok {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = limit.DeepCopy()
 	}
 }
 

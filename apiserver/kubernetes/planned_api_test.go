@@ -53,6 +53,21 @@ var plannedOthers = []plannedKind{
 			`"spec":{"config":[{"opaque":{"driver":"d.example.com","parameters":{"kind":"K","apiVersion":"v1","n":1}}}],` +
 				`"selectors":null}`,
 		}},
+	{apiVersion: "resource.k8s.io/v1", kind: "DeviceTaintRule",
+		path: "/apis/resource.k8s.io/v1/devicetaintrules", bodies: []string{
+			`"spec":{"taint":{"key":"k","effect":"NoSchedule"}}`,
+			`"spec":{"deviceSelector":null,"taint":{"key":"k","effect":"NoSchedule"}}`,
+			`"spec":{"deviceSelector":{"driver":"d.example.com"},"taint":{"key":"k","value":"","effect":"NoExecute"}}`,
+			`"spec":{"deviceSelector":{},"taint":{"key":"k","effect":"NoExecute","timeAdded":"2026-01-02T03:04:05Z"}}`,
+			`"spec":{"deviceSelector":{"pool":"p","device":"d"},"taint":{"key":"example.com/k","effect":"None"}}`,
+		}},
+	{apiVersion: "storagemigration.k8s.io/v1", kind: "StorageVersionMigration",
+		path: "/apis/storagemigration.k8s.io/v1/storageversionmigrations", bodies: []string{
+			`"spec":{"resource":{"group":"","resource":"secrets"}}`,
+			`"spec":{"resource":{"group":"apps","resource":"deployments"}}`, `"spec":{"resource":{"resource":"pods"}}`,
+			`"spec":{"resource":{"group":"example.com","resource":"widgets"}}`,
+			`"spec":{"resource":{"group":null,"resource":"configmaps"}}`,
+		}},
 	{apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim",
 		path:   "/apis/resource.k8s.io/v1" + inDefault + "resourceclaims",
 		bodies: resourceClaims(`"spec":SPEC`)},

@@ -56,6 +56,19 @@ var plannedCluster = []plannedKind{
 		}},
 	{apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest",
 		path: "/apis/certificates.k8s.io/v1/certificatesigningrequests", bodies: signingRequests},
+	{apiVersion: "certificates.k8s.io/v1", kind: "ClusterTrustBundle",
+		path: "/apis/certificates.k8s.io/v1/clustertrustbundles", bodies: []string{
+			`"spec":{"trustBundle":"` + trustBundle + `"}`, `"spec":{"signerName":"","trustBundle":"` + trustBundle + `"}`,
+			`"spec":{"trustBundle":"` + trustBundle + `\n"}`, `"spec":{"trustBundle":"` + trustBundle + `\n\n"}`,
+			`"spec":{"signerName":null,"trustBundle":"` + trustBundle + `"}`,
+		}},
+	{apiVersion: "certificates.k8s.io/v1", kind: "PodCertificateRequest",
+		path: "/apis/certificates.k8s.io/v1" + inDefault + "podcertificaterequests", bodies: []string{
+			`"spec":{` + podCertificate + `}`, `"spec":{` + podCertificate + `,"maxExpirationSeconds":3600}`,
+			`"spec":{` + podCertificate + `,"unverifiedUserAnnotations":{}}`,
+			`"spec":{` + podCertificate + `,"unverifiedUserAnnotations":null}`,
+			`"spec":{` + podCertificate + `,"unverifiedUserAnnotations":{"example.com/a":""}}`,
+		}},
 	{apiVersion: "coordination.k8s.io/v1", kind: "Lease",
 		path: "/apis/coordination.k8s.io/v1" + inDefault + "leases", bodies: []string{
 			`"spec":{}`, `"spec":{"holderIdentity":"h","leaseDurationSeconds":15}`, `"spec":{"holderIdentity":""}`,
@@ -186,6 +199,21 @@ var signingRequests = []string{
 	`"spec":{"request":"` + signingRequest + `","signerName":"example.com/s","usages":["client auth"],` +
 		`"username":"","uid":""}`,
 }
+
+// trustBundle is a certificate of an authority, and podCertificate the required fields of a PodCertificateRequest.
+const (
+	trustBundle = `-----BEGIN CERTIFICATE-----\nMIIBMDCB46ADAgECAhQQ4VK9WnzbJryGXhurD21o6Ysz/zAFBgMrZXAwDTELMAkG\n` +
+		`A1UEAwwCY2EwIBcNMjYxMTI0MTAyMDM0WhgPMjEyNjEwMzExMDIwMzRaMA0xCzAJ\n` +
+		`BgNVBAMMAmNhMCowBQYDK2VwAyEAcHoCeBGhxmjwi7PnbvsI0FWSZlMMVW74c320\n` +
+		`xqsymNijUzBRMB0GA1UdDgQWBBTk0ovsXxIhJlsl4BTAlcGJLGwbwDAfBgNVHSME\n` +
+		`GDAWgBTk0ovsXxIhJlsl4BTAlcGJLGwbwDAPBgNVHRMBAf8EBTADAQH/MAUGAytl\n` +
+		`cANBAJnzBZYaXf3KbsQTFThjEJncfqVa8MAJpyQNLRkc/GFSOyV4sjpzsaVnah/i\n` +
+		`Mzr1bzszIlbyvBIDhrggIYWCLAw=\n-----END CERTIFICATE-----`
+	podCertificate = `"signerName":"example.com/s","podName":"p","podUID":"u","serviceAccountName":"s",` +
+		`"serviceAccountUID":"v","nodeName":"n","nodeUID":"w","stubPKCS10Request":"` + stubRequest + `"`
+	stubRequest = "MH8wMwIBADAAMCowBQYDK2VwAyEATKAEc1nFjnWC46POdLfUmd5iqQzDs2KZF6fuaRubh9igADAFBgMrZXADQQCW/B" +
+		"Mm7wFz/+dpZLtGvONB2kbjehmLlC+11nZ+7bf7e48p7whRCvBUMsazfKTDdRM+hIiZqKhomP0mXaZVjIgA"
+)
 
 var flowSchemas = []string{
 	`"spec":{"priorityLevelConfiguration":{"name":"global-default"}}`,

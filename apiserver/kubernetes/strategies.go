@@ -22,6 +22,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
 	"k8s.io/kubernetes/pkg/registry/batch/job"
 	"k8s.io/kubernetes/pkg/registry/certificates/certificates"
+	"k8s.io/kubernetes/pkg/registry/certificates/clustertrustbundle"
+	"k8s.io/kubernetes/pkg/registry/certificates/podcertificaterequest"
 	"k8s.io/kubernetes/pkg/registry/coordination/lease"
 	"k8s.io/kubernetes/pkg/registry/core/configmap"
 	"k8s.io/kubernetes/pkg/registry/core/endpoint"
@@ -53,6 +55,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/rbac/role"
 	"k8s.io/kubernetes/pkg/registry/rbac/rolebinding"
 	"k8s.io/kubernetes/pkg/registry/resource/deviceclass"
+	"k8s.io/kubernetes/pkg/registry/resource/devicetaintrule"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaim"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaimtemplate"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceslice"
@@ -63,6 +66,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
+	"k8s.io/kubernetes/pkg/registry/storagemigration/storagemigration"
+	"k8s.io/utils/clock"
 )
 
 // strategy are the strategies of a resource: of itself, and of its subresources.
@@ -178,6 +183,9 @@ func infrastructureStrategies() map[schema.GroupKind]strategy {
 			"status": servicecidr.StatusStrategy,
 		}),
 		{Group: "resource.k8s.io", Kind: "DeviceClass"}: of(deviceclass.Strategy, nil),
+		{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}: of(devicetaintrule.Strategy, subresources{
+			"status": devicetaintrule.StatusStrategy,
+		}),
 		{Group: "resource.k8s.io", Kind: "ResourceClaim"}: of(claims, subresources{
 			"status": resourceclaim.NewStatusStrategy(claims),
 		}),
@@ -200,6 +208,8 @@ func infrastructureStrategies() map[schema.GroupKind]strategy {
 // controlStrategies returns the strategies of what the API server itself goes by, and of its clients.
 func controlStrategies() map[schema.GroupKind]strategy {
 	s := scheme()
+	allowAll := authorizerfactory.NewAlwaysAllowAuthorizer()
+	certificateRequests := podcertificaterequest.NewStrategy()
 	validatingPolicies := validatingadmissionpolicy.NewStrategy(nil, nil)
 	return map[schema.GroupKind]strategy{
 		{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}: of(
@@ -231,6 +241,13 @@ func controlStrategies() map[schema.GroupKind]strategy {
 		{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: of(certificates.Strategy, subresources{
 			"status":   certificates.StatusStrategy,
 			"approval": certificates.ApprovalStrategy,
+		}),
+		{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}: of(clustertrustbundle.Strategy, nil),
+		{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}: of(certificateRequests, subresources{
+			"status": podcertificaterequest.NewStatusStrategy(certificateRequests, allowAll, clock.RealClock{}),
+		}),
+		{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}: of(storagemigration.Strategy, subresources{
+			"status": storagemigration.StatusStrategy,
 		}),
 		{Group: "coordination.k8s.io", Kind: "Lease"}: of(lease.Strategy, nil),
 		{Group: "events.k8s.io", Kind: "Event"}:       of(event.Strategy, nil),

@@ -126,15 +126,7 @@ func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) 
 	if err != nil {
 		return Result{}, err
 	}
-	target := step.Request.Path
-	if step.Request.Query != "" {
-		target += "?" + step.Request.Query
-	}
-	header := map[string]string{"Content-Type": step.Request.ContentType}
-	if step.Request.UserAgent != "" {
-		header["User-Agent"] = step.Request.UserAgent
-	}
-	answer, err := r.Ask(Request{Method: step.Request.Method, Target: target, Header: header, Body: string(body)})
+	answer, err := r.Ask(step.Request.request(string(body)))
 	if err != nil {
 		return Result{}, err
 	}
@@ -143,6 +135,18 @@ func (r *Replayer) replay(ctx context.Context, store storage.Store, step *Step) 
 		err = r.undo(ctx, kept)
 	}
 	return result, err
+}
+
+// request returns the request with a body.
+func (r *Asked) request(body string) Request {
+	q := Request{Method: r.Method, Target: r.Path, Header: map[string]string{"Content-Type": r.ContentType}, Body: body}
+	if r.Query != "" {
+		q.Target += "?" + r.Query
+	}
+	if r.UserAgent != "" {
+		q.Header["User-Agent"] = r.UserAgent
+	}
+	return q
 }
 
 // compare compares a response with the recorded one.

@@ -16,7 +16,7 @@ type Trace struct {
 	Name   string         `json:"name"`
 	About  string         `json:"about"`
 	Server string         `json:"server"`
-	CRD    map[string]any `json:"crd"`
+	CRD    map[string]any `json:"crd,omitempty"`
 	Steps  []Step         `json:"steps"`
 }
 
@@ -25,7 +25,7 @@ type Step struct {
 	Note    string `json:"note"`
 	Request Asked  `json:"request"`
 	// Now is the server's clock in RFC 3339; empty if it wrote nothing.
-	Now      string   `json:"now"`
+	Now      string   `json:"now,omitempty"`
 	Response Answered `json:"response"`
 }
 
@@ -34,17 +34,17 @@ type Step struct {
 type Asked struct {
 	Method      string `json:"method"`
 	Path        string `json:"path"`
-	Query       string `json:"query"`
-	ContentType string `json:"contentType"`
-	UserAgent   string `json:"userAgent"`
-	Body        any    `json:"body"`
+	Query       string `json:"query,omitempty"`
+	ContentType string `json:"contentType,omitempty"`
+	UserAgent   string `json:"userAgent,omitempty"`
+	Body        any    `json:"body,omitempty"`
 }
 
 // Answered is a recorded response.
 type Answered struct {
 	Code     int            `json:"code"`
-	Warnings []string       `json:"warnings"`
-	Body     map[string]any `json:"body"`
+	Warnings []string       `json:"warnings,omitempty"`
+	Body     map[string]any `json:"body,omitempty"`
 }
 
 // UnmarshalJSON decodes integers as int64.

@@ -24,7 +24,6 @@ import (
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 
 	stores "github.com/tenure-ssa/tenure/apiserver/storage"
@@ -85,15 +84,9 @@ func (f *fixture) UpdatePrefixTransformer(modify storagetesting.PrefixTransforme
 	return f.transformer.set(modify(&copied))
 }
 
-// CorruptTransformer implements storagetesting.InterfaceWithCorruptTransformer.
-func (f *fixture) CorruptTransformer() func() {
-	return f.transformer.set(corrupt{f.transformer.get()})
-}
-
-type corrupt struct{ value.Transformer }
-
-func (corrupt) TransformFromStorage(context.Context, []byte, value.Context) ([]byte, bool, error) {
-	return nil, true, context.DeadlineExceeded
+// UpdateTransformer implements storagetesting.InterfaceWithTransformerOverride.
+func (f *fixture) UpdateTransformer(modify storagetesting.TransformerModifier) func() {
+	return f.transformer.set(modify(f.transformer.get()))
 }
 
 func newPod() runtime.Object { return &example.Pod{} }
@@ -173,8 +166,9 @@ func (s spy) TransformFromStorage(ctx context.Context, data []byte, dataCtx valu
 
 type conformance struct {
 	name string
-	gate featuregate.Feature
-	run  func(ctx context.Context, t *testing.T, f *fixture)
+	// keepsCorrupt is for a test that expects the errors of a storage whose corrupt objects can't be deleted.
+	keepsCorrupt bool
+	run          func(ctx context.Context, t *testing.T, f *fixture)
 }
 
 // plain adapts a test that needs a storage alone.
@@ -234,7 +228,7 @@ var conformanceTests = []conformance{
 	}},
 	plain("GuaranteedUpdateWithConflict", storagetesting.RunTestGuaranteedUpdateWithConflict),
 	plain("GuaranteedUpdateWithSuggestionAndConflict", storagetesting.RunTestGuaranteedUpdateWithSuggestionAndConflict),
-	{name: "TransformationFailure", run: func(ctx context.Context, t *testing.T, f *fixture) {
+	{name: "TransformationFailure", keepsCorrupt: true, run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestTransformationFailure(ctx, t, f)
 	}},
 	plain("KeySchema", storagetesting.RunTestKeySchema),
@@ -246,10 +240,9 @@ var conformanceTests = []conformance{
 	{name: "WatchError", run: func(ctx context.Context, t *testing.T, f *fixture) {
 		storagetesting.RunTestWatchError(ctx, t, f)
 	}},
-	{name: "WatchWithUnsafeDelete", gate: features.AllowUnsafeMalformedObjectDeletion,
-		run: func(ctx context.Context, t *testing.T, f *fixture) {
-			storagetesting.RunTestWatchWithUnsafeDelete(ctx, t, f)
-		}},
+	{name: "WatchWithUnsafeDelete", run: func(ctx context.Context, t *testing.T, f *fixture) {
+		storagetesting.RunTestWatchWithUnsafeDelete(ctx, t, f, context.DeadlineExceeded)
+	}},
 	plain("WatchContextCancel", storagetesting.RunTestWatchContextCancel),
 	plain("WatcherTimeout", storagetesting.RunTestWatcherTimeout),
 	plain("WatchDeleteEventObjectHaveLatestRV", storagetesting.RunTestWatchDeleteEventObjectHaveLatestRV),
@@ -285,9 +278,8 @@ var conformanceTests = []conformance{
 func testConformance(t *testing.T, open func(t *testing.T) *fixture, others ...conformance) {
 	for _, test := range append(others, conformanceTests...) {
 		t.Run(test.name, func(t *testing.T) {
-			if test.gate != "" {
-				featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate, test.gate, true)
-			}
+			featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate,
+				features.AllowUnsafeMalformedObjectDeletion, !test.keepsCorrupt)
 			test.run(t.Context(), t, open(t))
 		})
 	}

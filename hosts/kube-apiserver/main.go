@@ -1,6 +1,6 @@
 // Command kube-apiserver builds a kube-apiserver with Tenure inside, and the same one without.
 //
-//	go run ./hosts/kube-apiserver build --version v1.36.3
+//	go run ./hosts/kube-apiserver build --version v1.37.2
 //
 // See doc/hosts.md.
 package main
@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 type place struct{ version, dir, root string }
 
 func (p *place) register(f *flag.FlagSet) {
-	f.StringVar(&p.version, "version", "v1.36.3", "`version` of Kubernetes")
+	f.StringVar(&p.version, "version", "v1.37.2", "`version` of Kubernetes")
 	f.StringVar(&p.dir, "out", "", "`folder` to work in (default: one for the version in the user's cache)")
 	f.StringVar(&p.root, "tenure", "", "`folder` of Tenure (default: that of the workspace)")
 }

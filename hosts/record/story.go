@@ -43,7 +43,7 @@ type exchange struct {
 }
 
 // recordedHeaders are the headers of responses that are recorded.
-var recordedHeaders = []string{"Content-Type", "Location", "Warning", "Retry-After", "Vary"}
+var recordedHeaders = []string{"Content-Type", "Location", "Warning", "Retry-After", "Vary", "Etag"}
 
 // nobody is an address for documentation, which the requests of a story name. Nobody listens there. While it is
 // recorded, an address of this machine takes its place, because that refuses connections at once.

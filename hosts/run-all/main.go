@@ -52,7 +52,7 @@ type runner struct {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	r := &runner{trees: map[string]*tree.Tree{}}
 	f := flag.NewFlagSet("run-all", flag.ContinueOnError)
-	f.StringVar(&r.version, "version", "v1.36.3", "`version` of Kubernetes, of the suites that need it")
+	f.StringVar(&r.version, "version", "v1.37.2", "`version` of Kubernetes, of the suites that need it")
 	f.StringVar(&r.root, "tenure", "", "`folder` of Tenure (default: that of the workspace)")
 	f.StringVar(&r.dir, "out", "", "`folder` to work in (default: one in the user's cache)")
 	f.StringVar(&r.logs, "logs", "", "`folder` for what the suites print (default: one in --out)")

@@ -17,7 +17,7 @@ import (
 
 // KubernetesVersion is the version of Kubernetes that everything here is of: the embedded documents, the Go types that
 // go.mod requires, and the API server's /version. It is chosen here; doc/new-kubernetes.md says how to change it.
-const KubernetesVersion = "v1.36.3"
+const KubernetesVersion = "v1.37.2"
 
 //go:embed builtin
 var embedded embed.FS

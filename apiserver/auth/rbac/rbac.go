@@ -63,9 +63,14 @@ func New(ctx context.Context, store storage.Store) (*Authorizer, error) {
 		return nil, fmt.Errorf("rbac: %w", err)
 	}
 	rules := upstream.New(a, a, a, a)
-	masters := authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)
-	a.Authorizer, a.RuleResolver = union.New(masters, rules), rules
-	return a, nil
+	a.RuleResolver = rules
+	a.Authorizer, err = union.New(
+		union.NamedAuthorizer{
+			AuthorizerName: "masters", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
+		},
+		union.NamedAuthorizer{AuthorizerName: "rbac", Authorizer: rules},
+	)
+	return a, err
 }
 
 // Written reads the objects of a resource again after a write to one of them.

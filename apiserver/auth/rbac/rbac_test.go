@@ -106,7 +106,7 @@ func TestAuthorize(t *testing.T) {
 		"bound in the namespace": {user: user.DefaultInfo{Name: "ann"}, at: pod("get", "one"), want: true,
 			why: "a RoleBinding may bind a ClusterRole"},
 		"bound in another namespace": {user: user.DefaultInfo{Name: "ann"}, at: pod("get", "two"),
-			reason: `RBAC: role.rbac.authorization.k8s.io "writer" not found`,
+			reason: `rbac: RBAC: role.rbac.authorization.k8s.io "writer" not found`,
 			why:    "it counts in its own, and a role that is not there is named"},
 		"bound in a namespace, in all": {user: user.DefaultInfo{Name: "ann"}, at: pod("get", ""),
 			why: "all is more than one"},

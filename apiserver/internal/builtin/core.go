@@ -7,10 +7,15 @@ import (
 	"net/http"
 	"syscall"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/egressselector"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -124,8 +129,13 @@ func (o *opener) corePods(g group, out map[string]rest.Storage) error {
 	if err != nil {
 		return err
 	}
-	account, err := accounts.NewREST(g, o.options.Issuer, o.options.Audiences, maxTokenLife, pod.Pod.Store, secret.Store,
-		node.Node.Store, false, maxTokenLife)
+	webhooks, err := admissionclient.NewForConfig(o.options.Client)
+	if err != nil {
+		return err
+	}
+	account, err := accounts.NewREST(g, o.options.Issuer, o.options.Audiences, o.options.Authorizer, maxTokenLife,
+		pod.Pod.Store, secret.Store, node.Node.Store, webhooks.ValidatingWebhookConfigurations(),
+		webhooks.MutatingWebhookConfigurations(), false, maxTokenLife)
 	if err != nil {
 		return err
 	}
@@ -135,17 +145,39 @@ func (o *opener) corePods(g group, out map[string]rest.Storage) error {
 		return err
 	}
 	out["endpoints"] = endpoints
+	slices, err := discoveryclient.NewForConfig(o.options.Client)
+	if err != nil {
+		return err
+	}
 	addresses, ports, err := o.allocators(g)
 	if err != nil {
 		return err
 	}
 	service, status, proxy, err := services.NewREST(g, addresses.IPFamily(),
-		map[core.IPFamily]ipallocator.Interface{addresses.IPFamily(): addresses}, ports, endpoints, pod.Pod, unreachable{})
+		map[core.IPFamily]ipallocator.Interface{addresses.IPFamily(): addresses}, ports, sliceGetter{slices}, pod.Pod,
+		unreachable{})
 	if err != nil {
 		return err
 	}
 	out["services"], out["services/status"], out["services/proxy"] = service, status, proxy
 	return nil
+}
+
+// sliceGetter reads the EndpointSlices of a Service, for its subresource proxy.
+type sliceGetter struct {
+	client discoveryclient.EndpointSlicesGetter
+}
+
+func (g sliceGetter) GetEndpointSlices(namespace, service string) (out []*discoveryv1.EndpointSlice, err error) {
+	selector := labels.Set{discoveryv1.LabelServiceName: service}.String()
+	list, err := g.client.EndpointSlices(namespace).List(context.Background(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return out, nil
 }
 
 // allocators returns the allocators of cluster IPs and node ports.

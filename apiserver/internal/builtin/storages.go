@@ -42,6 +42,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/resource/install"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
+	_ "k8s.io/kubernetes/pkg/apis/storagemigration/install"
 
 	admissionregistrationrest "k8s.io/kubernetes/pkg/registry/admissionregistration/rest"
 	appsrest "k8s.io/kubernetes/pkg/registry/apps/rest"
@@ -61,6 +62,7 @@ import (
 	resourcerest "k8s.io/kubernetes/pkg/registry/resource/rest"
 	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
 	storagerest "k8s.io/kubernetes/pkg/registry/storage/rest"
+	storagemigrationrest "k8s.io/kubernetes/pkg/registry/storagemigration/rest"
 )
 
 // eventTTL is how long Events stay, as kube-apiserver's flag --event-ttl has it by default.
@@ -123,6 +125,8 @@ func (o *opener) provider(name string) (provider, error) {
 		return schedulingrest.RESTStorageProvider{}, nil
 	case "storage.k8s.io":
 		return storagerest.RESTStorageProvider{}, nil
+	case "storagemigration.k8s.io":
+		return storagemigrationrest.RESTStorageProvider{}, nil
 	}
 	return nil, fmt.Errorf("no storages of group %q", name)
 }

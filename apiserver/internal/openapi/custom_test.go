@@ -100,7 +100,7 @@ func table(generation int64, crds ...*apiextensionsv1.CustomResourceDefinition) 
 
 func serve(tables *resources.Current) http.Handler {
 	mux := http.NewServeMux()
-	openapi.New(tables, "v1.36.3").Register(mux)
+	openapi.New(tables, "v1.37.2").Register(mux)
 	return mux
 }
 

@@ -40,7 +40,7 @@ type Handler struct {
 }
 
 // New returns a handler for the resources of tables. version is the server's version, such as
-// v1.36.3. Documents have the minor version, 1.36.
+// v1.37.2. Documents have the minor version, 1.37.
 func New(tables *resources.Current, version string) *Handler {
 	minor := strings.TrimPrefix(version, "v")
 	if parts := strings.SplitN(minor, ".", 3); len(parts) == 3 {

@@ -49,7 +49,7 @@ func (p *patcher) apply(ctx context.Context, live runtime.Object) (runtime.Objec
 	switch {
 	case p.intent.duplicates == nil || p.validation == metav1.FieldValidationIgnore:
 	case p.validation == metav1.FieldValidationStrict:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding YAML: %v", p.intent.duplicates))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", p.intent.duplicates))
 	default:
 		warnStrict(ctx, []error{p.intent.duplicates})
 	}
@@ -77,7 +77,7 @@ func (p *patcher) decodeIntent() (*intent, error) {
 			if said := yaml.Unmarshal(p.body, &map[string]any{}); said != nil {
 				err = said // the error text of kube-apiserver
 			}
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 		}
 		out.duplicates = yaml.UnmarshalStrict(p.body, &map[string]any{})
 	}

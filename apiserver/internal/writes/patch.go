@@ -2,6 +2,7 @@ package writes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenure-ssa/tenure/apiserver/internal/request"
 	"github.com/tenure-ssa/tenure/apiserver/internal/resources"
@@ -74,7 +76,11 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 		return nil, err
 	}
 	p.validation = validationOf(p.options.FieldValidation)
-	audit.LogRequestPatch(c.request.Context(), p.body)
+	audited, err := patchAsJSON(p.body, of)
+	if err != nil {
+		return nil, err
+	}
+	audit.LogRequestPatch(c.request.Context(), audited)
 	change := p.patchLive
 	isApply := of == types.ApplyYAMLPatchType
 	if isApply {
@@ -89,6 +95,21 @@ func (c *call) patch(ctx context.Context) (runtime.Object, error) {
 		}
 		return obj, p.check(obj, live)
 	})
+}
+
+// patchAsJSON returns a patch as audit events have it. A patch that is no JSON, or no YAML for an apply, is a 400.
+func patchAsJSON(body []byte, of types.PatchType) ([]byte, error) {
+	if json.Valid(body) {
+		return body, nil
+	}
+	if of != types.ApplyYAMLPatchType {
+		return nil, apierrors.NewBadRequest("invalid JSON patch")
+	}
+	out, err := yaml.YAMLToJSON(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
+	}
+	return out, nil
 }
 
 // patchTypes are the media types of patches.

@@ -22,7 +22,7 @@ const Kubernetes = "k8s.io/kubernetes"
 
 // Pins are the modules that a Kubernetes version is made of.
 type Pins struct {
-	// Version is that of Kubernetes, such as v1.36.3.
+	// Version is that of Kubernetes, such as v1.37.2.
 	Version string
 	// Go and Godebug are the directives of its go.mod.
 	Go      string
@@ -32,7 +32,7 @@ type Pins struct {
 }
 
 // Staged returns the version of the modules that are published along with a Kubernetes
-// version: v0.36.3 of v1.36.3.
+// version: v0.37.2 of v1.37.2.
 func Staged(version string) (string, error) {
 	rest, ok := strings.CutPrefix(version, "v1.")
 	if !ok || rest == "" {

@@ -11,7 +11,7 @@ const edited = `{"Module":{"Path":"k8s.io/kubernetes"},"Go":"1.26.0","Godebug":[
 "Replace":[{"Old":{"Path":"k8s.io/api"},"New":{"Path":"./staging/src/k8s.io/api"}}]}`
 
 func TestFile(t *testing.T) {
-	p, err := parse([]byte(edited), "v1.36.3", "v0.36.3")
+	p, err := parse([]byte(edited), "v1.37.2", "v0.37.2")
 	require.NoError(t, err)
 	require.Equal(t, `module kubernetes.example/linked
 
@@ -21,12 +21,12 @@ godebug default=go1.26
 
 require (
 	example.com/tenure v0.0.0
-	k8s.io/kubernetes v1.36.3
+	k8s.io/kubernetes v1.37.2
 )
 
 replace (
 	example.com/a => example.com/a v1.2.3
-	k8s.io/kubernetes => k8s.io/kubernetes v1.36.3
+	k8s.io/kubernetes => k8s.io/kubernetes v1.37.2
 	example.com/tenure => /src/tenure
 	k8s.io/api => /src/api
 )
@@ -34,7 +34,7 @@ replace (
 		Name: "kubernetes.example/linked", Require: map[string]string{"example.com/tenure": "v0.0.0"},
 		Folders: map[string]string{"example.com/tenure": "/src/tenure", "k8s.io/api": "/src/api"},
 	})))
-	require.Contains(t, string(p.File(Main{Name: "x"})), "\tk8s.io/api => k8s.io/api v0.36.3\n", "the published module")
+	require.Contains(t, string(p.File(Main{Name: "x"})), "\tk8s.io/api => k8s.io/api v0.37.2\n", "the published module")
 }
 
 func TestStaged(t *testing.T) {
@@ -49,12 +49,12 @@ func TestStaged(t *testing.T) {
 
 // TestUnexpected checks that a go.mod of another form is an error, not a wrong build.
 func TestUnexpected(t *testing.T) {
-	_, err := parse([]byte(`{"Go":"1.26.0"}`), "v1.36.3", "v0.36.3")
+	_, err := parse([]byte(`{"Go":"1.26.0"}`), "v1.37.2", "v0.37.2")
 	require.ErrorContains(t, err, "replaced by folders")
 	_, err = parse(
 		[]byte(`{"Replace":[{"Old":{"Path":"a"},"New":{"Path":"b","Version":"v1.0.0"}}]}`),
-		"v1.36.3",
-		"v0.36.3",
+		"v1.37.2",
+		"v0.37.2",
 	)
 	require.ErrorContains(t, err, "expected replacements by folders only")
 }

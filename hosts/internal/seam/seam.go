@@ -61,7 +61,7 @@ const (
 	entries = "[]metav1.ManagedFieldsEntry"
 )
 
-// Modules returns the patches for a version of Kubernetes' modules, such as v0.36.3.
+// Modules returns the patches for a version of Kubernetes' modules, such as v0.37.2.
 func Modules(version string) ([]Module, error) {
 	minor, err := minorOf(version)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // TestPatchesHold patches the packages of the version that this module requires. Other
 // versions are patched by the command, which says by name what has changed.
 func TestPatchesHold(t *testing.T) {
-	const version = "v0.36.3"
+	const version = "v0.37.2"
 	modules, err := Modules(version)
 	require.NoError(t, err)
 	for _, m := range slices.Concat(modules, Merge()) {
@@ -57,11 +57,11 @@ func copyPackage(t *testing.T, from, to string) {
 func TestVersions(t *testing.T) {
 	before, err := Modules("v0.35.4")
 	require.NoError(t, err)
-	after, err := Modules("v0.36.3")
+	after, err := Modules("v0.37.2")
 	require.NoError(t, err)
 	require.Len(t, before[0].Steps, len(after[0].Steps)+1, "FieldsV1 has no accessors before 1.36")
-	_, err = Modules("v1.36.3")
-	require.EqualError(t, err, `version "v1.36.3": expected v0.MINOR.PATCH`)
+	_, err = Modules("v1.37.2")
+	require.EqualError(t, err, `version "v1.37.2": expected v0.MINOR.PATCH`)
 }
 
 // TestAccessors runs the accessors of FieldsV1 that versions before 1.36 get: callers rely on what 1.36 says of them.

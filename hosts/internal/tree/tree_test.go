@@ -11,7 +11,7 @@ import (
 )
 
 // version is one of the libraries that this module requires, so that it is in the module cache.
-const version = "v0.36.3"
+const version = "v0.37.2"
 
 // root returns the folder of Tenure's modules.
 func root(t *testing.T) string {
@@ -96,7 +96,7 @@ func TestOpenErrors(t *testing.T) {
 // TestScriptsRun: scripts may be run, whatever their names are, and nothing else.
 func TestScriptsRun(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, CopyFolders("v1.36.3", dir, "test/fixtures/pkg/kubectl/plugins", "hack/lib"))
+	require.NoError(t, CopyFolders("v1.37.2", dir, "test/fixtures/pkg/kubectl/plugins", "hack/lib"))
 	for name, want := range map[string]os.FileMode{
 		"test/fixtures/pkg/kubectl/plugins/kubectl-foo": 0o755, "hack/lib/init.sh": 0o755, "hack/lib/.gitattributes": 0o644,
 	} {

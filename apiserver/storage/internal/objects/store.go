@@ -14,6 +14,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/storage"
@@ -49,7 +51,7 @@ func New(db *kv.Store, cacheBytes int64) *Store {
 		cacheBytes = DefaultCacheBytes
 	}
 	client := clientv3.NewCtxClient(context.Background())
-	client.Lease = leases{}
+	client.Lease, client.KV = leases{}, noStreams{}
 	return &Store{
 		kv:      db,
 		client:  &kubernetes.Client{Client: client, Kubernetes: adapter{db}},
@@ -232,6 +234,13 @@ func (a adapter) keyValue(v *kv.Version) (*mvccpb.KeyValue, error) {
 	}
 	value, err := a.kv.Value(v)
 	return &mvccpb.KeyValue{Key: []byte(v.Key), Value: value, ModRevision: v.Revision}, err
+}
+
+// noStreams makes etcd3 list page by page.
+type noStreams struct{ clientv3.KV }
+
+func (noStreams) GetStream(context.Context, string, ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
+	return nil, status.Error(codes.Unimplemented, "no streams")
 }
 
 // leases implements what etcd3 calls of etcd's leases: a lease is the time when its keys expire.

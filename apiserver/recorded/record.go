@@ -1,0 +1,132 @@
+package recorded
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Record sends the requests of a trace to a new server and puts its responses into the trace, with the generated values
+// of this server in its requests. settle is how long the server takes until it serves a new definition. It returns the
+// differences from the responses before, by step.
+func (r *Replayer) Record(trace *Trace, settle time.Duration) (differences map[int]string, err error) {
+	if trace.CRD != nil {
+		if err := r.define(trace.CRD); err != nil {
+			return nil, err
+		}
+		time.Sleep(settle)
+	}
+	if err := r.makeNamespaces(trace); err != nil {
+		return nil, err
+	}
+	differences = map[int]string{}
+	dated := map[string]any{} // entries of responses before, and those of this server in their place
+	for i := range trace.Steps {
+		step := &trace.Steps[i]
+		if step.Request.Method == "CRD" {
+			crd, _ := step.Request.Body.(map[string]any)
+			if err := r.define(crd); err != nil {
+				return nil, fmt.Errorf("step %d: %w", i, err)
+			}
+			time.Sleep(settle)
+			continue
+		}
+		difference, err := r.recordStep(step, dated)
+		if err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+		if difference != "" {
+			differences[i] = difference
+		}
+	}
+	return differences, nil
+}
+
+func (r *Replayer) recordStep(step *Step, dated map[string]any) (difference string, err error) {
+	if tree, ok := step.Request.Body.(map[string]any); ok {
+		entries := entriesIn(tree)
+		for i, e := range entries {
+			if now, ok := dated[fmt.Sprint(e)]; ok {
+				entries[i] = now
+			}
+		}
+	}
+	body, err := json.Marshal(step.Request.Body)
+	if err != nil {
+		return "", err
+	}
+	if step.Request.Body == nil {
+		body = nil
+	}
+	answer, err := r.Ask(step.Request.request(string(body)))
+	if err != nil {
+		return "", err
+	}
+	said := step.Request
+	said.Path, said.Query = r.translate(said.Path), r.translate(said.Query)
+	if said.Body != nil {
+		if err := utiljson.Unmarshal([]byte(r.translate(string(body))), &said.Body); err != nil {
+			return "", err
+		}
+	}
+	difference = r.compare(step, answer).Difference // it learns the generated values
+	step.Request = said
+	before := entriesIn(step.Response.Body)
+	step.Response = Answered{Code: answer.Code, Warnings: answer.Header.Values("Warning")}
+	if err := utiljson.Unmarshal(answer.Body, &step.Response.Body); err != nil {
+		return "", err
+	}
+	for _, e := range before {
+		for _, now := range entriesIn(step.Response.Body) {
+			if maps.Equal(keyOf(e), keyOf(now)) {
+				dated[fmt.Sprint(e)] = now
+			}
+		}
+	}
+	if step.Now != "" {
+		at, err := http.ParseTime(answer.Header.Get("Date"))
+		if err != nil {
+			return "", err
+		}
+		step.Now = clockOf(step.Response.Body, at).Format(time.RFC3339)
+	}
+	return difference, nil
+}
+
+// entriesIn returns the managed fields of an object.
+func entriesIn(object map[string]any) []any {
+	metadata, _ := object["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	return entries
+}
+
+// keyOf returns what tells an entry from others of its object.
+func keyOf(entry any) map[string]any {
+	key, _ := entry.(map[string]any)
+	key = maps.Clone(key)
+	delete(key, "fieldsV1")
+	delete(key, "time")
+	return key
+}
+
+// clockOf returns when the server dated what it wrote: at, when it responded, or the second before.
+func clockOf(written map[string]any, at time.Time) time.Time {
+	u := unstructured.Unstructured{Object: written}
+	for _, e := range u.GetManagedFields() {
+		if e.Time != nil && e.Time.Equal(&metav1.Time{Time: at}) {
+			return at
+		}
+	}
+	for _, e := range u.GetManagedFields() {
+		if e.Time != nil && e.Time.Time.Equal(at.Add(-time.Second)) {
+			return e.Time.UTC()
+		}
+	}
+	return at
+}

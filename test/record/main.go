@@ -1,0 +1,131 @@
+// Command record records traces again: it sends the requests of each trace in a folder to a new kube-apiserver, puts
+// the responses into the trace, and prints where they differ from those before.
+//
+//	go build -o SERVE ./hosts/kube-apiserver
+//	go run ./test/record --serve SERVE --server PATH testdata/traces
+//
+// SERVE starts the server at PATH and its etcd, for each trace. See apiserver/recorded for what a trace is.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/tenure-ssa/tenure/apiserver/recorded"
+	"github.com/tenure-ssa/tenure/typed/openapi"
+)
+
+func main() {
+	var r recorder
+	flag.StringVar(&r.serve, "serve", "", "`path` of the command hosts/kube-apiserver")
+	flag.StringVar(&r.server, "server", "", "`path` of kube-apiserver")
+	flag.DurationVar(&r.settle, "settle", 3*time.Second, "how long to wait for a definition to be served")
+	flag.Parse()
+	if err := r.record(context.Background(), flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+type recorder struct {
+	serve, server string
+	settle        time.Duration
+}
+
+func (r *recorder) record(ctx context.Context, folders []string) error {
+	traces, err := recorded.Load(folders...)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "tenure-record-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	binary, err := filepath.Abs(r.server)
+	if err != nil {
+		return err
+	}
+	r.server = filepath.Join(dir, "kube-apiserver") // the name of the program is that of its field manager
+	if err := os.Symlink(binary, r.server); err != nil {
+		return err
+	}
+	for _, trace := range traces {
+		if err := r.trace(ctx, trace); err != nil {
+			return fmt.Errorf("%s: %w", trace.Name, err)
+		}
+	}
+	return nil
+}
+
+// trace records a trace and writes it into its file, which is its name.
+func (r *recorder) trace(ctx context.Context, trace *recorded.Trace) (err error) {
+	path := trace.Name
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var written struct{ Name string }
+	if err := json.Unmarshal(data, &written); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, r.serve, "serve", "--binary", r.server)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe() // the server ends with it
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close(), cmd.Wait()) }()
+	var started struct{ URL, Token string }
+	if err := json.NewDecoder(out).Decode(&started); err != nil {
+		return err
+	}
+	client := &http.Client{Transport: authorized(started.Token), Timeout: time.Minute}
+	differences, err := recorded.OfClient(client, started.URL).Record(trace, r.settle)
+	if err != nil {
+		return err
+	}
+	for step := range trace.Steps {
+		if difference, ok := differences[step]; ok {
+			fmt.Printf("%s, step %d: %s\n", path, step, difference)
+		}
+	}
+	trace.Name, trace.Server = written.Name, "kube-apiserver "+openapi.KubernetesVersion
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(trace); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o644)
+}
+
+// authorized sends a bearer token.
+type authorized string
+
+// transport does not check certificates: the server has its own.
+var transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+
+func (token authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(token))
+	return transport.RoundTrip(r)
+}
