@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-ssa/tenure/apiserver"
 )
 
-// quickStart is shown in doc/server.md: two managers and one field.
+// quickStart is shown in doc/testing.md: two managers and one field.
 func quickStart(ctx context.Context) error {
 	server, err := apiserver.Start(ctx, apiserver.Options{}) // ends with ctx, or Close
 	if err != nil {
@@ -65,9 +65,9 @@ func ExampleStart() {
 	// Output: -rw-------
 }
 
-// TestQuickStart requires that doc/server.md shows the function above, which Example runs.
+// TestQuickStart requires that doc/testing.md shows the function above, which Example runs.
 func TestQuickStart(t *testing.T) {
-	page, err := os.ReadFile("../doc/server.md")
+	page, err := os.ReadFile("../doc/testing.md")
 	require.NoError(t, err)
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)

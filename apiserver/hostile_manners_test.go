@@ -49,6 +49,7 @@ func TestHostileManners(t *testing.T) {
 	for _, a := range manners() {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
+			t.Logf("%s: %s", a.why, a.gets)
 			a.do(t, a)
 		})
 	}

@@ -190,6 +190,8 @@ func FuzzScale(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	f.Add([]byte("\xf3\x02\xe5\xcbIz\xa8\xcaq\x1b(\x03\x03R\n\xfc\x99" + // what a search found
+		"\xb7\x88F\xab\x94\x9b\xd6e\"\xae\xb7\x81\xe4 \xfb\xfb\x0e\xc8\x1e\x05\"ɳ\x03\x03\x03\x03\xd8\xfb"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		next := func(n int) int {
 			if len(data) == 0 {

@@ -27,9 +27,9 @@
 //   - An Update that fails leaves the new object as it was. live is never changed. What
 //     Apply returns shares no memory with live.
 //   - Where an entry can't be compared, because its version is gone or the
-//     converter fails, the write goes on and the entry stays; WithWarnings of
-//     package fieldmanager tells the host.
+//     converter fails, the write goes on and the entry stays; Warnings of
+//     fieldmanager.Options tells the host.
 //   - FieldManager and ScaleHandler are types of this package.
 //
-// doc/drop-in.md goes through the functions one by one.
+// doc/embedding.md says what is new and what is not the same.
 package apimachinery

@@ -2,7 +2,7 @@
 //
 //	go run ./hosts/kube-apiserver build --version v1.37.2
 //
-// See doc/hosts.md.
+// See doc/embedding.md.
 package main
 
 import (

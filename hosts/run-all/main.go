@@ -4,7 +4,7 @@
 //	go run ./hosts/run-all --quick
 //
 // The tests are those of the module cache, unmodified. The modules that they test are patched
-// as those of kube-apiserver are, see package seam. See doc/hosts.md.
+// as those of kube-apiserver are, see package seam. See doc/embedding.md.
 package main
 
 import (

@@ -1,5 +1,8 @@
 // Package attacks_test sends hostile input through every package that takes any,
-// and holds what it costs against its size. doc/attacks.md is its table in prose.
+// and holds what it costs against its size. This prints each attack, what it gets
+// and what it costs:
+//
+//	go test ./internal/attacks -run TestAttacks -v
 //
 // Each row is run at a size and at four times that size, in a child process with
 // a small stack and a hard limit on memory: a row that recurses as deep as its
@@ -9,13 +12,11 @@ package attacks_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 type attack struct {
 	name string
 	why  string // what it goes for
-	gets string // what it comes to, as doc/attacks.md says it
+	gets string // what it comes to, for who reads the table
 	size int    // how large it is first; then four times that; 1 for what has no size
 	// build makes the input of a size, and returns what is done with it. That is
 	// done several times, so it may change nothing.
@@ -35,7 +36,7 @@ type attack struct {
 	want string
 }
 
-// table lists the rows in the order of doc/attacks.md.
+// table lists all rows.
 func table() []attack {
 	var out []attack
 	for _, rows := range [][]attack{
@@ -61,8 +62,6 @@ const (
 	stackLimit  = 64 << 20
 	childMarker = "TENURE_ATTACKS_CHILD"
 )
-
-var update = flag.Bool("update", false, "write the table of doc/attacks.md")
 
 // TestAttacks runs the table in a child process with limits.
 func TestAttacks(t *testing.T) {
@@ -101,8 +100,12 @@ func TestTable(t *testing.T) {
 	}
 	debug.SetMaxStack(stackLimit)
 	require.NoError(t, limitMemory(hardLimit))
+	names := map[string]bool{}
 	for _, a := range table() {
+		require.False(t, names[a.name], "%s stands twice", a.name)
+		names[a.name] = true
 		t.Run(a.name, func(t *testing.T) {
+			t.Logf("%s: %s", a.why, a.gets)
 			if a.size == 1 {
 				t.Log(a.measure(t, 1))
 				return
@@ -172,28 +175,4 @@ func (a attack) measure(t *testing.T, n int) (least cost) {
 		}
 	}
 	return least
-}
-
-const document = "../../doc/attacks.md"
-
-// TestDocument requires that doc/attacks.md has the table as it is here.
-func TestDocument(t *testing.T) {
-	var b strings.Builder
-	names := map[string]bool{}
-	b.WriteString("| attack | what it goes for | what it gets |\n| --- | --- | --- |\n")
-	for _, a := range table() {
-		require.False(t, names[a.name], "%s stands twice", a.name)
-		names[a.name] = true
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", a.name, a.why, a.gets)
-	}
-	text, err := os.ReadFile(document)
-	require.NoError(t, err)
-	head, _, found := strings.Cut(string(text), "| attack |")
-	require.True(t, found, "doc/attacks.md has a table")
-	want := head + b.String()
-	if *update {
-		require.NoError(t, os.WriteFile(document, []byte(want), 0o644))
-		return
-	}
-	require.Equal(t, want, string(text), "run this test with -update")
 }

@@ -31,7 +31,7 @@ var printing = []attack{
 		name: "escape sequences and bidirectional controls in names, keys, values and managers", size: 250,
 		why: "a terminal, which does what they say, and a reader, who sees another order",
 		gets: "every report, table, message and document of the library and the command shows them by their numbers, " +
-			"as `\\u202e`; JSON and YAML stay the same value; 1,000 keys: 0.3 s, 54 MiB",
+			"as `\\u202e`; JSON and YAML stay the same value",
 		build: func(n int) func() error {
 			data := tree{}
 			for i := range n {

@@ -135,6 +135,7 @@ func requireSame(t *testing.T, what string, want naive, theirs *upstream.Set, go
 }
 
 func FuzzSetAlgebra(f *testing.F) {
+	addSeeds(f, "setalgebra.txt")
 	f.Add([]byte{})
 	f.Add([]byte{0x20, 0x60, 0xa0, 0xe0})
 	f.Add([]byte{0x00, 0x21, 0x40, 0x61, 0x80, 0xa1, 0xc0, 0xe1})

@@ -3,8 +3,10 @@ package fieldpath_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -19,7 +21,19 @@ import (
 // maxFuzz bounds the inputs, in bytes: upstream takes more than linear time.
 const maxFuzz = 16 << 10
 
+// addSeeds adds what a search found: Go strings in a file of testdata, one a line.
+func addSeeds(f *testing.F, file string) {
+	text, err := os.ReadFile("testdata/" + file)
+	require.NoError(f, err)
+	for line := range strings.Lines(string(text)) {
+		seed, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
+		require.NoError(f, err)
+		f.Add([]byte(seed))
+	}
+}
+
 func FuzzParse(f *testing.F) {
+	addSeeds(f, "parse.txt")
 	for _, c := range decodeCases {
 		if len(c.in) <= maxFuzz {
 			f.Add([]byte(c.in))

@@ -29,7 +29,7 @@ func newBlame(env *process.Env) *cobra.Command {
 		Short: "Show who owns each line of an object",
 		Long: `Blame writes objects as YAML, and before each line all managers that own it, how
 they came to it, through which subresource, and how long ago. "(nobody)" marks what
-could be owned and is not; doc/blame.md of the project says how to read the rest.
+could be owned and is not; doc/ownership.md says how to read the rest.
 
 The objects are chosen as with kubectl get, or by manifests with -f, whose live
 objects are shown. They are those of the cluster; with --store, those of a store,

@@ -25,9 +25,9 @@ func TestReadme(t *testing.T) {
 	testPage(t, "README.md", 2)
 }
 
-// The scenario in doc/scenarios.md is the start of the example that it links to.
+// The scenario in doc/testing.md is the start of the example that it links to.
 func TestScenarioPage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(projectRoot, "doc", "scenarios.md"))
+	page, err := os.ReadFile(filepath.Join(projectRoot, "doc", "testing.md"))
 	require.NoError(t, err)
 	_, shown, ok := strings.Cut(string(page), "```txtar\n")
 	require.True(t, ok)
@@ -52,7 +52,7 @@ func TestPages(t *testing.T) {
 			})
 		}
 	}
-	require.Greater(t, ran, 2) // guide.md, server.md, scenarios.md
+	require.Greater(t, ran, 2) // guide.md, ownership.md, testing.md
 }
 
 const (

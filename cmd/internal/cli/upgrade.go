@@ -35,8 +35,7 @@ func newUpgrade(env *process.Env) *cobra.Command {
 		Long: `Upgrade moves the fields of kubectl apply, or of another client-side applier, to the
 Apply entry of a manager, so that its next apply removes what is no longer applied.
 It moves the fields in the last-applied annotation. Defaults, and fields that
-webhooks added, stay with their manager. doc/upgrade.md of the project has the
-details.
+webhooks added, stay with their manager. doc/ownership.md has the details.
 
 --restarted-at also moves the annotation that kubectl rollout restart left, which no
 apply removes otherwise; --also moves fields of your choice. --intent is the next
