@@ -164,6 +164,7 @@ func TestTableWatchesKeepNothing(t *testing.T) {
 	held := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
+		runtime.GC() // pools keep what they have for one more
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
