@@ -304,6 +304,26 @@ func TestItemsThatLoseTheirKey(t *testing.T) {
 	}
 }
 
+// TestNullThatConversionsChange: an intent has a null as live has it. Upstream prunes at another version, finds the
+// empty string that a conversion makes of it, and refuses the apply over a field that stays (doc/differences.md, 25).
+func TestNullThatConversionsChange(t *testing.T) {
+	h := servedCustoms()
+	remark := tree{"remark": "x"}
+	live := applied(t, h, step{"v2", "a", remark}, step{"v2", "b", remark})
+	limits := tree{"limits": tree{"1": nil}, "note": "x"}
+	now := intent("v1", limits)
+	now.SetManagedFields(live.(metav1.Object).GetManagedFields())
+	live, err := h.tenure("v1", "", start).Update(h.at(live, gv("v1")), now, "c")
+	require.NoError(t, err)
+
+	next := intent("v1", limits)
+	_, err = h.upstream("v1", "").Apply(live.DeepCopyObject(), next, "a", false)
+	require.ErrorContains(t, err, `conflict with "c" using example.dev/v1: .spec.limits.1`)
+	own, err := h.tenure("v1", "", start).Apply(live, next, "a", false)
+	require.NoError(t, err)
+	require.Equal(t, limits, specAt(h, own, "v1"))
+}
+
 // TestTypesThatChange: a FieldManager keeps the types that it was made with, and one
 // made after a change has the new ones, while both are in use.
 func TestTypesThatChange(t *testing.T) {
